@@ -1,0 +1,121 @@
+"""Encodings of the enumerated fields: descriptors, packets, completions."""
+
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """How a descriptor carries its data (paper, section 1.1)."""
+
+    MP = 0
+    """Mini packet: the operand stands in the descriptor."""
+    RDMA = 1
+    """The descriptor carries the operand's address and length."""
+
+
+class P2pOp(IntEnum):
+    """What a point-to-point descriptor (C = 0) asks for."""
+
+    SEND = 0
+    """Mini packet into the receive queue of the destination VP."""
+    PUT = 1
+    """Write local memory to remote memory."""
+    GET = 2
+    """Read remote memory into local memory."""
+
+
+class Operand(IntEnum):
+    """Where a collective descriptor takes its local operand from."""
+
+    NONE = 0
+    """No local operand: the first packet replaces whatever the context holds."""
+    PAYLOAD = 1
+    """The payload of the descriptor (MP)."""
+    MEMORY = 2
+    """Host memory at local_addr (RDMA)."""
+    INTERMEDIATE = 3
+    """The intermediate result that the descriptor before left in the context."""
+
+
+class Datatype(IntEnum):
+    """Element type of a reduction."""
+
+    FLOAT64 = 0
+    INT64 = 1
+    UINT64 = 2
+    FLOAT32 = 3
+    INT32 = 4
+    DOUBLE_INT = 5
+    """A double and an index, 16 bytes, for MINLOC and MAXLOC."""
+    BYTE = 6
+    """Opaque bytes: moved, never computed with."""
+
+
+class Operator(IntEnum):
+    """Reduction operator."""
+
+    SUM = 0
+    MIN = 1
+    MAX = 2
+    PROD = 3
+    AND = 4
+    OR = 5
+    XOR = 6
+    MINLOC = 7
+    MAXLOC = 8
+
+
+class PacketType(IntEnum):
+    """What a network packet is."""
+
+    COLLECTIVE = 0
+    """Operand or control packet of a collective; kept in the packet buffer until consumed."""
+    CREDIT = 1
+    """Returns end-to-end credits of consumed collective packets. Virtual channel 1."""
+    SEND = 2
+    """Mini packet for a receive queue."""
+    PUT = 3
+    """A fragment to be written to remote memory."""
+    GET = 4
+    """Request for remote memory."""
+    GET_DATA = 5
+    """A fragment that answers a GET."""
+    ACK = 6
+    """Answers SEND and PUT, with a status. Virtual channel 1."""
+
+
+class CplKind(IntEnum):
+    """What kind of operation a completion ends."""
+
+    COLLECTIVE = 0
+    SEND = 1
+    PUT = 2
+    GET = 3
+    DESCRIPTOR = 4
+    """A descriptor that could not be understood."""
+
+
+class Status(IntEnum):
+    """How an operation ended. Everything but OK is an error."""
+
+    OK = 0
+    """Done; results are in place."""
+    BAD_DESCRIPTOR = 1
+    """Reserved bits set, or an encoding or combination that means nothing."""
+    BAD_SEQUENCE = 2
+    """No CH where a sequence begins, CH or another job inside one, no CT before the doorbell's end, or too long."""
+    BAD_ADDRESS = 3
+    """A local address outside of the VP's memory window, or not aligned to a flit."""
+    BAD_LENGTH = 4
+    """A length that the kind of descriptor does not allow."""
+    UNSUPPORTED = 5
+    """A datatype, operator or operation that this build does not have."""
+    MEMORY_ERROR = 6
+    """The host memory answered a read or write with an error."""
+    REMOTE_ACCESS = 7
+    """The remote address lies outside of the destination VP's memory window."""
+    RECEIVER_NOT_READY = 8
+    """The destination VP is not enabled, or its receive queue is full."""
+    LENGTH_MISMATCH = 9
+    """A collective packet had another length than the slice that consumed it."""
+    TIMEOUT = 10
+    """The watchdog ended an operation that waited too long for a packet or an answer."""

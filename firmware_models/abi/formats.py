@@ -1,0 +1,150 @@
+"""The formats that hardware and software share.
+
+Descriptor fields are those of figure 2 of the NIC paper; those marked "beyond the paper" are not in
+the figure. Widths of JobID, NodeID, VP and SeqID are the paper's (section 1.2).
+"""
+
+from .encoding import CplKind, Datatype, Kind, Operand, Operator, P2pOp, PacketType, Status
+from .format import Field, Format, reserved
+
+JOB_BITS = 8
+NODE_BITS = 24
+VP_BITS = 11
+SEQ_BITS = 5
+PULSE_BITS = 16
+"""Pulses of one job are numbered through all of its operations, modulo 2**16."""
+FRAGMENT_BITS = 12
+PEER_BITS = 6
+MLID_BITS = 16
+PAYLOAD_BYTES = 64
+"""Bytes that an MP descriptor carries."""
+PACKET_VERSION = 1
+
+_job = Field("job_id", JOB_BITS, "JobID: the collective task.")
+_seq = Field("seq_id", SEQ_BITS, "SeqID: position in the order in which the receiver consumes, modulo 32.")
+
+DESCRIPTOR = Format(
+    "descriptor",
+    "An entry of a descriptor queue. Words 0 to 3 control, 4 to 7 addresses and tag, 8 to 15 payload.",
+    (
+        Field("kind", 2, "MP or RDMA.", Kind),
+        Field("p2p_op", 2, "Point-to-point operation; 0 if C is set.", P2pOp),
+        Field("c", 1, "C: a collective descriptor."),
+        Field("ch", 1, "CH: first descriptor of a sequence."),
+        Field("ct", 1, "CT: last descriptor of a sequence."),
+        Field("cp", 1, "CP: send the result as a packet that triggers at the destination."),
+        Field("swap_local_data", 1, "SwapLocalData: consumed packets replace this descriptor's data."),
+        Field("swap_local_vp", 1, "SwapLocalVP: the consumed packet's source VP becomes this descriptor's destination VP."),
+        Field("swap_remote_data", 1, "SwapRemoteData: the packet sent replaces the data of the descriptor that consumes it."),
+        Field("swap_remote_addr", 1, "SwapRemoteAddr: the packet sent carries remote_addr, which replaces result_addr there."),
+        Field("reduce_flag", 1, "ReduceFlag: consumed packets are combined with the data by the operator."),
+        Field("coll_end_flag", 1, "CollEndFlag: the packet sent ends the collective at its destination."),
+        Field("write_back", 1, "Write the result to result_addr (beyond the paper)."),
+        Field("multicast", 1, "Send to the multicast group mlid (beyond the paper)."),
+        Field("operand", 2, "Where the local operand comes from (beyond the paper).", Operand),
+        Field("datatype", 4, "Element type (beyond the paper).", Datatype),
+        Field("operator", 4, "Reduction operator (beyond the paper).", Operator),
+        Field("cp_count", 16, "CPCount: packets of the operation consumed once this descriptor has triggered; cumulative."),
+        Field("out_seq_id", SEQ_BITS, "SeqID of the packet sent (beyond the paper)."),
+        _job,
+        Field("peer", PEER_BITS, "Number of the destination among this job's peers, for end-to-end credits (beyond the paper)."),
+        reserved(0, 3),
+        Field("dest_id", NODE_BITS, "DestID: NodeID of the destination."),
+        Field("dest_vp", VP_BITS, "DestVP: VP at the destination."),
+        Field("source_vp", VP_BITS, "SourceVP: VP at this node; must be the VP of the queue."),
+        Field("mlid", MLID_BITS, "Multicast colour, from 0xC000 (beyond the paper)."),
+        reserved(1, 2),
+        Field("block_count", 16, "Blocks that the message is divided into; 0 and 1 are the whole message."),
+        Field("slice_first", 16, "First block of the slice."),
+        Field("slice_count", 16, "Blocks in the slice; 0 is all of them."),
+        reserved(2, 16),
+        Field("length", 32, "Bytes of the whole message."),
+        Field("pulse_bytes", 16, "Bytes a pulse takes of each block; a multiple of 64, at most the mtu."),
+        reserved(3, 16),
+        Field("local_addr", 64, "Address of the operand (RDMA)."),
+        Field("result_addr", 64, "Address that write_back writes to."),
+        Field("remote_addr", 64, "Remote address: PUT, GET, SwapRemoteAddr."),
+        Field("tag", 32, "Echoed in the completion."),
+        reserved(4, 32),
+        Field("payload", 8 * PAYLOAD_BYTES, "The operand of an MP descriptor; zero otherwise."),
+    ),
+)
+
+PACKET_HEADER = Format(
+    "packet_header",
+    "First 32 bytes of every network packet; the payload follows at the next flit.",
+    (
+        Field("type", 4, "What the packet is.", PacketType),
+        Field("version", 4, "Version of this format, 1."),
+        _seq,
+        _job,
+        Field("swap_data", 1, "SwapRemoteData of the sending descriptor."),
+        Field("swap_addr", 1, "SwapRemoteAddr of the sending descriptor; addr holds the address."),
+        Field("coll_end", 1, "CollEndFlag of the sending descriptor."),
+        Field("multicast", 1, "Route by mlid, not by dest_id."),
+        Field("peer", PEER_BITS, "Sender's peer number; in a CREDIT packet the receiver's own."),
+        Field("length", 13, "Payload bytes, at most the mtu."),
+        Field("fragment", FRAGMENT_BITS, "Fragment number."),
+        Field("credits", 8, "Credits that the packet returns."),
+        Field("dest_id", NODE_BITS, "NodeID of the destination."),
+        Field("dest_vp", VP_BITS, "VP of the destination."),
+        Field("source_vp", VP_BITS, "VP of the source."),
+        Field("mlid", MLID_BITS, "Multicast colour."),
+        reserved(0, 2),
+        Field("source_id", NODE_BITS, "NodeID of the source."),
+        Field("pulse", PULSE_BITS, "Pulse number of the job."),
+        Field("tag", 16, "Number of the point-to-point operation at its source."),
+        Field("status", 8, "Outcome, in ACK.", Status),
+        Field("addr", 64, "Remote address: PUT, GET, SwapRemoteAddr."),
+    ),
+)
+
+COMPLETION = Format(
+    "completion",
+    "An entry of a completion queue. The last word is written last.",
+    (
+        Field("status", 8, "How the operation ended.", Status),
+        Field("kind", 4, "What ended.", CplKind),
+        _job,
+        Field("vp", VP_BITS, "VP of the operation."),
+        reserved(0, 1),
+        Field("bytes", 32, "Bytes of the message."),
+        Field("tag", 32, "Tag of the descriptor (of the first one of a sequence)."),
+        reserved(1, 32),
+        Field("detail", 64, "Depends on status: the address, the length, or the key that was waited for."),
+        *(reserved(2 + word, 64) for word in range(4)),
+        Field("timestamp", 63, "Cycle counter of the NIC."),
+        Field("phase", 1, "Inverts each time the ring wraps; the first lap writes 1."),
+    ),
+)
+
+RECEIVE = Format(
+    "receive",
+    "An entry of a receive queue: one mini packet. The last word is written last.",
+    (
+        Field("payload", 8 * PAYLOAD_BYTES, "The mini packet's data; bytes from length on are zero."),
+        Field("source_id", NODE_BITS, "NodeID of the sender."),
+        Field("source_vp", VP_BITS, "VP of the sender."),
+        Field("length", 13, "Payload bytes."),
+        reserved(0, 16),
+        *(reserved(1 + word, 64) for word in range(6)),
+        Field("timestamp", 63, "Cycle counter of the NIC."),
+        Field("phase", 1, "Inverts each time the ring wraps; the first lap writes 1."),
+    ),
+)
+
+HASH_KEY = Format(
+    "hash_key",
+    "Key of a collective packet in the packet buffer (paper, section 1.3, and what pulses need).",
+    (
+        _job,
+        Field("node_id", NODE_BITS, "NodeID of the destination."),
+        Field("vp", VP_BITS, "VP of the destination."),
+        _seq,
+        Field("pulse", PULSE_BITS, "Pulse number of the job."),
+        Field("fragment", FRAGMENT_BITS, "Fragment number."),
+    ),
+    word_aligned=False,
+)
+
+FORMATS = (DESCRIPTOR, PACKET_HEADER, COMPLETION, RECEIVE, HASH_KEY)

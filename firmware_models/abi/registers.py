@@ -1,0 +1,112 @@
+"""The register map: one source for decoder, C header, host library and documentation.
+
+Registers are 32 bits wide and little-endian on AXI4-Lite with 24-bit byte addresses. The control page
+(below :data:`VP_PAGES`) belongs to the kernel; each VP has a page of its own (:data:`VP_PAGE_BYTES`
+apart), so that user processes can be given theirs and no other.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+ADDRESS_BITS = 24
+ID_VALUE = 0x434F4E43
+"""ASCII "CONC"."""
+VERSION_VALUE = 1
+VP_PAGES = 0x800000
+VP_PAGE_BYTES = 0x1000
+COUNTERS = 0x200
+
+
+class Access(Enum):
+    """How software may use a register."""
+
+    RO = "ro"
+    RW = "rw"
+    WO = "wo"
+    W1C = "w1c"
+    """Read; write ones to clear."""
+
+
+@dataclass(frozen=True)
+class Register:
+    """One 32-bit register: byte `offset` in its page, significant `width` bits, reset value."""
+
+    name: str
+    offset: int
+    access: Access
+    doc: str
+    width: int = 32
+    reset: int = 0
+
+
+CONTROL_PAGE = (
+    Register("id", 0x000, Access.RO, "Reads 0x434F4E43.", reset=ID_VALUE),
+    Register("version", 0x004, Access.RO, "Version of the register map.", reset=VERSION_VALUE),
+    Register("control", 0x008, Access.RW, "Bit 0: enable. While 0, no descriptor is fetched.", width=1),
+    Register("status", 0x00C, Access.RO, "Bit 0: some operation is in progress.", width=1),
+    Register("node_id", 0x010, Access.RW, "NodeID of this NIC.", width=24),
+    Register("n_vps", 0x014, Access.RO, "Virtual ports.", width=12),
+    Register("n_cous", 0x018, Access.RO, "Collective offload units.", width=8),
+    Register("data_width", 0x01C, Access.RO, "Bits of a flit.", width=16),
+    Register("mtu", 0x020, Access.RO, "Largest payload of a packet, bytes.", width=16),
+    Register("cycles_lo", 0x024, Access.RO, "Cycle counter, low half; reading it latches the high half."),
+    Register("cycles_hi", 0x028, Access.RO, "Cycle counter, high half as latched."),
+    Register("irq_status", 0x02C, Access.W1C, "Bit 0: a completion or a receive entry has been written.", width=1),
+    Register("irq_enable", 0x030, Access.RW, "Mask for irq_status.", width=1),
+    Register("watchdog", 0x034, Access.RW, "Cycles without progress after which an operation times out; 0 never."),
+    Register("vp_select", 0x100, Access.RW, "VP that vp_commit configures.", width=11),
+    Register("vp_dq_base_lo", 0x104, Access.RW, "Descriptor ring, low half; a multiple of 128."),
+    Register("vp_dq_base_hi", 0x108, Access.RW, "Descriptor ring, high half."),
+    Register("vp_dq_log2", 0x10C, Access.RW, "Log2 of the descriptors in the ring, at most 15.", width=4),
+    Register("vp_cq_base_lo", 0x110, Access.RW, "Completion ring, low half; a multiple of 64."),
+    Register("vp_cq_base_hi", 0x114, Access.RW, "Completion ring, high half."),
+    Register("vp_cq_log2", 0x118, Access.RW, "Log2 of the completions in the ring, at most 15.", width=4),
+    Register("vp_rq_base_lo", 0x11C, Access.RW, "Receive ring, low half; a multiple of 128."),
+    Register("vp_rq_base_hi", 0x120, Access.RW, "Receive ring, high half."),
+    Register("vp_rq_log2", 0x124, Access.RW, "Log2 of the entries in the receive ring, at most 15.", width=4),
+    Register("vp_window_base_lo", 0x128, Access.RW, "Memory window: first byte, low half."),
+    Register("vp_window_base_hi", 0x12C, Access.RW, "Memory window: first byte, high half."),
+    Register("vp_window_limit_lo", 0x130, Access.RW, "Memory window: first byte after it, low half."),
+    Register("vp_window_limit_hi", 0x134, Access.RW, "Memory window: first byte after it, high half."),
+    Register("vp_commit", 0x138, Access.WO, "Loads the record into vp_select's entry, its indexes to 0. Bit 0: enable.", width=1),
+)
+
+VP_PAGE = (
+    Register("dq_prod", 0x000, Access.WO, "Doorbell: index after the last descriptor written. Publishes whole sequences.", width=16),
+    Register("cq_cons", 0x004, Access.WO, "Index after the last completion read.", width=16),
+    Register("rq_cons", 0x008, Access.WO, "Index after the last receive entry read.", width=16),
+)
+"""Indexes count entries and do not wrap at the ring's size but at 2**16."""
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A 64-bit event counter; the low half stands first. Reading the low half latches the high half."""
+
+    name: str
+    doc: str
+
+
+EVENT_COUNTERS = (
+    Counter("tx_packets", "Packets sent."),
+    Counter("rx_packets", "Packets received, good or not."),
+    Counter("rx_malformed", "Packets dropped: unknown type or version, or a length that does not match."),
+    Counter("rx_wrong_node", "Packets dropped: another NodeID."),
+    Counter("rx_unknown", "Answers dropped: no such operation in progress."),
+    Counter("descriptors", "Descriptors taken from the queues."),
+    Counter("completions", "Completions written."),
+    Counter("completion_errors", "Completions written with an error."),
+    Counter("trigger_fires", "Collective descriptors executed (once a pulse)."),
+    Counter("buffer_inserts", "Packets put into packet buffers."),
+)
+
+SWITCH_PAGE = (
+    Register("id", 0x000, Access.RO, "Reads 0x434F4E53.", reset=0x434F4E53),
+    Register("version", 0x004, Access.RO, "Version of the register map.", reset=VERSION_VALUE),
+    Register("radix", 0x008, Access.RO, "Ports.", width=8),
+    Register("table_entries", 0x00C, Access.RO, "NodeIDs that the unicast table covers.", width=17),
+    Register("default_port", 0x010, Access.RW, "Port of NodeIDs beyond the table.", width=6),
+    Register("table_select", 0x014, Access.RW, "NodeID that table_port writes.", width=16),
+    Register("table_port", 0x018, Access.WO, "Writes the port of table_select's entry. Reset value of the table: port 0.", width=6),
+)
+"""Registers of a switch, in its own address space."""

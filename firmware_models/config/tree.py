@@ -1,0 +1,155 @@
+"""The configuration tree. Every bound stands here, beside the field that it bounds.
+
+Fields that the hardware fixes by format (JobID, NodeID, VP, SeqID widths) are no parameters: they stand in
+``firmware_models.abi.formats``.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
+
+_strict = ConfigDict(extra="forbid", strict=True)
+
+
+def _power_of_two(name: str, value: int) -> None:
+    if value & (value - 1):
+        raise ValueError(f"{name} must be a power of two, not {value!r}")
+
+
+@dataclass(frozen=True, config=_strict, kw_only=True)
+class DatapathConfig:
+    """Widths of the data path."""
+
+    data_width: Literal[64, 128, 256, 512] = 64
+    """Bits of a flit."""
+    mtu: Annotated[int, Field(ge=64, le=4096)] = 256
+    """Largest payload of a packet in bytes; a power of two."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "DatapathConfig":
+        _power_of_two("mtu", self.mtu)
+        return self
+
+    @property
+    def flit_bytes(self) -> int:
+        """Bytes of a flit."""
+        return self.data_width // 8
+
+
+@dataclass(frozen=True, config=_strict, kw_only=True)
+class NicConfig:
+    """What a NIC has of each."""
+
+    n_vps: Annotated[int, Field(ge=2, le=2048)] = 16
+    """Virtual ports; a power of two."""
+    n_cous: Annotated[int, Field(ge=1, le=16)] = 1
+    """Collective offload units; a power of two. Job j is served by unit j modulo n_cous."""
+    n_p2p_tags: Annotated[int, Field(ge=2, le=256)] = 8
+    """Point-to-point operations in flight; a power of two."""
+    max_burst_beats: Annotated[int, Field(ge=1, le=256)] = 16
+    """Longest AXI4 burst; a power of two."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "NicConfig":
+        for name in ("n_vps", "n_cous", "n_p2p_tags", "max_burst_beats"):
+            _power_of_two(name, getattr(self, name))
+        return self
+
+
+@dataclass(frozen=True, config=_strict, kw_only=True)
+class CouConfig:
+    """One collective offload unit."""
+
+    n_jobs: Annotated[int, Field(ge=1, le=64)] = 4
+    """Operations (of different jobs) that one unit has in progress at once; a power of two."""
+    n_contexts: Annotated[int, Field(ge=1, le=64)] = 8
+    """Pulses that one unit has in progress at once; a power of two, at least n_jobs."""
+    sequence_depth: Annotated[int, Field(ge=4, le=1024)] = 32
+    """Descriptors of the longest sequence; a power of two."""
+    buffer_bytes: Annotated[int, Field(ge=1024, le=1 << 24)] = 16384
+    """Payload bytes of the packet buffer; a power of two."""
+    buffer_mode: Literal["linear"] = "linear"
+    """How the packet buffer resolves collisions."""
+    n_peers: Annotated[int, Field(ge=1, le=64)] = 16
+    """Peers that may send to one job; a power of two."""
+    peer_credits: Annotated[int, Field(ge=1, le=128)] = 1
+    """Packets that one peer of one job may have outstanding at a receiver."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "CouConfig":
+        for name in ("n_jobs", "n_contexts", "sequence_depth", "buffer_bytes", "n_peers"):
+            _power_of_two(name, getattr(self, name))
+        if self.n_contexts < self.n_jobs:
+            raise ValueError(f"n_contexts must be at least n_jobs ({self.n_jobs}), not {self.n_contexts!r}")
+        return self
+
+
+@dataclass(frozen=True, config=_strict, kw_only=True)
+class ReduceConfig:
+    """The reduce unit."""
+
+    add_cycles: Annotated[int, Field(ge=5, le=16)] = 8
+    """Cycles of the floating-point adder."""
+
+
+@dataclass(frozen=True, config=_strict, kw_only=True)
+class LinkConfig:
+    """One link between a NIC and a switch."""
+
+    n_vcs: Literal[2] = 2
+    """Virtual channels: 0 carries data, 1 carries credits and answers."""
+    buffer_flits: Annotated[int, Field(ge=16, le=4096)] = 64
+    """Flits that a receiver holds for each virtual channel; a power of two."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "LinkConfig":
+        _power_of_two("buffer_flits", self.buffer_flits)
+        return self
+
+
+@dataclass(frozen=True, config=_strict, kw_only=True)
+class SwitchConfig:
+    """One switch."""
+
+    radix: Annotated[int, Field(ge=2, le=64)] = 8
+    """Ports."""
+    table_entries: Annotated[int, Field(ge=2, le=65536)] = 64
+    """NodeIDs that the unicast table covers, from 0; a power of two. Others go to the default port."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "SwitchConfig":
+        _power_of_two("table_entries", self.table_entries)
+        return self
+
+
+@dataclass(frozen=True, config=_strict, kw_only=True)
+class Config:
+    """Everything that a build of the hardware is made from."""
+
+    datapath: DatapathConfig = Field(default_factory=DatapathConfig)
+    nic: NicConfig = Field(default_factory=NicConfig)
+    cou: CouConfig = Field(default_factory=CouConfig)
+    reduce: ReduceConfig = Field(default_factory=ReduceConfig)
+    link: LinkConfig = Field(default_factory=LinkConfig)
+    switch: SwitchConfig = Field(default_factory=SwitchConfig)
+
+    @model_validator(mode="after")
+    def _check(self) -> "Config":
+        need = self.cou.n_jobs * self.cou.n_peers * self.cou.peer_credits
+        if self.buffer_slots < need:
+            raise ValueError(
+                f"cou.buffer_bytes must hold n_jobs x n_peers x peer_credits = {need} packets of mtu "
+                f"{self.datapath.mtu} ({need * self.datapath.mtu} bytes), not {self.cou.buffer_bytes!r}"
+            )
+        return self
+
+    @property
+    def buffer_slots(self) -> int:
+        """Packets that one packet buffer holds."""
+        return self.cou.buffer_bytes // self.datapath.mtu
+
+    @property
+    def header_flits(self) -> int:
+        """Flits of a packet header."""
+        return max(1, 256 // self.datapath.data_width)

@@ -1,0 +1,144 @@
+"""Signatures of the streams between blocks: the contracts that let each block be built and tested alone."""
+
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from rtl.abi import Descriptor, PacketHeader
+
+
+def beat(data_width: int) -> data.StructLayout:
+    """One beat of a payload: `data` and whether it is the `last` of its packet or transfer."""
+    return data.StructLayout({"data": data_width, "last": 1})
+
+
+def flit(data_width: int) -> data.StructLayout:
+    """One beat on a link: a beat with its virtual channel. A packet keeps to one channel."""
+    return data.StructLayout({"data": data_width, "last": 1, "vc": 1})
+
+
+class PacketSignature(wiring.Signature):
+    """A packet inside of the NIC: one ``header`` transfer, then its ``payload``.
+
+    The payload has ``ceil(length / flit_bytes)`` beats, the last one marked; none if ``length`` is 0.
+    The producer offers the payload only after the header has been transferred, and the next header
+    only after the last beat.
+    """
+
+    def __init__(self, data_width: int):
+        self.data_width = data_width
+        super().__init__({
+            "header": Out(stream.Signature(PacketHeader)),
+            "payload": Out(stream.Signature(beat(data_width))),
+        })
+
+
+class LinkSignature(wiring.Signature):
+    """One direction of a link, seen from its sender: flits forward, credits back.
+
+    A credit is room for one flit of virtual channel `vc` at the receiver. The sender starts with the
+    receiver's buffer depth for each channel and spends one a flit; a flit moves when both ``valid`` and
+    ``ready`` are high (the receiver's end of a link without a MAC in between keeps ``ready`` high).
+    All members are driven by registers on both sides, so that parts can be simulated apart.
+    """
+
+    def __init__(self, data_width: int):
+        self.data_width = data_width
+        super().__init__({
+            "valid": Out(1),
+            "ready": In(1),
+            "flit": Out(flit(data_width)),
+            "credit_valid": In(1),
+            "credit_vc": In(1),
+        })
+
+
+class ReadSignature(wiring.Signature):
+    """A client's read port on the DMA engine.
+
+    ``request`` asks for `bytes` (at least 1) at `addr` (a multiple of the flit). ``data`` brings
+    ``ceil(bytes / flit_bytes)`` beats in order, the last one marked. `error` on the last beat says that the
+    memory answered some beat with an error.
+    """
+
+    def __init__(self, data_width: int):
+        self.data_width = data_width
+        super().__init__({
+            "request": Out(stream.Signature(data.StructLayout({"addr": 64, "bytes": 32}))),
+            "data": In(stream.Signature(data.StructLayout({"data": data_width, "last": 1, "error": 1}))),
+        })
+
+
+class WriteSignature(wiring.Signature):
+    """A client's write port on the DMA engine.
+
+    ``request`` announces `bytes` (at least 1) at `addr` (a multiple of the flit); ``data`` follows with
+    ``ceil(bytes / flit_bytes)`` beats; bytes beyond the last are not written. ``done`` answers every request, in
+    order, once the memory has acknowledged all of it: `error` if it refused some beat.
+    """
+
+    def __init__(self, data_width: int):
+        self.data_width = data_width
+        super().__init__({
+            "request": Out(stream.Signature(data.StructLayout({"addr": 64, "bytes": 32}))),
+            "data": Out(stream.Signature(beat(data_width))),
+            "done": In(stream.Signature(data.StructLayout({"error": 1}))),
+        })
+
+
+CompletionEvent = data.StructLayout({
+    "vp": formats.VP_BITS,
+    "status": 8,
+    "kind": 4,
+    "job_id": formats.JOB_BITS,
+    "bytes": 32,
+    "tag": 32,
+    "detail": 64,
+})
+"""What a block tells the completion queue; room for it was reserved when the descriptor was taken."""
+
+WindowQuery = data.StructLayout({"vp": formats.VP_BITS, "addr": 64, "bytes": 32})
+
+
+class WindowSignature(wiring.Signature):
+    """A client's port on the memory-window check of the VP table.
+
+    Every ``query`` gets one ``answer``, in order: `ok` if the VP is enabled, `addr` is a multiple of the
+    flit and [addr, addr + bytes) lies in its window.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "query": Out(stream.Signature(WindowQuery)),
+            "answer": In(stream.Signature(data.StructLayout({"ok": 1}))),
+        })
+
+
+class SequenceSignature(wiring.Signature):
+    """The scheduler's port on a collective offload unit.
+
+    ``probe`` asks whether a sequence of `job_id` can be taken now; ``answer`` says so and, if `ok`, a place has been
+    reserved for it. Then ``descriptor`` brings the sequence, checked, in order, the one with `last` (CT) commits it.
+    `abort` (with `last`) gives the place back instead: nothing of the sequence is executed, no completion comes.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "probe": Out(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
+            "answer": In(stream.Signature(data.StructLayout({"ok": 1}))),
+            "descriptor": Out(stream.Signature(data.StructLayout({"desc": Descriptor, "last": 1, "abort": 1}))),
+        })
+
+
+class ReceiveSlotSignature(wiring.Signature):
+    """A client's port on the receive queues of the VP table.
+
+    Every ``query`` gets one ``answer``: `ok` if the VP is enabled and its ring has room; then the entry at `addr`
+    has been taken and is to be written with `phase`.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "query": Out(stream.Signature(data.StructLayout({"vp": formats.VP_BITS}))),
+            "answer": In(stream.Signature(data.StructLayout({"ok": 1, "addr": 64, "phase": 1}))),
+        })
