@@ -142,3 +142,7 @@ class ReceiveSlotSignature(wiring.Signature):
             "query": Out(stream.Signature(data.StructLayout({"vp": formats.VP_BITS}))),
             "answer": In(stream.Signature(data.StructLayout({"ok": 1, "addr": 64, "phase": 1}))),
         })
+
+
+TraceEvent = data.StructLayout({"event": 4, "job_id": formats.JOB_BITS, "pulse": formats.PULSE_BITS, "index": 16})
+"""What an offload unit is doing, for timelines: see ``firmware_models.abi.encoding.TraceKind``."""

@@ -119,3 +119,20 @@ class Status(IntEnum):
     """A collective packet had another length than the slice that consumed it."""
     TIMEOUT = 10
     """The watchdog ended an operation that waited too long for a packet or an answer."""
+
+
+class TraceKind(IntEnum):
+    """Events on the trace port of an offload unit."""
+
+    OPERATION_START = 0
+    """A sequence was committed; index is its number of descriptors."""
+    PULSE_START = 1
+    """A pulse got a context; index is the context."""
+    FIRE = 2
+    """A descriptor triggered and began to execute; index is its place in the sequence."""
+    RETIRE = 3
+    """That descriptor is done."""
+    PULSE_END = 4
+    """The pulse passed through the whole sequence; index is the context."""
+    OPERATION_END = 5
+    """The completion was posted; index is its status."""
