@@ -1,0 +1,89 @@
+"""Merges streams of packets."""
+
+from amaranth import Array, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.interface import PacketSignature
+from rtl.kit.round_robin import RoundRobin
+
+
+class PacketArbiter(wiring.Component):
+    """Merges `n` packet streams into one, round robin, packet by packet.
+
+    The grant is held from the header to the last beat of the payload, so packets never mix.
+
+    Timing: combinational in both directions, no latency; the next header follows right after the last
+    beat of the packet before. A choice once offered on ``o.header`` stands until it is taken.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+    n : int
+        Number of inputs. At least 1.
+
+    Members
+    -------
+    i : array of `n` ``In(PacketSignature(data_width))``
+        Packets in. An input whose header stays valid is served after at most ``n - 1`` packets of others.
+    o : ``Out(PacketSignature(data_width))``
+        All packets; those of one input in their order.
+    """
+
+    def __init__(self, *, data_width: int, n: int):
+        if not isinstance(n, int) or n < 1:
+            raise ValueError(f"n must be a positive integer, not {n!r}")
+        self.data_width = data_width
+        self.n = n
+        super().__init__({
+            "i": In(PacketSignature(data_width)).array(n),
+            "o": Out(PacketSignature(data_width)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.turn = turn = RoundRobin(n=self.n)
+
+        # A header that was offered but not taken is held; afterwards its payload is.
+        held = Signal()
+        in_payload = Signal()
+        owner = Signal(range(self.n))
+        choice = Signal(range(self.n))
+        headers = Array(self.i[k].header.payload for k in range(self.n))
+        header_valids = Array(self.i[k].header.valid for k in range(self.n))
+        m.d.comb += choice.eq(Mux(held | in_payload, owner, turn.index))
+
+        # Headers: no payload of the packet before may be under way.
+        header = self.o.header
+        m.d.comb += [
+            header.valid.eq(~in_payload & header_valids[choice]),
+            header.payload.eq(headers[choice]),
+            turn.advance.eq(~in_payload & ~held),
+        ]
+        with m.If(header.valid):
+            m.d.sync += [
+                owner.eq(choice),
+                held.eq(~header.ready),
+                in_payload.eq(header.ready & (header.payload.length != 0)),
+            ]
+
+        # Payload of the packet whose header went out last.
+        payload = self.o.payload
+        payloads = Array(self.i[k].payload.payload for k in range(self.n))
+        payload_valids = Array(self.i[k].payload.valid for k in range(self.n))
+        m.d.comb += [
+            payload.valid.eq(in_payload & payload_valids[owner]),
+            payload.payload.eq(payloads[owner]),
+        ]
+        with m.If(payload.valid & payload.ready & payload.payload.last):
+            m.d.sync += in_payload.eq(0)
+
+        for k in range(self.n):
+            m.d.comb += [
+                turn.requests[k].eq(self.i[k].header.valid),
+                self.i[k].header.ready.eq(~in_payload & (choice == k) & header.ready),
+                self.i[k].payload.ready.eq(in_payload & (owner == k) & payload.ready),
+            ]
+
+        return m

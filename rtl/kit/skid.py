@@ -1,0 +1,61 @@
+"""Register stage for streams, in both directions."""
+
+from amaranth import Module, Signal
+from amaranth.hdl import ShapeLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class SkidBuffer(wiring.Component):
+    """Cuts every combinational path of a stream at full throughput.
+
+    Timing: ``o.valid``, ``o.payload`` and ``i.ready`` are registers. One cycle of latency, one item per cycle.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Shape of the payload.
+
+    Members
+    -------
+    i : ``In(stream.Signature(shape))``
+        Items in.
+    o : ``Out(stream.Signature(shape))``
+        The same items, a cycle later.
+    """
+
+    def __init__(self, *, shape: ShapeLike):
+        self.shape = shape
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+
+        # `skid` catches the item that was under way when the receiver stopped: i.ready tells the
+        # sender of it only a cycle later.
+        valid = Signal()
+        payload = Signal(self.shape)
+        ready = Signal(init=1)
+        skid = Signal(self.shape)
+        m.d.comb += [
+            self.o.valid.eq(valid),
+            self.o.payload.eq(payload),
+            self.i.ready.eq(ready),
+        ]
+
+        with m.If(~valid | self.o.ready):
+            m.d.sync += [
+                valid.eq(self.i.valid | ~ready),
+                ready.eq(1),
+            ]
+            with m.If(ready):
+                m.d.sync += payload.eq(self.i.payload)
+            with m.Else():
+                m.d.sync += payload.eq(skid)
+        with m.Elif(self.i.valid & ready):
+            m.d.sync += [
+                skid.eq(self.i.payload),
+                ready.eq(0),
+            ]
+
+        return m

@@ -1,0 +1,1 @@
+"""The switch: input ports, unicast table, output ports."""
