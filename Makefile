@@ -1,0 +1,62 @@
+# conic: the front door. Every target but `setup` and `clean` depends on .venv, which `setup` makes.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+EXTRAS := demo,fpga,dev
+
+.PHONY: help setup demo test test-long verilog waves docs lint clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+setup: $(STAMP) ## make .venv with everything that demo and test need
+
+$(STAMP): pyproject.toml
+	@missing=; \
+	need() { command -v "$$1" >/dev/null || missing="$$missing $$2"; }; \
+	need "$(PYTHON)" python3; need g++ g++; need make make; need perl perl; need git git; \
+	if [ -n "$$missing" ]; then \
+	  echo "conic needs$$missing: install with your system's packages (Debian: apt-get install$$missing)" >&2; exit 1; fi
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "conic needs Python 3.11 or newer, not $$("$(PYTHON)" --version): install it, then make setup PYTHON=python3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "conic needs Python's venv module: install it (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	"$(PYTHON)" -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	@touch $@
+
+demo: $(STAMP) ## four nodes all-reduce a real data set on the RTL; page in build/demo
+	$(BIN)/conic demo
+
+test: $(STAMP) ## all tests but the long ones
+	$(BIN)/python -m pytest -m "not long" tests
+
+test-long: $(STAMP) ## all tests
+	$(BIN)/python -m pytest tests
+
+verilog: $(STAMP) ## Verilog, C header and register page of preset PRESET (small) in build/verilog
+	$(BIN)/conic verilog --preset $(or $(PRESET),small) --top nic --output-dir build/verilog
+	$(BIN)/conic verilog --preset $(or $(PRESET),small) --top switch --output-dir build/verilog
+
+waves: $(STAMP) ## run TEST (a pytest node) and keep its waveform
+	@[ -n "$(TEST)" ] || { echo "say which: make waves TEST=tests/rtl/kit/test_fifo.py" >&2; exit 2; }
+	WAVES=1 $(BIN)/python -m pytest $(TEST)
+
+docs: $(STAMP) ## regenerate the generated pages
+	$(BIN)/python -m firmware_models.abi docs/abi.md
+
+lint: $(STAMP) ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean: ## remove .venv and everything that was built
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

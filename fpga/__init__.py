@@ -1,0 +1,1 @@
+"""Boards and open FPGA flows."""

@@ -1,0 +1,1 @@
+"""The cluster simulator, its host library and the command line."""
