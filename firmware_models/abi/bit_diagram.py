@@ -1,0 +1,120 @@
+"""Bit diagrams of formats as SVG: what stands where, at a glance.
+
+A row shows 32 bits, the most significant on the left, so that a 64-bit word takes two rows. A field that fills whole
+words is drawn as one row for all of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from .format import WORD_BITS, Field, Format
+
+ROW_BITS = 32
+BIT_WIDTH = 30
+LABEL_WIDTH = 110
+CHARACTER_WIDTH = 6.7
+"""Of the 11-pixel monospaced font that the names are set in."""
+FLAT_HEIGHT = 30
+RULER_HEIGHT = 16
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A field's part in one row: bits `high` down to `low` of the row."""
+
+    field: Field
+    high: int
+    low: int
+
+    @property
+    def width(self) -> int:
+        return (self.high - self.low + 1) * BIT_WIDTH
+
+    @property
+    def text(self) -> str:
+        return "" if self.field.is_reserved else self.field.name
+
+    @property
+    def is_upright(self) -> bool:
+        """Whether the name has to stand on its end."""
+        return len(self.text) * CHARACTER_WIDTH + 4 > self.width
+
+
+@dataclass(frozen=True)
+class _Row:
+    label: str
+    cells: tuple[_Cell, ...]
+    has_ruler: bool = True
+
+    @property
+    def height(self) -> float:
+        upright = [len(cell.text) * CHARACTER_WIDTH + 10 for cell in self.cells if cell.is_upright]
+        return max([float(FLAT_HEIGHT), *upright])
+
+
+def bit_diagram(fmt: Format) -> str:
+    """The diagram of `fmt` as the text of an SVG file."""
+    parts: list[str] = []
+    top = 4.0
+    for row in _rows(fmt):
+        if row.has_ruler:
+            for bit in sorted({cell.high for cell in row.cells} | {cell.low for cell in row.cells}):
+                parts.append(_text(_left(bit) + BIT_WIDTH / 2, top + RULER_HEIGHT - 4, str(bit % ROW_BITS), "ruler"))
+        top += RULER_HEIGHT
+        middle = top + row.height / 2
+        parts.append(_text(LABEL_WIDTH - 10, middle + 4, row.label, "label"))
+        for cell in row.cells:
+            kind = "reserved" if cell.field.is_reserved else "field"
+            left = _left(cell.high)
+            parts.append(f'<rect class="{kind}" x="{left}" y="{top:.1f}" width="{cell.width}" height="{row.height:.1f}"/>')
+            centre = left + cell.width / 2
+            if cell.is_upright:
+                turn = f' transform="rotate(-90 {centre:.1f} {middle:.1f})"'
+                parts.append(_text(centre, middle + 4, cell.text, "name", turn))
+            elif cell.text:
+                parts.append(_text(centre, middle + 4, cell.text, "name"))
+        top += row.height
+    width, height = LABEL_WIDTH + ROW_BITS * BIT_WIDTH + 4, top + 6
+    style = (
+        "text{font:11px monospace;fill:#1b1f24}.label{text-anchor:end}.name,.ruler{text-anchor:middle}"
+        ".ruler{font-size:9px;fill:#57606a}rect{stroke:#57606a}.field{fill:#ddf4ff}.reserved{fill:#d0d7de}"
+    )
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:.0f}" viewBox="0 0 {width} {height:.0f}">'
+    return "\n".join([head, f"<title>{escape(fmt.name)}</title>", f"<style>{style}</style>",
+                      f'<rect x="0" y="0" width="{width}" height="{height:.0f}" style="fill:#fff;stroke:none"/>',
+                      *parts, "</svg>", ""])
+
+
+def _rows(fmt: Format) -> Iterator[_Row]:
+    cells: dict[int, list[_Cell]] = {}
+    for field, offset in fmt.positions():
+        if field.width >= WORD_BITS:
+            first, last = offset // WORD_BITS, (offset + field.width) // WORD_BITS - 1
+            label = f"word {first}" if first == last else f"words {first}-{last}"
+            yield from _flush(cells)
+            yield _Row(label, (_Cell(field, ROW_BITS - 1, 0),), has_ruler=False)
+            continue
+        start, end = offset, offset + field.width
+        while start < end:  # a field can cross the middle of a word
+            row = start // ROW_BITS
+            stop = min(end, (row + 1) * ROW_BITS)
+            cells.setdefault(row, []).append(_Cell(field, (stop - 1) % ROW_BITS, start % ROW_BITS))
+            start = stop
+    yield from _flush(cells)
+
+
+def _flush(cells: dict[int, list[_Cell]]) -> Iterator[_Row]:
+    for row in sorted(cells):
+        half = "63-32" if row % 2 else "31-0"
+        yield _Row(f"word {row // 2} [{half}]", tuple(cells[row]))
+    cells.clear()
+
+
+def _left(bit: int) -> int:
+    """Left edge of `bit` of a row."""
+    return LABEL_WIDTH + (ROW_BITS - 1 - bit % ROW_BITS) * BIT_WIDTH
+
+
+def _text(x: float, y: float, text: str, kind: str, extra: str = "") -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}"{extra}>{escape(text)}</text>'
