@@ -17,3 +17,8 @@ PacketHeader = layout(formats.PACKET_HEADER)
 Completion = layout(formats.COMPLETION)
 Receive = layout(formats.RECEIVE)
 HashKey = layout(formats.HASH_KEY)
+
+DescriptorControl = data.StructLayout(
+    {field.name: unsigned(field.width) for field in formats.DESCRIPTOR.fields if field.name != "payload"}
+)
+"""A descriptor without its payload, which is its last field."""

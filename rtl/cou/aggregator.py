@@ -1,0 +1,175 @@
+"""Executes passes: streams operands through the reduce unit to where the results belong.
+
+Architecture: ``rtl/cou/README.md``.
+"""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.config import Config
+from rtl.abi import HashKey
+from rtl.cou.command import CouShapes, Source
+from rtl.cou.result_writer import ResultWriter
+from rtl.interface import PacketSignature, WriteSignature, beat
+from rtl.kit.fifo import StreamFifo
+from rtl.reduce.reduce_unit import ReduceUnit
+
+
+class Aggregator(wiring.Component):
+    """Runs one pass after the other, the next one entering the pipeline while the last one leaves it.
+
+    A pass takes operand a (zeros, the operand memory, or the intermediate result of its context), operand b (the
+    packet), sends both through the reduce unit, and stores the outcome as the intermediate result; it may also
+    send it as a packet and write it to host memory. It then frees the packet and returns its credit.
+
+    The caller must not give a context a second pass before the first one is reported on ``o_done``.
+
+    Members
+    -------
+    i : ``In(stream.Signature(run))``
+        Passes.
+    o_done : ``Out(stream.Signature({context}))``
+        A pass has left its result everywhere but in host memory.
+    o_written : ``Out(stream.Signature({job, error}))``
+        Host memory has taken the result of a pass.
+    operand_address, operand_enable, operand : ``Out``, ``Out``, ``In``
+        Read port of the operand memory.
+    i_packet, o_packet : packet buffer's read port, seen from here
+    o_free : ``Out(stream.Signature({key, slot}))``
+        Packets that are done with.
+    o_credit : ``Out(stream.Signature(credit))``
+        Credits to give back for them.
+    tx : ``Out(PacketSignature(data_width))``
+        Packets to the network.
+    write : ``Out(WriteSignature(data_width))``
+        Host memory.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.shapes = shapes = CouShapes(config)
+        self.beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
+        width = config.datapath.data_width
+        super().__init__({
+            "i": In(stream.Signature(shapes.run)),
+            "o_done": Out(stream.Signature(shapes.done)),
+            "o_written": Out(stream.Signature(shapes.written)),
+            "operand_address": Out(self.beat_bits + shapes.context),
+            "operand_enable": Out(1),
+            "operand": In(width),
+            "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": 13}))),
+            "i_read": In(stream.Signature(beat(width))),
+            "o_free": Out(stream.Signature(data.StructLayout({"key": HashKey, "slot": shapes.packet}))),
+            "o_credit": Out(stream.Signature(shapes.credit)),
+            "tx": Out(PacketSignature(width)),
+            "write": Out(WriteSignature(width)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        config, shapes = self.config, self.shapes
+        width = config.datapath.data_width
+
+        m.submodules.reduce = reduce = ReduceUnit(
+            data_width=width, add_cycles=config.reduce.add_cycles, tag_width=1
+        )
+        m.submodules.results = results = memory.Memory(
+            shape=width, depth=1 << (self.beat_bits + shapes.context), init=[]
+        )
+        m.submodules.writer = writer = ResultWriter(config)
+        result_read, result_write = results.read_port(), results.write_port()
+        m.submodules.outputs = outputs = StreamFifo(shape=shapes.output, depth=4)
+        m.submodules.freed = freed = StreamFifo(shape=self.o_free.payload.shape(), depth=4)
+        m.submodules.credits = credits = StreamFifo(shape=shapes.credit, depth=4)
+        connect(m, outputs.o, writer.i)
+        connect(m, reduce.o, writer.result)
+        connect(m, writer.o_done, flipped(self.o_done))
+        connect(m, writer.o_written, flipped(self.o_written))
+        connect(m, writer.tx, flipped(self.tx))
+        connect(m, writer.write, flipped(self.write))
+        connect(m, freed.o, flipped(self.o_free))
+        connect(m, credits.o, flipped(self.o_credit))
+        m.d.comb += [
+            result_write.en.eq(writer.store_enable),
+            result_write.addr.eq(writer.store_address),
+            result_write.data.eq(writer.store_beat),
+        ]
+
+        run = Signal(shapes.run)
+        output = run.output
+        n_beats = Signal(shapes.beats)
+        m.d.comb += n_beats.eq((output.bytes + (config.datapath.flit_bytes - 1)) >> self.flit_log2)
+
+        # Operands a come from synchronous memories: `fetched` says that their beat stands at the outputs.
+        fetched = Signal()
+        last = Signal()
+        index = Signal(shapes.beats)
+        take = Signal()
+        fetch = Signal()
+        address = Cat(index[: self.beat_bits], output.context)
+        m.d.comb += [
+            self.operand_address.eq(address), result_read.addr.eq(address),
+            self.operand_enable.eq(fetch), result_read.en.eq(fetch),
+        ]
+
+        b_there = ~run.use_packet | self.i_read.valid
+        m.d.comb += [
+            reduce.i.payload.a.eq(Mux(
+                run.a == Source.OPERAND, self.operand, Mux(run.a == Source.RESULT, result_read.data, 0)
+            )),
+            reduce.i.payload.b.eq(self.i_read.payload.data),
+            reduce.i.payload.select.eq(run.select.as_value()),
+            reduce.i.payload.datatype.eq(run.datatype),
+            reduce.i.payload.operator.eq(run.operator),
+            reduce.i.payload.tag.eq(last),
+            reduce.i.valid.eq(fetched & b_there),
+            take.eq(reduce.i.valid & reduce.i.ready),
+            self.i_read.ready.eq(fetched & run.use_packet & reduce.i.ready),
+        ]
+
+        m.d.comb += [
+            self.o_read.payload.slot.eq(run.packet), self.o_read.payload.length.eq(output.bytes),
+            outputs.i.payload.eq(self.i.payload.output),
+            freed.i.payload.key.eq(run.key), freed.i.payload.slot.eq(run.packet),
+            credits.i.payload.eq(run.credit),
+        ]
+
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.sync += [index.eq(0), fetched.eq(0)]
+                m.d.comb += [outputs.i.valid.eq(self.i.valid), self.i.ready.eq(outputs.i.ready)]
+                with m.If(self.i.valid & outputs.i.ready):
+                    m.d.sync += run.eq(self.i.payload)
+                    with m.If(self.i.payload.output.bytes == 0):
+                        m.next = "FINISH"
+                    with m.Elif(self.i.payload.use_packet):
+                        m.next = "READ"
+                    with m.Else():
+                        m.next = "STREAM"
+            with m.State("READ"):
+                m.d.comb += self.o_read.valid.eq(1)
+                with m.If(self.o_read.ready):
+                    m.next = "STREAM"
+            with m.State("STREAM"):
+                m.d.comb += fetch.eq((index != n_beats) & (~fetched | take))
+                with m.If(fetch):
+                    m.d.sync += [index.eq(index + 1), fetched.eq(1), last.eq(index == n_beats - 1)]
+                with m.Elif(take):
+                    m.d.sync += fetched.eq(0)
+                with m.If(take & last):
+                    m.next = "FINISH"
+            with m.State("FINISH"):
+                # Both queues must have room, so that neither notice is given twice.
+                room = ~run.consume | (freed.i.ready & credits.i.ready)
+                m.d.comb += [
+                    freed.i.valid.eq(run.consume & credits.i.ready), credits.i.valid.eq(run.consume & freed.i.ready),
+                ]
+                with m.If(room):
+                    m.next = "IDLE"
+        return m
+
+    @property
+    def flit_log2(self) -> int:
+        """Log2 of the bytes of a flit."""
+        return self.config.datapath.flit_bytes.bit_length() - 1

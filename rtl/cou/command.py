@@ -1,0 +1,73 @@
+"""What the parts of an offload unit say to each other."""
+
+from amaranth.lib import data, enum
+from amaranth.utils import bits_for
+
+from firmware_models.abi import formats
+from firmware_models.config import Config
+from rtl.abi import HashKey, PacketHeader
+
+
+class Source(enum.Enum, shape=2):
+    """Where a pass takes operand a from."""
+
+    ZERO = 0
+    """Nothing: zeros. What a context held for another job must never leave the unit."""
+    OPERAND = 1
+    """The operand memory of the context."""
+    RESULT = 2
+    """The intermediate result of the context."""
+
+
+class Select(enum.Enum, shape=2):
+    """What a pass makes of operands a and b; the encoding of the reduce unit."""
+
+    PASS_A = 0
+    PASS_B = 1
+    COMBINE = 2
+
+
+def index_bits(n: int) -> int:
+    """Bits of an index below `n`, at least one."""
+    return max(1, bits_for(n - 1))
+
+
+class CouShapes:
+    """Shapes that follow from the configuration; one object for all parts of a unit."""
+
+    def __init__(self, config: Config):
+        self.context = index_bits(config.cou.n_contexts)
+        self.job = index_bits(config.cou.n_jobs)
+        self.place = index_bits(config.cou.sequence_depth)
+        self.packet = index_bits(config.buffer_slots)
+        self.peer = index_bits(config.cou.n_peers)
+        self.beats_per_context = config.datapath.mtu // config.datapath.flit_bytes
+        self.beats = bits_for(self.beats_per_context)
+        self.flit_log2 = index_bits(config.datapath.flit_bytes)
+
+        self.operation = data.StructLayout({
+            "job": self.job, "job_id": formats.JOB_BITS, "vp": formats.VP_BITS, "tag": 32, "length": 32,
+            "pulse_bytes": 16, "base_pulse": formats.PULSE_BITS, "n_descriptors": self.place + 1,
+        })
+        self.start = data.StructLayout({
+            "job": self.job, "pulse": formats.PULSE_BITS, "offset": 32, "bytes": 13,
+        })
+        self.load = data.StructLayout({
+            "context": self.context, "job": self.job, "place": self.place, "from_payload": 1, "addr": 64, "bytes": 13,
+        })
+        self.loaded = data.StructLayout({"context": self.context, "job": self.job, "error": 1})
+        self.credit = data.StructLayout({
+            "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "dest_id": formats.NODE_BITS,
+            "dest_vp": formats.VP_BITS, "source_vp": formats.VP_BITS,
+        })
+        self.output = data.StructLayout({
+            "context": self.context, "job": self.job, "bytes": 13, "send": 1, "header": PacketHeader,
+            "write_back": 1, "result_addr": 64,
+        })
+        self.run = data.StructLayout({
+            "a": Source, "select": Select, "use_packet": 1, "datatype": 4, "operator": 4,
+            "consume": 1, "packet": self.packet, "key": HashKey, "credit": self.credit, "output": self.output,
+        })
+        """One pass: operand a and the packet's data through the reduce unit, to the places in ``output``."""
+        self.done = data.StructLayout({"context": self.context})
+        self.written = data.StructLayout({"job": self.job, "error": 1})

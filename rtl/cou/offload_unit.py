@@ -1,0 +1,148 @@
+"""The collective offload unit (COU): composition of its parts.
+
+Architecture: ``rtl/cou/README.md``; NIC paper, sections 1.2 and 1.3.
+"""
+
+from amaranth import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import formats
+from firmware_models.config import Config
+from rtl.cou.aggregator import Aggregator
+from rtl.cou.command import index_bits
+from rtl.cou.credit_return import CreditReturn
+from rtl.cou.credit_table import CreditTable
+from rtl.cou.operand_loader import OperandLoader
+from rtl.cou.operation_table import OperationTable
+from rtl.cou.packet_buffer import PacketBuffer
+from rtl.cou.sequence_store import SequenceStore
+from rtl.cou.trigger import Trigger
+from rtl.interface import (
+    CompletionEvent, PacketSignature, ReadSignature, SequenceSignature, TraceEvent, WindowSignature, WriteSignature,
+)
+
+
+class OffloadUnit(wiring.Component):
+    """Executes the collective operations of its jobs.
+
+    Members
+    -------
+    port : ``In(SequenceSignature())``
+        Sequences from the scheduler.
+    rx : array of 2 ``In(PacketSignature(data_width))``
+        COLLECTIVE packets, and CREDIT packets (which are always taken at once).
+    tx : array of 2 ``Out(PacketSignature(data_width))``
+        The same to the network.
+    read, write : ``Out(ReadSignature)``, ``Out(WriteSignature)``
+        Host memory.
+    window : ``Out(WindowSignature())``
+        Address check.
+    o_event : ``Out(stream.Signature(CompletionEvent))``
+        Completions, one for each sequence that was committed.
+    node_id, watchdog : ``In``
+        From the registers.
+    busy, fired, inserted, duplicate, trace_valid : ``Out(1)``; trace : ``Out(TraceEvent)``; peak : ``Out``
+        For counters, registers and timelines.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        width = config.datapath.data_width
+        super().__init__({
+            "port": In(SequenceSignature()),
+            "rx": In(PacketSignature(width)).array(2),
+            "tx": Out(PacketSignature(width)).array(2),
+            "read": Out(ReadSignature(width)),
+            "write": Out(WriteSignature(width)),
+            "window": Out(WindowSignature()),
+            "o_event": Out(stream.Signature(CompletionEvent)),
+            "node_id": In(formats.NODE_BITS),
+            "watchdog": In(32),
+            "busy": Out(1), "fired": Out(1), "inserted": Out(1), "duplicate": Out(1),
+            "level": Out(index_bits(config.buffer_slots) + 1), "peak": Out(index_bits(config.buffer_slots) + 1),
+            "trace_valid": Out(1), "trace": Out(TraceEvent),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        m.submodules.store = store = SequenceStore(config)
+        m.submodules.operations = operations = OperationTable(config)
+        m.submodules.trigger = trigger = Trigger(config)
+        m.submodules.loader = loader = OperandLoader(config)
+        m.submodules.buffer = buffer = PacketBuffer(config)
+        m.submodules.credits = credits = CreditTable(config)
+        m.submodules.credit_return = credit_return = CreditReturn(config)
+        m.submodules.aggregator = aggregator = Aggregator(config)
+
+        # Sequences become operations, operations become pulses.
+        connect(m, flipped(self.port), store.port)
+        connect(m, store.o_operation, operations.i)
+        connect(m, operations.o_release, store.i_release)
+        connect(m, operations.o_start, trigger.i_start)
+        connect(m, operations.o_event, flipped(self.o_event))
+        m.d.comb += [
+            operations.active.eq(trigger.active), operations.n_free.eq(trigger.n_free),
+            operations.select.eq(trigger.select), trigger.operation.eq(operations.operation),
+            trigger.expired.eq(operations.expired), trigger.expire.eq(operations.expire),
+            operations.fault.eq(trigger.fault), operations.fault_job.eq(trigger.fault_job),
+            operations.status.eq(trigger.status), operations.detail.eq(trigger.detail),
+            operations.progress.eq(trigger.progress), operations.progress_job.eq(trigger.progress_job),
+            operations.write_started.eq(trigger.write_started), operations.write_job.eq(trigger.write_job),
+            operations.watchdog.eq(self.watchdog),
+            store.place.eq(trigger.place), trigger.control.eq(store.control),
+            trigger.node_id.eq(self.node_id),
+        ]
+        connect(m, trigger.window, flipped(self.window))
+
+        # Operands.
+        connect(m, trigger.o_load, loader.i)
+        connect(m, loader.o, trigger.i_loaded)
+        connect(m, loader.read, flipped(self.read))
+        m.d.comb += [
+            store.payload_place.eq(loader.payload_place), loader.payload.eq(store.payload),
+            loader.address.eq(aggregator.operand_address), loader.enable.eq(aggregator.operand_enable),
+            aggregator.operand.eq(loader.beat),
+        ]
+
+        # Packets.
+        connect(m, flipped(self.rx[0]), buffer.i)
+        connect(m, buffer.o_arrival, trigger.i_arrival)
+        connect(m, trigger.o_lookup, buffer.lookup)
+        connect(m, buffer.o_lookup, trigger.i_lookup)
+        connect(m, trigger.o_meta, buffer.i_meta)
+        connect(m, buffer.o_meta, trigger.i_meta)
+        connect(m, aggregator.o_read, buffer.i_read)
+        connect(m, buffer.o_read, aggregator.i_read)
+        connect(m, aggregator.o_free, buffer.free)
+
+        # Credits, both ends.
+        returning = self.rx[1]
+        connect(m, trigger.o_credit, credits.i)
+        connect(m, credits.o, trigger.i_credit)
+        connect(m, aggregator.o_credit, credit_return.i)
+        connect(m, credit_return.o, flipped(self.tx[1]))
+        m.d.comb += [
+            trigger.returned.eq(credits.returned), credit_return.node_id.eq(self.node_id),
+            credits.i_return.valid.eq(returning.header.valid), returning.header.ready.eq(credits.i_return.ready),
+            credits.i_return.payload.job_id.eq(returning.header.payload.job_id),
+            credits.i_return.payload.peer.eq(returning.header.payload.peer),
+            credits.i_return.payload.credits.eq(returning.header.payload.credits),
+            # A CREDIT packet has no payload; one that comes with it all the same is drained.
+            returning.payload.ready.eq(1),
+        ]
+
+        # Passes.
+        connect(m, trigger.o_run, aggregator.i)
+        connect(m, aggregator.o_done, trigger.i_done)
+        connect(m, aggregator.o_written, operations.i_written)
+        connect(m, aggregator.tx, flipped(self.tx[0]))
+        connect(m, aggregator.write, flipped(self.write))
+
+        m.d.comb += [
+            self.busy.eq(store.busy), self.fired.eq(trigger.fired), self.inserted.eq(buffer.inserted),
+            self.duplicate.eq(buffer.duplicate), self.level.eq(buffer.level), self.peak.eq(buffer.peak),
+            self.trace_valid.eq(trigger.trace_valid), self.trace.eq(trigger.trace),
+        ]
+        return m

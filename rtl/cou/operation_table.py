@@ -1,0 +1,170 @@
+"""The operations in progress: cuts them into pulses, watches over them, and ends each in one completion."""
+
+from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import CplKind, Status
+from firmware_models.config import Config
+from rtl.cou.command import CouShapes
+from rtl.interface import CompletionEvent
+from rtl.kit.round_robin import RoundRobin
+
+
+class OperationTable(wiring.Component):
+    """Registers of the operations of one unit.
+
+    An operation offers its pulses one by one, in order, as contexts become free. The last free contexts are kept for
+    operations that have none: otherwise two nodes could each fill their contexts with the job that the other one
+    has no room for. When all pulses are through and host memory has acknowledged all writes, the completion is
+    posted; the first error that was reported is its status.
+
+    Members
+    -------
+    i : ``In(stream.Signature(operation))``
+        New operations.
+    o_start : ``Out(stream.Signature({job, pulse, offset, bytes}))``
+        The next pulse to be given a context.
+    active, n_free : ``In``
+        From the context file: which operations have contexts, and how many are free.
+    select, operation, expired : ``In``, ``Out``, ``Out``
+        Looks one operation up; `expired` if it is being given up.
+    fault, fault_job, status, detail : ``In``
+        Reports an error.
+    progress, progress_job : ``In``
+        Restarts the watchdog of an operation.
+    write_started, write_job : ``In``
+        A result is being written to host memory.
+    i_written : ``In(stream.Signature({job, error}))``
+        It has been written.
+    expire : ``Out(n_jobs)``
+        Operations that are being given up.
+    watchdog : ``In(32)``
+        Cycles without progress after which an operation is given up; 0 never.
+    o_event : ``Out(stream.Signature(CompletionEvent))``
+        Completions.
+    o_release : ``Out(stream.Signature({job, pulses}))``
+        To the sequence store; `pulses` that the operation had.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.shapes = shapes = CouShapes(config)
+        n_jobs = config.cou.n_jobs
+        super().__init__({
+            "i": In(stream.Signature(shapes.operation)),
+            "o_start": Out(stream.Signature(shapes.start)),
+            "active": In(n_jobs), "n_free": In(range(config.cou.n_contexts + 1)),
+            "select": In(shapes.job), "operation": Out(shapes.operation), "expired": Out(1),
+            "fault": In(1), "fault_job": In(shapes.job), "status": In(8), "detail": In(64),
+            "progress": In(1), "progress_job": In(shapes.job),
+            "write_started": In(1), "write_job": In(shapes.job),
+            "i_written": In(stream.Signature(shapes.written)),
+            "expire": Out(n_jobs),
+            "watchdog": In(32),
+            "o_event": Out(stream.Signature(CompletionEvent)),
+            "o_release": Out(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        n_jobs = self.config.cou.n_jobs
+        operation = Array(Signal(self.shapes.operation, name=f"operation_{j}") for j in range(n_jobs))
+        offset = Array(Signal(32, name=f"offset_{j}") for j in range(n_jobs))
+        pulses = Array(Signal(formats.PULSE_BITS, name=f"pulses_{j}") for j in range(n_jobs))
+        status = Array(Signal(8, name=f"status_{j}") for j in range(n_jobs))
+        detail = Array(Signal(64, name=f"detail_{j}") for j in range(n_jobs))
+        live, started, expired = Signal(n_jobs), Signal(n_jobs), Signal(n_jobs)
+        finished = Signal(n_jobs)
+
+        m.d.comb += [
+            self.i.ready.eq(1), self.i_written.ready.eq(1), self.expire.eq(expired),
+            self.operation.eq(operation[self.select]), self.expired.eq(expired.bit_select(self.select, 1)),
+        ]
+
+        for j in range(n_jobs):
+            writes = Signal(16, name=f"writes_{j}")
+            idle_cycles = Signal(32, name=f"idle_cycles_{j}")
+            written = self.i_written.valid & (self.i_written.payload.job == j)
+            begins_write = self.write_started & (self.write_job == j)
+            m.d.sync += writes.eq(writes + begins_write - written)
+
+            # Errors: the first one stays. An expired operation starts no more pulses.
+            m.d.sync += idle_cycles.eq(idle_cycles + 1)
+            with m.If(self.progress & (self.progress_job == j)):
+                m.d.sync += idle_cycles.eq(0)
+            with m.Elif(live[j] & (self.watchdog != 0) & (idle_cycles >= self.watchdog)):
+                m.d.sync += [expired[j].eq(1), started[j].eq(1)]
+                with m.If(status[j] == Status.OK):
+                    m.d.sync += status[j].eq(Status.TIMEOUT)
+            with m.If(written & self.i_written.payload.error & (status[j] == Status.OK)):
+                m.d.sync += status[j].eq(Status.MEMORY_ERROR)
+            with m.If(self.fault & (self.fault_job == j)):
+                with m.If((status[j] == Status.OK) | (status[j] == self.status) & (detail[j] == 0)):
+                    m.d.sync += [status[j].eq(self.status), detail[j].eq(self.detail)]
+
+            with m.If(self.i.valid & (self.i.payload.job == j)):
+                m.d.sync += [
+                    operation[j].eq(self.i.payload), offset[j].eq(0), pulses[j].eq(0), status[j].eq(Status.OK),
+                    detail[j].eq(0), live[j].eq(1), started[j].eq(0), expired[j].eq(0), idle_cycles.eq(0),
+                ]
+            m.d.comb += finished[j].eq(live[j] & started[j] & ~self.active[j] & (writes == 0))
+
+        # Pulses are offered round robin over the operations. The offer is registered, so an operation rests for a
+        # cycle or two between two of its pulses, until `active` and `n_free` tell of the last one.
+        without = Cat(~self.active[j] for j in range(n_jobs))
+        n_without = sum(without[j] for j in range(n_jobs))
+        spare = self.n_free > n_without
+        start = self.o_start
+        settle = Signal(2)
+        m.submodules.turn = turn = RoundRobin(n=n_jobs)
+        m.d.comb += [
+            turn.requests.eq(Mux(
+                start.valid | (settle != 0) | (self.n_free == 0), 0, live & ~started & (without | spare.replicate(n_jobs))
+            )),
+            turn.advance.eq(1),
+        ]
+        with m.If(settle != 0):
+            m.d.sync += settle.eq(settle - 1)
+        with m.If(start.valid & start.ready):
+            m.d.sync += [start.valid.eq(0), settle.eq(2)]
+        with m.If(turn.grant.any()):
+            chosen = operation[turn.index]
+            rest = Signal(32)
+            m.d.comb += rest.eq(chosen.length - offset[turn.index])
+            whole = rest > chosen.pulse_bytes
+            m.d.sync += [
+                start.valid.eq(1), start.payload.job.eq(turn.index), start.payload.offset.eq(offset[turn.index]),
+                start.payload.pulse.eq(chosen.base_pulse + pulses[turn.index]),
+                start.payload.bytes.eq(Mux(whole, chosen.pulse_bytes, rest)),
+                offset[turn.index].eq(offset[turn.index] + chosen.pulse_bytes),
+                pulses[turn.index].eq(pulses[turn.index] + 1),
+            ]
+            with m.If(~whole):
+                m.d.sync += started.bit_select(turn.index, 1).eq(1)
+
+        # Completions leave one at a time; the place is released with them. An offer that is still out belongs to
+        # an operation that has a context to come.
+        event = self.o_event
+        release = self.o_release
+        m.submodules.ending = ending = RoundRobin(n=n_jobs)
+        m.d.comb += [
+            ending.requests.eq(Mux(event.valid | start.valid | (settle != 0), 0, finished)),
+            ending.advance.eq(1),
+        ]
+        with m.If(event.valid & event.ready):
+            m.d.sync += event.valid.eq(0)
+        with m.If(release.valid & release.ready):
+            m.d.sync += release.valid.eq(0)
+        with m.If(ending.grant.any()):
+            done = operation[ending.index]
+            m.d.sync += [
+                event.valid.eq(1), event.payload.vp.eq(done.vp), event.payload.status.eq(status[ending.index]),
+                event.payload.kind.eq(CplKind.COLLECTIVE), event.payload.job_id.eq(done.job_id),
+                event.payload.bytes.eq(done.length), event.payload.tag.eq(done.tag),
+                event.payload.detail.eq(detail[ending.index]),
+                release.valid.eq(1), release.payload.job.eq(ending.index), release.payload.pulses.eq(pulses[ending.index]),
+                live.bit_select(ending.index, 1).eq(0),
+            ]
+        return m

@@ -1,0 +1,144 @@
+"""What the descriptor fields mean: from a descriptor, a context and a packet to the pass that is to be run."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import Operand, PacketType
+from firmware_models.config import Config
+from rtl.abi import DescriptorControl, PacketHeader
+from rtl.cou.command import CouShapes, Select, Source
+
+
+def record_layout() -> data.StructLayout:
+    """What a context remembers from one look at it to the next."""
+    return data.StructLayout({
+        "pulse": formats.PULSE_BITS,
+        "offset": 32,  # of the pulse in the message
+        "bytes": 13,  # of the pulse
+        "consumed": 16,  # packets, cumulative over the sequence
+        "has_data": 1,  # some pass has left an intermediate result
+        "loaded": 1,  # the operand of the current descriptor is in the operand memory
+        "middle": 1,  # the current descriptor has had a pass
+        "final": 1,  # the pass being executed is the descriptor's last
+        "finished": 1,  # … and the sequence's
+    })
+
+
+class PassPlanner(wiring.Component):
+    """Decodes the current descriptor of a context; combinational.
+
+    Semantics: the descriptor's local operand first, then the packets in SeqID order, each replacing or reducing or
+    merely triggering (NIC paper, section 1.2 and figure 2); with the last one the result leaves.
+
+    Members
+    -------
+    record, desc, operation, expired : ``In``
+        The context, its descriptor, its operation, and whether that is being given up.
+    packet, packet_there : ``In``
+        Header of the packet at hand.
+    node_id : ``In(24)``
+        NodeID of this NIC.
+    window_ok : ``In(1)``
+        An address that had to be checked belongs to the VP.
+    needs_load, needs_packet, sends, foreign_address, mismatch : ``Out(1)``
+        What has to be done first: load the operand; wait for a packet; take a credit; have the address checked.
+        `mismatch`: the packet's length is not the slice's, its data is ignored.
+    after : ``Out(record)``
+        The context's record once the pass has been given away.
+    run : ``Out(run)``
+        The pass, but for `packet`, `key` and the context number, which the trigger knows.
+    """
+
+    def __init__(self, config: Config):
+        shapes = CouShapes(config)
+        super().__init__({
+            "record": In(record_layout()), "desc": In(DescriptorControl), "operation": In(shapes.operation),
+            "expired": In(1), "packet": In(PacketHeader), "packet_there": In(1),
+            "node_id": In(formats.NODE_BITS), "window_ok": In(1),
+            "needs_load": Out(1), "needs_packet": Out(1), "sends": Out(1), "foreign_address": Out(1),
+            "mismatch": Out(1),
+            "after": Out(record_layout()), "run": Out(shapes.run),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        record, desc, operation, packet, run = self.record, self.desc, self.operation, self.packet, self.run
+        go_on = ~self.expired
+        some = record.bytes != 0
+
+        more = Signal()
+        ends = Signal()
+        final = Signal()
+        m.d.comb += [
+            more.eq(self.packet_there | (record.consumed != desc.cp_count)),
+            ends.eq(more & packet.coll_end),
+            final.eq(ends | ~more | (record.consumed + 1 == desc.cp_count)),
+            self.needs_packet.eq(more),
+        ]
+
+        # Operand a: what the descriptor says in its first pass, what that left behind in the others.
+        first = ~record.middle
+        from_outside = (desc.operand == Operand.PAYLOAD) | (desc.operand == Operand.MEMORY)
+        m.d.comb += self.needs_load.eq(first & from_outside & ~record.loaded & some & go_on)
+        with m.If(record.middle | (desc.operand == Operand.INTERMEDIATE)):
+            m.d.comb += run.a.eq(Mux(record.has_data, Source.RESULT, Source.ZERO))
+        with m.Else():
+            m.d.comb += run.a.eq(Mux(record.loaded, Source.OPERAND, Source.ZERO))
+
+        # Operand b: the packet, if it has something to say and is as long as it should be.
+        swap = packet.swap_data | desc.swap_local_data
+        wants_data = more & (swap | desc.reduce_flag) & go_on
+        fits = packet.length == record.bytes
+        use = Signal()
+        m.d.comb += [
+            use.eq(wants_data & fits & some),
+            self.mismatch.eq(wants_data & ~fits),
+            run.use_packet.eq(use),
+            run.datatype.eq(desc.datatype), run.operator.eq(desc.operator),
+        ]
+        with m.If(~use):
+            m.d.comb += run.select.eq(Select.PASS_A)
+        with m.Elif(swap | (first & (desc.operand == Operand.NONE))):
+            m.d.comb += run.select.eq(Select.PASS_B)
+        with m.Else():
+            m.d.comb += run.select.eq(Select.COMBINE)
+
+        # Where the result goes: a packet that ends the collective here stops it from being sent on.
+        writes = ((final & desc.write_back) | ends) & some & go_on
+        brought = more & packet.swap_addr
+        m.d.comb += [
+            self.sends.eq(final & desc.cp & ~ends & go_on),
+            self.foreign_address.eq(writes & more & (packet.swap_addr | ~desc.write_back)),
+            run.output.write_back.eq(writes & (~self.foreign_address | self.window_ok)),
+            run.output.result_addr.eq(Mux(brought, packet.addr, desc.result_addr + record.offset)),
+            run.output.send.eq(self.sends), run.output.bytes.eq(record.bytes),
+        ]
+        header = run.output.header
+        m.d.comb += [
+            header.type.eq(PacketType.COLLECTIVE), header.version.eq(formats.PACKET_VERSION),
+            header.seq_id.eq(desc.out_seq_id), header.job_id.eq(operation.job_id),
+            header.swap_data.eq(desc.swap_remote_data), header.swap_addr.eq(desc.swap_remote_addr),
+            header.coll_end.eq(desc.coll_end_flag), header.peer.eq(desc.peer), header.length.eq(record.bytes),
+            header.dest_id.eq(desc.dest_id), header.mlid.eq(desc.mlid),
+            header.dest_vp.eq(Mux(desc.swap_local_vp & more, packet.source_vp, desc.dest_vp)),
+            header.source_vp.eq(operation.vp), header.source_id.eq(self.node_id), header.pulse.eq(record.pulse),
+            header.addr.eq(Mux(desc.swap_remote_addr, desc.remote_addr + record.offset, 0)),
+        ]
+
+        # The packet is done with; its sender gets the credit back under the sender's own peer number.
+        m.d.comb += [
+            run.consume.eq(more),
+            run.credit.job_id.eq(operation.job_id), run.credit.peer.eq(packet.peer),
+            run.credit.dest_id.eq(packet.source_id), run.credit.dest_vp.eq(packet.source_vp),
+            run.credit.source_vp.eq(operation.vp),
+        ]
+
+        m.d.comb += [
+            self.after.eq(record),
+            self.after.consumed.eq(record.consumed + more), self.after.middle.eq(1), self.after.has_data.eq(1),
+            self.after.final.eq(final | self.expired),
+            self.after.finished.eq((final & desc.ct) | ends | self.expired),
+        ]
+        return m

@@ -1,0 +1,144 @@
+"""Keeps the descriptor sequences of the operations in progress.
+
+Architecture: ``rtl/cou/README.md``. Golden model: ``firmware_models.golden.executor``.
+"""
+
+from amaranth import Array, Cat, Const, Module, Signal
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.config import Config
+from rtl.abi import DescriptorControl
+from rtl.cou.command import CouShapes
+from rtl.interface import SequenceSignature
+
+
+class SequenceStore(wiring.Component):
+    """Takes sequences from the scheduler, hands each over as one operation, and holds its descriptors meanwhile.
+
+    A job has one operation at a time: ``port.answer`` refuses a probe for a job that is in progress, and
+    one that finds no place free. Pulses of a job are numbered through its operations, so that packets of
+    the next operation, which a faster peer may send already, never bear a key of the current one.
+
+    Timing: a probe is answered after one cycle; the operation is offered the cycle after its last descriptor.
+
+    Members
+    -------
+    port : ``In(SequenceSignature())``
+        From the scheduler.
+    o_operation : ``Out(stream.Signature(operation))``
+        Committed operations.
+    i_release : ``In(stream.Signature({job, pulses}))``
+        Ends an operation after `pulses` pulses and frees its place. Always ready.
+    place, control : ``In``, ``Out``
+        Descriptor at `place` (job, position); one cycle later.
+    payload_place, payload : ``In``, ``Out``
+        Payload of a descriptor; one cycle later.
+    busy : ``Out(1)``
+        Some operation is in progress.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.shapes = shapes = CouShapes(config)
+        super().__init__({
+            "port": In(SequenceSignature()),
+            "o_operation": Out(stream.Signature(shapes.operation)),
+            "i_release": In(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
+            "place": In(data.StructLayout({"position": shapes.place, "job": shapes.job})),
+            "control": Out(DescriptorControl),
+            "payload_place": In(data.StructLayout({"position": shapes.place, "job": shapes.job})),
+            "payload": Out(8 * formats.PAYLOAD_BYTES),
+            "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        n_jobs = self.config.cou.n_jobs
+        shapes = self.shapes
+        depth = 1 << (shapes.place + shapes.job)
+
+        m.submodules.control = control = memory.Memory(shape=DescriptorControl, depth=depth, init=[])
+        m.submodules.payload = payload = memory.Memory(shape=8 * formats.PAYLOAD_BYTES, depth=depth, init=[])
+        m.submodules.pulses = pulses = memory.Memory(shape=formats.PULSE_BITS, depth=1 << formats.JOB_BITS, init=[])
+        control_write, control_read = control.write_port(), control.read_port()
+        payload_write, payload_read = payload.write_port(), payload.read_port()
+        pulse_write, pulse_read = pulses.write_port(), pulses.read_port()
+
+        m.d.comb += [
+            control_read.addr.eq(self.place), self.control.eq(control_read.data),
+            payload_read.addr.eq(self.payload_place), self.payload.eq(payload_read.data),
+        ]
+
+        # A place is taken when the probe is answered, so that two sequences can't be promised the same one.
+        taken = Signal(n_jobs)
+        owner = Array(Signal(formats.JOB_BITS, name=f"owner_{job}") for job in range(n_jobs))
+        base = Array(Signal(formats.PULSE_BITS, name=f"base_{job}") for job in range(n_jobs))
+        in_progress = Cat(taken[job] & (owner[job] == self.port.probe.payload.job_id) for job in range(n_jobs)).any()
+        free_job = Signal(shapes.job)
+        for job in reversed(range(n_jobs)):
+            with m.If(~taken[job]):
+                m.d.comb += free_job.eq(job)
+        filling = Signal(shapes.job)
+        position = Signal(shapes.place)
+        answer = self.port.answer
+        m.d.comb += [
+            self.busy.eq(taken.any()),
+            self.port.probe.ready.eq(~answer.valid),
+        ]
+        with m.If(answer.valid & answer.ready):
+            m.d.sync += answer.valid.eq(0)
+        with m.If(self.port.probe.valid & self.port.probe.ready):
+            ok = ~in_progress & ~taken.all()
+            m.d.sync += [answer.valid.eq(1), answer.payload.ok.eq(ok)]
+            with m.If(ok):
+                m.d.sync += [
+                    taken.bit_select(free_job, 1).eq(1), owner[free_job].eq(self.port.probe.payload.job_id),
+                    filling.eq(free_job), position.eq(0),
+                ]
+
+        # The descriptors are written as they come; only the last one makes an operation of them.
+        incoming = self.port.descriptor
+        bits = incoming.payload.desc.as_value()
+        split = DescriptorControl.size
+        operation = self.o_operation
+        m.d.comb += [
+            incoming.ready.eq(~operation.valid),
+            control_write.addr.eq(Cat(position, filling)), control_write.data.eq(bits[:split]),
+            payload_write.addr.eq(Cat(position, filling)), payload_write.data.eq(bits[split:]),
+            pulse_read.addr.eq(owner[filling]),
+        ]
+        with m.If(operation.valid & operation.ready):
+            m.d.sync += operation.valid.eq(0)
+        with m.If(incoming.valid & incoming.ready):
+            m.d.comb += [control_write.en.eq(1), payload_write.en.eq(1)]
+            m.d.sync += position.eq(position + 1)
+            # The tag of a sequence is that of its first descriptor.
+            with m.If(position == 0):
+                m.d.sync += operation.payload.tag.eq(incoming.payload.desc.tag)
+            with m.If(incoming.payload.last):
+                with m.If(incoming.payload.abort):
+                    m.d.sync += taken.bit_select(filling, 1).eq(0)
+                with m.Else():
+                    desc = incoming.payload.desc
+                    m.d.sync += [
+                        operation.valid.eq(1),
+                        operation.payload.job.eq(filling), operation.payload.job_id.eq(desc.job_id),
+                        operation.payload.vp.eq(desc.source_vp), operation.payload.length.eq(desc.length),
+                        operation.payload.pulse_bytes.eq(desc.pulse_bytes),
+                        operation.payload.base_pulse.eq(pulse_read.data), base[filling].eq(pulse_read.data),
+                        operation.payload.n_descriptors.eq(position + 1),
+                    ]
+
+        # The count of pulses is written back when the operation ends, before its job can be probed again.
+        release = self.i_release
+        m.d.comb += [
+            release.ready.eq(Const(1)),
+            pulse_write.addr.eq(owner[release.payload.job]),
+            pulse_write.data.eq(base[release.payload.job] + release.payload.pulses),
+            pulse_write.en.eq(release.valid),
+        ]
+        with m.If(release.valid):
+            m.d.sync += taken.bit_select(release.payload.job, 1).eq(0)
+        return m

@@ -1,0 +1,306 @@
+"""The order-preserving trigger: decides what a pulse does next, and when it may.
+
+Architecture: ``rtl/cou/README.md``; NIC paper, section 1.2. Golden model: ``firmware_models.golden.executor``.
+"""
+
+from amaranth import Array, Cat, Module, Signal
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import Operand, Status, TraceKind
+from firmware_models.config import Config
+from rtl.abi import DescriptorControl, HashKey, PacketHeader
+from rtl.cou.command import CouShapes
+from rtl.cou.context_file import ContextFile, Phase
+from rtl.cou.pass_planner import PassPlanner, record_layout
+from rtl.interface import TraceEvent, WindowSignature
+from rtl.kit.fifo import StreamFifo
+from rtl.kit.round_robin import RoundRobin
+
+
+class Trigger(wiring.Component):
+    """Steps every context through its sequence.
+
+    A context that is ready is looked at: its descriptor needs an operand (the loader is asked, the context sleeps),
+    or a packet (the buffer is asked, the context sleeps), or a credit (likewise), or nothing any more: then the
+    pass is given to the aggregator. Packets of one pulse are asked for in ascending SeqID and consumed one by one,
+    whatever order they came in; that fixes the rounding.
+
+    Members
+    -------
+    i_start : ``In(stream.Signature({job, pulse, offset, bytes}))``
+        Pulses to be given contexts.
+    select, operation, expired, expire :
+        Look-up in the operation table, and the operations that are being given up.
+    place, control :
+        Look-up in the sequence store.
+    o_load, i_loaded :
+        Operand loader.
+    o_lookup, i_lookup, o_meta, i_meta, i_arrival :
+        Packet buffer.
+    o_credit, i_credit, returned :
+        Credit table.
+    window : ``Out(WindowSignature())``
+        Check of addresses that were not checked when the descriptor was taken.
+    o_run, i_done :
+        Aggregator.
+    fault, fault_job, status, detail, progress, progress_job, write_started, write_job : ``Out``
+        Reports to the operation table.
+    active, n_free : ``Out``
+        Contexts, for the operation table.
+    fired : ``Out(1)``
+        Pulse: a descriptor has triggered.
+    trace, trace_valid : ``Out``
+        What happened in this cycle.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.shapes = shapes = CouShapes(config)
+        n_jobs, n_contexts = config.cou.n_jobs, config.cou.n_contexts
+        arrival = data.StructLayout({"key": HashKey, "slot": shapes.packet})
+        credit = data.StructLayout({"job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "oldest": 1})
+        super().__init__({
+            "i_start": In(stream.Signature(shapes.start)),
+            "select": Out(shapes.job), "operation": In(shapes.operation), "expired": In(1), "expire": In(n_jobs),
+            "place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
+            "control": In(DescriptorControl),
+            "o_load": Out(stream.Signature(shapes.load)), "i_loaded": In(stream.Signature(shapes.loaded)),
+            "o_lookup": Out(stream.Signature(HashKey)),
+            "i_lookup": In(stream.Signature(data.StructLayout({"hit": 1, "slot": shapes.packet}))),
+            "o_meta": Out(stream.Signature(data.StructLayout({"slot": shapes.packet}))),
+            "i_meta": In(stream.Signature(PacketHeader)),
+            "i_arrival": In(stream.Signature(arrival)),
+            "o_credit": Out(stream.Signature(credit)),
+            "i_credit": In(stream.Signature(data.StructLayout({"ok": 1}))), "returned": In(1),
+            "window": Out(WindowSignature()),
+            "o_run": Out(stream.Signature(shapes.run)), "i_done": In(stream.Signature(shapes.done)),
+            "fault": Out(1), "fault_job": Out(shapes.job), "status": Out(8), "detail": Out(64),
+            "progress": Out(1), "progress_job": Out(shapes.job),
+            "write_started": Out(1), "write_job": Out(shapes.job),
+            "active": Out(n_jobs), "n_free": Out(range(n_contexts + 1)),
+            "node_id": In(formats.NODE_BITS),
+            "fired": Out(1), "trace_valid": Out(1), "trace": Out(TraceEvent),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        shapes = self.shapes
+        n_contexts = self.config.cou.n_contexts
+
+        m.submodules.contexts = contexts = ContextFile(self.config)
+        m.submodules.planner = planner = PassPlanner(self.config)
+        m.submodules.turn = turn = RoundRobin(n=n_contexts)
+        m.submodules.records = records = memory.Memory(shape=record_layout(), depth=n_contexts, init=[])
+        record_write, record_read = records.write_port(), records.read_port()
+        jobs = Array(Signal(shapes.job, name=f"job_{c}") for c in range(n_contexts))
+        positions = Array(Signal(shapes.place, name=f"position_{c}") for c in range(n_contexts))
+
+        # `chosen` addresses the memories; in the next cycle their outputs belong to `current`, which is the same.
+        chosen, current = Signal(shapes.context), Signal(shapes.context)
+        m.d.comb += [
+            contexts.select.eq(current),
+            contexts.expire.eq(self.expire), contexts.returned.eq(self.returned),
+            self.active.eq(contexts.active), self.n_free.eq(sum(contexts.free[c] for c in range(n_contexts))),
+            turn.requests.eq(contexts.ready),
+            record_read.addr.eq(chosen), record_write.addr.eq(current),
+            self.place.job.eq(jobs[chosen]), self.place.position.eq(positions[chosen]),
+            self.select.eq(jobs[current]),
+        ]
+        record, desc, operation, packet = record_read.data, self.control, self.operation, self.i_meta.payload
+        updated = Signal(record_layout())
+        window_ok, window_known = Signal(), Signal()
+        m.d.comb += [
+            updated.eq(record), record_write.data.eq(updated),
+            planner.record.eq(record), planner.desc.eq(desc), planner.operation.eq(operation),
+            planner.expired.eq(self.expired), planner.packet.eq(packet), planner.packet_there.eq(contexts.packet_there),
+            planner.node_id.eq(self.node_id), planner.window_ok.eq(window_ok),
+        ]
+        connect(m, flipped(self.i_arrival), contexts.i_arrival)
+
+        # Look-ups are answered in order: the queue knows whose they are. It can't overflow, since a context has one
+        # look-up at most.
+        m.submodules.asked = asked = StreamFifo(shape=shapes.context, depth=max(2, n_contexts))
+        key = Signal(HashKey)
+        m.d.comb += [
+            self.i_lookup.ready.eq(1), asked.o.ready.eq(self.i_lookup.valid),
+            contexts.answered.eq(self.i_lookup.valid), contexts.answer_context.eq(asked.o.payload),
+            contexts.answer_hit.eq(self.i_lookup.payload.hit), contexts.answer_packet.eq(self.i_lookup.payload.slot),
+            key.job_id.eq(operation.job_id), key.node_id.eq(self.node_id), key.vp.eq(operation.vp),
+            key.seq_id.eq(record.consumed[: formats.SEQ_BITS]), key.pulse.eq(record.pulse),
+            contexts.wait_key.eq(key), self.o_lookup.payload.eq(key), asked.i.payload.eq(current),
+        ]
+
+        # Loaded operands. An error is noted, and the context goes on with what came, so that its peers get what
+        # they wait for; that report can't wait and so has precedence over the FSM's.
+        loaded = self.i_loaded
+        load_fault = Signal()
+        m.d.comb += [
+            loaded.ready.eq(1), contexts.loaded.eq(loaded.valid), contexts.loaded_context.eq(loaded.payload.context),
+            load_fault.eq(loaded.valid & loaded.payload.error),
+        ]
+        fault, status, detail = Signal(), Signal(8), Signal(64)
+        with m.If(load_fault):
+            m.d.comb += [
+                self.fault.eq(1), self.fault_job.eq(loaded.payload.job), self.status.eq(Status.MEMORY_ERROR),
+                self.detail.eq(desc.local_addr),
+            ]
+        with m.Else():
+            m.d.comb += [
+                self.fault.eq(fault), self.fault_job.eq(jobs[current]), self.status.eq(status),
+                self.detail.eq(detail),
+            ]
+
+        load, run = self.o_load.payload, self.o_run.payload
+        m.d.comb += [
+            load.context.eq(current), load.job.eq(jobs[current]), load.place.eq(positions[current]),
+            load.from_payload.eq(desc.operand == Operand.PAYLOAD), load.addr.eq(desc.local_addr + record.offset),
+            load.bytes.eq(record.bytes),
+            run.eq(planner.run), run.packet.eq(contexts.packet), run.key.eq(contexts.key),
+            run.output.context.eq(current), run.output.job.eq(jobs[current]),
+            self.o_meta.payload.slot.eq(contexts.packet),
+            self.o_credit.payload.job_id.eq(operation.job_id), self.o_credit.payload.peer.eq(desc.peer),
+            self.o_credit.payload.oldest.eq(contexts.oldest),
+            self.window.query.payload.vp.eq(operation.vp), self.window.query.payload.bytes.eq(record.bytes),
+            self.window.query.payload.addr.eq(run.output.result_addr),
+            self.write_job.eq(jobs[current]), self.progress_job.eq(jobs[current]),
+            self.trace.job_id.eq(operation.job_id), self.trace.pulse.eq(record.pulse),
+        ]
+
+        def trace(kind: TraceKind, index):
+            m.d.comb += [self.trace_valid.eq(1), self.trace.event.eq(kind), self.trace.index.eq(index)]
+
+        def sleep(phase: Phase):
+            m.d.comb += [contexts.set_phase.eq(1), contexts.next_phase.eq(phase)]
+            m.next = "IDLE"
+
+        def finish():
+            m.d.comb += [contexts.finish.eq(1), self.progress.eq(1)]
+            trace(TraceKind.PULSE_END, current)
+            m.next = "IDLE"
+
+        def give_away():
+            """Hands the pass to the aggregator; FSM state RUN waits if that is busy."""
+            m.d.comb += self.o_run.valid.eq(1)
+            with m.If(self.o_run.ready):
+                with m.If(planner.mismatch):
+                    m.d.comb += [
+                        fault.eq(1), status.eq(Status.LENGTH_MISMATCH),
+                        detail.eq(Cat(record.consumed, record.pulse, packet.length)),
+                    ]
+                m.d.comb += [
+                    self.i_meta.ready.eq(planner.needs_packet), updated.eq(planner.after), record_write.en.eq(1),
+                    self.write_started.eq(run.output.write_back), self.fired.eq(planner.after.final),
+                ]
+                trace(TraceKind.FIRE, positions[current])
+                sleep(Phase.RUNNING)
+            with m.Else():
+                m.next = "RUN"
+
+        credit_came = Signal()
+        meta_asked = Signal()
+        with m.If(self.returned):
+            m.d.sync += credit_came.eq(1)
+
+        m.d.comb += chosen.eq(current)
+        m.d.sync += current.eq(chosen)
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.sync += [window_known.eq(0), credit_came.eq(0), meta_asked.eq(0)]
+                # What has been executed goes first: it frees the way for its successor.
+                with m.If(self.i_done.valid):
+                    m.d.comb += [chosen.eq(self.i_done.payload.context), self.i_done.ready.eq(1)]
+                    m.next = "RETIRE"
+                with m.Elif(contexts.ready.any()):
+                    m.d.comb += [chosen.eq(turn.index), turn.advance.eq(1)]
+                    m.next = "LOOK"
+                with m.Elif(self.i_start.valid):
+                    for c in reversed(range(n_contexts)):
+                        with m.If(contexts.free[c]):
+                            m.d.comb += chosen.eq(c)
+                    m.next = "START"
+
+            with m.State("START"):
+                start = self.i_start.payload
+                m.d.comb += [
+                    self.i_start.ready.eq(1), contexts.start.eq(1), contexts.start_job.eq(start.job),
+                    updated.eq(0), updated.pulse.eq(start.pulse), updated.offset.eq(start.offset),
+                    updated.bytes.eq(start.bytes), record_write.en.eq(1),
+                    self.select.eq(start.job), self.progress.eq(1), self.progress_job.eq(start.job),
+                    self.trace.pulse.eq(start.pulse),
+                ]
+                m.d.sync += [jobs[current].eq(start.job), positions[current].eq(0)]
+                trace(TraceKind.PULSE_START, current)
+                m.next = "IDLE"
+
+            with m.State("LOOK"):
+                with m.If(self.expired & ~contexts.packet_there):
+                    m.d.comb += [
+                        fault.eq(1), status.eq(Status.TIMEOUT), detail.eq(Cat(record.consumed, record.pulse)),
+                    ]
+                    finish()
+                with m.Elif(planner.needs_load):
+                    m.d.comb += [self.o_load.valid.eq(1), updated.loaded.eq(1)]
+                    with m.If(self.o_load.ready):
+                        m.d.comb += record_write.en.eq(1)
+                        sleep(Phase.LOADING)
+                with m.Elif(planner.needs_packet & ~contexts.packet_there):
+                    m.d.comb += self.o_lookup.valid.eq(1)
+                    with m.If(self.o_lookup.ready):
+                        m.d.comb += [asked.i.valid.eq(1), contexts.wait.eq(1)]
+                        sleep(Phase.WAITING)
+                with m.Elif(planner.needs_packet & ~meta_asked):
+                    m.d.comb += self.o_meta.valid.eq(1)
+                    with m.If(self.o_meta.ready):
+                        m.d.sync += meta_asked.eq(1)
+                with m.Elif(~planner.needs_packet | self.i_meta.valid):
+                    with m.If(planner.foreign_address & ~window_known):
+                        m.next = "CHECK"
+                    with m.Elif(planner.sends):
+                        m.d.comb += self.o_credit.valid.eq(1)
+                        with m.If(self.o_credit.ready):
+                            m.next = "CREDIT"
+                    with m.Else():
+                        give_away()
+
+            with m.State("CHECK"):
+                # An address that a packet brought, or that the descriptor did not announce.
+                m.d.comb += [self.window.query.valid.eq(~window_known), self.window.answer.ready.eq(1)]
+                with m.If(self.window.query.ready):
+                    m.d.sync += window_known.eq(1)
+                with m.If(self.window.answer.valid):
+                    m.d.sync += window_ok.eq(self.window.answer.payload.ok)
+                    with m.If(~self.window.answer.payload.ok):
+                        m.d.comb += [
+                            fault.eq(1), status.eq(Status.BAD_ADDRESS), detail.eq(run.output.result_addr),
+                        ]
+                    m.next = "LOOK"
+
+            with m.State("CREDIT"):
+                m.d.comb += self.i_credit.ready.eq(1)
+                with m.If(self.i_credit.valid):
+                    with m.If(self.i_credit.payload.ok):
+                        give_away()
+                    with m.Else():
+                        # The packet's description is asked for again when the context wakes up.
+                        m.d.comb += self.i_meta.ready.eq(planner.needs_packet)
+                        with m.If(credit_came | self.returned):
+                            sleep(Phase.READY)
+                        with m.Else():
+                            sleep(Phase.BLOCKED)
+
+            with m.State("RUN"):
+                give_away()
+
+            with m.State("RETIRE"):
+                m.d.comb += [updated.final.eq(0), record_write.en.eq(1), self.progress.eq(1)]
+                with m.If(record.final):
+                    m.d.comb += [updated.middle.eq(0), updated.loaded.eq(0)]
+                    m.d.sync += positions[current].eq(positions[current] + 1)
+                with m.If(record.finished):
+                    finish()
+                with m.Else():
+                    trace(TraceKind.RETIRE, positions[current])
+                    sleep(Phase.READY)
+        return m

@@ -1,0 +1,83 @@
+"""Sends received packets to the unit that serves them."""
+
+from amaranth import Array, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi.encoding import PacketType
+from firmware_models.config import Config
+from rtl.interface import PacketSignature
+
+
+class ReceiveRouter(wiring.Component):
+    """Routes the packets of one virtual channel: collective ones by JobID, the others to the point-to-point path.
+
+    A packet on a channel that its type does not belong to could make one channel wait for the other; it is dropped
+    whole and reported.
+
+    Parameters
+    ----------
+    vc : int
+        0 takes COLLECTIVE, SEND and PUT; 1 takes CREDIT and ACK.
+
+    Members
+    -------
+    i : ``In(PacketSignature(data_width))``
+        Packets of the channel.
+    o : array of n_cous + 1 ``Out(PacketSignature(data_width))``
+        One for each offload unit, the last one for the point-to-point path.
+    misplaced : ``Out(1)``
+        Pulse: a packet has been dropped.
+    """
+
+    def __init__(self, config: Config, *, vc: int):
+        if vc not in (0, 1):
+            raise ValueError(f"vc must be 0 or 1, not {vc!r}")
+        self.config, self.vc = config, vc
+        width = config.datapath.data_width
+        super().__init__({
+            "i": In(PacketSignature(width)),
+            "o": Out(PacketSignature(width)).array(config.nic.n_cous + 1),
+            "misplaced": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        n_cous = self.config.nic.n_cous
+        drop = n_cous + 1
+        header = self.i.header.payload
+        to_cou, to_p2p = (
+            ({PacketType.CREDIT}, {PacketType.ACK}) if self.vc
+            else ({PacketType.COLLECTIVE}, {PacketType.SEND, PacketType.PUT})
+        )
+
+        route = Signal(range(drop + 1))
+        with m.Switch(header.type):
+            with m.Case(*to_cou):
+                m.d.comb += route.eq(header.job_id & (n_cous - 1))
+            with m.Case(*to_p2p):
+                m.d.comb += route.eq(n_cous)
+            with m.Default():
+                m.d.comb += route.eq(drop)
+
+        in_payload = Signal()
+        latched = Signal.like(route)
+        target = Mux(in_payload, latched, route)
+        ready = Array([*(port.header.ready for port in self.o), 1])
+        payload_ready = Array([*(port.payload.ready for port in self.o), 1])
+        for index, port in enumerate(self.o):
+            m.d.comb += [
+                port.header.payload.eq(header), port.payload.payload.eq(self.i.payload.payload),
+                port.header.valid.eq(self.i.header.valid & ~in_payload & (route == index)),
+                port.payload.valid.eq(self.i.payload.valid & in_payload & (latched == index)),
+            ]
+        m.d.comb += [
+            self.i.header.ready.eq(~in_payload & ready[target]),
+            self.i.payload.ready.eq(in_payload & payload_ready[target]),
+        ]
+        with m.If(self.i.header.valid & self.i.header.ready):
+            m.d.comb += self.misplaced.eq(route == drop)
+            m.d.sync += [latched.eq(route), in_payload.eq(header.length != 0)]
+        with m.If(self.i.payload.valid & self.i.payload.ready & self.i.payload.payload.last):
+            m.d.sync += in_payload.eq(0)
+        return m
