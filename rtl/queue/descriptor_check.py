@@ -1,0 +1,156 @@
+"""Says what is wrong with a descriptor, taken by itself."""
+
+from collections.abc import Collection
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator, P2pOp, Status
+from rtl.abi import Descriptor
+from rtl.interface import WindowSignature
+from rtl.queue.records import STATUS_BITS
+
+ELEMENT_BYTES = {Datatype.DOUBLE_INT: 16, Datatype.FLOAT32: 4, Datatype.INT32: 4, Datatype.BYTE: 1}
+"""Bytes of the elements that are not 8 bytes long."""
+
+
+class DescriptorCheck(wiring.Component):
+    """Validates one descriptor of a VP; what it finds first, in the order below, is the answer.
+
+    1. ``BAD_DESCRIPTOR``: reserved bits; unknown encodings; `source_vp` is not the queue's VP; a collective one with
+       `p2p_op`, an operand that does not go with `kind`, or `peer` out of range; a point-to-point one with `ch` or
+       `ct`, a SEND that is not MP, a PUT that is not RDMA. A point-to-point descriptor may have anything in the fields
+       that only collective ones use, an RDMA descriptor anything in its payload.
+    2. ``UNSUPPORTED``: GET, multicast, slices, a reduction that is not in `supported`.
+    3. ``BAD_LENGTH``: a payload of more than 64 bytes; `pulse_bytes` that is not a multiple of 64 from 64 to
+       the mtu; 2**16 pulses or more; a reduction of broken elements.
+    4. ``BAD_ADDRESS``: memory outside of the window, or not aligned to a flit. No bytes, no question.
+
+    Timing: the answer is valid 2 cycles after the descriptor, and as long as each window question takes.
+
+    Parameters
+    ----------
+    mtu : int
+        Largest `pulse_bytes`, a power of two.
+    n_peers : int
+        Bound of `peer`, a power of two.
+    supported : collection of (Datatype, Operator)
+        Reductions that this build has.
+
+    Members
+    -------
+    i : ``In(stream.Signature({desc, vp}))``
+        Descriptor and the VP of its queue; taken with the answer.
+    o : ``Out(stream.Signature({status}))``
+        A ``Status``.
+    window : ``Out(WindowSignature())``
+        Window check.
+    """
+
+    def __init__(self, *, mtu: int, n_peers: int, supported: Collection[tuple[Datatype, Operator]]):
+        for name, value, low, high in (("mtu", mtu, 64, 1 << 15), ("n_peers", n_peers, 1, 1 << formats.PEER_BITS)):
+            if value & (value - 1) or not low <= value <= high:
+                raise ValueError(f"{name} must be a power of two, {low} to {high}, not {value!r}")
+        self.mtu, self.n_peers, self.supported = mtu, n_peers, tuple(supported)
+        super().__init__({
+            "i": In(stream.Signature(data.StructLayout({"desc": Descriptor, "vp": formats.VP_BITS}))),
+            "o": Out(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
+            "window": Out(WindowSignature()),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        desc = self.i.payload.desc
+        collective, p2p = desc.c, ~desc.c
+        from_memory = Mux(desc.c, desc.operand == Operand.MEMORY, desc.p2p_op == P2pOp.PUT)
+        from_payload = Mux(desc.c, desc.operand == Operand.PAYLOAD, desc.p2p_op == P2pOp.SEND)
+
+        def unknown(name: str):
+            """Whether an enumerated field has a value that is no member."""
+            field = formats.DESCRIPTOR[name]
+            members = {int(member) for member in field.values}
+            return Cat(desc[name] == v for v in range(field.max_value + 1) if v not in members).any()
+
+        reserved = [desc[field.name].any() for field in formats.DESCRIPTOR.fields if field.is_reserved]
+        bad_descriptor = Cat(
+            *reserved,
+            unknown("kind"),
+            unknown("p2p_op"),
+            desc.source_vp != self.i.payload.vp,
+            from_memory & (desc.kind != Kind.RDMA),
+            from_payload & (desc.kind != Kind.MP),
+            collective & (desc.p2p_op != 0),
+            collective & (unknown("operand") | unknown("datatype") | unknown("operator")),
+            collective & (desc.peer >= self.n_peers if self.n_peers < 1 << formats.PEER_BITS else 0),
+            p2p & (desc.ch | desc.ct),
+        )
+        reduces = collective & desc.reduce_flag
+        has_reduction = Cat(
+            (desc.datatype == datatype) & (desc.operator == operator) for datatype, operator in self.supported
+        ).any()
+        unsupported = Cat(
+            p2p & (desc.p2p_op == P2pOp.GET),
+            desc.multicast,
+            collective & ((desc.block_count > 1) | (desc.slice_first != 0) | (desc.slice_count > 1)),
+            reduces & ~has_reduction,
+        )
+        element_mask = Signal(4)
+        with m.Switch(desc.datatype):
+            for datatype, size in ELEMENT_BYTES.items():
+                with m.Case(datatype):
+                    m.d.comb += element_mask.eq(size - 1)
+            with m.Default():
+                m.d.comb += element_mask.eq(7)
+        bad_length = Cat(
+            from_payload & (desc.length > formats.PAYLOAD_BYTES),
+            collective & desc.pulse_bytes[:6].any(),
+            collective & ((desc.pulse_bytes == 0) | (desc.pulse_bytes > self.mtu)),
+            # A product with 2**16 - 1: a shift and a subtraction.
+            collective & (desc.length > ((desc.pulse_bytes << formats.PULSE_BITS) - desc.pulse_bytes)),
+            reduces & (desc.length[:4] & element_mask).any(),
+        )
+
+        status = Signal(STATUS_BITS)
+        ask_operand, ask_result = Signal(), Signal()
+        query, answer = self.window.query, self.window.answer
+        m.d.comb += [
+            query.payload.vp.eq(self.i.payload.vp),
+            query.payload.addr.eq(Mux(ask_operand, desc.local_addr, desc.result_addr)),
+            query.payload.bytes.eq(desc.length),
+            self.o.payload.status.eq(status),
+        ]
+        with m.FSM():
+            with m.State("LOOK"):
+                m.d.sync += [
+                    status.eq(
+                        Mux(bad_descriptor.any(), Status.BAD_DESCRIPTOR,
+                            Mux(unsupported.any(), Status.UNSUPPORTED,
+                                Mux(bad_length.any(), Status.BAD_LENGTH, Status.OK)))
+                    ),
+                    ask_operand.eq(from_memory & (desc.length != 0)),
+                    ask_result.eq(collective & desc.write_back & (desc.length != 0)),
+                ]
+                with m.If(self.i.valid):
+                    m.next = "NEXT"
+            with m.State("NEXT"):
+                with m.If((status == Status.OK) & (ask_operand | ask_result)):
+                    m.d.comb += query.valid.eq(1)
+                    with m.If(query.ready):
+                        m.next = "WINDOW"
+                with m.Else():
+                    m.d.comb += self.o.valid.eq(1)
+                    m.d.comb += self.i.ready.eq(self.o.ready)
+                    with m.If(self.o.ready):
+                        m.next = "LOOK"
+            with m.State("WINDOW"):
+                m.d.comb += answer.ready.eq(1)
+                with m.If(answer.valid):
+                    m.d.sync += ask_operand.eq(0)
+                    with m.If(~ask_operand):
+                        m.d.sync += ask_result.eq(0)
+                    with m.If(~answer.payload.ok):
+                        m.d.sync += status.eq(Status.BAD_ADDRESS)
+                    m.next = "NEXT"
+        return m

@@ -1,0 +1,68 @@
+"""Layouts that the parts of the queues and the register file exchange."""
+
+from amaranth.lib import data, enum
+
+from firmware_models.abi import formats, registers
+from firmware_models.abi.encoding import Status
+
+INDEX_BITS = next(register.width for register in registers.VP_PAGE if register.name == "dq_prod")
+"""Ring indexes count entries modulo 2**16; rings are at most half as long, so one lap's entries differ."""
+
+
+def _record_fields() -> dict[str, int]:
+    """Fields of a VP's record, from the registers `vp_<field>` (`_lo` and `_hi` halves joined)."""
+    fields: dict[str, int] = {}
+    for register in registers.CONTROL_PAGE:
+        if register.name.startswith("vp_") and register.name not in ("vp_select", "vp_commit"):
+            name = register.name.removeprefix("vp_").removesuffix("_lo").removesuffix("_hi")
+            fields[name] = fields.get(name, 0) + register.width
+    return fields
+
+
+VpRecord = data.StructLayout({"enable": 1, **_record_fields()})
+"""What software configures of a VP: rings (base, log2 of the entries), memory window [base, limit)."""
+
+VpCommit = data.StructLayout({"vp": formats.VP_BITS, "wipe": 1, "record": VpRecord})
+"""Loads a record and zeroes the VP's indexes. `wipe` (after reset only) also forgets that the VP has work."""
+
+
+class DoorbellKind(enum.Enum, shape=2):
+    """Which index a doorbell brings."""
+
+    DQ_PROD = 0
+    """Index after the last descriptor written."""
+    CQ_CONS = 1
+    """Index after the last completion read."""
+    RQ_CONS = 2
+    """Index after the last receive entry read."""
+
+
+Doorbell = data.StructLayout({"vp": formats.VP_BITS, "kind": DoorbellKind, "index": INDEX_BITS})
+
+Turn = data.StructLayout({
+    "vp": formats.VP_BITS,
+    "enable": 1,
+    "base": 64,
+    "log2": 4,
+    "cons": INDEX_BITS,
+    "count": INDEX_BITS,
+    "room": INDEX_BITS,
+    "blocked": 1,
+    "skipping": 1,
+})
+"""A VP's turn: `count` descriptors stand from index `cons` of its ring on; `room` completions fit into its CQ.
+
+`blocked`: its last turn ended at a unit that could not be taken. `skipping`: its last turn ended among the
+descriptors of a sequence that has been refused.
+"""
+
+TurnEnd = data.StructLayout({
+    "vp": formats.VP_BITS,
+    "cons": INDEX_BITS,
+    "taken": INDEX_BITS,
+    "blocked": 1,
+    "skipping": 1,
+})
+"""Ends a turn: the next descriptor is at `cons`; `taken` units were taken, each of which posts one completion."""
+
+STATUS_BITS = max(Status).bit_length()

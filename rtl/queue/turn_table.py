@@ -1,0 +1,194 @@
+"""Whose turn it is: the descriptor rings of the virtual ports and the order in which they are served."""
+
+from amaranth import Const, Module, Mux, Signal
+from amaranth.lib import data, enum, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from rtl.kit.fifo import StreamFifo
+from rtl.queue.records import INDEX_BITS, Doorbell, DoorbellKind, Turn, TurnEnd, VpCommit
+
+DESCRIPTOR_LOG2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
+
+
+class Action(enum.Enum, shape=2):
+    """What the table is doing with the VP that it has selected."""
+
+    COMMIT = 0
+    """Loading a record."""
+    END = 1
+    """Writing back what a turn has left."""
+    DOORBELL = 2
+    """Taking over an index."""
+    TURN = 3
+    """Beginning a turn."""
+
+
+class TurnTable(wiring.Component):
+    """Descriptor side of the VP records, and a fair, constant-time choice of the VP to serve next.
+
+    A VP with unread descriptors stands in a queue of turns, once at most (a `queued` bit per VP). A turn takes it
+    out; it goes back to the tail when its turn ends and descriptors are left. So between two turns of one VP
+    every other one has at most one. One turn is in progress at a time.
+
+    When every VP in the queue has been blocked since the last change, turns pause for `retry_cycles` or until a
+    doorbell comes, so that retries do not wear down the host memory.
+
+    Parameters
+    ----------
+    n_vps : int
+        Virtual ports, a power of two, at least 2.
+    retry_cycles : int
+        Pause when nothing can be taken, at least 1.
+
+    Members
+    -------
+    enable : ``In(1)``
+        No turn begins while 0.
+    commit : ``In(stream.Signature(VpCommit))``
+        Records to load.
+    doorbell : ``In(stream.Signature(Doorbell))``
+        Indexes of the descriptor and the completion ring.
+    turn : ``Out(stream.Signature(Turn))``
+        Turns.
+    end : ``In(stream.Signature(TurnEnd))``
+        The end of each turn.
+    busy : ``Out(1)``
+        Some VP has a turn or waits for one.
+    """
+
+    def __init__(self, *, n_vps: int, retry_cycles: int = 32):
+        if retry_cycles < 1:
+            raise ValueError(f"retry_cycles must be at least 1, not {retry_cycles!r}")
+        self.n_vps, self.retry_cycles = n_vps, retry_cycles
+        super().__init__({
+            "enable": In(1),
+            "commit": In(stream.Signature(VpCommit)),
+            "doorbell": In(stream.Signature(Doorbell)),
+            "turn": Out(stream.Signature(Turn)),
+            "end": In(stream.Signature(TurnEnd)),
+            "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        commit, doorbell, turn, end = self.commit, self.doorbell, self.turn, self.end
+
+        # One memory per writer's concern, so that each has one write port and one read port.
+        ring_layout = data.StructLayout({"enable": 1, "base": 64 - DESCRIPTOR_LOG2, "log2": 4, "cq_log2": 4})
+        state_layout = data.StructLayout({"cons": INDEX_BITS, "reserved": INDEX_BITS, "blocked": 1, "skipping": 1})
+        vp = Signal(formats.VP_BITS)
+        ports = {}
+        for name, shape in (
+            ("ring", ring_layout), ("state", state_layout), ("prod", INDEX_BITS), ("cq_cons", INDEX_BITS), ("queued", 1)
+        ):
+            m.submodules[f"{name}_memory"] = store = memory.Memory(shape=shape, depth=self.n_vps, init=[])
+            ports[name] = write, read = store.write_port(), store.read_port()
+            m.d.comb += [write.addr.eq(vp), read.addr.eq(vp), read.en.eq(1)]
+        (ring_w, ring), (state_w, state), (prod_w, prod), (cq_cons_w, cq_cons), (queued_w, queued) = ports.values()
+
+        m.submodules.waiting = waiting = StreamFifo(shape=formats.VP_BITS, depth=self.n_vps)
+        m.d.comb += waiting.i.payload.eq(vp)
+
+        # A turn without progress lengthens the streak; once it has gone through the whole queue, wait.
+        streak = Signal(range(self.n_vps + 1))
+        pause = Signal(range(self.retry_cycles + 1))
+        with m.If(pause != 0):
+            m.d.sync += pause.eq(pause - 1)
+
+        action = Signal(Action)
+        in_turn = Signal()
+        reserved = Signal(INDEX_BITS)
+        now = turn.payload
+        m.d.comb += self.busy.eq(in_turn | waiting.o.valid)
+        with m.If(turn.ready):
+            m.d.sync += turn.valid.eq(0)
+
+        size = Const(1, 1) << ring.data.cq_log2
+        used = (state.data.reserved - cq_cons.data)[:INDEX_BITS]
+        target = Mux(action == Action.DOORBELL, doorbell.payload.index, 0)
+
+        with m.FSM():
+            with m.State("CHOOSE"):
+                with m.If(commit.valid):
+                    m.d.sync += [vp.eq(commit.payload.vp), action.eq(Action.COMMIT)]
+                    m.next = "LOOK"
+                with m.Elif(end.valid):
+                    m.d.sync += [vp.eq(end.payload.vp), action.eq(Action.END)]
+                    m.next = "LOOK"
+                with m.Elif(doorbell.valid):
+                    m.d.sync += [vp.eq(doorbell.payload.vp), action.eq(Action.DOORBELL)]
+                    m.next = "LOOK"
+                with m.Elif(self.enable & waiting.o.valid & ~in_turn & (pause == 0)):
+                    m.d.comb += waiting.o.ready.eq(1)
+                    m.d.sync += [vp.eq(waiting.o.payload), action.eq(Action.TURN)]
+                    m.next = "LOOK"
+            with m.State("LOOK"):
+                m.next = "ACT"
+            with m.State("ACT"):
+                m.next = "CHOOSE"
+                with m.Switch(action):
+                    with m.Case(Action.COMMIT):
+                        record = commit.payload.record
+                        m.d.comb += [
+                            commit.ready.eq(1),
+                            ring_w.en.eq(1),
+                            ring_w.data.enable.eq(record.enable),
+                            ring_w.data.base.eq(record.dq_base[DESCRIPTOR_LOG2:]),
+                            ring_w.data.log2.eq(record.dq_log2),
+                            ring_w.data.cq_log2.eq(record.cq_log2),
+                            state_w.en.eq(1),
+                            prod_w.en.eq(1),
+                            cq_cons_w.en.eq(1),
+                            # A VP that waits for a turn goes on waiting: the queue still holds it.
+                            queued_w.en.eq(commit.payload.wipe),
+                        ]
+                    with m.Case(Action.END):
+                        progress = ~end.payload.blocked | (end.payload.taken != 0)
+                        m.d.comb += [
+                            end.ready.eq(1),
+                            state_w.en.eq(1),
+                            state_w.data.cons.eq(end.payload.cons),
+                            state_w.data.reserved.eq(reserved + end.payload.taken),
+                            state_w.data.blocked.eq(end.payload.blocked),
+                            state_w.data.skipping.eq(end.payload.skipping),
+                            waiting.i.valid.eq(now.enable & (end.payload.cons != prod.data)),
+                            queued_w.en.eq(1),
+                            queued_w.data.eq(waiting.i.valid),
+                        ]
+                        m.d.sync += in_turn.eq(0)
+                        with m.If(progress):
+                            m.d.sync += streak.eq(0)
+                        with m.Elif(streak >= waiting.level):
+                            m.d.sync += [streak.eq(0), pause.eq(self.retry_cycles)]
+                        with m.Else():
+                            m.d.sync += streak.eq(streak + 1)
+                    with m.Case(Action.DOORBELL):
+                        m.d.comb += doorbell.ready.eq(1)
+                        m.d.sync += [streak.eq(0), pause.eq(0)]
+                        with m.If(doorbell.payload.kind == DoorbellKind.CQ_CONS):
+                            m.d.comb += cq_cons_w.en.eq(1)
+                        with m.Else():
+                            m.d.comb += [
+                                prod_w.en.eq(1),
+                                waiting.i.valid.eq(~queued.data),
+                                queued_w.en.eq(1),
+                                queued_w.data.eq(1),
+                            ]
+                    with m.Case(Action.TURN):
+                        m.d.sync += [
+                            in_turn.eq(1),
+                            turn.valid.eq(1),
+                            reserved.eq(state.data.reserved),
+                            now.vp.eq(vp),
+                            now.enable.eq(ring.data.enable),
+                            now.base.eq(ring.data.base << DESCRIPTOR_LOG2),
+                            now.log2.eq(ring.data.log2),
+                            now.cons.eq(state.data.cons),
+                            now.count.eq(prod.data - state.data.cons),
+                            now.room.eq(Mux(used < size, size - used, 0)),
+                            now.blocked.eq(state.data.blocked),
+                            now.skipping.eq(state.data.skipping),
+                        ]
+        m.d.comb += [prod_w.data.eq(target), cq_cons_w.data.eq(target)]
+        return m

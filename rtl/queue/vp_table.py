@@ -1,0 +1,124 @@
+"""The records of the virtual ports."""
+
+from amaranth import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import formats
+from rtl.interface import ReceiveSlotSignature, WindowSignature
+from rtl.queue.records import Doorbell, DoorbellKind, Turn, TurnEnd, VpCommit
+from rtl.queue.ring_slots import RingSlots
+from rtl.queue.turn_table import TurnTable
+from rtl.queue.window_check import WindowCheck
+
+
+class VpTable(wiring.Component):
+    """What the NIC knows of every VP, kept where it is used: rings by turn, rings by slot, windows.
+
+    After reset the table disables every VP, one after the other; commits and doorbells wait for that. A commit
+    is to be made while the VP has no operation in progress. Doorbells of a disabled VP have no effect.
+
+    Parameters
+    ----------
+    n_vps : int
+        Virtual ports, a power of two, 2 to 2048.
+    data_width : int
+        Bits of a flit.
+    n_windows : int
+        Clients of the window check, at least 1.
+    retry_cycles : int
+        Pause between turns while none of the VPs can go on.
+
+    Members
+    -------
+    enable : ``In(1)``
+        No turn begins while 0.
+    commit : ``In(stream.Signature(VpCommit))``, doorbell : ``In(stream.Signature(Doorbell))``
+        From the register file, for VPs below `n_vps`.
+    turn : ``Out(stream.Signature(Turn))``, end : ``In(stream.Signature(TurnEnd))``
+        Descriptor queue.
+    completion : ``In(ReceiveSlotSignature())``
+        Completion queue: entries of completion rings. Room is not checked, for a turn has reserved it.
+    receive : ``In(ReceiveSlotSignature())``
+        Receive queues.
+    windows : array of n_windows ``In(WindowSignature())``
+        Window checks.
+    busy : ``Out(1)``
+        Some VP has unread descriptors.
+    """
+
+    def __init__(self, *, n_vps: int, data_width: int, n_windows: int, retry_cycles: int = 32):
+        if n_vps & (n_vps - 1) or not 2 <= n_vps <= 1 << formats.VP_BITS:
+            raise ValueError(f"n_vps must be a power of two, 2 to {1 << formats.VP_BITS}, not {n_vps!r}")
+        self.n_vps, self.data_width, self.n_windows, self.retry_cycles = n_vps, data_width, n_windows, retry_cycles
+        super().__init__({
+            "enable": In(1),
+            "commit": In(stream.Signature(VpCommit)),
+            "doorbell": In(stream.Signature(Doorbell)),
+            "turn": Out(stream.Signature(Turn)),
+            "end": In(stream.Signature(TurnEnd)),
+            "completion": In(ReceiveSlotSignature()),
+            "receive": In(ReceiveSlotSignature()),
+            "windows": In(WindowSignature()).array(n_windows),
+            "busy": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.turns = turns = TurnTable(n_vps=self.n_vps, retry_cycles=self.retry_cycles)
+        m.submodules.completions = completions = RingSlots(
+            n_vps=self.n_vps, ring="cq", entry_bytes=formats.COMPLETION.bytes, check_room=False
+        )
+        m.submodules.receives = receives = RingSlots(
+            n_vps=self.n_vps, ring="rq", entry_bytes=formats.RECEIVE.bytes, check_room=True
+        )
+        m.submodules.window_check = window_check = WindowCheck(
+            n_vps=self.n_vps, n=self.n_windows, data_width=self.data_width
+        )
+        connect(m, flipped(self.turn), turns.turn)
+        connect(m, flipped(self.end), turns.end)
+        connect(m, flipped(self.completion), completions.slot)
+        connect(m, flipped(self.receive), receives.slot)
+        for k in range(self.n_windows):
+            connect(m, flipped(self.windows[k]), window_check.i[k])
+        m.d.comb += [turns.enable.eq(self.enable), self.busy.eq(turns.busy)]
+
+        # Memories keep their contents through a reset, so every record is wiped before the first commit.
+        wiping = Signal(init=1)
+        wipe_vp = Signal(range(self.n_vps))
+        commit = Signal(VpCommit)
+        with m.If(wiping):
+            m.d.comb += [commit.vp.eq(wipe_vp), commit.wipe.eq(1)]
+        with m.Else():
+            m.d.comb += commit.eq(self.commit.payload)
+
+        # Each part takes the record when it can; the commit ends when all have.
+        parts = (turns, completions, receives, window_check)
+        loaded, loading = Signal(len(parts)), Signal(len(parts))
+        done = Signal()
+        for k, part in enumerate(parts):
+            m.d.comb += [
+                part.commit.payload.eq(commit),
+                part.commit.valid.eq((wiping | self.commit.valid) & ~loaded[k]),
+                loading[k].eq(part.commit.valid & part.commit.ready),
+            ]
+        m.d.comb += [done.eq((loaded | loading).all()), self.commit.ready.eq(done & ~wiping)]
+        m.d.sync += loaded.eq(loaded | loading)
+        with m.If(done):
+            m.d.sync += loaded.eq(0)
+            with m.If(wiping):
+                m.d.sync += [wipe_vp.eq(wipe_vp + 1), wiping.eq(wipe_vp != self.n_vps - 1)]
+
+        bell = self.doorbell
+        m.d.comb += [
+            turns.doorbell.payload.eq(bell.payload),
+            receives.cons.payload.vp.eq(bell.payload.vp),
+            receives.cons.payload.index.eq(bell.payload.index),
+            completions.cons.valid.eq(0),
+        ]
+        with m.If(~wiping):
+            with m.If(bell.payload.kind == DoorbellKind.RQ_CONS):
+                m.d.comb += [receives.cons.valid.eq(bell.valid), bell.ready.eq(receives.cons.ready)]
+            with m.Else():
+                m.d.comb += [turns.doorbell.valid.eq(bell.valid), bell.ready.eq(turns.doorbell.ready)]
+        return m
