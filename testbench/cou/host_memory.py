@@ -1,0 +1,79 @@
+"""Host memory as a block sees it behind its DMA ports."""
+
+import random
+from collections import deque
+
+import cocotb
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import RisingEdge
+
+from rtl.interface import ReadSignature, WriteSignature
+from testbench.packet import beat_count, to_beats
+from testbench.runner import rng
+from testbench.stream import StreamSink, StreamSource
+
+
+class HostMemory:
+    """Answers one ``ReadSignature`` and one ``WriteSignature`` of the component, in order, after random delays.
+
+    Parameters
+    ----------
+    dut : SimHandleBase
+        The component; its ports are named ``read`` and ``write``.
+    data_width : int
+        Bits of a flit.
+    size : int
+        Bytes of memory.
+
+    Attributes
+    ----------
+    data : bytearray
+        The memory.
+    bad : set of int
+        Addresses of requests that are answered with an error.
+    """
+
+    def __init__(self, dut: SimHandleBase, data_width: int, size: int):
+        self.data = bytearray(size)
+        self.bad: set[int] = set()
+        self.clock = dut.clk
+        self.data_width = data_width
+        self._rng: random.Random = rng("host memory")
+        reading = ReadSignature(data_width).members
+        writing = WriteSignature(data_width).members
+        self._reads = StreamSink(dut, "read__request", reading["request"].signature.payload_shape)
+        self._read_data = StreamSource(dut, "read__data", reading["data"].signature.payload_shape)
+        self._writes = StreamSink(dut, "write__request", writing["request"].signature.payload_shape)
+        self._write_data = StreamSink(dut, "write__data", writing["data"].signature.payload_shape)
+        self._done = StreamSource(dut, "write__done", writing["done"].signature.payload_shape)
+        cocotb.start_soon(self._serve_reads())
+        cocotb.start_soon(self._serve_writes())
+
+    async def _serve_reads(self) -> None:
+        while True:
+            request = await self._reads.receive()
+            start, length = request["addr"], request["bytes"]
+            assert length, "a read of no bytes"
+            assert start + length <= len(self.data), f"a read outside of the memory: {start:#x}"
+            for _ in range(self._rng.choice((0, 3, 60))):
+                await RisingEdge(self.clock)
+            error = int(start in self.bad)
+            for item in to_beats(bytes(self.data[start:start + length]), self.data_width):
+                self._read_data.append(item | {"error": error})
+
+    async def _serve_writes(self) -> None:
+        waiting: deque[dict[str, int]] = deque()
+        while True:
+            waiting.append(await self._writes.receive())
+            request = waiting.popleft()
+            start, length = request["addr"], request["bytes"]
+            assert length, "a write of no bytes"
+            assert start + length <= len(self.data), f"a write outside of the memory: {start:#x}"
+            beats = await self._write_data.receive_all(beat_count(length, self.data_width))
+            assert [item["last"] for item in beats] == [0] * (len(beats) - 1) + [1], "last is not at the last beat"
+            written = b"".join(item["data"].to_bytes(self.data_width // 8, "little") for item in beats)[:length]
+            for _ in range(self._rng.choice((0, 3, 60))):
+                await RisingEdge(self.clock)
+            if start not in self.bad:
+                self.data[start:start + length] = written
+            self._done.append({"error": int(start in self.bad)})

@@ -1,0 +1,309 @@
+"""Drives a whole offload unit: sequences, packets in any order, a slow host, a slow network."""
+
+from collections import Counter
+
+import cocotb
+from amaranth.lib import data
+from cocotb.triggers import RisingEdge
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import CplKind, PacketType, Status
+from rtl.interface import CompletionEvent, SequenceSignature, WindowSignature
+from testbench.clock import cycles, start
+from testbench.cou.host_memory import HostMemory
+from testbench.cou.operation_model import NODE_ID, Operation, make_operation
+from testbench.packet import Packet, PacketSink, PacketSource
+from testbench.runner import parameters, report, rng
+from testbench.stream import StreamSink, StreamSource
+
+_MEMORY_BYTES = 1 << 20
+_SEQUENCE = SequenceSignature().members
+_WINDOW = WindowSignature().members
+
+
+class Unit:
+    """The offload unit with everything around it.
+
+    ``refuse_window`` makes the address check answer "no"; ``credit_delay`` is how long the network takes to return
+    the credit of a packet.
+    """
+
+    def __init__(self, dut):
+        width = parameters()["data_width"]
+        self.dut = dut
+        self.rng = rng("unit")
+        self.memory = HostMemory(dut, width, _MEMORY_BYTES)
+        self.probe = StreamSource(dut, "port__probe", _SEQUENCE["probe"].signature.payload_shape)
+        self.answer = StreamSink(dut, "port__answer", _SEQUENCE["answer"].signature.payload_shape)
+        self.descriptor = StreamSource(dut, "port__descriptor", _SEQUENCE["descriptor"].signature.payload_shape)
+        self.rx = [PacketSource(dut, f"rx__{vc}", width) for vc in range(2)]
+        self.tx = [PacketSink(dut, "tx__0", width, callback=self._sent), PacketSink(dut, "tx__1", width)]
+        self.queries = StreamSink(dut, "window__query", _WINDOW["query"].signature.payload_shape, callback=self._check)
+        self.answers = StreamSource(dut, "window__answer", data.StructLayout({"ok": 1}))
+        self.events = StreamSink(dut, "o_event", CompletionEvent)
+        self.outstanding: Counter[tuple[int, int]] = Counter()
+        self.most_outstanding = 0
+        self.refuse_window = False
+        self.returns = True
+        dut.node_id.value = NODE_ID
+        dut.watchdog.value = 0
+
+    def _check(self, query):
+        assert query["bytes"], "no bytes to check"
+        self.answers.append({"ok": int(not self.refuse_window)})
+
+    def _sent(self, packet: Packet):
+        """The receiver of a packet gives its credit back, some time later."""
+        pair = packet.header["job_id"], packet.header["peer"]
+        self.outstanding[pair] += 1
+        self.most_outstanding = max(self.most_outstanding, self.outstanding[pair])
+        if self.returns:
+            cocotb.start_soon(self._give_back(pair))
+
+    async def _give_back(self, pair: tuple[int, int]):
+        await cycles(self.dut, self.rng.choice((1, 10, 100)))
+        self.outstanding[pair] -= 1
+        self.rx[1].append(Packet.make(
+            type=PacketType.CREDIT, version=formats.PACKET_VERSION, job_id=pair[0], peer=pair[1], credits=1,
+            dest_id=NODE_ID,
+        ))
+
+    async def submit(self, operation: Operation):
+        """Offers a sequence until there is a place for it, and sends it."""
+        while True:
+            await self.probe.send({"job_id": operation.job_id}, sync=True)
+            if (await self.answer.receive())["ok"]:
+                break
+            await cycles(self.dut, 20)
+        for index, desc in enumerate(operation.descriptors):
+            last = index == len(operation.descriptors) - 1
+            bits = formats.DESCRIPTOR.to_int(desc)
+            self.descriptor.append({"desc": bits, "last": int(last), "abort": 0})
+        await self.descriptor.drain()
+
+
+def _plain(packets: list[Packet]) -> list[tuple]:
+    return [(tuple(sorted(packet.header.items())), packet.payload) for packet in packets]
+
+
+def _per_pulse(packets: list[Packet]) -> dict:
+    """Packets by job and pulse: within one pulse the order is fixed, between pulses it is not."""
+    groups: dict = {}
+    for packet in packets:
+        groups.setdefault((packet.header["job_id"], packet.header["pulse"]), []).append(packet)
+    return {key: _plain(group) for key, group in groups.items()}
+
+
+@cocotb.test()
+async def random_operations(dut):
+    """Jobs side by side and one after the other, packets in random order, some of them long before their operation."""
+    unit = Unit(dut)
+    await start(dut, max_cycles=400_000)
+    flit = parameters()["data_width"] // 8
+    mtu, n_rounds, n_jobs = parameters()["mtu"], parameters()["rounds"], parameters()["n_jobs"]
+    base = Counter({3 + job: 0 for job in range(n_jobs)})
+    expected, fired, credited = [], 0, Counter()
+    for number in range(n_rounds):
+        operations = []
+        for job in range(n_jobs):
+            pulse_bytes = unit.rng.choice([size for size in (64, 128, 256) if size <= mtu])
+            edges = [0, 8, flit, flit + 8, 64, 72, pulse_bytes - 8, pulse_bytes, pulse_bytes + 8, 3 * pulse_bytes - 8]
+            length = unit.rng.choice(edges)
+            place = (number * n_jobs + job) * 4096
+            operation = make_operation(
+                unit.rng, job_id=3 + job, vp=5 + job, base_pulse=base[3 + job], length=length, pulse_bytes=pulse_bytes,
+                local_addr=place, result_addr=place + 2048, tag=number * 16 + job,
+                n_descriptors=unit.rng.choice((1, 2, 3, 5)), max_packets=4,
+            )
+            if operation.descriptors[0]["local_addr"]:
+                unit.memory.data[place:place + length] = operation.operand
+            elif operation.descriptors[0]["kind"] == 1:
+                unit.memory.data[0:length] = operation.operand
+            base[3 + job] += max(1, -(-length // pulse_bytes))
+            operations.append(operation)
+        arrivals = [packet for operation in operations for packet in operation.packets]
+        unit.rng.shuffle(arrivals)
+        early = unit.rng.randrange(len(arrivals) + 1)
+        for packet in arrivals[:early]:
+            unit.rx[0].append(packet)
+        for operation in operations:
+            await unit.submit(operation)
+        for packet in arrivals[early:]:
+            unit.rx[0].append(packet)
+            await cycles(dut, unit.rng.choice((0, 0, 5, 50)))
+        for operation in operations:
+            expected.append(operation)
+            n_pulses = max(1, -(-operation.descriptors[0]["length"] // operation.descriptors[0]["pulse_bytes"]))
+            fired += n_pulses * len(operation.descriptors)
+            for packet in operation.packets:
+                credited[packet.header["source_id"], packet.header["source_vp"], packet.header["peer"]] += 1
+        events = {event["tag"]: event for event in await unit.events.receive_all(n_jobs)}
+        for operation in operations:
+            head = operation.descriptors[0]
+            assert events[head["tag"]] == {
+                "vp": head["source_vp"], "status": Status.OK, "kind": CplKind.COLLECTIVE, "job_id": head["job_id"],
+                "bytes": head["length"], "tag": head["tag"], "detail": 0,
+            }
+            at = head["result_addr"]
+            written = bytes(unit.memory.data[at:at + head["length"]])
+            assert written == operation.result, f"job {head['job_id']} round {number}: another result"
+    await unit.rx[1].drain()
+    await cycles(dut, 300)
+    sent = [packet for operation in expected for packet in operation.sent]
+    assert _per_pulse(unit.tx[0].received) == _per_pulse(sent)
+    returned = Counter(
+        (packet.header["dest_id"], packet.header["dest_vp"], packet.header["peer"]) for packet in unit.tx[1].received
+    )
+    assert returned == credited, "credits lost or made"
+    assert all(packet.header["credits"] == 1 for packet in unit.tx[1].received)
+    assert unit.most_outstanding <= parameters()["peer_credits"]
+    assert int(dut.level.value) == 0, "packets left behind"
+    assert int(dut.busy.value) == 0
+    report(operations=len(expected), fired=fired)
+
+
+def _single(unit: Unit, **changes) -> Operation:
+    """One descriptor that adds one packet to its operand and writes back; `changes` to its fields."""
+    operation = make_operation(
+        rng("single"), job_id=9, vp=2, base_pulse=0, length=64, pulse_bytes=64, local_addr=0, result_addr=4096, tag=77,
+        n_descriptors=1, max_packets=0,
+    )
+    operation.descriptors[0] |= {
+        "kind": 1, "operand": 2, "payload": 0, "local_addr": 0, "cp": 0, "cp_count": 1, "reduce_flag": 1,
+        "swap_local_data": 0, **changes,
+    }
+    unit.memory.data[0:64] = operation.operand
+    return operation
+
+
+def _packet(**header) -> Packet:
+    payload = header.pop("payload", bytes(64))
+    return Packet.make(payload, **{
+        "type": PacketType.COLLECTIVE, "version": 1, "job_id": 9, "dest_id": NODE_ID, "dest_vp": 2, "source_id": 3,
+        "source_vp": 4, "peer": 1, "seq_id": 0, "pulse": 0, **header,
+    })
+
+
+@cocotb.test()
+async def wrong_length_is_reported(dut):
+    """A packet of another length than its slice is not added; the operation ends with an error all the same."""
+    unit = Unit(dut)
+    await start(dut)
+    operation = _single(unit)
+    await unit.submit(operation)
+    unit.rx[0].append(_packet(payload=bytes(56)))
+    event = await unit.events.receive()
+    assert event["status"] == Status.LENGTH_MISMATCH
+    assert bytes(unit.memory.data[4096:4160]) == operation.operand
+
+
+@cocotb.test()
+async def memory_errors_are_reported(dut):
+    """The host refuses the operand, or the result."""
+    unit = Unit(dut)
+    await start(dut)
+    for pulse, bad in enumerate((0, 4096)):
+        unit.memory.bad = {bad}
+        await unit.submit(_single(unit))
+        unit.rx[0].append(_packet(pulse=pulse))
+        event = await unit.events.receive()
+        assert event["status"] == Status.MEMORY_ERROR, f"address {bad}"
+
+
+@cocotb.test()
+async def watchdog_ends_a_hopeless_wait(dut):
+    """Without its packet an operation ends in TIMEOUT, names what it waited for, and frees everything."""
+    unit = Unit(dut)
+    await start(dut)
+    dut.watchdog.value = 500
+    await unit.submit(_single(unit, cp_count=2))
+    unit.rx[0].append(_packet())
+    event = await unit.events.receive()
+    assert event["status"] == Status.TIMEOUT
+    assert event["detail"] == 1, "waited for the packet with SeqID 1 of pulse 0"
+    await cycles(dut, 50)
+    assert int(dut.busy.value) == 0
+    # The unit still works.
+    await unit.submit(_single(unit))
+    unit.rx[0].append(_packet(pulse=1))
+    assert (await unit.events.receive())["status"] == Status.OK
+
+
+@cocotb.test()
+async def end_flag_and_swapped_address(dut):
+    """CollEndFlag stops the sending on; SwapRemoteAddr redirects the result, if the address is the VP's own."""
+    unit = Unit(dut)
+    await start(dut)
+    for pulse, allowed in enumerate((True, False)):
+        unit.refuse_window = not allowed
+        operation = _single(unit, cp=1, write_back=0)
+        unit.memory.data[8192:8256] = bytes(64)
+        await unit.submit(operation)
+        unit.rx[0].append(_packet(pulse=pulse, coll_end=1, swap_addr=1, swap_data=1, addr=8192, payload=operation.operand))
+        event = await unit.events.receive()
+        assert event["status"] == (Status.OK if allowed else Status.BAD_ADDRESS)
+        assert bytes(unit.memory.data[8192:8256]) == (operation.operand if allowed else bytes(64))
+    assert not unit.tx[0].received
+
+
+@cocotb.test()
+async def swapped_vp(dut):
+    """SwapLocalVP answers to the VP that the packet came from."""
+    unit = Unit(dut)
+    await start(dut)
+    await unit.submit(_single(unit, cp=1, swap_local_vp=1, dest_vp=100))
+    unit.rx[0].append(_packet(source_vp=321))
+    await unit.events.receive()
+    assert [packet.header["dest_vp"] for packet in unit.tx[0].received] == [321]
+
+
+@cocotb.test()
+async def no_credit_no_packet(dut):
+    """While the receiver gives no credit back, no more than its share is sent; then all of it."""
+    unit = Unit(dut)
+    unit.returns = False
+    await start(dut)
+    share = parameters()["peer_credits"]
+    operation = _single(unit, cp=1, cp_count=0, write_back=0, operand=2, length=64 * (share + 3), peer=2)
+    await unit.submit(operation)
+    await cycles(dut, 3000)
+    assert len(unit.tx[0].received) == share
+    for _ in range(share + 3):
+        unit.rx[1].append(Packet.make(type=PacketType.CREDIT, version=1, job_id=9, peer=2, credits=1, dest_id=NODE_ID))
+    await unit.events.receive()
+    await RisingEdge(dut.clk)
+    assert len(unit.tx[0].received) == share + 3
+
+
+@cocotb.test()
+async def aborted_sequence_leaves_nothing(dut):
+    """A sequence that the scheduler takes back executes nothing and frees its place."""
+    unit = Unit(dut)
+    await start(dut)
+    operation = _single(unit, cp_count=0, cp=1)
+    for _ in range(2 * parameters()["n_jobs"]):
+        await unit.probe.send({"job_id": 9}, sync=True)
+        assert (await unit.answer.receive())["ok"]
+        bits = formats.DESCRIPTOR.to_int(operation.descriptors[0])
+        unit.descriptor.append({"desc": bits, "last": 1, "abort": 1})
+        await unit.descriptor.drain()
+        await cycles(dut, 3)
+    await cycles(dut, 100)
+    assert not unit.tx[0].received
+    assert not unit.events.received
+    assert int(dut.busy.value) == 0
+
+
+@cocotb.test()
+async def busy_job_is_refused(dut):
+    """A job has one operation at a time; another job is taken meanwhile."""
+    unit = Unit(dut)
+    await start(dut)
+    await unit.submit(_single(unit))
+    await unit.probe.send({"job_id": 9}, sync=True)
+    assert not (await unit.answer.receive())["ok"]
+    other = _single(unit, job_id=10, cp_count=0)
+    await unit.submit(other)
+    assert (await unit.events.receive())["job_id"] == 10
+    unit.rx[0].append(_packet())
+    assert (await unit.events.receive())["job_id"] == 9
