@@ -48,8 +48,8 @@ class PacketArbiter(wiring.Component):
         # A header that was offered but not taken is held; afterwards its payload is.
         held = Signal()
         in_payload = Signal()
-        owner = Signal(range(self.n))
-        choice = Signal(range(self.n))
+        owner = Signal(range(max(self.n, 2)))
+        choice = Signal.like(owner)
         headers = Array(self.i[k].header.payload for k in range(self.n))
         header_valids = Array(self.i[k].header.valid for k in range(self.n))
         m.d.comb += choice.eq(Mux(held | in_payload, owner, turn.index))

@@ -27,14 +27,14 @@ class RoundRobin(wiring.Component):
     grant : ``Out(n)``
         One-hot choice; 0 if there is no request.
     index : ``Out(range(n))``
-        Number of the choice; 0 if there is no request.
+        Number of the choice; 0 if there is no request. One bit at least, for a vector of no bits is no good Verilog.
     """
 
     def __init__(self, *, n: int):
         if not isinstance(n, int) or n < 1:
             raise ValueError(f"n must be a positive integer, not {n!r}")
         self.n = n
-        super().__init__({"requests": In(n), "advance": In(1), "grant": Out(n), "index": Out(range(n))})
+        super().__init__({"requests": In(n), "advance": In(1), "grant": Out(n), "index": Out(range(max(n, 2)))})
 
     def elaborate(self, platform):
         m = Module()

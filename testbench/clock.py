@@ -1,0 +1,36 @@
+"""Clock and reset of a bench."""
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import ClockCycles, RisingEdge
+
+PERIOD_NS = 10
+
+
+class BenchTimeoutError(AssertionError):
+    """The bench did not end within the cycles that it was given."""
+
+
+async def start(dut: SimHandleBase, *, reset_cycles: int = 3, max_cycles: int = 200_000) -> None:
+    """Starts the clock, holds the reset for a while and releases it; returns right after a rising edge.
+
+    The test fails if it is still running `max_cycles` later.
+    """
+    Clock(dut.clk, PERIOD_NS, unit="ns").start()
+    dut.rst.value = 1
+    await ClockCycles(dut.clk, reset_cycles)
+    dut.rst.value = 0
+    await RisingEdge(dut.clk)
+    cocotb.start_soon(_watch(dut, max_cycles))
+
+
+async def cycles(dut: SimHandleBase, count: int) -> None:
+    """Waits for `count` rising edges."""
+    for _ in range(count):
+        await RisingEdge(dut.clk)
+
+
+async def _watch(dut: SimHandleBase, max_cycles: int) -> None:
+    await ClockCycles(dut.clk, max_cycles)
+    raise BenchTimeoutError(f"the test did not end within {max_cycles} cycles")

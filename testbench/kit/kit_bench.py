@@ -1,0 +1,147 @@
+"""Bench of the stream parts: nothing lost, made, changed or reordered, at full speed and fair."""
+
+import cocotb
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import RisingEdge
+
+from testbench import clock
+from testbench.kit.parts import ARBITER_INPUTS, DATA_WIDTH, FIFO_DEPTHS, ITEM, PACKET_ARBITER_INPUTS
+from testbench.packet import Packet, PacketSink, PacketSource
+from testbench.runner import rng
+from testbench.stream import StreamChecker, StreamSink, StreamSource
+
+ITEMS = 400
+
+
+def items(name: str, count: int) -> list[dict[str, int]]:
+    """Random items that differ from each other."""
+    numbers = rng(name)
+    return [{"data": k, "last": numbers.getrandbits(1)} for k in range(count)]
+
+
+async def pass_through(dut: SimHandleBase, name: str, *, idle: float | None, stall: float | None, count: int) -> int:
+    """Sends items through a part with one input and compares; returns the cycles that it took."""
+    source = StreamSource(dut, f"{name}__i", ITEM, idle=idle)
+    sink = StreamSink(dut, f"{name}__o", ITEM, stall=stall)
+    await clock.start(dut)
+    StreamChecker(dut, f"{name}__i", ITEM)
+    sent = items(name, count)
+    source.extend(sent)
+    elapsed = 0
+    while len(sink.received) < count:
+        await RisingEdge(dut.clk)
+        elapsed += 1
+    await clock.cycles(dut, 50)
+    assert sink.received == sent
+    return elapsed
+
+
+@cocotb.test()
+@cocotb.parametrize(depth=FIFO_DEPTHS)
+async def fifo_keeps_order(dut: SimHandleBase, depth: int) -> None:
+    """Random gaps on both sides."""
+    await pass_through(dut, f"fifo_{depth}", idle=None, stall=None, count=ITEMS)
+
+
+@cocotb.test()
+@cocotb.parametrize(depth=FIFO_DEPTHS[1:])
+async def fifo_runs_at_full_speed(dut: SimHandleBase, depth: int) -> None:
+    """One item a cycle without pauses."""
+    elapsed = await pass_through(dut, f"fifo_{depth}", idle=0, stall=0, count=ITEMS)
+    assert elapsed <= ITEMS + 6
+
+
+@cocotb.test()
+@cocotb.parametrize(depth=FIFO_DEPTHS)
+async def fifo_holds_its_depth(dut: SimHandleBase, depth: int) -> None:
+    """With a sink that never takes, exactly `depth` items go in and `level` says so."""
+    source = StreamSource(dut, f"fifo_{depth}__i", ITEM, idle=None)
+    sink = StreamSink(dut, f"fifo_{depth}__o", ITEM, stall=1)
+    await clock.start(dut)
+    sent = items("depth", depth + 5)
+    source.extend(sent)
+    for _ in range(40 * (depth + 10)):
+        await RisingEdge(dut.clk)
+        if len(source.sent) == depth:
+            break
+    await clock.cycles(dut, 80)
+    assert len(source.sent) == depth
+    assert int(getattr(dut, f"fifo_{depth}__level").value) == depth
+    sink.set_stall(None)
+    assert await sink.receive_all(depth + 5) == sent
+    await clock.cycles(dut, 4)
+    assert int(getattr(dut, f"fifo_{depth}__level").value) == 0
+
+
+@cocotb.test()
+async def skid_keeps_order(dut: SimHandleBase) -> None:
+    """Random gaps on both sides."""
+    await pass_through(dut, "skid", idle=None, stall=None, count=2 * ITEMS)
+
+
+@cocotb.test()
+async def skid_runs_at_full_speed(dut: SimHandleBase) -> None:
+    """One item a cycle without pauses."""
+    assert await pass_through(dut, "skid", idle=0, stall=0, count=ITEMS) <= ITEMS + 5
+
+
+@cocotb.test()
+@cocotb.parametrize(n=ARBITER_INPUTS)
+async def arbiter_merges(dut: SimHandleBase, n: int) -> None:
+    """Every item of every input comes once, those of one input in order."""
+    sources = [StreamSource(dut, f"arbiter_{n}__i__{k}", ITEM) for k in range(n)]
+    sink = StreamSink(dut, f"arbiter_{n}__o", ITEM)
+    await clock.start(dut)
+    sent = [[{"data": k << 12 | j, "last": j & 1} for j in range(ITEMS // n)] for k in range(n)]
+    for source, batch in zip(sources, sent, strict=True):
+        source.extend(batch)
+    received = await sink.receive_all(n * (ITEMS // n))
+    await clock.cycles(dut, 50)
+    assert len(sink.received) == len(received)
+    for k in range(n):
+        assert [item for item in received if item["data"] >> 12 == k] == sent[k]
+
+
+@cocotb.test()
+@cocotb.parametrize(n=ARBITER_INPUTS)
+async def arbiter_is_fair(dut: SimHandleBase, n: int) -> None:
+    """With all inputs always valid, any `n` items in a row are of `n` inputs, one a cycle."""
+    sources = [StreamSource(dut, f"arbiter_{n}__i__{k}", ITEM, idle=0) for k in range(n)]
+    sink = StreamSink(dut, f"arbiter_{n}__o", ITEM, stall=0)
+    await clock.start(dut)
+    for k, source in enumerate(sources):
+        source.extend({"data": k, "last": 0} for _ in range(30))
+    await clock.cycles(dut, 10)
+    before = len(sink.received)
+    await clock.cycles(dut, 2 * n)
+    run = [item["data"] for item in sink.received[before:]]
+    assert len(run) == 2 * n
+    assert sorted(run[:n]) == list(range(n))
+    assert run[n:] == run[:n]
+    await sink.receive_all(30 * n)
+
+
+@cocotb.test()
+@cocotb.parametrize(n=PACKET_ARBITER_INPUTS, idle=(0, None))
+async def packet_arbiter_merges(dut: SimHandleBase, n: int, idle: float | None) -> None:
+    """Packets come whole, once, those of one input in order; lengths at the boundaries of a beat."""
+    lengths = (0, 1, 7, 8, 9, 15, 16, 17, 64)
+    sources = [PacketSource(dut, f"packet_arbiter_{n}__i__{k}", DATA_WIDTH, idle=idle) for k in range(n)]
+    sink = PacketSink(dut, f"packet_arbiter_{n}__o", DATA_WIDTH, stall=idle)
+    await clock.start(dut)
+    numbers = rng("packets")
+    sent = [
+        [Packet.make(numbers.randbytes(numbers.choice(lengths)), source_id=k, tag=j) for j in range(60)]
+        for k in range(n)
+    ]
+    for source, batch in zip(sources, sent, strict=True):
+        for packet in batch:
+            source.append(packet)
+    received = [await sink.receive() for _ in range(60 * n)]
+    await clock.cycles(dut, 50)
+    assert len(sink.received) == len(received)
+    for k in range(n):
+        assert [packet for packet in received if packet.header["source_id"] == k] == sent[k]
+    if idle == 0 and n > 1:
+        # All inputs want to send all the time: the first packets of all of them come before any second one.
+        assert sorted(packet.header["source_id"] for packet in received[:n]) == list(range(n))

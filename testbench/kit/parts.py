@@ -1,0 +1,23 @@
+"""The stream parts that the kit's bench exercises, with sizes at the boundaries."""
+
+from rtl.interface import beat
+from rtl.kit.arbiter import PacketArbiter, StreamArbiter
+from rtl.kit.fifo import REGISTER_FILE_DEPTH, StreamFifo
+from rtl.kit.skid import SkidBuffer
+from testbench.bundle import Bundle
+
+DATA_WIDTH = 64
+FIFO_DEPTHS = (1, 2, 5, REGISTER_FILE_DEPTH, REGISTER_FILE_DEPTH + 1, 64)
+ARBITER_INPUTS = (1, 2, 5)
+PACKET_ARBITER_INPUTS = (1, 3)
+ITEM = beat(16)
+
+
+def kit_bundle() -> Bundle:
+    """All parts under one top."""
+    return Bundle({
+        **{f"fifo_{depth}": StreamFifo(shape=ITEM, depth=depth) for depth in FIFO_DEPTHS},
+        "skid": SkidBuffer(shape=ITEM),
+        **{f"arbiter_{n}": StreamArbiter(shape=ITEM, n=n) for n in ARBITER_INPUTS},
+        **{f"packet_arbiter_{n}": PacketArbiter(data_width=DATA_WIDTH, n=n) for n in PACKET_ARBITER_INPUTS},
+    })

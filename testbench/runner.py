@@ -1,0 +1,190 @@
+"""Runs the cocotb tests of a bench on an Amaranth component.
+
+A pytest function calls :func:`run_bench`; the bench, a module with ``@cocotb.test()`` coroutines, runs in the simulator's
+process and reads what it was given with :func:`parameters` and :func:`rng`.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from testbench.simulator import build, simulator_name, tool_environment
+from testbench.toolchain import build_folder
+
+_log_tail_lines = 60
+
+
+class BenchError(AssertionError):
+    """A bench failed. The message says which tests, with which seed, and where the waveform is."""
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """What a run of a bench gave."""
+
+    seed: int
+    tests: int
+    report: dict[str, Any] = field(default_factory=dict)
+    """What the bench said with :func:`report`."""
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    tests: int
+    failures: list[str]
+    log: str
+    report: dict[str, Any]
+    waves: Path | None
+
+
+def run_bench(
+    component: Any, *, bench: str, parameters: Mapping[str, Any] | None = None, seed: int | None = None,
+    top: str | None = None, testcase: str | None = None,
+) -> BenchResult:
+    """Converts `component` to Verilog, simulates it and runs the tests of module `bench` on it.
+
+    A run that fails is repeated with the same seed and a waveform.
+
+    Parameters
+    ----------
+    component : wiring.Component
+        The device under test; its ports are those of its signature, with ``clk`` and ``rst``.
+    bench : str
+        Import name of the module with the tests.
+    parameters : mapping, optional
+        What :func:`parameters` returns inside of the bench; must be representable as JSON.
+    seed : int, optional
+        Random seed. The environment variable CONIC_SEED overrides it; without either, a new one is drawn.
+    top : str, optional
+        Name of the Verilog module; the name of the component's class if not given.
+    testcase : str, optional
+        Regular expression: only tests whose name matches are run.
+
+    Raises
+    ------
+    BenchError
+        If a test or an assertion inside of the component fails, if the simulator ends early, or if there was no test.
+    BuildError
+        If the Verilog does not compile without warnings.
+    """
+    from amaranth.back import verilog
+
+    top = top or type(component).__name__
+    if "CONIC_SEED" in os.environ:
+        seed = int(os.environ["CONIC_SEED"])
+    elif seed is None:
+        seed = random.SystemRandom().randrange(1 << 32)
+    print(f"{bench}: seed {seed} (CONIC_SEED={seed} repeats this run)")
+    text = verilog.convert(component, name=top, strip_internal_attrs=True)
+
+    def attempt(*, waves: bool) -> _Outcome:
+        return _simulate(
+            text, top=top, bench=bench, parameters=dict(parameters or {}), seed=seed, testcase=testcase, waves=waves
+        )
+
+    outcome = attempt(waves=False)
+    if not outcome.failures:
+        return BenchResult(seed=seed, tests=outcome.tests, report=outcome.report)
+
+    replay = attempt(waves=True)
+    lines = [f"{bench} failed with seed {seed}", *outcome.failures]
+    if replay.waves is not None:
+        lines.append(f"waveform: {replay.waves}")
+    if not replay.failures:
+        lines.append("the replay with the same seed did not fail: something in the bench is not derived from rng()")
+    lines.append(f"last lines of the log:\n{_tail(outcome.log)}")
+    raise BenchError("\n".join(lines))
+
+
+def parameters() -> dict[str, Any]:
+    """Inside of a bench: the parameters that :func:`run_bench` was given."""
+    return json.loads(os.environ.get("CONIC_PARAMETERS", "{}"))
+
+
+def seed() -> int:
+    """Inside of a bench: the seed of this run."""
+    return int(os.environ.get("CONIC_SEED", "0"))
+
+
+def rng(name: str) -> random.Random:
+    """Inside of a bench: random numbers of their own for `name`, derived from the seed of this run."""
+    return random.Random(f"{seed()}/{name}")
+
+
+def report(**values: Any) -> None:
+    """Inside of a bench: hands `values`, which JSON can represent, to the caller of :func:`run_bench`."""
+    path = Path(os.environ["CONIC_REPORT"])
+    known = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(known | values))
+
+
+def _simulate(
+    text: str, *, top: str, bench: str, parameters: dict[str, Any], seed: int, testcase: str | None, waves: bool
+) -> _Outcome:
+    runner, _ = build(text, top=top, waves=waves)
+    runs = build_folder() / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    run_dir = Path(tempfile.mkdtemp(prefix=f"{bench.rsplit('.', 1)[-1]}-{seed}-", dir=runs))
+    results, log, report_file = run_dir / "results.xml", run_dir / "run.log", run_dir / "report.json"
+    dump = run_dir / "dump.fst"
+    failures: list[str] = []
+    with tool_environment():
+        try:
+            runner.test(
+                test_module=bench, hdl_toplevel=top, hdl_toplevel_lang="verilog", seed=seed % (1 << 32),
+                test_dir=run_dir, results_xml=str(results), log_file=log, test_filter=testcase, waves=waves,
+                test_args=["--trace-file", str(dump)] if waves and simulator_name() == "verilator" else [],
+                plusargs=[f"+dumpfile_path={dump}"] if waves and simulator_name() == "icarus" else [],
+                extra_env={
+                    "CONIC_PARAMETERS": json.dumps(parameters),
+                    "CONIC_SEED": str(seed),
+                    "CONIC_REPORT": str(report_file),
+                    "PYTHONHASHSEED": "0",  # sets iterate in the same order in a replay
+                },
+            )
+        except (RuntimeError, SystemExit) as error:
+            failures.append(f"the simulator ended early: {error}")
+    text_log = log.read_text(errors="replace") if log.exists() else ""
+    tests, failed = _read_results(results)
+    failures = failed + failures + _simulator_errors(text_log)
+    if not tests and not failures:
+        failures.append(f"no test was run: {bench} has none, or none that matches {testcase!r}")
+    kept = None
+    if waves and dump.exists():
+        kept = build_folder() / "waves" / f"{bench.rsplit('.', 1)[-1]}-{top}-{seed}.fst"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(dump, kept)
+    known = json.loads(report_file.read_text()) if report_file.exists() else {}
+    shutil.rmtree(run_dir, ignore_errors=True)
+    return _Outcome(tests=tests, failures=failures, log=text_log, report=known, waves=kept)
+
+
+def _read_results(path: Path) -> tuple[int, list[str]]:
+    """Number of tests in cocotb's result file, and a line for each that failed."""
+    if not path.exists():
+        return 0, []
+    cases = list(ElementTree.parse(path).getroot().iter("testcase"))
+    failed = []
+    for case in cases:
+        for problem in (*case.findall("failure"), *case.findall("error")):
+            message = problem.get("message") or problem.get("error_msg") or (problem.text or "").strip() or "failed"
+            failed.append(f"{case.get('name')}: {message}")
+    return len(cases), failed
+
+
+def _simulator_errors(log: str) -> list[str]:
+    """Failed assertions and warnings of the simulator itself, which need not end the run."""
+    return [line for line in log.splitlines() if re.match(r"%(Error|Warning)|(ERROR|WARNING): \S+\.v:\d+", line)]
+
+
+def _tail(log: str) -> str:
+    lines = log.splitlines()
+    return "\n".join(lines[-_log_tail_lines:])

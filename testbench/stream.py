@@ -1,0 +1,221 @@
+"""Drivers, monitors and checkers for Amaranth streams in generated Verilog.
+
+A stream member ``i`` of the component is the ports ``i__valid``, ``i__ready``, ``i__payload``; element 2 of an array of
+streams ``i`` is named ``i__2``. Payloads are plain values (:mod:`testbench.codec`): a dict for a structure.
+
+Every driver pauses at random unless it is told not to.
+"""
+
+from typing import Any
+
+from amaranth.hdl import Shape, ShapeLike
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import RisingEdge
+from cocotb_bus.drivers import BusDriver
+from cocotb_bus.monitors import BusMonitor
+
+from testbench.codec import decoder, encode
+from testbench.pause import pauses
+from testbench.runner import rng
+
+_bus = {"bus_separator": "__", "case_insensitive": False}
+
+
+class ProtocolError(AssertionError):
+    """A stream broke its rules."""
+
+
+class StreamSource(BusDriver):
+    """Drives items onto a stream, in order, with random idle cycles.
+
+    While idle the payload is random, so that nobody can rely on it. Queue items with ``append``, or
+    ``await send(item)``, which returns once the item has been transferred.
+
+    Parameters
+    ----------
+    dut : SimHandleBase
+        The component.
+    name : str
+        Name of the stream, an input of the component.
+    shape : ShapeLike
+        Shape of its payload.
+    idle : float, optional
+        Probability of an idle cycle; bursts of different density if not given.
+    """
+
+    _signals = ("valid", "ready")
+    _optional_signals = ("payload",)
+
+    def __init__(self, dut: SimHandleBase, name: str, shape: ShapeLike, *, idle: float | None = None):
+        super().__init__(dut, name, dut.clk, **_bus)
+        self.shape = shape
+        self.width = Shape.cast(shape).width
+        self._rng = rng(f"{name} source")
+        self._idle = pauses(self._rng, idle)
+        self.sent: list[Any] = []
+        """Items transferred so far."""
+        self._unfinished = 0
+        self._drive_idle()
+
+    def _drive_idle(self) -> None:
+        self.bus.valid.value = 0
+        if self.width:
+            self.bus.payload.value = self._rng.getrandbits(self.width)
+
+    @property
+    def pending(self) -> int:
+        """Items not transferred yet."""
+        return self._unfinished
+
+    def append(self, transaction: Any, *args: Any, **kwargs: Any) -> None:
+        """Queues an item."""
+        self._unfinished += 1
+        super().append(transaction, *args, **kwargs)
+
+    def extend(self, items: Any) -> None:
+        """Queues several items."""
+        for item in items:
+            self.append(item)
+
+    async def send(self, transaction: Any, sync: bool = False, **kwargs: Any) -> None:
+        """Transfers one item; call it right after a rising edge, and not while items are queued."""
+        self._unfinished += 1
+        await super().send(transaction, sync=sync, **kwargs)
+
+    async def drain(self) -> None:
+        """Waits until everything queued has been transferred."""
+        while self._unfinished:
+            await RisingEdge(self.clock)
+
+    async def _driver_send(self, transaction: Any, sync: bool = True) -> None:
+        edge = RisingEdge(self.clock)
+        if sync:
+            await edge
+        while next(self._idle):
+            await edge
+        self.bus.valid.value = 1
+        if self.width:
+            self.bus.payload.value = encode(self.shape, transaction)
+        await edge
+        while not int(self.bus.ready.value):
+            await edge
+        self.sent.append(transaction)
+        self._unfinished -= 1
+        self._drive_idle()
+
+
+class _StreamMonitor(BusMonitor):
+    _signals = ("valid", "ready")
+    _optional_signals = ("payload",)
+
+    def __init__(self, dut: SimHandleBase, name: str, shape: ShapeLike, **kwargs: Any):
+        self.shape = shape
+        self.width = Shape.cast(shape).width
+        self._decode = decoder(shape)
+        super().__init__(dut, name, dut.clk, **kwargs, **_bus)
+
+    def _sample(self) -> int:
+        return int(self.bus.payload.value) if self.width else 0
+
+
+class StreamMonitor(_StreamMonitor):
+    """Collects what is transferred on a stream, without driving it.
+
+    Parameters
+    ----------
+    dut, name, shape
+        As for :class:`StreamSource`, for an input or output of the component.
+    callback : callable, optional
+        Called with every item. Without it the items are collected in `received`.
+    """
+
+    def __init__(self, dut: SimHandleBase, name: str, shape: ShapeLike, *, callback: Any = None):
+        self.received: list[Any] = []
+        super().__init__(dut, name, shape, callback=callback or self.received.append)
+
+    async def _monitor_recv(self) -> None:
+        edge = RisingEdge(self.clock)
+        while True:
+            await edge
+            if int(self.bus.valid.value) and int(self.bus.ready.value):
+                self._recv(self._decode(self._sample()))
+
+
+class StreamSink(_StreamMonitor):
+    """Takes items from a stream, with random backpressure, and checks the stream as :class:`StreamChecker` does.
+
+    Parameters
+    ----------
+    dut, name, shape
+        As for :class:`StreamSource`, for an output of the component.
+    stall : float, optional
+        Probability of a cycle without ready; bursts of different density if not given.
+    callback : callable, optional
+        Called with every item, besides collecting it in `received`.
+    """
+
+    def __init__(
+        self, dut: SimHandleBase, name: str, shape: ShapeLike, *, stall: float | None = None, callback: Any = None
+    ):
+        self.received: list[Any] = []
+        """Items transferred so far."""
+        self._taken = 0
+        self._stall = pauses(rng(f"{name} sink"), stall)
+        super().__init__(dut, name, shape, callback=self.received.append)
+        if callback is not None:
+            self.add_callback(callback)
+        self.checker = StreamChecker(dut, name, shape)
+        self.bus.ready.value = 0
+
+    def set_stall(self, rate: float | None) -> None:
+        """Changes the backpressure from the next cycle on."""
+        self._stall = pauses(rng(f"{self.name} sink {len(self.received)}"), rate)
+
+    async def receive(self) -> Any:
+        """The next item that was not returned by an earlier call; waits for it if need be."""
+        while self._taken == len(self.received):
+            await RisingEdge(self.clock)
+        self._taken += 1
+        return self.received[self._taken - 1]
+
+    async def receive_all(self, count: int) -> list[Any]:
+        """The next `count` items."""
+        return [await self.receive() for _ in range(count)]
+
+    async def _monitor_recv(self) -> None:
+        edge = RisingEdge(self.clock)
+        ready = False
+        while True:
+            await edge
+            if ready and int(self.bus.valid.value):
+                self._recv(self._decode(self._sample()))
+            ready = not next(self._stall)
+            self.bus.ready.value = int(ready)
+
+
+class StreamChecker(_StreamMonitor):
+    """Fails the test if a stalled stream takes its offer back or changes it.
+
+    Once valid is up it stays up, with the same payload, until ready. A reset ends an offer.
+    """
+
+    def __init__(self, dut: SimHandleBase, name: str, shape: ShapeLike):
+        super().__init__(dut, name, shape, reset=dut.rst)
+
+    async def _monitor_recv(self) -> None:
+        edge = RisingEdge(self.clock)
+        offered = None
+        while True:
+            await edge
+            if self.in_reset:
+                offered = None
+                continue
+            valid = int(self.bus.valid.value)
+            if offered is not None and not valid:
+                raise ProtocolError(f"{self.name}: valid fell before ready")
+            payload = self._sample() if valid else None
+            if offered is not None and payload != offered:
+                raise ProtocolError(
+                    f"{self.name}: payload changed while stalled, from {self._decode(offered)} to {self._decode(payload)}"
+                )
+            offered = None if not valid or int(self.bus.ready.value) else payload

@@ -1,0 +1,25 @@
+"""Stream FIFO, skid buffer and arbiters."""
+
+import pytest
+
+from rtl.kit.arbiter import PacketArbiter, StreamArbiter
+from rtl.kit.fifo import StreamFifo
+from rtl.kit.round_robin import RoundRobin
+from testbench.kit.parts import kit_bundle
+from testbench.runner import run_bench
+
+
+def test_kit():
+    run_bench(kit_bundle(), bench="testbench.kit.kit_bench")
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, "4"])
+def test_sizes_are_checked(bad):
+    with pytest.raises(ValueError, match=f"^depth must be a positive integer, not {bad!r}$"):
+        StreamFifo(shape=8, depth=bad)
+    with pytest.raises(ValueError, match=f"^n must be a positive integer, not {bad!r}$"):
+        StreamArbiter(shape=8, n=bad)
+    with pytest.raises(ValueError, match=f"^n must be a positive integer, not {bad!r}$"):
+        PacketArbiter(data_width=64, n=bad)
+    with pytest.raises(ValueError, match=f"^n must be a positive integer, not {bad!r}$"):
+        RoundRobin(n=bad)
