@@ -88,7 +88,7 @@ def build(verilog: str, *, top: str, waves: bool = False) -> tuple[Runner, Path]
         try:
             runner.build(
                 sources=[source], hdl_toplevel=top, build_args=args, build_dir=folder, always=True,
-                waves=waves and simulator == "icarus", timescale=("1ns", "1ps"), log_file=log,
+                waves=waves, timescale=("1ns", "1ps"), log_file=log,
             )
         except RuntimeError:
             raise BuildError(f"{simulator} refused {source}:\n{log.read_text()}") from None
