@@ -1,0 +1,94 @@
+"""From descriptor rings to units of work: fetch, check, schedule."""
+
+from collections.abc import Collection
+
+from amaranth import Module
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi.encoding import Datatype, Operator
+from rtl.abi import Descriptor
+from rtl.interface import CompletionEvent, ReadSignature, SequenceSignature, WindowSignature
+from rtl.queue.descriptor_check import DescriptorCheck
+from rtl.queue.descriptor_fetch import DescriptorFetch
+from rtl.queue.records import Turn, TurnEnd
+from rtl.queue.scheduler import Scheduler
+
+
+class DescriptorQueue(wiring.Component):
+    """Fetches the descriptors of the VP whose turn it is, checks them and hands on whole units.
+
+    What is taken when, and what is refused how: see :class:`rtl.queue.scheduler.Scheduler` and
+    :class:`rtl.queue.descriptor_check.DescriptorCheck`.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+    mtu, n_peers : int
+        Bounds of `pulse_bytes` and `peer`.
+    n_cous, sequence_depth : int
+        Offload units, and the longest sequence that they take.
+    supported : collection of (Datatype, Operator)
+        Reductions that this build has.
+    batch : int
+        Most descriptors to fetch at once.
+
+    Members
+    -------
+    turn : ``In(stream.Signature(Turn))``, end : ``Out(stream.Signature(TurnEnd))``
+        VP table.
+    window : ``Out(WindowSignature())``
+        VP table.
+    read : ``Out(ReadSignature(data_width))``
+        DMA engine.
+    cou : array of n_cous ``Out(SequenceSignature())``
+        Offload units.
+    p2p_room : ``In(1)``
+        The point-to-point block takes one more descriptor. Stays high until one has been taken.
+    o_p2p : ``Out(stream.Signature({desc}))``
+        Point-to-point descriptors.
+    o_event : ``Out(stream.Signature(CompletionEvent))``
+        Units that were refused.
+    consumed : ``Out(1)``
+        Pulses for every descriptor taken from a ring.
+    """
+
+    def __init__(
+        self, *, data_width: int, mtu: int, n_peers: int, n_cous: int, sequence_depth: int,
+        supported: Collection[tuple[Datatype, Operator]], batch: int = 8,
+    ):
+        self.data_width = data_width
+        self.n_cous = n_cous
+        self._fetch = DescriptorFetch(data_width=data_width)
+        self._check = DescriptorCheck(mtu=mtu, n_peers=n_peers, supported=supported)
+        self._scheduler = Scheduler(n_cous=n_cous, sequence_depth=sequence_depth, batch=batch)
+        super().__init__({
+            "turn": In(stream.Signature(Turn)),
+            "end": Out(stream.Signature(TurnEnd)),
+            "window": Out(WindowSignature()),
+            "read": Out(ReadSignature(data_width)),
+            "cou": Out(SequenceSignature()).array(n_cous),
+            "p2p_room": In(1),
+            "o_p2p": Out(stream.Signature(data.StructLayout({"desc": Descriptor}))),
+            "o_event": Out(stream.Signature(CompletionEvent)),
+            "consumed": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.fetch = fetch = self._fetch
+        m.submodules.check = check = self._check
+        m.submodules.scheduler = scheduler = self._scheduler
+        connect(m, scheduler.fetch, fetch.i)
+        connect(m, fetch.o, scheduler.i)
+        connect(m, scheduler.check, check.i)
+        connect(m, check.o, scheduler.status)
+        connect(m, flipped(self.window), check.window)
+        connect(m, flipped(self.read), fetch.read)
+        for name in ("turn", "end", "o_p2p", "o_event"):
+            connect(m, flipped(getattr(self, name)), getattr(scheduler, name))
+        for k in range(self.n_cous):
+            connect(m, flipped(self.cou[k]), scheduler.cou[k])
+        m.d.comb += [scheduler.p2p_room.eq(self.p2p_room), self.consumed.eq(scheduler.consumed)]
+        return m

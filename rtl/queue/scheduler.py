@@ -1,0 +1,337 @@
+"""Serves the turns of the virtual ports: whole units, to whoever has room for them."""
+
+from amaranth import Array, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import CplKind, P2pOp, Status
+from rtl.abi import Descriptor
+from rtl.interface import CompletionEvent, SequenceSignature
+from rtl.queue.descriptor_fetch import FetchCommand, FetchedDescriptor
+from rtl.queue.records import INDEX_BITS, STATUS_BITS, Turn, TurnEnd
+
+
+class Scheduler(wiring.Component):
+    """Takes units from the VP whose turn it is and hands them on.
+
+    A unit is one point-to-point descriptor, or a sequence from CH to CT. It is taken only if its completion has room
+    in the VP's completion ring and its target has room for it; otherwise the turn ends, nothing of the unit
+    is consumed, and the VP tries again later. Every unit taken ends in exactly one completion: its target's, or, if it
+    is refused, an error from here, with the tag of its first descriptor and, as `detail`, the number within the
+    unit of the descriptor at fault. A sequence refused halfway is aborted at its offload unit.
+
+    ``BAD_SEQUENCE`` has precedence over what is wrong with a descriptor itself: no CH at the beginning; within, a CH, a
+    point-to-point descriptor, or a `job_id`, `length` or `pulse_bytes` that differs from the first one's; a `cp_count`
+    that decreases; more than `sequence_depth` descriptors; or the ring runs dry before CT.
+
+    What follows the descriptor at fault is skipped without further completions while it is collective and no CH, up to
+    and including CT or to the end of the ring. So the next CH or point-to-point descriptor is served again. A CH at
+    fault within a sequence is no part of it: it begins the next one. A descriptor that cannot be read
+    ends the unit with ``MEMORY_ERROR`` in the same manner.
+
+    One turn serves the units that begin in its first fetch (at most `batch`), and skips at most `batch`
+    descriptors; a VP that was blocked begins with a fetch of one.
+
+    Parameters
+    ----------
+    n_cous : int
+        Offload units, a power of two; job j goes to unit j modulo `n_cous`.
+    sequence_depth : int
+        Descriptors of the longest sequence.
+    batch : int
+        Most descriptors to fetch at once.
+
+    Members
+    -------
+    turn : ``In(stream.Signature(Turn))``, end : ``Out(stream.Signature(TurnEnd))``
+        VP table.
+    fetch : ``Out(stream.Signature(FetchCommand))``, i : ``In(stream.Signature(FetchedDescriptor))``
+        Descriptor fetch.
+    check : ``Out(stream.Signature({desc, vp}))``, status : ``In(stream.Signature({status}))``
+        Descriptor check.
+    cou : array of n_cous ``Out(SequenceSignature())``
+        Offload units.
+    p2p_room : ``In(1)``
+        The point-to-point block takes one more descriptor. Stays high until one has been taken.
+    o_p2p : ``Out(stream.Signature({desc}))``
+        Point-to-point descriptors.
+    o_event : ``Out(stream.Signature(CompletionEvent))``
+        Units that were refused.
+    consumed : ``Out(1)``
+        Pulses for every descriptor taken from a ring.
+    """
+
+    def __init__(self, *, n_cous: int, sequence_depth: int, batch: int = 8):
+        if n_cous < 1 or n_cous & (n_cous - 1):
+            raise ValueError(f"n_cous must be a power of two, not {n_cous!r}")
+        if not 1 <= sequence_depth < 1 << INDEX_BITS:
+            raise ValueError(f"sequence_depth must be 1 to {(1 << INDEX_BITS) - 1}, not {sequence_depth!r}")
+        if not 1 <= batch < 1 << INDEX_BITS:
+            raise ValueError(f"batch must be 1 to {(1 << INDEX_BITS) - 1}, not {batch!r}")
+        self.n_cous, self.sequence_depth, self.batch = n_cous, sequence_depth, batch
+        super().__init__({
+            "turn": In(stream.Signature(Turn)),
+            "end": Out(stream.Signature(TurnEnd)),
+            "fetch": Out(stream.Signature(FetchCommand)),
+            "i": In(stream.Signature(FetchedDescriptor)),
+            "check": Out(stream.Signature(data.StructLayout({"desc": Descriptor, "vp": formats.VP_BITS}))),
+            "status": In(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
+            "cou": Out(SequenceSignature()).array(n_cous),
+            "p2p_room": In(1),
+            "o_p2p": Out(stream.Signature(data.StructLayout({"desc": Descriptor}))),
+            "o_event": Out(stream.Signature(CompletionEvent)),
+            "consumed": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        desc, unreadable = self.i.payload.desc, self.i.payload.error
+
+        # The turn: `left` descriptors stand in the ring, `pending` of them have been asked for.
+        turn = Signal(Turn)
+        cons, left, room, taken = (Signal(INDEX_BITS, name=name) for name in ("cons", "left", "room", "taken"))
+        pending = Signal(range(self.batch + 1))
+        blocked, skipping, extended = Signal(), Signal(), Signal()
+
+        # The unit: what its first descriptor said, and how far it has come.
+        job_id, length = Signal(formats.JOB_BITS), Signal(32)
+        pulse_bytes, cp_count = Signal(16), Signal(16)
+        index = Signal(range(self.sequence_depth + 1))
+        inside = Signal()
+        event = Signal(CompletionEvent)
+
+        target = job_id[: (self.n_cous - 1).bit_length()] if self.n_cous > 1 else 0
+        cou = Array(self.cou)
+        probe_ready, answer_valid, answer_ok, descriptor_ready = Signal(), Signal(), Signal(), Signal()
+        probing, answering, delivering, aborting = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            probe_ready.eq(cou[target].probe.ready),
+            answer_valid.eq(cou[target].answer.valid),
+            answer_ok.eq(cou[target].answer.payload.ok),
+            descriptor_ready.eq(cou[target].descriptor.ready),
+        ]
+        for k, port in enumerate(self.cou):
+            chosen = target == k
+            m.d.comb += [
+                port.probe.valid.eq(probing & chosen),
+                port.probe.payload.job_id.eq(job_id),
+                port.answer.ready.eq(answering & chosen),
+                port.descriptor.valid.eq((delivering | aborting) & chosen),
+                port.descriptor.payload.desc.eq(desc),
+                port.descriptor.payload.last.eq(aborting | desc.ct),
+                port.descriptor.payload.abort.eq(aborting),
+            ]
+
+        m.d.comb += [
+            self.fetch.payload.base.eq(turn.base),
+            self.fetch.payload.log2.eq(turn.log2),
+            self.fetch.payload.index.eq(cons),
+            self.fetch.payload.count.eq(Mux(blocked, 1, Mux(left < self.batch, left, self.batch))),
+            self.check.payload.desc.eq(desc),
+            self.check.payload.vp.eq(turn.vp),
+            self.o_p2p.payload.desc.eq(desc),
+            self.o_event.payload.eq(event),
+            self.end.payload.vp.eq(turn.vp),
+            self.end.payload.cons.eq(cons),
+            self.end.payload.taken.eq(taken),
+            self.end.payload.blocked.eq(blocked),
+            self.end.payload.skipping.eq(skipping),
+        ]
+
+        def discard():
+            """Lets go of the descriptor at hand."""
+            m.d.comb += self.i.ready.eq(1)
+            m.d.sync += pending.eq(pending - 1)
+
+        def consume():
+            """Lets go of the descriptor at hand for good: it is no longer in the ring."""
+            discard()
+            m.d.comb += self.consumed.eq(1)
+            m.d.sync += [cons.eq(cons + 1), left.eq(left - 1)]
+
+        def count_unit():
+            """Spends the room that the unit's completion needs."""
+            m.d.sync += [taken.eq(taken + 1), room.eq(room - 1), inside.eq(0)]
+
+        def refuse(status):
+            """Ends the unit with an error: at its offload unit first, if that has begun it."""
+            m.d.sync += [event.status.eq(status), event.detail.eq(index)]
+            with m.If(~inside & ((status == Status.BAD_DESCRIPTOR) | (status == Status.MEMORY_ERROR))):
+                m.d.sync += event.kind.eq(CplKind.DESCRIPTOR)
+            with m.If(inside):
+                m.next = "ABORT"
+            with m.Else():
+                m.next = "POST"
+
+        def block():
+            """Ends the turn: what is at hand cannot be taken now."""
+            m.d.sync += blocked.eq(1)
+            m.next = "DRAIN"
+
+        broken = Signal()
+        with m.If(inside):
+            m.d.comb += broken.eq(
+                desc.ch | ~desc.c | (desc.job_id != job_id) | (desc.length != length) | (desc.pulse_bytes != pulse_bytes)
+                | (desc.cp_count < cp_count) | (index == self.sequence_depth)
+            )
+        with m.Else():
+            m.d.comb += broken.eq(desc.c & ~desc.ch)
+
+        with m.FSM():
+            with m.State("TURN"):
+                m.d.comb += self.turn.ready.eq(1)
+                m.d.sync += [
+                    turn.eq(self.turn.payload),
+                    cons.eq(self.turn.payload.cons),
+                    left.eq(self.turn.payload.count),
+                    room.eq(self.turn.payload.room),
+                    blocked.eq(self.turn.payload.blocked),
+                    skipping.eq(self.turn.payload.skipping),
+                    taken.eq(0),
+                    extended.eq(0),
+                    inside.eq(0),
+                ]
+                with m.If(self.turn.valid):
+                    m.next = "BEGIN"
+
+            with m.State("BEGIN"):
+                with m.If(~turn.enable | (left == 0)):
+                    m.d.sync += [blocked.eq(0), skipping.eq(0)]
+                    m.next = "END"
+                with m.Elif((room == 0) & ~skipping):
+                    m.d.sync += blocked.eq(1)
+                    m.next = "END"
+                with m.Else():
+                    m.next = "FETCH"
+
+            with m.State("FETCH"):
+                m.d.comb += self.fetch.valid.eq(1)
+                with m.If(self.fetch.ready):
+                    m.d.sync += [pending.eq(self.fetch.payload.count), blocked.eq(0), extended.eq(inside)]
+                    m.next = "UNIT"
+                    with m.If(inside):
+                        m.next = "INSIDE"
+
+            # Between units.
+            with m.State("UNIT"):
+                m.d.sync += index.eq(0)
+                with m.If(pending == 0):
+                    with m.If(left == 0):
+                        m.d.sync += skipping.eq(0)
+                    m.next = "END"
+                with m.Elif(extended | ((room == 0) & ~skipping)):
+                    m.next = "DRAIN"
+                with m.Elif(self.i.valid):
+                    with m.If(skipping):
+                        with m.If(desc.c & ~desc.ch & ~unreadable):
+                            consume()
+                            m.d.sync += skipping.eq(~desc.ct)
+                        with m.Else():
+                            m.d.sync += skipping.eq(0)
+                    with m.Else():
+                        m.d.sync += [
+                            job_id.eq(desc.job_id),
+                            length.eq(desc.length),
+                            pulse_bytes.eq(desc.pulse_bytes),
+                            cp_count.eq(desc.cp_count),
+                            event.vp.eq(turn.vp),
+                            event.job_id.eq(Mux(unreadable, 0, desc.job_id)),
+                            event.bytes.eq(Mux(unreadable, 0, desc.length)),
+                            event.tag.eq(Mux(unreadable, 0, desc.tag)),
+                        ]
+                        with m.If(desc.c):
+                            m.d.sync += event.kind.eq(CplKind.COLLECTIVE)
+                        with m.Elif(desc.p2p_op == P2pOp.SEND):
+                            m.d.sync += event.kind.eq(CplKind.SEND)
+                        with m.Elif(desc.p2p_op == P2pOp.PUT):
+                            m.d.sync += event.kind.eq(CplKind.PUT)
+                        with m.Else():
+                            m.d.sync += event.kind.eq(CplKind.GET)
+                        m.next = "CHECK"
+
+            # Within a sequence that its offload unit has a place for.
+            with m.State("INSIDE"):
+                with m.If(pending == 0):
+                    with m.If(left == 0):
+                        refuse(Status.BAD_SEQUENCE)
+                    with m.Else():
+                        m.next = "FETCH"
+                with m.Elif(self.i.valid):
+                    m.next = "CHECK"
+
+            with m.State("CHECK"):
+                with m.If(unreadable):
+                    consume()
+                    m.d.sync += skipping.eq(1)
+                    refuse(Status.MEMORY_ERROR)
+                with m.Elif(broken):
+                    with m.If(~inside | ~desc.ch):
+                        consume()
+                        m.d.sync += skipping.eq(~(desc.c & desc.ct))
+                    refuse(Status.BAD_SEQUENCE)
+                with m.Else():
+                    m.d.comb += [self.check.valid.eq(1), self.status.ready.eq(1)]
+                    with m.If(self.status.valid):
+                        with m.If(self.status.payload.status != Status.OK):
+                            consume()
+                            m.d.sync += skipping.eq(desc.c & ~desc.ct)
+                            refuse(self.status.payload.status)
+                        with m.Elif(inside):
+                            m.next = "DELIVER"
+                        with m.Elif(desc.c):
+                            m.next = "PROBE"
+                        with m.Elif(self.p2p_room):
+                            m.next = "P2P"
+                        with m.Else():
+                            block()
+
+            with m.State("PROBE"):
+                m.d.comb += probing.eq(1)
+                with m.If(probe_ready):
+                    m.next = "ANSWER"
+            with m.State("ANSWER"):
+                m.d.comb += answering.eq(1)
+                with m.If(answer_valid):
+                    with m.If(answer_ok):
+                        m.d.sync += inside.eq(1)
+                        m.next = "DELIVER"
+                    with m.Else():
+                        block()
+            with m.State("DELIVER"):
+                m.d.comb += delivering.eq(1)
+                with m.If(descriptor_ready):
+                    consume()
+                    m.d.sync += [index.eq(index + 1), cp_count.eq(desc.cp_count)]
+                    m.next = "INSIDE"
+                    with m.If(desc.ct):
+                        count_unit()
+                        m.next = "UNIT"
+            with m.State("P2P"):
+                m.d.comb += self.o_p2p.valid.eq(1)
+                with m.If(self.o_p2p.ready):
+                    consume()
+                    count_unit()
+                    m.next = "UNIT"
+
+            with m.State("ABORT"):
+                m.d.comb += aborting.eq(1)
+                with m.If(descriptor_ready):
+                    m.next = "POST"
+            with m.State("POST"):
+                m.d.comb += self.o_event.valid.eq(1)
+                with m.If(self.o_event.ready):
+                    count_unit()
+                    m.next = "UNIT"
+
+            # Descriptors that were fetched ahead stay in the ring: their next turn reads them again.
+            with m.State("DRAIN"):
+                with m.If(pending == 0):
+                    m.next = "END"
+                with m.Elif(self.i.valid):
+                    discard()
+            with m.State("END"):
+                m.d.comb += self.end.valid.eq(1)
+                with m.If(self.end.ready):
+                    m.next = "TURN"
+        return m
