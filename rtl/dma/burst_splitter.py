@@ -1,0 +1,93 @@
+"""Cuts a transfer into bursts that the bus allows."""
+
+from amaranth import Cat, Const, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.dma.axi4 import ADDRESS_BITS, check_burst
+
+Request = data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32})
+
+
+class BurstSplitter(wiring.Component):
+    """Turns each request into bursts of whole beats that end at multiples of the burst size.
+
+    The burst size is a power of two and divides a page of 4 KiB, so no burst crosses one, and the length of the
+    next burst is a subtraction of low address bits. A request at an odd place may take one burst more than needed.
+
+    Timing: ``o.valid``, ``o.payload`` and ``i.ready`` are functions of registers. One cycle of latency; one burst
+    per cycle, and one idle cycle after each request.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a beat.
+    max_burst_beats : int
+        Longest burst: a power of two from 1 to 256.
+
+    Members
+    -------
+    i : ``In(stream.Signature(Request))``
+        Requests: `bytes`, at least 1, at `addr`, a multiple of the flit (lower bits are taken as 0).
+    o : ``Out(stream.Signature({addr, beats, last, tail}))``
+        Bursts in order of address. `last` marks the last one of a request; `tail` is the request's number of bytes
+        modulo the flit: how much of the last beat it covers, 0 for all of it.
+    """
+
+    def __init__(self, *, data_width: int, max_burst_beats: int):
+        self.burst_beats = check_burst(data_width=data_width, max_burst_beats=max_burst_beats)
+        self.data_width = data_width
+        self.log2_flit = (data_width // 8).bit_length() - 1
+        self.burst = data.StructLayout({
+            "addr": ADDRESS_BITS,
+            "beats": range(self.burst_beats + 1),
+            "last": 1,
+            "tail": self.log2_flit,
+        })
+        super().__init__({
+            "i": In(stream.Signature(Request)),
+            "o": Out(stream.Signature(self.burst)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        log2_burst = self.burst_beats.bit_length() - 1
+        split = self.log2_flit + log2_burst
+
+        # The address, cut at the burst boundary, and the beats that are still to be asked for.
+        busy = Signal()
+        block = Signal(ADDRESS_BITS - split)
+        offset = Signal(log2_burst)
+        left = Signal(unsigned(32 - self.log2_flit + 1))
+        tail = Signal(self.log2_flit)
+
+        room = Signal(range(self.burst_beats + 1))
+        is_last = Signal()
+        m.d.comb += [
+            room.eq(self.burst_beats - offset),
+            is_last.eq(left <= room),
+            self.i.ready.eq(~busy),
+            self.o.valid.eq(busy),
+            self.o.payload.addr.eq(Cat(Const(0, self.log2_flit), offset, block)),
+            self.o.payload.beats.eq(Mux(is_last, left, room)),
+            self.o.payload.last.eq(is_last),
+            self.o.payload.tail.eq(tail),
+        ]
+
+        with m.If(self.o.valid & self.o.ready):
+            m.d.sync += [
+                block.eq(block + 1),
+                offset.eq(0),
+                left.eq(left - room),
+                busy.eq(~is_last),
+            ]
+        with m.If(self.i.valid & self.i.ready):
+            request = self.i.payload
+            m.d.sync += [
+                busy.eq(1),
+                Cat(offset, block).eq(request.addr[self.log2_flit:]),
+                left.eq(request.bytes[self.log2_flit:] + request.bytes[:self.log2_flit].any()),
+                tail.eq(request.bytes[:self.log2_flit]),
+            ]
+
+        return m

@@ -1,0 +1,158 @@
+"""Reads of host memory for several clients over one AXI4 bus."""
+
+from amaranth import Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.dma.axi4 import BURST_INCR, CACHE_NORMAL, Axi4Signature, check_burst, is_error
+from rtl.dma.burst_splitter import BurstSplitter
+from rtl.interface import ReadSignature
+from rtl.kit.arbiter import StreamArbiter
+from rtl.kit.fifo import StreamFifo
+from rtl.kit.skid import SkidBuffer
+
+READ_CHANNELS = ("ar", "r")
+
+
+class DmaReader(wiring.Component):
+    """Cuts the clients' requests into bursts, asks for them in turn, and hands the data back.
+
+    A burst is asked for only when the client's buffer has room for all of it, so the bus is never held up by a
+    slow client, and a client that takes nothing stops nobody but itself. Clients are served burst by burst in
+    turn. All bursts bear identifier 0 and are therefore answered in order; up to `max_outstanding` are under way.
+
+    Timing: everything driven on `m_axi` is a register. An address leaves 3 cycles after its request, data come
+    out 2 or 3 cycles after they arrived (buffers of more than 16 beats take one more). One beat per cycle.
+
+    Parameters
+    ----------
+    n : int
+        Clients, at least 1.
+    data_width : int
+        Bits of a flit and of the bus.
+    max_burst_beats : int
+        Longest burst: a power of two from 1 to 256.
+    max_outstanding : int
+        Bursts under way, at least 1.
+    buffer_beats : int, optional
+        Beats that each client's buffer holds, at least a burst; four bursts if not given. It bounds what one
+        client can have under way.
+    id_width : int
+        Bits of the bus's identifiers.
+
+    Members
+    -------
+    i : array of `n` ``In(ReadSignature(data_width))``
+        Clients.
+    m_axi : ``Out(Axi4Signature)``
+        The bus; its write channels are idle.
+    """
+
+    def __init__(
+        self, *, n: int, data_width: int, max_burst_beats: int, max_outstanding: int = 16,
+        buffer_beats: int | None = None, id_width: int = 1,
+    ):
+        if n < 1:
+            raise ValueError(f"n must be at least 1, not {n!r}")
+        if max_outstanding < 1:
+            raise ValueError(f"max_outstanding must be at least 1, not {max_outstanding!r}")
+        burst_beats = check_burst(data_width=data_width, max_burst_beats=max_burst_beats)
+        if buffer_beats is None:
+            buffer_beats = 4 * burst_beats
+        if buffer_beats < burst_beats:
+            raise ValueError(f"buffer_beats must be at least a burst ({burst_beats}), not {buffer_beats!r}")
+        self.n = n
+        self.data_width = data_width
+        self.max_burst_beats = max_burst_beats
+        self.max_outstanding = max_outstanding
+        self.buffer_beats = buffer_beats
+        super().__init__({
+            "i": In(ReadSignature(data_width)).array(n),
+            "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        axi = self.m_axi
+
+        splitters = [
+            BurstSplitter(data_width=self.data_width, max_burst_beats=self.max_burst_beats) for _ in range(self.n)
+        ]
+        burst = splitters[0].burst
+        granted_burst = data.StructLayout({"burst": burst, "client": range(self.n)})
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n)
+
+        # What has been asked for and not answered, in order.
+        expected = data.StructLayout({"client": range(self.n), "last": 1})
+        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
+
+        # A burst goes out only when both its address and its place in the order are taken.
+        address = data.StructLayout({"addr": 64, "len": 8})
+        m.submodules.ar = ar = SkidBuffer(shape=address)
+        granted = arbiter.o.payload
+        m.d.comb += [
+            ar.i.valid.eq(arbiter.o.valid & order.i.ready),
+            ar.i.payload.addr.eq(granted.burst.addr),
+            ar.i.payload.len.eq(granted.burst.beats - 1),
+            order.i.valid.eq(arbiter.o.valid & ar.i.ready),
+            order.i.payload.client.eq(granted.client),
+            order.i.payload.last.eq(granted.burst.last),
+            arbiter.o.ready.eq(ar.i.ready & order.i.ready),
+            axi.arvalid.eq(ar.o.valid),
+            axi.araddr.eq(ar.o.payload.addr),
+            axi.arlen.eq(ar.o.payload.len),
+            axi.arsize.eq((self.data_width // 8).bit_length() - 1),
+            axi.arburst.eq(BURST_INCR),
+            axi.arcache.eq(CACHE_NORMAL),
+            ar.o.ready.eq(axi.arready),
+        ]
+
+        # Answers belong to the oldest burst; there is always room for them.
+        answer = data.StructLayout({"data": self.data_width, "error": 1, "last": 1})
+        m.submodules.r = r = SkidBuffer(shape=answer)
+        m.d.comb += [
+            r.i.valid.eq(axi.rvalid),
+            r.i.payload.data.eq(axi.rdata),
+            r.i.payload.error.eq(is_error(axi.rresp)),
+            r.i.payload.last.eq(axi.rlast),
+            axi.rready.eq(r.i.ready),
+            r.o.ready.eq(order.o.valid),
+            order.o.ready.eq(r.o.valid & r.o.payload.last),
+        ]
+
+        for k, (client, splitter) in enumerate(zip(self.i, splitters, strict=True)):
+            m.submodules[f"splitter_{k}"] = splitter
+            m.submodules[f"buffer_{k}"] = buffer = StreamFifo(
+                shape=client.data.payload.shape(), depth=self.buffer_beats
+            )
+            connect(m, flipped(client.request), splitter.i)
+            connect(m, buffer.o, flipped(client.data))
+
+            # Room is reserved when the burst is granted and comes back when the client takes a beat.
+            room = Signal(range(self.buffer_beats + 1), init=self.buffer_beats, name=f"room_{k}")
+            has_room = room >= splitter.o.payload.beats
+            request = arbiter.i[k]
+            m.d.comb += [
+                request.valid.eq(splitter.o.valid & has_room),
+                request.payload.burst.eq(splitter.o.payload),
+                request.payload.client.eq(k),
+                splitter.o.ready.eq(request.ready & has_room),
+            ]
+            reserved = Signal.like(room, init=0, name=f"reserved_{k}")
+            with m.If(request.valid & request.ready):
+                m.d.comb += reserved.eq(splitter.o.payload.beats)
+            m.d.sync += room.eq(room - reserved + (buffer.o.valid & buffer.o.ready))
+
+            # Errors of all beats of the request are shown on its last one.
+            failed = Signal(name=f"failed_{k}")
+            is_last = order.o.payload.last & r.o.payload.last
+            m.d.comb += [
+                buffer.i.valid.eq(r.o.valid & order.o.valid & (order.o.payload.client == k)),
+                buffer.i.payload.data.eq(r.o.payload.data),
+                buffer.i.payload.last.eq(is_last),
+                buffer.i.payload.error.eq(is_last & (failed | r.o.payload.error)),
+            ]
+            with m.If(buffer.i.valid):
+                m.d.sync += failed.eq(~is_last & (failed | r.o.payload.error))
+
+        return m

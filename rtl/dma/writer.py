@@ -1,0 +1,195 @@
+"""Writes to host memory for several clients over one AXI4 bus."""
+
+from amaranth import Array, Const, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.dma.axi4 import BURST_INCR, CACHE_NORMAL, Axi4Signature, check_burst, is_error
+from rtl.dma.burst_splitter import BurstSplitter
+from rtl.interface import WriteSignature
+from rtl.kit.arbiter import StreamArbiter
+from rtl.kit.fifo import StreamFifo
+from rtl.kit.skid import SkidBuffer
+
+WRITE_CHANNELS = ("aw", "w", "b")
+
+
+class DmaWriter(wiring.Component):
+    """Cuts the clients' requests into bursts, writes them in turn, and says when they are done.
+
+    A burst is started only when the client's buffer holds all of its data, so a slow client never holds up the
+    bus. Clients are served burst by burst in turn. All bursts bear identifier 0; up to `max_outstanding` wait for
+    their response, and each client may have `max_requests` requests that were not reported done.
+
+    Timing: everything driven on `m_axi` is a register. One beat per cycle, bursts without a gap between them.
+
+    Parameters
+    ----------
+    n : int
+        Clients, at least 1.
+    data_width : int
+        Bits of a flit and of the bus.
+    max_burst_beats : int
+        Longest burst: a power of two from 1 to 256.
+    max_outstanding : int
+        Bursts under way, at least 1.
+    max_requests : int
+        Requests of one client that may be in progress, at least 1.
+    buffer_beats : int, optional
+        Beats that each client's buffer holds, at least a burst; two bursts if not given.
+    id_width : int
+        Bits of the bus's identifiers.
+
+    Members
+    -------
+    i : array of `n` ``In(WriteSignature(data_width))``
+        Clients. Data may come before the request that they belong to; `last` is not needed.
+    m_axi : ``Out(Axi4Signature)``
+        The bus; its read channels are idle.
+    """
+
+    def __init__(
+        self, *, n: int, data_width: int, max_burst_beats: int, max_outstanding: int = 16, max_requests: int = 8,
+        buffer_beats: int | None = None, id_width: int = 1,
+    ):
+        for name, value in (("n", n), ("max_outstanding", max_outstanding), ("max_requests", max_requests)):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value!r}")
+        burst_beats = check_burst(data_width=data_width, max_burst_beats=max_burst_beats)
+        if buffer_beats is None:
+            buffer_beats = 2 * burst_beats
+        if buffer_beats < burst_beats:
+            raise ValueError(f"buffer_beats must be at least a burst ({burst_beats}), not {buffer_beats!r}")
+        self.n = n
+        self.data_width = data_width
+        self.max_burst_beats = max_burst_beats
+        self.max_outstanding = max_outstanding
+        self.max_requests = max_requests
+        self.buffer_beats = buffer_beats
+        super().__init__({
+            "i": In(WriteSignature(data_width)).array(n),
+            "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        axi = self.m_axi
+        flit_bytes = self.data_width // 8
+
+        splitters = [
+            BurstSplitter(data_width=self.data_width, max_burst_beats=self.max_burst_beats) for _ in range(self.n)
+        ]
+        granted_burst = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n)})
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n)
+
+        # A burst has an address, a turn on the data channel, and an answer to come.
+        address = data.StructLayout({"addr": 64, "len": 8})
+        expected = data.StructLayout({"client": range(self.n), "last": 1})
+        m.submodules.aw = aw = SkidBuffer(shape=address)
+        m.submodules.turns = turns = StreamFifo(shape=granted_burst, depth=2)
+        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
+        granted = arbiter.o.payload
+        go = Signal()
+        m.d.comb += [
+            go.eq(aw.i.ready & turns.i.ready & order.i.ready),
+            arbiter.o.ready.eq(go),
+            aw.i.valid.eq(arbiter.o.valid & go),
+            aw.i.payload.addr.eq(granted.burst.addr),
+            aw.i.payload.len.eq(granted.burst.beats - 1),
+            turns.i.valid.eq(arbiter.o.valid & go),
+            turns.i.payload.eq(granted),
+            order.i.valid.eq(arbiter.o.valid & go),
+            order.i.payload.client.eq(granted.client),
+            order.i.payload.last.eq(granted.burst.last),
+            axi.awvalid.eq(aw.o.valid),
+            axi.awaddr.eq(aw.o.payload.addr),
+            axi.awlen.eq(aw.o.payload.len),
+            axi.awsize.eq(flit_bytes.bit_length() - 1),
+            axi.awburst.eq(BURST_INCR),
+            axi.awcache.eq(CACHE_NORMAL),
+            aw.o.ready.eq(axi.awready),
+        ]
+
+        # Data channel: the beats of one burst after the other, out of the buffers of their clients.
+        w_beat = data.StructLayout({"data": self.data_width, "strb": flit_bytes, "last": 1})
+        m.submodules.w = w = SkidBuffer(shape=w_beat)
+        buffers = [StreamFifo(shape=self.data_width, depth=self.buffer_beats) for _ in range(self.n)]
+        turn = turns.o.payload
+        count = Signal(range(splitters[0].burst_beats))
+        w_last = Signal()
+        tail_strobes = Array(Const((1 << (tail or flit_bytes)) - 1, flit_bytes) for tail in range(flit_bytes))
+        m.d.comb += [
+            w_last.eq(count == turn.burst.beats - 1),
+            w.i.valid.eq(turns.o.valid & Array(buffer.o.valid for buffer in buffers)[turn.client]),
+            w.i.payload.data.eq(Array(buffer.o.payload for buffer in buffers)[turn.client]),
+            w.i.payload.strb.eq(Mux(turn.burst.last & w_last, tail_strobes[turn.burst.tail], ~0)),
+            w.i.payload.last.eq(w_last),
+            turns.o.ready.eq(w.i.valid & w.i.ready & w_last),
+            axi.wvalid.eq(w.o.valid),
+            axi.wdata.eq(w.o.payload.data),
+            axi.wstrb.eq(w.o.payload.strb),
+            axi.wlast.eq(w.o.payload.last),
+            w.o.ready.eq(axi.wready),
+        ]
+        with m.If(w.i.valid & w.i.ready):
+            m.d.sync += count.eq(Mux(w_last, 0, count + 1))
+
+        # Responses belong to the oldest burst.
+        m.submodules.b = b = SkidBuffer(shape=data.StructLayout({"error": 1}))
+        m.d.comb += [
+            b.i.valid.eq(axi.bvalid),
+            b.i.payload.error.eq(is_error(axi.bresp)),
+            axi.bready.eq(b.i.ready),
+            b.o.ready.eq(order.o.valid),
+            order.o.ready.eq(b.o.valid),
+        ]
+
+        for k, (client, splitter, buffer) in enumerate(zip(self.i, splitters, buffers, strict=True)):
+            m.submodules[f"splitter_{k}"] = splitter
+            m.submodules[f"buffer_{k}"] = buffer
+            m.submodules[f"done_{k}"] = done = StreamFifo(shape=client.done.payload.shape(), depth=self.max_requests)
+            connect(m, done.o, flipped(client.done))
+
+            # Requests whose outcome has a place in `done`.
+            open_requests = Signal(range(self.max_requests + 1), name=f"open_requests_{k}")
+            may_open = open_requests != self.max_requests
+            m.d.comb += [
+                splitter.i.valid.eq(client.request.valid & may_open),
+                splitter.i.payload.eq(client.request.payload),
+                client.request.ready.eq(splitter.i.ready & may_open),
+            ]
+            m.d.sync += open_requests.eq(
+                open_requests + (client.request.valid & client.request.ready) - (done.o.valid & done.o.ready)
+            )
+
+            # Beats in the buffer that no burst has been granted for.
+            held = Signal(range(self.buffer_beats + 1), name=f"held_{k}")
+            has_data = held >= splitter.o.payload.beats
+            request = arbiter.i[k]
+            m.d.comb += [
+                buffer.i.valid.eq(client.data.valid),
+                buffer.i.payload.eq(client.data.payload.data),
+                client.data.ready.eq(buffer.i.ready),
+                buffer.o.ready.eq(turns.o.valid & (turn.client == k) & w.i.ready),
+                request.valid.eq(splitter.o.valid & has_data),
+                request.payload.burst.eq(splitter.o.payload),
+                request.payload.client.eq(k),
+                splitter.o.ready.eq(request.ready & has_data),
+            ]
+            spent = Signal.like(held, name=f"spent_{k}")
+            with m.If(request.valid & request.ready):
+                m.d.comb += spent.eq(splitter.o.payload.beats)
+            m.d.sync += held.eq(held - spent + (buffer.i.valid & buffer.i.ready))
+
+            # A request failed if any of its bursts did.
+            failed = Signal(name=f"failed_{k}")
+            answered = b.o.valid & order.o.valid & (order.o.payload.client == k)
+            error = failed | b.o.payload.error
+            m.d.comb += [
+                done.i.valid.eq(answered & order.o.payload.last),
+                done.i.payload.error.eq(error),
+            ]
+            with m.If(answered):
+                m.d.sync += failed.eq(~order.o.payload.last & error)
+
+        return m

@@ -1,0 +1,194 @@
+"""From the flits of a link to packets inside of the NIC."""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import PacketType
+from rtl.abi import PacketHeader
+from rtl.interface import PacketSignature, beat
+from rtl.kit.fifo import StreamFifo
+from rtl.link.packetizer import header_flits
+
+HEADERS = 4
+"""Checked headers that can wait; more than two keep a link full of packets without payload moving."""
+
+
+class Depacketizer(wiring.Component):
+    """Checks packets and passes on the good ones; the others leave no trace but a count.
+
+    A packet is malformed if its version or type is unknown, its length exceeds the mtu, or its number of flits
+    does not fit its length. A well-formed one with another destination than this node is dropped as well, unless
+    it is multicast (the receiver of the group decides about that).
+
+    Every packet is stored until its last flit has been seen, and committed or rolled back then: the number of
+    flits is known only at the end, and a beat once passed on could not be taken back. The price is the time of
+    the payload's flits, which whoever needs a packet whole, as the packet buffer does, would wait for anyway.
+    The memory holds two packets of mtu bytes, so one is passed on while the next one comes in.
+
+    Timing: a header comes out one cycle after the last flit of its packet. No idle cycle between packets. No combinational
+    path between ``i`` and ``o``.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit: 64, 128, 256 or 512.
+    mtu : int
+        Largest payload in bytes; a power of two, at least 64.
+
+    Members
+    -------
+    i : ``In(stream.Signature(beat(data_width)))``
+        Flits.
+    node_id : ``In(24)``
+        NodeID of this node.
+    o : ``Out(PacketSignature(data_width))``
+        Good packets.
+    received : ``Out(1)``
+        Pulse: the last flit of a packet came, good or not.
+    malformed : ``Out(1)``
+        Pulse with ``received``: the packet was dropped as malformed.
+    wrong_node : ``Out(1)``
+        Pulse with ``received``: the packet was well-formed but for another node, and dropped.
+    """
+
+    def __init__(self, *, data_width: int, mtu: int):
+        self.header_flits = header_flits(data_width)
+        if mtu < 64 or mtu & (mtu - 1):
+            raise ValueError(f"mtu must be a power of two and at least 64, not {mtu!r}")
+        self.data_width = data_width
+        self.mtu = mtu
+        super().__init__({
+            "i": In(stream.Signature(beat(data_width))),
+            "node_id": In(formats.NODE_BITS),
+            "o": Out(PacketSignature(data_width)),
+            "received": Out(1),
+            "malformed": Out(1),
+            "wrong_node": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        flit_bytes = self.data_width // 8
+        packet_beats = self.mtu // flit_bytes
+        depth = 2 * packet_beats
+
+        m.submodules.headers = headers = StreamFifo(shape=PacketHeader, depth=HEADERS)
+        m.submodules.store = store = memory.Memory(shape=self.data_width, depth=depth, init=[])
+        write, read = store.write_port(), store.read_port()
+
+        def beats_of(length):
+            return (length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
+
+        # Pointers are one bit wider than the address. Beats from `committed` on belong to the packet that comes in.
+        stored, committed, taken = Signal(range(2 * depth)), Signal(range(2 * depth)), Signal(range(2 * depth))
+        full = ((stored - taken) & (2 * depth - 1)) == depth
+
+        # Header: the flits before its last one are kept; the last one completes it.
+        index = Signal(range(self.header_flits + 1))
+        in_header = index < self.header_flits
+        is_last_part = index == self.header_flits - 1
+        parts = [Signal(self.data_width, name=f"part_{k}") for k in range(self.header_flits)]
+        kept = Signal(PacketHeader)
+        header = Signal(PacketHeader)
+        bad, foreign = Signal(), Signal()
+        remaining = Signal(range(packet_beats + 1))
+        m.d.comb += [
+            header.eq(Mux(in_header, Cat(*parts[:-1], self.i.payload.data), kept)),
+            parts[-1].eq(self.i.payload.data),
+        ]
+        now_bad = (
+            (header.version != formats.PACKET_VERSION) | (header.type > max(PacketType)) | (header.length > self.mtu)
+        )
+        now_foreign = (header.dest_id != self.node_id) & ~header.multicast
+
+        # Payload: beats beyond the length are not stored, so a packet never needs more room than its mtu.
+        m.d.comb += [
+            self.i.ready.eq(headers.i.ready & ~full),
+            write.addr.eq(stored),
+            write.data.eq(self.i.payload.data),
+        ]
+        take = self.i.valid & self.i.ready
+        fits = Signal()
+        verdict_bad, verdict_foreign, good = Signal(), Signal(), Signal()
+        with m.If(in_header):
+            m.d.comb += [
+                fits.eq(is_last_part & (header.length == 0)),
+                verdict_bad.eq(~fits | now_bad),
+                verdict_foreign.eq(now_foreign),
+            ]
+        with m.Else():
+            m.d.comb += [
+                fits.eq(remaining == 1),
+                verdict_bad.eq(~fits | bad),
+                verdict_foreign.eq(foreign),
+                write.en.eq(take & (remaining != 0) & ~bad & ~foreign),
+            ]
+        m.d.comb += [
+            good.eq(take & self.i.payload.last & ~verdict_bad & ~verdict_foreign),
+            headers.i.valid.eq(good),
+            headers.i.payload.eq(header),
+        ]
+
+        with m.If(take):
+            with m.If(in_header):
+                m.d.sync += index.eq(index + 1)
+                for k, part in enumerate(parts[:-1]):
+                    with m.If(index == k):
+                        m.d.sync += part.eq(self.i.payload.data)
+                with m.If(is_last_part):
+                    m.d.sync += [
+                        kept.eq(header),
+                        bad.eq(now_bad),
+                        foreign.eq(now_foreign),
+                        remaining.eq(beats_of(header.length)),
+                    ]
+            with m.Elif(remaining != 0):
+                m.d.sync += remaining.eq(remaining - 1)
+            with m.Else():
+                m.d.sync += bad.eq(1)
+            with m.If(write.en):
+                m.d.sync += stored.eq(stored + 1)
+            with m.If(self.i.payload.last):
+                m.d.sync += index.eq(0)
+                with m.If(good):
+                    m.d.sync += committed.eq(stored + write.en)
+                with m.Else():
+                    m.d.sync += stored.eq(committed)
+        m.d.sync += [
+            self.received.eq(take & self.i.payload.last),
+            self.malformed.eq(take & self.i.payload.last & verdict_bad),
+            self.wrong_node.eq(take & self.i.payload.last & ~verdict_bad & verdict_foreign),
+        ]
+
+        # Output: the read port's register holds the next beat of committed packets ahead of its use.
+        ahead = Signal()
+        m.d.comb += [
+            read.en.eq((taken != committed) & (~ahead | self.o.payload.ready & self.o.payload.valid)),
+            read.addr.eq(taken),
+        ]
+        with m.If(read.en):
+            m.d.sync += [taken.eq(taken + 1), ahead.eq(1)]
+        with m.Elif(self.o.payload.valid & self.o.payload.ready):
+            m.d.sync += ahead.eq(0)
+
+        left = Signal(range(packet_beats + 1))
+        m.d.comb += [
+            self.o.header.payload.eq(headers.o.payload),
+            self.o.payload.payload.data.eq(read.data),
+            self.o.payload.payload.last.eq(left == 1),
+        ]
+        with m.If(left == 0):
+            m.d.comb += [
+                self.o.header.valid.eq(headers.o.valid),
+                headers.o.ready.eq(self.o.header.ready),
+            ]
+            with m.If(headers.o.valid & self.o.header.ready):
+                m.d.sync += left.eq(beats_of(headers.o.payload.length))
+        with m.Else():
+            m.d.comb += self.o.payload.valid.eq(ahead)
+            with m.If(self.o.payload.valid & self.o.payload.ready):
+                m.d.sync += left.eq(left - 1)
+
+        return m

@@ -1,0 +1,117 @@
+"""May a received packet be written, and where?"""
+
+from amaranth import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import PacketType, Status
+from rtl.abi import PacketHeader
+from rtl.interface import ReceiveSlotSignature, WindowSignature
+from rtl.p2p.records import Admitted
+
+
+class Admission(wiring.Component):
+    """Judges the headers of received packets, one after the other.
+
+    SEND needs an entry of the destination VP's receive queue, PUT a range within its memory window (none for
+    an empty PUT). Anything else is dropped without an answer.
+
+    Timing: two cycles and the time of the check.
+
+    Members
+    -------
+    i : ``In(stream.Signature(PacketHeader))``
+        Headers.
+    window : ``Out(WindowSignature)``
+        Memory windows.
+    receive_slot : ``Out(ReceiveSlotSignature)``
+        Receive queues.
+    o : ``Out(stream.Signature(Admitted))``
+        One judgement for each header.
+    unknown : ``Out(1)``
+        Pulse: a packet was neither SEND nor PUT.
+    """
+
+    i: In(stream.Signature(PacketHeader))
+    window: Out(WindowSignature())
+    receive_slot: Out(ReceiveSlotSignature())
+    o: Out(stream.Signature(Admitted))
+    unknown: Out(1)
+
+    def elaborate(self, platform):
+        m = Module()
+        result = Signal(Admitted)
+        header = result.header
+        incoming = self.i.payload
+        window, slot = self.window, self.receive_slot
+        m.d.comb += [
+            self.o.payload.eq(result),
+            window.query.payload.vp.eq(header.dest_vp),
+            window.query.payload.addr.eq(header.addr),
+            window.query.payload.bytes.eq(header.length),
+            slot.query.payload.vp.eq(header.dest_vp),
+        ]
+
+        def refuse(status):
+            m.d.sync += [result.accept.eq(0), result.status.eq(status)]
+
+        m.d.sync += self.unknown.eq(0)
+        with m.FSM():
+            with m.State("HEADER"):
+                m.d.comb += self.i.ready.eq(1)
+                m.d.sync += [
+                    header.eq(incoming),
+                    result.accept.eq(1),
+                    result.answer.eq(1),
+                    result.addr.eq(incoming.addr),
+                    result.status.eq(Status.OK),
+                ]
+                with m.If(self.i.valid):
+                    with m.If(incoming.type == PacketType.SEND):
+                        m.next = "ASK_SLOT"
+                        with m.If(incoming.length > formats.PAYLOAD_BYTES):
+                            refuse(Status.BAD_LENGTH)
+                            m.next = "PASS"
+                    with m.Elif(incoming.type == PacketType.PUT):
+                        m.next = "ASK_WINDOW"
+                        with m.If(incoming.length == 0):
+                            refuse(Status.OK)  # nothing to write
+                            m.next = "PASS"
+                    with m.Else():
+                        refuse(Status.OK)
+                        m.d.sync += [result.answer.eq(0), self.unknown.eq(1)]
+                        m.next = "PASS"
+
+            with m.State("ASK_SLOT"):
+                m.d.comb += slot.query.valid.eq(1)
+                with m.If(slot.query.ready):
+                    m.next = "SLOT"
+            with m.State("SLOT"):
+                m.d.comb += slot.answer.ready.eq(1)
+                with m.If(slot.answer.valid):
+                    m.d.sync += [
+                        result.addr.eq(slot.answer.payload.addr),
+                        result.phase.eq(slot.answer.payload.phase),
+                    ]
+                    with m.If(~slot.answer.payload.ok):
+                        refuse(Status.RECEIVER_NOT_READY)
+                    m.next = "PASS"
+
+            with m.State("ASK_WINDOW"):
+                m.d.comb += window.query.valid.eq(1)
+                with m.If(window.query.ready):
+                    m.next = "WINDOW"
+            with m.State("WINDOW"):
+                m.d.comb += window.answer.ready.eq(1)
+                with m.If(window.answer.valid):
+                    with m.If(~window.answer.payload.ok):
+                        refuse(Status.REMOTE_ACCESS)
+                    m.next = "PASS"
+
+            with m.State("PASS"):
+                m.d.comb += self.o.valid.eq(1)
+                with m.If(self.o.ready):
+                    m.next = "HEADER"
+
+        return m

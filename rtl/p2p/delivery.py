@@ -1,0 +1,195 @@
+"""Writing what was admitted, and answering it."""
+
+from amaranth import Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import PacketType, Status
+from rtl.abi import PacketHeader, Receive
+from rtl.interface import WriteSignature, beat
+from rtl.kit.fifo import StreamFifo
+from rtl.p2p.records import Admitted
+
+N_WRITES = 8
+"""Packets that may wait for their write to be done."""
+N_ANSWERS = 4
+"""Answers that may wait for the network; more hold up the packets received, and nothing else."""
+
+
+class Delivery(wiring.Component):
+    """Writes admitted packets to memory and answers each once it is there; throws away the payload of the others.
+
+    A mini packet becomes a whole entry of the receive queue, zeros after its payload, its last word last.
+
+    Timing: a packet takes two cycles more than its beats (SEND: those of the entry). Answers in the order
+    of the packets.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+
+    Members
+    -------
+    i : ``In(stream.Signature(Admitted))``
+        Packets, judged.
+    i_payload : ``In(stream.Signature(beat(data_width)))``
+        Their payload.
+    write : ``Out(WriteSignature(data_width))``
+        Local memory.
+    o : ``Out(stream.Signature(PacketHeader))``
+        ACK packets, which have no payload.
+    delivered : ``Out(1)``
+        Pulse: a receive entry has been written.
+    node_id, cycles
+        NodeID of this node; time for the receive entries.
+    """
+
+    def __init__(self, *, data_width: int):
+        self.data_width = data_width
+        super().__init__({
+            "i": In(stream.Signature(Admitted)),
+            "i_payload": In(stream.Signature(beat(data_width))),
+            "write": Out(WriteSignature(data_width)),
+            "o": Out(stream.Signature(PacketHeader)),
+            "delivered": Out(1),
+            "node_id": In(formats.NODE_BITS),
+            "cycles": In(63),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        notes = self._write(m)
+        self._answer(m, notes)
+        return m
+
+    def _write(self, m):
+        """First half: requests and data to memory, a note about each packet to the second half."""
+        flit_bytes = self.data_width // 8
+        header = self.i.payload.header
+        is_send = header.type == PacketType.SEND
+
+        note = data.StructLayout({"header": PacketHeader, "written": 1, "status": 8})
+        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES)
+        m.d.comb += [
+            notes.i.payload.header.eq(header),
+            notes.i.payload.written.eq(self.i.payload.accept),
+            notes.i.payload.status.eq(self.i.payload.status),
+            self.write.request.payload.addr.eq(self.i.payload.addr),
+            self.write.request.payload.bytes.eq(Mux(is_send, Receive.size // 8, header.length)),
+        ]
+
+        # The receive entry behind its payload.
+        entry = Signal(Receive)
+        stamp = Signal(63)
+        n_beats = Receive.size // self.data_width
+        payload_beats = formats.PAYLOAD_BYTES // flit_bytes
+        index = Signal(range(n_beats))
+        m.d.comb += [
+            entry.source_id.eq(header.source_id),
+            entry.source_vp.eq(header.source_vp),
+            entry.length.eq(header.length),
+            entry.timestamp.eq(stamp),
+            entry.phase.eq(self.i.payload.phase),
+        ]
+        filler = Signal(self.data_width)
+        with m.Switch(index):
+            for k in range(payload_beats, n_beats):
+                with m.Case(k):
+                    m.d.comb += filler.eq(entry.as_value()[k * self.data_width:(k + 1) * self.data_width])
+
+        # Bytes of a mini packet's last beat beyond its length would show what stood in the buffer.
+        tail = header.length[:flit_bytes.bit_length() - 1]
+        mask = Signal(self.data_width, init=-1)
+        with m.If(is_send & self.i_payload.payload.last):
+            with m.Switch(tail):
+                for count in range(1, flit_bytes):
+                    with m.Case(count):
+                        m.d.comb += mask.eq(Const((1 << 8 * count) - 1, self.data_width))
+
+        with m.FSM(name="write_fsm"):
+            with m.State("BEGIN"):
+                m.d.sync += [index.eq(0), stamp.eq(self.cycles)]
+                accept, answer = self.i.payload.accept, self.i.payload.answer
+                m.d.comb += [
+                    self.write.request.valid.eq(self.i.valid & accept & notes.i.ready),
+                    notes.i.valid.eq(self.i.valid & answer & (~accept | self.write.request.ready)),
+                ]
+                with m.If(self.i.valid & (~answer | notes.i.ready) & (~accept | self.write.request.ready)):
+                    with m.If(accept):
+                        m.next = "COPY"
+                        with m.If(header.length == 0):
+                            m.next = "FILL"
+                    with m.Elif(header.length != 0):
+                        m.next = "DROP"
+                    with m.Else():
+                        m.d.comb += self.i.ready.eq(1)
+
+            with m.State("COPY"):
+                m.d.comb += [
+                    self.write.data.valid.eq(self.i_payload.valid),
+                    self.write.data.payload.data.eq(self.i_payload.payload.data & mask),
+                    self.write.data.payload.last.eq(self.i_payload.payload.last & ~is_send),
+                    self.i_payload.ready.eq(self.write.data.ready),
+                ]
+                with m.If(self.i_payload.valid & self.i_payload.ready):
+                    m.d.sync += index.eq(index + 1)
+                    with m.If(self.i_payload.payload.last):
+                        with m.If(is_send):
+                            m.next = "FILL"
+                        with m.Else():
+                            m.d.comb += self.i.ready.eq(1)
+                            m.next = "BEGIN"
+
+            with m.State("FILL"):
+                m.d.comb += [
+                    self.write.data.valid.eq(1),
+                    self.write.data.payload.data.eq(filler),
+                    self.write.data.payload.last.eq(index == n_beats - 1),
+                ]
+                with m.If(self.write.data.ready):
+                    m.d.sync += index.eq(index + 1)
+                    with m.If(index == n_beats - 1):
+                        m.d.comb += self.i.ready.eq(1)
+                        m.next = "BEGIN"
+
+            with m.State("DROP"):
+                m.d.comb += self.i_payload.ready.eq(1)
+                with m.If(self.i_payload.valid & self.i_payload.payload.last):
+                    m.d.comb += self.i.ready.eq(1)
+                    m.next = "BEGIN"
+
+        return notes
+
+    def _answer(self, m, notes):
+        """Second half: an answer for every note, after its write."""
+        m.submodules.answers = answers = StreamFifo(shape=PacketHeader, depth=N_ANSWERS)
+        m.d.comb += [
+            self.o.payload.eq(answers.o.payload),
+            self.o.valid.eq(answers.o.valid),
+            answers.o.ready.eq(self.o.ready),
+        ]
+
+        done = self.write.done
+        note = notes.o.payload
+        status = Signal(Status)
+        m.d.comb += status.eq(Mux(note.written, Mux(done.payload.error, Status.MEMORY_ERROR, Status.OK), note.status))
+        ack = answers.i.payload
+        m.d.comb += [
+            ack.type.eq(PacketType.ACK),
+            ack.version.eq(formats.PACKET_VERSION),
+            ack.fragment.eq(note.header.fragment),
+            ack.dest_id.eq(note.header.source_id),
+            ack.dest_vp.eq(note.header.source_vp),
+            ack.source_id.eq(self.node_id),
+            ack.source_vp.eq(note.header.dest_vp),
+            ack.tag.eq(note.header.tag),
+            ack.status.eq(status),
+            ack.addr.eq(note.header.addr),
+            answers.i.valid.eq(notes.o.valid & (~note.written | done.valid)),
+            notes.o.ready.eq(answers.i.ready & (~note.written | done.valid)),
+            done.ready.eq(answers.i.ready & notes.o.valid & note.written),
+        ]
+        is_entry = note.written & (note.header.type == PacketType.SEND)
+        m.d.sync += self.delivered.eq(answers.i.valid & answers.i.ready & is_entry & (status == Status.OK))

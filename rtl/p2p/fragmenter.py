@@ -1,0 +1,254 @@
+"""From descriptors to fragments and their data."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
+from rtl.abi import Descriptor
+from rtl.interface import ReadSignature
+from rtl.kit.fifo import StreamFifo
+from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
+
+N_BUFFERS = 4
+"""Fragments held at once: some being read, one being sent, so that the latency of memory does not show."""
+
+
+class Fragmenter(wiring.Component):
+    """Executes descriptors one by one: opens the operation, cuts it into fragments, fetches their data.
+
+    A fragment's data lie in the buffer in one piece. Reads run ahead of sending by as much as the buffer holds, over
+    the end of an operation too; data that a descriptor carries wait until earlier reads are over, to keep the order.
+
+    Timing: a fragment in three cycles, its data one beat per cycle.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+    mtu : int
+        Largest fragment in bytes.
+    n : int
+        Places of the tracker.
+
+    Members
+    -------
+    i : ``In(stream.Signature({desc}))``
+        Checked descriptors; taken while ``room``.
+    room : ``Out(1)``
+        A descriptor offered now is taken at once.
+    i_number : ``In(stream.Signature(16))``
+        Numbers for operations.
+    o_open : ``Out(stream.Signature(TrackerCommand))``
+        Operations that begin.
+    failed : ``In(n)``
+        Operations, by place, of which no more needs to be sent.
+    read : ``Out(ReadSignature(data_width))``
+        Local memory.
+    o_fragment : ``Out(stream.Signature(Fragment))``
+        Fragments in the order in which they are to be sent.
+    o_read : ``Out(stream.Signature({error}))``
+        One item for each fragment with `read`, once its data are there.
+    o_data : ``Out(stream.Signature(data_width))``
+        Data of the fragments that are `stored`, ``ceil(length / flit_bytes)`` beats each.
+    returned : ``In(1)``
+        Pulse: the data of a `stored` fragment have been taken.
+    node_id : ``In(24)``
+        NodeID of this node.
+    """
+
+    def __init__(self, *, data_width: int, mtu: int, n: int):
+        self.data_width = data_width
+        self.mtu = mtu
+        self.n = n
+        super().__init__({
+            "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
+            "room": Out(1),
+            "i_number": In(stream.Signature(NUMBER_BITS)),
+            "o_open": Out(stream.Signature(TrackerCommand)),
+            "failed": In(n),
+            "read": Out(ReadSignature(data_width)),
+            "o_fragment": Out(stream.Signature(Fragment)),
+            "o_read": Out(stream.Signature(data.StructLayout({"error": 1}))),
+            "o_data": Out(stream.Signature(data_width)),
+            "returned": In(1),
+            "node_id": In(formats.NODE_BITS),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        flit_bytes = self.data_width // 8
+        m.submodules.fragments = fragments = StreamFifo(shape=Fragment, depth=N_BUFFERS)
+        m.submodules.reads = reads = StreamFifo(shape=self.o_read.payload.shape(), depth=N_BUFFERS)
+        m.submodules.buffer = buffer = StreamFifo(shape=self.data_width, depth=N_BUFFERS * self.mtu // flit_bytes)
+        connect(m, fragments.o, flipped(self.o_fragment))
+        connect(m, reads.o, flipped(self.o_read))
+        connect(m, buffer.o, flipped(self.o_data))
+
+        # Places in the buffer that are free, and reads that have not come back.
+        free = Signal(range(N_BUFFERS + 1), init=N_BUFFERS)
+        reading = Signal(range(N_BUFFERS + 1))
+        reserve, begin_read, end_read = Signal(), Signal(), Signal()
+        m.d.sync += [
+            free.eq(free - reserve + self.returned),
+            reading.eq(reading + begin_read - end_read),
+        ]
+
+        # Data that come back fill the buffer; there is always room, it was reserved.
+        arrived = self.read.data
+        m.d.comb += [
+            arrived.ready.eq(buffer.i.ready & reads.i.ready),
+            end_read.eq(arrived.valid & arrived.ready & arrived.payload.last),
+            reads.i.valid.eq(end_read),
+            reads.i.payload.error.eq(arrived.payload.error),
+        ]
+        with m.If(reading != 0):
+            m.d.comb += [
+                buffer.i.valid.eq(arrived.valid & arrived.ready),
+                buffer.i.payload.eq(arrived.payload.data),
+            ]
+
+        # The operation in hand.
+        desc = Signal(Descriptor)
+        number = Signal(NUMBER_BITS)
+        is_send = desc.p2p_op == P2pOp.SEND
+        is_mini = desc.kind == Kind.MP
+        local, remote, left = Signal(64), Signal(64), Signal(32)
+        index = Signal(formats.FRAGMENT_BITS)
+        mini_beats = Signal(range(formats.PAYLOAD_BYTES // flit_bytes + 1))
+        length = Signal(formats.PACKET_HEADER["length"].width)
+        final = Signal()
+        refusal = Signal(Status)
+        m.d.comb += [
+            final.eq(left <= self.mtu),
+            length.eq(Mux(final, left, self.mtu)),
+        ]
+        with m.If((desc.p2p_op != P2pOp.SEND) & (desc.p2p_op != P2pOp.PUT)):
+            m.d.comb += refusal.eq(Status.UNSUPPORTED)
+        with m.Elif(is_send & ~is_mini):
+            m.d.comb += refusal.eq(Status.BAD_DESCRIPTOR)
+        with m.Elif(is_mini & (desc.length > formats.PAYLOAD_BYTES)):
+            m.d.comb += refusal.eq(Status.BAD_LENGTH)
+
+        fragment = fragments.i.payload
+        m.d.comb += [
+            fragment.header.type.eq(Mux(is_send, PacketType.SEND, PacketType.PUT)),
+            fragment.header.version.eq(formats.PACKET_VERSION),
+            fragment.header.length.eq(length),
+            fragment.header.fragment.eq(index),
+            fragment.header.dest_id.eq(desc.dest_id),
+            fragment.header.dest_vp.eq(desc.dest_vp),
+            fragment.header.source_vp.eq(desc.source_vp),
+            fragment.header.source_id.eq(self.node_id),
+            fragment.header.tag.eq(number),
+            fragment.header.addr.eq(Mux(is_send, 0, remote)),
+            fragment.detail.eq(local),
+            self.read.request.payload.addr.eq(local),
+            self.read.request.payload.bytes.eq(length),
+        ]
+        opened = self.o_open.payload
+        m.d.comb += [
+            opened.number.eq(number),
+            opened.vp.eq(desc.source_vp),
+            opened.kind.eq(desc.p2p_op + 1),
+            opened.bytes.eq(desc.length),
+            opened.tag.eq(desc.tag),
+        ]
+
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += [
+                    self.room.eq(self.i_number.valid),
+                    self.i.ready.eq(self.room),
+                    self.i_number.ready.eq(self.i.valid),
+                ]
+                m.d.sync += [
+                    desc.eq(self.i.payload.desc),
+                    number.eq(self.i_number.payload),
+                ]
+                with m.If(self.i.valid & self.i.ready):
+                    m.next = "OPEN"
+
+            with m.State("OPEN"):
+                m.d.comb += self.o_open.valid.eq(1)
+                m.d.sync += [
+                    local.eq(desc.local_addr),
+                    remote.eq(desc.remote_addr),
+                    left.eq(desc.length),
+                    index.eq(0),
+                    mini_beats.eq((desc.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)),
+                ]
+                with m.If(self.o_open.ready):
+                    with m.If(refusal != Status.OK):
+                        m.next = "REFUSE"
+                    with m.Elif(is_mini | (desc.length == 0)):
+                        m.next = "MINI"
+                    with m.Else():
+                        m.next = "CHOOSE"
+
+            with m.State("REFUSE"):
+                m.d.comb += [
+                    fragments.i.valid.eq(1),
+                    fragment.final.eq(1),
+                    fragment.status.eq(refusal),
+                    fragment.detail.eq(desc.length),
+                ]
+                with m.If(fragments.i.ready):
+                    m.next = "IDLE"
+
+            # One fragment, whose data stand in the descriptor.
+            with m.State("MINI"):
+                with m.If((free != 0) & (reading == 0)):
+                    m.d.comb += reserve.eq(1)
+                    m.next = "MINI_DATA"
+            with m.State("MINI_DATA"):
+                with m.If(mini_beats == 0):
+                    m.next = "MINI_FRAGMENT"
+                with m.Else():
+                    m.d.comb += [buffer.i.valid.eq(1), buffer.i.payload.eq(desc.payload)]
+                    with m.If(buffer.i.ready):
+                        m.d.sync += [
+                            desc.payload.eq(desc.payload >> self.data_width),
+                            mini_beats.eq(mini_beats - 1),
+                        ]
+            with m.State("MINI_FRAGMENT"):
+                m.d.comb += [fragments.i.valid.eq(1), fragment.final.eq(1), fragment.stored.eq(1)]
+                with m.If(fragments.i.ready):
+                    m.next = "IDLE"
+
+            # Fragments whose data are read from memory.
+            with m.State("CHOOSE"):
+                with m.If(self.failed.bit_select(number[:self.n.bit_length() - 1], 1)):
+                    m.next = "STOP"
+                with m.Elif(free != 0):
+                    m.d.comb += reserve.eq(1)
+                    m.next = "READ"
+            with m.State("STOP"):
+                m.d.comb += [fragments.i.valid.eq(1), fragment.final.eq(1)]
+                with m.If(fragments.i.ready):
+                    m.next = "IDLE"
+            with m.State("READ"):
+                m.d.comb += self.read.request.valid.eq(1)
+                with m.If(self.read.request.ready):
+                    m.d.comb += begin_read.eq(1)
+                    m.next = "FRAGMENT"
+            with m.State("FRAGMENT"):
+                m.d.comb += [
+                    fragments.i.valid.eq(1),
+                    fragment.final.eq(final),
+                    fragment.stored.eq(1),
+                    fragment.read.eq(1),
+                ]
+                with m.If(fragments.i.ready):
+                    m.d.sync += [
+                        local.eq(local + self.mtu),
+                        remote.eq(remote + self.mtu),
+                        left.eq(left - length),
+                        index.eq(index + 1),
+                    ]
+                    m.next = "CHOOSE"
+                    with m.If(final):
+                        m.next = "IDLE"
+
+        return m

@@ -1,0 +1,240 @@
+"""The point-to-point operations of this node that are in progress."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import Status
+from rtl.interface import CompletionEvent
+from rtl.kit.arbiter import StreamArbiter
+from rtl.kit.fifo import StreamFifo
+from rtl.p2p.records import (
+    DETAIL_BITS,
+    FRAGMENT_COUNT_BITS,
+    NUMBER_BITS,
+    STATUS_BITS,
+    TrackerCommand,
+    TrackerOp,
+)
+
+CHECK_CYCLES = 16
+"""Cycles between two looks of the watchdog, each at one operation."""
+STAMP_BITS = 34
+"""The watchdog compares 32 bits of cycles; two more, so that an operation is looked at long before they wrap."""
+
+
+class Tracker(wiring.Component):
+    """Counts the fragments of each operation and their answers, and completes it exactly once.
+
+    An operation ends when its last fragment has been sent and all of them are answered; its completion carries the
+    first error. If it makes no progress for `watchdog` cycles it completes with TIMEOUT (or the error that it had). Its place
+    is given to another operation only once its fragments have all left the transmit side.
+
+    Operations are numbered; the low bits of the number are the place, the others tell the operations that used one
+    place apart. The number travels in the packets, so an answer that comes too late is counted as `unknown` and
+    touches nothing. A number comes back after at least ``2**16 / n`` operations.
+
+    Timing: one command in two cycles. Everything but `ready` of the inputs is a function of registers.
+
+    Parameters
+    ----------
+    n : int
+        Operations in progress, a power of two, 2 to 256.
+
+    Members
+    -------
+    o_number : ``Out(stream.Signature(16))``
+        Number for the next operation; valid while a place is free. Taking it takes the place.
+    i_open, i_progress, i_answer : ``In(stream.Signature(TrackerCommand))``
+        Commands of their kind; `op` is filled in here. An operation's OPEN must be taken before its first PROGRESS is
+        offered, and a PROGRESS before its packet leaves.
+    failed : ``Out(n)``
+        For each place: the operation has failed, the rest of it need not be sent.
+    busy : ``Out(1)``
+        Some operation is in progress.
+    o_event : ``Out(stream.Signature(CompletionEvent))``
+        Completions.
+    unknown : ``Out(1)``
+        Pulse: an answer belonged to no operation.
+    cycles, watchdog
+        Time, and the limit; 0 is none.
+    """
+
+    def __init__(self, *, n: int):
+        if not 2 <= n <= 256 or n & (n - 1):
+            raise ValueError(f"n must be a power of two from 2 to 256, not {n!r}")
+        self.n = n
+        super().__init__({
+            "o_number": Out(stream.Signature(NUMBER_BITS)),
+            "i_open": In(stream.Signature(TrackerCommand)),
+            "i_progress": In(stream.Signature(TrackerCommand)),
+            "i_answer": In(stream.Signature(TrackerCommand)),
+            "failed": Out(n),
+            "busy": Out(1),
+            "o_event": Out(stream.Signature(CompletionEvent)),
+            "unknown": Out(1),
+            "cycles": In(63),
+            "watchdog": In(32),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        place_bits = self.n.bit_length() - 1
+        record_layout = data.StructLayout({
+            "generation": NUMBER_BITS - place_bits,
+            "vp": formats.VP_BITS,
+            "kind": 4,
+            "bytes": 32,
+            "tag": 32,
+            "unanswered": FRAGMENT_COUNT_BITS,
+            "sending": 1,
+            "status": STATUS_BITS,
+            "detail": DETAIL_BITS,
+            "stamp": STAMP_BITS,
+        })
+        m.submodules.records = records = memory.Memory(shape=record_layout, depth=self.n, init=[])
+        read, write = records.read_port(), records.write_port()
+
+        # Of each place: taken from the moment its number is, alive from OPEN to the completion.
+        taken, alive, failed = Signal(self.n), Signal(self.n), Signal(self.n)
+        m.d.comb += [self.failed.eq(failed), self.busy.eq(taken.any())]
+
+        # Numbers are handed out in circular order, so that a place rests as long as possible.
+        number = Signal(NUMBER_BITS)
+        next_place = number[:place_bits]
+        m.d.comb += [
+            self.o_number.valid.eq(~taken.bit_select(next_place, 1)),
+            self.o_number.payload.eq(number),
+        ]
+        with m.If(self.o_number.valid & self.o_number.ready):
+            m.d.sync += [
+                taken.bit_select(next_place, 1).eq(1),
+                failed.bit_select(next_place, 1).eq(0),
+                number.eq(number + 1),
+            ]
+        with m.Elif(~self.o_number.valid & ~taken.all()):
+            m.d.sync += number.eq(number + 1)
+
+        # The watchdog goes round the places, slowly enough not to be in the way.
+        timer, check_place, check = Signal(range(CHECK_CYCLES)), Signal(place_bits), Signal()
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=4)
+        m.d.sync += timer.eq(timer + 1)
+        with m.If(timer == 0):
+            with m.If((self.watchdog != 0) & alive.bit_select(check_place, 1)):
+                m.d.sync += check.eq(1)
+            with m.Elif(~check):
+                m.d.sync += check_place.eq(check_place + 1)
+        with m.If(check & arbiter.i[3].ready):
+            m.d.sync += [check.eq(0), check_place.eq(check_place + 1)]
+        m.d.comb += [
+            arbiter.i[3].valid.eq(check),
+            arbiter.i[3].payload.op.eq(TrackerOp.CHECK),
+            arbiter.i[3].payload.number.eq(check_place),
+        ]
+        inputs = ((self.i_open, TrackerOp.OPEN), (self.i_progress, TrackerOp.PROGRESS),
+                  (self.i_answer, TrackerOp.ANSWER))
+        for port, (source, op) in zip(arbiter.i, inputs, strict=False):
+            m.d.comb += [
+                port.valid.eq(source.valid),
+                port.payload.eq(source.payload),
+                port.payload.op.eq(op),
+                source.ready.eq(port.ready),
+            ]
+
+        # One command: read the record, then write it back changed.
+        command = arbiter.o.payload
+        place = command.number[:place_bits]
+        old, new = read.data, Signal(record_layout)
+        is_alive = alive.bit_select(place, 1)
+        now = self.cycles[:STAMP_BITS]
+        idle = Signal(STAMP_BITS)
+        m.d.comb += [
+            read.addr.eq(place),
+            write.addr.eq(place),
+            write.data.eq(new),
+            idle.eq(now - old.stamp),
+        ]
+
+        ends, expired, touched = Signal(), Signal(), Signal()
+
+        def note_error(status, detail):
+            """The first error stays."""
+            with m.If((old.status == Status.OK) & (status != Status.OK)):
+                m.d.comb += [new.status.eq(status), new.detail.eq(detail)]
+
+        m.submodules.events = events = StreamFifo(shape=CompletionEvent, depth=2)
+        connect(m, events.o, flipped(self.o_event))
+        event = events.i.payload
+        m.d.comb += [
+            event.vp.eq(new.vp),
+            event.status.eq(new.status),
+            event.kind.eq(new.kind),
+            event.bytes.eq(new.bytes),
+            event.tag.eq(new.tag),
+            event.detail.eq(new.detail),
+        ]
+
+        m.d.sync += self.unknown.eq(0)
+        with m.FSM():
+            with m.State("READ"):
+                m.d.comb += read.en.eq(1)
+                with m.If(arbiter.o.valid):
+                    m.next = "UPDATE"
+
+            with m.State("UPDATE"):
+                m.d.comb += new.eq(old)
+                with m.Switch(command.op):
+                    with m.Case(TrackerOp.OPEN):
+                        m.d.comb += [
+                            touched.eq(1),
+                            new.eq(0),
+                            new.generation.eq(command.number[place_bits:]),
+                            new.vp.eq(command.vp),
+                            new.kind.eq(command.kind),
+                            new.bytes.eq(command.bytes),
+                            new.tag.eq(command.tag),
+                            new.sending.eq(1),
+                            new.stamp.eq(now),
+                        ]
+                    with m.Case(TrackerOp.PROGRESS):
+                        m.d.comb += [
+                            touched.eq(1),
+                            new.unanswered.eq(old.unanswered + command.sent),
+                            new.sending.eq(~command.final),
+                            new.stamp.eq(Mux(command.sent, now, old.stamp)),
+                        ]
+                        note_error(command.status, command.detail)
+                    with m.Case(TrackerOp.ANSWER):
+                        is_mine = is_alive & (old.generation == command.number[place_bits:])
+                        with m.If(is_mine & (old.unanswered != 0)):
+                            m.d.comb += [
+                                touched.eq(1),
+                                new.unanswered.eq(old.unanswered - 1),
+                                new.stamp.eq(now),
+                            ]
+                            note_error(command.status, command.detail)
+                        with m.Else():
+                            m.d.sync += self.unknown.eq(1)
+                    with m.Case(TrackerOp.CHECK):
+                        with m.If(is_alive & (self.watchdog != 0) & (idle >= self.watchdog)):
+                            m.d.comb += [touched.eq(1), expired.eq(1)]
+                            note_error(Status.TIMEOUT, old.unanswered)
+
+                m.d.comb += [
+                    ends.eq(touched & is_alive & (expired | ~new.sending & (new.unanswered == 0))),
+                    events.i.valid.eq(ends),
+                ]
+                with m.If(~ends | events.i.ready):
+                    m.d.comb += [write.en.eq(touched), arbiter.o.ready.eq(1)]
+                    with m.If(touched):
+                        m.d.sync += failed.bit_select(place, 1).eq(new.status != Status.OK)
+                    with m.If(command.op == TrackerOp.OPEN):
+                        m.d.sync += alive.bit_select(place, 1).eq(1)
+                    with m.Elif(touched & (ends | ~is_alive)):
+                        m.d.sync += alive.bit_select(place, 1).eq(0)
+                        with m.If(~new.sending):
+                            m.d.sync += taken.bit_select(place, 1).eq(0)
+                    m.next = "READ"
+
+        return m

@@ -1,0 +1,74 @@
+"""The sending half of the point-to-point path."""
+
+from amaranth import Module
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import formats
+from rtl.abi import Descriptor
+from rtl.interface import PacketSignature, ReadSignature
+from rtl.p2p.fragmenter import Fragmenter
+from rtl.p2p.records import NUMBER_BITS, TrackerCommand
+from rtl.p2p.sender import FragmentSender
+
+
+class P2pTransmit(wiring.Component):
+    """Descriptors in, packets out: :class:`Fragmenter`, then :class:`FragmentSender`.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+    mtu : int
+        Largest fragment in bytes.
+    n : int
+        Places of the tracker.
+
+    Members
+    -------
+    i, room, i_number, o_open, read, node_id
+        Those of :class:`Fragmenter`.
+    o_progress, o
+        Those of :class:`FragmentSender`.
+    failed : ``In(n)``
+        Operations, by place, of which no more needs to be sent.
+    """
+
+    def __init__(self, *, data_width: int, mtu: int, n: int):
+        self.data_width = data_width
+        self.mtu = mtu
+        self.n = n
+        super().__init__({
+            "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
+            "room": Out(1),
+            "i_number": In(stream.Signature(NUMBER_BITS)),
+            "o_open": Out(stream.Signature(TrackerCommand)),
+            "o_progress": Out(stream.Signature(TrackerCommand)),
+            "failed": In(n),
+            "read": Out(ReadSignature(data_width)),
+            "o": Out(PacketSignature(data_width)),
+            "node_id": In(formats.NODE_BITS),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.fragmenter = fragmenter = Fragmenter(data_width=self.data_width, mtu=self.mtu, n=self.n)
+        m.submodules.sender = sender = FragmentSender(data_width=self.data_width, n=self.n)
+
+        connect(m, flipped(self.i), fragmenter.i)
+        connect(m, flipped(self.i_number), fragmenter.i_number)
+        connect(m, fragmenter.o_open, flipped(self.o_open))
+        connect(m, fragmenter.read, flipped(self.read))
+        connect(m, fragmenter.o_fragment, sender.i_fragment)
+        connect(m, fragmenter.o_read, sender.i_read)
+        connect(m, fragmenter.o_data, sender.i_data)
+        connect(m, sender.o_progress, flipped(self.o_progress))
+        connect(m, sender.o, flipped(self.o))
+        m.d.comb += [
+            self.room.eq(fragmenter.room),
+            fragmenter.node_id.eq(self.node_id),
+            fragmenter.failed.eq(self.failed),
+            fragmenter.returned.eq(sender.returned),
+            sender.failed.eq(self.failed),
+        ]
+        return m
