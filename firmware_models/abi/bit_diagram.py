@@ -45,7 +45,8 @@ class _Cell:
 class _Row:
     label: str
     cells: tuple[_Cell, ...]
-    has_ruler: bool = True
+    first_bit: int | None = None
+    """Bit of the word that stands on the right; without it the row is for whole words and has no ruler."""
 
     @property
     def height(self) -> float:
@@ -58,9 +59,10 @@ def bit_diagram(fmt: Format) -> str:
     parts: list[str] = []
     top = 4.0
     for row in _rows(fmt):
-        if row.has_ruler:
+        if row.first_bit is not None:
             for bit in sorted({cell.high for cell in row.cells} | {cell.low for cell in row.cells}):
-                parts.append(_text(_left(bit) + BIT_WIDTH / 2, top + RULER_HEIGHT - 4, str(bit % ROW_BITS), "ruler"))
+                number = str(row.first_bit + bit)
+                parts.append(_text(_left(bit) + BIT_WIDTH / 2, top + RULER_HEIGHT - 4, number, "ruler"))
         top += RULER_HEIGHT
         middle = top + row.height / 2
         parts.append(_text(LABEL_WIDTH - 10, middle + 4, row.label, "label"))
@@ -93,7 +95,7 @@ def _rows(fmt: Format) -> Iterator[_Row]:
             first, last = offset // WORD_BITS, (offset + field.width) // WORD_BITS - 1
             label = f"word {first}" if first == last else f"words {first}-{last}"
             yield from _flush(cells)
-            yield _Row(label, (_Cell(field, ROW_BITS - 1, 0),), has_ruler=False)
+            yield _Row(label, (_Cell(field, ROW_BITS - 1, 0),))
             continue
         start, end = offset, offset + field.width
         while start < end:  # a field can cross the middle of a word
@@ -106,8 +108,8 @@ def _rows(fmt: Format) -> Iterator[_Row]:
 
 def _flush(cells: dict[int, list[_Cell]]) -> Iterator[_Row]:
     for row in sorted(cells):
-        half = "63-32" if row % 2 else "31-0"
-        yield _Row(f"word {row // 2} [{half}]", tuple(cells[row]))
+        word, first_bit = divmod(row * ROW_BITS, WORD_BITS)
+        yield _Row(f"word {word}", tuple(cells[row]), first_bit)
     cells.clear()
 
 
