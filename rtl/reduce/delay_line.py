@@ -1,0 +1,57 @@
+"""What has to keep pace with a pipeline without taking part in it."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.hdl import Shape, ShapeLike
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+
+class DelayLine(wiring.Component):
+    """Gives out what came in `cycles` before.
+
+    A ring in memory: a wide line costs a fraction of the flip-flops that a row of registers would. What comes out
+    before the first `cycles` have passed means nothing.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Shape of what is delayed.
+    cycles : int
+        Delay. At least 2.
+
+    Members
+    -------
+    i : ``In(shape)``
+        Taken in every cycle.
+    o : ``Out(shape)``
+        What ``i`` was `cycles` before.
+    """
+
+    def __init__(self, *, shape: ShapeLike, cycles: int):
+        if not isinstance(cycles, int) or cycles < 2:
+            raise ValueError(f"cycles must be an integer of at least 2, not {cycles!r}")
+        self.shape = shape
+        self.cycles = cycles
+        super().__init__({"i": In(shape), "o": Out(shape)})
+
+    def elaborate(self, platform):
+        m = Module()
+
+        # Read one place ahead of the one written: the read port's register is the last cycle of the delay.
+        # A ring of cycles - 1 places is read and written at the same place; the old content is read.
+        places = self.cycles - 1
+        m.submodules.ring = ring = Memory(shape=Shape.cast(self.shape), depth=places, init=[])
+        write, read = ring.write_port(), ring.read_port()
+        place = Signal(range(places))
+        m.d.sync += place.eq(Mux(place == places - 1, 0, place + 1))
+        m.d.comb += [
+            write.en.eq(1),
+            write.addr.eq(place),
+            write.data.eq(self.i),
+            read.en.eq(1),
+            read.addr.eq(place),
+            self.o.eq(read.data),
+        ]
+
+        return m
