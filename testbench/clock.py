@@ -5,6 +5,8 @@ from cocotb.clock import Clock
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import ClockCycles, RisingEdge
 
+from testbench.runner import inputs
+
 PERIOD_NS = 10
 
 
@@ -13,10 +15,13 @@ class BenchTimeoutError(AssertionError):
 
 
 async def start(dut: SimHandleBase, *, reset_cycles: int = 3, max_cycles: int = 200_000) -> None:
-    """Starts the clock, holds the reset for a while and releases it; returns right after a rising edge.
+    """Puts 0 on every input, starts the clock, holds the reset for a while; returns right after a rising edge.
 
+    Inputs keep the values of the test before otherwise. So set plain inputs after this call; drivers may be made before.
     The test fails if it is still running `max_cycles` later.
     """
+    for name in inputs():
+        getattr(dut, name).value = 0
     Clock(dut.clk, PERIOD_NS, unit="ns").start()
     dut.rst.value = 1
     await ClockCycles(dut.clk, reset_cycles)

@@ -16,10 +16,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from amaranth import Value
+from amaranth.back import verilog
+from amaranth.lib.wiring import In
+
 from testbench.simulator import build, simulator_name, tool_environment
 from testbench.toolchain import build_folder
 
-_log_tail_lines = 60
+_log_tail_lines = 40
 
 
 class BenchError(AssertionError):
@@ -75,8 +79,6 @@ def run_bench(
     BuildError
         If the Verilog does not compile without warnings.
     """
-    from amaranth.back import verilog
-
     top = top or type(component).__name__
     if "CONIC_SEED" in os.environ:
         seed = int(os.environ["CONIC_SEED"])
@@ -85,10 +87,15 @@ def run_bench(
     print(f"{bench}: seed {seed} (CONIC_SEED={seed} repeats this run)")
     text = verilog.convert(component, name=top, strip_internal_attrs=True)
 
+    environment = {
+        "CONIC_PARAMETERS": json.dumps(dict(parameters or {})),
+        "CONIC_INPUTS": json.dumps(_inputs(component)),
+        "CONIC_SEED": str(seed),
+        "PYTHONHASHSEED": "0",  # sets iterate in the same order in a replay
+    }
+
     def attempt(*, waves: bool) -> _Outcome:
-        return _simulate(
-            text, top=top, bench=bench, parameters=dict(parameters or {}), seed=seed, testcase=testcase, waves=waves
-        )
+        return _simulate(text, top=top, bench=bench, environment=environment, testcase=testcase, waves=waves)
 
     outcome = attempt(waves=False)
     if not outcome.failures:
@@ -109,6 +116,11 @@ def parameters() -> dict[str, Any]:
     return json.loads(os.environ.get("CONIC_PARAMETERS", "{}"))
 
 
+def inputs() -> list[str]:
+    """Inside of a bench: the names of the component's inputs, without clock and reset."""
+    return json.loads(os.environ.get("CONIC_INPUTS", "[]"))
+
+
 def seed() -> int:
     """Inside of a bench: the seed of this run."""
     return int(os.environ.get("CONIC_SEED", "0"))
@@ -126,12 +138,19 @@ def report(**values: Any) -> None:
     path.write_text(json.dumps(known | values))
 
 
+def _inputs(component: Any) -> list[str]:
+    """Names of the input ports in the Verilog; those of no width do not exist."""
+    flat = component.signature.flatten(component)
+    return ["__".join(map(str, path)) for path, member, value in flat if member.flow is In and len(Value.cast(value))]
+
+
 def _simulate(
-    text: str, *, top: str, bench: str, parameters: dict[str, Any], seed: int, testcase: str | None, waves: bool
+    text: str, *, top: str, bench: str, environment: dict[str, str], testcase: str | None, waves: bool
 ) -> _Outcome:
     runner, _ = build(text, top=top, waves=waves)
     runs = build_folder() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
+    seed = int(environment["CONIC_SEED"])
     run_dir = Path(tempfile.mkdtemp(prefix=f"{bench.rsplit('.', 1)[-1]}-{seed}-", dir=runs))
     results, log, report_file = run_dir / "results.xml", run_dir / "run.log", run_dir / "report.json"
     dump = run_dir / "dump.fst"
@@ -143,18 +162,15 @@ def _simulate(
                 test_dir=run_dir, results_xml=str(results), log_file=log, test_filter=testcase, waves=waves,
                 test_args=["--trace-file", str(dump)] if waves and simulator_name() == "verilator" else [],
                 plusargs=[f"+dumpfile_path={dump}"] if waves and simulator_name() == "icarus" else [],
-                extra_env={
-                    "CONIC_PARAMETERS": json.dumps(parameters),
-                    "CONIC_SEED": str(seed),
-                    "CONIC_REPORT": str(report_file),
-                    "PYTHONHASHSEED": "0",  # sets iterate in the same order in a replay
-                },
+                extra_env=environment | {"CONIC_REPORT": str(report_file)},
             )
         except (RuntimeError, SystemExit) as error:
             failures.append(f"the simulator ended early: {error}")
     text_log = log.read_text(errors="replace") if log.exists() else ""
     tests, failed = _read_results(results)
-    failures = failed + failures + _simulator_errors(text_log)
+    # An assertion inside of the component ends the simulator, and with it every test that had not run yet.
+    failures += _simulator_errors(text_log)
+    failures += failed[:1] if failures else failed
     if not tests and not failures:
         failures.append(f"no test was run: {bench} has none, or none that matches {testcase!r}")
     kept = None
@@ -186,5 +202,5 @@ def _simulator_errors(log: str) -> list[str]:
 
 
 def _tail(log: str) -> str:
-    lines = log.splitlines()
+    lines = log.partition("Aborting...")[0].splitlines()
     return "\n".join(lines[-_log_tail_lines:])

@@ -1,6 +1,6 @@
 """Receiving end of a link: a buffer for each of the two virtual channels."""
 
-from amaranth import Module, Signal
+from amaranth import Module, ResetSignal, Signal
 from amaranth.hdl import Assert
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -65,7 +65,7 @@ class LinkRx(wiring.Component):
                 self.o[vc].payload.eq(fifo.o.payload),
                 fifo.o.ready.eq(self.o[vc].ready),
             ]
-            m.d.sync += Assert(~fifo.i.valid | fifo.i.ready, "link: a flit came without a credit")
+            m.d.sync += Assert(ResetSignal() | ~fifo.i.valid | fifo.i.ready, "link: a flit came without a credit\n")
 
             # Credits that are owed, less the one that goes now. Flits come one a cycle at most, so the debt stays
             # below the depth of the buffer.

@@ -1,6 +1,6 @@
 """Sending end of a link: two virtual channels against credits."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Mux, ResetSignal, Signal
 from amaranth.hdl import Assert
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -65,7 +65,10 @@ class LinkTx(wiring.Component):
             ]
             m.d.sync += [
                 credits.eq(credits + returned - spent),
-                Assert(~returned | (credits != self.buffer_flits), "link: a credit came back that was not spent"),
+                Assert(
+                    ResetSignal() | ~returned | (credits != self.buffer_flits),
+                    "link: a credit came back that was not spent\n",
+                ),
             ]
 
         chosen = Mux(turn.grant[1], self.i[1].payload.as_value(), self.i[0].payload.as_value())
