@@ -1,0 +1,1 @@
+"""Benches of the arithmetic: cocotb against NumPy, and a fast path in C++ against the host's own arithmetic."""

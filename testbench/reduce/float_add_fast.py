@@ -1,0 +1,115 @@
+"""Checks the adder on millions of pairs: a Verilated bank of adders driven from C++.
+
+``python -m testbench.reduce.float_add_fast --pairs 10000000`` prints one JSON object and exits 0 if there was no mismatch.
+"""
+
+import argparse
+import fcntl
+import hashlib
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from amaranth.back import verilog
+
+from rtl.reduce.float_format import FLOAT32, FLOAT64, FloatFormat
+from testbench.reduce import float_model
+from testbench.reduce.float_add_bank import FloatAddBank
+from testbench.toolchain import build_folder, environment, verilator_version
+
+_main = Path(__file__).with_suffix(".cpp")
+_host_modes = {FLOAT64: "float64", FLOAT32: "float32"}
+
+
+class FastPathError(RuntimeError):
+    """The fast path does not build, or does not run to its end; the message holds the output."""
+
+
+def build(fmt: FloatFormat, depths: Sequence[int]) -> Path:
+    """Builds the program that checks adders of format `fmt` and all of `depths`; returns its path.
+
+    Kept in a folder named by the hash of all that goes into it.
+    """
+    bank = FloatAddBank(format=fmt, depths=depths)
+    text = verilog.convert(bank, name="bank", strip_internal_attrs=True)
+    command = [
+        "verilator", "--cc", "--exe", "--build", "-O3", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--prefix", "Vbank",
+        "--top-module", "bank", "-MAKEFLAGS", "OPT_FAST=-O2", "-CFLAGS", "-std=c++17",
+        "-CFLAGS", "'-DDEPTHS=" + " ".join(f"X({depth})" for depth in depths) + "'",
+    ]
+    key = "\0".join([verilator_version(), *command, text, _main.read_text()])
+    folder = build_folder() / "float-add" / hashlib.sha256(key.encode()).hexdigest()[:20]
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "Vbank"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            (folder / "bank.v").write_text(text)
+            _run([*command, "--Mdir", str(folder), str(folder / "bank.v"), str(_main)])
+    return program
+
+
+def _run(command: list[str], *, allowed: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
+    result = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    if result.returncode not in allowed:
+        raise FastPathError(f"{command[0]} failed ({result.returncode}):\n{result.stdout}{result.stderr}")
+    return result
+
+
+def check(fmt: FloatFormat, depths: Sequence[int], *, pairs: int | None = None, seed: int = 0) -> dict[str, Any]:
+    """Checks adders of `depths` on `pairs` random pairs, or on all pairs if `pairs` is None.
+
+    Random pairs are compared with the host's own arithmetic (binary64 and binary32); all pairs, of a format of at most 10
+    bits, with :mod:`testbench.reduce.float_model`.
+
+    Returns
+    -------
+    dict
+        Keys `pairs`, `depths`, `checked` (results compared), `mismatches`, `seed`, `seconds`, and `log`: the
+        first mismatches in words.
+
+    Raises
+    ------
+    FastPathError
+        If the program does not build or run.
+    ValueError
+        If the format does not allow what is asked for.
+    """
+    if pairs is None and fmt.width > 10:
+        raise ValueError(f"only formats of at most 10 bits can be tried in full, not one of {fmt.width}")
+    if pairs is not None and fmt not in _host_modes:
+        raise ValueError(f"the host has no format {fmt!r} to compare with")
+    program = build(fmt, depths)
+    if pairs is None:
+        table = program.with_name("sums.bin")
+        numbers = range(1 << fmt.width)
+        table.write_bytes(b"".join(float_model.add(a, b, fmt).to_bytes(2, "little") for a in numbers for b in numbers))
+        arguments = ["table", "0", str(seed), str(table)]
+    else:
+        arguments = [_host_modes[fmt], str(pairs), str(seed)]
+    result = _run([str(program), *arguments], allowed=(0, 1))
+    return json.loads(result.stdout) | {"log": result.stderr}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command of this module."""
+    parser = argparse.ArgumentParser(description="Checks the adder against the arithmetic of this machine.")
+    parser.add_argument("--format", choices=sorted(_host_modes.values()), default="float64")
+    parser.add_argument("--pairs", type=int, default=10_000_000)
+    parser.add_argument("--seed", type=int, default=None, help="drawn and printed if not given")
+    parser.add_argument("--cycles", type=int, nargs="+", default=[8], help="depths to check, side by side")
+    chosen = parser.parse_args(arguments)
+    fmt = next(fmt for fmt, name in _host_modes.items() if name == chosen.format)
+    seed = random.SystemRandom().randrange(1 << 32) if chosen.seed is None else chosen.seed
+    report = check(fmt, chosen.cycles, pairs=chosen.pairs, seed=seed)
+    sys.stderr.write(report.pop("log"))
+    print(json.dumps(report))
+    return 1 if report["mismatches"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
