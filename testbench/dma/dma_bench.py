@@ -1,0 +1,249 @@
+"""Bench of the DMA engine: every byte against a model of memory, at all boundaries, with pauses everywhere."""
+
+from dataclasses import dataclass
+
+import cocotb
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import Combine, RisingEdge
+
+from rtl.interface import ReadSignature, WriteSignature
+from testbench import clock
+from testbench.bundle import Bundle
+from testbench.dma.memory import HostMemory, record_bursts
+from testbench.packet import to_beats
+from testbench.runner import parameters, rng
+from testbench.stream import StreamSink, StreamSource
+
+READERS = 4
+WRITERS = 3
+BURST_BEATS = {64: 16, 256: 64}
+"""Longest burst of each width; at 256 bits it covers half a page."""
+REGION = 0x20000
+"""Bytes of memory that belong to one client."""
+
+
+def bundle() -> Bundle:
+    """An engine of each width."""
+    from rtl.dma.engine import DmaEngine
+
+    return Bundle({
+        f"dma_{width}": DmaEngine(
+            n_readers=READERS, n_writers=WRITERS, data_width=width, max_burst_beats=beats, id_width=4
+        )
+        for width, beats in BURST_BEATS.items()
+    })
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A request; `failed` if it touches a refused address."""
+
+    address: int
+    length: int
+    failed: bool = False
+
+
+def boundary_transfers(name: str, width: int, count: int, client: int) -> list[Transfer]:
+    """Transfers in the client's region whose start or end lies at, just before or just after a boundary."""
+    numbers = rng(name)
+    flit = width // 8
+    burst = flit * BURST_BEATS[width]
+    transfers, position = [], client * REGION
+    for k in range(count):
+        boundary = numbers.choice((flit, burst, 4096))
+        offset = numbers.choice((0, flit, boundary - flit, numbers.randrange(0, 4096, flit)))
+        length = max(1, numbers.choice((boundary, boundary - offset % boundary, 2 * flit)) + numbers.choice((-1, 0, 1)))
+        start = (position // 4096 + 1) * 4096 + offset
+        position = start + length
+        if position > (client + 1) * REGION - 8192:
+            position = client * REGION
+        # High address bits are kept by the engine and ignored by the memory.
+        transfers.append(Transfer(start + (numbers.getrandbits(30) << 33 if k % 2 else 0), length))
+    return transfers
+
+
+class Reader:
+    """One client that reads: sends requests and compares what comes back."""
+
+    def __init__(self, dut: SimHandleBase, width: int, index: int, *, pause: float | None = None):
+        name = f"dma_{width}__i_read__{index}"
+        members = ReadSignature(width).members
+        self.width = width
+        self.request = StreamSource(dut, f"{name}__request", members["request"].signature.members["payload"].shape, idle=pause)
+        self.data = StreamSink(dut, f"{name}__data", members["data"].signature.members["payload"].shape, stall=pause)
+
+    async def run(self, transfers: list[Transfer], content: bytes) -> None:
+        """Reads all of `transfers`; memory holds `content`."""
+        flit = self.width // 8
+        self.request.extend({"addr": t.address, "bytes": t.length} for t in transfers)
+        for transfer in transfers:
+            count = -(-transfer.length // flit)
+            beats = await self.data.receive_all(count)
+            assert [beat["last"] for beat in beats] == [0] * (count - 1) + [1], transfer
+            assert beats[-1]["error"] == int(transfer.failed), transfer
+            if not transfer.failed:
+                got = b"".join(beat["data"].to_bytes(flit, "little") for beat in beats)[:transfer.length]
+                start = transfer.address % len(content)
+                assert got == content[start:start + transfer.length], transfer
+
+
+class Writer:
+    """One client that writes random data and enters what memory has to hold then into `content`."""
+
+    def __init__(self, dut: SimHandleBase, width: int, index: int, *, pause: float | None = None):
+        name = f"dma_{width}__i_write__{index}"
+        members = WriteSignature(width).members
+        self.width = width
+        self.numbers = rng(f"{name} data")
+        self.request = StreamSource(dut, f"{name}__request", members["request"].signature.members["payload"].shape, idle=pause)
+        self.data = StreamSource(dut, f"{name}__data", members["data"].signature.members["payload"].shape, idle=pause)
+        self.done = StreamSink(dut, f"{name}__done", members["done"].signature.members["payload"].shape, stall=pause)
+
+    async def run(self, transfers: list[Transfer], memory: HostMemory, content: bytearray) -> None:
+        """Writes all of `transfers`; what has been reported done must be in memory."""
+        written = []
+        for transfer in transfers:
+            payload = self.numbers.randbytes(transfer.length)
+            written.append(payload)
+            self.request.append({"addr": transfer.address, "bytes": transfer.length})
+            # Bytes beyond the length are not zero, so that a wrong strobe shows.
+            for beat in to_beats(payload, self.width, self.numbers.getrandbits(self.width)):
+                self.data.append(beat)
+        for transfer, payload in zip(transfers, written, strict=True):
+            done = await self.done.receive()
+            assert done["error"] == int(transfer.failed), transfer
+            if not transfer.failed:
+                start = transfer.address % memory.size
+                content[start:start + len(payload)] = payload
+
+
+class Span:
+    """Cycles from the first one in which a signal was high to the last one."""
+
+    def __init__(self, dut: SimHandleBase, name: str):
+        self.cycles = 0
+        cocotb.start_soon(self._run(dut.clk, getattr(dut, name)))
+
+    async def _run(self, clk: SimHandleBase, handle: SimHandleBase) -> None:
+        elapsed = 0
+        while True:
+            await RisingEdge(clk)
+            high = int(handle.value)
+            elapsed += bool(elapsed or high)
+            if high:
+                self.cycles = elapsed
+
+
+async def begin(dut: SimHandleBase, width: int, *, idle: float | None, **kwargs) -> tuple[HostMemory, bytearray]:
+    """Memory with random content, and a copy of it."""
+    memory = HostMemory(dut, f"dma_{width}__", idle=idle, **kwargs)
+    content = bytearray(rng("content").randbytes(memory.size))
+    memory.write(0, bytes(content))
+    await clock.start(dut)
+    return memory, content
+
+
+@cocotb.test()
+@cocotb.parametrize(width=tuple(BURST_BEATS))
+async def transfers_at_boundaries(dut: SimHandleBase, width: int) -> None:
+    """All clients of both directions at once; in the end memory holds exactly what was written, no byte more."""
+    readers = [Reader(dut, width, k) for k in range(READERS)]
+    writers = [Writer(dut, width, k) for k in range(WRITERS)]
+    memory, content = await begin(dut, width, idle=None)
+    count = parameters()["transfers"]
+    tasks = [
+        cocotb.start_soon(reader.run(boundary_transfers(f"read {k}", width, count, WRITERS + k), bytes(content)))
+        for k, reader in enumerate(readers)
+    ] + [
+        cocotb.start_soon(writer.run(boundary_transfers(f"write {k}", width, count, k), memory, content))
+        for k, writer in enumerate(writers)
+    ]
+    await Combine(*tasks)
+    await clock.cycles(dut, 50)
+    assert memory.read(0, memory.size) == bytes(content)
+    assert all(len(writer.done.received) == count for writer in writers)
+
+
+@cocotb.test()
+@cocotb.parametrize(width=tuple(BURST_BEATS))
+async def errors_reach_their_request(dut: SimHandleBase, width: int) -> None:
+    """One refused beat, wherever it lies in a request, fails that request and no other."""
+    flit = width // 8
+    burst = flit * BURST_BEATS[width]
+    numbers = rng("errors")
+    bad = [range(k * REGION + at, k * REGION + at + flit)
+           for k in range(READERS) for at in (0x1000, 0x3000 - flit, 0x5000 + burst)]
+
+    def transfers(client: int) -> list[Transfer]:
+        result = []
+        for _ in range(parameters()["transfers"]):
+            start = client * REGION + numbers.choice((0x1000, 0x3000, 0x5000)) + numbers.randrange(-4, 5) * flit
+            length = numbers.choice((1, flit, 3 * flit, burst, 2 * burst + 5))
+            touched = range(start, start + length)
+            result.append(Transfer(start, length, any(
+                addresses.start < touched.stop and touched.start < addresses.stop for addresses in bad
+            )))
+        assert {transfer.failed for transfer in result} == {False, True}
+        return result
+
+    readers = [Reader(dut, width, k) for k in range(READERS)]
+    writers = [Writer(dut, width, k) for k in range(WRITERS)]
+    memory, content = await begin(dut, width, idle=None, bad=bad)
+    # Reads first: the writes that follow change the same memory.
+    await Combine(*(cocotb.start_soon(r.run(transfers(k), bytes(content))) for k, r in enumerate(readers)))
+    await Combine(*(cocotb.start_soon(w.run(transfers(k), memory, content)) for k, w in enumerate(writers)))
+    await clock.cycles(dut, 50)
+    for addresses in bad:
+        assert memory.read(addresses.start, flit) == content[addresses.start:addresses.stop]
+
+
+@cocotb.test()
+@cocotb.parametrize(width=tuple(BURST_BEATS))
+async def slow_clients_stop_nobody(dut: SimHandleBase, width: int) -> None:
+    """A reader that takes nothing, and a writer that brings no data, while the others work."""
+    readers = [Reader(dut, width, k) for k in range(READERS)]
+    writers = [Writer(dut, width, k) for k in range(WRITERS)]
+    memory, content = await begin(dut, width, idle=None)
+    readers[0].data.set_stall(1)
+    for _ in range(8):
+        readers[0].request.append({"addr": 0, "bytes": 4096})
+    writers[0].request.append({"addr": 0, "bytes": 4096})
+    await clock.cycles(dut, 500)
+    tasks = [
+        cocotb.start_soon(readers[k].run(boundary_transfers(f"read {k}", width, 20, WRITERS + k), bytes(content)))
+        for k in range(1, READERS)
+    ] + [
+        cocotb.start_soon(writers[k].run(boundary_transfers(f"write {k}", width, 20, k), memory, content))
+        for k in range(1, WRITERS)
+    ]
+    await Combine(*tasks)
+    assert not readers[0].data.received
+    assert not writers[0].done.received
+
+
+@cocotb.test()
+@cocotb.parametrize(width=tuple(BURST_BEATS), clients=(1, 3))
+async def full_speed(dut: SimHandleBase, width: int, clients: int) -> None:
+    """Without pauses both directions move a beat in nearly every cycle, and clients take turns."""
+    flit = width // 8
+    beats = BURST_BEATS[width] * 12
+    readers = [Reader(dut, width, k, pause=0) for k in range(clients)]
+    writers = [Writer(dut, width, k, pause=0) for k in range(clients)]
+    memory, content = await begin(dut, width, idle=0)
+    bursts: list[tuple[int, int]] = []
+    cocotb.start_soon(record_bursts(dut, f"dma_{width}__", "ar", bursts))
+    spans = {"r": Span(dut, f"dma_{width}__m_axi__rvalid"), "w": Span(dut, f"dma_{width}__m_axi__wvalid")}
+    tasks = [
+        cocotb.start_soon(reader.run([Transfer((WRITERS + k) * REGION, beats * flit)], bytes(content)))
+        for k, reader in enumerate(readers)
+    ] + [
+        cocotb.start_soon(writer.run([Transfer(k * REGION, beats * flit)], memory, content))
+        for k, writer in enumerate(writers)
+    ]
+    await Combine(*tasks)
+    total = beats * clients
+    for name, span in spans.items():
+        assert span.cycles <= 1.05 * total + 10, f"{name}: {span.cycles} cycles for {total} beats"
+    owners = [address // REGION - WRITERS for address, _ in bursts]
+    for k in range(0, len(owners) - 2 * clients, clients):
+        assert sorted(owners[k:k + clients]) == list(range(clients)), owners
