@@ -1,0 +1,62 @@
+"""Synthesis for ECP5 with Yosys: how many cells of each kind a design takes.
+
+Yosys runs in a process of its own: an error in it ends the process, and its log would mix with this one's output.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+_PROGRAM = """
+import sys
+from pyosys import libyosys
+design = libyosys.Design()
+for command in sys.argv[1:]:
+    design.run_pass(command)
+"""
+
+
+class SynthesisError(RuntimeError):
+    """Yosys refused the design; the message is its last line."""
+
+
+def synthesise(verilog: str, *, top: str, keep: Path | None = None) -> dict[str, int]:
+    """Maps a design to ECP5 cells.
+
+    Parameters
+    ----------
+    verilog : str
+        Text of the Verilog file.
+    top : str
+        Name of its top module.
+    keep : Path, optional
+        Where to leave the mapped netlist as JSON, for place and route.
+
+    Returns
+    -------
+    dict of str to int
+        Cells of the whole design by type: `LUT4`, `TRELLIS_FF`, `CCU2C`, `DP16KD`, `TRELLIS_DPR16X4`,
+        `MULT18X18D`, ...
+
+    Raises
+    ------
+    SynthesisError
+        If Yosys does not take the design.
+    """
+    with TemporaryDirectory() as folder:
+        source, statistics = Path(folder, "design.v"), Path(folder, "stat.json")
+        source.write_text(verilog)
+        netlist = "" if keep is None else f' -json "{keep.resolve()}"'
+        commands = [
+            f'read_verilog "{source}"',
+            f"synth_ecp5 -top {top}{netlist}",
+            f'tee -q -o "{statistics}" stat -json',
+        ]
+        result = subprocess.run([sys.executable, "-c", _PROGRAM, *commands], capture_output=True, text=True, check=False)
+        if result.returncode or not statistics.exists():
+            lines = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
+            raise SynthesisError(next((line for line in reversed(lines) if "ERROR" in line), (lines or ["no output"])[-1]))
+        cells = json.loads(statistics.read_text())["design"]["num_cells_by_type"]
+    return {name: int(count) for name, count in sorted(cells.items())}

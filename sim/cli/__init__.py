@@ -1,0 +1,1 @@
+"""The command line: one file a subcommand, and what they share."""

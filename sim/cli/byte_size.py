@@ -1,0 +1,28 @@
+"""Sizes on the command line: `4096`, `4KiB`, `1MiB`."""
+
+import re
+from typing import Any
+
+import click
+
+_UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
+
+
+class ByteSize(click.ParamType):
+    """A number of bytes with an optional binary suffix."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", str(value).strip())
+        if match is None or match[2].upper() not in _UNITS:
+            self.fail(f"must be bytes as in 4096, 4KiB or 1MiB, not {str(value)!r}", param, ctx)
+        return int(match[1]) * _UNITS[match[2].upper()]
+
+
+def size_text(count: int) -> str:
+    """The shortest exact way to write `count` bytes: 65536 is "64 KiB"."""
+    for name, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count and count % factor == 0:
+            return f"{count // factor} {name}"
+    return f"{count} B"

@@ -1,0 +1,78 @@
+"""The flags that describe a collective, shared by the commands that carry one out."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.cli.byte_size import ByteSize
+from sim.cli.hardware import hardware, hardware_options
+from sim.cli.run_file import run_file_option
+from sim.collective import CollectiveRequest
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_options = (
+    click.argument("collective"),
+    click.option("--algorithm", help="How: binomial, recursive-doubling, dissemination, ...  [required]"),
+    click.option("--nodes", type=int, help="Nodes of the cluster.  [required unless --input]"),
+    click.option("--size", type=ByteSize(), help="Bytes of the message: 4096, 4KiB.  [required unless --input; a barrier has none]"),
+    click.option("--root", type=int, default=0, show_default=True, help="Root of a broadcast or reduce."),
+    click.option("--jobs", type=int, default=1, show_default=True, help="Collectives that run at once."),
+    click.option("--dtype", default="float64", show_default=True, help="Element type."),
+    click.option("--op", default="sum", show_default=True, help="Reduction operator."),
+    hardware_options,
+    click.option("--topology", help="How the nodes are wired.  [default: star:N]"),
+    click.option("--input", "input_file", type=click.Path(path_type=Path),
+                 help="x.npy, one row per node: the data; size and datatype come from it."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Seed of the data and of every random choice."),
+    click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output."),
+    run_file_option,
+)
+
+
+def collective_options(command: Command) -> Command:
+    """Gives `command` the flags that describe a collective."""
+    for option in reversed(_options):
+        command = option(command)
+    return command
+
+
+def collective_request(
+    *, collective: str, algorithm: str | None, nodes: int | None, size: int | None, root: int, jobs: int, dtype: str,
+    op: str, preset: str | None, config: Path | None, topology: str | None, input_file: Path | None, seed: int,
+) -> CollectiveRequest:
+    """What the flags ask for; refuses what only the flags can get wrong, and leaves the rest to the request."""
+    inputs = None if input_file is None else _load_rows(input_file)
+    if inputs is not None:
+        rows, row_bytes = inputs.shape[0], inputs.shape[1] * inputs.itemsize
+        for flag, given, held in (("--nodes", nodes, rows), ("--size", size, row_bytes)):
+            if given not in (None, held):
+                raise click.UsageError(f"{flag}: must be {held} as in --input, or left out, not {given!r}")
+        nodes, size, dtype = rows, row_bytes, inputs.dtype.name
+    if nodes is None:
+        raise click.UsageError("--nodes: is required, or --input")
+    if size is None:
+        if collective != "barrier":
+            raise click.UsageError("--size: is required, or --input")
+        size = 0
+    name, tree = hardware(preset, config)
+    return CollectiveRequest(
+        collective=collective, algorithm=algorithm, nodes=nodes, size=size, root=root, jobs=jobs, dtype=dtype, op=op,
+        config=tree, preset=name, topology=topology or f"star:{nodes}", inputs=inputs, seed=seed,
+    )
+
+
+def _load_rows(path: Path) -> NDArray[Any]:
+    try:
+        rows = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise click.UsageError(f"--input: {str(path)!r} cannot be read: {error.strerror}") from None
+    except (ValueError, EOFError):
+        raise click.UsageError(f"--input: {str(path)!r} must be an array saved by numpy.save") from None
+    if not isinstance(rows, np.ndarray) or rows.ndim != 2:
+        raise click.UsageError(f"--input: {str(path)!r} must have the shape (nodes, elements), not {np.shape(rows)}")
+    return np.ascontiguousarray(rows)

@@ -1,0 +1,55 @@
+"""What goes where: the answer to standard output, everything else to standard error."""
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+
+class ProgressCallback(Protocol):
+    """How a long computation tells how far it is: `done` of `total` in `stage`."""
+
+    def __call__(self, stage: str, done: int, total: int) -> None: ...
+
+
+def answer(values: Mapping[str, Any], *, as_json: bool) -> None:
+    """Prints a command's answer: one JSON object, or a table of two columns."""
+    if as_json:
+        print(json.dumps(values))
+        return
+    table = Table(show_header=False, box=None)
+    for key, value in values.items():
+        table.add_row(key.replace("_", " "), f"{value:.4f}" if isinstance(value, float) else str(value))
+    Console(soft_wrap=True).print(table)
+
+
+@contextmanager
+def progress_bars() -> Iterator[ProgressCallback]:
+    """Bars on standard error, one a stage; on anything but a terminal, a line when a stage begins."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        begun: set[str] = set()
+        start = time.monotonic()
+
+        def line(stage: str, done: int, total: int) -> None:
+            if stage not in begun:
+                begun.add(stage)
+                console.print(f"{time.monotonic() - start:6.1f} s  {stage}", highlight=False)
+
+        yield line
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bars:
+        tasks = {}
+
+        def advance(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield advance

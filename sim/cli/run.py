@@ -1,0 +1,45 @@
+"""`conic run`: one collective on the RTL of a whole cluster, every bit compared with the golden model."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from firmware_models.config import ConfigError
+from sim.cli.collective_options import collective_options, collective_request
+from sim.cli.console import answer, progress_bars
+from sim.cli.refusal import refuses
+from sim.collective import RequestError, run_collective
+from sim.report.chrome_trace import chrome_trace
+
+
+@click.command("run", epilog="Example: conic run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB --json")
+@collective_options
+@click.option("--output", "output_file", type=click.Path(path_type=Path, dir_okay=False),
+              help="y.npy: the results, one row per node; rows without a result are zero.")
+@click.option("--waves", type=click.Path(path_type=Path, dir_okay=False), help="f.fst: waveform of the whole cluster.")
+@click.option("--trace", type=click.Path(path_type=Path, dir_okay=False),
+              help="t.json: what every node did, for chrome://tracing and Perfetto.")
+@refuses(RequestError, ConfigError)
+def command(
+    *, output_file: Path | None, waves: Path | None, trace: Path | None, as_json: bool, **flags: Any,
+) -> int:
+    """Runs COLLECTIVE (broadcast, reduce, allreduce, barrier) on the RTL and checks every bit of the result."""
+    request = collective_request(**flags)
+    with progress_bars() as progress:
+        result = run_collective(request, waves=waves, progress=progress)
+    if output_file is not None:
+        with output_file.open("wb") as file:
+            np.save(file, result.outputs, allow_pickle=False)
+    if trace is not None:
+        trace.write_text(json.dumps(chrome_trace(result.events)))
+    answer({
+        "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
+        "jobs": request.jobs, "bytes": result.bytes, "dtype": request.dtype, "op": request.op,
+        "topology": request.topology, "preset": request.preset, "seed": request.seed, "cycles": result.cycles,
+        "goodput_fraction": result.goodput_fraction, "bound_fraction": result.bound_fraction,
+        "mismatched_bits": result.mismatched_bits, "sha256": result.sha256,
+    }, as_json=as_json)
+    return 1 if result.mismatched_bits else 0

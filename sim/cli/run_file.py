@@ -1,0 +1,46 @@
+"""`--run-file`: a YAML file that holds what the flags of a command say."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+
+def _load(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
+    if value is None:
+        return
+    try:
+        content = yaml.safe_load(value.read_text())
+    except OSError as error:
+        raise click.UsageError(f"--run-file: {str(value)!r} cannot be read: {error.strerror}", ctx) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"--run-file: {str(value)!r} is not YAML: {error}", ctx) from None
+    if not isinstance(content, dict):
+        raise click.UsageError(f"--run-file: {str(value)!r} must be a mapping of flags, not {content!r}", ctx)
+    names = flag_names(ctx.command)
+    names.pop("run-file", None)
+    defaults: dict[str, Any] = {}
+    for key, entry in content.items():
+        if key not in names:
+            allowed = ", ".join(sorted(names))
+            raise click.UsageError(f"--run-file: {str(value)!r} has no flag {key!r}; allowed: {allowed}", ctx)
+        if not isinstance(entry, str | int | float | bool):
+            raise click.UsageError(f"--run-file: {str(value)!r}: {key} must be one value, not {entry!r}", ctx)
+        if isinstance(entry, bool) != getattr(names[key], "is_flag", False):
+            kind = "true or false" if getattr(names[key], "is_flag", False) else "a value"
+            raise click.UsageError(f"--run-file: {str(value)!r}: {key} must be {kind}, not {entry!r}", ctx)
+        defaults[str(names[key].name)] = entry
+    ctx.default_map = defaults
+
+
+def flag_names(command: click.Command) -> dict[str, click.Parameter]:
+    """What the file may hold: the flags of `command` without their dashes, and its arguments."""
+    return {param.opts[0].lstrip("-"): param for param in command.params}
+
+
+run_file_option = click.option(
+    "--run-file", type=click.Path(path_type=Path), is_eager=True, expose_value=False, callback=_load,
+    help="YAML file that says what these flags say, by their names; flags given here win.",
+)
+"""The option; a command that has it takes every other value from the file unless its flag is given."""

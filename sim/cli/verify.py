@@ -1,0 +1,29 @@
+"""`conic verify`: one collective under many random arrival orders, stalls and delays: one bit pattern, or none."""
+
+from typing import Any
+
+import click
+
+from firmware_models.config import ConfigError
+from sim.cli.collective_options import collective_options, collective_request
+from sim.cli.console import answer, progress_bars
+from sim.cli.refusal import refuses
+from sim.collective import RequestError, verify
+
+
+@click.command("verify", epilog="Example: conic verify reduce --algorithm binomial --nodes 5 --size 256 --orders 50")
+@collective_options
+@click.option("--orders", type=click.IntRange(min=1), default=100, show_default=True,
+              help="Random orders, stalls and delays to try.")
+@refuses(RequestError, ConfigError)
+def command(*, orders: int, as_json: bool, **flags: Any) -> int:
+    """Runs COLLECTIVE under many random orders: one sha256, or it says which order gave another."""
+    request = collective_request(**flags)
+    with progress_bars() as progress:
+        result = verify(request, orders=orders, progress=progress)
+    answer({
+        "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
+        "orders": result.orders, "distinct_results": result.distinct_results,
+        "mismatched_bits": result.mismatched_bits, "sha256": result.sha256, "seed": request.seed,
+    }, as_json=as_json)
+    return 0 if result.distinct_results == 1 and not result.mismatched_bits else 1

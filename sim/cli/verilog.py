@@ -1,0 +1,48 @@
+"""`conic verilog`: the hardware as one Verilog file, and its contract as C header and Markdown."""
+
+from pathlib import Path
+
+import click
+
+from firmware_models.abi.c_header import abi_header
+from firmware_models.abi.markdown import abi_page
+from firmware_models.config import ConfigError
+from rtl.emit import TOPS, EmitError, emit_verilog
+from sim.cli.console import answer, progress_bars
+from sim.cli.hardware import hardware, hardware_options
+from sim.cli.refusal import refuses
+from sim.cli.run_file import run_file_option
+
+
+@click.command("verilog", epilog="Example: conic verilog --preset small --top nic --output-dir build/verilog")
+@hardware_options
+@click.option("--top", default="nic", show_default=True, help=f"What to export: {', '.join(sorted(TOPS))}.")
+@click.option("--output-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("build/verilog"),
+              show_default=True, help="Folder for conic_TOP.v, conic_abi.h and conic_abi.md.")
+@click.option("--output", "output_file", type=click.Path(path_type=Path, dir_okay=False),
+              help="Another place for the Verilog file.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@run_file_option
+@refuses(ConfigError, EmitError)
+def command(
+    *, preset: str | None, config: Path | None, top: str, output_dir: Path, output_file: Path | None, as_json: bool,
+) -> int:
+    """Writes one Verilog file with stable port names, a C header and the register and format pages."""
+    if top not in TOPS:
+        raise click.UsageError(f"--top: must be one of {', '.join(sorted(TOPS))}, not {top!r}")
+    name, tree = hardware(preset, config)
+    output_dir.mkdir(parents=True, exist_ok=True)
+    verilog_file = output_dir / f"conic_{top}.v" if output_file is None else output_file
+    texts = {output_dir / "conic_abi.h": abi_header(), output_dir / "conic_abi.md": abi_page()}
+    with progress_bars() as progress:
+        progress(f"exporting {top} ({name})", 0, 1)
+        texts[verilog_file] = emit_verilog(top, tree)
+        progress(f"exporting {top} ({name})", 1, 1)
+    for path, text in texts.items():
+        path.write_text(text)
+    answer({
+        "top": top, "preset": name, "module": f"conic_{top}", "verilog": str(verilog_file),
+        "c_header": str(output_dir / "conic_abi.h"), "markdown": str(output_dir / "conic_abi.md"),
+        "lines": texts[verilog_file].count("\n"),
+    }, as_json=as_json)
+    return 0

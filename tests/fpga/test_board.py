@@ -1,0 +1,29 @@
+"""The boards are those that amaranth-boards describes, and each has a preset that loads."""
+
+import pytest
+
+from firmware_models.config import load_preset
+from fpga.board import BOARDS, Board, BoardError, find_board
+
+# From the makers' manuals: device, package, speed grade, oscillator.
+MANUALS = {
+    "ulx3s-85f": ("LFE5U-85F", "BG381", "6", 25_000_000),
+    "ecpix5-85f": ("LFE5UM5G-85F", "BG554", "8", 100_000_000),
+    "versa-ecp5-5g": ("LFE5UM5G-45F", "BG381", "8", 100_000_000),
+}
+
+
+def test_manuals() -> None:
+    found = {name: (board.device, board.package, board.speed, board.clock_hz) for name, board in BOARDS.items()}
+    assert found == MANUALS
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=lambda board: board.name)
+def test_preset_loads(board: Board) -> None:
+    load_preset(board.preset)
+
+
+def test_unknown_board() -> None:
+    with pytest.raises(BoardError) as error:
+        find_board("ulx3s")
+    assert str(error.value) == "board must be one of ulx3s-85f, ecpix5-85f, versa-ecp5-5g, not 'ulx3s'"

@@ -1,0 +1,39 @@
+"""Synthesis counts the cells that a design of known size takes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from amaranth.back import verilog
+from amaranth.lib import data
+
+from fpga.synthesis import SynthesisError, synthesise
+from rtl.kit.skid import SkidBuffer
+
+ADDER = """
+module adder(input clk, input [15:0] a, b, output reg [16:0] sum);
+    always @(posedge clk) sum <= a + b;
+endmodule
+"""
+
+
+def test_adder(tmp_path: Path) -> None:
+    """A 16-bit adder with a registered sum: 17 flip-flops, 9 carry cells of two bits, and nothing else."""
+    netlist = tmp_path / "adder.json"
+    assert synthesise(ADDER, top="adder", keep=netlist) == {"CCU2C": 9, "TRELLIS_FF": 17}
+    assert "adder" in json.loads(netlist.read_text())["modules"]
+
+
+def test_skid_buffer() -> None:
+    """Amaranth to ECP5: two places of payload, a flag each, and the registered ready; no carries, memories or DSPs."""
+    text = verilog.convert(SkidBuffer(shape=data.StructLayout({"data": 32})), name="skid", emit_src=False)
+    cells = synthesise(text, top="skid")
+    assert 64 <= cells["TRELLIS_FF"] <= 68
+    assert set(cells) <= {"TRELLIS_FF", "LUT4", "PFUMX"}
+
+
+def test_error_is_yosys_own() -> None:
+    with pytest.raises(SynthesisError, match="adder"):
+        synthesise(ADDER, top="no_adder")
+    with pytest.raises(SynthesisError, match="ERROR"):
+        synthesise("module broken(", top="broken")
