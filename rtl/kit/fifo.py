@@ -1,6 +1,6 @@
 """First-in first-out buffer between streams."""
 
-from amaranth import Module
+from amaranth import Module, Mux, Signal
 from amaranth.hdl import Shape, ShapeLike
 from amaranth.lib import fifo, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -12,9 +12,9 @@ REGISTER_FILE_DEPTH = 16
 class StreamFifo(wiring.Component):
     """A buffer of `depth` items between two streams.
 
-    Timing: no combinational path between ``i`` and ``o``. Up to :data:`REGISTER_FILE_DEPTH` an item
-    comes out one cycle after it went in; deeper buffers use synchronous memory and take two. One item per cycle, but
-    for `depth` 1, which passes one in two cycles.
+    Timing: no combinational path between ``i`` and ``o``. An item comes out one cycle after it went into an empty
+    buffer. One item per cycle, but for `depth` 1, which passes one in two cycles, and for a cycle now and then in buffers
+    of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that hold an item or two.
 
     Parameters
     ----------
@@ -48,19 +48,42 @@ class StreamFifo(wiring.Component):
         m = Module()
 
         width = Shape.cast(self.shape).width
-        # A depth of 1 has no memory at all in the buffered variant.
-        small = 1 < self.depth <= REGISTER_FILE_DEPTH
-        kind = fifo.SyncFIFO if small else fifo.SyncFIFOBuffered
-        m.submodules.store = store = kind(width=width, depth=self.depth)
+        if self.depth <= REGISTER_FILE_DEPTH:
+            # A depth of 1 has no memory at all in the buffered variant.
+            kind = fifo.SyncFIFO if self.depth > 1 else fifo.SyncFIFOBuffered
+            m.submodules.store = store = kind(width=width, depth=self.depth)
+            m.d.comb += [
+                store.w_data.eq(self.i.payload),
+                store.w_en.eq(self.i.valid),
+                self.i.ready.eq(store.w_rdy),
+                self.o.payload.eq(store.r_data),
+                self.o.valid.eq(store.r_rdy),
+                store.r_en.eq(self.o.ready),
+                self.level.eq(store.level),
+            ]
+            return m
 
+        # Synchronous memory needs two cycles from write to read: an item that finds the memory empty goes past it into
+        # the head register.
+        m.submodules.store = store = fifo.SyncFIFOBuffered(width=width, depth=self.depth - 1)
+        head, full = Signal(self.shape), Signal()
+        take, pass_by = Signal(), Signal()
         m.d.comb += [
+            take.eq(~full | self.o.ready),
+            pass_by.eq(take & (store.level == 0)),
             store.w_data.eq(self.i.payload),
-            store.w_en.eq(self.i.valid),
+            store.w_en.eq(self.i.valid & ~pass_by),
+            store.r_en.eq(take),
             self.i.ready.eq(store.w_rdy),
-            self.o.payload.eq(store.r_data),
-            self.o.valid.eq(store.r_rdy),
-            store.r_en.eq(self.o.ready),
-            self.level.eq(store.level),
+            self.o.payload.eq(head),
+            self.o.valid.eq(full),
+            self.level.eq(store.level + full),
         ]
+        with m.If(take):
+            m.d.sync += full.eq(Mux(pass_by, self.i.valid, store.r_rdy))
+            with m.If(pass_by):
+                m.d.sync += head.eq(self.i.payload)
+            with m.Else():
+                m.d.sync += head.eq(store.r_data)
 
         return m

@@ -74,6 +74,22 @@ async def fifo_holds_its_depth(dut: SimHandleBase, depth: int) -> None:
 
 
 @cocotb.test()
+@cocotb.parametrize(depth=FIFO_DEPTHS)
+async def fifo_takes_one_cycle(dut: SimHandleBase, depth: int) -> None:
+    """An item is offered in the cycle after it went into an empty buffer."""
+    source = StreamSource(dut, f"fifo_{depth}__i", ITEM, idle=0)
+    sink = StreamSink(dut, f"fifo_{depth}__o", ITEM, stall=0)
+    await clock.start(dut)
+    for item in items("latency", 20):
+        await source.send(item)
+        # Right after the edge that took it in, so the next edge is the one that takes it out.
+        before = len(sink.received)
+        await clock.cycles(dut, 2)
+        assert len(sink.received) == before + 1
+        await clock.cycles(dut, 3)
+
+
+@cocotb.test()
 async def skid_keeps_order(dut: SimHandleBase) -> None:
     """Random gaps on both sides."""
     await pass_through(dut, "skid", idle=None, stall=None, count=2 * ITEMS)

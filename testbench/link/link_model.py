@@ -10,6 +10,7 @@ from typing import Any
 
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
+from cocotb.utils import get_sim_time
 from cocotb_bus.drivers import BusDriver
 from cocotb_bus.monitors import BusMonitor
 
@@ -52,10 +53,8 @@ class LinkSource(BusDriver):
         super().__init__(dut, name, dut.clk, **_bus)
         self.buffer_flits = buffer_flits
         self.credits = [buffer_flits] * N_VCS
-        self.cycle = 0
-        """Rising edges seen."""
-        self.first_sent: int | None = None
-        """Cycle in which the first flit was taken from the link's wires."""
+        self.first_sent: float | None = None
+        """Time in ns at which the first flit was taken from the link's wires; None starts over."""
         self._shape = flit(data_width)
         self._rng = rng(f"{name} link source")
         self._idle = pauses(self._rng, idle)
@@ -91,7 +90,6 @@ class LinkSource(BusDriver):
         offered = False
         while True:
             await edge
-            self.cycle += 1
             if int(self.bus.credit_valid.value):
                 vc = int(self.bus.credit_vc.value)
                 self.credits[vc] += 1
@@ -100,7 +98,7 @@ class LinkSource(BusDriver):
             if offered and not int(self.bus.ready.value):
                 continue
             if offered and self.first_sent is None:
-                self.first_sent = self.cycle
+                self.first_sent = get_sim_time("ns")
             able = [vc for vc in range(N_VCS) if self._flits[vc] and self.credits[vc]]
             offered = bool(able) and not next(self._idle)
             self.bus.valid.value = int(offered)
@@ -139,16 +137,18 @@ class LinkSink(BusMonitor):
         self.order: list[tuple[int, list[int]]] = []
         """Channel and data of all packets, in the order in which they ended."""
         self.flits = 0
-        self.cycle = 0
-        """Rising edges seen."""
-        self.first_received: int | None = None
-        """Cycle in which the first flit stood on the link's wires."""
+        """Flits received."""
+        self.first_received: float | None = None
+        """Time in ns at which the first flit was taken from the link's wires; None starts over."""
+        self.withheld: set[int] = set()
+        """Channels whose credits do not return."""
         self._decode = decoder(flit(data_width))
         self._rng = rng(f"{name} link sink")
         self._stall = pauses(self._rng, stall)
         self._hold = pauses(self._rng, hold)
         self._held = [0] * N_VCS
-        self._partial: list[list[int]] = [[] for _ in range(N_VCS)]
+        self.partial: list[list[int]] = [[] for _ in range(N_VCS)]
+        """Flits of the packet that each channel is in the middle of."""
         super().__init__(dut, name, dut.clk, **_bus)
         self.bus.ready.value = 0
         self.bus.credit_valid.value = 0
@@ -161,7 +161,7 @@ class LinkSink(BusMonitor):
     @property
     def idle(self) -> bool:
         """No flit in the buffer, no packet half received."""
-        return not any(self._held) and not any(self._partial)
+        return not any(self._held) and not any(self.partial)
 
     async def _monitor_recv(self) -> None:
         edge = RisingEdge(self.clock)
@@ -169,7 +169,6 @@ class LinkSink(BusMonitor):
         ready = False
         while True:
             await edge
-            self.cycle += 1
             bits = int(self.bus.flit.value) if int(self.bus.valid.value) else None
             if offered is not None and bits != offered:
                 raise ProtocolError(f"{self.name}: a flit was taken back or changed before ready")
@@ -183,21 +182,21 @@ class LinkSink(BusMonitor):
     def _take(self, item: dict[str, int]) -> None:
         vc = item["vc"]
         if self.first_received is None:
-            self.first_received = self.cycle
+            self.first_received = get_sim_time("ns")
         self.flits += 1
         self._held[vc] += 1
         if self._held[vc] > self.buffer_flits:
             raise ProtocolError(f"{self.name}: channel {vc} sent a flit without a credit")
-        self._partial[vc].append(item["data"])
+        self.partial[vc].append(item["data"])
         if item["last"]:
-            self.received[vc].append(self._partial[vc])
-            self.order.append((vc, self._partial[vc]))
-            self._partial[vc] = []
+            self.received[vc].append(self.partial[vc])
+            self.order.append((vc, self.partial[vc]))
+            self.partial[vc] = []
             self._recv(self.order[-1])
             self._recvQ.clear()
 
     def _return_credit(self) -> None:
-        owed = [vc for vc in range(N_VCS) if self._held[vc]]
+        owed = [vc for vc in range(N_VCS) if self._held[vc] and vc not in self.withheld]
         returns = bool(owed) and not next(self._hold)
         vc = self._rng.choice(owed) if returns else self._rng.randrange(N_VCS)
         if returns:

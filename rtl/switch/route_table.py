@@ -1,0 +1,78 @@
+"""Unicast table of a switch: NodeID to port."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+
+PORT_BITS = 6
+
+
+class RouteTable(wiring.Component):
+    """Says for each NodeID to which port it goes; all ports of the switch can ask at once.
+
+    After a reset every entry is cleared, one a cycle: until then ``write`` is not ready.
+
+    Timing: `port` answers the `node_id` of the cycle before. An entry written is seen by look-ups from the next cycle on.
+
+    Parameters
+    ----------
+    n_lookups : int
+        Look-ups at once.
+    entries : int
+        NodeIDs that the table covers, from 0. A power of two, at least 2.
+
+    Members
+    -------
+    write : ``In(stream.Signature({node_id, port}))``
+        Entries to write. NodeIDs beyond the table have no effect.
+    default_port : ``In(6)``
+        Port of NodeIDs beyond the table.
+    lookup : array of `n_lookups` ``In(Signature({node_id: Out, port: In}))``
+        Look-ups.
+    """
+
+    def __init__(self, *, n_lookups: int, entries: int):
+        if not isinstance(n_lookups, int) or n_lookups < 1:
+            raise ValueError(f"n_lookups must be a positive integer, not {n_lookups!r}")
+        if not isinstance(entries, int) or entries < 2 or entries & (entries - 1):
+            raise ValueError(f"entries must be a power of two of at least 2, not {entries!r}")
+        self.n_lookups = n_lookups
+        self.entries = entries
+        self.index_bits = (entries - 1).bit_length()
+        lookup = wiring.Signature({"node_id": Out(formats.NODE_BITS), "port": In(PORT_BITS)})
+        super().__init__({
+            "write": In(stream.Signature(data.StructLayout({"node_id": formats.NODE_BITS, "port": PORT_BITS}))),
+            "default_port": In(PORT_BITS),
+            "lookup": In(lookup).array(n_lookups),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.store = store = memory.Memory(shape=PORT_BITS, depth=self.entries, init=[])
+        write = store.write_port()
+
+        # A walk over all entries after reset, then writes as they come.
+        walk = Signal(range(self.entries + 1))
+        clearing = walk != self.entries
+        entry = self.write.payload
+        with m.If(clearing):
+            m.d.sync += walk.eq(walk + 1)
+        m.d.comb += [
+            self.write.ready.eq(~clearing),
+            write.addr.eq(Mux(clearing, walk, entry.node_id)),
+            write.data.eq(Mux(clearing, 0, entry.port)),
+            write.en.eq(clearing | (self.write.valid & ~entry.node_id[self.index_bits:].any())),
+        ]
+
+        for lookup in self.lookup:
+            read = store.read_port(transparent_for=(write,))
+            beyond = Signal()
+            m.d.comb += [
+                read.addr.eq(lookup.node_id),
+                lookup.port.eq(Mux(beyond, self.default_port, read.data)),
+            ]
+            m.d.sync += beyond.eq(lookup.node_id[self.index_bits:].any())
+
+        return m

@@ -1,0 +1,276 @@
+"""Bench of the switch: every packet once, unchanged, in order, at the right port; the channels independent; full speed."""
+
+from types import SimpleNamespace
+
+import cocotb
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
+
+from firmware_models.abi.registers import SWITCH_PAGE
+from testbench import clock
+from testbench.link import LinkSink, LinkSource
+from testbench.runner import parameters, report, rng
+from testbench.switch.switch_model import SwitchModel, header_of, random_packet
+
+VCS = (0, 1)
+REGISTERS = {register.name: register.offset for register in SWITCH_PAGE}
+
+
+class Fabric:
+    """The switch with a model of a link at every port, and the model that it is compared with."""
+
+    def __init__(self, dut: SimHandleBase, *, idle: float | None = None, hold: float | None = None):
+        self.dut = dut
+        self.size = SimpleNamespace(**parameters())
+        self.ports = range(self.size.radix)
+        self.model = SwitchModel(self.size.radix, self.size.entries, self.size.data_width)
+        ends = {"data_width": self.size.data_width, "buffer_flits": self.size.buffer_flits}
+        self.sources = [LinkSource(dut, f"rx__{port}", **ends, idle=idle) for port in self.ports]
+        self.sinks = [LinkSink(dut, f"tx__{port}", **ends, hold=hold) for port in self.ports]
+        for port, sink in enumerate(self.sinks):
+            sink.add_callback(self._leaves_at(port))
+        self.numbers = rng("traffic")
+
+    def _leaves_at(self, port: int):
+        def leave(packet: tuple[int, list[int]]) -> None:
+            self.model.leave(port, *packet)
+        return leave
+
+    async def start(self, *, max_cycles: int = 100_000) -> None:
+        """Resets the switch and fills its table: NodeID n goes to port n modulo radix, those beyond to the last port."""
+        await clock.start(self.dut, max_cycles=max_cycles)
+        self.registers = AxiLiteMaster(AxiLiteBus.from_prefix(self.dut, "s_axil_"), self.dut.clk, self.dut.rst)
+        await self.set_default(self.size.radix - 1)
+        for node in range(self.size.entries):
+            await self.set_route(node, node % self.size.radix)
+
+    async def set_route(self, node: int, port: int) -> None:
+        """Writes an entry of the unicast table."""
+        await self.registers.write_dword(REGISTERS["table_select"], node)
+        await self.registers.write_dword(REGISTERS["table_port"], port)
+        self.model.table[node] = port
+
+    async def set_default(self, port: int) -> None:
+        """Writes the default port."""
+        await self.registers.write_dword(REGISTERS["default_port"], port)
+        self.model.default_port = port
+
+    def send(self, source: int, dest_id: int, vc: int, *, longest: int = 12) -> int:
+        """Queues a random packet; returns the number of its flits."""
+        flits = random_packet(
+            self.numbers, source=source, dest_id=dest_id, data_width=self.size.data_width, longest=longest
+        )
+        self.model.enter(source, vc, flits)
+        self.sources[source].append((vc, flits))
+        return len(flits)
+
+    async def settle(self) -> None:
+        """Waits until every packet has come out and every credit is back, and a little longer."""
+        while self.model.outstanding:
+            await RisingEdge(self.dut.clk)
+        for source in self.sources:
+            await source.drain()
+        await clock.cycles(self.dut, 30)
+        assert all(not partial for sink in self.sinks for partial in sink.partial)
+
+
+@cocotb.test()
+async def random_traffic(dut: SimHandleBase) -> None:
+    """Random packets between random ports on both channels, inside and outside of the table, pauses everywhere."""
+    fabric = Fabric(dut)
+    await fabric.start()
+    edges = (0, fabric.size.entries - 1, fabric.size.entries, (1 << 24) - 1)
+    for _ in range(600):
+        dest_id = fabric.numbers.choice((*edges, *range(fabric.size.entries)))
+        fabric.send(fabric.numbers.choice(fabric.ports), dest_id, fabric.numbers.choice(VCS), longest=40)
+    await fabric.settle()
+    assert fabric.model.received == 600
+
+
+@cocotb.test()
+async def all_pairs(dut: SimHandleBase) -> None:
+    """One packet from every port to every port on each channel, one at a time: no other output stirs."""
+    fabric = Fabric(dut, idle=0, hold=0)
+    await fabric.start()
+    for source in fabric.ports:
+        for dest in fabric.ports:
+            for vc in VCS:
+                before = [sink.flits for sink in fabric.sinks]
+                count = fabric.send(source, dest, vc)
+                await fabric.settle()
+                after = [sink.flits for sink in fabric.sinks]
+                assert [b - a for a, b in zip(before, after, strict=True)] == [count * (port == dest) for port in fabric.ports]
+
+
+@cocotb.test()
+@cocotb.parametrize(vc=VCS)
+async def hot_spot_is_fair_and_fast(dut: SimHandleBase, vc: int) -> None:
+    """All inputs send to one output: it never pauses, and the inputs take turns packet by packet."""
+    fabric = Fabric(dut, idle=0, hold=0)
+    await fabric.start()
+    target = fabric.size.radix - 1
+    sink = fabric.sinks[target]
+    total = sum(fabric.send(port, target, vc, longest=4) for _ in range(40) for port in fabric.ports)
+    while not sink.flits:
+        await RisingEdge(dut.clk)
+    elapsed = 0
+    while sink.flits < total:
+        await RisingEdge(dut.clk)
+        elapsed += 1
+    assert elapsed <= total + 5, f"{total} flits took {elapsed} cycles"
+    order = [header_of(flits, fabric.size.data_width)["source_id"] for _, flits in sink.order]
+    radix = fabric.size.radix
+    # Once every input has something there, any window of `radix` packets has one of each.
+    for first in range(radix, 30 * radix):
+        assert sorted(order[first:first + radix]) == list(fabric.ports)
+    await fabric.settle()
+
+
+@cocotb.test()
+@cocotb.parametrize(shift=(0, 1))
+async def permutation_runs_at_full_speed(dut: SimHandleBase, shift: int) -> None:
+    """Every input sends to an output of its own: one flit per cycle and port, packets back to back."""
+    fabric = Fabric(dut, idle=0, hold=0)
+    await fabric.start()
+    totals = [0] * fabric.size.radix
+    for port in fabric.ports:
+        while totals[port] < 400:
+            totals[port] += fabric.send(port, (port + shift) % fabric.size.radix, 0, longest=6)
+    elapsed = 0
+    while fabric.model.outstanding:
+        await RisingEdge(dut.clk)
+        elapsed += 1
+    assert elapsed <= max(totals) + 16, f"{max(totals)} flits took {elapsed} cycles"
+    report(permutation_throughput=round(max(totals) / elapsed, 3))
+    await fabric.settle()
+
+
+@cocotb.test()
+@cocotb.parametrize(stuck=VCS)
+async def channels_are_independent(dut: SimHandleBase, stuck: int) -> None:
+    """One channel is stuck everywhere for want of credits, all its buffers full; the other delivers everything."""
+    fabric = Fabric(dut)
+    await fabric.start()
+    for sink in fabric.sinks:
+        sink.withheld = {stuck}
+    for _ in range(60):
+        for source in fabric.ports:
+            fabric.send(source, fabric.numbers.choice(fabric.ports), stuck)
+    # No credit left anywhere: the channel stands still.
+    while any(source.credits[stuck] for source in fabric.sources):
+        await RisingEdge(dut.clk)
+    stuck_packets = fabric.model.outstanding
+    for _ in range(60):
+        for source in fabric.ports:
+            fabric.send(source, fabric.numbers.choice(fabric.ports), 1 - stuck)
+    while fabric.model.outstanding > stuck_packets:
+        await RisingEdge(dut.clk)
+    assert all(source.credits[stuck] == 0 for source in fabric.sources)
+    for sink in fabric.sinks:
+        sink.withheld = set()
+    await fabric.settle()
+
+
+@cocotb.test()
+async def withheld_credits_lose_nothing(dut: SimHandleBase) -> None:
+    """Outputs stand still for long, one after the other, while everything is sent everywhere."""
+    fabric = Fabric(dut, idle=0)
+    await fabric.start()
+    for _ in range(100):
+        for source in fabric.ports:
+            fabric.send(source, fabric.numbers.choice(fabric.ports), fabric.numbers.choice(VCS))
+    for sink in fabric.sinks:
+        sink.set_hold(1)
+        await clock.cycles(dut, 300)
+        sink.set_hold(None)
+    await fabric.settle()
+
+
+@cocotb.test()
+async def table_follows_the_registers(dut: SimHandleBase) -> None:
+    """Entries and the default port are changed between packets; what the switch does not have is refused."""
+    fabric = Fabric(dut)
+    await fabric.start()
+    radix, entries = fabric.size.radix, fabric.size.entries
+    registers = fabric.registers
+    expected = {"id": 0x434F4E53, "version": 1, "radix": radix, "table_entries": entries, "default_port": radix - 1}
+    for name, value in expected.items():
+        assert await registers.read_dword(REGISTERS[name]) == value
+    for node in (0, entries - 1, fabric.numbers.randrange(entries)):
+        for port in fabric.ports:
+            await fabric.set_route(node, port)
+            for source in fabric.ports:
+                fabric.send(source, node, fabric.numbers.choice(VCS))
+            await fabric.settle()
+    # Ports and NodeIDs that are not there change nothing.
+    await registers.write_dword(REGISTERS["default_port"], radix)
+    assert await registers.read_dword(REGISTERS["default_port"]) == radix - 1
+    await registers.write_dword(REGISTERS["table_select"], 1)
+    await registers.write_dword(REGISTERS["table_port"], radix)
+    if entries < 1 << 16:
+        await registers.write_dword(REGISTERS["table_select"], entries + 1)
+        await registers.write_dword(REGISTERS["table_port"], (fabric.model.route(1) + 1) % radix)
+        assert await registers.read_dword(REGISTERS["table_select"]) == entries + 1
+    for port in fabric.ports:
+        await fabric.set_default(port)
+        fabric.send(0, 1, 0)
+        fabric.send(0, entries, 1)
+        await fabric.settle()
+    for address in (REGISTERS["table_port"], 0x01C, 0xFFC):
+        assert (await registers.read(address, 4)).resp == AxiResp.SLVERR
+
+
+@cocotb.test()
+async def reset_clears_the_table(dut: SimHandleBase) -> None:
+    """After a reset all NodeIDs go to port 0; a register write that comes at once is not lost."""
+    fabric = Fabric(dut)
+    await fabric.start()
+    dut.rst.value = 1
+    await clock.cycles(dut, 3)
+    dut.rst.value = 0
+    fabric.model.table, fabric.model.default_port = {}, 0
+    await clock.cycles(dut, 2)
+    await fabric.set_route(fabric.size.entries - 1, 1)
+    for dest_id in (0, 1, fabric.size.entries - 1, fabric.size.entries):
+        for source in fabric.ports:
+            fabric.send(source, dest_id, fabric.numbers.choice(VCS))
+    await fabric.settle()
+
+
+@cocotb.test()
+async def short_packets_go_to_the_default_port(dut: SimHandleBase) -> None:
+    """A packet that ends before its destination must not stop those behind it."""
+    fabric = Fabric(dut)
+    await fabric.start()
+    if fabric.size.data_width > 64:
+        return
+    await fabric.set_default(1)
+    fabric.sinks[1]._callbacks.pop()
+    seen: list[int] = []
+    fabric.sinks[1].add_callback(lambda packet: seen.extend(packet[1]))
+    for number in range(20):
+        fabric.sources[0].append((0, [number]))
+    fabric.send(0, 2, 0)
+    await fabric.settle()
+    assert seen == list(range(20))
+
+
+@cocotb.test()
+async def hop_latency(dut: SimHandleBase) -> None:
+    """Header in to header out of an unloaded switch, for outputs that served this input last and for those that did not."""
+    fabric = Fabric(dut, idle=0, hold=0)
+    await fabric.start()
+    hops = []
+    for _ in range(3):
+        for source in fabric.ports:
+            for dest in fabric.ports:
+                for vc in VCS:
+                    fabric.sources[source].first_sent = None
+                    fabric.sinks[dest].first_received = None
+                    fabric.send(source, dest, vc)
+                    await fabric.settle()
+                    sent, received = fabric.sources[source].first_sent, fabric.sinks[dest].first_received
+                    hops.append(round((received - sent) / clock.PERIOD_NS))
+    report(hop_cycles={"min": min(hops), "max": max(hops)})
+    assert max(hops) <= 7

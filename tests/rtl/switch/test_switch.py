@@ -1,0 +1,42 @@
+"""The switch."""
+
+import pytest
+
+from firmware_models.config import Config, DatapathConfig, LinkConfig, SwitchConfig, load_preset
+from rtl.switch.route_table import RouteTable
+from rtl.switch.switch import Switch
+from testbench.runner import run_bench
+
+SIZES = {
+    # The destination stands in the second flit; the smallest buffers.
+    "narrow": {"data_width": 64, "radix": 4, "entries": 16, "buffer_flits": 16},
+    # One flit of header; buffers of synchronous memory, a radix that is no power of two, the smallest table.
+    "wide": {"data_width": 256, "radix": 3, "entries": 2, "buffer_flits": 64},
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_switch(name):
+    size = SIZES[name]
+    config = Config(
+        datapath=DatapathConfig(data_width=size["data_width"]),
+        link=LinkConfig(buffer_flits=size["buffer_flits"]),
+        switch=SwitchConfig(radix=size["radix"], table_entries=size["entries"]),
+    )
+    result = run_bench(Switch(config), bench="testbench.switch.switch_bench", parameters=size)
+    print(result.report)
+    assert result.report["hop_cycles"]["max"] <= 6
+    assert result.report["permutation_throughput"] >= 0.95
+
+
+def test_presets_have_all_ports():
+    for preset in ("small", "paper"):
+        config = load_preset(preset)
+        switch = Switch(config)
+        assert len(switch.rx) == len(switch.tx) == config.switch.radix
+
+
+@pytest.mark.parametrize("entries", [0, 1, 3, "8"])
+def test_table_size_is_checked(entries):
+    with pytest.raises(ValueError, match=f"^entries must be a power of two of at least 2, not {entries!r}$"):
+        RouteTable(n_lookups=1, entries=entries)
