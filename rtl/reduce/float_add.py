@@ -234,7 +234,7 @@ class FloatAdd(wiring.Component):
             "flags", v, "sum nan_if_special",
             word=word,
             found=Cat(part.any() | (coarse_limit == index) for index, part in enumerate(groups)),
-            limit=limit, coarse_limit=coarse_limit[:index_bits], limited=coarse_limit < (1 << index_bits),
+            limit=limit, coarse_limit=coarse_limit[:index_bits], limited=~coarse_limit[index_bits:].any(),
             # To nearest even, for each place where the last bit can come to stand: a one to be added there.
             up=Cat(
                 ~carry & ~normal & round_bit & (word[0] | sticky),
@@ -253,7 +253,7 @@ class FloatAdd(wiring.Component):
         shifted = Cat(Const(group - 3, _group_bits), v.coarse, Const(0, bits))[:bits]
         new = {
             "sentinel": Cat(at_limit & (v.limit == place) for place in range(group)),
-            "allowed": Cat(~at_limit | (v.limit >= place) for place in range(group)),
+            "allowed": Cat(Const(1, 1), *(~at_limit | (v.limit >= place) for place in range(1, group))),
             "exponent": (v.exponent + ~shifted)[:bits],
         }
         drop = "limit coarse_limit limited"

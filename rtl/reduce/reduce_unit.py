@@ -3,8 +3,10 @@
 Picture and reasons: ``docs/reduce.md``.
 """
 
-from amaranth import Cat, Module, Mux, Signal, unsigned
-from amaranth.lib import data, enum, stream, wiring
+from enum import IntEnum
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.kit.fifo import StreamFifo
@@ -16,9 +18,10 @@ from rtl.reduce.operation import FLOAT64_SUM, OPERATIONS, Operation
 LANE_BITS = 64
 DATATYPE_BITS = 4
 OPERATOR_BITS = 4
+SELECT_BITS = 2
 
 
-class Select(enum.Enum, shape=unsigned(2)):
+class Select(IntEnum):
     """What becomes of the two operands."""
 
     A = 0
@@ -34,7 +37,7 @@ def request_layout(*, data_width: int, tag_width: int) -> data.StructLayout:
     return data.StructLayout({
         "a": data_width,
         "b": data_width,
-        "select": Select,
+        "select": SELECT_BITS,
         "datatype": DATATYPE_BITS,
         "operator": OPERATOR_BITS,
         "tag": tag_width,
