@@ -1,0 +1,176 @@
+"""The NIC's registers: control page, event counters, doorbell pages."""
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import formats, registers
+from firmware_models.abi.registers import Access
+from firmware_models.config.tree import Config
+from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
+from rtl.nic.event_counters import EventCounters, Events
+from rtl.queue.records import Doorbell, DoorbellKind, VpCommit
+
+DOORBELLS = {"dq_prod": DoorbellKind.DQ_PROD, "cq_cons": DoorbellKind.CQ_CONS, "rq_cons": DoorbellKind.RQ_CONS}
+
+
+class RegisterFile(wiring.Component):
+    """Decodes the register map (:mod:`firmware_models.abi.registers`) behind AXI4-Lite.
+
+    Reads of addresses that hold no register, or one that cannot be read, are answered SLVERR; writes to such
+    addresses, to read-only registers, and commits or doorbells for a VP that this NIC does not have, have no effect.
+    A write that must wait (commits and doorbells, while the VP table is at work) is answered when it has been done.
+
+    Parameters
+    ----------
+    config : Config
+        Where `n_vps`, `n_cous`, `data_width` and `mtu` are read from.
+
+    Members
+    -------
+    bus : ``In(AxiLiteSignature(address_bits=24))``
+        The bus.
+    commit : ``Out(stream.Signature(VpCommit))``, doorbell : ``Out(stream.Signature(Doorbell))``
+        VP table.
+    enable : ``Out(1)``, node_id : ``Out(24)``, watchdog : ``Out(32)``
+        Registers.
+    cycles : ``Out(64)``
+        Cycle counter, 0 after reset.
+    busy : ``In(1)``
+        What `status` shows.
+    events : ``In(Events)``
+        Events to count, by the names of the counters: how many of each this cycle.
+    notify : ``In(1)``
+        Sets bit 0 of `irq_status`: a completion or a receive entry has been written.
+    irq : ``Out(1)``
+        Interrupt, level: some bit of `irq_status` is set and enabled. A register.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        super().__init__({
+            "bus": In(AxiLiteSignature(address_bits=registers.ADDRESS_BITS)),
+            "commit": Out(stream.Signature(VpCommit)),
+            "doorbell": Out(stream.Signature(Doorbell)),
+            "enable": Out(1),
+            "node_id": Out(formats.NODE_BITS),
+            "watchdog": Out(32),
+            "cycles": Out(64),
+            "busy": In(1),
+            "events": In(Events),
+            "notify": In(1),
+            "irq": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        m.submodules.front = front = AxiLiteFront(address_bits=registers.ADDRESS_BITS)
+        m.submodules.counters = counters = EventCounters()
+        connect(m, flipped(self.bus), front.bus)
+        m.d.comb += counters.events.eq(self.events)
+        m.d.sync += self.cycles.eq(self.cycles + 1)
+
+        # Every register that software writes and reads back has its bits here.
+        held = {
+            register.name: Signal(register.width, init=register.reset, name=register.name)
+            for register in registers.CONTROL_PAGE
+            if register.access is Access.RW
+        }
+        irq_status, cycles_hi = Signal(), Signal(32)
+        m.d.comb += [
+            self.enable.eq(held["control"]),
+            self.node_id.eq(held["node_id"]),
+            self.watchdog.eq(held["watchdog"]),
+        ]
+        m.d.sync += self.irq.eq((irq_status & held["irq_enable"]).any())
+
+        # Writes. VP pages stand in the upper half of the address space.
+        write = front.o_write
+        in_pages = write.payload.addr[registers.VP_PAGES.bit_length() - 1]
+        page_bits = (registers.VP_PAGE_BYTES - 1).bit_length()
+        page_vp = write.payload.addr[page_bits : registers.VP_PAGES.bit_length() - 1]
+        page_offset = write.payload.addr[:page_bits]
+        control_offset = write.payload.addr[: registers.VP_PAGES.bit_length() - 1]
+
+        record = self.commit.payload.record
+        for name in record.shape().members:
+            if f"vp_{name}" in held:
+                m.d.comb += record[name].eq(held[f"vp_{name}"])
+            elif name != "enable":
+                m.d.comb += record[name].eq(Cat(held[f"vp_{name}_lo"], held[f"vp_{name}_hi"]))
+        m.d.comb += [
+            record.enable.eq(write.payload.data[0]),
+            self.commit.payload.vp.eq(held["vp_select"]),
+            self.doorbell.payload.vp.eq(page_vp),
+            self.doorbell.payload.index.eq(write.payload.data),
+        ]
+        clear_irq = Signal()
+        with m.If(in_pages):
+            m.d.comb += write.ready.eq(1)
+            with m.If(page_vp < config.nic.n_vps):
+                with m.Switch(page_offset):
+                    for register in registers.VP_PAGE:
+                        with m.Case(register.offset):
+                            m.d.comb += [
+                                self.doorbell.payload.kind.eq(DOORBELLS[register.name]),
+                                self.doorbell.valid.eq(write.valid),
+                                write.ready.eq(self.doorbell.ready),
+                            ]
+        with m.Else():
+            m.d.comb += write.ready.eq(1)
+            with m.Switch(control_offset):
+                for register in registers.CONTROL_PAGE:
+                    with m.Case(register.offset):
+                        if register.name in held:
+                            with m.If(write.valid):
+                                m.d.sync += held[register.name].eq(write.payload.data)
+                        elif register.name == "irq_status":
+                            m.d.comb += clear_irq.eq(write.valid & write.payload.data[0])
+                        elif register.name == "vp_commit":
+                            with m.If(held["vp_select"] < config.nic.n_vps):
+                                m.d.comb += [self.commit.valid.eq(write.valid), write.ready.eq(self.commit.ready)]
+        # What happens in the cycle of the clearing must not be lost.
+        with m.If(self.notify):
+            m.d.sync += irq_status.eq(1)
+        with m.Elif(clear_irq):
+            m.d.sync += irq_status.eq(0)
+
+        # Reads take a cycle, so that the selection ends in a register.
+        shown = {
+            "id": registers.ID_VALUE,
+            "version": registers.VERSION_VALUE,
+            "status": self.busy,
+            "n_vps": config.nic.n_vps,
+            "n_cous": config.nic.n_cous,
+            "data_width": config.datapath.data_width,
+            "mtu": config.datapath.mtu,
+            "cycles_lo": self.cycles[:32],
+            "cycles_hi": cycles_hi,
+            "irq_status": irq_status,
+            **held,
+        }
+        read, answer = front.o_read, front.i_read
+        n_counters = len(registers.EVENT_COUNTERS)
+        counter_at = read.payload.addr - registers.COUNTERS
+        in_counters = (read.payload.addr >= registers.COUNTERS) & (counter_at < 8 * n_counters)
+        m.d.comb += [
+            read.ready.eq(~answer.valid),
+            counters.index.eq(counter_at[3:]),
+            counters.high.eq(counter_at[2]),
+            counters.latch.eq(read.valid & read.ready & in_counters),
+        ]
+        with m.If(answer.ready):
+            m.d.sync += answer.valid.eq(0)
+        with m.If(read.valid & read.ready):
+            m.d.sync += [answer.valid.eq(1), answer.payload.error.eq(1), answer.payload.data.eq(0)]
+            with m.If(in_counters):
+                m.d.sync += [answer.payload.data.eq(counters.value), answer.payload.error.eq(0)]
+            with m.Switch(read.payload.addr):
+                for register in registers.CONTROL_PAGE:
+                    if register.access is not Access.WO:
+                        with m.Case(register.offset):
+                            m.d.sync += [answer.payload.data.eq(shown[register.name]), answer.payload.error.eq(0)]
+                            if register.name == "cycles_lo":
+                                m.d.sync += cycles_hi.eq(self.cycles[32:])
+        return m
