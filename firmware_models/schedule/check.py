@@ -1,0 +1,221 @@
+"""Proves that a schedule works, whatever order packets arrive in."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from graphlib import CycleError, TopologicalSorter
+
+import numpy as np
+
+from firmware_models.abi.formats import SEQ_BITS
+
+from .sequence import Packet, Schedule, Source
+
+SEQ_IDS = 1 << SEQ_BITS
+
+Event = tuple[int, int, int]
+"""(rank, step, k): consumption of packet k of a step; the last one, with the send, is the step's end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckReport:
+    """What the checker found.
+
+    Members
+    -------
+    packets : int
+        Packets of the operation (of each pulse).
+    steps : int
+        Length of the longest chain of packets, each sent because the one before has arrived.
+    max_sequence : int
+        Descriptors of the longest sequence.
+    max_live_seq_ids : int
+        Width of the widest window of SeqIDs in which a receiver may find packets at one time.
+    max_senders, max_receivers : int
+        Most ranks that one rank hears from, and sends to.
+    buffer_packets : tuple of int
+        Per rank, the most packets (of one pulse) that may wait for it at one time, given the credits.
+    violations : tuple of str
+        What is wrong, one line each; empty if the schedule is right.
+    """
+
+    packets: int
+    steps: int
+    max_sequence: int
+    max_live_seq_ids: int
+    max_senders: int
+    max_receivers: int
+    buffer_packets: tuple[int, ...]
+    violations: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.violations
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def check(
+    schedule: Schedule, *, n_peers: int | None = None, sequence_depth: int | None = None, peer_credits: int = 1
+) -> CheckReport:
+    """Checks a schedule.
+
+    1. Every packet sent is consumed once, by the rank it is sent to, in the place that its SeqID says.
+    2. Nobody waits for ever, even if a sender may have only one packet at each receiver: the graph of waits has no
+       cycle, with an edge from the consumption of the j-th packet of a pair to the sending of its (j + 1)-th. As in the
+       hardware, a step that lacks a credit holds the last packet that it is to consume.
+    3. Two packets that may be live at one time never bear one SeqID.
+    4. Peers and descriptors are no more than the hardware has, where limits are given.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What to check.
+    n_peers, sequence_depth : int, optional
+        Limits (``Config.cou``).
+    peer_credits : int
+        Packets that one sender may have at one receiver: for `buffer_packets`.
+
+    Notes
+    -----
+    3 is decided by vector clocks: a send knows how many packets its receiver must have consumed by then.
+    They follow data only, no credits, so the verdict holds for every number of credits.
+    """
+    packets = list(schedule.packets())
+    violations = [*_step_faults(schedule), *_matching_faults(schedule, packets)]
+    senders = [Counter(schedule.receives(rank)) for rank in range(schedule.n_nodes)]
+    receivers: list[set[int]] = [set() for _ in range(schedule.n_nodes)]
+    for packet in packets:
+        receivers[packet.sender].add(packet.receiver)
+    max_senders = max(map(len, senders))
+    max_receivers = max(map(len, receivers))
+    max_sequence = max(map(len, schedule.sequences))
+    for what, value, limit in (
+        ("senders of one rank", max_senders, n_peers), ("receivers of one rank", max_receivers, n_peers),
+        ("descriptors of a sequence", max_sequence, sequence_depth),
+    ):
+        if limit is not None and value > limit:
+            violations.append(f"{what} must be at most {limit}, not {value}")
+    windows = [0] * schedule.n_nodes
+    steps = 0
+    if not violations:
+        order, fault = _order_of_events(schedule, packets)
+        violations += fault
+        if order:
+            windows, steps, faults = _live_windows(schedule, packets, order)
+            violations += faults
+    return CheckReport(
+        packets=len(packets), steps=steps, max_sequence=max_sequence, max_live_seq_ids=max(windows),
+        max_senders=max_senders, max_receivers=max_receivers, violations=tuple(violations),
+        buffer_packets=tuple(
+            min(window, sum(min(peer_credits, n) for n in counts.values()))
+            for window, counts in zip(windows, senders, strict=True)
+        ),
+    )
+
+
+def _step_faults(schedule: Schedule) -> Iterable[str]:
+    """What is wrong with single steps."""
+    ranks = range(schedule.n_nodes)
+    for rank, sequence in enumerate(schedule.sequences):
+        if not sequence:
+            yield f"rank {rank} has no steps"
+        for place, step in enumerate(sequence):
+            for other in (*step.receive_from, *(() if step.send_to is None else (step.send_to,))):
+                if other not in ranks or other == rank:
+                    yield f"rank {rank} step {place} names rank {other}, which is itself or does not exist"
+            if place == 0 and step.source is Source.RESULT:
+                yield f"rank {rank} step 0 takes the result of a step before it"
+
+
+def _matching_faults(schedule: Schedule, packets: list[Packet]) -> Iterable[str]:
+    """Packets that are not consumed exactly once where their SeqID says."""
+    sent: dict[int, dict[int | None, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for packet in packets:
+        sent[packet.receiver][packet.index].append(packet.sender)
+    for receiver in range(schedule.n_nodes):
+        expected = dict(enumerate(schedule.receives(receiver)))
+        got = sent.pop(receiver, {})
+        for index, sender in expected.items():
+            came = got.pop(index, [])
+            if not came:
+                yield f"rank {receiver} waits for packet {index} from rank {sender}, which nobody sends"
+            elif len(came) > 1:
+                yield f"packet {index} of rank {receiver} is sent {len(came)} times, by ranks {sorted(came)}"
+            elif came != [sender]:
+                yield f"rank {receiver} expects packet {index} from rank {sender}, but rank {came[0]} sends it"
+        for place, came in got.items():
+            name = "a packet" if place is None else f"packet {place}"
+            yield f"rank {came[0]} sends {name} to rank {receiver}, which does not consume it"
+
+
+def _order_of_events(schedule: Schedule, packets: list[Packet]) -> tuple[list[Event], list[str]]:
+    """All events in an order in which they can happen with one credit a pair; or the cycle that forbids it."""
+    before: dict[Event, set[Event]] = {}
+    consumption: list[list[Event]] = []
+    for rank, sequence in enumerate(schedule.sequences):
+        events = [
+            (rank, place, k) for place, step in enumerate(sequence) for k in range(max(1, len(step.receive_from)))
+        ]
+        consumption.append([event for event in events if sequence[event[1]].receive_from])
+        for previous, event in zip([None, *events], events, strict=False):
+            before[event] = set() if previous is None else {previous}
+    last_of_pair: dict[tuple[int, int], Event] = {}
+    for packet in packets:
+        assert packet.index is not None  # its match has been checked
+        send = _end(schedule, packet.sender, packet.step)
+        consume = consumption[packet.receiver][packet.index]
+        before[consume].add(send)
+        pair = (packet.sender, packet.receiver)
+        if pair in last_of_pair:
+            before[send].add(last_of_pair[pair])
+        last_of_pair[pair] = consume
+    try:
+        return list(TopologicalSorter(before).static_order()), []
+    except CycleError as error:
+        cycle = list(reversed(error.args[1]))
+        return [], ["cycle of waits: " + " waits for ".join(f"rank {rank} step {place}" for rank, place, _ in cycle)]
+
+
+def _end(schedule: Schedule, rank: int, place: int) -> Event:
+    """The event that ends a step: its last consumption, if it has one, and its send."""
+    return rank, place, max(1, len(schedule.sequences[rank][place].receive_from)) - 1
+
+
+def _live_windows(
+    schedule: Schedule, packets: list[Packet], order: list[Event]
+) -> tuple[list[int], int, list[str]]:
+    """Per rank the widest window of live packets, the longest chain of packets, and ambiguous SeqIDs."""
+    n = schedule.n_nodes
+    # known[r][d]: packets that rank d must have consumed before what rank r does next.
+    known = np.zeros((n, n), np.int32)
+    chain = [0] * n
+    consumed = [0] * n
+    by_step = {(packet.sender, packet.step): packet for packet in packets}
+    flying: dict[tuple[int, int | None], tuple[np.ndarray, int]] = {}
+    windows = [0] * n
+    violations: list[str] = []
+    for event in order:
+        rank, place, _ = event
+        if schedule.sequences[rank][place].receive_from:
+            clock, length = flying.pop((rank, consumed[rank]))
+            consumed[rank] += 1
+            np.maximum(known[rank], clock, out=known[rank])
+            known[rank, rank] = consumed[rank]
+            chain[rank] = max(chain[rank], length)
+        packet = by_step.get((rank, place))
+        if packet is not None and event == _end(schedule, rank, place):
+            assert packet.index is not None
+            receiver = packet.receiver
+            window = packet.index - int(known[rank, receiver]) + 1
+            windows[receiver] = max(windows[receiver], window)
+            if window > SEQ_IDS:
+                violations.append(
+                    f"packet {packet.index} of rank {receiver} may meet packet {packet.index - SEQ_IDS}, "
+                    f"which has the same SeqID {packet.index % SEQ_IDS}"
+                )
+            flying[receiver, packet.index] = (known[rank].copy(), chain[rank] + 1)
+    return windows, max(chain), violations

@@ -1,0 +1,233 @@
+"""Compiles a schedule for a placement: steps of ranks become descriptors of virtual ports."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator
+from firmware_models.abi.formats import (
+    DESCRIPTOR,
+    JOB_BITS,
+    NODE_BITS,
+    PAYLOAD_BYTES,
+    PULSE_BITS,
+    SEQ_BITS,
+    VP_BITS,
+)
+from firmware_models.config import Config
+
+from .error import ScheduleError, require
+from .peer import PeerTable
+from .sequence import Combine, Schedule, Source, Step
+
+ELEMENT_BYTES = {
+    Datatype.FLOAT64: 8, Datatype.INT64: 8, Datatype.UINT64: 8, Datatype.FLOAT32: 4, Datatype.INT32: 4,
+    Datatype.DOUBLE_INT: 16, Datatype.BYTE: 1,
+}
+PULSE_STEP = 64
+"""pulse_bytes is a multiple of this."""
+
+Fields = dict[str, int]
+"""Descriptor fields; those that are 0 may be missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where one rank runs, and where its data lie.
+
+    Members
+    -------
+    node_id, vp : int
+        NIC and virtual port.
+    local_addr : int, optional
+        The operand in host memory; needed by RDMA descriptors that take one.
+    result_addr : int
+        Where the result goes. With ``local_addr == result_addr`` the operation is in place.
+    operand : bytes, optional
+        The operand itself, for MP descriptors.
+    """
+
+    node_id: int
+    vp: int
+    local_addr: int | None = None
+    result_addr: int = 0
+    operand: bytes | None = None
+
+
+def compile_schedule(
+    schedule: Schedule, *, places: Sequence[Place], job_id: int, config: Config, length: int,
+    datatype: Datatype = Datatype.FLOAT64, operator: Operator = Operator.SUM, pulse_bytes: int | None = None,
+    tag: int = 0, kind: Kind | None = None, peers: PeerTable | None = None,
+) -> list[list[Fields]]:
+    """Compiles a schedule into one descriptor sequence per rank.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        What to do, in ranks.
+    places : sequence of Place
+        Entry r is where rank r runs.
+    job_id : int
+        JobID.
+    config : Config
+        The hardware's limits: mtu, flit, VPs, sequence depth, peers.
+    length : int
+        Bytes of the whole message; 0 for collectives without data.
+    datatype, operator : Datatype, Operator
+        Of the elements, and of the reduction.
+    pulse_bytes : int, optional
+        Bytes of a pulse: a multiple of 64, at most the mtu, which is the default.
+    tag : int
+        Comes back in the completions.
+    kind : Kind, optional
+        MP: operands travel in the descriptors. RDMA: they are read from memory. Without it MP where the message has at
+        most 64 bytes and the rank's operand is given, else RDMA.
+    peers : PeerTable, optional
+        Peer numbers of the job so far, to be extended. Needed if the job has more than one operation.
+
+    Returns
+    -------
+    list of list of dict
+        Per rank the fields of its descriptors, for ``DESCRIPTOR.pack``; see :func:`pack_sequences`.
+
+    Raises
+    ------
+    ScheduleError
+        If something does not fit; the message names field, allowed range and value. `peers` is unchanged then.
+    """
+    pulse_bytes = config.datapath.mtu if pulse_bytes is None else pulse_bytes
+    mtu = config.datapath.mtu
+    size = ELEMENT_BYTES[Datatype(datatype)]
+    require(0 <= job_id < 1 << JOB_BITS, "job_id", f"0 to {(1 << JOB_BITS) - 1}", job_id)
+    require(0 <= tag < 1 << 32, "tag", f"0 to {(1 << 32) - 1}", tag)
+    require(schedule.moves_data or length == 0, "length", f"0 for {schedule.collective}", length)
+    require(length >= 0 and length % size == 0, "length", f"a multiple of {size} ({datatype.name.lower()})", length)
+    require(
+        PULSE_STEP <= pulse_bytes <= mtu and pulse_bytes % PULSE_STEP == 0, "pulse_bytes",
+        f"a multiple of {PULSE_STEP} from {PULSE_STEP} to the mtu {mtu}", pulse_bytes,
+    )
+    longest = pulse_bytes * ((1 << PULSE_BITS) - 1)
+    require(length <= longest, "length", f"at most {longest} ({(1 << PULSE_BITS) - 1} pulses)", length)
+    require(
+        kind is not Kind.MP or length <= PAYLOAD_BYTES, "length", f"at most {PAYLOAD_BYTES} in MP descriptors", length
+    )
+    reduces = any(step.combine is Combine.REDUCE for sequence in schedule.sequences for step in sequence)
+    require(not reduces or datatype is not Datatype.BYTE, "datatype", "a number type in a reduction", "byte")
+    depth = config.cou.sequence_depth
+    for rank, sequence in enumerate(schedule.sequences):
+        require(
+            len(sequence) <= depth, f"descriptors of rank {rank}", f"at most {depth} (cou.sequence_depth)",
+            len(sequence),
+        )
+    _check_places(places, schedule.n_nodes, config)
+
+    peers = PeerTable(config.cou.n_peers) if peers is None else peers
+    message = _Message(
+        places=places, peers=peers, kind=kind,
+        common={
+            "c": 1, "job_id": job_id, "tag": tag, "length": length, "pulse_bytes": pulse_bytes,
+            "datatype": int(datatype), "operator": int(operator),
+        },
+    )
+    message.check_operands(schedule)
+    addresses = [(place.node_id, place.vp) for place in places]
+    peers.connect((addresses[packet.sender], addresses[packet.receiver]) for packet in schedule.packets())
+    return [message.sequence(rank, sequence) for rank, sequence in enumerate(schedule.sequences)]
+
+
+def _check_places(places: Sequence[Place], n_nodes: int, config: Config) -> None:
+    require(len(places) == n_nodes, "places", f"{n_nodes}, one per node", len(places))
+    flit = config.datapath.flit_bytes
+    taken: set[int] = set()
+    for rank, place in enumerate(places):
+        require(
+            0 <= place.node_id < 1 << NODE_BITS and place.node_id not in taken, f"node_id of rank {rank}",
+            f"0 to {(1 << NODE_BITS) - 1} and used once", place.node_id,
+        )
+        taken.add(place.node_id)
+        n_vps = min(config.nic.n_vps, 1 << VP_BITS)
+        require(0 <= place.vp < n_vps, f"vp of rank {rank}", f"0 to {n_vps - 1}", place.vp)
+        for name, address in (("local_addr", place.local_addr or 0), ("result_addr", place.result_addr)):
+            require(
+                0 <= address < 1 << 64 and address % flit == 0, f"{name} of rank {rank}", f"a multiple of {flit} bytes",
+                address,
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    """What all descriptors of an operation have in common."""
+
+    places: Sequence[Place]
+    peers: PeerTable
+    kind: Kind | None
+    common: Fields
+
+    def is_mp(self, rank: int) -> bool:
+        """Whether the operand of `rank` travels in the descriptor."""
+        if self.kind is not None:
+            return self.kind is Kind.MP
+        return self.places[rank].operand is not None and self.common["length"] <= PAYLOAD_BYTES
+
+    def check_operands(self, schedule: Schedule) -> None:
+        """Refuses ranks whose operand is nowhere to be found."""
+        length = self.common["length"]
+        for rank, sequence in enumerate(schedule.sequences):
+            if length == 0 or not any(step.source is Source.OWN for step in sequence):
+                continue
+            place = self.places[rank]
+            if self.is_mp(rank):
+                found = None if place.operand is None else len(place.operand)
+                require(found == length, f"operand of rank {rank}", f"{length} bytes", found)
+            elif place.local_addr is None:
+                raise ScheduleError(f"local_addr of rank {rank} must be given for RDMA, not None")
+
+    def sequence(self, rank: int, steps: Sequence[Step]) -> list[Fields]:
+        """The descriptors of one rank."""
+        place = self.places[rank]
+        in_place = place.local_addr == place.result_addr
+        consumed = 0
+        changed = False
+        descriptors: list[Fields] = []
+        for position, step in enumerate(steps):
+            consumed += len(step.receive_from)
+            changed = changed or step.combine is not Combine.TRIGGER
+            fields: Fields = {
+                **self.common, "source_vp": place.vp, "cp_count": consumed, **self._operand(rank, step),
+                "ch": int(position == 0), "ct": int(position == len(steps) - 1),
+                "swap_local_data": int(step.combine is Combine.REPLACE),
+                "reduce_flag": int(step.combine is Combine.REDUCE),
+            }
+            if step.send_to is not None:
+                to = self.places[step.send_to]
+                if step.send_index is None:
+                    raise ScheduleError(f"send_index of rank {rank} step {position} must be a number, not None")
+                fields |= {
+                    "cp": 1, "dest_id": to.node_id, "dest_vp": to.vp, "out_seq_id": step.send_index % (1 << SEQ_BITS),
+                    "peer": self.peers.number((place.node_id, place.vp), (to.node_id, to.vp)),
+                }
+            # Own data that nothing has touched need not be written to where they lie.
+            if step.deliver and (changed or not in_place):
+                fields |= {"write_back": 1, "result_addr": place.result_addr}
+            descriptors.append(fields)
+        return descriptors
+
+    def _operand(self, rank: int, step: Step) -> Fields:
+        place = self.places[rank]
+        if step.source is Source.RESULT:
+            return {"kind": Kind.RDMA, "operand": Operand.INTERMEDIATE}
+        if step.source is Source.NOTHING or self.common["length"] == 0:
+            return {"kind": Kind.RDMA, "operand": Operand.NONE}
+        if self.is_mp(rank):
+            payload = int.from_bytes(place.operand or b"", "little")
+            return {"kind": Kind.MP, "operand": Operand.PAYLOAD, "payload": payload}
+        return {"kind": Kind.RDMA, "operand": Operand.MEMORY, "local_addr": place.local_addr or 0}
+
+
+def pack_sequence(descriptors: Iterable[Mapping[str, int]]) -> bytes:
+    """Packs the descriptors of one rank, one after the other, as they stand in a ring."""
+    return b"".join(DESCRIPTOR.pack(**fields) for fields in descriptors)
+
+
+def pack_sequences(sequences: Iterable[Iterable[Mapping[str, int]]]) -> list[bytes]:
+    """Packs the descriptors of all ranks."""
+    return [pack_sequence(descriptors) for descriptors in sequences]
