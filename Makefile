@@ -48,7 +48,7 @@ verilog: $(STAMP) ## Verilog, C header and register page of preset PRESET (small
 
 waves: $(STAMP) ## run TEST (a pytest node) and keep its waveform
 	@[ -n "$(TEST)" ] || { echo "say which: make waves TEST=tests/rtl/kit/test_fifo.py" >&2; exit 2; }
-	WAVES=1 $(BIN)/python -m pytest $(TEST)
+	CONIC_WAVES=1 $(BIN)/python -m pytest -s $(TEST)
 
 docs: $(STAMP) ## regenerate the generated pages
 	$(BIN)/python -m firmware_models.abi docs/abi.md

@@ -55,7 +55,7 @@ def run_bench(
 ) -> BenchResult:
     """Converts `component` to Verilog, simulates it and runs the tests of module `bench` on it.
 
-    A run that fails is repeated with the same seed and a waveform.
+    A run that fails is repeated with the same seed and a waveform. With CONIC_WAVES in the environment every run keeps one.
 
     Parameters
     ----------
@@ -97,8 +97,11 @@ def run_bench(
     def attempt(*, waves: bool) -> _Outcome:
         return _simulate(text, top=top, bench=bench, environment=environment, testcase=testcase, waves=waves)
 
-    outcome = attempt(waves=False)
+    wanted = "CONIC_WAVES" in os.environ  # someone wants to look at a run that passes
+    outcome = attempt(waves=wanted)
     if not outcome.failures:
+        if outcome.waves is not None:
+            print(f"waveform: {outcome.waves}")
         return BenchResult(seed=seed, tests=outcome.tests, report=outcome.report)
 
     replay = attempt(waves=True)

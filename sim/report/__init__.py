@@ -1,0 +1,1 @@
+"""Views of what a cluster did: timelines for a page and for trace viewers."""
