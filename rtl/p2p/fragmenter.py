@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
-from rtl.abi import Descriptor
+from rtl.abi import Descriptor, PacketHeader
 from rtl.interface import ReadSignature
 from rtl.kit.fifo import StreamFifo
 from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
@@ -131,18 +131,22 @@ class Fragmenter(wiring.Component):
         with m.Elif(is_mini & (desc.length > formats.PAYLOAD_BYTES)):
             m.d.comb += refusal.eq(Status.BAD_LENGTH)
 
+        # A signal of its own, outside of any condition: constant bits next to conditional ones make Verilog that
+        # simulators warn about.
+        header = Signal(PacketHeader)
         fragment = fragments.i.payload
         m.d.comb += [
-            fragment.header.type.eq(Mux(is_send, PacketType.SEND, PacketType.PUT)),
-            fragment.header.version.eq(formats.PACKET_VERSION),
-            fragment.header.length.eq(length),
-            fragment.header.fragment.eq(index),
-            fragment.header.dest_id.eq(desc.dest_id),
-            fragment.header.dest_vp.eq(desc.dest_vp),
-            fragment.header.source_vp.eq(desc.source_vp),
-            fragment.header.source_id.eq(self.node_id),
-            fragment.header.tag.eq(number),
-            fragment.header.addr.eq(Mux(is_send, 0, remote)),
+            header.type.eq(Mux(is_send, PacketType.SEND, PacketType.PUT)),
+            header.version.eq(formats.PACKET_VERSION),
+            header.length.eq(length),
+            header.fragment.eq(index),
+            header.dest_id.eq(desc.dest_id),
+            header.dest_vp.eq(desc.dest_vp),
+            header.source_vp.eq(desc.source_vp),
+            header.source_id.eq(self.node_id),
+            header.tag.eq(number),
+            header.addr.eq(Mux(is_send, 0, remote)),
+            fragment.header.eq(header),
             fragment.detail.eq(local),
             self.read.request.payload.addr.eq(local),
             self.read.request.payload.bytes.eq(length),

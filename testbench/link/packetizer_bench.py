@@ -174,8 +174,8 @@ async def depacketizer_keeps_the_good(dut: SimHandleBase, width: int) -> None:
     """Good and bad frames mixed, random pauses: the good ones come out whole, the others are counted."""
     source = StreamSource(dut, f"depacketizer_{width}__i", beat(width))
     sink = PacketSink(dut, f"depacketizer_{width}__o", width)
-    getattr(dut, f"depacketizer_{width}__node_id").value = NODE
     await clock.start(dut)
+    getattr(dut, f"depacketizer_{width}__node_id").value = NODE
     pulses = Pulses(dut, f"depacketizer_{width}", ("received", "malformed", "wrong_node"))
     numbers = rng(f"frames {width}")
     expected = Expected([])
@@ -200,8 +200,8 @@ async def no_bubbles(dut: SimHandleBase, width: int, length: int) -> None:
     flits = StreamSink(dut, f"packetizer_{width}__o", beat(width), stall=0)
     source = StreamSource(dut, f"depacketizer_{width}__i", beat(width), idle=0)
     sink = PacketSink(dut, f"depacketizer_{width}__o", width, stall=0)
-    getattr(dut, f"depacketizer_{width}__node_id").value = NODE
     await clock.start(dut)
+    getattr(dut, f"depacketizer_{width}__node_id").value = NODE
     packet = random_packet(rng("bubbles"), width)
     packet = Packet(packet.header | {"length": length}, bytes(length))
     n_flits = len(frame(packet, width))

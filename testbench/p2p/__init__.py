@@ -1,0 +1,1 @@
+"""Bench of the point-to-point path."""

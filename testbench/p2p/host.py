@@ -1,0 +1,162 @@
+"""What surrounds the point-to-point path in its bench: memory, virtual ports, network. All in Python."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import cocotb
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import RisingEdge
+
+from firmware_models.abi import formats
+from rtl.interface import ReadSignature, ReceiveSlotSignature, WindowSignature, WriteSignature
+from testbench.packet import Packet, PacketSink, PacketSource
+from testbench.runner import rng
+from testbench.stream import StreamSink, StreamSource
+
+ENTRY_BYTES = formats.RECEIVE.bytes
+
+
+def port(driver: type, dut: SimHandleBase, name: str, signature: Any, stream: str, **kwargs: Any) -> Any:
+    """A source or sink on one stream of a signature."""
+    return driver(dut, f"{name}__{stream}", signature.members[stream].signature.members["payload"].shape, **kwargs)
+
+
+class Memory:
+    """Answers reads and writes as the DMA engine does; ranges of `bad` addresses answer errors.
+
+    A write of which any beat is refused is not carried out at all.
+    """
+
+    def __init__(self, dut: SimHandleBase, prefix: str, width: int, size: int, *, pause: float | None = None):
+        self.content = bytearray(rng("memory").randbytes(size))
+        self.bad: list[range] = []
+        self.written: list[range] = []
+        """Ranges in the order in which they were written."""
+        self._flit = width // 8
+        self._clock = dut.clk
+        reads, writes = ReadSignature(width), WriteSignature(width)
+        self._data = port(StreamSource, dut, f"{prefix}read", reads, "data", idle=pause)
+        port(StreamSink, dut, f"{prefix}read", reads, "request", stall=pause, callback=self._read)
+        self._done = port(StreamSource, dut, f"{prefix}write", writes, "done", idle=pause)
+        port(StreamSink, dut, f"{prefix}write", writes, "request", stall=pause, callback=self._request)
+        port(StreamSink, dut, f"{prefix}write", writes, "data", stall=pause, callback=self._beat)
+        self._requests: deque[dict[str, int]] = deque()
+        self._beats: list[dict[str, int]] = []
+
+    def refuses(self, addresses: range) -> bool:
+        """Whether an access to these addresses fails."""
+        return any(bad.start < addresses.stop and addresses.start < bad.stop for bad in self.bad)
+
+    def _read(self, request: dict[str, int]) -> None:
+        addr, count = request["addr"], request["bytes"]
+        assert count > 0 and addr % self._flit == 0, request
+        beats = -(-count // self._flit)
+        for k in range(beats):
+            start = addr + k * self._flit
+            last = k == beats - 1
+            error = last and self.refuses(range(addr, addr + count))
+            word = int.from_bytes(self.content[start:start + self._flit], "little")
+            self._data.append({"data": word, "last": int(last), "error": int(error)})
+
+    def _request(self, request: dict[str, int]) -> None:
+        assert request["bytes"] > 0 and request["addr"] % self._flit == 0, request
+        self._requests.append(request)
+        self._finish()
+
+    def _beat(self, beat: dict[str, int]) -> None:
+        self._beats.append(beat)
+        self._finish()
+
+    def _finish(self) -> None:
+        while self._requests:
+            addr, count = self._requests[0]["addr"], self._requests[0]["bytes"]
+            beats = -(-count // self._flit)
+            if len(self._beats) < beats:
+                return
+            self._requests.popleft()
+            taken, self._beats = self._beats[:beats], self._beats[beats:]
+            assert [beat["last"] for beat in taken] == [0] * (beats - 1) + [1]
+            data = b"".join(beat["data"].to_bytes(self._flit, "little") for beat in taken)[:count]
+            error = self.refuses(range(addr, addr + count))
+            if not error:
+                self.content[addr:addr + count] = data
+                self.written.append(range(addr, addr + count))
+            self._done.append({"error": int(error)})
+
+
+class VirtualPorts:
+    """Memory windows and receive rings, by VP; a VP without an entry is disabled."""
+
+    def __init__(self, dut: SimHandleBase, prefix: str, *, flit: int, pause: float | None = None):
+        self.windows: dict[int, range] = {}
+        self.rings: dict[int, tuple[int, int]] = {}
+        """Address and number of entries."""
+        self.produced: dict[int, int] = {}
+        self._flit = flit
+        windows, slots = WindowSignature(), ReceiveSlotSignature()
+        self._window = port(StreamSource, dut, f"{prefix}window", windows, "answer", idle=pause)
+        port(StreamSink, dut, f"{prefix}window", windows, "query", stall=pause, callback=self._ask_window)
+        self._slot = port(StreamSource, dut, f"{prefix}receive_slot", slots, "answer", idle=pause)
+        port(StreamSink, dut, f"{prefix}receive_slot", slots, "query", stall=pause, callback=self._ask_slot)
+
+    def allows(self, vp: int, addr: int, count: int) -> bool:
+        """Whether the VP's window holds this range."""
+        window = self.windows.get(vp)
+        return window is not None and addr % self._flit == 0 and window.start <= addr and addr + count <= window.stop
+
+    def _ask_window(self, query: dict[str, int]) -> None:
+        self._window.append({"ok": int(self.allows(query["vp"], query["addr"], query["bytes"]))})
+
+    def _ask_slot(self, query: dict[str, int]) -> None:
+        vp = query["vp"]
+        index = self.produced.get(vp, 0)
+        base, entries = self.rings.get(vp, (0, 0))
+        if index >= entries:  # nobody consumes in this bench
+            self._slot.append({"ok": 0, "addr": rng(f"slot {index}").getrandbits(64), "phase": 1})
+            return
+        self.produced[vp] = index + 1
+        self._slot.append({"ok": 1, "addr": base + index * ENTRY_BYTES, "phase": 1})
+
+
+class Loopback:
+    """The network: brings what leaves on each channel back in, in order, after a random delay.
+
+    `filters[vc]` maps a packet to the packets that arrive in its place.
+    """
+
+    def __init__(self, dut: SimHandleBase, prefix: str, width: int, *, pause: float | None = None, delay: int = 40):
+        self.filters: list[Callable[[Packet], list[Packet]]] = [lambda packet: [packet]] * 2
+        self.sources = [PacketSource(dut, f"{prefix}rx__{vc}", width, idle=pause) for vc in range(2)]
+        self._queues: list[deque[Packet]] = [deque(), deque()]
+        self.sent: list[list[Packet]] = [[], []]
+        self.sinks = [
+            PacketSink(dut, f"{prefix}tx__{vc}", width, stall=pause, callback=lambda packet, vc=vc: self._leave(vc, packet))
+            for vc in range(2)
+        ]
+        for vc in range(2):
+            cocotb.start_soon(self._carry(dut, vc, delay))
+
+    def _leave(self, vc: int, packet: Packet) -> None:
+        self.sent[vc].append(packet)
+        self._queues[vc].extend(self.filters[vc](packet))
+
+    async def _carry(self, dut: SimHandleBase, vc: int, delay: int) -> None:
+        numbers = rng(f"delay {vc}")
+        while True:
+            await RisingEdge(dut.clk)
+            if self._queues[vc] and numbers.random() * delay < 1:
+                self.sources[vc].append(self._queues[vc].popleft())
+
+
+class Pulse:
+    """Counts the cycles in which an output is high."""
+
+    def __init__(self, dut: SimHandleBase, name: str):
+        self.count = 0
+        cocotb.start_soon(self._run(dut.clk, getattr(dut, name)))
+
+    async def _run(self, clk: SimHandleBase, handle: SimHandleBase) -> None:
+        while True:
+            await RisingEdge(clk)
+            self.count += int(handle.value)

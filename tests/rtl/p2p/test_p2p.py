@@ -1,0 +1,27 @@
+"""The point-to-point path."""
+
+import pytest
+
+from rtl.p2p.tracker import Tracker
+from testbench.p2p.p2p_bench import bundle
+from testbench.runner import run_bench
+
+
+def test_p2p():
+    run_bench(bundle(), bench="testbench.p2p.p2p_bench", parameters={"operations": 120})
+
+
+@pytest.mark.parametrize("preset", ["small", "paper"])
+def test_presets_elaborate(preset):
+    from amaranth.back import rtlil
+
+    from firmware_models.config import load_preset
+    from rtl.p2p.p2p import P2p
+
+    rtlil.convert(P2p(load_preset(preset)))
+
+
+@pytest.mark.parametrize("bad", [0, 1, 12, 512])
+def test_places_are_checked(bad):
+    with pytest.raises(ValueError, match=f"^n must be a power of two from 2 to 256, not {bad}$"):
+        Tracker(n=bad)
