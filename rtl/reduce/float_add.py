@@ -10,6 +10,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from rtl.reduce.bits import first, parts, shifted_left, spread
 from rtl.reduce.float_format import FLOAT64, FloatFormat
 from rtl.reduce.step_pipeline import StepPipeline
 
@@ -24,9 +25,10 @@ CUTS: dict[int, str] = {
     12: "compare order align_1 align_3 align_5 add_low add flags normal_0 normal_2 fine shift_2",
     13: "compare order align_1 align_3 align_5 add_low add flags normal_0 normal_2 fine_low fine shift_2",
     14: "compare_low compare order align_1 align_3 align_5 add_low add flags normal_0 normal_2 fine_low fine shift_2",
-    15: "compare_low compare order align_1 align_3 align_5 add_low add flags coarse normal_1 normal_2 fine_low fine shift_2",
-    16: "compare_low compare order align_0 align_2 align_4 align_5 add_low add flags coarse normal_1 normal_2 fine_low fine"
-        " shift_2",
+    15: "compare_low compare order align_1 align_3 align_5 add_low add flags coarse normal_1 normal_2 fine_low fine "
+        "shift_2",
+    16: "compare_low compare order align_0 align_2 align_4 align_5 add_low add flags coarse normal_1 normal_2 fine_low "
+        "fine shift_2",
 }
 """After which steps registers stand, for every depth; the last step's are those of the result."""
 
@@ -69,7 +71,7 @@ class FloatAdd(wiring.Component):
         The tag of its pair; only if `tag_width` is not 0.
     """
 
-    def __init__(self, *, format: FloatFormat = FLOAT64, cycles: int = 8, tag_width: int = 0):
+    def __init__(self, *, format: FloatFormat = FLOAT64, cycles: int = 8, tag_width: int = 0):  # noqa: A002
         if not isinstance(format, FloatFormat):
             raise TypeError(f"format must be a FloatFormat, not {format!r}")
         if cycles not in CUTS:
@@ -183,15 +185,14 @@ class FloatAdd(wiring.Component):
         # The larger operand is a NaN if either is, and an infinity if either is and none is a NaN. Beside an
         # infinity, a distance of 0 means another infinity.
         new = {"nan_if_special": v.large[:-1].any() | (v.subtract & (v.shift == 0))}
-        for index, levels in enumerate(_spread(len(v.shift), _align_steps)):
+        for index, levels in enumerate(spread(len(v.shift), _align_steps)):
             small, lost = v.small, v.lost
             for level in levels:
                 # What is lost is gathered one level of four-input cells at a time: three bits with the select,
                 # earlier findings four by four.
                 gone = small[:1 << level]
-                lost = Cat(
-                    *(part.any() for part in _parts(lost, 4)), *(v.shift[level] & part.any() for part in _parts(gone, 3))
-                )
+                found = [part.any() for part in parts(lost, 4)]
+                lost = Cat(*found, *(v.shift[level] & part.any() for part in parts(gone, 3)))
                 small = Mux(v.shift[level], small[1 << level:], small)
             if index == _align_steps - 1:
                 small = Cat(bit ^ v.subtract for bit in small)
@@ -244,7 +245,7 @@ class FloatAdd(wiring.Component):
             special=v.exponent.all() | (carry & (v.exponent == self.format.max_exponent - 1)),
             nan=v.exponent.all() & v.nan_if_special,
         )
-        v = pipeline.step("coarse", v, "found", coarse=_first(v.found)[:index_bits])
+        v = pipeline.step("coarse", v, "found", coarse=first(v.found)[:index_bits])
 
         # The sentinel counts in its own group alone. The exponent falls by what is shifted; 6 more are
         # taken off and given back by the fine step, which saves it a carry.
@@ -257,10 +258,10 @@ class FloatAdd(wiring.Component):
             "exponent": (v.exponent + ~shifted)[:bits],
         }
         drop = "limit coarse_limit limited"
-        for index, levels in enumerate(_spread(index_bits, _normal_steps)):
+        for index, levels in enumerate(spread(index_bits, _normal_steps)):
             word = v.word
             for level in levels:
-                word = Mux(v.coarse[level], _shifted_left(word, group << level), word)
+                word = Mux(v.coarse[level], shifted_left(word, group << level), word)
             v = pipeline.step(f"normal_{index}", v, drop, word=word, **new)
             new, drop = {}, ""
         return v
@@ -283,7 +284,7 @@ class FloatAdd(wiring.Component):
         grown = ~v.word[-1] & (rounded[-1] | (rounded[-2] & ~v.word[-2]))
         return pipeline.step(
             "fine", v, "coarse sentinel allowed " + ("low" if pipeline.cut("fine_low") else "up"),
-            word=rounded, fine=_first(top | v.sentinel), normal=(top & v.allowed).any(), grown=grown,
+            word=rounded, fine=first(top | v.sentinel), normal=(top & v.allowed).any(), grown=grown,
         )
 
     def _normalise_fine(self, pipeline: StepPipeline, v: SimpleNamespace) -> SimpleNamespace:
@@ -291,12 +292,12 @@ class FloatAdd(wiring.Component):
         exponent = Cat(v.grown, v.exponent) + Cat(v.grown, ~v.fine)
         new, drop = {"exponent": exponent[1:self.format.exponent_bits + 1]}, "grown"
         for level in reversed(range(1, _group_bits)):
-            word = Mux(v.fine[level], _shifted_left(v.word, 1 << level), v.word)
+            word = Mux(v.fine[level], shifted_left(v.word, 1 << level), v.word)
             v = pipeline.step(f"shift_{_group_bits - 1 - level}", v, drop, word=word, **new)
             new, drop = {}, ""
 
         # No leading one: subnormal, or 0.
-        word = Mux(v.fine[0], _shifted_left(v.word, 1), v.word)
+        word = Mux(v.fine[0], shifted_left(v.word, 1), v.word)
         fraction = Cat(bit & ~v.special for bit in word[2:-1])
         return pipeline.step(
             f"shift_{_group_bits - 1}", v, "word fine special nan normal",
@@ -304,29 +305,3 @@ class FloatAdd(wiring.Component):
             exponent=Cat((bit & v.normal) | v.special for bit in v.exponent),
             sign=v.sign & ~v.nan,
         )
-
-
-def _parts(bits: Value, length: int) -> list[Value]:
-    """`bits` cut into parts of `length`, the last one perhaps shorter."""
-    return [bits[start:start + length] for start in range(0, len(bits), length)]
-
-
-def _spread(n_levels: int, n_steps: int) -> list[list[int]]:
-    """The levels of a shifter, the longest first, over a number of steps."""
-    levels = list(reversed(range(n_levels)))
-    return [levels[step * n_levels // n_steps:(step + 1) * n_levels // n_steps] for step in range(n_steps)]
-
-
-def _shifted_left(bits: Value, distance: int) -> Value:
-    return Cat(Const(0, distance), bits)[:len(bits)]
-
-
-def _first(bits: Value) -> Value:
-    """The place of the lowest one in `bits`; any place if there is none."""
-    places = 1 << bits_for(max(1, len(bits) - 1))
-    padded = Cat(bits, Const(0, places))[:places]
-    half = places // 2
-    if half == 1:
-        return ~padded[0]
-    low, high = padded[:half], padded[half:]
-    return Cat(Mux(low.any(), _first(low), _first(high)), ~low.any())

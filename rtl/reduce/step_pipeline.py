@@ -29,7 +29,9 @@ class StepPipeline:
         """Whether registers stand after step `name`."""
         return name in self._cuts
 
-    def step(self, name: str, before: SimpleNamespace | None = None, drop: str = "", /, **new: ValueLike) -> SimpleNamespace:
+    def step(
+        self, name: str, before: SimpleNamespace | None = None, drop: str = "", /, **new: ValueLike
+    ) -> SimpleNamespace:
         """Ends step `name`.
 
         Parameters

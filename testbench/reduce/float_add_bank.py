@@ -28,7 +28,7 @@ class FloatAddBank(wiring.Component):
         Result of one adder.
     """
 
-    def __init__(self, *, format: FloatFormat, depths: Iterable[int]):
+    def __init__(self, *, format: FloatFormat, depths: Iterable[int]):  # noqa: A002
         self.format = format
         self.depths = tuple(depths)
         members = {"i_valid": In(1), "i_a": In(format.width), "i_b": In(format.width)}
@@ -36,7 +36,7 @@ class FloatAddBank(wiring.Component):
             members |= {f"o_valid_{depth}": Out(1), f"o_{depth}": Out(format.width)}
         super().__init__(members)
 
-    def elaborate(self, platform):
+    def elaborate(self, platform):  # noqa: ARG002
         m = Module()
         for depth in self.depths:
             m.submodules[f"add_{depth}"] = add = FloatAdd(format=self.format, cycles=depth)

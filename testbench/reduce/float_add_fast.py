@@ -1,6 +1,7 @@
 """Checks the adder on millions of pairs: a Verilated bank of adders driven from C++.
 
-``python -m testbench.reduce.float_add_fast --pairs 10000000`` prints one JSON object and exits 0 if there was no mismatch.
+``python -m testbench.reduce.float_add_fast --pairs 10000000`` prints one JSON object, and
+exits 0 if there was no mismatch.
 """
 
 import argparse
@@ -63,8 +64,8 @@ def _run(command: list[str], *, allowed: tuple[int, ...] = (0,)) -> subprocess.C
 def check(fmt: FloatFormat, depths: Sequence[int], *, pairs: int | None = None, seed: int = 0) -> dict[str, Any]:
     """Checks adders of `depths` on `pairs` random pairs, or on all pairs if `pairs` is None.
 
-    Random pairs are compared with the host's own arithmetic (binary64 and binary32); all pairs, of a format of at most 10
-    bits, with :mod:`testbench.reduce.float_model`.
+    Random pairs are compared with the host's own arithmetic (binary64 and binary32); all pairs, of a format of at most
+    10 bits, with :mod:`testbench.reduce.float_model`.
 
     Returns
     -------

@@ -103,7 +103,7 @@ def compare(part: Part, items: list[dict[str, int]], received: list[Any]) -> Non
     assert len(received) == len(items)
     for item, result in zip(items, received, strict=True):
         want = expected(part, item)
-        assert result == want, f"{item}: expected {want}, got {result} (data {result['data']:#x}, not {want['data']:#x})"
+        assert result == want, f"{item}: data {result['data']:#x}, not {want['data']:#x}; {result}"
 
 
 @cocotb.test()
