@@ -48,12 +48,10 @@ Turn = data.StructLayout({
     "count": INDEX_BITS,
     "room": INDEX_BITS,
     "blocked": 1,
-    "skipping": 1,
 })
 """A VP's turn: `count` descriptors stand from index `cons` of its ring on; `room` completions fit into its CQ.
 
-`blocked`: its last turn ended at a unit that could not be taken. `skipping`: its last turn ended among the
-descriptors of a sequence that has been refused.
+`blocked`: its last turn ended at a unit that could not be taken.
 """
 
 TurnEnd = data.StructLayout({
@@ -61,7 +59,6 @@ TurnEnd = data.StructLayout({
     "cons": INDEX_BITS,
     "taken": INDEX_BITS,
     "blocked": 1,
-    "skipping": 1,
 })
 """Ends a turn: the next descriptor is at `cons`; `taken` units were taken, each of which posts one completion."""
 

@@ -29,6 +29,8 @@ class RingSlots(wiring.Component):
         Bytes of an entry, a power of two.
     check_room : bool
         Whether to compare with the index that software has read up to. Without it, room is known from elsewhere.
+    first_index : int
+        Indexes after a commit.
 
     Members
     -------
@@ -40,12 +42,13 @@ class RingSlots(wiring.Component):
         Client.
     """
 
-    def __init__(self, *, n_vps: int, ring: str, entry_bytes: int, check_room: bool):
+    def __init__(self, *, n_vps: int, ring: str, entry_bytes: int, check_room: bool, first_index: int = 0):
         if ring not in RING_NAMES:
             raise ValueError(f"ring must be one of {', '.join(RING_NAMES)}, not {ring!r}")
         if entry_bytes < 1 or entry_bytes & (entry_bytes - 1):
             raise ValueError(f"entry_bytes must be a power of two, not {entry_bytes!r}")
-        self.n_vps, self.ring, self.entry_bytes, self.check_room = n_vps, ring, entry_bytes, check_room
+        self.n_vps, self.ring, self.entry_bytes = n_vps, ring, entry_bytes
+        self.check_room, self.first_index = check_room, first_index
         super().__init__({
             "commit": In(stream.Signature(VpCommit)),
             "cons": In(stream.Signature(data.StructLayout({"vp": formats.VP_BITS, "index": INDEX_BITS}))),
@@ -84,7 +87,7 @@ class RingSlots(wiring.Component):
             m.d.comb += [
                 cons_write.addr.eq(vp),
                 cons_write.en.eq(cons_store),
-                cons_write.data.eq(Mux(self.cons.ready, self.cons.payload.index, 0)),
+                cons_write.data.eq(Mux(self.cons.ready, self.cons.payload.index, self.first_index)),
                 cons_look.addr.eq(vp),
                 cons_look.en.eq(1),
                 read_up_to.eq(cons_look.data),
@@ -108,7 +111,8 @@ class RingSlots(wiring.Component):
                     m.d.sync += vp.eq(slot.query.payload.vp)
                     m.next = "LOOK"
             with m.State("COMMIT"):
-                m.d.comb += [commit.ready.eq(1), ring_load.en.eq(1), prod_store.en.eq(1), cons_store.eq(1)]
+                m.d.comb += [commit.ready.eq(1), ring_load.en.eq(1), cons_store.eq(1)]
+                m.d.comb += [prod_store.en.eq(1), prod_store.data.eq(self.first_index)]
                 m.next = "CHOOSE"
             with m.State("CONS"):
                 m.d.comb += [self.cons.ready.eq(1), cons_store.eq(known)]

@@ -25,13 +25,15 @@ class Scheduler(wiring.Component):
     point-to-point descriptor, or a `job_id`, `length` or `pulse_bytes` that differs from the first one's; a `cp_count`
     that decreases; more than `sequence_depth` descriptors; or the ring runs dry before CT.
 
-    What follows the descriptor at fault is skipped without further completions while it is collective and no CH, up to
-    and including CT or to the end of the ring. So the next CH or point-to-point descriptor is served again. A CH at
-    fault within a sequence is no part of it: it begins the next one. A descriptor that cannot be read
-    ends the unit with ``MEMORY_ERROR`` in the same manner.
+    What follows the descriptor at fault belongs to the refused sequence while it is collective and no CH: it is
+    consumed, up to and including CT, to the end of the ring, or `sequence_depth` descriptors at most. So the next CH or
+    point-to-point descriptor is served again. One of these at fault, for it stands where a sequence should go on, is
+    no part of the sequence: it begins the next unit. A descriptor that cannot be read ends its unit with
+    ``MEMORY_ERROR`` in the same manner. So every descriptor belongs to one unit, and is consumed when that one's
+    completion is posted.
 
-    One turn serves the units that begin in its first fetch (at most `batch`), and skips at most `batch`
-    descriptors; a VP that was blocked begins with a fetch of one.
+    One turn serves the units that begin in its first fetch, at most `batch`; a VP that was blocked begins with a
+    fetch of one.
 
     Parameters
     ----------
@@ -92,13 +94,13 @@ class Scheduler(wiring.Component):
         turn = Signal(Turn)
         cons, left, room, taken = (Signal(INDEX_BITS, name=name) for name in ("cons", "left", "room", "taken"))
         pending = Signal(range(self.batch + 1))
-        blocked, skipping, extended = Signal(), Signal(), Signal()
+        blocked, extended = Signal(), Signal()
 
         # The unit: what its first descriptor said, and how far it has come.
         job_id, length = Signal(formats.JOB_BITS), Signal(32)
         pulse_bytes, cp_count = Signal(16), Signal(16)
         index = Signal(range(self.sequence_depth + 1))
-        inside = Signal()
+        inside, refused, skip = Signal(), Signal(), Signal()
         event = Signal(CompletionEvent)
 
         target = job_id[: (self.n_cous - 1).bit_length()] if self.n_cous > 1 else 0
@@ -136,7 +138,6 @@ class Scheduler(wiring.Component):
             self.end.payload.cons.eq(cons),
             self.end.payload.taken.eq(taken),
             self.end.payload.blocked.eq(blocked),
-            self.end.payload.skipping.eq(skipping),
         ]
 
         def discard():
@@ -152,17 +153,18 @@ class Scheduler(wiring.Component):
 
         def count_unit():
             """Spends the room that the unit's completion needs."""
-            m.d.sync += [taken.eq(taken + 1), room.eq(room - 1), inside.eq(0)]
+            m.d.sync += [taken.eq(taken + 1), room.eq(room - 1), inside.eq(0), refused.eq(0)]
 
-        def refuse(status):
+        def refuse(status, *, members_follow):
             """Ends the unit with an error: at its offload unit first, if that has begun it."""
-            m.d.sync += [event.status.eq(status), event.detail.eq(index)]
+            m.d.sync += [
+                event.status.eq(status), event.detail.eq(index), index.eq(0), refused.eq(1), skip.eq(members_follow)
+            ]
             with m.If(~inside & ((status == Status.BAD_DESCRIPTOR) | (status == Status.MEMORY_ERROR))):
                 m.d.sync += event.kind.eq(CplKind.DESCRIPTOR)
+            m.next = "SKIP"
             with m.If(inside):
                 m.next = "ABORT"
-            with m.Else():
-                m.next = "POST"
 
         def block():
             """Ends the turn: what is at hand cannot be taken now."""
@@ -187,19 +189,19 @@ class Scheduler(wiring.Component):
                     left.eq(self.turn.payload.count),
                     room.eq(self.turn.payload.room),
                     blocked.eq(self.turn.payload.blocked),
-                    skipping.eq(self.turn.payload.skipping),
                     taken.eq(0),
                     extended.eq(0),
                     inside.eq(0),
+                    refused.eq(0),
                 ]
                 with m.If(self.turn.valid):
                     m.next = "BEGIN"
 
             with m.State("BEGIN"):
                 with m.If(~turn.enable | (left == 0)):
-                    m.d.sync += [blocked.eq(0), skipping.eq(0)]
+                    m.d.sync += blocked.eq(0)
                     m.next = "END"
-                with m.Elif((room == 0) & ~skipping):
+                with m.Elif(room == 0):
                     m.d.sync += blocked.eq(1)
                     m.next = "END"
                 with m.Else():
@@ -208,53 +210,46 @@ class Scheduler(wiring.Component):
             with m.State("FETCH"):
                 m.d.comb += self.fetch.valid.eq(1)
                 with m.If(self.fetch.ready):
-                    m.d.sync += [pending.eq(self.fetch.payload.count), blocked.eq(0), extended.eq(inside)]
+                    m.d.sync += [pending.eq(self.fetch.payload.count), blocked.eq(0), extended.eq(inside | refused)]
                     m.next = "UNIT"
-                    with m.If(inside):
+                    with m.If(refused):
+                        m.next = "SKIP"
+                    with m.Elif(inside):
                         m.next = "INSIDE"
 
             # Between units.
             with m.State("UNIT"):
                 m.d.sync += index.eq(0)
                 with m.If(pending == 0):
-                    with m.If(left == 0):
-                        m.d.sync += skipping.eq(0)
                     m.next = "END"
-                with m.Elif(extended | ((room == 0) & ~skipping)):
+                with m.Elif(extended | (room == 0)):
                     m.next = "DRAIN"
                 with m.Elif(self.i.valid):
-                    with m.If(skipping):
-                        with m.If(desc.c & ~desc.ch & ~unreadable):
-                            consume()
-                            m.d.sync += skipping.eq(~desc.ct)
-                        with m.Else():
-                            m.d.sync += skipping.eq(0)
+                    m.d.sync += [
+                        job_id.eq(desc.job_id),
+                        length.eq(desc.length),
+                        pulse_bytes.eq(desc.pulse_bytes),
+                        cp_count.eq(desc.cp_count),
+                        event.vp.eq(turn.vp),
+                        event.job_id.eq(Mux(unreadable, 0, desc.job_id)),
+                        event.bytes.eq(Mux(unreadable, 0, desc.length)),
+                        event.tag.eq(Mux(unreadable, 0, desc.tag)),
+                    ]
+                    with m.If(desc.c):
+                        m.d.sync += event.kind.eq(CplKind.COLLECTIVE)
+                    with m.Elif(desc.p2p_op == P2pOp.SEND):
+                        m.d.sync += event.kind.eq(CplKind.SEND)
+                    with m.Elif(desc.p2p_op == P2pOp.PUT):
+                        m.d.sync += event.kind.eq(CplKind.PUT)
                     with m.Else():
-                        m.d.sync += [
-                            job_id.eq(desc.job_id),
-                            length.eq(desc.length),
-                            pulse_bytes.eq(desc.pulse_bytes),
-                            cp_count.eq(desc.cp_count),
-                            event.vp.eq(turn.vp),
-                            event.job_id.eq(Mux(unreadable, 0, desc.job_id)),
-                            event.bytes.eq(Mux(unreadable, 0, desc.length)),
-                            event.tag.eq(Mux(unreadable, 0, desc.tag)),
-                        ]
-                        with m.If(desc.c):
-                            m.d.sync += event.kind.eq(CplKind.COLLECTIVE)
-                        with m.Elif(desc.p2p_op == P2pOp.SEND):
-                            m.d.sync += event.kind.eq(CplKind.SEND)
-                        with m.Elif(desc.p2p_op == P2pOp.PUT):
-                            m.d.sync += event.kind.eq(CplKind.PUT)
-                        with m.Else():
-                            m.d.sync += event.kind.eq(CplKind.GET)
-                        m.next = "CHECK"
+                        m.d.sync += event.kind.eq(CplKind.GET)
+                    m.next = "CHECK"
 
             # Within a sequence that its offload unit has a place for.
             with m.State("INSIDE"):
                 with m.If(pending == 0):
                     with m.If(left == 0):
-                        refuse(Status.BAD_SEQUENCE)
+                        refuse(Status.BAD_SEQUENCE, members_follow=0)
                     with m.Else():
                         m.next = "FETCH"
                 with m.Elif(self.i.valid):
@@ -263,20 +258,17 @@ class Scheduler(wiring.Component):
             with m.State("CHECK"):
                 with m.If(unreadable):
                     consume()
-                    m.d.sync += skipping.eq(1)
-                    refuse(Status.MEMORY_ERROR)
+                    refuse(Status.MEMORY_ERROR, members_follow=1)
                 with m.Elif(broken):
-                    with m.If(~inside | ~desc.ch):
+                    with m.If(desc.c & ~desc.ch):
                         consume()
-                        m.d.sync += skipping.eq(~(desc.c & desc.ct))
-                    refuse(Status.BAD_SEQUENCE)
+                    refuse(Status.BAD_SEQUENCE, members_follow=desc.c & ~desc.ch & ~desc.ct)
                 with m.Else():
                     m.d.comb += [self.check.valid.eq(1), self.status.ready.eq(1)]
                     with m.If(self.status.valid):
                         with m.If(self.status.payload.status != Status.OK):
                             consume()
-                            m.d.sync += skipping.eq(desc.c & ~desc.ct)
-                            refuse(self.status.payload.status)
+                            refuse(self.status.payload.status, members_follow=desc.c & ~desc.ct)
                         with m.Elif(inside):
                             m.next = "DELIVER"
                         with m.Elif(desc.c):
@@ -317,7 +309,22 @@ class Scheduler(wiring.Component):
             with m.State("ABORT"):
                 m.d.comb += aborting.eq(1)
                 with m.If(descriptor_ready):
+                    m.next = "SKIP"
+            with m.State("SKIP"):
+                with m.If(~skip):
                     m.next = "POST"
+                with m.Elif(pending == 0):
+                    m.next = "FETCH"
+                    with m.If(left == 0):
+                        m.next = "POST"
+                with m.Elif(self.i.valid):
+                    with m.If(unreadable | ~desc.c | desc.ch | (index == self.sequence_depth)):
+                        m.next = "POST"
+                    with m.Else():
+                        consume()
+                        m.d.sync += index.eq(index + 1)
+                        with m.If(desc.ct):
+                            m.next = "POST"
             with m.State("POST"):
                 m.d.comb += self.o_event.valid.eq(1)
                 with m.If(self.o_event.ready):

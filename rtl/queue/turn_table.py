@@ -40,6 +40,8 @@ class TurnTable(wiring.Component):
         Virtual ports, a power of two, at least 2.
     retry_cycles : int
         Pause when nothing can be taken, at least 1.
+    first_index : int
+        Ring indexes after a commit.
 
     Members
     -------
@@ -57,10 +59,10 @@ class TurnTable(wiring.Component):
         Some VP has a turn or waits for one.
     """
 
-    def __init__(self, *, n_vps: int, retry_cycles: int = 32):
+    def __init__(self, *, n_vps: int, retry_cycles: int = 32, first_index: int = 0):
         if retry_cycles < 1:
             raise ValueError(f"retry_cycles must be at least 1, not {retry_cycles!r}")
-        self.n_vps, self.retry_cycles = n_vps, retry_cycles
+        self.n_vps, self.retry_cycles, self.first_index = n_vps, retry_cycles, first_index
         super().__init__({
             "enable": In(1),
             "commit": In(stream.Signature(VpCommit)),
@@ -76,7 +78,7 @@ class TurnTable(wiring.Component):
 
         # One memory per writer's concern, so that each has one write port and one read port.
         ring_layout = data.StructLayout({"enable": 1, "base": 64 - DESCRIPTOR_LOG2, "log2": 4, "cq_log2": 4})
-        state_layout = data.StructLayout({"cons": INDEX_BITS, "reserved": INDEX_BITS, "blocked": 1, "skipping": 1})
+        state_layout = data.StructLayout({"cons": INDEX_BITS, "reserved": INDEX_BITS, "blocked": 1})
         vp = Signal(formats.VP_BITS)
         ports = {}
         for name, shape in (
@@ -106,7 +108,7 @@ class TurnTable(wiring.Component):
 
         size = Const(1, 1) << ring.data.cq_log2
         used = (state.data.reserved - cq_cons.data)[:INDEX_BITS]
-        target = Mux(action == Action.DOORBELL, doorbell.payload.index, 0)
+        brought = Mux(action == Action.DOORBELL, doorbell.payload.index, self.first_index)
 
         with m.FSM():
             with m.State("CHOOSE"):
@@ -138,6 +140,8 @@ class TurnTable(wiring.Component):
                             ring_w.data.log2.eq(record.dq_log2),
                             ring_w.data.cq_log2.eq(record.cq_log2),
                             state_w.en.eq(1),
+                            state_w.data.cons.eq(self.first_index),
+                            state_w.data.reserved.eq(self.first_index),
                             prod_w.en.eq(1),
                             cq_cons_w.en.eq(1),
                             # A VP that waits for a turn goes on waiting: the queue still holds it.
@@ -151,7 +155,6 @@ class TurnTable(wiring.Component):
                             state_w.data.cons.eq(end.payload.cons),
                             state_w.data.reserved.eq(reserved + end.payload.taken),
                             state_w.data.blocked.eq(end.payload.blocked),
-                            state_w.data.skipping.eq(end.payload.skipping),
                             waiting.i.valid.eq(now.enable & (end.payload.cons != prod.data)),
                             queued_w.en.eq(1),
                             queued_w.data.eq(waiting.i.valid),
@@ -188,7 +191,6 @@ class TurnTable(wiring.Component):
                             now.count.eq(prod.data - state.data.cons),
                             now.room.eq(Mux(used < size, size - used, 0)),
                             now.blocked.eq(state.data.blocked),
-                            now.skipping.eq(state.data.skipping),
                         ]
-        m.d.comb += [prod_w.data.eq(target), cq_cons_w.data.eq(target)]
+        m.d.comb += [prod_w.data.eq(brought), cq_cons_w.data.eq(brought)]
         return m

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from rtl.interface import ReceiveSlotSignature, WindowSignature
-from rtl.queue.records import Doorbell, DoorbellKind, Turn, TurnEnd, VpCommit
+from rtl.queue.records import INDEX_BITS, Doorbell, DoorbellKind, Turn, TurnEnd, VpCommit
 from rtl.queue.ring_slots import RingSlots
 from rtl.queue.turn_table import TurnTable
 from rtl.queue.window_check import WindowCheck
@@ -28,6 +28,8 @@ class VpTable(wiring.Component):
         Clients of the window check, at least 1.
     retry_cycles : int
         Pause between turns while none of the VPs can go on.
+    first_index : int
+        All ring indexes after a commit. The register map says 0; benches begin close to the wrap.
 
     Members
     -------
@@ -47,10 +49,15 @@ class VpTable(wiring.Component):
         Some VP has unread descriptors.
     """
 
-    def __init__(self, *, n_vps: int, data_width: int, n_windows: int, retry_cycles: int = 32):
+    def __init__(
+        self, *, n_vps: int, data_width: int, n_windows: int, retry_cycles: int = 32, first_index: int = 0
+    ):
         if n_vps & (n_vps - 1) or not 2 <= n_vps <= 1 << formats.VP_BITS:
             raise ValueError(f"n_vps must be a power of two, 2 to {1 << formats.VP_BITS}, not {n_vps!r}")
-        self.n_vps, self.data_width, self.n_windows, self.retry_cycles = n_vps, data_width, n_windows, retry_cycles
+        if not 0 <= first_index < 1 << INDEX_BITS:
+            raise ValueError(f"first_index must be 0 to {(1 << INDEX_BITS) - 1}, not {first_index!r}")
+        self.n_vps, self.data_width, self.n_windows = n_vps, data_width, n_windows
+        self.retry_cycles, self.first_index = retry_cycles, first_index
         super().__init__({
             "enable": In(1),
             "commit": In(stream.Signature(VpCommit)),
@@ -65,12 +72,16 @@ class VpTable(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.turns = turns = TurnTable(n_vps=self.n_vps, retry_cycles=self.retry_cycles)
+        m.submodules.turns = turns = TurnTable(
+            n_vps=self.n_vps, retry_cycles=self.retry_cycles, first_index=self.first_index
+        )
         m.submodules.completions = completions = RingSlots(
-            n_vps=self.n_vps, ring="cq", entry_bytes=formats.COMPLETION.bytes, check_room=False
+            n_vps=self.n_vps, ring="cq", entry_bytes=formats.COMPLETION.bytes, check_room=False,
+            first_index=self.first_index,
         )
         m.submodules.receives = receives = RingSlots(
-            n_vps=self.n_vps, ring="rq", entry_bytes=formats.RECEIVE.bytes, check_room=True
+            n_vps=self.n_vps, ring="rq", entry_bytes=formats.RECEIVE.bytes, check_room=True,
+            first_index=self.first_index,
         )
         m.submodules.window_check = window_check = WindowCheck(
             n_vps=self.n_vps, n=self.n_windows, data_width=self.data_width
