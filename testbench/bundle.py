@@ -20,10 +20,12 @@ class Bundle(wiring.Component):
     def __init__(self, parts: Mapping[str, wiring.Component]):
         self.parts = dict(parts)
         super().__init__({
-            f"{name}__{key}": member for name, part in self.parts.items() for key, member in part.signature.members.items()
+            f"{name}__{key}": member
+            for name, part in self.parts.items()
+            for key, member in part.signature.members.items()
         })
 
-    def elaborate(self, platform):
+    def elaborate(self, platform):  # noqa: ARG002
         m = Module()
 
         def attach(member: Any, outside: Any, inside: Any) -> None:

@@ -17,8 +17,8 @@ class BenchTimeoutError(AssertionError):
 async def start(dut: SimHandleBase, *, reset_cycles: int = 3, max_cycles: int = 200_000) -> None:
     """Puts 0 on every input, starts the clock, holds the reset for a while; returns right after a rising edge.
 
-    Inputs keep the values of the test before otherwise. So set plain inputs after this call; drivers may be made before.
-    The test fails if it is still running `max_cycles` later.
+    Inputs would keep the values of the test before otherwise. So set plain inputs after this call; drivers may be made
+    before. The test fails if it is still running `max_cycles` later.
     """
     for name in inputs():
         getattr(dut, name).value = 0

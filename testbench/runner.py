@@ -1,7 +1,7 @@
 """Runs the cocotb tests of a bench on an Amaranth component.
 
-A pytest function calls :func:`run_bench`; the bench, a module with ``@cocotb.test()`` coroutines, runs in the simulator's
-process and reads what it was given with :func:`parameters` and :func:`rng`.
+A pytest function calls :func:`run_bench`; the bench, a module with ``@cocotb.test()`` coroutines, runs in the
+simulator's process and reads what it was given with :func:`parameters` and :func:`rng`.
 """
 
 import json
@@ -55,7 +55,8 @@ def run_bench(
 ) -> BenchResult:
     """Converts `component` to Verilog, simulates it and runs the tests of module `bench` on it.
 
-    A run that fails is repeated with the same seed and a waveform. With CONIC_WAVES in the environment every run keeps one.
+    A run that fails is repeated with the same seed and a waveform. With CONIC_WAVES in the environment every run keeps
+    one.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ _verilator_args = (
     "--assert",
     "--no-timing",
     # All other warnings are errors. These say nothing about generated Verilog: its widths are right by construction,
-    # signals of no width are printed as ranges, parameters make comparisons constant, a value is assigned before each
-    # case, and a real combinational loop (unlike one through different parts of a vector) does not converge, which is fatal.
+    # signals of no width are printed as ranges, parameters make comparisons constant, a value is assigned before
+    # each case, and a real combinational loop (unlike one through parts of a vector) does not converge, which is fatal.
     "-Wno-WIDTHTRUNC",
     "-Wno-WIDTHEXPAND",
     "-Wno-ASCRANGE",

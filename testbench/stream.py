@@ -215,7 +215,6 @@ class StreamChecker(_StreamMonitor):
                 raise ProtocolError(f"{self.name}: valid fell before ready")
             payload = self._sample() if valid else None
             if offered is not None and payload != offered:
-                raise ProtocolError(
-                    f"{self.name}: payload changed while stalled, from {self._decode(offered)} to {self._decode(payload)}"
-                )
+                before, after = self._decode(offered), self._decode(payload)
+                raise ProtocolError(f"{self.name}: payload changed while stalled, from {before} to {after}")
             offered = None if not valid or int(self.bus.ready.value) else payload

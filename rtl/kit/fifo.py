@@ -13,8 +13,8 @@ class StreamFifo(wiring.Component):
     """A buffer of `depth` items between two streams.
 
     Timing: no combinational path between ``i`` and ``o``. An item comes out one cycle after it went into an empty
-    buffer. One item per cycle, but for `depth` 1, which passes one in two cycles, and for a cycle now and then in buffers
-    of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that hold an item or two.
+    buffer. One item per cycle, but for `depth` 1, which passes one in two cycles, and for a cycle now and then in
+    buffers of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that hold an item or two.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ class StreamFifo(wiring.Component):
             ]
             return m
 
-        # Synchronous memory needs two cycles from write to read: an item that finds the memory empty goes past it into
-        # the head register.
+        # Synchronous memory needs two cycles from write to read: an item that finds the memory empty goes past it
+        # into the head register.
         m.submodules.store = store = fifo.SyncFIFOBuffered(width=width, depth=self.depth - 1)
         head, full = Signal(self.shape), Signal()
         take, pass_by = Signal(), Signal()

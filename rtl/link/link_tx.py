@@ -55,18 +55,18 @@ class LinkTx(wiring.Component):
         # A credit is spent when the beat enters the output register: from there it goes in any case.
         m.d.comb += turn.advance.eq(output.i.ready)
         for vc in range(N_VCS):
-            credits = Signal(range(self.buffer_flits + 1), init=self.buffer_flits, name=f"credits_{vc}")
+            level = Signal(range(self.buffer_flits + 1), init=self.buffer_flits, name=f"level_{vc}")
             spent, returned = Signal(name=f"spent_{vc}"), Signal(name=f"returned_{vc}")
             m.d.comb += [
-                turn.requests[vc].eq(self.i[vc].valid & (credits != 0)),
+                turn.requests[vc].eq(self.i[vc].valid & (level != 0)),
                 spent.eq(turn.grant[vc] & output.i.ready),
                 returned.eq(self.link.credit_valid & (self.link.credit_vc == vc)),
                 self.i[vc].ready.eq(spent),
             ]
             m.d.sync += [
-                credits.eq(credits + returned - spent),
+                level.eq(level + returned - spent),
                 Assert(
-                    ResetSignal() | ~returned | (credits != self.buffer_flits),
+                    ResetSignal() | ~returned | (level != self.buffer_flits),
                     "link: a credit came back that was not spent\n",
                 ),
             ]

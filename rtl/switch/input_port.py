@@ -1,7 +1,7 @@
 """Input port of a switch: buffers per virtual channel, and where each packet goes."""
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
@@ -16,8 +16,8 @@ _dest_offset = formats.PACKET_HEADER.offset("dest_id")
 class LaneSignature(wiring.Signature):
     """What one virtual channel of an input port offers to the outputs.
 
-    ``beat`` is a stream; while its head belongs to a packet whose way is known, `routed` is high and `port` says to which
-    output the packet goes, from the first beat until the last one has been transferred.
+    ``beat`` is a stream with `valid` and `ready`; while its head belongs to a packet whose way is known, `routed` is
+    high and `port` says to which output the packet goes, from the first beat until the last one has been transferred.
     """
 
     def __init__(self, data_width: int):
@@ -29,12 +29,12 @@ class LaneSignature(wiring.Signature):
 class InputPort(wiring.Component):
     """Receives packets and looks up their outputs while they are being stored.
 
-    The destination is read from the flits as they come in, in parallel with the buffer, so that the look-up costs nothing
-    once the flit that holds it is there. A packet that ends before that flit is no packet of ours: it goes to
-    the default port, whose NIC counts it as malformed. The channels share nothing but the link.
+    The destination is read from the flits as they come in, in parallel with the buffer. A packet that ends before the
+    flit that holds it is no packet of ours: it goes to the default port, whose NIC counts it as malformed. The channels
+    share nothing but the link.
 
-    Timing: with the destination in its first flit, a packet is offered two cycles after that flit was on the link
-    (one flit later where the destination stands in the second, at 64 bits).
+    Timing: with the destination in its first flit, a packet is offered two cycles after that flit was on the link;
+    one flit later where the destination stands in the second (64 bits).
 
     Parameters
     ----------

@@ -16,8 +16,8 @@ class OutputPort(wiring.Component):
     """Sends the packets that are meant for it, round robin over the inputs, for each virtual channel on its own.
 
     The choice is made ahead: when a packet ends and others wait, the next flit is of another input, without a gap;
-    when nobody else waits, the input that was served last keeps the output and its next packet finds the way open. A packet
-    is never interrupted by another of its channel.
+    when nobody else waits, the input that was served last keeps the output and its next packet finds the way open. A
+    packet is never interrupted by another of its channel.
 
     Timing: two registers between ``i`` and ``link``; one cycle more for an input that does not have the output yet. One
     flit per cycle.

@@ -14,7 +14,7 @@ class RouteTable(wiring.Component):
 
     After a reset every entry is cleared, one a cycle: until then ``write`` is not ready.
 
-    Timing: `port` answers the `node_id` of the cycle before. An entry written is seen by look-ups from the next cycle on.
+    Timing: `port` answers the `node_id` of the cycle before. A write counts for the look-ups of its own cycle already.
 
     Parameters
     ----------

@@ -18,8 +18,8 @@ class Switch(wiring.Component):
     """Forwards packets by their destination's NodeID; nothing is lost, changed, or reordered within a channel.
 
     The unicast table names the port of each NodeID that it covers; all others go to the default port. A packet goes
-    back to the port that it came from only if the table says so. Virtual channels are independent: what holds up channel 0
-    does not hold up channel 1. Inputs are served round robin at each output, packet by packet.
+    back to the port that it came from only if the table says so. Virtual channels are independent: what holds up
+    channel 0 does not hold up channel 1. Inputs are served round robin at each output, packet by packet.
 
     Composition: an :class:`InputPort` and an :class:`OutputPort` for each port, the :class:`RouteTable` and
     the registers. See ``docs/switch.md``.

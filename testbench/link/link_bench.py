@@ -80,6 +80,7 @@ async def tx_channels_do_not_block_each_other(dut: SimHandleBase, blocked: int) 
     await clock.cycles(dut, size.buffer_flits + 6)
     assert sources[1 - blocked].pending == 0
     assert sources[blocked].pending == 5
+    assert sink.flits == 2 * size.buffer_flits
 
 
 @cocotb.test()

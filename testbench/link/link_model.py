@@ -6,7 +6,6 @@ The link ``rx`` of a component is the ports ``rx__valid``, ``rx__ready``, ``rx__
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
@@ -61,7 +60,7 @@ class LinkSource(BusDriver):
         self._flits: list[deque[int]] = [deque() for _ in range(N_VCS)]
         self.bus.valid.value = 0
 
-    def append(self, transaction: tuple[int, Sequence[int]], *args: Any, **kwargs: Any) -> None:
+    def append(self, transaction: tuple[int, Sequence[int]]) -> None:
         """Queues a packet: its virtual channel and the data of its flits."""
         vc, words = transaction
         for number, word in enumerate(words):
@@ -84,7 +83,7 @@ class LinkSource(BusDriver):
         while self.pending or self.credits != [self.buffer_flits] * N_VCS:
             await RisingEdge(self.clock)
 
-    async def _driver_send(self, transaction: None, sync: bool = True) -> None:
+    async def _driver_send(self, transaction: None, sync: bool = True) -> None:  # noqa: ARG002
         """Runs for good: the first item only starts it."""
         edge = RisingEdge(self.clock)
         offered = False
@@ -239,7 +238,7 @@ class LinkWire:
         """Carries for good."""
         edge = RisingEdge(self.clock)
         flits: deque[tuple[int, int]] = deque()
-        credits: deque[tuple[int, int]] = deque()
+        returns: deque[tuple[int, int]] = deque()
         now, ready = 0, False
         while True:
             await edge
@@ -248,15 +247,15 @@ class LinkWire:
             if ready and int(self._tx["valid"].value):
                 flits.append((now + delay, int(self._tx["flit"].value)))
             if int(self._rx["credit_valid"].value):
-                credits.append((now + delay, int(self._rx["credit_vc"].value)))
+                returns.append((now + delay, int(self._rx["credit_vc"].value)))
             arrived = bool(flits) and flits[0][0] <= now
             self._rx["valid"].value = int(arrived)
             if arrived:
                 self._rx["flit"].value = flits.popleft()[1]
-            returned = bool(credits) and credits[0][0] <= now
+            returned = bool(returns) and returns[0][0] <= now
             self._tx["credit_valid"].value = int(returned)
             if returned:
-                self._tx["credit_vc"].value = credits.popleft()[1]
+                self._tx["credit_vc"].value = returns.popleft()[1]
             ready = not next(self._stall)
             self._tx["ready"].value = int(ready)
-            self.in_flight = len(flits) + len(credits) + int(arrived) + int(returned)
+            self.in_flight = len(flits) + len(returns) + int(arrived) + int(returned)

@@ -1,4 +1,4 @@
-"""Bench of the switch: every packet once, unchanged, in order, at the right port; the channels independent; full speed."""
+"""Bench of the switch: every packet once, unchanged, in order, at the right port; channels independent; full speed."""
 
 from types import SimpleNamespace
 
@@ -38,7 +38,7 @@ class Fabric:
         return leave
 
     async def start(self, *, max_cycles: int = 100_000) -> None:
-        """Resets the switch and fills its table: NodeID n goes to port n modulo radix, those beyond to the last port."""
+        """Resets the switch and fills its table: NodeID n to port n modulo radix, those beyond to the last port."""
         await clock.start(self.dut, max_cycles=max_cycles)
         self.registers = AxiLiteMaster(AxiLiteBus.from_prefix(self.dut, "s_axil_"), self.dut.clk, self.dut.rst)
         await self.set_default(self.size.radix - 1)
@@ -100,7 +100,8 @@ async def all_pairs(dut: SimHandleBase) -> None:
                 count = fabric.send(source, dest, vc)
                 await fabric.settle()
                 after = [sink.flits for sink in fabric.sinks]
-                assert [b - a for a, b in zip(before, after, strict=True)] == [count * (port == dest) for port in fabric.ports]
+                moved = [b - a for a, b in zip(before, after, strict=True)]
+                assert moved == [count * (port == dest) for port in fabric.ports]
 
 
 @cocotb.test()
@@ -258,7 +259,7 @@ async def short_packets_go_to_the_default_port(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def hop_latency(dut: SimHandleBase) -> None:
-    """Header in to header out of an unloaded switch, for outputs that served this input last and for those that did not."""
+    """Header in to header out, unloaded, for outputs that served this input last and for those that did not."""
     fabric = Fabric(dut, idle=0, hold=0)
     await fabric.start()
     hops = []

@@ -80,5 +80,5 @@ def random_packet(
         )
     }
     header |= {"dest_id": dest_id, "source_id": source}
-    payload = [numbers.getrandbits(data_width) for _ in range(numbers.choice((0, 0, 1, 2, numbers.randint(0, longest))))]
-    return flits_of(header, payload, data_width)
+    count = numbers.choice((0, 0, 1, 2, numbers.randint(0, longest)))
+    return flits_of(header, [numbers.getrandbits(data_width) for _ in range(count)], data_width)

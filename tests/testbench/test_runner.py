@@ -56,7 +56,7 @@ def test_planted_fault_is_caught(fault, monkeypatch):
 
 
 def test_hanging_bench_is_ended():
-    with pytest.raises(BenchError, match="hangs: .*did not end within 100 cycles"):
+    with pytest.raises(BenchError, match=r"hangs: .*did not end within 100 cycles"):
         run_bench(FaultyRegister(fault="none"), bench=BENCH, testcase="hangs")
 
 
@@ -79,7 +79,7 @@ def test_meaningful_warning_is_refused():
 
 def test_unknown_simulator_is_refused(monkeypatch):
     monkeypatch.setenv("SIM", "ghdl")
-    with pytest.raises(ValueError, match="^SIM must be verilator or icarus, not 'ghdl'$"):
+    with pytest.raises(ValueError, match=r"^SIM must be verilator or icarus, not 'ghdl'$"):
         simulator_name()
 
 
