@@ -54,9 +54,10 @@ def synthesise(verilog: str, *, top: str, keep: Path | None = None) -> dict[str,
             f"synth_ecp5 -top {top}{netlist}",
             f'tee -q -o "{statistics}" stat -json',
         ]
-        result = subprocess.run([sys.executable, "-c", _PROGRAM, *commands], capture_output=True, text=True, check=False)
+        program = [sys.executable, "-c", _PROGRAM, *commands]
+        result = subprocess.run(program, capture_output=True, text=True, check=False)
         if result.returncode or not statistics.exists():
-            lines = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
-            raise SynthesisError(next((line for line in reversed(lines) if "ERROR" in line), (lines or ["no output"])[-1]))
+            lines = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()] or ["no output"]
+            raise SynthesisError(next((line for line in reversed(lines) if "ERROR" in line), lines[-1]))
         cells = json.loads(statistics.read_text())["design"]["num_cells_by_type"]
     return {name: int(count) for name, count in sorted(cells.items())}

@@ -69,7 +69,8 @@ def bit_diagram(fmt: Format) -> str:
         for cell in row.cells:
             kind = "reserved" if cell.field.is_reserved else "field"
             left = _left(cell.high)
-            parts.append(f'<rect class="{kind}" x="{left}" y="{top:.1f}" width="{cell.width}" height="{row.height:.1f}"/>')
+            size = f'width="{cell.width}" height="{row.height:.1f}"'
+            parts.append(f'<rect class="{kind}" x="{left}" y="{top:.1f}" {size}/>')
             centre = left + cell.width / 2
             if cell.is_upright:
                 turn = f' transform="rotate(-90 {centre:.1f} {middle:.1f})"'
@@ -82,9 +83,10 @@ def bit_diagram(fmt: Format) -> str:
         "text{font:11px monospace;fill:#1b1f24}.label{text-anchor:end}.name,.ruler{text-anchor:middle}"
         ".ruler{font-size:9px;fill:#57606a}rect{stroke:#57606a}.field{fill:#ddf4ff}.reserved{fill:#d0d7de}"
     )
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:.0f}" viewBox="0 0 {width} {height:.0f}">'
+    size = f'width="{width}" height="{height:.0f}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height:.0f}">'
     return "\n".join([head, f"<title>{escape(fmt.name)}</title>", f"<style>{style}</style>",
-                      f'<rect x="0" y="0" width="{width}" height="{height:.0f}" style="fill:#fff;stroke:none"/>',
+                      f'<rect x="0" y="0" {size} style="fill:#fff;stroke:none"/>',
                       *parts, "</svg>", ""])
 
 

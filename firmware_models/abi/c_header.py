@@ -104,7 +104,8 @@ def _registers() -> Iterator[str]:
 def _page(prefix: str, page: Iterable[registers.Register]) -> Iterator[str]:
     for register in page:
         name = f"CONIC_{prefix}_{register.name.upper()}"
-        yield f"#define {name} 0x{register.offset:x}u /* {register.access.value}, {register.width} bits: {register.doc} */"
+        note = f"{register.access.value}, {register.width} bits: {register.doc}"
+        yield f"#define {name} 0x{register.offset:x}u /* {note} */"
         if register.reset:
             yield f"#define {name}_RESET 0x{register.reset:x}u"
     yield ""

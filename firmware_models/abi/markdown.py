@@ -82,8 +82,8 @@ def _registers() -> Iterator[str]:
     yield from ("", "### Control page", "", "From address 0; belongs to the kernel.", "")
     yield from _register_table(registers.CONTROL_PAGE)
     yield from ("### VP pages", "")
-    yield (f"VP *v* has the page at `0x{registers.VP_PAGES:06x} + v * 0x{registers.VP_PAGE_BYTES:x}`, for the process that "
-           "owns it. Indexes count entries and wrap at 2^16, not at the ring's size.")
+    yield (f"VP *v* has the page at `0x{registers.VP_PAGES:06x} + v * 0x{registers.VP_PAGE_BYTES:x}`, for the process "
+           "that owns it. Indexes count entries and wrap at 2^16, not at the ring's size.")
     yield ""
     yield from _register_table(registers.VP_PAGE)
     yield from ("### Event counters", "")
@@ -99,7 +99,8 @@ def _registers() -> Iterator[str]:
 
 def _register_table(page: Iterable[registers.Register]) -> Iterator[str]:
     yield from _table(("Offset", "Register", "Access", "Bits", "Reset", "Meaning"), [
-        (f"`0x{r.offset:03x}`", f"`{r.name}`", r.access.value, str(r.width), f"`0x{r.reset:x}`" if r.reset else "0", r.doc)
+        (f"`0x{r.offset:03x}`", f"`{r.name}`", r.access.value, str(r.width),
+         f"`0x{r.reset:x}`" if r.reset else "0", r.doc)
         for r in page
     ])
 

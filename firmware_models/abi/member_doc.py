@@ -14,7 +14,7 @@ def member_docs(enum: type[Enum]) -> dict[str, str]:
     tree = ast.parse(textwrap.dedent(inspect.getsource(enum)))
     definition = tree.body[0]
     assert isinstance(definition, ast.ClassDef)
-    docs = {name: "" for name in enum.__members__}
+    docs = dict.fromkeys(enum.__members__, "")
     member: str | None = None
     for statement in definition.body:
         match statement:

@@ -9,26 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.cli.byte_size import ByteSize
+from sim.cli.collective_name import CollectiveName, required_algorithm
 from sim.cli.hardware import hardware, hardware_options
+from sim.cli.number import Number
 from sim.cli.run_file import run_file_option
 from sim.collective import CollectiveRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _options = (
-    click.argument("collective"),
+    click.argument("collective", type=CollectiveName()),
     click.option("--algorithm", help="How: binomial, recursive-doubling, dissemination, ...  [required]"),
-    click.option("--nodes", type=int, help="Nodes of the cluster.  [required unless --input]"),
-    click.option("--size", type=ByteSize(), help="Bytes of the message: 4096, 4KiB.  [required unless --input; a barrier has none]"),
-    click.option("--root", type=int, default=0, show_default=True, help="Root of a broadcast or reduce."),
-    click.option("--jobs", type=int, default=1, show_default=True, help="Collectives that run at once."),
+    click.option("--nodes", type=Number(), help="Nodes of the cluster.  [required unless --input]"),
+    click.option("--size", type=ByteSize(),
+                 help="Bytes of the message: 4096, 4KiB.  [required unless --input; a barrier has none]"),
+    click.option("--root", type=Number(), default=0, show_default=True, help="Root of a broadcast or reduce."),
+    click.option("--jobs", type=Number(), default=1, show_default=True, help="Collectives that run at once."),
     click.option("--dtype", default="float64", show_default=True, help="Element type."),
     click.option("--op", default="sum", show_default=True, help="Reduction operator."),
     hardware_options,
     click.option("--topology", help="How the nodes are wired.  [default: star:N]"),
     click.option("--input", "input_file", type=click.Path(path_type=Path),
                  help="x.npy, one row per node: the data; size and datatype come from it."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Seed of the data and of every random choice."),
+    click.option("--seed", type=Number(0), default=0, show_default=True,
+                 help="Seed of the data and of every random choice."),
     click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output."),
     run_file_option,
 )
@@ -46,12 +50,13 @@ def collective_request(
     op: str, preset: str | None, config: Path | None, topology: str | None, input_file: Path | None, seed: int,
 ) -> CollectiveRequest:
     """What the flags ask for; refuses what only the flags can get wrong, and leaves the rest to the request."""
+    name_of_algorithm = required_algorithm(collective, algorithm)
     inputs = None if input_file is None else _load_rows(input_file)
     if inputs is not None:
         rows, row_bytes = inputs.shape[0], inputs.shape[1] * inputs.itemsize
         for flag, given, held in (("--nodes", nodes, rows), ("--size", size, row_bytes)):
             if given not in (None, held):
-                raise click.UsageError(f"{flag}: must be {held} as in --input, or left out, not {given!r}")
+                raise click.UsageError(f"{flag}: must be {held} as in --input, or left out, not {given}")
         nodes, size, dtype = rows, row_bytes, inputs.dtype.name
     if nodes is None:
         raise click.UsageError("--nodes: is required, or --input")
@@ -61,8 +66,8 @@ def collective_request(
         size = 0
     name, tree = hardware(preset, config)
     return CollectiveRequest(
-        collective=collective, algorithm=algorithm, nodes=nodes, size=size, root=root, jobs=jobs, dtype=dtype, op=op,
-        config=tree, preset=name, topology=topology or f"star:{nodes}", inputs=inputs, seed=seed,
+        collective=collective, algorithm=name_of_algorithm, nodes=nodes, size=size, root=root, jobs=jobs, dtype=dtype,
+        op=op, config=tree, preset=name, topology=topology or f"star:{nodes}", inputs=inputs, seed=seed,
     )
 
 

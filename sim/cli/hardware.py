@@ -14,7 +14,8 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def hardware_options(command: Command) -> Command:
     """Gives `command` the flags `--preset` and `--config`."""
     for option in (
-        click.option("--config", type=click.Path(path_type=Path), help="YAML file of the hardware, instead of --preset."),
+        click.option("--config", type=click.Path(path_type=Path),
+                     help="YAML file of the hardware, instead of --preset."),
         click.option("--preset", help="Preset of the hardware.  [default: small]"),
     ):
         command = option(command)

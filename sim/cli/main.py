@@ -6,16 +6,29 @@ Exit codes: 0 if what was checked holds, 1 if it does not, 2 on bad input.
 import importlib
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
+from sim.cli.example import example
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a subcommand is, and what it does in a few words."""
+
+    module: str
+    help: str
+
+
 COMMANDS = {
-    "run": "sim.cli.run",
-    "verify": "sim.cli.verify",
-    "verilog": "sim.cli.verilog",
-    "demo": "sim.cli.demo",
+    "run": Entry("sim.cli.run", "One collective on the RTL of a cluster, every bit checked."),
+    "verify": Entry("sim.cli.verify", "The same under many random orders: one bit pattern."),
+    "schedule": Entry("sim.cli.schedule", "What every node does, and the proof that it works."),
+    "verilog": Entry("sim.cli.verilog", "The hardware as Verilog, its contract as C header and page."),
+    "demo": Entry("sim.cli.demo", "Four nodes all-reduce a real data set."),
 }
-"""Subcommands and the modules that hold them (as `command`), imported when they are called for."""
+"""Subcommands. A module is imported, and its `command` taken, when it is called for: that takes time."""
 
 
 class LazyGroup(click.Group):
@@ -27,12 +40,21 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             raise click.UsageError(f"command must be one of {', '.join(COMMANDS)}, not {cmd_name!r}", ctx)
-        command = importlib.import_module(COMMANDS[cmd_name]).command
+        command = importlib.import_module(COMMANDS[cmd_name].module).command
         assert isinstance(command, click.Command)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args:
+            raise click.UsageError(f"command is required: one of {', '.join(COMMANDS)}", ctx)
+        return super().parse_args(ctx, args)
 
-@click.group(cls=LazyGroup, epilog="Example: conic run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB")
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, epilog=example("conic run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB"))
 @click.version_option(package_name="conic")
 def cli() -> None:
     """Runs and checks collectives on the RTL of a simulated cluster, and exports the hardware."""
@@ -55,11 +77,22 @@ def refusal(error: click.ClickException) -> str:
     """The one line that says what is wrong and what would be right."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     place = context.command_path if context is not None else "conic"
-    message = " ".join(error.format_message().split())
-    if isinstance(error, click.NoSuchOption) and context is not None:
-        flags = [option for param in context.command.params for option in param.opts if option.startswith("--")]
-        message = f"{error.option_name}: no such option; allowed: {', '.join(sorted(flags))}"
-    return f"{place}: {message}"
+    message = error.message
+    match error:
+        case click.NoSuchOption() if context is not None:
+            flags = [option for param in context.command.params for option in param.opts if option.startswith("--")]
+            message = f"{error.option_name}: no such option; allowed: {', '.join(sorted(flags))}"
+        case click.MissingParameter(param=click.Parameter() as param):
+            choice = param.type.get_missing_message(param, context)
+            message = f"{_name(param)}: is required{'' if choice is None else f'; {choice}'}"
+        case click.BadParameter(param=click.Parameter() as param):
+            message = f"{_name(param)}: {message}"
+    return f"{place}: {' '.join(message.split())}"
+
+
+def _name(param: click.Parameter) -> str:
+    """A flag as it is typed, an argument as the help shows it."""
+    return param.opts[0] if isinstance(param, click.Option) else (param.name or "").upper()
 
 
 if __name__ == "__main__":

@@ -20,6 +20,9 @@ def refuses(*errors: type[Exception]) -> Callable[[Callable[P, R]], Callable[P, 
         def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 return function(*args, **kwargs)
+            except click.UsageError as error:
+                error.ctx = error.ctx or click.get_current_context()
+                raise
             except errors as error:
                 raise click.UsageError(str(error), click.get_current_context()) from error
             except OSError as error:

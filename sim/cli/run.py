@@ -8,21 +8,23 @@ import click
 import numpy as np
 
 from firmware_models.config import ConfigError
+from firmware_models.schedule import ScheduleError
 from sim.cli.collective_options import collective_options, collective_request
 from sim.cli.console import answer, progress_bars
+from sim.cli.example import example
 from sim.cli.refusal import refuses
 from sim.collective import RequestError, run_collective
 from sim.report.chrome_trace import chrome_trace
 
 
-@click.command("run", epilog="Example: conic run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB --json")
+@click.command("run", epilog=example("conic run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB --json"))
 @collective_options
 @click.option("--output", "output_file", type=click.Path(path_type=Path, dir_okay=False),
               help="y.npy: the results, one row per node; rows without a result are zero.")
 @click.option("--waves", type=click.Path(path_type=Path, dir_okay=False), help="f.fst: waveform of the whole cluster.")
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False),
               help="t.json: what every node did, for chrome://tracing and Perfetto.")
-@refuses(RequestError, ConfigError)
+@refuses(RequestError, ScheduleError, ConfigError)
 def command(
     *, output_file: Path | None, waves: Path | None, trace: Path | None, as_json: bool, **flags: Any,
 ) -> int:

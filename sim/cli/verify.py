@@ -5,17 +5,20 @@ from typing import Any
 import click
 
 from firmware_models.config import ConfigError
+from firmware_models.schedule import ScheduleError
 from sim.cli.collective_options import collective_options, collective_request
 from sim.cli.console import answer, progress_bars
+from sim.cli.example import example
+from sim.cli.number import Number
 from sim.cli.refusal import refuses
 from sim.collective import RequestError, verify
 
 
-@click.command("verify", epilog="Example: conic verify reduce --algorithm binomial --nodes 5 --size 256 --orders 50")
+@click.command("verify", epilog=example("conic verify reduce --algorithm binomial --nodes 5 --size 256 --orders 50"))
 @collective_options
-@click.option("--orders", type=click.IntRange(min=1), default=100, show_default=True,
+@click.option("--orders", type=Number(1), default=100, show_default=True,
               help="Random orders, stalls and delays to try.")
-@refuses(RequestError, ConfigError)
+@refuses(RequestError, ScheduleError, ConfigError)
 def command(*, orders: int, as_json: bool, **flags: Any) -> int:
     """Runs COLLECTIVE under many random orders: one sha256, or it says which order gave another."""
     request = collective_request(**flags)

@@ -9,12 +9,13 @@ from firmware_models.abi.markdown import abi_page
 from firmware_models.config import ConfigError
 from rtl.emit import TOPS, EmitError, emit_verilog
 from sim.cli.console import answer, progress_bars
+from sim.cli.example import example
 from sim.cli.hardware import hardware, hardware_options
 from sim.cli.refusal import refuses
 from sim.cli.run_file import run_file_option
 
 
-@click.command("verilog", epilog="Example: conic verilog --preset small --top nic --output-dir build/verilog")
+@click.command("verilog", epilog=example("conic verilog --preset small --top nic --output-dir build/verilog"))
 @hardware_options
 @click.option("--top", default="nic", show_default=True, help=f"What to export: {', '.join(sorted(TOPS))}.")
 @click.option("--output-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("build/verilog"),

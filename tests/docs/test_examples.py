@@ -11,7 +11,8 @@ import sim
 
 MODULES = sorted(
     module.name for package in (firmware_models, sim)
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.") if not module.name.endswith("__main__")
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if not module.name.endswith("__main__")
 )
 
 

@@ -1,0 +1,61 @@
+"""`conic schedule`: the descriptor sequences of a collective in words, and the checker's verdict."""
+
+import click
+from rich.console import Console
+
+from firmware_models.schedule import Combine, ScheduleError, Source, Step, build, check
+from sim.cli.collective_name import CollectiveName, required_algorithm
+from sim.cli.console import answer
+from sim.cli.example import example
+from sim.cli.number import Number
+from sim.cli.refusal import refuses
+from sim.cli.run_file import run_file_option
+
+
+@click.command("schedule", epilog=example("conic schedule allreduce --algorithm recursive-doubling --nodes 5 --check"))
+@click.argument("collective", type=CollectiveName())
+@click.option("--algorithm", help="How: binomial, recursive-doubling, dissemination, ...  [required]")
+@click.option("--nodes", type=Number(2, 4096), required=True, help="Nodes that take part, 2 to 4096.")
+@click.option("--root", type=Number(), default=0, show_default=True, help="Root of a broadcast or reduce.")
+@click.option("--check", "is_check", is_flag=True, help="Only the checker's verdict, not the sequences.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@run_file_option
+@refuses(ScheduleError)
+def command(
+    *, collective: str, algorithm: str | None, nodes: int, root: int, is_check: bool, as_json: bool,
+) -> int:
+    """Shows what every node does in COLLECTIVE, and proves that it works for every arrival order."""
+    schedule = build(collective, required_algorithm(collective, algorithm), n_nodes=nodes, root=root)
+    report = check(schedule)
+    sequences = [[in_words(step) for step in sequence] for sequence in schedule.sequences]
+    if not is_check and not as_json:
+        console = Console(highlight=False, soft_wrap=True)
+        for rank, sequence in enumerate(sequences):
+            console.print(f"node {rank}")
+            for number, words in enumerate(sequence):
+                console.print(f"  {number}  {words}")
+    values = {
+        "collective": collective, "algorithm": schedule.algorithm, "nodes": nodes, "packets": report.packets,
+        "steps": report.steps, "max_live_seq_ids": report.max_live_seq_ids, "violations": list(report.violations),
+    }
+    answer(values if is_check or not as_json else values | {"sequences": sequences}, as_json=as_json)
+    return 0 if report.ok else 1
+
+
+def in_words(step: Step) -> str:
+    """One step, as a person would say it.
+
+    Examples
+    --------
+    >>> in_words(Step(source=Source.OWN, receive_from=(2, 1), combine=Combine.REDUCE, deliver=True))
+    'take own data; reduce packets of 2, 1; deliver'
+    """
+    parts = [] if step.source is Source.NOTHING else [f"take {step.source.value}"]
+    if step.receive_from:
+        verb = {Combine.TRIGGER: "wait for", Combine.REPLACE: "replace by", Combine.REDUCE: "reduce"}[step.combine]
+        parts.append(f"{verb} packet{'s' * (len(step.receive_from) > 1)} of {', '.join(map(str, step.receive_from))}")
+    if step.send_to is not None:
+        parts.append(f"send packet {step.send_index} to {step.send_to}")
+    if step.deliver:
+        parts.append("deliver")
+    return "; ".join(parts)
