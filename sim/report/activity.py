@@ -1,0 +1,26 @@
+"""What a node did and when: the common form of all timelines."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Activity:
+    """Something that happened at a node from cycle `begin` to cycle `end`; an instant if they are equal.
+
+    Members
+    -------
+    node : int
+        The node.
+    lane : str
+        The part of the node: "host", "unit 0", "tx", "rx".
+    begin, end : int
+        Cycles.
+    name : str
+        What happened, in a few words.
+    """
+
+    node: int
+    lane: str
+    begin: int
+    end: int
+    name: str

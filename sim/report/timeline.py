@@ -1,0 +1,69 @@
+"""Timelines as a figure: a row for every part of every node, time to the right."""
+
+from collections.abc import Iterable, Sequence
+from io import StringIO
+
+import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from sim.report.activity import Activity
+
+_ROW_INCHES = 0.2
+_COLOURS = ("#0969da", "#1a7f37", "#bf8700", "#8250df", "#cf222e", "#57606a", "#0a7ea4", "#a04100")
+
+
+def timeline_svg(activities: Iterable[Activity], *, lanes: Sequence[str]) -> str:
+    """The figure as an SVG element to stand in a page.
+
+    Parameters
+    ----------
+    activities : iterable of Activity
+        What happened. An instant is a marker, everything else a bar.
+    lanes : sequence of str
+        The lanes to show, from top to bottom, at every node.
+    """
+    shown = [activity for activity in activities if activity.lane in lanes]
+    nodes = sorted({activity.node for activity in shown})
+    rows = {(node, lane): row for row, (node, lane) in enumerate((node, lane) for node in nodes for lane in lanes)}
+    kinds = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(sorted({a.name for a in shown}))}
+
+    figure = Figure(figsize=(11, 1.4 + _ROW_INCHES * len(rows)), layout="constrained")
+    FigureCanvasSVG(figure)
+    axes = figure.add_subplot()
+    for (node, lane), row in rows.items():
+        here = [activity for activity in shown if (activity.node, activity.lane) == (node, lane)]
+        for name in sorted({activity.name for activity in here}):
+            spans = [(a.begin, a.end - a.begin) for a in here if a.name == name and a.end > a.begin]
+            instants = [a.begin for a in here if a.name == name and a.end == a.begin]
+            axes.broken_barh(spans, (row - 0.4, 0.8), color=kinds[name], linewidth=0)
+            axes.plot(instants, [row] * len(instants), "|", color=kinds[name], markersize=9, markeredgewidth=1.6)
+    for row in range(len(lanes), len(rows), len(lanes)):
+        axes.axhline(row - 0.5, color="#d0d7de", linewidth=0.8)
+
+    axes.set_yticks(list(rows.values()), [f"{node}  {lane}" for node, lane in rows], fontsize=8)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_xlabel("cycles")
+    axes.set_xlim(left=0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    instants_only = {name for name in kinds if all(a.begin == a.end for a in shown if a.name == name)}
+    figure.legend(
+        handles=[
+            Line2D([], [], linestyle="", marker="|", markersize=9, markeredgewidth=1.6, color=colour, label=name)
+            if name in instants_only else Patch(color=colour, label=name)
+            for name, colour in kinds.items()
+        ],
+        loc="outside upper center", ncols=min(8, max(1, len(kinds))), frameon=False, fontsize=8,
+    )
+    return _svg(figure)
+
+
+def _svg(figure: Figure) -> str:
+    """The figure's <svg> element; the same figure always gives the same text."""
+    with mpl.rc_context({"svg.hashsalt": "conic", "svg.fonttype": "none"}):
+        text = StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()[text.getvalue().index("<svg"):]
