@@ -5,6 +5,7 @@ Everything that needs a bit position (RTL layouts, Python codecs, C header, docu
 format; nothing else in the project writes one down.
 """
 
+import builtins
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -138,7 +139,7 @@ class Format:
             bits |= int(value) << offset
         return bits
 
-    def pack(self, **values: int) -> bytes:
+    def pack(self, **values: int) -> builtins.bytes:
         """Packs `values` into little-endian bytes. Errors as :meth:`to_int`."""
         return self.to_int(values).to_bytes(self.bytes, "little")
 
@@ -146,7 +147,7 @@ class Format:
         """Unpacks an integer into a value per field, reserved runs included (never raises)."""
         return {field.name: (bits >> offset) & field.max_value for field, offset in self.positions()}
 
-    def unpack(self, data: bytes) -> dict[str, int]:
+    def unpack(self, data: builtins.bytes) -> dict[str, int]:
         """Unpacks little-endian bytes; no encoding is checked.
 
         Raises

@@ -8,7 +8,7 @@ import click
 _UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
 
-class ByteSize(click.ParamType):
+class ByteSize(click.ParamType[int]):
     """A number of bytes with an optional binary suffix."""
 
     name = "size"

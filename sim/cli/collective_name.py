@@ -7,7 +7,7 @@ import click
 from firmware_models.schedule import algorithm_names, collective_names
 
 
-class CollectiveName(click.ParamType):
+class CollectiveName(click.ParamType[str]):
     """The name of a collective."""
 
     name = "collective"

@@ -4,17 +4,13 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-
-class ProgressCallback(Protocol):
-    """How a long computation tells how far it is: `done` of `total` in `stage`."""
-
-    def __call__(self, stage: str, done: int, total: int) -> None: ...
+from sim.report.progress import ProgressCallback
 
 
 def answer(values: Mapping[str, Any], *, as_json: bool) -> None:

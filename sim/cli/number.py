@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 
-class Number(click.ParamType):
+class Number(click.ParamType[int]):
     """A whole number from `low` to `high`, where given."""
 
     name = "number"

@@ -1,0 +1,25 @@
+"""The demo's page: one file that needs nothing else."""
+
+import jinja2
+
+from sim.demo.operations import Demo
+from sim.report.timeline import timeline_svg
+
+
+def demo_page(demo: Demo) -> str:
+    """The page as HTML: table of the operations, their timelines, and the numbers that came out."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("sim.demo", "."), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )
+    deviation = demo.moments.covariance.diagonal() ** 0.5
+    return environment.get_template("page.html.j2").render(
+        demo=demo,
+        operations=[operation.as_dict() for operation in demo.operations],
+        timelines=[timeline_svg(operation.result.events, lanes=LANES) for operation in demo.operations],
+        features=list(zip(demo.features, demo.moments.mean, deviation, strict=True)),
+    )
+
+
+LANES = ("host", "unit", "tx", "rx")
+"""Parts of a node that the timelines show."""

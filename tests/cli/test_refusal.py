@@ -1,0 +1,114 @@
+"""Bad input: exit code 2, nothing on standard output, one line that says what is wrong and what would be right."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Conic = Callable[..., Any]
+
+ALLREDUCE = "run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB"
+FLAGS = ("--algorithm, --config, --dtype, --input, --jobs, --json, --nodes, --op, --output, --preset, --root, "
+         "--run-file, --seed, --size, --topology, --trace, --waves")
+
+CASES = {
+    # The command line itself.
+    "": "conic: command is required: one of run, verify, schedule, verilog, demo",
+    "rum": "conic: command must be one of run, verify, schedule, verilog, demo, not 'rum'",
+    "run": "conic run: COLLECTIVE: is required; one of broadcast, reduce, allreduce, barrier",
+    f"{ALLREDUCE} --nods 4": f"conic run: --nods: no such option; allowed: {FLAGS}",
+    f"{ALLREDUCE} --nodes four": "conic run: --nodes: must be a whole number, not 'four'",
+    f"{ALLREDUCE} --size 4KB": "conic run: --size: must be bytes as in 4096, 4KiB or 1MiB, not '4KB'",
+    f"{ALLREDUCE} --seed -1": "conic run: --seed: must be at least 0, not -1",
+    "verify reduce --algorithm binomial --nodes 5 --size 256 --orders 0":
+        "conic verify: --orders: must be at least 1, not 0",
+    # The operation.
+    "run allreduc": "conic run: COLLECTIVE: must be one of broadcast, reduce, allreduce, barrier, not 'allreduc'",
+    "run allreduce --nodes 4 --size 64":
+        "conic run: --algorithm: is required; one of recursive-doubling for allreduce",
+    "run allreduce --algorithm ring --nodes 4 --size 64":
+        "conic run: --algorithm: must be one of recursive-doubling for allreduce, not 'ring'",
+    "run reduce --algorithm binomial --size 64": "conic run: --nodes: is required, or --input",
+    "run reduce --algorithm binomial --nodes 4": "conic run: --size: is required, or --input",
+    # Hardware.
+    f"{ALLREDUCE} --preset large": "conic run: preset must be one of paper, small, not 'large'",
+    f"{ALLREDUCE} --preset small --config x.yaml": "conic run: --config: give --preset or --config, not both",
+    f"{ALLREDUCE} --config no.yaml":
+        "conic run: config file 'no.yaml' cannot be read: No such file or directory",
+    "verilog --top hub": "conic verilog: --top: must be one of nic, switch, not 'hub'",
+    "verilog --preset large": "conic verilog: preset must be one of paper, small, not 'large'",
+    # Schedules alone.
+    "schedule reduce --algorithm binomial --nodes 1": "conic schedule: --nodes: must be 2 to 4096, not 1",
+    "schedule reduce --algorithm binomial --nodes 4 --root 4": "conic schedule: root must be 0 to 3, not 4",
+    "schedule barrier --algorithm dissemination --nodes 4 --root 1":
+        "conic schedule: root must be 0 for barrier, which has none, not 1",
+}
+
+
+@pytest.fixture(autouse=True)
+def _in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_one_line(line: str, conic: Conic) -> None:
+    refused(conic(*shlex.split(line)), CASES[line])
+
+
+def test_config_typo(conic: Conic) -> None:
+    Path("typo.yaml").write_text("nic: {n_vp: 16}")
+    refused(conic(*shlex.split(f"{ALLREDUCE} --config typo.yaml")),
+            "conic run: typo.yaml: nic.n_vp: no such field (got 16); "
+            "allowed: n_vps, n_cous, n_p2p_tags, max_burst_beats")
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("nods: 4", "has no flag 'nods'; allowed: algorithm, collective, config, dtype, input, jobs, json, nodes, op, "
+                "output, preset, root, seed, size, topology, trace, waves"),
+    ("nodes: [4]", ": nodes must be one value, not [4]"),
+    ("nodes: true", ": nodes must be a value, not True"),
+    ("json: 1", ": json must be true or false, not 1"),
+    ("- nodes", "must be a mapping of flags, not ['nodes']"),
+])
+def test_run_file(text: str, message: str, conic: Conic) -> None:
+    Path("typo.yaml").write_text(text)
+    separator = "" if message.startswith(":") else " "
+    refused(conic(*shlex.split(f"{ALLREDUCE} --run-file typo.yaml")),
+            f"conic run: --run-file: 'typo.yaml'{separator}{message}")
+
+
+def test_run_file_not_yaml(conic: Conic) -> None:
+    Path("broken.yaml").write_text("nodes: [")
+    outcome = conic(*shlex.split(f"{ALLREDUCE} --run-file broken.yaml"))
+    assert outcome.code == 2
+    assert outcome.err.startswith("conic run: --run-file: 'broken.yaml' is not YAML: ")
+    assert outcome.err.count("\n") == 1
+
+
+def test_run_file_missing(conic: Conic) -> None:
+    refused(conic(*shlex.split(f"{ALLREDUCE} --run-file no.yaml")),
+            "conic run: --run-file: 'no.yaml' cannot be read: No such file or directory")
+
+
+def test_input_file(conic: Conic) -> None:
+    base = ["run", "allreduce", "--algorithm", "recursive-doubling", "--input"]
+    refused(conic(*base, "no.npy"), "conic run: --input: 'no.npy' cannot be read: No such file or directory")
+    Path("text.npy").write_text("1 2 3")
+    refused(conic(*base, "text.npy"), "conic run: --input: 'text.npy' must be an array saved by numpy.save")
+    np.save("flat.npy", np.zeros(8))
+    refused(conic(*base, "flat.npy"), "conic run: --input: 'flat.npy' must have the shape (nodes, elements), not (8,)")
+    np.save("rows.npy", np.zeros((4, 8)))
+    refused(conic(*base, "rows.npy", "--nodes", "5"),
+            "conic run: --nodes: must be 4 as in --input, or left out, not 5")
+    refused(conic(*base, "rows.npy", "--size", "8"),
+            "conic run: --size: must be 64 as in --input, or left out, not 8")
+
+
+def refused(outcome: Any, message: str) -> None:
+    """Checks that `outcome` is a refusal with exactly this line."""
+    assert outcome.err == f"{message}\n"
+    assert outcome.out == ""
+    assert outcome.code == 2
