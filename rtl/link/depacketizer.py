@@ -27,8 +27,8 @@ class Depacketizer(wiring.Component):
     the payload's flits, which whoever needs a packet whole, as the packet buffer does, would wait for anyway.
     The memory holds two packets of mtu bytes, so one is passed on while the next one comes in.
 
-    Timing: a header comes out one cycle after the last flit of its packet. No idle cycle between packets. No combinational
-    path between ``i`` and ``o``.
+    Timing: a header comes out one cycle after the last flit of its packet. No idle cycle between packets. No
+    combinational path between ``i`` and ``o``.
 
     Parameters
     ----------

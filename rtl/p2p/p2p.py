@@ -118,8 +118,8 @@ class P2p(wiring.Component):
             receive.cycles.eq(self.cycles),
         ]
 
-        # Three sources of one count: pulses that coincide go out one by one. One link brings all packets, so there is at
-        # most one a cycle, but for the few that wait in the depacketizers.
+        # Three sources of one count: pulses that coincide go out one by one. One link brings all packets, so there is
+        # at most one a cycle, but for the few that wait in the depacketizers.
         waiting = Signal(5)
         m.d.comb += self.unknown.eq(waiting != 0)
         m.d.sync += waiting.eq(waiting + tracker.unknown + receive.unknown + answers.unknown - self.unknown)

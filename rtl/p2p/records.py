@@ -62,4 +62,7 @@ Admitted = data.StructLayout({
     "addr": 64,
     "phase": 1,
 })
-"""A received packet, judged: written to `addr` if `accept`, answered (with `status` if it was not accepted) if `answer`."""
+"""A received packet, judged.
+
+It is written to `addr` if `accept`, and answered if `answer`: with `status`, or with the outcome of the write.
+"""

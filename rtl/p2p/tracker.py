@@ -28,8 +28,8 @@ class Tracker(wiring.Component):
     """Counts the fragments of each operation and their answers, and completes it exactly once.
 
     An operation ends when its last fragment has been sent and all of them are answered; its completion carries the
-    first error. If it makes no progress for `watchdog` cycles it completes with TIMEOUT (or the error that it had). Its place
-    is given to another operation only once its fragments have all left the transmit side.
+    first error. If it makes no progress for `watchdog` cycles it completes with TIMEOUT (or the error that it had).
+    Its place is given to another operation only once its fragments have all left the transmit side.
 
     Operations are numbered; the low bits of the number are the place, the others tell the operations that used one
     place apart. The number travels in the packets, so an answer that comes too late is counted as `unknown` and

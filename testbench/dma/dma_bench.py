@@ -1,6 +1,7 @@
 """Bench of the DMA engine: every byte against a model of memory, at all boundaries, with pauses everywhere."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import cocotb
 from cocotb.handle import SimHandleBase
@@ -62,15 +63,20 @@ def boundary_transfers(name: str, width: int, count: int, client: int) -> list[T
     return transfers
 
 
+def payload_shapes(signature: Any) -> dict[str, Any]:
+    """Payload of every stream of a signature."""
+    return {name: member.signature.members["payload"].shape for name, member in signature.members.items()}
+
+
 class Reader:
     """One client that reads: sends requests and compares what comes back."""
 
     def __init__(self, dut: SimHandleBase, width: int, index: int, *, pause: float | None = None):
         name = f"dma_{width}__i_read__{index}"
-        members = ReadSignature(width).members
+        shapes = payload_shapes(ReadSignature(width))
         self.width = width
-        self.request = StreamSource(dut, f"{name}__request", members["request"].signature.members["payload"].shape, idle=pause)
-        self.data = StreamSink(dut, f"{name}__data", members["data"].signature.members["payload"].shape, stall=pause)
+        self.request = StreamSource(dut, f"{name}__request", shapes["request"], idle=pause)
+        self.data = StreamSink(dut, f"{name}__data", shapes["data"], stall=pause)
 
     async def run(self, transfers: list[Transfer], content: bytes) -> None:
         """Reads all of `transfers`; memory holds `content`."""
@@ -92,12 +98,12 @@ class Writer:
 
     def __init__(self, dut: SimHandleBase, width: int, index: int, *, pause: float | None = None):
         name = f"dma_{width}__i_write__{index}"
-        members = WriteSignature(width).members
+        shapes = payload_shapes(WriteSignature(width))
         self.width = width
         self.numbers = rng(f"{name} data")
-        self.request = StreamSource(dut, f"{name}__request", members["request"].signature.members["payload"].shape, idle=pause)
-        self.data = StreamSource(dut, f"{name}__data", members["data"].signature.members["payload"].shape, idle=pause)
-        self.done = StreamSink(dut, f"{name}__done", members["done"].signature.members["payload"].shape, stall=pause)
+        self.request = StreamSource(dut, f"{name}__request", shapes["request"], idle=pause)
+        self.data = StreamSource(dut, f"{name}__data", shapes["data"], idle=pause)
+        self.done = StreamSink(dut, f"{name}__done", shapes["done"], stall=pause)
 
     async def run(self, transfers: list[Transfer], memory: HostMemory, content: bytearray) -> None:
         """Writes all of `transfers`; what has been reported done must be in memory."""
@@ -200,17 +206,19 @@ async def errors_reach_their_request(dut: SimHandleBase, width: int) -> None:
 @cocotb.test()
 @cocotb.parametrize(width=tuple(BURST_BEATS))
 async def slow_clients_stop_nobody(dut: SimHandleBase, width: int) -> None:
-    """A reader that takes nothing, and a writer that brings no data, while the others work."""
+    """A reader that takes nothing, and a writer that brings no data, while the others work; then these go on too."""
     readers = [Reader(dut, width, k) for k in range(READERS)]
     writers = [Writer(dut, width, k) for k in range(WRITERS)]
     memory, content = await begin(dut, width, idle=None)
+    before = bytes(content)
+    late_reads = [Transfer(WRITERS * REGION + k * 4096, 4096) for k in range(8)]
+    late_write = Transfer(0, 4096)
     readers[0].data.set_stall(1)
-    for _ in range(8):
-        readers[0].request.append({"addr": 0, "bytes": 4096})
-    writers[0].request.append({"addr": 0, "bytes": 4096})
+    reading = cocotb.start_soon(readers[0].run(late_reads, before))
+    writers[0].request.append({"addr": late_write.address, "bytes": late_write.length})
     await clock.cycles(dut, 500)
     tasks = [
-        cocotb.start_soon(readers[k].run(boundary_transfers(f"read {k}", width, 20, WRITERS + k), bytes(content)))
+        cocotb.start_soon(readers[k].run(boundary_transfers(f"read {k}", width, 20, WRITERS + k), before))
         for k in range(1, READERS)
     ] + [
         cocotb.start_soon(writers[k].run(boundary_transfers(f"write {k}", width, 20, k), memory, content))
@@ -219,6 +227,14 @@ async def slow_clients_stop_nobody(dut: SimHandleBase, width: int) -> None:
     await Combine(*tasks)
     assert not readers[0].data.received
     assert not writers[0].done.received
+    # Nothing that came in the meantime was lost.
+    readers[0].data.set_stall(None)
+    payload = rng("late").randbytes(late_write.length)
+    writers[0].data.extend(to_beats(payload, width))
+    await reading
+    assert not (await writers[0].done.receive())["error"]
+    content[:len(payload)] = payload
+    assert memory.read(0, memory.size) == bytes(content)
 
 
 @cocotb.test()

@@ -44,7 +44,7 @@ def random_packet(numbers: random.Random, width: int, **fields: int) -> Packet:
     header = {
         field.name: numbers.getrandbits(field.width) for field in formats.PACKET_HEADER.fields if not field.is_reserved
     }
-    header |= {"type": numbers.choice(list(PacketType)), "version": formats.PACKET_VERSION, "dest_id": NODE, "status": 0}
+    header |= {"type": numbers.choice(list(PacketType)), "version": formats.PACKET_VERSION, "dest_id": NODE}
     payload = numbers.randbytes(numbers.choice(lengths(width)))
     return Packet.make(payload, **(header | {"length": len(payload)} | fields))
 

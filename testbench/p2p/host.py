@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cocotb
@@ -48,9 +49,13 @@ class Memory:
         """Whether an access to these addresses fails."""
         return any(bad.start < addresses.stop and addresses.start < bad.stop for bad in self.bad)
 
+    def _check(self, request: dict[str, int]) -> None:
+        assert request["bytes"] > 0, request
+        assert request["addr"] % self._flit == 0, request
+
     def _read(self, request: dict[str, int]) -> None:
         addr, count = request["addr"], request["bytes"]
-        assert count > 0 and addr % self._flit == 0, request
+        self._check(request)
         beats = -(-count // self._flit)
         for k in range(beats):
             start = addr + k * self._flit
@@ -60,7 +65,7 @@ class Memory:
             self._data.append({"data": word, "last": int(last), "error": int(error)})
 
     def _request(self, request: dict[str, int]) -> None:
-        assert request["bytes"] > 0 and request["addr"] % self._flit == 0, request
+        self._check(request)
         self._requests.append(request)
         self._finish()
 
@@ -131,7 +136,7 @@ class Loopback:
         self._queues: list[deque[Packet]] = [deque(), deque()]
         self.sent: list[list[Packet]] = [[], []]
         self.sinks = [
-            PacketSink(dut, f"{prefix}tx__{vc}", width, stall=pause, callback=lambda packet, vc=vc: self._leave(vc, packet))
+            PacketSink(dut, f"{prefix}tx__{vc}", width, stall=pause, callback=partial(self._leave, vc))
             for vc in range(2)
         ]
         for vc in range(2):

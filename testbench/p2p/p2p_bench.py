@@ -57,7 +57,8 @@ class Bench:
         self.expected: dict[int, dict[str, int]] = {}
         self.posted = 0
         self._next_target = TARGET
-        self._ports = {name: getattr(dut, f"{prefix}{name}") for name in ("node_id", "cycles", "watchdog", "room", "busy")}
+        names = ("node_id", "cycles", "watchdog", "room", "busy")
+        self._ports = {name: getattr(dut, f"{prefix}{name}") for name in names}
         self.vps.windows[OPEN_VP] = range(TARGET, MEMORY_BYTES)
         self.vps.rings = {OPEN_VP: (RINGS, 1024), FULL_VP: (RINGS + 1024 * ENTRY_BYTES, FULL_ENTRIES)}
         self.memory.bad = [range(BAD_SOURCE, BAD_SOURCE + 0x1000)]
