@@ -98,6 +98,7 @@ EVENT_COUNTERS = (
     Counter("completion_errors", "Completions written with an error."),
     Counter("trigger_fires", "Collective descriptors executed (once a pulse)."),
     Counter("buffer_inserts", "Packets put into packet buffers."),
+    Counter("rx_duplicates", "Collective packets dropped: their key was in the packet buffer already."),
 )
 
 SWITCH_PAGE = (

@@ -46,7 +46,9 @@ class ContextFile(wiring.Component):
     set_phase, next_phase : ``In``
         Changes the phase of `select`.
     wait, wait_key : ``In``
-        Registers the key that `select` waits for, and forgets the packet it had.
+        Registers the key that `select` waits for.
+    consume : ``In``
+        Forgets the packet that `select` had.
     i_arrival, answered, loaded : ``In``
         Events: key and slot of a packet; the outcome of a context's look-up; a context's operand is there.
     returned : ``In(1)``
@@ -71,7 +73,7 @@ class ContextFile(wiring.Component):
             "start": In(1), "start_job": In(shapes.job),
             "finish": In(1),
             "set_phase": In(1), "next_phase": In(Phase),
-            "wait": In(1), "wait_key": In(HashKey),
+            "wait": In(1), "wait_key": In(HashKey), "consume": In(1),
             "i_arrival": In(stream.Signature(data.StructLayout({"key": HashKey, "slot": shapes.packet}))),
             "answered": In(1), "answer_context": In(shapes.context), "answer_hit": In(1),
             "answer_packet": In(shapes.packet),
@@ -110,7 +112,9 @@ class ContextFile(wiring.Component):
             with m.If(selected & self.set_phase):
                 m.d.sync += phase[c].eq(self.next_phase)
             with m.If(selected & self.wait):
-                m.d.sync += [key[c].eq(self.wait_key), wanting[c].eq(1), asking[c].eq(1), there[c].eq(0)]
+                m.d.sync += [key[c].eq(self.wait_key), wanting[c].eq(1), asking[c].eq(1)]
+            with m.If(selected & self.consume):
+                m.d.sync += there[c].eq(0)
 
             # Events from elsewhere. None of them can hit a context in the cycle in which the trigger changes it to
             # the phase that the event would end, but for a returned credit, which the trigger watches itself.
@@ -132,7 +136,9 @@ class ContextFile(wiring.Component):
                 m.d.sync += phase[c].eq(Phase.READY)
             with m.If((phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)):
                 m.d.sync += phase[c].eq(Phase.READY)
-            with m.If((phase[c] == Phase.BLOCKED) & (self.returned | gone)):
+            # The oldest context has a claim to the last credit, so becoming the oldest one is a reason to ask again.
+            aged = self.finish & older[c].bit_select(self.select, 1)
+            with m.If((phase[c] == Phase.BLOCKED) & (self.returned | aged | gone)):
                 m.d.sync += phase[c].eq(Phase.READY)
 
             # Beginning and end of a pulse.

@@ -41,6 +41,7 @@ class CreditReturn(wiring.Component):
         m.d.comb += [
             self.o.header.valid.eq(self.i.valid),
             self.i.ready.eq(self.o.header.ready),
+            header.eq(0),
             header.type.eq(PacketType.CREDIT),
             header.version.eq(formats.PACKET_VERSION),
             header.job_id.eq(credit.job_id),

@@ -18,7 +18,8 @@ class CreditTable(wiring.Component):
     The last credit of a peer goes only to the oldest pulse of a job. A younger pulse can therefore never take the
     room that an older one needs, which is half of the argument that every operation ends (``rtl/cou/README.md``).
 
-    Timing: a request is answered after two cycles; `i_return` is taken when no request is in progress.
+    Timing: a request is answered after two cycles; `i_return` is taken when no request is in progress. After a reset
+    the counts are cleared first, one a cycle.
 
     Members
     -------
@@ -60,7 +61,14 @@ class CreditTable(wiring.Component):
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += self.o.valid.eq(0)
 
+        sweep = Signal(len(place))
         with m.FSM():
+            with m.State("CLEAR"):
+                # A reset does not reach into the memory.
+                m.d.comb += [place.eq(sweep), write.data.eq(0), write.en.eq(1)]
+                m.d.sync += sweep.eq(sweep + 1)
+                with m.If(sweep.all()):
+                    m.next = "IDLE"
             with m.State("IDLE"):
                 # A request in progress goes first: it is on the path from a packet's arrival to its effect.
                 with m.If(self.i.valid & ~self.o.valid):

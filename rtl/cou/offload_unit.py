@@ -42,7 +42,7 @@ class OffloadUnit(wiring.Component):
         Completions, one for each sequence that was committed.
     node_id, watchdog : ``In``
         From the registers.
-    busy, fired, inserted, duplicate, trace_valid : ``Out(1)``; trace : ``Out(TraceEvent)``; peak : ``Out``
+    busy, fired, inserted, duplicate, trace_valid : ``Out(1)``; trace_event : ``Out(TraceEvent)``; peak : ``Out``
         For counters, registers and timelines.
     """
 
@@ -61,7 +61,7 @@ class OffloadUnit(wiring.Component):
             "watchdog": In(32),
             "busy": Out(1), "fired": Out(1), "inserted": Out(1), "duplicate": Out(1),
             "level": Out(index_bits(config.buffer_slots) + 1), "peak": Out(index_bits(config.buffer_slots) + 1),
-            "trace_valid": Out(1), "trace": Out(TraceEvent),
+            "trace_valid": Out(1), "trace_event": Out(TraceEvent),
         })
 
     def elaborate(self, platform):
@@ -143,6 +143,6 @@ class OffloadUnit(wiring.Component):
         m.d.comb += [
             self.busy.eq(store.busy), self.fired.eq(trigger.fired), self.inserted.eq(buffer.inserted),
             self.duplicate.eq(buffer.duplicate), self.level.eq(buffer.level), self.peak.eq(buffer.peak),
-            self.trace_valid.eq(trigger.trace_valid), self.trace.eq(trigger.trace),
+            self.trace_valid.eq(trigger.trace_valid), self.trace_event.eq(trigger.trace_event),
         ]
         return m

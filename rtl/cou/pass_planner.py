@@ -48,7 +48,7 @@ class PassPlanner(wiring.Component):
     after : ``Out(record)``
         The context's record once the pass has been given away.
     run : ``Out(run)``
-        The pass, but for `packet`, `key` and the context number, which the trigger knows.
+        The pass; `packet`, `key` and the numbers of context and job, which the trigger knows, are 0.
     """
 
     def __init__(self, config: Config):
@@ -116,7 +116,9 @@ class PassPlanner(wiring.Component):
             run.output.send.eq(self.sends), run.output.bytes.eq(record.bytes),
         ]
         header = run.output.header
+        unused = [field.name for field in formats.PACKET_HEADER.fields if field.is_reserved]
         m.d.comb += [
+            [header[name].eq(0) for name in ("multicast", "fragment", "credits", "tag", "status", *unused)],
             header.type.eq(PacketType.COLLECTIVE), header.version.eq(formats.PACKET_VERSION),
             header.seq_id.eq(desc.out_seq_id), header.job_id.eq(operation.job_id),
             header.swap_data.eq(desc.swap_remote_data), header.swap_addr.eq(desc.swap_remote_addr),
@@ -133,6 +135,7 @@ class PassPlanner(wiring.Component):
             run.credit.job_id.eq(operation.job_id), run.credit.peer.eq(packet.peer),
             run.credit.dest_id.eq(packet.source_id), run.credit.dest_vp.eq(packet.source_vp),
             run.credit.source_vp.eq(operation.vp),
+            run.packet.eq(0), run.key.eq(0), run.output.context.eq(0), run.output.job.eq(0),
         ]
 
         m.d.comb += [

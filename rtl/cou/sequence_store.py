@@ -3,7 +3,7 @@
 Architecture: ``rtl/cou/README.md``. Golden model: ``firmware_models.golden.executor``.
 """
 
-from amaranth import Array, Cat, Const, Module, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,7 +21,8 @@ class SequenceStore(wiring.Component):
     one that finds no place free. Pulses of a job are numbered through its operations, so that packets of
     the next operation, which a faster peer may send already, never bear a key of the current one.
 
-    Timing: a probe is answered after one cycle; the operation is offered the cycle after its last descriptor.
+    Timing: a probe is answered after one cycle; the operation is offered the cycle after its last descriptor. After a
+    reset the counts of pulses are cleared first, one a cycle.
 
     Members
     -------
@@ -71,6 +72,12 @@ class SequenceStore(wiring.Component):
             payload_read.addr.eq(self.payload_place), self.payload.eq(payload_read.data),
         ]
 
+        # A reset does not reach into the memory: sweep it.
+        cleared = Signal()
+        sweep = Signal(formats.JOB_BITS)
+        with m.If(~cleared):
+            m.d.sync += [sweep.eq(sweep + 1), cleared.eq(sweep.all())]
+
         # A place is taken when the probe is answered, so that two sequences can't be promised the same one.
         taken = Signal(n_jobs)
         owner = Array(Signal(formats.JOB_BITS, name=f"owner_{job}") for job in range(n_jobs))
@@ -85,7 +92,7 @@ class SequenceStore(wiring.Component):
         answer = self.port.answer
         m.d.comb += [
             self.busy.eq(taken.any()),
-            self.port.probe.ready.eq(~answer.valid),
+            self.port.probe.ready.eq(~answer.valid & cleared),
         ]
         with m.If(answer.valid & answer.ready):
             m.d.sync += answer.valid.eq(0)
@@ -134,10 +141,10 @@ class SequenceStore(wiring.Component):
         # The count of pulses is written back when the operation ends, before its job can be probed again.
         release = self.i_release
         m.d.comb += [
-            release.ready.eq(Const(1)),
-            pulse_write.addr.eq(owner[release.payload.job]),
-            pulse_write.data.eq(base[release.payload.job] + release.payload.pulses),
-            pulse_write.en.eq(release.valid),
+            release.ready.eq(1),
+            pulse_write.addr.eq(Mux(cleared, owner[release.payload.job], sweep)),
+            pulse_write.data.eq(Mux(cleared, base[release.payload.job] + release.payload.pulses, 0)),
+            pulse_write.en.eq(release.valid | ~cleared),
         ]
         with m.If(release.valid):
             m.d.sync += taken.bit_select(release.payload.job, 1).eq(0)

@@ -51,7 +51,7 @@ class Trigger(wiring.Component):
         Contexts, for the operation table.
     fired : ``Out(1)``
         Pulse: a descriptor has triggered.
-    trace, trace_valid : ``Out``
+    trace_event, trace_valid : ``Out``
         What happened in this cycle.
     """
 
@@ -81,7 +81,7 @@ class Trigger(wiring.Component):
             "write_started": Out(1), "write_job": Out(shapes.job),
             "active": Out(n_jobs), "n_free": Out(range(n_contexts + 1)),
             "node_id": In(formats.NODE_BITS),
-            "fired": Out(1), "trace_valid": Out(1), "trace": Out(TraceEvent),
+            "fired": Out(1), "trace_valid": Out(1), "trace_event": Out(TraceEvent),
         })
 
     def elaborate(self, platform):
@@ -152,6 +152,11 @@ class Trigger(wiring.Component):
                 self.detail.eq(detail),
             ]
 
+        # The aggregator must be able to report while a pass is being offered to it. A context has one pass at most, so
+        # the queue always has room.
+        m.submodules.retired = retired = StreamFifo(shape=shapes.done, depth=max(2, n_contexts))
+        connect(m, flipped(self.i_done), retired.i)
+
         load, run = self.o_load.payload, self.o_run.payload
         m.d.comb += [
             load.context.eq(current), load.job.eq(jobs[current]), load.place.eq(positions[current]),
@@ -165,11 +170,11 @@ class Trigger(wiring.Component):
             self.window.query.payload.vp.eq(operation.vp), self.window.query.payload.bytes.eq(record.bytes),
             self.window.query.payload.addr.eq(run.output.result_addr),
             self.write_job.eq(jobs[current]), self.progress_job.eq(jobs[current]),
-            self.trace.job_id.eq(operation.job_id), self.trace.pulse.eq(record.pulse),
+            self.trace_event.job_id.eq(operation.job_id), self.trace_event.pulse.eq(record.pulse),
         ]
 
         def trace(kind: TraceKind, index):
-            m.d.comb += [self.trace_valid.eq(1), self.trace.event.eq(kind), self.trace.index.eq(index)]
+            m.d.comb += [self.trace_valid.eq(1), self.trace_event.event.eq(kind), self.trace_event.index.eq(index)]
 
         def sleep(phase: Phase):
             m.d.comb += [contexts.set_phase.eq(1), contexts.next_phase.eq(phase)]
@@ -190,7 +195,7 @@ class Trigger(wiring.Component):
                         detail.eq(Cat(record.consumed, record.pulse, packet.length)),
                     ]
                 m.d.comb += [
-                    self.i_meta.ready.eq(planner.needs_packet), updated.eq(planner.after), record_write.en.eq(1),
+                    self.i_meta.ready.eq(planner.needs_packet), contexts.consume.eq(1), updated.eq(planner.after), record_write.en.eq(1),
                     self.write_started.eq(run.output.write_back), self.fired.eq(planner.after.final),
                 ]
                 trace(TraceKind.FIRE, positions[current])
@@ -209,8 +214,8 @@ class Trigger(wiring.Component):
             with m.State("IDLE"):
                 m.d.sync += [window_known.eq(0), credit_came.eq(0), meta_asked.eq(0)]
                 # What has been executed goes first: it frees the way for its successor.
-                with m.If(self.i_done.valid):
-                    m.d.comb += [chosen.eq(self.i_done.payload.context), self.i_done.ready.eq(1)]
+                with m.If(retired.o.valid):
+                    m.d.comb += [chosen.eq(retired.o.payload.context), retired.o.ready.eq(1)]
                     m.next = "RETIRE"
                 with m.Elif(contexts.ready.any()):
                     m.d.comb += [chosen.eq(turn.index), turn.advance.eq(1)]
@@ -228,7 +233,7 @@ class Trigger(wiring.Component):
                     updated.eq(0), updated.pulse.eq(start.pulse), updated.offset.eq(start.offset),
                     updated.bytes.eq(start.bytes), record_write.en.eq(1),
                     self.select.eq(start.job), self.progress.eq(1), self.progress_job.eq(start.job),
-                    self.trace.pulse.eq(start.pulse),
+                    self.trace_event.pulse.eq(start.pulse),
                 ]
                 m.d.sync += [jobs[current].eq(start.job), positions[current].eq(0)]
                 trace(TraceKind.PULSE_START, current)

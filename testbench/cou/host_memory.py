@@ -41,11 +41,11 @@ class HostMemory:
         self._rng: random.Random = rng("host memory")
         reading = ReadSignature(data_width).members
         writing = WriteSignature(data_width).members
-        self._reads = StreamSink(dut, "read__request", reading["request"].signature.payload_shape)
-        self._read_data = StreamSource(dut, "read__data", reading["data"].signature.payload_shape)
-        self._writes = StreamSink(dut, "write__request", writing["request"].signature.payload_shape)
-        self._write_data = StreamSink(dut, "write__data", writing["data"].signature.payload_shape)
-        self._done = StreamSource(dut, "write__done", writing["done"].signature.payload_shape)
+        self._reads = StreamSink(dut, "read__request", reading["request"].signature.members["payload"].shape)
+        self._read_data = StreamSource(dut, "read__data", reading["data"].signature.members["payload"].shape)
+        self._writes = StreamSink(dut, "write__request", writing["request"].signature.members["payload"].shape)
+        self._write_data = StreamSink(dut, "write__data", writing["data"].signature.members["payload"].shape)
+        self._done = StreamSource(dut, "write__done", writing["done"].signature.members["payload"].shape)
         cocotb.start_soon(self._serve_reads())
         cocotb.start_soon(self._serve_writes())
 

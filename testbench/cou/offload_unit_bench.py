@@ -33,20 +33,24 @@ class Unit:
         self.dut = dut
         self.rng = rng("unit")
         self.memory = HostMemory(dut, width, _MEMORY_BYTES)
-        self.probe = StreamSource(dut, "port__probe", _SEQUENCE["probe"].signature.payload_shape)
-        self.answer = StreamSink(dut, "port__answer", _SEQUENCE["answer"].signature.payload_shape)
-        self.descriptor = StreamSource(dut, "port__descriptor", _SEQUENCE["descriptor"].signature.payload_shape)
+        self.probe = StreamSource(dut, "port__probe", _SEQUENCE["probe"].signature.members["payload"].shape)
+        self.answer = StreamSink(dut, "port__answer", _SEQUENCE["answer"].signature.members["payload"].shape)
+        self.descriptor = StreamSource(dut, "port__descriptor", _SEQUENCE["descriptor"].signature.members["payload"].shape)
         self.rx = [PacketSource(dut, f"rx__{vc}", width) for vc in range(2)]
         self.tx = [PacketSink(dut, "tx__0", width, callback=self._sent), PacketSink(dut, "tx__1", width)]
-        self.queries = StreamSink(dut, "window__query", _WINDOW["query"].signature.payload_shape, callback=self._check)
+        self.queries = StreamSink(dut, "window__query", _WINDOW["query"].signature.members["payload"].shape, callback=self._check)
         self.answers = StreamSource(dut, "window__answer", data.StructLayout({"ok": 1}))
         self.events = StreamSink(dut, "o_event", CompletionEvent)
         self.outstanding: Counter[tuple[int, int]] = Counter()
         self.most_outstanding = 0
         self.refuse_window = False
         self.returns = True
-        dut.node_id.value = NODE_ID
-        dut.watchdog.value = 0
+
+    async def start(self, **limits):
+        """Clock, reset, registers."""
+        await start(self.dut, **limits)
+        self.dut.node_id.value = NODE_ID
+        self.dut.watchdog.value = 0
 
     def _check(self, query):
         assert query["bytes"], "no bytes to check"
@@ -98,7 +102,7 @@ def _per_pulse(packets: list[Packet]) -> dict:
 async def random_operations(dut):
     """Jobs side by side and one after the other, packets in random order, some of them long before their operation."""
     unit = Unit(dut)
-    await start(dut, max_cycles=400_000)
+    await unit.start(max_cycles=400_000)
     flit = parameters()["data_width"] // 8
     mtu, n_rounds, n_jobs = parameters()["mtu"], parameters()["rounds"], parameters()["n_jobs"]
     base = Counter({3 + job: 0 for job in range(n_jobs)})
@@ -188,7 +192,7 @@ def _packet(**header) -> Packet:
 async def wrong_length_is_reported(dut):
     """A packet of another length than its slice is not added; the operation ends with an error all the same."""
     unit = Unit(dut)
-    await start(dut)
+    await unit.start()
     operation = _single(unit)
     await unit.submit(operation)
     unit.rx[0].append(_packet(payload=bytes(56)))
@@ -201,7 +205,7 @@ async def wrong_length_is_reported(dut):
 async def memory_errors_are_reported(dut):
     """The host refuses the operand, or the result."""
     unit = Unit(dut)
-    await start(dut)
+    await unit.start()
     for pulse, bad in enumerate((0, 4096)):
         unit.memory.bad = {bad}
         await unit.submit(_single(unit))
@@ -214,7 +218,7 @@ async def memory_errors_are_reported(dut):
 async def watchdog_ends_a_hopeless_wait(dut):
     """Without its packet an operation ends in TIMEOUT, names what it waited for, and frees everything."""
     unit = Unit(dut)
-    await start(dut)
+    await unit.start()
     dut.watchdog.value = 500
     await unit.submit(_single(unit, cp_count=2))
     unit.rx[0].append(_packet())
@@ -233,7 +237,7 @@ async def watchdog_ends_a_hopeless_wait(dut):
 async def end_flag_and_swapped_address(dut):
     """CollEndFlag stops the sending on; SwapRemoteAddr redirects the result, if the address is the VP's own."""
     unit = Unit(dut)
-    await start(dut)
+    await unit.start()
     for pulse, allowed in enumerate((True, False)):
         unit.refuse_window = not allowed
         operation = _single(unit, cp=1, write_back=0)
@@ -250,7 +254,7 @@ async def end_flag_and_swapped_address(dut):
 async def swapped_vp(dut):
     """SwapLocalVP answers to the VP that the packet came from."""
     unit = Unit(dut)
-    await start(dut)
+    await unit.start()
     await unit.submit(_single(unit, cp=1, swap_local_vp=1, dest_vp=100))
     unit.rx[0].append(_packet(source_vp=321))
     await unit.events.receive()
@@ -262,7 +266,7 @@ async def no_credit_no_packet(dut):
     """While the receiver gives no credit back, no more than its share is sent; then all of it."""
     unit = Unit(dut)
     unit.returns = False
-    await start(dut)
+    await unit.start()
     share = parameters()["peer_credits"]
     operation = _single(unit, cp=1, cp_count=0, write_back=0, operand=2, length=64 * (share + 3), peer=2)
     await unit.submit(operation)
@@ -279,7 +283,7 @@ async def no_credit_no_packet(dut):
 async def aborted_sequence_leaves_nothing(dut):
     """A sequence that the scheduler takes back executes nothing and frees its place."""
     unit = Unit(dut)
-    await start(dut)
+    await unit.start()
     operation = _single(unit, cp_count=0, cp=1)
     for _ in range(2 * parameters()["n_jobs"]):
         await unit.probe.send({"job_id": 9}, sync=True)
@@ -298,7 +302,7 @@ async def aborted_sequence_leaves_nothing(dut):
 async def busy_job_is_refused(dut):
     """A job has one operation at a time; another job is taken meanwhile."""
     unit = Unit(dut)
-    await start(dut)
+    await unit.start()
     await unit.submit(_single(unit))
     await unit.probe.send({"job_id": 9}, sync=True)
     assert not (await unit.answer.receive())["ok"]

@@ -1,0 +1,153 @@
+"""The NIC: composition of its blocks.
+
+Architecture: ``docs/architecture.md``.
+"""
+
+from amaranth import Cat, Module
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import registers
+from firmware_models.config import Config
+from rtl.cou.offload_unit import OffloadUnit
+from rtl.dma.axi4 import Axi4Signature
+from rtl.dma.engine import DmaEngine
+from rtl.interface import LinkSignature, TraceEvent
+from rtl.kit.arbiter import PacketArbiter
+from rtl.kit.axi_lite import AxiLiteSignature
+from rtl.link.depacketizer import Depacketizer
+from rtl.link.link_rx import LinkRx
+from rtl.link.link_tx import LinkTx
+from rtl.link.packetizer import Packetizer
+from rtl.nic.csr import RegisterFile
+from rtl.nic.receive_router import ReceiveRouter
+from rtl.p2p.p2p import P2p
+from rtl.reduce.operation import OPERATIONS
+from rtl.queue.completion_queue import CompletionQueue
+from rtl.queue.descriptor_queue import DescriptorQueue
+from rtl.queue.vp_table import VpTable
+
+
+class Nic(wiring.Component):
+    """A network interface with collective offload.
+
+    Everything driven at its boundary is a function of registers, so that NICs, switches and memories can be
+    simulated apart and exchange values once a cycle.
+
+    Members
+    -------
+    s_axil : ``In(AxiLiteSignature(address_bits=24))``
+        Registers and doorbells.
+    m_axi : ``Out(Axi4Signature)``
+        Host memory.
+    tx, rx : ``Out(LinkSignature)``, ``In(LinkSignature)``
+        The network.
+    irq : ``Out(1)``
+        A completion or a receive entry has been written.
+    trace : array of n_cous ``Out({valid, event, job_id, pulse, index})``
+        What the offload units are doing, for timelines.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        width = config.datapath.data_width
+        self.trace_layout = data.StructLayout({"valid": 1, **dict(TraceEvent.members)})
+        super().__init__({
+            "s_axil": In(AxiLiteSignature(address_bits=registers.ADDRESS_BITS)),
+            "m_axi": Out(Axi4Signature(data_width=width, id_width=1)),
+            "tx": Out(LinkSignature(width)),
+            "rx": In(LinkSignature(width)),
+            "irq": Out(1),
+            "trace": Out(self.trace_layout).array(config.nic.n_cous),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        config = self.config
+        n_cous, width = config.nic.n_cous, config.datapath.data_width
+
+        m.submodules.csr = csr = RegisterFile(config)
+        m.submodules.vp_table = vp_table = VpTable(n_vps=config.nic.n_vps, data_width=width, n_windows=n_cous + 2)
+        m.submodules.descriptor_queue = queue = DescriptorQueue(
+            data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_cous=n_cous,
+            sequence_depth=config.cou.sequence_depth, supported=OPERATIONS,
+        )
+        m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width)
+        m.submodules.dma = dma = DmaEngine(
+            n_readers=n_cous + 2, n_writers=n_cous + 2, data_width=width, max_burst_beats=config.nic.max_burst_beats
+        )
+        m.submodules.p2p = p2p = P2p(config)
+        cous = []
+        for index in range(n_cous):
+            m.submodules[f"cou_{index}"] = cou = OffloadUnit(config)
+            cous.append(cou)
+
+        # Host side.
+        connect(m, flipped(self.s_axil), csr.bus)
+        connect(m, csr.commit, vp_table.commit)
+        connect(m, csr.doorbell, vp_table.doorbell)
+        connect(m, dma.m_axi, flipped(self.m_axi))
+        m.d.comb += [vp_table.enable.eq(csr.enable), completions.cycles.eq(csr.cycles), self.irq.eq(csr.irq)]
+
+        # Descriptors to the units, events back.
+        connect(m, vp_table.turn, queue.turn)
+        connect(m, queue.end, vp_table.end)
+        connect(m, queue.o_p2p, p2p.i_desc)
+        connect(m, completions.slot, vp_table.completion)
+        connect(m, p2p.receive_slot, vp_table.receive)
+        m.d.comb += queue.p2p_room.eq(p2p.room)
+        for index, unit in enumerate((*cous, p2p, queue)):
+            connect(m, unit.window, vp_table.windows[index])
+            connect(m, unit.read, dma.i_read[index])
+            connect(m, unit.o_event, completions.i[index])
+        for index, unit in enumerate((*cous, p2p, completions)):
+            connect(m, unit.write, dma.i_write[index])
+
+        # Network, a path for each virtual channel.
+        m.submodules.link_tx = link_tx = LinkTx(data_width=width, buffer_flits=config.link.buffer_flits)
+        m.submodules.link_rx = link_rx = LinkRx(data_width=width, buffer_flits=config.link.buffer_flits)
+        connect(m, link_tx.link, flipped(self.tx))
+        connect(m, flipped(self.rx), link_rx.link)
+        received, malformed, wrong_node, sent = [], [], [], []
+        for vc in range(2):
+            m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=n_cous + 1)
+            m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
+            m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(data_width=width, mtu=config.datapath.mtu)
+            m.submodules[f"rx_router_{vc}"] = router = ReceiveRouter(config, vc=vc)
+            connect(m, arbiter.o, packetizer.i)
+            connect(m, packetizer.o, link_tx.i[vc])
+            connect(m, link_rx.o[vc], depacketizer.i)
+            connect(m, depacketizer.o, router.i)
+            for index, unit in enumerate((*cous, p2p)):
+                connect(m, unit.tx[vc], arbiter.i[index])
+                connect(m, router.o[index], unit.rx[vc])
+            m.d.comb += depacketizer.node_id.eq(csr.node_id)
+            sent.append(packetizer.o.valid & packetizer.o.ready & packetizer.o.payload.last)
+            received.append(depacketizer.received)
+            malformed += [depacketizer.malformed, router.misplaced]
+            wrong_node.append(depacketizer.wrong_node)
+
+        # Registers, counters, traces.
+        for index, unit in enumerate(cous):
+            connect(m, queue.cou[index], unit.port)
+            m.d.comb += [
+                unit.node_id.eq(csr.node_id), unit.watchdog.eq(csr.watchdog),
+                self.trace[index].valid.eq(unit.trace_valid),
+                [self.trace[index][name].eq(unit.trace_event[name]) for name in TraceEvent.members],
+            ]
+        m.d.comb += [
+            p2p.node_id.eq(csr.node_id), p2p.watchdog.eq(csr.watchdog), p2p.cycles.eq(csr.cycles),
+            csr.busy.eq(
+                Cat(unit.busy for unit in cous).any() | p2p.busy | completions.busy | (csr.enable & vp_table.busy)
+            ),
+            csr.notify.eq(completions.written | p2p.delivered),
+        ]
+        events = {
+            "tx_packets": sent, "rx_packets": received, "rx_malformed": malformed, "rx_wrong_node": wrong_node,
+            "rx_unknown": [p2p.unknown], "descriptors": [queue.consumed], "completions": [completions.posted],
+            "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in cous],
+            "buffer_inserts": [unit.inserted for unit in cous], "rx_duplicates": [unit.duplicate for unit in cous],
+        }
+        for name, pulses in events.items():
+            m.d.comb += csr.events[name].eq(sum(pulses))
+        return m

@@ -1,0 +1,241 @@
+"""The simulated cluster as Python sees it: memory, registers, time."""
+
+import ctypes
+from ctypes import CDLL, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from firmware_models.abi import registers
+from sim.topology import Topology
+
+
+class EventKind(IntEnum):
+    """What an event says; `data` as in event.h."""
+
+    TRANSMIT = 0
+    RECEIVE = 1
+    UNIT = 2
+    REGISTER = 3
+    WATCH = 4
+    TRANSMIT_END = 5
+    RECEIVE_END = 6
+
+
+EVENT = np.dtype([("cycle", "<u8"), ("node", "<u4"), ("kind", "<u4"), ("data", "<u8", (8,))])
+"""Layout of ``conic::Event``."""
+
+_WRITE, _READ, _NODE, _SWITCH = 1, 0, 0, 1
+_RESET_CYCLES = 4
+
+
+class RegisterAccessError(RuntimeError):
+    """A register access was answered with an error, or not at all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryTiming:
+    """Host memory behind each NIC: latencies in cycles, and how much randomness is added to them.
+
+    Members
+    -------
+    read_latency, write_latency : int
+        From address to first beat, from last beat to response.
+    jitter : int
+        Most cycles to be added to either, at random.
+    stall : float
+        Intensity of random stalls on all channels, 0 to 1.
+    """
+
+    read_latency: int = 20
+    write_latency: int = 10
+    jitter: int = 0
+    stall: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkTiming:
+    """Every link: latency in cycles each way, and how much randomness is added.
+
+    Members
+    -------
+    latency : int
+        Cycles; 0 is a wire.
+    jitter : int
+        Most cycles by which a packet may be held up, at random.
+    stall : float
+        Intensity of random stalls at the sender, 0 to 1.
+    """
+
+    latency: int = 4
+    jitter: int = 0
+    stall: float = 0.0
+
+
+class Cluster:
+    """NICs and switches of one configuration, wired as a topology says.
+
+    Parameters
+    ----------
+    library : Path
+        What :func:`sim.cluster.build.build_library` returned.
+    topology : Topology
+        Switches, nodes and cables; its routes are written into the switches.
+    memory_bytes : int
+        Host memory of each node.
+    memory, links : MemoryTiming, LinkTiming
+        Timing.
+    seed : int
+        Of every random choice: equal seeds give equal runs.
+    waves : Path, optional
+        FST waveform of everything; the library must have been built for it.
+    """
+
+    def __init__(
+        self, library: Path, topology: Topology, *, memory_bytes: int, memory: MemoryTiming | None = None,
+        links: LinkTiming | None = None, seed: int = 0, waves: Path | None = None,
+    ):
+        memory, links = memory or MemoryTiming(), links or LinkTiming()
+        self.topology = topology
+        self._api = _load(library)
+        self._handle = self._api.conic_create(
+            topology.n_nodes, len(topology.radixes), memory_bytes, memory.read_latency, memory.write_latency,
+            memory.jitter, memory.stall, seed,
+        )
+        for number, cable in enumerate(topology.cables):
+            a, b = cable
+            self._api.conic_connect(
+                self._handle, a.is_switch, a.number, a.port, b.is_switch, b.number, b.port, links.latency, links.jitter,
+                links.stall, seed * 65537 + number,
+            )
+        if waves is not None:
+            self._api.conic_open_waves(self._handle, str(waves).encode())
+        self._api.conic_reset(self._handle, _RESET_CYCLES)
+        self.memories: list[NDArray[np.uint8]] = [
+            np.ctypeslib.as_array(self._api.conic_memory(self._handle, node), (memory_bytes,))
+            for node in range(topology.n_nodes)
+        ]
+        """Host memory of each node, byte by byte; shared with the simulation."""
+        self._program_routes()
+
+    def close(self) -> None:
+        """Ends the simulation and completes the waveform. The memories must not be used any more."""
+        if self._handle:
+            self.memories = []
+            self._api.conic_destroy(self._handle)
+            self._handle = None
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @property
+    def cycle(self) -> int:
+        """Cycles since reset."""
+        return int(self._api.conic_now(self._handle))
+
+    def run(self, most: int) -> bool:
+        """Runs until every watched word has been written and every register access is done, or for `most` cycles.
+
+        Returns whether the former was the case.
+        """
+        return bool(self._api.conic_run(self._handle, most))
+
+    def watch(self, node: int, address: int) -> None:
+        """Makes :meth:`run` wait until the NIC of `node` writes the memory word at `address`."""
+        self._api.conic_watch(self._handle, node, address)
+
+    def was_written(self, node: int, address: int) -> bool:
+        """Whether that has happened."""
+        return bool(self._api.conic_watch_hit(self._handle, node, address))
+
+    def write_register(self, node: int, address: int, value: int, *, not_before: int = 0) -> None:
+        """Queues a register write of the host of `node`; it is made while the cluster runs, at cycle `not_before` or
+        later."""
+        self._api.conic_write(self._handle, _NODE, node, address, value, not_before)
+
+    def read_register(self, node: int, address: int) -> int:
+        """Reads a register; runs the cluster for as long as that takes.
+
+        Raises
+        ------
+        RegisterAccessError
+            If the NIC answers with an error or not at all.
+        """
+        before = self._api.conic_register_errors(self._handle, _NODE, node)
+        self._api.conic_read(self._handle, _NODE, node, address)
+        for _ in range(10_000):
+            if self._api.conic_registers_idle(self._handle, _NODE, node):
+                break
+            self._api.conic_step(self._handle, 1)
+        else:
+            raise RegisterAccessError(f"register {address:#x} of node {node} did not answer")
+        if self._api.conic_register_errors(self._handle, _NODE, node) != before:
+            raise RegisterAccessError(f"register {address:#x} of node {node} was answered with an error")
+        return int(self._api.conic_value(self._handle, _NODE, node))
+
+    def check_registers(self) -> None:
+        """Raises :class:`RegisterAccessError` if some access was answered with an error so far."""
+        for is_switch, count in ((_NODE, self.topology.n_nodes), (_SWITCH, len(self.topology.radixes))):
+            for number in range(count):
+                errors = self._api.conic_register_errors(self._handle, is_switch, number)
+                if errors:
+                    raise RegisterAccessError(f"{'switch' if is_switch else 'node'} {number}: {errors} accesses failed")
+
+    def log_events(self, on: bool) -> None:
+        """Switches the log of events on or off."""
+        self._api.conic_log_events(self._handle, on)
+
+    def events(self) -> NDArray[Any]:
+        """All events logged so far, in order of time; dtype :data:`EVENT`."""
+        count = self._api.conic_event_count(self._handle)
+        if not count:
+            return np.empty(0, EVENT)
+        buffer = (ctypes.c_char * (count * EVENT.itemsize)).from_address(self._api.conic_events(self._handle))
+        return np.frombuffer(buffer, EVENT).copy()
+
+    def _program_routes(self) -> None:
+        page = {register.name: register.offset for register in registers.SWITCH_PAGE}
+        for switch, routes in enumerate(self.topology.routes):
+            for node_id, port in enumerate(routes):
+                for name, value in (("table_select", node_id), ("table_port", port)):
+                    self._api.conic_write(self._handle, _SWITCH, switch, page[name], value, 0)
+        if not self.run(1_000_000):
+            raise RegisterAccessError("a switch did not take its routes")
+        self.check_registers()
+
+
+def _load(library: Path) -> CDLL:
+    api = CDLL(str(library))
+    handle, u32, u64 = c_void_p, c_uint32, c_uint64
+    signatures: dict[str, tuple[Any, list[Any]]] = {
+        "conic_create": (handle, [u32, u32, u64, u64, u64, u64, c_double, u64]),
+        "conic_destroy": (None, [handle]),
+        "conic_connect": (None, [handle, *[c_int] * 6, u64, u64, c_double, u64]),
+        "conic_reset": (None, [handle, u64]),
+        "conic_run": (c_int, [handle, u64]),
+        "conic_step": (None, [handle, u64]),
+        "conic_now": (u64, [handle]),
+        "conic_memory": (ctypes.POINTER(ctypes.c_uint8), [handle, u32]),
+        "conic_watch": (None, [handle, u32, u64]),
+        "conic_watch_hit": (c_int, [handle, u32, u64]),
+        "conic_write": (None, [handle, c_int, u32, u32, u32, u64]),
+        "conic_read": (None, [handle, c_int, u32, u32]),
+        "conic_registers_idle": (c_int, [handle, c_int, u32]),
+        "conic_value": (u32, [handle, c_int, u32]),
+        "conic_register_errors": (u32, [handle, c_int, u32]),
+        "conic_log_events": (None, [handle, c_int]),
+        "conic_event_count": (u64, [handle]),
+        "conic_events": (c_void_p, [handle]),
+        "conic_open_waves": (None, [handle, c_char_p]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(api, name)
+        function.restype, function.argtypes = result, arguments
+    return api
