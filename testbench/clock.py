@@ -3,7 +3,7 @@
 import cocotb
 from cocotb.clock import Clock
 from cocotb.handle import SimHandleBase
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, RisingEdge, Timer
 
 from testbench.runner import inputs
 
@@ -22,8 +22,11 @@ async def start(dut: SimHandleBase, *, reset_cycles: int = 3, max_cycles: int = 
     """
     for name in inputs():
         getattr(dut, name).value = 0
-    Clock(dut.clk, PERIOD_NS, unit="ns").start()
+    # The first edge finds inputs and reset in place, also in a simulator in which they are unknown at the beginning.
+    dut.clk.value = 0
     dut.rst.value = 1
+    await Timer(PERIOD_NS, unit="ns")
+    Clock(dut.clk, PERIOD_NS, unit="ns").start()
     await ClockCycles(dut.clk, reset_cycles)
     dut.rst.value = 0
     await RisingEdge(dut.clk)

@@ -202,7 +202,7 @@ def _read_results(path: Path) -> tuple[int, list[str]]:
 
 def _simulator_errors(log: str) -> list[str]:
     """Failed assertions and warnings of the simulator itself, which need not end the run."""
-    return [line for line in log.splitlines() if re.search(r"%(Error|Warning)\b|^(ERROR|WARNING): \S+\.v:\d+", line)]
+    return [line for line in log.splitlines() if re.search(r"%(Error|Warning)\b|(ERROR|WARNING): \S+\.v:\d+", line)]
 
 
 def _tail(log: str) -> str:

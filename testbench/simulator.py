@@ -74,7 +74,7 @@ def build(verilog: str, *, top: str, waves: bool = False) -> tuple[Runner, Path]
     """
     simulator = simulator_name()
     args = _build_args(simulator, waves=waves)
-    folder = build_folder() / "benches" / _content_hash(simulator, top, verilog, args)
+    folder = build_folder() / "benches" / _content_hash(simulator, top, verilog, [*args, f"waves={waves}"])
     folder.mkdir(parents=True, exist_ok=True)
     done = folder / "done"
     with tool_environment(), (folder / "lock").open("w") as lock:

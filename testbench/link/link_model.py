@@ -148,7 +148,7 @@ class LinkSink(BusMonitor):
         self._held = [0] * N_VCS
         self.partial: list[list[int]] = [[] for _ in range(N_VCS)]
         """Flits of the packet that each channel is in the middle of."""
-        super().__init__(dut, name, dut.clk, **_bus)
+        super().__init__(dut, name, dut.clk, reset=dut.rst, **_bus)
         self.bus.ready.value = 0
         self.bus.credit_valid.value = 0
         self.bus.credit_vc.value = 0
@@ -168,6 +168,9 @@ class LinkSink(BusMonitor):
         ready = False
         while True:
             await edge
+            if self.in_reset:
+                offered = None
+                continue
             bits = int(self.bus.flit.value) if int(self.bus.valid.value) else None
             if offered is not None and bits != offered:
                 raise ProtocolError(f"{self.name}: a flit was taken back or changed before ready")

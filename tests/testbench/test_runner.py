@@ -20,9 +20,9 @@ EXPECTED = {
     "valid_falls": "o: valid fell before ready",
     "payload_changes": "o: payload changed while stalled",
     "loses": "did not end within 5000 cycles",
-    "duplicates": "assert",
-    "swaps": "assert",
-    "assertion": "the simulator ended early",
+    "duplicates": "passes_items_on: ",
+    "swaps": "passes_items_on: ",
+    "assertion": "FaultyRegister.v:",
 }
 
 
