@@ -3,6 +3,7 @@
 import jinja2
 
 from sim.demo.operations import Demo
+from sim.report.event_reader import activities
 from sim.report.timeline import timeline_svg
 
 
@@ -16,10 +17,8 @@ def demo_page(demo: Demo) -> str:
     return environment.get_template("page.html.j2").render(
         demo=demo,
         operations=[operation.as_dict() for operation in demo.operations],
-        timelines=[timeline_svg(operation.result.events, lanes=LANES) for operation in demo.operations],
+        timelines=[
+            timeline_svg(activities(operation.result.events), without={"pulse"}) for operation in demo.operations
+        ],
         features=list(zip(demo.features, demo.moments.mean, deviation, strict=True)),
     )
-
-
-LANES = ("host", "unit", "tx", "rx")
-"""Parts of a node that the timelines show."""

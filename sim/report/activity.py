@@ -13,14 +13,20 @@ class Activity:
         The node.
     lane : str
         The part of the node: "host", "unit 0", "tx", "rx".
+    track : int
+        Place among things that go on side by side in the lane: the context of a unit.
     begin, end : int
         Cycles.
     name : str
-        What happened, in a few words.
+        What happened, in a word or two: the same for everything of one sort.
+    detail : str
+        Which one.
     """
 
     node: int
     lane: str
+    track: int = 0
     begin: int
     end: int
     name: str
+    detail: str = ""

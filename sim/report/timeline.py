@@ -1,6 +1,6 @@
 """Timelines as a figure: a row for every part of every node, time to the right."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable
 from io import StringIO
 
 import matplotlib as mpl
@@ -15,19 +15,20 @@ _ROW_INCHES = 0.2
 _COLOURS = ("#0969da", "#1a7f37", "#bf8700", "#8250df", "#cf222e", "#57606a", "#0a7ea4", "#a04100")
 
 
-def timeline_svg(activities: Iterable[Activity], *, lanes: Sequence[str]) -> str:
+def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()) -> str:
     """The figure as an SVG element to stand in a page.
 
     Parameters
     ----------
     activities : iterable of Activity
-        What happened. An instant is a marker, everything else a bar.
-    lanes : sequence of str
-        The lanes to show, from top to bottom, at every node.
+        What happened. An instant is a marker, everything else a bar; what goes on side by side in one lane is drawn
+        translucent in one row.
+    without : container of str
+        Names of the activities to leave out.
     """
-    shown = [activity for activity in activities if activity.lane in lanes]
-    nodes = sorted({activity.node for activity in shown})
-    rows = {(node, lane): row for row, (node, lane) in enumerate((node, lane) for node in nodes for lane in lanes)}
+    shown = [activity for activity in activities if activity.name not in without]
+    places = {(activity.node, activity.lane) for activity in shown}
+    rows = {place: row for row, place in enumerate(sorted(places, key=lambda place: (place[0], _rank(place[1]))))}
     kinds = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(sorted({a.name for a in shown}))}
 
     figure = Figure(figsize=(11, 1.4 + _ROW_INCHES * len(rows)), layout="constrained")
@@ -38,10 +39,11 @@ def timeline_svg(activities: Iterable[Activity], *, lanes: Sequence[str]) -> str
         for name in sorted({activity.name for activity in here}):
             spans = [(a.begin, a.end - a.begin) for a in here if a.name == name and a.end > a.begin]
             instants = [a.begin for a in here if a.name == name and a.end == a.begin]
-            axes.broken_barh(spans, (row - 0.4, 0.8), color=kinds[name], linewidth=0)
+            axes.broken_barh(spans, (row - 0.4, 0.8), color=kinds[name], linewidth=0, alpha=0.7)
             axes.plot(instants, [row] * len(instants), "|", color=kinds[name], markersize=9, markeredgewidth=1.6)
-    for row in range(len(lanes), len(rows), len(lanes)):
-        axes.axhline(row - 0.5, color="#d0d7de", linewidth=0.8)
+    for (node, _), row in rows.items():
+        if row and (node, row - 1) not in {(other, place) for (other, _), place in rows.items()}:
+            axes.axhline(row - 0.5, color="#d0d7de", linewidth=0.8)
 
     axes.set_yticks(list(rows.values()), [f"{node}  {lane}" for node, lane in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)
@@ -59,6 +61,11 @@ def timeline_svg(activities: Iterable[Activity], *, lanes: Sequence[str]) -> str
         loc="outside upper center", ncols=min(8, max(1, len(kinds))), frameon=False, fontsize=8,
     )
     return _svg(figure)
+
+
+def _rank(lane: str) -> tuple[int, str]:
+    """Order of the lanes of a node: the host above, the network below."""
+    return {"host": 0, "tx": 2, "rx": 3}.get(lane, 1), lane
 
 
 def _svg(figure: Figure) -> str:

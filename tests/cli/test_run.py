@@ -77,7 +77,8 @@ def test_table_trace_and_run_file(conic: Conic, tmp_path: Path) -> None:
 
 
 def test_verify(conic: Conic) -> None:
-    outcome = conic("verify", "reduce", "--algorithm", "binomial", "--nodes", "5", "--size", "256", "--orders", "5", "--json")
+    outcome = conic("verify", "reduce", "--algorithm", "binomial", "--nodes", "5", "--size", "256", "--orders", "5",
+                    "--json")
     answer = json.loads(outcome.out)
     assert outcome.code == 0
     assert (answer["orders"], answer["distinct_results"], answer["mismatched_bits"]) == (5, 1, 0)

@@ -14,7 +14,8 @@ from testbench.toolchain import environment, verilator_root
 Conic = Callable[..., Any]
 
 PORTS = {
-    "nic": ("s_axil_awaddr", "s_axil_rdata", "m_axi_araddr", "m_axi_wdata", "m_axis_tx_tdata", "s_axis_rx_tdata", "irq"),
+    "nic": ("s_axil_awaddr", "s_axil_rdata", "m_axi_araddr", "m_axi_wdata", "m_axis_tx_tdata", "s_axis_rx_tdata",
+            "irq"),
     "switch": ("s_axil_awaddr", "m_axis_", "s_axis_"),
 }
 

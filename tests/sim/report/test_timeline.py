@@ -22,21 +22,22 @@ def test_chrome_trace() -> None:
     assert [(event["ts"], event["name"], event["pid"], event.get("dur")) for event in events] == [
         (3, "doorbell", 0, None), (40, "fire", 0, 15), (70, "fire", 1, 20), (99, "completion", 1, None),
     ]
-    threads = {(e["pid"], e["args"]["name"]): e["tid"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
-    assert all(event["tid"] == threads[event["pid"], activity.lane]
-               for event, activity in zip(events, ACTIVITIES, strict=True))
+    threads = {(e["pid"], e["tid"]): e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    assert [threads[event["pid"], event["tid"]] for event in events] == [
+        "host", "unit 0 context 0", "unit 0 context 0", "host",
+    ]
     assert [e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"] == ["node 0", "node 1"]
 
 
 def test_figure() -> None:
-    text = timeline_svg(ACTIVITIES, lanes=["host", "unit 0"])
-    assert text == timeline_svg(ACTIVITIES, lanes=["host", "unit 0"])
+    text = timeline_svg(ACTIVITIES)
+    assert text == timeline_svg(ACTIVITIES)
     root = ElementTree.fromstring(text)
     words = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
     assert {"0  host", "0  unit 0", "1  host", "1  unit 0", "cycles", "doorbell", "fire", "completion"} <= words
 
 
-def test_figure_leaves_out_other_lanes() -> None:
-    text = timeline_svg(ACTIVITIES, lanes=["host"])
+def test_figure_leaves_out_names() -> None:
+    text = timeline_svg(ACTIVITIES, without={"fire"})
     assert "completion" in text
     assert "fire" not in text
