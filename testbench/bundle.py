@@ -25,7 +25,7 @@ class Bundle(wiring.Component):
             for key, member in part.signature.members.items()
         })
 
-    def elaborate(self, platform):  # noqa: ARG002
+    def elaborate(self, platform):
         m = Module()
 
         def attach(member: Any, outside: Any, inside: Any) -> None:

@@ -23,7 +23,7 @@ class FaultyRegister(wiring.Component):
         self.fault = fault
         super().__init__({"i": In(stream.Signature(8)), "o": Out(stream.Signature(8))})
 
-    def elaborate(self, platform):  # noqa: ARG002
+    def elaborate(self, platform):
         m = Module()
         valid, payload, count = Signal(), Signal(8), Signal(4)
         now = Signal()

@@ -83,7 +83,7 @@ class LinkSource(BusDriver):
         while self.pending or self.credits != [self.buffer_flits] * N_VCS:
             await RisingEdge(self.clock)
 
-    async def _driver_send(self, transaction: None, sync: bool = True) -> None:  # noqa: ARG002
+    async def _driver_send(self, transaction: None, sync: bool = True) -> None:
         """Runs for good: the first item only starts it."""
         edge = RisingEdge(self.clock)
         offered = False
