@@ -37,7 +37,7 @@ class RingSlots(wiring.Component):
     commit : ``In(stream.Signature(VpCommit))``
         Records to load.
     cons : ``In(stream.Signature({vp, index}))``
-        Indexes up to which software has read.
+        Indexes up to which software has read. Only with `check_room`.
     slot : ``In(ReceiveSlotSignature())``
         Client.
     """
@@ -49,11 +49,10 @@ class RingSlots(wiring.Component):
             raise ValueError(f"entry_bytes must be a power of two, not {entry_bytes!r}")
         self.n_vps, self.ring, self.entry_bytes = n_vps, ring, entry_bytes
         self.check_room, self.first_index = check_room, first_index
-        super().__init__({
-            "commit": In(stream.Signature(VpCommit)),
-            "cons": In(stream.Signature(data.StructLayout({"vp": formats.VP_BITS, "index": INDEX_BITS}))),
-            "slot": In(ReceiveSlotSignature()),
-        })
+        members = {"commit": In(stream.Signature(VpCommit)), "slot": In(ReceiveSlotSignature())}
+        if check_room:
+            members["cons"] = In(stream.Signature(data.StructLayout({"vp": formats.VP_BITS, "index": INDEX_BITS})))
+        super().__init__(members)
 
     def elaborate(self, platform):
         m = Module()
@@ -103,9 +102,10 @@ class RingSlots(wiring.Component):
                 with m.If(commit.valid):
                     m.d.sync += vp.eq(commit.payload.vp)
                     m.next = "COMMIT"
-                with m.Elif(self.cons.valid):
-                    m.d.sync += vp.eq(self.cons.payload.vp)
-                    m.next = "CONS"
+                if self.check_room:
+                    with m.Elif(self.cons.valid):
+                        m.d.sync += vp.eq(self.cons.payload.vp)
+                        m.next = "CONS"
                 with m.Elif(slot.query.valid):
                     m.d.comb += slot.query.ready.eq(1)
                     m.d.sync += vp.eq(slot.query.payload.vp)
@@ -114,9 +114,10 @@ class RingSlots(wiring.Component):
                 m.d.comb += [commit.ready.eq(1), ring_load.en.eq(1), cons_store.eq(1)]
                 m.d.comb += [prod_store.en.eq(1), prod_store.data.eq(self.first_index)]
                 m.next = "CHOOSE"
-            with m.State("CONS"):
-                m.d.comb += [self.cons.ready.eq(1), cons_store.eq(known)]
-                m.next = "CHOOSE"
+            if self.check_room:
+                with m.State("CONS"):
+                    m.d.comb += [self.cons.ready.eq(1), cons_store.eq(known)]
+                    m.next = "CHOOSE"
             with m.State("LOOK"):
                 m.next = "PLACE"
             with m.State("PLACE"):

@@ -100,7 +100,7 @@ class Scheduler(wiring.Component):
         job_id, length = Signal(formats.JOB_BITS), Signal(32)
         pulse_bytes, cp_count = Signal(16), Signal(16)
         index = Signal(range(self.sequence_depth + 1))
-        inside, refused, skip = Signal(), Signal(), Signal()
+        inside, refused, faulty, skip = Signal(), Signal(), Signal(), Signal()
         event = Signal(CompletionEvent)
 
         target = job_id[: (self.n_cous - 1).bit_length()] if self.n_cous > 1 else 0
@@ -155,10 +155,18 @@ class Scheduler(wiring.Component):
             """Spends the room that the unit's completion needs."""
             m.d.sync += [taken.eq(taken + 1), room.eq(room - 1), inside.eq(0), refused.eq(0)]
 
-        def refuse(status, *, members_follow):
-            """Ends the unit with an error: at its offload unit first, if that has begun it."""
+        def refuse(status, *, at_hand, members_follow):
+            """Ends the unit with an error: at its offload unit first, if that has begun it.
+
+            `at_hand`: the descriptor at hand belongs to it, and `members_follow`: so may those behind that one.
+            """
             m.d.sync += [
-                event.status.eq(status), event.detail.eq(index), index.eq(0), refused.eq(1), skip.eq(members_follow)
+                event.status.eq(status),
+                event.detail.eq(index),
+                index.eq(0),
+                refused.eq(1),
+                faulty.eq(at_hand),
+                skip.eq(members_follow),
             ]
             with m.If(~inside & ((status == Status.BAD_DESCRIPTOR) | (status == Status.MEMORY_ERROR))):
                 m.d.sync += event.kind.eq(CplKind.DESCRIPTOR)
@@ -249,7 +257,7 @@ class Scheduler(wiring.Component):
             with m.State("INSIDE"):
                 with m.If(pending == 0):
                     with m.If(left == 0):
-                        refuse(Status.BAD_SEQUENCE, members_follow=0)
+                        refuse(Status.BAD_SEQUENCE, at_hand=0, members_follow=0)
                     with m.Else():
                         m.next = "FETCH"
                 with m.Elif(self.i.valid):
@@ -257,18 +265,15 @@ class Scheduler(wiring.Component):
 
             with m.State("CHECK"):
                 with m.If(unreadable):
-                    consume()
-                    refuse(Status.MEMORY_ERROR, members_follow=1)
+                    refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
                 with m.Elif(broken):
-                    with m.If(desc.c & ~desc.ch):
-                        consume()
-                    refuse(Status.BAD_SEQUENCE, members_follow=desc.c & ~desc.ch & ~desc.ct)
+                    member = desc.c & ~desc.ch
+                    refuse(Status.BAD_SEQUENCE, at_hand=member, members_follow=member & ~desc.ct)
                 with m.Else():
                     m.d.comb += [self.check.valid.eq(1), self.status.ready.eq(1)]
                     with m.If(self.status.valid):
                         with m.If(self.status.payload.status != Status.OK):
-                            consume()
-                            refuse(self.status.payload.status, members_follow=desc.c & ~desc.ct)
+                            refuse(self.status.payload.status, at_hand=1, members_follow=desc.c & ~desc.ct)
                         with m.Elif(inside):
                             m.next = "DELIVER"
                         with m.Elif(desc.c):
@@ -311,7 +316,10 @@ class Scheduler(wiring.Component):
                 with m.If(descriptor_ready):
                     m.next = "SKIP"
             with m.State("SKIP"):
-                with m.If(~skip):
+                with m.If(faulty):
+                    consume()
+                    m.d.sync += faulty.eq(0)
+                with m.Elif(~skip):
                     m.next = "POST"
                 with m.Elif(pending == 0):
                     m.next = "FETCH"

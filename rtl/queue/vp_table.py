@@ -125,7 +125,6 @@ class VpTable(wiring.Component):
             turns.doorbell.payload.eq(bell.payload),
             receives.cons.payload.vp.eq(bell.payload.vp),
             receives.cons.payload.index.eq(bell.payload.index),
-            completions.cons.valid.eq(0),
         ]
         with m.If(~wiping):
             with m.If(bell.payload.kind == DoorbellKind.RQ_CONS):

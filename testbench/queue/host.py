@@ -1,18 +1,15 @@
 """The host's side of the queues: what a driver and a process do."""
 
 from dataclasses import dataclass, field
-from itertools import cycle
 from typing import Any
 
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
-from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
 from firmware_models.abi import formats, registers
 from testbench.cou.host_memory import HostMemory
-from testbench.pause import pauses
+from testbench.queue.axil import axi_lite_master
 from testbench.queue.parts import DATA_WIDTH, FIRST_INDEX
-from testbench.runner import rng
 
 CONTROL = {register.name: register.offset for register in registers.CONTROL_PAGE}
 PAGE = {register.name: register.offset for register in registers.VP_PAGE}
@@ -39,19 +36,6 @@ class HostVp:
     """Descriptors written so far."""
     finished: int = 0
     """Descriptors that belong to completions read so far, as the bench counts them."""
-
-
-def axi_lite_master(dut: SimHandleBase) -> AxiLiteMaster:
-    """An AXI4-Lite manager on port ``bus`` that pauses on all channels."""
-    axil = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "bus_"), dut.clk, dut.rst)
-    numbers = rng("axi-lite pauses")
-    for channel in (
-        axil.write_if.aw_channel, axil.write_if.w_channel, axil.write_if.b_channel,
-        axil.read_if.ar_channel, axil.read_if.r_channel,
-    ):
-        pattern = pauses(numbers, None)
-        channel.set_pause_generator(cycle([next(pattern) for _ in range(509)]))
-    return axil
 
 
 class Host:

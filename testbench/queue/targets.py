@@ -45,10 +45,10 @@ class OffloadStandIn:
         self._reserved: int | None = None
         self._sequence: list[dict[str, int]] = []
         self._rng = rng(f"offload unit {unit}")
-        self._answers = StreamSource(dut, f"cou__{unit}__answer", _members["answer"].signature.payload_shape)
+        self._answers = StreamSource(dut, f"cou__{unit}__answer", _members["answer"].signature.members["payload"].shape)
         self.events = StreamSource(dut, f"i_event__{unit}", CompletionEvent)
-        StreamSink(dut, f"cou__{unit}__probe", _members["probe"].signature.payload_shape, callback=self._probe)
-        StreamSink(dut, f"cou__{unit}__descriptor", _members["descriptor"].signature.payload_shape, callback=self._take)
+        StreamSink(dut, f"cou__{unit}__probe", _members["probe"].signature.members["payload"].shape, callback=self._probe)
+        StreamSink(dut, f"cou__{unit}__descriptor", _members["descriptor"].signature.members["payload"].shape, callback=self._take)
 
     def _probe(self, probe: dict[str, int]) -> None:
         job = probe["job_id"]

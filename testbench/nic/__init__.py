@@ -1,0 +1,1 @@
+"""Benches of the NIC and its register file."""

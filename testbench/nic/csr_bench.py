@@ -1,0 +1,205 @@
+"""Bench of the register file and its AXI4-Lite front."""
+
+from typing import Any
+
+import cocotb
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiLiteMaster
+
+from firmware_models.abi import registers
+from firmware_models.abi.registers import Access
+from firmware_models.config.load import load_preset
+from rtl.nic.event_counters import EVENT_BITS, Events
+from rtl.queue.records import Doorbell, VpCommit
+from testbench import clock
+from testbench.codec import encode
+from testbench.queue.axil import axi_lite_master
+from testbench.runner import rng
+from testbench.stream import StreamSink
+
+OKAY, SLVERR = 0, 2
+CONFIG = load_preset("small")
+AT = {register.name: register.offset for register in registers.CONTROL_PAGE}
+BUS_INPUTS = ("awaddr", "awprot", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arprot", "arvalid", "rready")
+
+
+async def start(dut: SimHandleBase) -> tuple[AxiLiteMaster, StreamSink, StreamSink]:
+    """Resets; returns the bus manager and what the VP table would get."""
+    axil = axi_lite_master(dut)
+    commits, doorbells = StreamSink(dut, "commit", VpCommit), StreamSink(dut, "doorbell", Doorbell)
+    dut.events.value = dut.notify.value = dut.busy.value = 0
+    await clock.start(dut)
+    return axil, commits, doorbells
+
+
+async def resp_of_read(axil: AxiLiteMaster, address: int) -> tuple[int, int]:
+    """Response and data of a read."""
+    answer = await axil.read(address, 4)
+    return int(answer.resp), int.from_bytes(answer.data, "little")
+
+
+@cocotb.test()
+async def registers_hold_what_was_written(dut: SimHandleBase) -> None:
+    """Reset values, then random values in every register that can be written, each masked to its width."""
+    axil, *_ = await start(dut)
+    numbers = rng("values")
+    fixed = {
+        "n_vps": CONFIG.nic.n_vps, "n_cous": CONFIG.nic.n_cous, "data_width": CONFIG.datapath.data_width,
+        "mtu": CONFIG.datapath.mtu,
+    }
+    for register in registers.CONTROL_PAGE:
+        if register.access is not Access.WO and not register.name.startswith("cycles"):
+            assert await resp_of_read(axil, register.offset) == (OKAY, fixed.get(register.name, register.reset)), register
+    written: dict[int, int] = {}
+    writable = [register for register in registers.CONTROL_PAGE if register.access is Access.RW]
+    read_only = [register for register in registers.CONTROL_PAGE if register.access is Access.RO]
+    for register in writable * 3:
+        value = numbers.getrandbits(32)
+        await axil.write_dword(register.offset, value)
+        written[register.offset] = value & ((1 << register.width) - 1)
+        await axil.write_dword(numbers.choice(read_only).offset, numbers.getrandbits(32))
+        for offset, expected in written.items():
+            if numbers.random() < 0.3:
+                assert await axil.read_dword(offset) == expected, hex(offset)
+    for name, expected in fixed.items():
+        assert await axil.read_dword(AT[name]) == expected
+    for name, port in (("control", dut.enable), ("node_id", dut.node_id), ("watchdog", dut.watchdog)):
+        assert int(port.value) == written[AT[name]]
+
+
+@cocotb.test()
+async def unmapped_reads_are_refused(dut: SimHandleBase) -> None:
+    """SLVERR and no data where there is no readable register."""
+    axil, *_ = await start(dut)
+    after_counters = registers.COUNTERS + 8 * len(registers.EVENT_COUNTERS)
+    for address in (0x038, 0x0FC, AT["vp_commit"], 0x13C, 0x1FC, after_counters, 0x1000, registers.VP_PAGES,
+                    registers.VP_PAGES + 0x1000, (1 << registers.ADDRESS_BITS) - 4):
+        assert await resp_of_read(axil, address) == (SLVERR, 0), hex(address)
+
+
+@cocotb.test()
+async def commits_and_doorbells(dut: SimHandleBase) -> None:
+    """Records and indexes arrive as written, in order; those for a VP that does not exist do not."""
+    axil, commits, doorbells = await start(dut)
+    numbers = rng("records")
+    expected_commits: list[dict[str, Any]] = []
+    expected_bells: list[dict[str, int]] = []
+    for _ in range(20):
+        vp = numbers.randrange(CONFIG.nic.n_vps + 4)
+        record = {"enable": numbers.getrandbits(1)}
+        for register in registers.CONTROL_PAGE:
+            if register.name.startswith("vp_") and register.access is Access.RW and register.name != "vp_select":
+                value = numbers.getrandbits(register.width)
+                await axil.write_dword(register.offset, value)
+                name, _, half = register.name.removeprefix("vp_").rpartition("_")
+                name, shift = {"lo": (name, 0), "hi": (name, 32)}.get(half, (register.name.removeprefix("vp_"), 0))
+                record[name] = record.get(name, 0) | value << shift
+        await axil.write_dword(AT["vp_select"], vp)
+        await axil.write_dword(AT["vp_commit"], record["enable"])
+        if vp < CONFIG.nic.n_vps:
+            expected_commits.append({"vp": vp, "wipe": 0, "record": record})
+        for _ in range(5):
+            vp, register = numbers.randrange(CONFIG.nic.n_vps + 4), numbers.choice(registers.VP_PAGE)
+            index = numbers.getrandbits(16)
+            await axil.write_dword(registers.VP_PAGES + vp * registers.VP_PAGE_BYTES + register.offset, index)
+            if vp < CONFIG.nic.n_vps:
+                kind = [entry.name for entry in registers.VP_PAGE].index(register.name)
+                expected_bells.append({"vp": vp, "kind": kind, "index": index})
+        await axil.write_dword(registers.VP_PAGES + 0xFFC, 1)
+    assert commits.received == expected_commits
+    assert doorbells.received == expected_bells
+
+
+@cocotb.test()
+async def partial_and_unaligned_accesses(dut: SimHandleBase) -> None:
+    """Every combination of strobes and address remainder: an effect only for whole, aligned words; no data leaks."""
+    for name in BUS_INPUTS:
+        getattr(dut, f"bus__{name}").value = 0
+    dut.commit__ready.value = dut.doorbell__ready.value = 1
+    dut.events.value = dut.notify.value = dut.busy.value = 0
+    await clock.start(dut)
+    numbers = rng("raw accesses")
+
+    async def send(channel: str, **values: int) -> None:
+        for _ in range(numbers.choice((0, 0, 1, 4))):
+            await RisingEdge(dut.clk)
+        for name, value in values.items():
+            getattr(dut, f"bus__{name}").value = value
+        valid, ready = getattr(dut, f"bus__{channel}valid"), getattr(dut, f"bus__{channel}ready")
+        valid.value = 1
+        await RisingEdge(dut.clk)
+        while not int(ready.value):
+            await RisingEdge(dut.clk)
+        valid.value = 0
+
+    async def receive(channel: str, *names: str) -> list[int]:
+        ready, valid = getattr(dut, f"bus__{channel}ready"), getattr(dut, f"bus__{channel}valid")
+        while not int(valid.value):
+            await RisingEdge(dut.clk)
+        said = [int(getattr(dut, f"bus__{name}").value) for name in names]
+        for _ in range(numbers.choice((0, 3))):
+            await RisingEdge(dut.clk)
+            assert int(valid.value) and said == [int(getattr(dut, f"bus__{name}").value) for name in names]
+        ready.value = 1
+        await RisingEdge(dut.clk)
+        ready.value = 0
+        await RisingEdge(dut.clk)
+        return said
+
+    held = 0
+    for strobes in numbers.sample(range(16), 16) + [15] * 4:
+        for remainder in (0, 1, 2, 3):
+            value = numbers.getrandbits(32)
+            channels = [
+                cocotb.start_soon(send("aw", awaddr=AT["watchdog"] + remainder)),
+                cocotb.start_soon(send("w", wdata=value, wstrb=strobes)),
+            ]
+            response = await receive("b", "bresp")
+            for channel in channels:
+                await channel
+            whole = strobes == 15 and remainder == 0
+            assert response == [OKAY if whole else SLVERR], (strobes, remainder)
+            held = value if whole else held
+            assert int(dut.watchdog.value) == held
+            cocotb.start_soon(send("ar", araddr=AT["watchdog"] + remainder))
+            assert await receive("r", "rresp", "rdata") == ([SLVERR, 0] if remainder else [OKAY, held])
+
+
+@cocotb.test()
+async def counters_count(dut: SimHandleBase) -> None:
+    """Several events a cycle add up; the halves of a cycle counter fit together; interrupts come and go."""
+    axil, *_ = await start(dut)
+    numbers = rng("events")
+    totals = dict.fromkeys(Events.members, 0)
+    for _ in range(300):
+        now = {name: numbers.choice((0, 0, 1, numbers.getrandbits(EVENT_BITS))) for name in totals}
+        for name, count in now.items():
+            totals[name] += count
+        dut.events.value = encode(Events, now)
+        await RisingEdge(dut.clk)
+    dut.events.value = 0
+    await clock.cycles(dut, 4)
+    for index, name in enumerate(totals):
+        assert await axil.read_dword(registers.COUNTERS + 8 * index) == totals[name], name
+        assert await axil.read_dword(registers.COUNTERS + 8 * index + 4) == 0
+
+    before = int(dut.cycles.value)
+    low = await axil.read_dword(AT["cycles_lo"])
+    assert before < low <= int(dut.cycles.value) and await axil.read_dword(AT["cycles_hi"]) == 0
+
+    dut.busy.value = 1
+    assert await axil.read_dword(AT["status"]) == 1
+    dut.notify.value = 1
+    await RisingEdge(dut.clk)
+    dut.notify.value = 0
+    await clock.cycles(dut, 3)
+    assert int(dut.irq.value) == 0 and await axil.read_dword(AT["irq_status"]) == 1
+    await axil.write_dword(AT["irq_enable"], 1)
+    await clock.cycles(dut, 2)
+    assert int(dut.irq.value) == 1
+    await axil.write_dword(AT["irq_status"], 0)
+    assert await axil.read_dword(AT["irq_status"]) == 1
+    await axil.write_dword(AT["irq_status"], 1)
+    await clock.cycles(dut, 2)
+    assert int(dut.irq.value) == 0 and await axil.read_dword(AT["irq_status"]) == 0

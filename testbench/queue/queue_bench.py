@@ -1,0 +1,296 @@
+"""Bench of the queues as a system: order, completeness, isolation, fairness, refusals."""
+
+import cocotb
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import RisingEdge
+
+from firmware_models.abi.encoding import CplKind, Status
+from testbench import clock
+from testbench.queue.host import Host, HostVp
+from testbench.queue.parts import BATCH, N_COUS, N_VPS, RETRY_CYCLES
+from testbench.queue.targets import OffloadStandIn, P2pStandIn
+from testbench.queue.units import DEPTH, REFUSALS, Unit, UnitMaker, bits, full
+from testbench.runner import rng
+
+
+class Cluster:
+    """The device under test, its host and all stand-ins; a bench begins with ``await start(dut)``."""
+
+    def __init__(self, dut: SimHandleBase):
+        self.dut = dut
+        self.cous = [OffloadStandIn(dut, unit) for unit in range(N_COUS)]
+        self.p2p = P2pStandIn(dut)
+        self.host = Host(dut)
+        self.makers: dict[int, UnitMaker] = {}
+
+    async def open(self, vp: int, **sizes: int) -> HostVp:
+        """Enables a VP with a window of its own."""
+        window = (0x4000_0000 * (vp + 1), 0x4000_0000 * (vp + 1) + 0x10_0000)
+        self.makers[vp] = UnitMaker(vp, window, rng(f"units of vp {vp}"))
+        return await self.host.open(vp, window=window, **sizes)
+
+    async def post(self, port: HostVp, *units: Unit, ring: bool = True) -> None:
+        """Puts units into a VP's ring, and rings."""
+        for unit in units:
+            places = self.host.put(port, [bits(desc) for desc in unit.descs])
+            self.host.memory.bad.difference_update(places)
+            if unit.unreadable is not None:
+                self.host.memory.bad.add(places[unit.unreadable])
+        if ring:
+            await self.host.ring(port)
+
+    def delivered(self, vp: int) -> tuple[list, list]:
+        """Sequences and point-to-point descriptors of a VP that reached their targets."""
+        sequences = [s for cou in self.cous for s in cou.accepted if s[0]["source_vp"] == vp]
+        return sequences, [desc for desc in self.p2p.accepted if desc["source_vp"] == vp]
+
+
+async def start(dut: SimHandleBase, *, enable: int = 1, max_cycles: int = 400_000) -> Cluster:
+    """Resets, and enables the NIC."""
+    cluster = Cluster(dut)
+    for k in range(2):
+        getattr(dut, f"windows__{k}__query__valid").value = 0
+        getattr(dut, f"windows__{k}__answer__ready").value = 1
+    dut.receive__query__valid.value = 0
+    dut.receive__answer__ready.value = 1
+    await clock.start(dut, max_cycles=max_cycles)
+    await cluster.host.write("control", enable)
+    return cluster
+
+
+def shown(entry: dict[str, int]) -> dict[str, int]:
+    """The part of a completion that a unit determines."""
+    return {name: entry[name] for name in ("status", "kind", "detail", "tag", "job_id", "bytes")}
+
+
+@cocotb.test()
+async def refusals(dut: SimHandleBase) -> None:
+    """Every kind of refusal, alone, and then the VP goes on."""
+    cluster = await start(dut)
+    port = await cluster.open(3, dq_log2=6)
+    maker = cluster.makers[3]
+    for name in REFUSALS:
+        bad, good = maker.refused(name), maker.good()
+        await cluster.post(port, bad, good)
+        found = {entry["tag"]: entry for entry in await cluster.host.wait(port, 2)}
+        assert set(found) == {bad.completion["tag"], good.completion["tag"]}, name
+        for unit in (bad, good):
+            assert shown(found[unit.completion["tag"]]) == unit.completion, name
+            assert found[unit.completion["tag"]]["vp"] == 3
+    sequences, p2p = cluster.delivered(3)
+    assert len(sequences) + len(p2p) == len(REFUSALS)
+    assert await cluster.host.counter("completions") == 2 * len(REFUSALS)
+    assert await cluster.host.counter("completion_errors") == len(REFUSALS)
+
+
+@cocotb.test()
+async def resynchronises(dut: SimHandleBase) -> None:
+    """A refused sequence swallows neither CH nor point-to-point descriptors, and ends at `sequence_depth`."""
+    cluster = await start(dut)
+    port = await cluster.open(5, dq_log2=7, cq_log2=6)
+    maker = cluster.makers[5]
+
+    # CH within: the second sequence is served. A point-to-point descriptor within: served, what follows is headless.
+    cut, whole, broken, lone = maker.sequence(steps=4), maker.sequence(steps=2), maker.sequence(steps=5), maker.send()
+    longest, endless = maker.sequence(steps=DEPTH), maker.sequence(steps=DEPTH + 4)
+    strays = maker.sequence(steps=2 * DEPTH).descs[1 : DEPTH + 4]
+    units = [
+        Unit(cut.descs[:3], Status.BAD_SEQUENCE, detail=3),
+        whole,
+        Unit(broken.descs[:2], Status.BAD_SEQUENCE, detail=2),
+        lone,
+        Unit(broken.descs[2:], Status.BAD_SEQUENCE),
+        longest,
+        Unit(endless.descs, Status.BAD_SEQUENCE, detail=DEPTH),
+    ]
+    await cluster.post(port, *units)
+    found = await cluster.host.wait(port, len(units))
+    key = lambda entry: entry["tag"]  # noqa: E731
+    assert sorted(map(shown, found), key=key) == sorted((unit.completion for unit in units), key=key)
+    port.finished = port.posted
+    assert sorted(len(s) for cou in cluster.cous for s in cou.accepted) == [2, DEPTH]
+
+    # More strays than a sequence may have: one refusal for each DEPTH + 1 of them.
+    await cluster.post(port, Unit(strays))
+    found = await cluster.host.wait(port, 2)
+    assert [(e["status"], e["tag"]) for e in found] == [
+        (Status.BAD_SEQUENCE, strays[0]["tag"]), (Status.BAD_SEQUENCE, strays[DEPTH + 1]["tag"])
+    ]
+    await cluster.post(port, maker.send())
+    assert (await cluster.host.wait(port, 1))[0]["status"] == Status.OK
+
+
+@cocotb.test()
+async def random_traffic(dut: SimHandleBase) -> None:
+    """Many VPs with rings of all sizes, good units and refused ones: one completion each, all in order."""
+    cluster = await start(dut, max_cycles=1_500_000)
+    numbers = rng("traffic")
+    sent: dict[int, list[Unit]] = {}
+
+    async def process(port: HostVp, count: int) -> None:
+        maker, units = cluster.makers[port.vp], sent.setdefault(port.vp, [])
+        waiting: list[Unit] = []
+        planned = [
+            maker.refused(numbers.choice(list(REFUSALS))) if numbers.random() < 0.3 else maker.good() for _ in range(count)
+        ]
+        while planned or waiting:
+            burst: list[Unit] = []
+            room = cluster.host.free(port)
+            while planned and len(planned[0].descs) <= room and len(burst) < 6:
+                # Strays straight after a sequence without CT would belong to it.
+                previous = (burst or units or [None])[-1]
+                if previous and not previous.descs[-1].get("ct") and planned[0].descs[0].get("c") \
+                        and not planned[0].descs[0].get("ch"):
+                    planned.pop(0)
+                    continue
+                burst.append(planned.pop(0))
+                room -= len(burst[-1].descs)
+            if burst:
+                units += burst
+                waiting += burst
+                await cluster.post(port, *burst)
+            for _ in range(numbers.choice((1, 30, 400))):
+                await RisingEdge(dut.clk)
+            new = cluster.host.poll(port)
+            for entry in new:
+                unit = next((u for u in waiting if u.completion == shown(entry)), None)
+                assert unit is not None, f"vp {port.vp}: unexpected {shown(entry)}"
+                waiting.remove(unit)
+                port.finished += len(unit.descs)
+            if new and numbers.random() < 0.8 or not planned or not burst:
+                await cluster.host.acknowledge(port)
+
+    ports = [
+        await cluster.open(vp, dq_log2=numbers.choice((4, 5)), cq_log2=numbers.randrange(4))
+        for vp in numbers.sample(range(N_VPS), 6)
+    ]
+    for task in [cocotb.start_soon(process(port, 40)) for port in ports]:
+        await task
+    await clock.cycles(dut, 500)
+    for port in ports:
+        assert not cluster.host.poll(port), "more completions than units"
+        fine = [unit for unit in sent[port.vp] if unit.status is Status.OK]
+        sequences, p2p = cluster.delivered(port.vp)
+        assert p2p == [full(unit.descs[0]) for unit in fine if unit.kind is not CplKind.COLLECTIVE]
+        expected = [[full(desc) for desc in unit.descs] for unit in fine if unit.kind is CplKind.COLLECTIVE]
+        for cou in range(N_COUS):
+            of_cou = lambda unit: unit[0]["job_id"] % N_COUS == cou  # noqa: B023, E731
+            assert list(filter(of_cou, sequences)) == list(filter(of_cou, expected))
+    total = sum(len(unit.descs) for units in sent.values() for unit in units)
+    assert await cluster.host.counter("descriptors") == total
+    dut._log.info("%d units, %d descriptors, %d aborted", sum(map(len, sent.values())), total,
+                  sum(cou.aborted for cou in cluster.cous))
+
+
+@cocotb.test()
+async def fair(dut: SimHandleBase) -> None:
+    """Between two turns of a VP every other one has at most one, of at most BATCH units."""
+    cluster = await start(dut)
+    cluster.p2p.places = 1000  # nobody is blocked: turns alone decide
+    ports = [await cluster.open(vp, dq_log2=5, cq_log2=5) for vp in (0, 1, 7, N_VPS - 1)]
+    await cluster.host.write("control", 0)
+    for port in ports:
+        await cluster.post(port, *[cluster.makers[port.vp].send() for _ in range(28)])
+    await clock.cycles(dut, 300)
+    assert not cluster.p2p.accepted, "a descriptor was fetched while disabled"
+    assert await cluster.host.read("status") == 1
+    await cluster.host.write("control", 1)
+    for port in ports:
+        await cluster.host.wait(port, 28)
+    order = [desc["source_vp"] for desc in cluster.p2p.accepted]
+    bound = (len(ports) - 1) * BATCH
+    for port in ports:
+        served = [place for place, vp in enumerate(order) if vp == port.vp]
+        gaps = [later - earlier - 1 for earlier, later in zip(served, served[1:], strict=False)]
+        assert served[0] <= bound and max(gaps) <= bound, (port.vp, served)
+    await clock.cycles(dut, 50)
+    assert await cluster.host.read("status") == 0
+
+
+@cocotb.test()
+async def busy_unit_blocks_nobody_else(dut: SimHandleBase) -> None:
+    """While one unit takes nothing, others go on, and the memory is not worn down."""
+    cluster = await start(dut)
+    stuck, other = await cluster.open(2), await cluster.open(9)
+    cluster.cous[0].held = True
+    maker = cluster.makers[2]
+    first, second = maker.sequence(steps=3), maker.send()
+    for desc in first.descs:
+        desc["job_id"] = 4
+    await cluster.post(stuck, first, second)
+    for _ in range(5):
+        units = [cluster.makers[9].send(), cluster.makers[9].sequence(), cluster.makers[9].put()]
+        for desc in units[1].descs:
+            desc["job_id"] = 5
+        await cluster.post(other, *units)
+        await cluster.host.wait(other, 3)
+    reads = 0
+    window = 3000
+    for _ in range(window):
+        await RisingEdge(dut.clk)
+        reads += int(dut.read__request__valid.value) and int(dut.read__request__ready.value)
+    assert 1 <= reads <= window // RETRY_CYCLES, f"{reads} descriptor reads in {window} cycles"
+    assert not cluster.host.poll(stuck) and cluster.delivered(2) == ([], [])
+    cluster.cous[0].held = False
+    found = await cluster.host.wait(stuck, 2)
+    assert {entry["tag"] for entry in found} == {first.completion["tag"], second.completion["tag"]}
+
+    # The same with the point-to-point block.
+    cluster.p2p.held = True
+    await cluster.post(stuck, maker.send(), maker.send(), maker.send(), maker.send())
+    lone = cluster.makers[9].sequence()
+    await cluster.post(other, lone)
+    assert (await cluster.host.wait(other, 1))[0]["tag"] == lone.completion["tag"]
+    cluster.p2p.held = False
+    await cluster.host.wait(stuck, 4)
+
+
+@cocotb.test()
+async def full_ring_holds_back(dut: SimHandleBase) -> None:
+    """A VP that reads no completions gets no more units taken than its ring has room for, and loses none."""
+    cluster = await start(dut)
+    lazy, other = await cluster.open(4, cq_log2=1), await cluster.open(6)
+    units = [cluster.makers[4].good() for _ in range(6)] + [cluster.makers[4].refused("no CH") for _ in range(2)]
+    await cluster.post(lazy, *units)
+    await cluster.post(other, *[cluster.makers[6].send() for _ in range(8)])
+    await cluster.host.wait(other, 8)
+    await clock.cycles(dut, 1000)
+    seen = cluster.host.poll(lazy)
+    assert len(seen) == 2
+    sequences, p2p = cluster.delivered(4)
+    assert len(sequences) + len(p2p) == 2
+    while len(lazy.completions) < len(units):
+        before = len(lazy.completions)
+        lazy.cq_cons = (lazy.cq_cons - 1) & 0xFFFF  # one place at a time, then the other
+        await cluster.host.acknowledge(lazy)
+        await clock.cycles(dut, 700)
+        lazy.cq_cons = (lazy.cq_cons + 1) & 0xFFFF
+        await cluster.host.acknowledge(lazy)
+        await clock.cycles(dut, 1500)
+        cluster.host.poll(lazy)
+        assert before < len(lazy.completions) <= before + 2
+    key = lambda entry: entry["tag"]  # noqa: E731
+    assert sorted(map(shown, lazy.completions), key=key) == sorted((unit.completion for unit in units), key=key)
+
+
+@cocotb.test()
+async def disabled_vp(dut: SimHandleBase) -> None:
+    """Doorbells of a VP that is not enabled, or does not exist, do nothing; an interrupt comes with completions only."""
+    cluster = await start(dut)
+    port = await cluster.open(1)
+    await cluster.host.write("irq_enable", 1)
+    await cluster.host.write("vp_select", 1)
+    await cluster.host.write("vp_commit", 0)
+    await cluster.post(port, cluster.makers[1].send())
+    await cluster.host.doorbell(8, "dq_prod", 17)
+    await cluster.host.doorbell(N_VPS + 1, "dq_prod", 3)
+    await clock.cycles(dut, 500)
+    assert not cluster.p2p.accepted and not int(dut.irq.value)
+    again = await cluster.open(1)
+    await cluster.post(again, cluster.makers[1].send())
+    await cluster.host.wait(again, 1)
+    await clock.cycles(dut, 100)
+    assert int(dut.irq.value) == 1 and await cluster.host.read("irq_status") == 1
+    await cluster.host.write("irq_status", 1)
+    await clock.cycles(dut, 3)
+    assert int(dut.irq.value) == 0

@@ -1,0 +1,285 @@
+"""Units of work for the benches: good ones at random, and one of every kind that must be refused."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import CplKind, Datatype, Kind, Operand, Operator, P2pOp, Status
+from testbench.queue.parts import CONFIG, DATA_WIDTH, SUPPORTED
+
+FLIT = DATA_WIDTH // 8
+MTU = CONFIG.datapath.mtu
+DEPTH = CONFIG.cou.sequence_depth
+Fields = dict[str, int]
+_element_bytes = {Datatype.FLOAT64: 8, Datatype.INT32: 4, Datatype.DOUBLE_INT: 16}
+
+
+@dataclass
+class Unit:
+    """Descriptors, and the completion that they must end in."""
+
+    descs: list[Fields]
+    status: Status = Status.OK
+    kind: CplKind = CplKind.COLLECTIVE
+    detail: int = 0
+    unreadable: int | None = None
+    """Number of a descriptor that the memory refuses to read."""
+
+    @property
+    def completion(self) -> Fields:
+        """What the completion must say."""
+        first = {} if self.unreadable == 0 else self.descs[0]
+        said = {name: first.get(source, 0) for name, source in (("tag", "tag"), ("job_id", "job_id"), ("bytes", "length"))}
+        return {"status": self.status, "kind": self.kind, "detail": self.detail, **said}
+
+
+def bits(fields: Fields) -> int:
+    """Packs a descriptor without checking anything but widths."""
+    value = 0
+    for name, part in fields.items():
+        assert 0 <= part <= formats.DESCRIPTOR[name].max_value, (name, part)
+        value |= part << formats.DESCRIPTOR.offset(name)
+    return value
+
+
+def full(fields: Fields) -> Fields:
+    """`fields` with every field that was left out as 0, as a monitor sees it."""
+    return formats.DESCRIPTOR.from_int(bits(fields))
+
+
+class UnitMaker:
+    """Draws units of one VP.
+
+    Parameters
+    ----------
+    vp : int
+        The VP.
+    window : (int, int)
+        Its memory window; both ends multiples of the flit.
+    numbers : random.Random
+        Where the randomness comes from.
+    """
+
+    def __init__(self, vp: int, window: tuple[int, int], numbers: random.Random):
+        self.vp, self.window, self.rng = vp, window, numbers
+        self._tag = vp << 20
+
+    def tag(self) -> int:
+        """A tag that was not used before."""
+        self._tag += 1
+        return self._tag
+
+    def place(self, length: int) -> int:
+        """An address in the window for `length` bytes: its first, its last, or any."""
+        low, high = self.window
+        last = (high - length) // FLIT * FLIT
+        return self.rng.choice((low, last, self.rng.randrange(low, last + 1, FLIT)))
+
+    def send(self) -> Unit:
+        """A mini packet; fields that mean nothing here hold anything."""
+        desc = {
+            "kind": Kind.MP, "p2p_op": P2pOp.SEND, "dest_id": self.rng.getrandbits(24), "dest_vp": self.rng.getrandbits(11),
+            "source_vp": self.vp, "length": self.rng.randrange(65), "tag": self.tag(), "payload": self.rng.getrandbits(512),
+            "peer": self.rng.getrandbits(6), "datatype": self.rng.getrandbits(4), "local_addr": self.rng.getrandbits(64),
+            "pulse_bytes": self.rng.getrandbits(16), "slice_count": self.rng.getrandbits(16),
+        }
+        return Unit([desc], kind=CplKind.SEND)
+
+    def put(self) -> Unit:
+        """A remote write."""
+        length = self.rng.choice((0, 1, 63, 64, 4096, self.rng.randrange(20000)))
+        desc = {
+            "kind": Kind.RDMA, "p2p_op": P2pOp.PUT, "source_vp": self.vp, "length": length, "tag": self.tag(),
+            "local_addr": self.place(length) if length else self.rng.getrandbits(64), "remote_addr": self.rng.getrandbits(64),
+        }
+        return Unit([desc], kind=CplKind.PUT)
+
+    def sequence(self, *, length: int | None = None, steps: int | None = None) -> Unit:
+        """A collective operation."""
+        steps = steps or self.rng.choice((1, 2, 3, 4, 5, 9))
+        reduction = self.rng.choice(SUPPORTED)
+        if length is None:
+            length = 16 * self.rng.choice((0, 1, 4, 64, self.rng.randrange(1000)))
+        common = {
+            "c": 1, "job_id": self.rng.randrange(16), "source_vp": self.vp, "length": length,
+            "pulse_bytes": 64 * self.rng.randrange(1, MTU // 64 + 1),
+        }
+        descs, cp_count = [], 0
+        for index in range(steps):
+            operands = [Operand.NONE, Operand.MEMORY, Operand.INTERMEDIATE, *([Operand.PAYLOAD] if length <= 64 else [])]
+            operand = self.rng.choice(operands)
+            cp_count += self.rng.randrange(3)
+            write_back = self.rng.getrandbits(1)
+            descs.append(common | {
+                "kind": Kind.MP if operand is Operand.PAYLOAD else Kind.RDMA, "operand": operand, "cp_count": cp_count,
+                "ch": int(index == 0), "ct": int(index == steps - 1), "cp": self.rng.getrandbits(1), "write_back": write_back,
+                "reduce_flag": self.rng.getrandbits(1), "datatype": reduction[0], "operator": reduction[1],
+                "block_count": self.rng.randrange(2), "slice_count": self.rng.randrange(2), "tag": self.tag(),
+                "peer": self.rng.randrange(CONFIG.cou.n_peers), "out_seq_id": self.rng.getrandbits(5),
+                "local_addr": self.place(length) if operand is Operand.MEMORY and length else self.rng.getrandbits(64),
+                "result_addr": self.place(length) if write_back and length else self.rng.getrandbits(64),
+            })
+        return Unit(descs)
+
+    def good(self) -> Unit:
+        """Any unit that is in order."""
+        return self.rng.choice((self.send, self.put, self.sequence))()
+
+    def refused(self, name: str) -> Unit:
+        """The unit of :data:`REFUSALS` of that name."""
+        return REFUSALS[name](self)
+
+
+def _one(make: str, status: Status, kind: CplKind, /, **change: int) -> Callable[[UnitMaker], Unit]:
+    """A point-to-point descriptor with fields changed."""
+
+    def build(maker: UnitMaker) -> Unit:
+        desc = getattr(maker, make)().descs[0] | change
+        if change.get("source_vp") == -1:
+            desc["source_vp"] = maker.vp ^ 1
+        return Unit([desc], status, kind)
+
+    return build
+
+
+def _step(status: Status, /, **change: int) -> Callable[[UnitMaker], Unit]:
+    """A sequence with fields of one of its descriptors changed; the others stay as they are."""
+
+    def build(maker: UnitMaker) -> Unit:
+        unit = maker.sequence(length=64)
+        index = maker.rng.randrange(len(unit.descs))
+        values = {name: maker.vp ^ 1 if value == -1 else value for name, value in change.items()}
+        if "length" in values:  # the same in all of them, for it must agree
+            for desc in unit.descs:
+                desc |= {name: values[name] for name in ("length", "pulse_bytes") if name in values}
+                desc |= {"operand": 0, "kind": Kind.RDMA, "write_back": 0, "reduce_flag": 0}
+        if "pulse_bytes" in values:
+            index = 0
+        unit.descs[index] |= values
+        kind = CplKind.DESCRIPTOR if status is Status.BAD_DESCRIPTOR and index == 0 else CplKind.COLLECTIVE
+        return Unit(unit.descs, status, kind, index)
+
+    return build
+
+
+def _window(field: str, before: int, beyond: int) -> Callable[[UnitMaker], Unit]:
+    """A sequence that reaches `before` its window, or `beyond` it."""
+
+    def build(maker: UnitMaker) -> Unit:
+        low, high = maker.window
+        length = 128
+        unit = maker.sequence(length=length)
+        index = maker.rng.randrange(len(unit.descs))
+        use = {"operand": Operand.MEMORY, "kind": Kind.RDMA} if field == "local_addr" else {"write_back": 1}
+        unit.descs[index] |= use | {field: low - before if before else high - length + beyond}
+        return Unit(unit.descs, Status.BAD_ADDRESS, detail=index)
+
+    return build
+
+
+def _differs(**change: int) -> Callable[[UnitMaker], Unit]:
+    """A sequence whose descriptor 1, 2 or 3 does not go with the first."""
+
+    def build(maker: UnitMaker) -> Unit:
+        unit = maker.sequence(steps=4)
+        index = maker.rng.randrange(1, 4)
+        for name, delta in change.items():
+            value = unit.descs[index][name] + delta
+            unit.descs[index][name] = value if value <= formats.DESCRIPTOR[name].max_value else 0
+        return Unit(unit.descs, Status.BAD_SEQUENCE, detail=index)
+
+    return build
+
+
+def _decreasing(maker: UnitMaker) -> Unit:
+    unit = maker.sequence(steps=3)
+    for desc, count in zip(unit.descs, (4, 3, 9), strict=True):
+        desc["cp_count"] = count
+    return Unit(unit.descs, Status.BAD_SEQUENCE, detail=1)
+
+
+def _headless(maker: UnitMaker) -> Unit:
+    descs = maker.sequence(steps=4).descs[1:]
+    return Unit(descs, Status.BAD_SEQUENCE)
+
+
+def _endless(maker: UnitMaker) -> Unit:
+    unit = maker.sequence(steps=5)
+    return Unit(unit.descs[:-1], Status.BAD_SEQUENCE, detail=4)
+
+
+def _unreadable(index: int) -> Callable[[UnitMaker], Unit]:
+    def build(maker: UnitMaker) -> Unit:
+        unit = maker.sequence(steps=4)
+        kind = CplKind.DESCRIPTOR if index == 0 else CplKind.COLLECTIVE
+        return Unit(unit.descs, Status.MEMORY_ERROR, kind, index, unreadable=index)
+
+    return build
+
+
+def _broken_elements(maker: UnitMaker) -> Unit:
+    unit = maker.sequence(length=64)
+    index = maker.rng.randrange(len(unit.descs))
+    datatype, operator = maker.rng.choice(SUPPORTED)
+    for desc in unit.descs:
+        desc |= {"reduce_flag": 0, "length": 64 - _element_bytes[datatype] // 2}
+    unit.descs[index] |= {"reduce_flag": 1, "datatype": datatype, "operator": operator}
+    return Unit(unit.descs, Status.BAD_LENGTH, detail=index)
+
+
+_descriptor, _unsupported = Status.BAD_DESCRIPTOR, Status.UNSUPPORTED
+
+REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
+    **{
+        f"reserved {index}": _one("send", _descriptor, CplKind.DESCRIPTOR, **{f"reserved_{index}": 1 << shift})
+        for index, shift in ((0, 2), (1, 1), (2, 15), (3, 0), (4, 31))
+    },
+    "kind 2": _one("send", _descriptor, CplKind.DESCRIPTOR, kind=2),
+    "p2p_op 3": _one("send", _descriptor, CplKind.DESCRIPTOR, p2p_op=3),
+    "foreign source_vp": _one("put", _descriptor, CplKind.DESCRIPTOR, source_vp=-1),
+    "p2p with ct": _one("send", _descriptor, CplKind.DESCRIPTOR, ct=1),
+    "p2p with ch": _one("send", _descriptor, CplKind.DESCRIPTOR, ch=1),
+    "SEND by RDMA": _one("send", _descriptor, CplKind.DESCRIPTOR, kind=Kind.RDMA),
+    "PUT by MP": _one("put", _descriptor, CplKind.DESCRIPTOR, kind=Kind.MP),
+    "GET": _one("put", _unsupported, CplKind.GET, p2p_op=P2pOp.GET),
+    "multicast SEND": _one("send", _unsupported, CplKind.SEND, multicast=1),
+    "long SEND": _one("send", Status.BAD_LENGTH, CplKind.SEND, length=65),
+    "unaligned PUT": _one("put", Status.BAD_ADDRESS, CplKind.PUT, local_addr=0x10_0001, length=64),
+    "PUT of the address space": _one("put", Status.BAD_ADDRESS, CplKind.PUT, local_addr=0x10_0000, length=0xFFFF_FFFF),
+    "PUT beyond the top": _one("put", Status.BAD_ADDRESS, CplKind.PUT, local_addr=(1 << 64) - 64, length=128),
+    "collective p2p_op": _step(_descriptor, p2p_op=1),
+    "collective reserved": _step(_descriptor, reserved_3=0x8000),
+    "collective source_vp": _step(_descriptor, source_vp=-1),
+    "datatype 7": _step(_descriptor, datatype=7),
+    "operator 9": _step(_descriptor, operator=9),
+    "peer": _step(_descriptor, peer=CONFIG.cou.n_peers),
+    "payload by RDMA": _step(_descriptor, operand=Operand.PAYLOAD, kind=Kind.RDMA),
+    "memory by MP": _step(_descriptor, operand=Operand.MEMORY, kind=Kind.MP),
+    "multicast": _step(_unsupported, multicast=1),
+    "blocks": _step(_unsupported, block_count=2),
+    "slice_first": _step(_unsupported, slice_first=1),
+    "slice_count": _step(_unsupported, slice_count=2),
+    "reduction": _step(_unsupported, reduce_flag=1, datatype=Datatype.FLOAT64, operator=Operator.MAXLOC),
+    "long payload": _step(Status.BAD_LENGTH, length=65, operand=Operand.PAYLOAD, kind=Kind.MP),
+    "pulse_bytes 0": _step(Status.BAD_LENGTH, length=64, pulse_bytes=0),
+    "pulse_bytes 96": _step(Status.BAD_LENGTH, length=64, pulse_bytes=96),
+    "pulse_bytes beyond the mtu": _step(Status.BAD_LENGTH, length=64, pulse_bytes=MTU + 64),
+    "too many pulses": _step(Status.BAD_LENGTH, length=64 * 0xFFFF + 1, pulse_bytes=64),
+    "broken elements": _broken_elements,
+    "operand before the window": _window("local_addr", FLIT, 0),
+    "operand beyond the window": _window("local_addr", 0, FLIT),
+    "unaligned operand": _window("local_addr", 0, 1 - FLIT),
+    "result before the window": _window("result_addr", FLIT, 0),
+    "result beyond the window": _window("result_addr", 0, FLIT),
+    "other job": _differs(job_id=1),
+    "other length": _differs(length=8),
+    "other pulse_bytes": _differs(pulse_bytes=64),
+    "decreasing cp_count": _decreasing,
+    "no CH": _headless,
+    "no CT": _endless,
+    "unreadable CH": _unreadable(0),
+    "unreadable within": _unreadable(2),
+    "unreadable CT": _unreadable(3),
+}
+"""One unit of every kind that is refused; each leaves the VP in order."""

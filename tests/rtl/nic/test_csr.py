@@ -1,0 +1,18 @@
+"""Register file and AXI4-Lite front."""
+
+import pytest
+
+from firmware_models.config.load import load_preset
+from rtl.kit.axi_lite import AxiLiteFront
+from rtl.nic.csr import RegisterFile
+from testbench.runner import run_bench
+
+
+def test_register_file():
+    run_bench(RegisterFile(load_preset("small")), bench="testbench.nic.csr_bench")
+
+
+@pytest.mark.parametrize("bad", [2, 65])
+def test_address_bits_are_checked(bad):
+    with pytest.raises(ValueError, match=f"^address_bits must be 3 to 64, not {bad}$"):
+        AxiLiteFront(address_bits=bad)

@@ -1,0 +1,61 @@
+"""Descriptor queues, scheduler, VP table and completion queue."""
+
+import pytest
+from amaranth.back import rtlil
+
+from firmware_models.config.load import load_preset
+from rtl.queue.completion_queue import CompletionQueue
+from rtl.queue.descriptor_queue import DescriptorQueue
+from rtl.queue.vp_table import VpTable
+from testbench.queue.parts import SUPPORTED, QueueSystem
+from testbench.runner import run_bench
+
+
+def test_queues():
+    run_bench(QueueSystem(), bench="testbench.queue.queue_bench")
+
+
+def test_vp_table():
+    run_bench(QueueSystem(), bench="testbench.queue.table_bench")
+
+
+@pytest.mark.parametrize("preset", ["small", "paper"])
+def test_presets_elaborate(preset):
+    config = load_preset(preset)
+    width = config.datapath.data_width
+    parts = (
+        VpTable(n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_cous + 2),
+        DescriptorQueue(
+            data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_cous=config.nic.n_cous,
+            sequence_depth=config.cou.sequence_depth, supported=SUPPORTED,
+        ),
+        CompletionQueue(n=config.nic.n_cous + 3, data_width=width),
+    )
+    for part in parts:
+        assert rtlil.convert(part)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: VpTable(n_vps=12, data_width=64, n_windows=1), "n_vps must be a power of two, 2 to 2048, not 12"),
+        (lambda: VpTable(n_vps=8, data_width=64, n_windows=0), "n must be at least 1, not 0"),
+        (
+            lambda: VpTable(n_vps=8, data_width=64, n_windows=1, first_index=-1),
+            "first_index must be 0 to 65535, not -1",
+        ),
+        (lambda: CompletionQueue(n=1, data_width=32), "data_width must be 64, 128, 256 or 512, not 32"),
+        (
+            lambda: DescriptorQueue(data_width=64, mtu=48, n_peers=8, n_cous=1, sequence_depth=8, supported=()),
+            "mtu must be a power of two, 64 to 32768, not 48",
+        ),
+        (
+            lambda: DescriptorQueue(data_width=64, mtu=64, n_peers=8, n_cous=3, sequence_depth=8, supported=()),
+            "n_cous must be a power of two, not 3",
+        ),
+    ],
+)
+def test_parameters_are_checked(build, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        part = build()
+        part.elaborate(None)
