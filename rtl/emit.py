@@ -4,6 +4,7 @@ Buses keep the names that bus models and vendor tools look for: ``s_axil_*``, ``
 Everything else is its path in the component, joined by ``_``.
 """
 
+import re
 from collections.abc import Iterator
 
 from amaranth import Module, Value
@@ -25,7 +26,7 @@ class EmitError(ValueError):
 
 
 def emit_verilog(top: str, config: Config) -> str:
-    """The Verilog of `top` ("nic" or "switch") for `config`.
+    """The Verilog of `top` ("nic" or "switch") for `config`. Its assertions are for simulators only.
 
     Raises
     ------
@@ -34,7 +35,17 @@ def emit_verilog(top: str, config: Config) -> str:
     """
     if top not in TOPS:
         raise EmitError(f"top must be one of {', '.join(sorted(TOPS))}, not {top!r}")
-    return verilog.convert(Boundary(TOPS[top](config)), name=f"conic_{top}", emit_src=False, strip_internal_attrs=True)
+    text = verilog.convert(Boundary(TOPS[top](config)), name=f"conic_{top}", emit_src=False, strip_internal_attrs=True)
+    return _ASSERTION.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", text)
+
+
+_ASSERTION = re.compile(
+    r"^( *)if \([^\n]*\) begin\n"
+    r"(?: *if \([^\n]*\)\n *\$write\([^\n]*\);\n)?"
+    r" *assert \([^\n]*\);\n"
+    r"\1end\n", re.MULTILINE,
+)
+"""An immediate assertion, which is SystemVerilog: synthesis tools that read the file as Verilog would refuse it."""
 
 
 class Boundary(wiring.Component):
