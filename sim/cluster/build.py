@@ -4,7 +4,8 @@ import fcntl
 import hashlib
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from testbench.toolchain import build_folder, environment, verilator_root, veril
 
 _SOURCES = ("library.cpp", "cluster.cpp")
 _HEADERS = ("cluster.h", "event.h", "link.h", "memory.h", "random_stall.h", "register_port.h")
+_OPTIMISE = ("-MAKEFLAGS", "OPT_FAST=-O2 OPT_SLOW=-O0 OPT_GLOBAL=-O2")
 _FST = Path(str(resources.files("testbench"))) / "fst"
 
 
@@ -26,7 +28,8 @@ class ClusterBuildError(RuntimeError):
 def build_library(config: Config, *, waves: bool = False, progress: ProgressCallback | None = None) -> Path:
     """The shared library for `config`, built if need be.
 
-    The folder is named by the hash of all that goes into it: Verilog, C++ sources, flags, tool version.
+    NIC, switch and cluster each have a folder named by the hash of all that goes into it: Verilog, C++ sources, flags,
+    tool version. So clusters of different switches share their NIC.
 
     Parameters
     ----------
@@ -44,33 +47,68 @@ def build_library(config: Config, *, waves: bool = False, progress: ProgressCall
     """
     say = progress or (lambda _stage, _done, _total: None)
     say("build: Verilog", 0, 4)
-    verilog = {"VNic": emit_verilog("nic", config), "VSwitch": emit_verilog("switch", config)}
-    shape = _shape_header(config, waves=waves)
-    key = _content_hash([*verilog.values(), shape, *map(_source_text, _SOURCES + _HEADERS), verilator_version()])
-    folder = build_folder() / "cluster" / key
-    library = folder / "libcluster.so"
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if library.exists():
-            say("build: found", 4, 4)
-            return library
-        (folder / "shape.h").write_text(shape)
-        for number, (prefix, text) in enumerate(verilog.items()):
-            say(f"build: {prefix.removeprefix('V').lower()}", 1 + number, 4)
-            _verilate(folder, prefix, text, waves=waves)
-        say("build: cluster", 3, 4)
-        _link(folder, list(verilog), waves=waves)
+    models = []
+    for number, (prefix, top) in enumerate((("VNic", "nic"), ("VSwitch", "switch"))):
+        say(f"build: {top}", 1 + number, 4)
+        models.append(_verilated(prefix, emit_verilog(top, config), waves=waves))
+    say("build: cluster", 3, 4)
+    library = _cluster(models, _shape_header(config, waves=waves))
     say("build: done", 4, 4)
     return library
 
 
+def _verilated(prefix: str, verilog: str, *, waves: bool) -> Path:
+    """Folder with a static library of C++ class `prefix`, built if need be."""
+    trace = ["--trace-fst", "--trace-structs", "-CFLAGS", f"-I{_FST}"] if waves else []
+    # Cold code is left unoptimised: it is most of the text and takes most of the compiler's time.
+    options = [
+        "--cc", "--build", "-j", "2", "--assert", "--no-timing", "-Wno-fatal", "-Wno-lint", "-O3", "--output-split", "20000",
+        "--x-assign", "unique", "--x-initial", "unique", "-CFLAGS", "-fPIC", *trace, "--prefix", prefix,
+    ]
+    with _folder("models", [verilog, *options, str(_OPTIMISE), verilator_version()]) as folder:
+        done = folder / f"lib{prefix}.a"
+        if not (folder / "done").exists():
+            source = folder / f"{prefix}.v"
+            source.write_text(verilog)
+            _run(["verilator", *options, *_OPTIMISE, "--Mdir", str(folder), str(source)], folder)
+            (folder / "done").touch()
+        assert done.exists()
+    return folder
+
+
+def _cluster(models: list[Path], shape: str) -> Path:
+    """The shared library of the cluster around two Verilated models, built if need be."""
+    include, sources = verilator_root() / "include", Path(str(resources.files("sim.cluster")))
+    parts = [str(model) for model in models] + [shape, *map(_source_text, _SOURCES + _HEADERS)]
+    with _folder("clusters", parts) as folder:
+        library = folder / "libcluster.so"
+        if not library.exists():
+            (folder / "shape.h").write_text(shape)
+            _run([
+                "g++", "-std=c++17", "-O2", "-fPIC", "-shared", "-o", str(folder / "new.so"),
+                *(f"-I{path}" for path in (folder, sources, include, include / "vltstd", _FST, *models)),
+                *(str(sources / name) for name in _SOURCES),
+                *(str(next(model.glob("libV[A-Z]*.a"))) for model in models), str(models[0] / "libverilated.a"),
+                "-lpthread",
+            ], folder)
+            # Renamed when complete, so that an interrupted build leaves nothing that looks like a library.
+            (folder / "new.so").rename(library)
+    return library
+
+
+@contextmanager
+def _folder(kind: str, parts: Sequence[str]) -> Iterator[Path]:
+    """The folder for what is made from `parts`, locked against other processes."""
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+    folder = build_folder() / "cluster" / kind / key
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
 def _source_text(name: str) -> str:
     return (resources.files("sim.cluster") / name).read_text()
-
-
-def _content_hash(parts: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
 
 def _shape_header(config: Config, *, waves: bool) -> str:
@@ -87,34 +125,6 @@ def _shape_header(config: Config, *, waves: bool) -> str:
         f"constexpr unsigned kHeaderBytes = {PACKET_HEADER.bytes};\n"
         "}\n"
     )
-
-
-def _verilate(folder: Path, prefix: str, text: str, *, waves: bool) -> None:
-    """Turns a Verilog file into a static library of C++ class `prefix`."""
-    source = folder / f"{prefix}.v"
-    source.write_text(text)
-    trace = ["--trace-fst", "--trace-structs", "-CFLAGS", f"-I{_FST}"] if waves else []
-    _run([
-        "verilator", "--cc", "--build", "-j", "2", "--assert", "--no-timing", "-Wno-fatal", "-Wno-lint",
-        "--x-assign", "unique", "--x-initial", "unique", "-O3", "-CFLAGS", "-O2 -fPIC", *trace,
-        "--output-split", "20000", "--prefix", prefix, "--Mdir", str(folder / prefix), str(source),
-    ], folder)
-
-
-def _link(folder: Path, prefixes: list[str], *, waves: bool) -> None:
-    include = verilator_root() / "include"
-    sources = Path(str(resources.files("sim.cluster")))
-    runtime = next((folder / prefixes[0]).glob("libverilated.a"))
-    temporary = folder / "libcluster.so.new"
-    _run([
-        "g++", "-std=c++17", "-O2", "-fPIC", "-shared", "-o", str(temporary),
-        f"-I{folder}", f"-I{sources}", f"-I{include}", f"-I{include / 'vltstd'}", *([f"-I{_FST}"] if waves else []),
-        *(f"-I{folder / prefix}" for prefix in prefixes),
-        *(str(sources / name) for name in _SOURCES),
-        *(str(folder / prefix / f"lib{prefix}.a") for prefix in prefixes), str(runtime), "-lpthread",
-    ], folder)
-    # Renamed when complete, so that an interrupted build leaves nothing that looks like a library.
-    temporary.rename(folder / "libcluster.so")
 
 
 def _run(command: list[str], folder: Path) -> None:

@@ -49,6 +49,17 @@ Receiver receiver(VSwitch& top, int port) {
     return {};
 }
 
+// A port without a cable: nothing comes in, whatever goes out is taken.
+template <class Top, class... Port>
+void leave_open(Top& top, Port... port) {
+    const Transmitter out = transmitter(top, port...);
+    *out.ready = 1;
+    *out.credit_valid = *out.credit_vc = 0;
+    const Receiver in = receiver(top, port...);
+    *in.valid = *in.last = *in.vc = 0;
+    std::memset(in.data, 0, kFlitBytes);
+}
+
 void log_unit_events(VNic& top, uint64_t now, uint32_t node, EventLog& log) {
 #define CONIC_UNIT(c)                                                                                                     \
     if (top.trace_##c##_valid)                                                                                            \
@@ -69,6 +80,11 @@ Cluster::Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const
     for (uint32_t n = 0; n < nodes; ++n)
         nodes_.emplace_back(new Node(context_.get(), n, memory_bytes, timing, seed * 1000003 + n));
     for (uint32_t s = 0; s < switches; ++s) switches_.emplace_back(new Fabric(context_.get(), s));
+    for (auto& node : nodes_) leave_open(node->top);
+#define CONIC_PORT(p) \
+    for (auto& fabric : switches_) leave_open(fabric->top, p);
+    CONIC_SWITCH_PORTS(CONIC_PORT)
+#undef CONIC_PORT
 }
 
 Cluster::~Cluster() {

@@ -147,6 +147,10 @@ class Cluster:
         """
         return bool(self._api.conic_run(self._handle, most))
 
+    def run_for(self, cycles: int) -> None:
+        """Runs for a number of cycles, whatever happens."""
+        self._api.conic_step(self._handle, cycles)
+
     def watch(self, node: int, address: int) -> None:
         """Makes :meth:`run` wait until the NIC of `node` writes the memory word at `address`."""
         self._api.conic_watch(self._handle, node, address)

@@ -1,0 +1,265 @@
+"""Carries out collectives on the RTL of a cluster and compares every bit with the golden model."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from firmware_models.abi import registers
+from firmware_models.abi.encoding import Status
+from firmware_models.golden import mismatched_bits, reference, sha256
+from firmware_models.schedule import PeerTable, Place, compile_schedule, pack_sequence
+from sim.activities import activities
+from sim.cluster import Cluster, build_library
+from sim.host import Completion, NodeDriver, Port
+from sim.report.activity import Activity
+from sim.report.progress import ProgressCallback
+from sim.request import CollectiveRequest, RequestError
+from sim.stalls import random_stalls
+
+__all__ = [
+    "CollectiveError", "CollectiveRequest", "CollectiveResult", "RequestError", "VerifyResult", "run_collective", "verify",
+]
+
+
+class CollectiveError(RuntimeError):
+    """An operation did not end, or ended in an error; the message holds the state of the cluster."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectiveResult:
+    """What came of an operation.
+
+    Members
+    -------
+    cycles : int
+        From the first doorbell to the last completion in host memory.
+    bytes : int
+        Of one job's message.
+    goodput_fraction : float
+        Payload that the busiest node received, over what its link could have carried in that time.
+    bound_fraction : float
+        Cycles that the payload of the busiest link direction takes at the very least, over the cycles taken.
+    mismatched_bits : int
+        Bits that differ from the golden model, over all nodes and jobs.
+    sha256 : str
+        Of the results of all jobs.
+    outputs : array of shape (nodes, elements)
+        Results of job 0; rows of nodes that receive none are zero.
+    completions : list of Completion
+        All of them.
+    counters : dict
+        Event counters, summed over the nodes.
+    events : list of Activity
+        What every node did.
+    """
+
+    cycles: int
+    bytes: int
+    goodput_fraction: float
+    bound_fraction: float
+    mismatched_bits: int
+    sha256: str
+    outputs: NDArray[Any]
+    completions: list[Completion]
+    counters: dict[str, int]
+    events: list[Activity]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyResult:
+    """What came of an operation under many orders; `first_difference` is the first order with another result."""
+
+    orders: int
+    distinct_results: int
+    mismatched_bits: int
+    sha256: str
+    first_difference: int | None
+
+
+def run_collective(
+    request: CollectiveRequest, *, waves: Path | None = None, progress: ProgressCallback | None = None
+) -> CollectiveResult:
+    """Carries out `request` on the RTL.
+
+    Raises
+    ------
+    CollectiveError
+        If an operation does not end or ends in an error.
+    ScheduleError
+        If the operation does not fit the hardware.
+    """
+    library = build_library(request.hardware(), waves=waves is not None, progress=progress)
+    say = progress or (lambda _stage, _done, _total: None)
+    say("simulation", 0, 1)
+    result = _run(library, request, waves)
+    say("simulation", 1, 1)
+    return result
+
+
+def verify(
+    request: CollectiveRequest, *, orders: int, progress: ProgressCallback | None = None
+) -> VerifyResult:
+    """Carries out `request` under `orders` random arrival orders, stalls, delays and pulse sizes; errors as above."""
+    library = build_library(request.hardware(), progress=progress)
+    say = progress or (lambda _stage, _done, _total: None)
+    seen: list[str] = []
+    mismatched = 0
+    for order in range(orders):
+        say("orders", order, orders)
+        rng = random.Random(f"{request.seed} order {order}")
+        pulse_bytes = 64 * rng.randint(1, request.config.datapath.mtu // 64)
+        result = _run(
+            library, replace(request, stalls=random_stalls(rng.getrandbits(32)), pulse_bytes=pulse_bytes), None, order
+        )
+        seen.append(result.sha256)
+        mismatched += result.mismatched_bits
+    say("orders", orders, orders)
+    return VerifyResult(
+        orders=orders, distinct_results=len(set(seen)), mismatched_bits=mismatched, sha256=seen[0],
+        first_difference=next((order for order, digest in enumerate(seen) if digest != seen[0]), None),
+    )
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One job: its data and where they lie at each node."""
+
+    inputs: NDArray[Any]
+    ports: list[Port]
+    result_addresses: list[int]
+
+
+def _run(library: Path, request: CollectiveRequest, waves: Path | None, order: int = 0) -> CollectiveResult:
+    stalls = request.stalls
+    rng = random.Random(f"{request.seed} start {order}")
+    memory_bytes = (1 << 16) + request.jobs * ((1 << 16) + 2 * (request.size + 64))
+    with Cluster(
+        library, request.wired, memory_bytes=memory_bytes, memory=stalls.memory, links=stalls.links,
+        seed=request.seed + 1 + order, waves=waves,
+    ) as cluster:
+        drivers = [NodeDriver(cluster, node) for node in range(request.nodes)]
+        for driver in drivers:
+            driver.start()
+        jobs = [_set_up(request, drivers, job) for job in range(request.jobs)]
+        if not cluster.run(1_000_000):
+            raise CollectiveError("the NICs did not take their configuration")
+        # Units clear their memories after reset; an operation is measured on a NIC that has been up for a while.
+        cluster.run_for(_WARM_UP_CYCLES)
+        cluster.log_events(True)
+        begin = cluster.cycle
+        for job in jobs:
+            for port in job.ports:
+                port.watch_completions(1)
+                port.ring(not_before=begin + rng.randint(0, stalls.start_skew))
+        ended = cluster.run(_cycle_budget(request))
+        end = cluster.cycle
+        cluster.log_events(False)
+        if not ended:
+            raise CollectiveError(_state(request, cluster, drivers, jobs))
+        cluster.check_registers()
+        completions = list(_completions(jobs))
+        return _result(request, cluster, drivers, jobs, completions, end - begin)
+
+
+_WARM_UP_CYCLES = 20_000
+
+
+def _set_up(request: CollectiveRequest, drivers: list[NodeDriver], job: int) -> _Job:
+    """Opens a port for the job at every node and posts its descriptors."""
+    inputs = request.data(job)
+    ports, places, results = [], [], []
+    for rank, driver in enumerate(drivers):
+        ports.append(driver.open_port(job))
+        operand = inputs[rank].tobytes()
+        local = driver.allocate(request.size)
+        result = driver.allocate(request.size)
+        driver.store(local, operand)
+        ports[-1].open_window(local, result + max(request.size, 64))
+        results.append(result)
+        places.append(Place(node_id=driver.node, vp=job, local_addr=local, result_addr=result, operand=operand))
+    sequences = compile_schedule(
+        request.schedule, places=places, job_id=job, config=request.config, length=request.size,
+        datatype=request.datatype, operator=request.operator, pulse_bytes=request.pulse_bytes, tag=job,
+        peers=PeerTable(request.config.cou.n_peers),
+    )
+    for port, sequence in zip(ports, sequences, strict=True):
+        port.post(pack_sequence(sequence))
+    return _Job(inputs, ports, results)
+
+
+def _completions(jobs: list[_Job]) -> Iterator[Completion]:
+    for number, job in enumerate(jobs):
+        for node, port in enumerate(job.ports):
+            completion = port.poll()
+            if completion is None:
+                raise CollectiveError(f"node {node}, job {number}: the completion was written without its phase")
+            if completion.status is not Status.OK:
+                raise CollectiveError(
+                    f"node {node}, job {number}: {completion.status.name}, detail {completion.detail:#x}"
+                )
+            yield completion
+
+
+def _result(
+    request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver], jobs: list[_Job],
+    completions: list[Completion], cycles: int,
+) -> CollectiveResult:
+    outputs, mismatched = [], 0
+    for job in jobs:
+        golden = reference(
+            request.collective, request.algorithm, job.inputs, root=request.root, datatype=request.datatype,
+            operator=request.operator,
+        )
+        got = np.zeros_like(job.inputs)
+        for rank, driver in enumerate(drivers):
+            if golden.receives[rank]:
+                got[rank] = np.frombuffer(driver.load(job.result_addresses[rank], request.size), job.inputs.dtype)
+        outputs.append(got)
+        mismatched += mismatched_bits(got, golden.results)
+    busiest, received = _busiest(request)
+    flit_bytes = request.config.datapath.flit_bytes
+    return CollectiveResult(
+        cycles=cycles, bytes=request.size, goodput_fraction=received / (cycles * flit_bytes),
+        bound_fraction=-(-busiest // flit_bytes) / cycles, mismatched_bits=mismatched,
+        sha256=sha256(np.stack(outputs)), outputs=outputs[0], completions=completions,
+        counters={
+            counter.name: sum(driver.read_counter(counter.name) for driver in drivers)
+            for counter in registers.EVENT_COUNTERS
+        },
+        events=activities(cluster.events()),
+    )
+
+
+def _busiest(request: CollectiveRequest) -> tuple[int, int]:
+    """Payload bytes of the busiest link direction of any node, and of the busiest receiver."""
+    sent, received = [0] * request.nodes, [0] * request.nodes
+    for packet in request.schedule.packets():
+        sent[packet.sender] += request.size * request.jobs
+        received[packet.receiver] += request.size * request.jobs
+    return max(*sent, *received), max(received)
+
+
+def _cycle_budget(request: CollectiveRequest) -> int:
+    """Cycles after which an operation is said to hang: generous, for stalls can be heavy."""
+    flits = request.size // request.config.datapath.flit_bytes + 64
+    return 500_000 + 400 * flits * request.jobs * request.nodes + request.stalls.start_skew
+
+
+def _state(request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver], jobs: list[_Job]) -> str:
+    """What a hang looks like: who has no completion, and what every NIC has counted."""
+    missing = [
+        f"node {node} job {number}" for number, job in enumerate(jobs) for node, port in enumerate(job.ports)
+        if port.poll() is None
+    ]
+    lines = [f"{request.collective} did not end by cycle {cluster.cycle}; no completion at {', '.join(missing)}"]
+    for driver in drivers:
+        counts = ", ".join(
+            f"{counter.name} {driver.read_counter(counter.name)}" for counter in registers.EVENT_COUNTERS
+        )
+        lines.append(f"node {driver.node}: {counts}")
+    return "\n".join(lines)

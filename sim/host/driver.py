@@ -1,0 +1,164 @@
+"""What a driver does with a NIC: sets up virtual ports, writes descriptors, rings doorbells, reads completions.
+
+The driver of a node runs beside the simulation: what it writes to memory is there at once, register accesses take their
+time on the bus.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmware_models.abi import registers
+from firmware_models.abi.encoding import CplKind, Status
+from firmware_models.abi.formats import COMPLETION, DESCRIPTOR, RECEIVE
+from sim.cluster import Cluster
+
+ALIGNMENT = 64
+"""Alignment of every allocation: the widest flit."""
+
+_CONTROL = {register.name: register.offset for register in registers.CONTROL_PAGE}
+_PAGE = {register.name: register.offset for register in registers.VP_PAGE}
+
+
+class HostError(RuntimeError):
+    """The host ran out of something; the message names it."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """An entry of a completion queue."""
+
+    status: Status
+    kind: CplKind
+    job_id: int
+    vp: int
+    bytes: int
+    tag: int
+    detail: int
+    timestamp: int
+
+
+class NodeDriver:
+    """The host of one node.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        The cluster.
+    node : int
+        Number of the node; also its NodeID.
+    """
+
+    def __init__(self, cluster: Cluster, node: int):
+        self.cluster, self.node = cluster, node
+        self.memory = cluster.memories[node]
+        # Address 0 stays unused, so that a forgotten address shows.
+        self._free = 4096
+
+    def start(self) -> None:
+        """Sets the NodeID and lets the NIC fetch descriptors."""
+        self._write("node_id", self.node)
+        self._write("irq_enable", 1)
+        self._write("control", 1)
+
+    def allocate(self, n_bytes: int) -> int:
+        """Address of `n_bytes` of fresh memory. Raises :class:`HostError` if there is none left."""
+        address = self._free
+        self._free += -(-max(n_bytes, 1) // ALIGNMENT) * ALIGNMENT
+        if self._free > len(self.memory):
+            raise HostError(f"memory of node {self.node} must hold {self._free} bytes, not {len(self.memory)}")
+        return address
+
+    def store(self, address: int, data: bytes) -> None:
+        """Writes `data` to memory."""
+        self.memory[address:address + len(data)] = np.frombuffer(data, np.uint8)
+
+    def load(self, address: int, n_bytes: int) -> bytes:
+        """Reads memory."""
+        return self.memory[address:address + n_bytes].tobytes()
+
+    def open_port(self, vp: int, *, dq_log2: int = 7, cq_log2: int = 6, rq_log2: int = 4) -> "Port":
+        """Sets up a virtual port with rings of these sizes; its memory window is set by :meth:`Port.open_window`."""
+        return Port(self, vp, dq_log2=dq_log2, cq_log2=cq_log2, rq_log2=rq_log2)
+
+    def read_counter(self, name: str) -> int:
+        """An event counter of the NIC."""
+        index = [counter.name for counter in registers.EVENT_COUNTERS].index(name)
+        low, high = (
+            self.cluster.read_register(self.node, registers.COUNTERS + 8 * index + half) for half in (0, 4)
+        )
+        return low | high << 32
+
+    def _write(self, name: str, value: int) -> None:
+        self.cluster.write_register(self.node, _CONTROL[name], value)
+
+
+class Port:
+    """One virtual port of a node: rings in host memory and their indexes."""
+
+    def __init__(self, driver: NodeDriver, vp: int, *, dq_log2: int, cq_log2: int, rq_log2: int):
+        self.driver, self.vp = driver, vp
+        self.dq_log2, self.cq_log2, self.rq_log2 = dq_log2, cq_log2, rq_log2
+        self._dq = driver.allocate(DESCRIPTOR.bytes << dq_log2)
+        self._cq = driver.allocate(COMPLETION.bytes << cq_log2)
+        self._rq = driver.allocate(RECEIVE.bytes << rq_log2)
+        self._produced = 0
+        self._consumed = 0
+
+    def open_window(self, base: int, limit: int) -> None:
+        """Gives the port its memory window and enables it."""
+        values = {
+            "vp_select": self.vp, "vp_dq_log2": self.dq_log2, "vp_cq_log2": self.cq_log2, "vp_rq_log2": self.rq_log2,
+        }
+        for name, address in (
+            ("vp_dq_base", self._dq), ("vp_cq_base", self._cq), ("vp_rq_base", self._rq), ("vp_window_base", base),
+            ("vp_window_limit", limit),
+        ):
+            values |= {f"{name}_lo": address & 0xFFFFFFFF, f"{name}_hi": address >> 32}
+        for name, value in (*values.items(), ("vp_commit", 1)):
+            self.driver._write(name, value)
+
+    def post(self, descriptors: bytes) -> None:
+        """Puts packed descriptors into the ring. Raises :class:`HostError` if they cannot fit."""
+        count = len(descriptors) // DESCRIPTOR.bytes
+        if count > 1 << self.dq_log2:
+            raise HostError(f"descriptor ring of VP {self.vp} must hold {count} entries, not {1 << self.dq_log2}")
+        for index in range(count):
+            place = (self._produced + index) % (1 << self.dq_log2)
+            self.driver.store(
+                self._dq + place * DESCRIPTOR.bytes,
+                descriptors[index * DESCRIPTOR.bytes:(index + 1) * DESCRIPTOR.bytes],
+            )
+        self._produced = (self._produced + count) % (1 << 16)
+
+    def ring(self, *, not_before: int = 0) -> None:
+        """Rings the doorbell: what has been posted may be fetched."""
+        self.driver.cluster.write_register(self.driver.node, self._register("dq_prod"), self._produced, not_before=not_before)
+
+    def watch_completions(self, count: int) -> list[int]:
+        """Makes the cluster run until `count` more completions are there; their addresses."""
+        addresses = [self._completion_address(self._consumed + index) for index in range(count)]
+        for address in addresses:
+            self.driver.cluster.watch(self.driver.node, address)
+        return addresses
+
+    def poll(self) -> Completion | None:
+        """The next completion, if it is there."""
+        entry = COMPLETION.unpack(self.driver.load(self._completion_address(self._consumed, last_word=False), COMPLETION.bytes))
+        lap = self._consumed >> self.cq_log2
+        if entry["phase"] != (lap + 1) % 2:
+            return None
+        self._consumed += 1
+        self.driver.cluster.write_register(self.driver.node, self._register("cq_cons"), self._consumed % (1 << 16))
+        return Completion(
+            status=Status(entry["status"]), kind=CplKind(entry["kind"]), job_id=entry["job_id"], vp=entry["vp"],
+            bytes=entry["bytes"], tag=entry["tag"], detail=entry["detail"], timestamp=entry["timestamp"],
+        )
+
+    def _register(self, name: str) -> int:
+        return registers.VP_PAGES + self.vp * registers.VP_PAGE_BYTES + _PAGE[name]
+
+    def _completion_address(self, index: int, *, last_word: bool = True) -> int:
+        """Address of an entry, or of its last word, which is written last."""
+        entry = self._cq + index % (1 << self.cq_log2) * COMPLETION.bytes
+        return entry + COMPLETION.bytes - 8 if last_word else entry

@@ -1,0 +1,172 @@
+"""What is asked of a cluster, checked before anything is built."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from firmware_models.abi.encoding import Datatype, Operator
+from firmware_models.config import Config
+from firmware_models.schedule import Schedule, algorithm_names, build, collective_names
+from rtl.reduce.operation import OPERATIONS
+from sim.stalls import StallProfile
+from sim.topology import Topology, TopologyError, parse_topology
+
+DATATYPES = {
+    "float64": Datatype.FLOAT64, "int64": Datatype.INT64, "uint64": Datatype.UINT64, "float32": Datatype.FLOAT32,
+    "int32": Datatype.INT32, "uint8": Datatype.BYTE,
+}
+OPERATORS = {operator.name.lower(): operator for operator in Operator}
+
+
+class RequestError(ValueError):
+    """A request that cannot be served; one line that says what is wrong and what would be right."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectiveRequest:
+    """One collective operation on every job of a cluster.
+
+    Members
+    -------
+    collective, algorithm : str
+        Names as in ``firmware_models.schedule``.
+    nodes : int
+        Nodes; each takes part in every job.
+    size : int
+        Bytes of a job's message; 0 for a barrier.
+    root, jobs : int
+        Root, and how many jobs run at once, each on its own data.
+    dtype, op : str
+        Element type by NumPy's name, reduction operator.
+    topology : str, optional
+        ``star:N`` with all nodes if not given.
+    config, preset : Config, str
+        The hardware, and what to call it.
+    seed : int
+        Of the data and of everything random.
+    inputs : array of shape (nodes, elements), optional
+        Data of job 0; random if not given. Other jobs have random data in any case.
+    pulse_bytes : int, optional
+        Bytes of a pulse; the mtu if not given.
+    stalls : StallProfile
+        Delays.
+
+    Raises
+    ------
+    RequestError
+        On construction, if something does not fit.
+    """
+
+    collective: str
+    algorithm: str
+    nodes: int
+    size: int
+    root: int = 0
+    jobs: int = 1
+    dtype: str = "float64"
+    op: str = "sum"
+    topology: str | None = None
+    config: Config
+    preset: str
+    seed: int = 0
+    inputs: NDArray[Any] | None = None
+    pulse_bytes: int | None = None
+    stalls: StallProfile = field(default_factory=StallProfile)
+
+    def __post_init__(self) -> None:
+        _check_choice("collective", self.collective, collective_names())
+        _check_choice(f"algorithm of {self.collective}", self.algorithm, algorithm_names(self.collective))
+        wired = self._wired()
+        if self.topology is None:
+            object.__setattr__(self, "topology", wired.name)
+        self._check_data()
+        _check_range("root", self.root, 0, self.nodes - 1)
+        if self.root and self.collective in ("allreduce", "barrier"):
+            raise RequestError(f"root must be 0 for {self.collective}, which has none, not {self.root}")
+        limit = min(self.config.nic.n_cous * self.config.cou.n_jobs, self.config.nic.n_vps)
+        _check_range("jobs", self.jobs, 1, limit)
+
+    def _wired(self) -> Topology:
+        if self.nodes < 2:
+            raise RequestError(f"nodes must be at least 2, not {self.nodes}")
+        try:
+            wired = parse_topology(self.topology or f"star:{self.nodes}")
+        except TopologyError as error:
+            raise RequestError(str(error)) from None
+        if wired.n_nodes != self.nodes:
+            raise RequestError(f"nodes must be {wired.n_nodes} as in topology {wired.name!r}, not {self.nodes}")
+        return wired
+
+    def _check_data(self) -> None:
+        _check_choice("dtype", self.dtype, list(DATATYPES))
+        if self.collective == "barrier":
+            if self.size:
+                raise RequestError(f"size must be 0 for barrier, which moves no data, not {self.size}")
+            return
+        item = np.dtype(self.dtype).itemsize
+        if self.size < item or self.size % item:
+            raise RequestError(f"size must be a positive multiple of {item} bytes ({self.dtype}), not {self.size}")
+        if self.size >= 1 << 32:
+            raise RequestError(f"size must be below {1 << 32} bytes, not {self.size}")
+        if self.collective in ("reduce", "allreduce"):
+            _check_choice("op", self.op, list(OPERATORS))
+            if (self.datatype, self.operator) not in OPERATIONS:
+                able = ", ".join(f"{operator.name.lower()} of {datatype.name.lower()}" for datatype, operator in OPERATIONS)
+                raise RequestError(f"op and dtype must be {able}, not {self.op} of {self.dtype}")
+        if self.inputs is not None:
+            shape = (self.nodes, self.size // item)
+            if self.inputs.shape != shape or self.inputs.dtype.name != self.dtype:
+                raise RequestError(
+                    f"inputs must have shape {shape} and dtype {self.dtype}, not {self.inputs.shape} and {self.inputs.dtype}"
+                )
+
+    @property
+    def datatype(self) -> Datatype:
+        """The element type as descriptors have it."""
+        return DATATYPES[self.dtype]
+
+    @property
+    def operator(self) -> Operator:
+        """The operator as descriptors have it."""
+        return OPERATORS.get(self.op, Operator.SUM)
+
+    @property
+    def wired(self) -> Topology:
+        """The topology."""
+        return self._wired()
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule."""
+        return build(self.collective, self.algorithm, n_nodes=self.nodes, root=self.root)
+
+    def hardware(self) -> Config:
+        """The configuration, its switch grown to what the topology needs."""
+        radix = max(self.config.switch.radix, *self.wired.radixes)
+        entries = max(self.config.switch.table_entries, 1 << (self.nodes - 1).bit_length())
+        return replace(self.config, switch=replace(self.config.switch, radix=radix, table_entries=entries))
+
+    def data(self, job: int) -> NDArray[Any]:
+        """Operands of `job`, a row per node."""
+        shape = (self.nodes, self.size // np.dtype(self.dtype).itemsize)
+        if job == 0 and self.inputs is not None:
+            return self.inputs
+        rng = np.random.default_rng((self.seed, job))
+        kind = np.dtype(self.dtype)
+        if kind.kind == "f":
+            # Magnitudes far apart and both signs: sums depend on their order.
+            return (rng.standard_normal(shape) * 10.0 ** rng.integers(-8, 9, shape)).astype(kind)
+        limits = np.iinfo(kind)
+        return rng.integers(limits.min, limits.max, shape, dtype=kind, endpoint=True)
+
+
+def _check_choice(name: str, value: str, allowed: list[str] | tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise RequestError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+
+
+def _check_range(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise RequestError(f"{name} must be {low} to {high}, not {value}")
