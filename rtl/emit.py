@@ -6,6 +6,7 @@ Everything else is its path in the component, joined by ``_``.
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from amaranth import Module, Value
 from amaranth.back import verilog
@@ -25,6 +26,7 @@ class EmitError(ValueError):
     """No such top."""
 
 
+@cache  # elaboration takes seconds, and a process that runs several operations asks again and again
 def emit_verilog(top: str, config: Config) -> str:
     """The Verilog of `top` ("nic" or "switch") for `config`. Its assertions are for simulators only.
 

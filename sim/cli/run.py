@@ -13,9 +13,8 @@ from sim.cli.collective_options import collective_options, collective_request
 from sim.cli.console import answer, progress_bars
 from sim.cli.example import example
 from sim.cli.refusal import refuses
-from sim.collective import RequestError, run_collective
+from sim.collective import CollectiveError, RequestError, run_collective
 from sim.report.chrome_trace import chrome_trace
-from sim.report.event_reader import activities
 
 
 @click.command("run", epilog=example("conic run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB --json"))
@@ -37,7 +36,7 @@ def command(
         with output_file.open("wb") as file:
             np.save(file, result.outputs, allow_pickle=False)
     if trace is not None:
-        trace.write_text(json.dumps(chrome_trace(activities(result.events))))
+        trace.write_text(json.dumps(chrome_trace(result.events)))
     answer({
         "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
         "jobs": request.jobs, "bytes": result.bytes, "dtype": request.dtype, "op": request.op,

@@ -3,7 +3,6 @@
 import jinja2
 
 from sim.demo.operations import Demo
-from sim.report.event_reader import activities
 from sim.report.timeline import timeline_svg
 
 
@@ -18,7 +17,7 @@ def demo_page(demo: Demo) -> str:
         demo=demo,
         operations=[operation.as_dict() for operation in demo.operations],
         timelines=[
-            timeline_svg(activities(operation.result.events), without={"pulse"}) for operation in demo.operations
+            timeline_svg(operation.result.events, without={"pulse"}) for operation in demo.operations
         ],
         features=list(zip(demo.features, demo.moments.mean, deviation, strict=True)),
     )
