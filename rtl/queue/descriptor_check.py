@@ -21,7 +21,7 @@ class DescriptorCheck(wiring.Component):
 
     1. ``BAD_DESCRIPTOR``: reserved bits; unknown encodings; `source_vp` is not the queue's VP; a collective one with
        `p2p_op`, an operand that does not go with `kind`, or `peer` out of range; a point-to-point one with `ch` or
-       `ct`, a SEND that is not MP, a PUT that is not RDMA. A point-to-point descriptor may have anything in the fields
+       `ct`, a SEND that is not MP. A point-to-point descriptor may have anything in the fields
        that only collective ones use, an RDMA descriptor anything in its payload.
     2. ``UNSUPPORTED``: GET, multicast, slices, a reduction that is not in `supported`.
     3. ``BAD_LENGTH``: a payload of more than 64 bytes; `pulse_bytes` that is not a multiple of 64 from 64 to
@@ -64,8 +64,9 @@ class DescriptorCheck(wiring.Component):
         m = Module()
         desc = self.i.payload.desc
         collective, p2p = desc.c, ~desc.c
-        from_memory = Mux(desc.c, desc.operand == Operand.MEMORY, desc.p2p_op == P2pOp.PUT)
-        from_payload = Mux(desc.c, desc.operand == Operand.PAYLOAD, desc.p2p_op == P2pOp.SEND)
+        mini = desc.kind == Kind.MP
+        from_memory = Mux(desc.c, desc.operand == Operand.MEMORY, (desc.p2p_op == P2pOp.PUT) & ~mini)
+        from_payload = Mux(desc.c, desc.operand == Operand.PAYLOAD, (desc.p2p_op == P2pOp.SEND) | mini)
 
         def unknown(name: str):
             """Whether an enumerated field has a value that is no member."""
@@ -79,8 +80,8 @@ class DescriptorCheck(wiring.Component):
             unknown("kind"),
             unknown("p2p_op"),
             desc.source_vp != self.i.payload.vp,
-            from_memory & (desc.kind != Kind.RDMA),
-            from_payload & (desc.kind != Kind.MP),
+            from_memory & mini,
+            from_payload & ~mini,
             collective & (desc.p2p_op != 0),
             collective & (unknown("operand") | unknown("datatype") | unknown("operator")),
             collective & (desc.peer >= self.n_peers if self.n_peers < 1 << formats.PEER_BITS else 0),

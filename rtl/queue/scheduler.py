@@ -5,11 +5,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import CplKind, P2pOp, Status
+from firmware_models.abi.encoding import Status
 from rtl.abi import Descriptor
 from rtl.interface import CompletionEvent, SequenceSignature
 from rtl.queue.descriptor_fetch import FetchCommand, FetchedDescriptor
 from rtl.queue.records import INDEX_BITS, STATUS_BITS, Turn, TurnEnd
+from rtl.queue.unit_record import UnitRecord
 
 
 class Scheduler(wiring.Component):
@@ -18,19 +19,8 @@ class Scheduler(wiring.Component):
     A unit is one point-to-point descriptor, or a sequence from CH to CT. It is taken only if its completion has room
     in the VP's completion ring and its target has room for it; otherwise the turn ends, nothing of the unit
     is consumed, and the VP tries again later. Every unit taken ends in exactly one completion: its target's, or, if it
-    is refused, an error from here, with the tag of its first descriptor and, as `detail`, the number within the
-    unit of the descriptor at fault. A sequence refused halfway is aborted at its offload unit.
-
-    ``BAD_SEQUENCE`` has precedence over what is wrong with a descriptor itself: no CH at the beginning; within, a CH, a
-    point-to-point descriptor, or a `job_id`, `length` or `pulse_bytes` that differs from the first one's; a `cp_count`
-    that decreases; more than `sequence_depth` descriptors; or the ring runs dry before CT.
-
-    What follows the descriptor at fault belongs to the refused sequence while it is collective and no CH: it is
-    consumed, up to and including CT, to the end of the ring, or `sequence_depth` descriptors at most. So the next CH or
-    point-to-point descriptor is served again. One of these at fault, for it stands where a sequence should go on, is
-    no part of the sequence: it begins the next unit. A descriptor that cannot be read ends its unit with
-    ``MEMORY_ERROR`` in the same manner. So every descriptor belongs to one unit, and is consumed when that one's
-    completion is posted.
+    is refused, an error from here. A sequence refused halfway is aborted at its offload unit. What is refused, how, and
+    where the next unit begins: ``docs/queues.md``.
 
     One turn serves the units that begin in its first fetch, at most `batch`; a VP that was blocked begins with a
     fetch of one.
@@ -67,8 +57,6 @@ class Scheduler(wiring.Component):
     def __init__(self, *, n_cous: int, sequence_depth: int, batch: int = 8):
         if n_cous < 1 or n_cous & (n_cous - 1):
             raise ValueError(f"n_cous must be a power of two, not {n_cous!r}")
-        if not 1 <= sequence_depth < 1 << INDEX_BITS:
-            raise ValueError(f"sequence_depth must be 1 to {(1 << INDEX_BITS) - 1}, not {sequence_depth!r}")
         if not 1 <= batch < 1 << INDEX_BITS:
             raise ValueError(f"batch must be 1 to {(1 << INDEX_BITS) - 1}, not {batch!r}")
         self.n_cous, self.sequence_depth, self.batch = n_cous, sequence_depth, batch
@@ -96,14 +84,17 @@ class Scheduler(wiring.Component):
         pending = Signal(range(self.batch + 1))
         blocked, extended = Signal(), Signal()
 
-        # The unit: what its first descriptor said, and how far it has come.
-        job_id, length = Signal(formats.JOB_BITS), Signal(32)
-        pulse_bytes, cp_count = Signal(16), Signal(16)
-        index = Signal(range(self.sequence_depth + 1))
+        # The unit, and how its refusal goes on.
+        m.submodules.unit = unit = UnitRecord(sequence_depth=self.sequence_depth)
         inside, refused, faulty, skip = Signal(), Signal(), Signal(), Signal()
-        event = Signal(CompletionEvent)
+        m.d.comb += [
+            unit.desc.eq(desc),
+            unit.unreadable.eq(unreadable),
+            unit.vp.eq(turn.vp),
+            unit.inside.eq(inside),
+        ]
 
-        target = job_id[: (self.n_cous - 1).bit_length()] if self.n_cous > 1 else 0
+        target = unit.job_id[: (self.n_cous - 1).bit_length()] if self.n_cous > 1 else 0
         cou = Array(self.cou)
         probe_ready, answer_valid, answer_ok, descriptor_ready = Signal(), Signal(), Signal(), Signal()
         probing, answering, delivering, aborting = Signal(), Signal(), Signal(), Signal()
@@ -117,7 +108,7 @@ class Scheduler(wiring.Component):
             chosen = target == k
             m.d.comb += [
                 port.probe.valid.eq(probing & chosen),
-                port.probe.payload.job_id.eq(job_id),
+                port.probe.payload.job_id.eq(unit.job_id),
                 port.answer.ready.eq(answering & chosen),
                 port.descriptor.valid.eq((delivering | aborting) & chosen),
                 port.descriptor.payload.desc.eq(desc),
@@ -133,7 +124,7 @@ class Scheduler(wiring.Component):
             self.check.payload.desc.eq(desc),
             self.check.payload.vp.eq(turn.vp),
             self.o_p2p.payload.desc.eq(desc),
-            self.o_event.payload.eq(event),
+            self.o_event.payload.eq(unit.event),
             self.end.payload.vp.eq(turn.vp),
             self.end.payload.cons.eq(cons),
             self.end.payload.taken.eq(taken),
@@ -160,16 +151,8 @@ class Scheduler(wiring.Component):
 
             `at_hand`: the descriptor at hand belongs to it, and `members_follow`: so may those behind that one.
             """
-            m.d.sync += [
-                event.status.eq(status),
-                event.detail.eq(index),
-                index.eq(0),
-                refused.eq(1),
-                faulty.eq(at_hand),
-                skip.eq(members_follow),
-            ]
-            with m.If(~inside & ((status == Status.BAD_DESCRIPTOR) | (status == Status.MEMORY_ERROR))):
-                m.d.sync += event.kind.eq(CplKind.DESCRIPTOR)
+            m.d.comb += [unit.refuse.eq(1), unit.status.eq(status)]
+            m.d.sync += [refused.eq(1), faulty.eq(at_hand), skip.eq(members_follow)]
             m.next = "SKIP"
             with m.If(inside):
                 m.next = "ABORT"
@@ -178,15 +161,6 @@ class Scheduler(wiring.Component):
             """Ends the turn: what is at hand cannot be taken now."""
             m.d.sync += blocked.eq(1)
             m.next = "DRAIN"
-
-        broken = Signal()
-        with m.If(inside):
-            m.d.comb += broken.eq(
-                desc.ch | ~desc.c | (desc.job_id != job_id) | (desc.length != length) | (desc.pulse_bytes != pulse_bytes)
-                | (desc.cp_count < cp_count) | (index == self.sequence_depth)
-            )
-        with m.Else():
-            m.d.comb += broken.eq(desc.c & ~desc.ch)
 
         with m.FSM():
             with m.State("TURN"):
@@ -227,30 +201,12 @@ class Scheduler(wiring.Component):
 
             # Between units.
             with m.State("UNIT"):
-                m.d.sync += index.eq(0)
                 with m.If(pending == 0):
                     m.next = "END"
                 with m.Elif(extended | (room == 0)):
                     m.next = "DRAIN"
                 with m.Elif(self.i.valid):
-                    m.d.sync += [
-                        job_id.eq(desc.job_id),
-                        length.eq(desc.length),
-                        pulse_bytes.eq(desc.pulse_bytes),
-                        cp_count.eq(desc.cp_count),
-                        event.vp.eq(turn.vp),
-                        event.job_id.eq(Mux(unreadable, 0, desc.job_id)),
-                        event.bytes.eq(Mux(unreadable, 0, desc.length)),
-                        event.tag.eq(Mux(unreadable, 0, desc.tag)),
-                    ]
-                    with m.If(desc.c):
-                        m.d.sync += event.kind.eq(CplKind.COLLECTIVE)
-                    with m.Elif(desc.p2p_op == P2pOp.SEND):
-                        m.d.sync += event.kind.eq(CplKind.SEND)
-                    with m.Elif(desc.p2p_op == P2pOp.PUT):
-                        m.d.sync += event.kind.eq(CplKind.PUT)
-                    with m.Else():
-                        m.d.sync += event.kind.eq(CplKind.GET)
+                    m.d.comb += unit.begin.eq(1)
                     m.next = "CHECK"
 
             # Within a sequence that its offload unit has a place for.
@@ -266,7 +222,7 @@ class Scheduler(wiring.Component):
             with m.State("CHECK"):
                 with m.If(unreadable):
                     refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
-                with m.Elif(broken):
+                with m.Elif(unit.broken):
                     member = desc.c & ~desc.ch
                     refuse(Status.BAD_SEQUENCE, at_hand=member, members_follow=member & ~desc.ct)
                 with m.Else():
@@ -299,7 +255,7 @@ class Scheduler(wiring.Component):
                 m.d.comb += delivering.eq(1)
                 with m.If(descriptor_ready):
                     consume()
-                    m.d.sync += [index.eq(index + 1), cp_count.eq(desc.cp_count)]
+                    m.d.comb += unit.advance.eq(1)
                     m.next = "INSIDE"
                     with m.If(desc.ct):
                         count_unit()
@@ -326,11 +282,11 @@ class Scheduler(wiring.Component):
                     with m.If(left == 0):
                         m.next = "POST"
                 with m.Elif(self.i.valid):
-                    with m.If(unreadable | ~desc.c | desc.ch | (index == self.sequence_depth)):
+                    with m.If(unreadable | ~desc.c | desc.ch | unit.overlong):
                         m.next = "POST"
                     with m.Else():
                         consume()
-                        m.d.sync += index.eq(index + 1)
+                        m.d.comb += unit.advance.eq(1)
                         with m.If(desc.ct):
                             m.next = "POST"
             with m.State("POST"):

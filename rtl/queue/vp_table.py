@@ -54,6 +54,8 @@ class VpTable(wiring.Component):
     ):
         if n_vps & (n_vps - 1) or not 2 <= n_vps <= 1 << formats.VP_BITS:
             raise ValueError(f"n_vps must be a power of two, 2 to {1 << formats.VP_BITS}, not {n_vps!r}")
+        if n_windows < 1:
+            raise ValueError(f"n_windows must be at least 1, not {n_windows!r}")
         if not 0 <= first_index < 1 << INDEX_BITS:
             raise ValueError(f"first_index must be 0 to {(1 << INDEX_BITS) - 1}, not {first_index!r}")
         self.n_vps, self.data_width, self.n_windows = n_vps, data_width, n_windows

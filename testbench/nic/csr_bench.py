@@ -21,7 +21,9 @@ from testbench.stream import StreamSink
 OKAY, SLVERR = 0, 2
 CONFIG = load_preset("small")
 AT = {register.name: register.offset for register in registers.CONTROL_PAGE}
-BUS_INPUTS = ("awaddr", "awprot", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arprot", "arvalid", "rready")
+BUS_INPUTS = (
+    "awaddr", "awprot", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arprot", "arvalid", "rready"
+)
 
 
 async def start(dut: SimHandleBase) -> tuple[AxiLiteMaster, StreamSink, StreamSink]:
@@ -50,7 +52,8 @@ async def registers_hold_what_was_written(dut: SimHandleBase) -> None:
     }
     for register in registers.CONTROL_PAGE:
         if register.access is not Access.WO and not register.name.startswith("cycles"):
-            assert await resp_of_read(axil, register.offset) == (OKAY, fixed.get(register.name, register.reset)), register
+            expected = OKAY, fixed.get(register.name, register.reset)
+            assert await resp_of_read(axil, register.offset) == expected, register
     written: dict[int, int] = {}
     writable = [register for register in registers.CONTROL_PAGE if register.access is Access.RW]
     read_only = [register for register in registers.CONTROL_PAGE if register.access is Access.RO]
@@ -140,7 +143,8 @@ async def partial_and_unaligned_accesses(dut: SimHandleBase) -> None:
         said = [int(getattr(dut, f"bus__{name}").value) for name in names]
         for _ in range(numbers.choice((0, 3))):
             await RisingEdge(dut.clk)
-            assert int(valid.value) and said == [int(getattr(dut, f"bus__{name}").value) for name in names]
+            assert int(valid.value)
+            assert said == [int(getattr(dut, f"bus__{name}").value) for name in names]
         ready.value = 1
         await RisingEdge(dut.clk)
         ready.value = 0
@@ -186,7 +190,8 @@ async def counters_count(dut: SimHandleBase) -> None:
 
     before = int(dut.cycles.value)
     low = await axil.read_dword(AT["cycles_lo"])
-    assert before < low <= int(dut.cycles.value) and await axil.read_dword(AT["cycles_hi"]) == 0
+    assert before < low <= int(dut.cycles.value)
+    assert await axil.read_dword(AT["cycles_hi"]) == 0
 
     dut.busy.value = 1
     assert await axil.read_dword(AT["status"]) == 1
@@ -194,7 +199,8 @@ async def counters_count(dut: SimHandleBase) -> None:
     await RisingEdge(dut.clk)
     dut.notify.value = 0
     await clock.cycles(dut, 3)
-    assert int(dut.irq.value) == 0 and await axil.read_dword(AT["irq_status"]) == 1
+    assert int(dut.irq.value) == 0
+    assert await axil.read_dword(AT["irq_status"]) == 1
     await axil.write_dword(AT["irq_enable"], 1)
     await clock.cycles(dut, 2)
     assert int(dut.irq.value) == 1
@@ -202,4 +208,5 @@ async def counters_count(dut: SimHandleBase) -> None:
     assert await axil.read_dword(AT["irq_status"]) == 1
     await axil.write_dword(AT["irq_status"], 1)
     await clock.cycles(dut, 2)
-    assert int(dut.irq.value) == 0 and await axil.read_dword(AT["irq_status"]) == 0
+    assert int(dut.irq.value) == 0
+    assert await axil.read_dword(AT["irq_status"]) == 0

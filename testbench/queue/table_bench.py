@@ -11,8 +11,11 @@ from testbench.queue.units import FLIT
 from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
 
-_window = WindowSignature().members
-_slot = ReceiveSlotSignature().members
+_window_query, _window_answer, _slot_query, _slot_answer = (
+    signature.members[name].signature.members["payload"].shape
+    for signature in (WindowSignature(), ReceiveSlotSignature())
+    for name in ("query", "answer")
+)
 WINDOWS = {
     0: (0, 0x1000),
     1: (0x1000, 0x2000),
@@ -33,8 +36,7 @@ async def start(dut: SimHandleBase) -> Host:
     for k in range(N_COUS + 1):
         getattr(dut, f"i_event__{k}__valid").value = 0
     dut.o_p2p__ready.value = dut.p2p_room.value = 0
-    host = Host(dut)
-    return host
+    return Host(dut)
 
 
 @cocotb.test()
@@ -42,8 +44,8 @@ async def windows_end_where_they_end(dut: SimHandleBase) -> None:
     """Every edge of every window, one byte and one flit to either side, by all clients at once."""
     host = await start(dut)
     numbers = rng("windows")
-    queries = [StreamSource(dut, f"windows__{k}__query", _window["query"].signature.members["payload"].shape) for k in range(N_CLIENTS)]
-    answers = [StreamSink(dut, f"windows__{k}__answer", _window["answer"].signature.members["payload"].shape) for k in range(N_CLIENTS)]
+    queries = [StreamSource(dut, f"windows__{k}__query", _window_query) for k in range(N_CLIENTS)]
+    answers = [StreamSink(dut, f"windows__{k}__answer", _window_answer) for k in range(N_CLIENTS)]
     dut.receive__query__valid.value = dut.receive__answer__ready.value = 0
     await clock.start(dut)
     for vp, window in WINDOWS.items():
@@ -83,8 +85,8 @@ async def receive_rings_fill_and_empty(dut: SimHandleBase) -> None:
     for k in range(N_CLIENTS):
         getattr(dut, f"windows__{k}__query__valid").value = 0
         getattr(dut, f"windows__{k}__answer__ready").value = 0
-    query = StreamSource(dut, "receive__query", _slot["query"].signature.members["payload"].shape)
-    answer = StreamSink(dut, "receive__answer", _slot["answer"].signature.members["payload"].shape)
+    query = StreamSource(dut, "receive__query", _slot_query)
+    answer = StreamSink(dut, "receive__answer", _slot_answer)
     await clock.start(dut)
     ports = {vp: await host.open(vp, dq_log2=0, cq_log2=0, rq_log2=log2) for vp, log2 in ((0, 0), (5, 2), (12, 3))}
     prod, cons = dict.fromkeys(ports, FIRST_INDEX), dict.fromkeys(ports, FIRST_INDEX)
@@ -108,4 +110,5 @@ async def receive_rings_fill_and_empty(dut: SimHandleBase) -> None:
             refused += 1
             cons[vp] = numbers.randrange(cons[vp], prod[vp] + 1)
             await host.doorbell(vp, "rq_cons", cons[vp] & 0xFFFF)
-    assert refused > 20 and max(prod.values()) > 1 << 16, "the rings were never full, or the indexes never wrapped"
+    assert refused > 20, "the rings were hardly ever full"
+    assert max(prod.values()) > 1 << 16, "the indexes never wrapped"

@@ -13,6 +13,9 @@ from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
 
 _members = SequenceSignature().members
+_probe, _answer, _descriptor = (
+    _members[name].signature.members["payload"].shape for name in ("probe", "answer", "descriptor")
+)
 _kinds = {P2pOp.SEND: CplKind.SEND, P2pOp.PUT: CplKind.PUT}
 
 
@@ -45,10 +48,10 @@ class OffloadStandIn:
         self._reserved: int | None = None
         self._sequence: list[dict[str, int]] = []
         self._rng = rng(f"offload unit {unit}")
-        self._answers = StreamSource(dut, f"cou__{unit}__answer", _members["answer"].signature.members["payload"].shape)
+        self._answers = StreamSource(dut, f"cou__{unit}__answer", _answer)
         self.events = StreamSource(dut, f"i_event__{unit}", CompletionEvent)
-        StreamSink(dut, f"cou__{unit}__probe", _members["probe"].signature.members["payload"].shape, callback=self._probe)
-        StreamSink(dut, f"cou__{unit}__descriptor", _members["descriptor"].signature.members["payload"].shape, callback=self._take)
+        StreamSink(dut, f"cou__{unit}__probe", _probe, callback=self._probe)
+        StreamSink(dut, f"cou__{unit}__descriptor", _descriptor, callback=self._take)
 
     def _probe(self, probe: dict[str, int]) -> None:
         job = probe["job_id"]

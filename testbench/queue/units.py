@@ -30,7 +30,7 @@ class Unit:
     def completion(self) -> Fields:
         """What the completion must say."""
         first = {} if self.unreadable == 0 else self.descs[0]
-        said = {name: first.get(source, 0) for name, source in (("tag", "tag"), ("job_id", "job_id"), ("bytes", "length"))}
+        said = {"tag": first.get("tag", 0), "job_id": first.get("job_id", 0), "bytes": first.get("length", 0)}
         return {"status": self.status, "kind": self.kind, "detail": self.detail, **said}
 
 
@@ -79,19 +79,22 @@ class UnitMaker:
     def send(self) -> Unit:
         """A mini packet; fields that mean nothing here hold anything."""
         desc = {
-            "kind": Kind.MP, "p2p_op": P2pOp.SEND, "dest_id": self.rng.getrandbits(24), "dest_vp": self.rng.getrandbits(11),
-            "source_vp": self.vp, "length": self.rng.randrange(65), "tag": self.tag(), "payload": self.rng.getrandbits(512),
-            "peer": self.rng.getrandbits(6), "datatype": self.rng.getrandbits(4), "local_addr": self.rng.getrandbits(64),
-            "pulse_bytes": self.rng.getrandbits(16), "slice_count": self.rng.getrandbits(16),
+            "kind": Kind.MP, "p2p_op": P2pOp.SEND, "source_vp": self.vp, "length": self.rng.randrange(65),
+            "dest_id": self.rng.getrandbits(24), "dest_vp": self.rng.getrandbits(11), "tag": self.tag(),
+            "payload": self.rng.getrandbits(512), "peer": self.rng.getrandbits(6), "datatype": self.rng.getrandbits(4),
+            "local_addr": self.rng.getrandbits(64), "pulse_bytes": self.rng.getrandbits(16),
+            "slice_count": self.rng.getrandbits(16),
         }
         return Unit([desc], kind=CplKind.SEND)
 
     def put(self) -> Unit:
-        """A remote write."""
-        length = self.rng.choice((0, 1, 63, 64, 4096, self.rng.randrange(20000)))
+        """A remote write, from memory or of the payload."""
+        kind = self.rng.choice((Kind.RDMA, Kind.RDMA, Kind.MP))
+        length = self.rng.choice((0, 1, 63, 64, *((4096, self.rng.randrange(20000)) if kind is Kind.RDMA else ())))
         desc = {
-            "kind": Kind.RDMA, "p2p_op": P2pOp.PUT, "source_vp": self.vp, "length": length, "tag": self.tag(),
-            "local_addr": self.place(length) if length else self.rng.getrandbits(64), "remote_addr": self.rng.getrandbits(64),
+            "kind": kind, "p2p_op": P2pOp.PUT, "source_vp": self.vp, "length": length, "tag": self.tag(),
+            "local_addr": self.place(length) if length and kind is Kind.RDMA else self.rng.getrandbits(64),
+            "remote_addr": self.rng.getrandbits(64), "payload": self.rng.getrandbits(512),
         }
         return Unit([desc], kind=CplKind.PUT)
 
@@ -107,14 +110,15 @@ class UnitMaker:
         }
         descs, cp_count = [], 0
         for index in range(steps):
-            operands = [Operand.NONE, Operand.MEMORY, Operand.INTERMEDIATE, *([Operand.PAYLOAD] if length <= 64 else [])]
-            operand = self.rng.choice(operands)
+            operands = [Operand.NONE, Operand.MEMORY, Operand.INTERMEDIATE]
+            operand = self.rng.choice(operands + [Operand.PAYLOAD] * (length <= 64))
             cp_count += self.rng.randrange(3)
             write_back = self.rng.getrandbits(1)
             descs.append(common | {
                 "kind": Kind.MP if operand is Operand.PAYLOAD else Kind.RDMA, "operand": operand, "cp_count": cp_count,
-                "ch": int(index == 0), "ct": int(index == steps - 1), "cp": self.rng.getrandbits(1), "write_back": write_back,
-                "reduce_flag": self.rng.getrandbits(1), "datatype": reduction[0], "operator": reduction[1],
+                "ch": int(index == 0), "ct": int(index == steps - 1), "cp": self.rng.getrandbits(1),
+                "write_back": write_back, "reduce_flag": self.rng.getrandbits(1),
+                "datatype": reduction[0], "operator": reduction[1],
                 "block_count": self.rng.randrange(2), "slice_count": self.rng.randrange(2), "tag": self.tag(),
                 "peer": self.rng.randrange(CONFIG.cou.n_peers), "out_seq_id": self.rng.getrandbits(5),
                 "local_addr": self.place(length) if operand is Operand.MEMORY and length else self.rng.getrandbits(64),
@@ -141,6 +145,11 @@ def _one(make: str, status: Status, kind: CplKind, /, **change: int) -> Callable
         return Unit([desc], status, kind)
 
     return build
+
+
+def _far_put(**change: int) -> Callable[[UnitMaker], Unit]:
+    """A PUT of memory that does not belong to the VP."""
+    return _one("put", Status.BAD_ADDRESS, CplKind.PUT, **change | {"kind": Kind.RDMA})
 
 
 def _step(status: Status, /, **change: int) -> Callable[[UnitMaker], Unit]:
@@ -241,13 +250,13 @@ REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
     "p2p with ct": _one("send", _descriptor, CplKind.DESCRIPTOR, ct=1),
     "p2p with ch": _one("send", _descriptor, CplKind.DESCRIPTOR, ch=1),
     "SEND by RDMA": _one("send", _descriptor, CplKind.DESCRIPTOR, kind=Kind.RDMA),
-    "PUT by MP": _one("put", _descriptor, CplKind.DESCRIPTOR, kind=Kind.MP),
+    "long PUT by MP": _one("put", Status.BAD_LENGTH, CplKind.PUT, kind=Kind.MP, length=65),
     "GET": _one("put", _unsupported, CplKind.GET, p2p_op=P2pOp.GET),
     "multicast SEND": _one("send", _unsupported, CplKind.SEND, multicast=1),
     "long SEND": _one("send", Status.BAD_LENGTH, CplKind.SEND, length=65),
-    "unaligned PUT": _one("put", Status.BAD_ADDRESS, CplKind.PUT, local_addr=0x10_0001, length=64),
-    "PUT of the address space": _one("put", Status.BAD_ADDRESS, CplKind.PUT, local_addr=0x10_0000, length=0xFFFF_FFFF),
-    "PUT beyond the top": _one("put", Status.BAD_ADDRESS, CplKind.PUT, local_addr=(1 << 64) - 64, length=128),
+    "unaligned PUT": _far_put(local_addr=0x10_0001, length=64),
+    "PUT of the address space": _far_put(local_addr=0x10_0000, length=0xFFFF_FFFF),
+    "PUT beyond the top": _far_put(local_addr=(1 << 64) - 64, length=128),
     "collective p2p_op": _step(_descriptor, p2p_op=1),
     "collective reserved": _step(_descriptor, reserved_3=0x8000),
     "collective source_vp": _step(_descriptor, source_vp=-1),

@@ -1,0 +1,107 @@
+"""What the scheduler remembers of the unit that it is serving."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import CplKind, P2pOp, Status
+from rtl.abi import Descriptor
+from rtl.interface import CompletionEvent
+from rtl.queue.records import INDEX_BITS, STATUS_BITS
+
+
+class UnitRecord(wiring.Component):
+    """Keeps what the first descriptor of a unit said, and says whether a later one belongs to the same sequence.
+
+    Timing: `broken` and `overlong` depend on `desc` and `inside` combinationally; everything else is registered.
+
+    Parameters
+    ----------
+    sequence_depth : int
+        Descriptors of the longest sequence.
+
+    Members
+    -------
+    desc : ``In(Descriptor)``, unreadable : ``In(1)``, vp : ``In(11)``
+        The descriptor at hand, whether it could not be read, and the VP of its queue.
+    inside : ``In(1)``
+        A sequence has begun: `desc` is to be one of its later members.
+    begin : ``In(1)``
+        `desc` is the first of a unit.
+    advance : ``In(1)``
+        `desc` has been dealt with.
+    refuse : ``In(1)``, status : ``In``
+        The unit ends with this status; `desc` is at fault. Counting begins again, for what is skipped.
+    job_id : ``Out(8)``
+        Job of the first descriptor.
+    broken : ``Out(1)``
+        `desc` may not stand where it stands.
+    overlong : ``Out(1)``
+        As many descriptors as the longest sequence has have been dealt with.
+    event : ``Out(CompletionEvent)``
+        The completion of a unit that was refused.
+    """
+
+    def __init__(self, *, sequence_depth: int):
+        if not 1 <= sequence_depth < 1 << INDEX_BITS:
+            raise ValueError(f"sequence_depth must be 1 to {(1 << INDEX_BITS) - 1}, not {sequence_depth!r}")
+        self.sequence_depth = sequence_depth
+        super().__init__({
+            "desc": In(Descriptor),
+            "unreadable": In(1),
+            "vp": In(formats.VP_BITS),
+            "inside": In(1),
+            "begin": In(1),
+            "advance": In(1),
+            "refuse": In(1),
+            "status": In(STATUS_BITS),
+            "job_id": Out(formats.JOB_BITS),
+            "broken": Out(1),
+            "overlong": Out(1),
+            "event": Out(CompletionEvent),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        desc, event = self.desc, self.event
+        length, pulse_bytes, cp_count = Signal(32), Signal(16), Signal(16)
+        index = Signal(range(self.sequence_depth + 1))
+
+        m.d.comb += self.overlong.eq(index == self.sequence_depth)
+        with m.If(self.inside):
+            m.d.comb += self.broken.eq(
+                desc.ch | ~desc.c | (desc.job_id != self.job_id) | (desc.length != length)
+                | (desc.pulse_bytes != pulse_bytes) | (desc.cp_count < cp_count) | self.overlong
+            )
+        with m.Else():
+            m.d.comb += self.broken.eq(desc.c & ~desc.ch)
+
+        with m.If(self.begin):
+            m.d.sync += [
+                index.eq(0),
+                self.job_id.eq(desc.job_id),
+                length.eq(desc.length),
+                pulse_bytes.eq(desc.pulse_bytes),
+                cp_count.eq(desc.cp_count),
+                event.vp.eq(self.vp),
+                event.job_id.eq(Mux(self.unreadable, 0, desc.job_id)),
+                event.bytes.eq(Mux(self.unreadable, 0, desc.length)),
+                event.tag.eq(Mux(self.unreadable, 0, desc.tag)),
+            ]
+            with m.If(desc.c):
+                m.d.sync += event.kind.eq(CplKind.COLLECTIVE)
+            with m.Elif(desc.p2p_op == P2pOp.SEND):
+                m.d.sync += event.kind.eq(CplKind.SEND)
+            with m.Elif(desc.p2p_op == P2pOp.PUT):
+                m.d.sync += event.kind.eq(CplKind.PUT)
+            with m.Else():
+                m.d.sync += event.kind.eq(CplKind.GET)
+        with m.If(self.advance):
+            m.d.sync += [index.eq(index + 1), cp_count.eq(desc.cp_count)]
+        with m.If(self.refuse):
+            m.d.sync += [event.status.eq(self.status), event.detail.eq(index), index.eq(0)]
+            # A first descriptor that says nothing reliable does not say what kind of operation this was, either.
+            with m.If(~self.inside & ((self.status == Status.BAD_DESCRIPTOR) | (self.status == Status.MEMORY_ERROR))):
+                m.d.sync += event.kind.eq(CplKind.DESCRIPTOR)
+        return m
