@@ -1,83 +1,107 @@
-"""Turns the events of a run into what happened at each node, for timelines."""
+"""Reads the event log of a cluster: begins and ends become activities."""
 
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
 
 from firmware_models.abi import registers
 from firmware_models.abi.encoding import PacketType, TraceKind
+from firmware_models.abi.format import WORD_BITS
 from firmware_models.abi.formats import PACKET_HEADER
 from sim.cluster import EventKind
 from sim.report.activity import Activity
 
-_DOORBELLS = {
-    register.offset: register.name for register in registers.VP_PAGE if register.name == "dq_prod"
-}
+_DOORBELLS = {register.name: register.offset for register in registers.VP_PAGE}
 
 
 def activities(events: NDArray[Any]) -> list[Activity]:
-    """Activities in order of their beginning.
+    """Everything in `events` (dtype ``sim.cluster.EVENT``) that a timeline shows, in order of time.
 
-    Parameters
-    ----------
-    events : array of ``sim.cluster.EVENT``
-        The log of a cluster.
+    What has begun but not ended by the last event is left out.
     """
-    found: list[Activity] = []
-    open_packets: dict[tuple[int, str, bytes], int] = {}
-    open_pulses: dict[tuple[int, ...], int] = {}
+    reader = _Reader()
     for event in events:
-        node, cycle, kind = int(event["node"]), int(event["cycle"]), EventKind(event["kind"])
-        if kind in (EventKind.TRANSMIT, EventKind.RECEIVE):
-            open_packets[node, _lane(kind), _header(event)] = cycle
-        elif kind in (EventKind.TRANSMIT_END, EventKind.RECEIVE_END):
-            header = _header(event)
-            begin = open_packets.pop((node, _lane(kind), header), cycle)
-            name = _packet_name(header, sent=kind is EventKind.TRANSMIT_END)
-            found.append(Activity(node=node, lane=_lane(kind), begin=begin, end=cycle + 1, name=name))
-        elif kind is EventKind.UNIT:
-            found += _unit_activity(node, cycle, [int(word) for word in event["data"]], open_pulses)
-        elif kind is EventKind.REGISTER:
-            address = int(event["data"][0])
-            page, offset = divmod(address - registers.VP_PAGES, registers.VP_PAGE_BYTES)
-            if address >= registers.VP_PAGES and offset in _DOORBELLS:
-                found.append(Activity(node=node, lane="host", begin=cycle, end=cycle, name=f"doorbell of VP {page}"))
-        else:
-            found.append(Activity(node=node, lane="host", begin=cycle, end=cycle, name="completion"))
-    return sorted(found, key=lambda activity: (activity.begin, activity.node, activity.lane, activity.end))
+        kind, data = EventKind(int(event["kind"])), [int(word) for word in event["data"]]
+        reader.take(int(event["cycle"]), int(event["node"]), kind, data)
+    return sorted(reader.done, key=lambda activity: (activity.begin, activity))
 
 
-def _lane(kind: EventKind) -> str:
-    return "tx" if kind in (EventKind.TRANSMIT, EventKind.TRANSMIT_END) else "rx"
+class _Reader:
+    """Matches ends with their begins."""
+
+    def __init__(self) -> None:
+        self.done: list[Activity] = []
+        self._open: dict[Hashable, list[int]] = {}
+        self._context: dict[Hashable, int] = {}
+        """Context that each pulse is in."""
+
+    def take(self, cycle: int, node: int, kind: EventKind, data: list[int]) -> None:
+        """Takes the next event."""
+        match kind:
+            case EventKind.REGISTER:
+                self._register(cycle, node, *data[:2])
+            case EventKind.WATCH:
+                self._instant(cycle, node, "host", "completion", f"at {data[0]:#x}")
+            case EventKind.TRANSMIT | EventKind.RECEIVE:
+                self._begin((node, kind, *data), cycle)
+            case EventKind.TRANSMIT_END:
+                self._packet((node, EventKind.TRANSMIT, *data), cycle, node, "tx", data)
+            case EventKind.RECEIVE_END:
+                self._packet((node, EventKind.RECEIVE, *data), cycle, node, "rx", data)
+            case EventKind.UNIT:
+                self._unit(cycle, node, TraceKind(data[1]), *data[:1], *data[2:5])
+
+    def _register(self, cycle: int, node: int, address: int, value: int) -> None:
+        page, offset = divmod(address - registers.VP_PAGES, registers.VP_PAGE_BYTES)
+        if page >= 0 and offset == _DOORBELLS["dq_prod"]:
+            self._instant(cycle, node, "host", "doorbell", f"VP {page}, {value} descriptors so far")
+
+    def _packet(self, key: Hashable, cycle: int, node: int, lane: str, data: list[int]) -> None:
+        header = PACKET_HEADER.from_int(_number(data[:PACKET_HEADER.width // WORD_BITS]))
+        kind = PacketType(header["type"])
+        name = "data packet" if kind is PacketType.COLLECTIVE else f"{kind.name.lower()} packet"
+        fields = ("source_id", "dest_id", "job_id", "seq_id", "pulse", "length")
+        detail = ", ".join(f"{field} {header[field]}" for field in fields)
+        # The last flit takes its cycle too: a packet of one flit has a length.
+        self._end(key, Activity(node=node, lane=lane, begin=0, end=cycle + 1, name=name, detail=detail))
+
+    def _unit(self, cycle: int, node: int, kind: TraceKind, unit: int, job: int, pulse: int, index: int) -> None:
+        lane, place = f"unit {unit}", (node, unit, job, pulse)
+        match kind:
+            case TraceKind.PULSE_START:
+                self._context[place] = index
+                self._begin((place, "pulse"), cycle)
+            case TraceKind.PULSE_END:
+                self._end((place, "pulse"), Activity(
+                    node=node, lane=lane, track=index, begin=0, end=cycle, name="pulse",
+                    detail=f"job {job} pulse {pulse}",
+                ))
+            case TraceKind.FIRE:
+                self._begin((place, index), cycle)
+            case TraceKind.RETIRE:
+                self._end((place, index), Activity(
+                    node=node, lane=lane, track=self._context.get(place, 0), begin=0, end=cycle, name="descriptor",
+                    detail=f"job {job} pulse {pulse} descriptor {index}",
+                ))
+            case TraceKind.OPERATION_START:
+                self._instant(cycle, node, lane, "operation starts", f"job {job}, {index} descriptors")
+            case TraceKind.OPERATION_END:
+                self._instant(cycle, node, lane, "operation ends", f"job {job}, status {index}")
+
+    def _instant(self, cycle: int, node: int, lane: str, name: str, detail: str) -> None:
+        self.done.append(Activity(node=node, lane=lane, begin=cycle, end=cycle, name=name, detail=detail))
+
+    def _begin(self, key: Hashable, cycle: int) -> None:
+        self._open.setdefault(key, []).append(cycle)
+
+    def _end(self, key: Hashable, ended: Activity) -> None:
+        """Gives `ended` the oldest begin of `key`."""
+        begins = self._open.get(key)
+        if begins:
+            self.done.append(replace(ended, begin=begins.pop(0)))
 
 
-def _header(event: Any) -> bytes:
-    return bytes(event["data"].tobytes()[: PACKET_HEADER.bytes])
-
-
-def _packet_name(header: bytes, *, sent: bool) -> str:
-    fields = PACKET_HEADER.unpack(header)
-    kind = PacketType(fields["type"])
-    where = f"to node {fields['dest_id']}" if sent else f"from node {fields['source_id']}"
-    if kind is PacketType.COLLECTIVE:
-        return f"job {fields['job_id']} pulse {fields['pulse']} SeqID {fields['seq_id']} {where}"
-    if kind is PacketType.CREDIT:
-        return f"credit of job {fields['job_id']} {where}"
-    return f"{kind.name} {where}"
-
-
-def _unit_activity(
-    node: int, cycle: int, data: list[int], open_pulses: dict[tuple[int, ...], int]
-) -> list[Activity]:
-    unit, event, job, pulse, index = data[:5]
-    lane = f"unit {unit}"
-    key = (node, unit, job, pulse)
-    if event == TraceKind.PULSE_START:
-        open_pulses[key] = cycle
-    elif event == TraceKind.PULSE_END:
-        begin = open_pulses.pop(key, cycle)
-        return [Activity(node=node, lane=lane, begin=begin, end=cycle, name=f"job {job} pulse {pulse}")]
-    elif event == TraceKind.FIRE:
-        name = f"job {job} pulse {pulse}: descriptor {index} fires"
-        return [Activity(node=node, lane=lane, begin=cycle, end=cycle, name=name)]
-    return []
+def _number(words: Iterable[int]) -> int:
+    return sum(word << (WORD_BITS * place) for place, word in enumerate(words))

@@ -39,7 +39,7 @@ def _print(demo: Demo, page: Path) -> None:
     table = Table(title=f"{sum(demo.samples)} samples of {len(demo.features)} features on {len(demo.samples)} nodes")
     for heading in ("collective", "algorithm"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("bytes", "cycles", "mismatched bits"):
+    for heading in ("bytes", "cycles", "mismatched\nbits"):
         table.add_column(heading, justify="right")
     table.add_column("sha256", no_wrap=True)
     for row in (operation.as_dict() for operation in demo.operations):

@@ -13,7 +13,7 @@ from sim.cli.collective_options import collective_options, collective_request
 from sim.cli.console import answer, progress_bars
 from sim.cli.example import example
 from sim.cli.refusal import refuses
-from sim.collective import CollectiveError, RequestError, run_collective
+from sim.collective import RequestError, run_collective
 from sim.report.chrome_trace import chrome_trace
 
 

@@ -12,6 +12,8 @@ from matplotlib.patches import Patch
 from sim.report.activity import Activity
 
 _ROW_INCHES = 0.2
+_FRAME_INCHES = 1.4
+"""Legend, axis and margins."""
 _COLOURS = ("#0969da", "#1a7f37", "#bf8700", "#8250df", "#cf222e", "#57606a", "#0a7ea4", "#a04100")
 
 
@@ -31,7 +33,7 @@ def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()
     rows = {place: row for row, place in enumerate(sorted(places, key=lambda place: (place[0], _rank(place[1]))))}
     kinds = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(sorted({a.name for a in shown}))}
 
-    figure = Figure(figsize=(11, 1.4 + _ROW_INCHES * len(rows)), layout="constrained")
+    figure = Figure(figsize=(11, _FRAME_INCHES + _ROW_INCHES * len(rows)), layout="constrained")
     FigureCanvasSVG(figure)
     axes = figure.add_subplot()
     for (node, lane), row in rows.items():

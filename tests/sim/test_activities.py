@@ -5,9 +5,9 @@ import numpy as np
 from firmware_models.abi import registers
 from firmware_models.abi.encoding import PacketType, TraceKind
 from firmware_models.abi.formats import PACKET_HEADER
-from sim.cluster.cluster import EVENT, EventKind
+from sim.activities import activities
+from sim.cluster import EVENT, EventKind
 from sim.report.activity import Activity
-from sim.report.event_reader import activities
 
 
 def log(*entries: tuple[int, int, EventKind, list[int]]) -> np.ndarray:
@@ -57,9 +57,9 @@ def test_packets_of_two_channels_interleave() -> None:
         (31, 1, EventKind.TRANSMIT, data),
     ))
     assert spans(found) == [
-        (10, 20, "tx", "data packet"), (11, 12, "tx", "credit packet"), (25, 30, "rx", "data packet"),
+        (10, 21, "tx", "data packet"), (11, 13, "tx", "credit packet"), (25, 31, "rx", "data packet"),
     ]
-    assert found[0].detail == "source_id 0, dest_id 0, job_id 0, seq_id 4, pulse 0, 64 bytes"
+    assert found[0].detail == "source_id 0, dest_id 0, job_id 0, seq_id 4, pulse 0, length 64"
 
 
 def test_unit() -> None:
