@@ -61,7 +61,7 @@ class Bench:
         self._ports = {name: getattr(dut, f"{prefix}{name}") for name in names}
         self.vps.windows[OPEN_VP] = range(TARGET, MEMORY_BYTES)
         self.vps.rings = {OPEN_VP: (RINGS, 1024), FULL_VP: (RINGS + 1024 * ENTRY_BYTES, FULL_ENTRIES)}
-        self.memory.bad = [range(BAD_SOURCE, BAD_SOURCE + 0x1000)]
+        self.memory.bad = [range(BAD_SOURCE, BAD_SOURCE + 1)]
 
     @staticmethod
     def desc_shape() -> Any:
@@ -208,8 +208,9 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
 
     def unreadable(_: Any) -> None:
         good = numbers.randrange(3) * MTU
-        source, target = BAD_SOURCE - good, bench.target(4 * MTU)
-        length = good + numbers.choice((1, MTU, MTU + 1))
+        source, target = BAD_SOURCE - good, bench.target(5 * MTU)
+        # What follows the bad fragment could be read again, and must not be sent.
+        length = good + numbers.choice((1, MTU, MTU + 1, 3 * MTU))
         puts.append((target, bytes(bench.memory.content[source:source + good])))
         untouched.append((target + good, bytes(bench.memory.content[target + good:target + length])))
         bench.post(
