@@ -36,6 +36,8 @@ class _Reader:
         self._open: dict[Hashable, list[int]] = {}
         self._context: dict[Hashable, int] = {}
         """Context that each pulse is in."""
+        self._firing: dict[Hashable, int] = {}
+        """Place in the sequence of the descriptor that each pulse is at."""
 
     def take(self, cycle: int, node: int, kind: EventKind, data: list[int]) -> None:
         """Takes the next event."""
@@ -74,21 +76,28 @@ class _Reader:
                 self._context[place] = index
                 self._begin((place, "pulse"), cycle)
             case TraceKind.PULSE_END:
+                self._descriptor(cycle, node, unit, job, pulse)  # the last one has no event of its own
                 self._end((place, "pulse"), Activity(
                     node=node, lane=lane, track=index, begin=0, end=cycle, name="pulse",
                     detail=f"job {job} pulse {pulse}",
                 ))
             case TraceKind.FIRE:
-                self._begin((place, index), cycle)
+                self._firing[place] = index
+                self._begin(place, cycle)
             case TraceKind.RETIRE:
-                self._end((place, index), Activity(
-                    node=node, lane=lane, track=self._context.get(place, 0), begin=0, end=cycle, name="descriptor",
-                    detail=f"job {job} pulse {pulse} descriptor {index}",
-                ))
+                self._descriptor(cycle, node, unit, job, pulse)
             case TraceKind.OPERATION_START:
                 self._instant(cycle, node, lane, "operation starts", f"job {job}, {index} descriptors")
             case TraceKind.OPERATION_END:
                 self._instant(cycle, node, lane, "operation ends", f"job {job}, status {index}")
+
+    def _descriptor(self, cycle: int, node: int, unit: int, job: int, pulse: int) -> None:
+        """Ends the descriptor that the pulse is at, if it is at one."""
+        place = (node, unit, job, pulse)
+        self._end(place, Activity(
+            node=node, lane=f"unit {unit}", track=self._context.get(place, 0), begin=0, end=cycle, name="descriptor",
+            detail=f"job {job} pulse {pulse} descriptor {self._firing.get(place)}",
+        ))
 
     def _instant(self, cycle: int, node: int, lane: str, name: str, detail: str) -> None:
         self.done.append(Activity(node=node, lane=lane, begin=cycle, end=cycle, name=name, detail=detail))

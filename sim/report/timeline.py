@@ -29,6 +29,7 @@ def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()
         Names of the activities to leave out.
     """
     shown = [activity for activity in activities if activity.name not in without]
+    first = min((activity.begin for activity in shown), default=0)
     places = {(activity.node, activity.lane) for activity in shown}
     rows = {place: row for row, place in enumerate(sorted(places, key=lambda place: (place[0], _rank(place[1]))))}
     kinds = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(sorted({a.name for a in shown}))}
@@ -39,8 +40,8 @@ def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()
     for (node, lane), row in rows.items():
         here = [activity for activity in shown if (activity.node, activity.lane) == (node, lane)]
         for name in sorted({activity.name for activity in here}):
-            spans = [(a.begin, a.end - a.begin) for a in here if a.name == name and a.end > a.begin]
-            instants = [a.begin for a in here if a.name == name and a.end == a.begin]
+            spans = [(a.begin - first, a.end - a.begin) for a in here if a.name == name and a.end > a.begin]
+            instants = [a.begin - first for a in here if a.name == name and a.end == a.begin]
             axes.broken_barh(spans, (row - 0.4, 0.8), color=kinds[name], linewidth=0, alpha=0.7)
             axes.plot(instants, [row] * len(instants), "|", color=kinds[name], markersize=9, markeredgewidth=1.6)
     for (node, _), row in rows.items():
@@ -49,7 +50,7 @@ def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()
 
     axes.set_yticks(list(rows.values()), [f"{node}  {lane}" for node, lane in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_xlabel("cycles")
+    axes.set_xlabel("cycles since the first event")
     axes.set_xlim(left=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)

@@ -73,11 +73,14 @@ def test_unit() -> None:
         (8, 0, EventKind.UNIT, unit(TraceKind.RETIRE, pulse=8, index=0)),
         (9, 0, EventKind.UNIT, unit(TraceKind.PULSE_END, pulse=8, index=0)),
         (9, 0, EventKind.UNIT, unit(TraceKind.FIRE, pulse=9, index=1)),
+        (10, 0, EventKind.UNIT, unit(TraceKind.PULSE_END, pulse=9, index=1)),
         (11, 0, EventKind.UNIT, unit(TraceKind.OPERATION_END)),
     ))
     assert spans(found) == [
-        (1, 1, "unit 0", "operation starts"), (2, 9, "unit 0", "pulse"), (4, 6, "unit 0", "descriptor"),
-        (5, 8, "unit 0", "descriptor"), (11, 11, "unit 0", "operation ends"),
+        (1, 1, "unit 0", "operation starts"), (2, 9, "unit 0", "pulse"), (3, 10, "unit 0", "pulse"),
+        (4, 6, "unit 0", "descriptor"), (5, 8, "unit 0", "descriptor"), (9, 10, "unit 0", "descriptor"),
+        (11, 11, "unit 0", "operation ends"),
     ]
-    assert [activity.track for activity in found] == [0, 0, 1, 0, 0]
-    assert found[2].detail == "job 0 pulse 9 descriptor 0"
+    assert [activity.track for activity in found] == [0, 0, 1, 1, 0, 1, 0]
+    assert found[3].detail == "job 0 pulse 9 descriptor 0"
+    assert found[5].detail == "job 0 pulse 9 descriptor 1"
