@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from firmware_models.abi import registers
 from firmware_models.abi.encoding import Status
+from firmware_models.abi.formats import JOB_BITS
 from firmware_models.golden import mismatched_bits, reference, sha256
 from firmware_models.schedule import PeerTable, Place, compile_schedule, pack_sequence
 from sim.activities import activities
@@ -149,7 +150,7 @@ def _run(library: Path, request: CollectiveRequest, waves: Path | None, order: i
         if not cluster.run(1_000_000):
             raise CollectiveError("the NICs did not take their configuration")
         # Units clear their memories after reset; an operation is measured on a NIC that has been up for a while.
-        cluster.run_for(_WARM_UP_CYCLES)
+        cluster.run_for(_WARM_UP_CYCLES + (request.config.cou.n_peers << JOB_BITS))
         cluster.log_events(True)
         begin = cluster.cycle
         for job in jobs:
@@ -166,7 +167,7 @@ def _run(library: Path, request: CollectiveRequest, waves: Path | None, order: i
         return _result(request, cluster, drivers, jobs, completions, end - begin)
 
 
-_WARM_UP_CYCLES = 20_000
+_WARM_UP_CYCLES = 1_000
 
 
 def _set_up(request: CollectiveRequest, drivers: list[NodeDriver], job: int) -> _Job:

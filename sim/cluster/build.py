@@ -6,6 +6,8 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
 from importlib import resources
 from pathlib import Path
 
@@ -28,8 +30,8 @@ class ClusterBuildError(RuntimeError):
 def build_library(config: Config, *, waves: bool = False, progress: ProgressCallback | None = None) -> Path:
     """The shared library for `config`, built if need be.
 
-    NIC, switch and cluster each have a folder named by the hash of all that goes into it: Verilog, C++ sources, flags,
-    tool version. So clusters of different switches share their NIC.
+    NIC, switch and cluster each have a folder named by the hash of all that goes into it: RTL sources, configuration,
+    C++ sources, flags, tool versions. So clusters of different switches share their NIC.
 
     Parameters
     ----------
@@ -50,26 +52,26 @@ def build_library(config: Config, *, waves: bool = False, progress: ProgressCall
     models = []
     for number, (prefix, top) in enumerate((("VNic", "nic"), ("VSwitch", "switch"))):
         say(f"build: {top}", 1 + number, 4)
-        models.append(_verilated(prefix, emit_verilog(top, config), waves=waves))
+        models.append(_verilated(prefix, top, config, waves=waves))
     say("build: cluster", 3, 4)
     library = _cluster(models, _shape_header(config, waves=waves))
     say("build: done", 4, 4)
     return library
 
 
-def _verilated(prefix: str, verilog: str, *, waves: bool) -> Path:
-    """Folder with a static library of C++ class `prefix`, built if need be."""
+def _verilated(prefix: str, top: str, config: Config, *, waves: bool) -> Path:
+    """Folder with a static library of C++ class `prefix` made from `top`, built if need be."""
     trace = ["--trace-fst", "--trace-structs", "-CFLAGS", f"-I{_FST}"] if waves else []
     # Cold code is left unoptimised: it is most of the text and takes most of the compiler's time.
     options = [
         "--cc", "--build", "-j", "2", "--assert", "--no-timing", "-Wno-fatal", "-Wno-lint", "-O3", "--output-split", "20000",
         "--x-assign", "unique", "--x-initial", "unique", "-CFLAGS", "-fPIC", *trace, "--prefix", prefix,
     ]
-    with _folder("models", [verilog, *options, str(_OPTIMISE), verilator_version()]) as folder:
+    with _folder("models", [_design(), top, repr(config), *options, str(_OPTIMISE), verilator_version()]) as folder:
         done = folder / f"lib{prefix}.a"
         if not (folder / "done").exists():
             source = folder / f"{prefix}.v"
-            source.write_text(verilog)
+            source.write_text(emit_verilog(top, config))
             _run(["verilator", *options, *_OPTIMISE, "--Mdir", str(folder), str(source)], folder)
             (folder / "done").touch()
         assert done.exists()
@@ -105,6 +107,17 @@ def _folder(kind: str, parts: Sequence[str]) -> Iterator[Path]:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
+
+
+@cache
+def _design() -> str:
+    """Hash of everything that the Verilog is generated from, but for the configuration."""
+    digest = hashlib.sha256(version("amaranth").encode())
+    for package in ("rtl", "firmware_models"):
+        root = Path(str(resources.files(package)))
+        for path in sorted(root.rglob("*.py")):
+            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _source_text(name: str) -> str:
