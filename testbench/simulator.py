@@ -48,6 +48,8 @@ def tool_environment() -> Iterator[None]:
     before = dict(os.environ)
     if simulator_name() == "verilator":
         os.environ.update(environment())
+        # A bench spends its time in Python: optimised code would cost more to compile than it saves.
+        os.environ["MAKEFLAGS"] += " OPT_FAST=-O0 OPT_SLOW=-O0"
     # cocotb's runner behaves differently, and ends the process, if it thinks that pytest is its caller.
     os.environ.pop("PYTEST_CURRENT_TEST", None)
     try:

@@ -9,9 +9,9 @@ from testbench.pause import pauses
 from testbench.runner import rng
 
 
-def axi_lite_master(dut: SimHandleBase) -> AxiLiteMaster:
-    """An AXI4-Lite manager on port ``bus`` that pauses on all channels."""
-    axil = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "bus_"), dut.clk, dut.rst)
+def axi_lite_master(dut: SimHandleBase, prefix: str = "bus") -> AxiLiteMaster:
+    """An AXI4-Lite manager on port `prefix` that pauses on all channels."""
+    axil = AxiLiteMaster(AxiLiteBus.from_prefix(dut, f"{prefix}_"), dut.clk, dut.rst)
     numbers = rng("axi-lite pauses")
     for channel in (
         axil.write_if.aw_channel, axil.write_if.w_channel, axil.write_if.b_channel,
