@@ -12,7 +12,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRAS := demo,fpga,dev
 
-.PHONY: help setup demo test test-long verilog waves docs lint clean
+.PHONY: help setup demo test test-long verilog bench waves docs lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -50,8 +50,14 @@ waves: $(STAMP) ## run TEST (a pytest node) and keep its waveform
 	@[ -n "$(TEST)" ] || { echo "say which: make waves TEST=tests/rtl/kit/test_fifo.py" >&2; exit 2; }
 	CONIC_WAVES=1 $(BIN)/python -m pytest -s $(TEST)
 
-docs: $(STAMP) ## regenerate the generated pages
+bench: $(STAMP) ## measure the figures of the README again (minutes)
+	$(BIN)/python -m sim.report.figures docs/figures/cluster.json
+	$(BIN)/python -m fpga.figures docs/figures/fpga.json
+	$(BIN)/python -m sim.report.readme README.md
+
+docs: $(STAMP) ## regenerate the generated pages and tables
 	$(BIN)/python -m firmware_models.abi docs/abi.md
+	$(BIN)/python -m sim.report.readme README.md
 
 lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

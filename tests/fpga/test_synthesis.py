@@ -7,7 +7,9 @@ import pytest
 from amaranth.back import verilog
 from amaranth.lib import data
 
+from firmware_models.config import load_preset
 from fpga.synthesis import SynthesisError, synthesise
+from rtl.emit import emit_verilog
 from rtl.kit.skid import SkidBuffer
 
 ADDER = """
@@ -37,3 +39,13 @@ def test_error_is_yosys_own() -> None:
         synthesise(ADDER, top="no_adder")
     with pytest.raises(SynthesisError, match="ERROR"):
         synthesise("module broken(", top="broken")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("top", ["nic", "switch"])
+def test_exported_hardware(top: str) -> None:
+    """What `conic verilog` writes is plain Verilog to Yosys; everything maps to ECP5 cells and fits the ULX3S."""
+    cells = synthesise(emit_verilog(top, load_preset("small")), top=f"conic_{top}")
+    assert not [name for name in cells if name.startswith("$")]
+    assert cells["LUT4"] + 2 * cells["CCU2C"] < 84_000
+    assert cells["DP16KD"] <= 208
