@@ -29,7 +29,8 @@ N_COUS = CONFIG.nic.n_cous
 SUPPORTED = ((Datatype.FLOAT64, Operator.SUM), (Datatype.INT32, Operator.XOR), (Datatype.DOUBLE_INT, Operator.MINLOC))
 N_CLIENTS = 2
 BATCH = 4
-RETRY_CYCLES = 32
+RETRY_CYCLES = 200
+"""Longer than a turn takes, so that the bench can tell a pause from a slow turn."""
 FIRST_INDEX = (1 << 16) - 21
 """Not 0: every ring passes the wrap of its indexes soon."""
 P2pDescriptor = data.StructLayout({"desc": Descriptor})
