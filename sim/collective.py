@@ -23,7 +23,8 @@ from sim.request import CollectiveRequest, RequestError
 from sim.stalls import random_stalls
 
 __all__ = [
-    "CollectiveError", "CollectiveRequest", "CollectiveResult", "RequestError", "VerifyResult", "run_collective", "verify",
+    "CollectiveError", "CollectiveRequest", "CollectiveResult", "RequestError", "VerifyResult", "run_collective",
+    "verify",
 ]
 
 

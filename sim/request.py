@@ -113,13 +113,16 @@ class CollectiveRequest:
         if self.collective in ("reduce", "allreduce"):
             _check_choice("op", self.op, list(OPERATORS))
             if (self.datatype, self.operator) not in OPERATIONS:
-                able = ", ".join(f"{operator.name.lower()} of {datatype.name.lower()}" for datatype, operator in OPERATIONS)
+                able = ", ".join(
+                    f"{operator.name.lower()} of {datatype.name.lower()}" for datatype, operator in OPERATIONS
+                )
                 raise RequestError(f"op and dtype must be {able}, not {self.op} of {self.dtype}")
         if self.inputs is not None:
             shape = (self.nodes, self.size // item)
             if self.inputs.shape != shape or self.inputs.dtype.name != self.dtype:
                 raise RequestError(
-                    f"inputs must have shape {shape} and dtype {self.dtype}, not {self.inputs.shape} and {self.inputs.dtype}"
+                    f"inputs must have shape {shape} and dtype {self.dtype}, "
+                    f"not {self.inputs.shape} and {self.inputs.dtype}"
                 )
 
     @property

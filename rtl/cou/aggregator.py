@@ -81,7 +81,7 @@ class Aggregator(wiring.Component):
         result_read, result_write = results.read_port(), results.write_port()
         m.submodules.outputs = outputs = StreamFifo(shape=shapes.output, depth=4)
         m.submodules.freed = freed = StreamFifo(shape=self.o_free.payload.shape(), depth=4)
-        m.submodules.credits = credits = StreamFifo(shape=shapes.credit, depth=4)
+        m.submodules.owed = owed = StreamFifo(shape=shapes.credit, depth=4)
         connect(m, outputs.o, writer.i)
         connect(m, reduce.o, writer.result)
         connect(m, writer.o_done, flipped(self.o_done))
@@ -89,7 +89,7 @@ class Aggregator(wiring.Component):
         connect(m, writer.tx, flipped(self.tx))
         connect(m, writer.write, flipped(self.write))
         connect(m, freed.o, flipped(self.o_free))
-        connect(m, credits.o, flipped(self.o_credit))
+        connect(m, owed.o, flipped(self.o_credit))
         m.d.comb += [
             result_write.en.eq(writer.store_enable),
             result_write.addr.eq(writer.store_address),
@@ -132,7 +132,7 @@ class Aggregator(wiring.Component):
             self.o_read.payload.slot.eq(run.packet), self.o_read.payload.length.eq(output.bytes),
             outputs.i.payload.eq(self.i.payload.output),
             freed.i.payload.key.eq(run.key), freed.i.payload.slot.eq(run.packet),
-            credits.i.payload.eq(run.credit),
+            owed.i.payload.eq(run.credit),
         ]
 
         with m.FSM():
@@ -161,9 +161,9 @@ class Aggregator(wiring.Component):
                     m.next = "FINISH"
             with m.State("FINISH"):
                 # Both queues must have room, so that neither notice is given twice.
-                room = ~run.consume | (freed.i.ready & credits.i.ready)
+                room = ~run.consume | (freed.i.ready & owed.i.ready)
                 m.d.comb += [
-                    freed.i.valid.eq(run.consume & credits.i.ready), credits.i.valid.eq(run.consume & freed.i.ready),
+                    freed.i.valid.eq(run.consume & owed.i.ready), owed.i.valid.eq(run.consume & freed.i.ready),
                 ]
                 with m.If(room):
                     m.next = "IDLE"

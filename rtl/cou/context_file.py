@@ -4,7 +4,6 @@ from amaranth import Array, Cat, Module, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import HashKey
 from rtl.cou.command import CouShapes

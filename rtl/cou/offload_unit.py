@@ -19,7 +19,13 @@ from rtl.cou.packet_buffer import PacketBuffer
 from rtl.cou.sequence_store import SequenceStore
 from rtl.cou.trigger import Trigger
 from rtl.interface import (
-    CompletionEvent, PacketSignature, ReadSignature, SequenceSignature, TraceEvent, WindowSignature, WriteSignature,
+    CompletionEvent,
+    PacketSignature,
+    ReadSignature,
+    SequenceSignature,
+    TraceEvent,
+    WindowSignature,
+    WriteSignature,
 )
 
 
@@ -72,7 +78,7 @@ class OffloadUnit(wiring.Component):
         m.submodules.trigger = trigger = Trigger(config)
         m.submodules.loader = loader = OperandLoader(config)
         m.submodules.buffer = buffer = PacketBuffer(config)
-        m.submodules.credits = credits = CreditTable(config)
+        m.submodules.credit_table = credit_table = CreditTable(config)
         m.submodules.credit_return = credit_return = CreditReturn(config)
         m.submodules.aggregator = aggregator = Aggregator(config)
 
@@ -119,16 +125,17 @@ class OffloadUnit(wiring.Component):
 
         # Credits, both ends.
         returning = self.rx[1]
-        connect(m, trigger.o_credit, credits.i)
-        connect(m, credits.o, trigger.i_credit)
+        connect(m, trigger.o_credit, credit_table.i)
+        connect(m, credit_table.o, trigger.i_credit)
         connect(m, aggregator.o_credit, credit_return.i)
         connect(m, credit_return.o, flipped(self.tx[1]))
         m.d.comb += [
-            trigger.returned.eq(credits.returned), credit_return.node_id.eq(self.node_id),
-            credits.i_return.valid.eq(returning.header.valid), returning.header.ready.eq(credits.i_return.ready),
-            credits.i_return.payload.job_id.eq(returning.header.payload.job_id),
-            credits.i_return.payload.peer.eq(returning.header.payload.peer),
-            credits.i_return.payload.credits.eq(returning.header.payload.credits),
+            trigger.returned.eq(credit_table.returned), credit_return.node_id.eq(self.node_id),
+            credit_table.i_return.valid.eq(returning.header.valid),
+            returning.header.ready.eq(credit_table.i_return.ready),
+            credit_table.i_return.payload.job_id.eq(returning.header.payload.job_id),
+            credit_table.i_return.payload.peer.eq(returning.header.payload.peer),
+            credit_table.i_return.payload.credits.eq(returning.header.payload.credits),
             # A CREDIT packet has no payload; one that comes with it all the same is drained.
             returning.payload.ready.eq(1),
         ]

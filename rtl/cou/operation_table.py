@@ -121,7 +121,8 @@ class OperationTable(wiring.Component):
         m.submodules.turn = turn = RoundRobin(n=n_jobs)
         m.d.comb += [
             turn.requests.eq(Mux(
-                start.valid | (settle != 0) | (self.n_free == 0), 0, live & ~started & (without | spare.replicate(n_jobs))
+                start.valid | (settle != 0) | (self.n_free == 0), 0,
+                live & ~started & (without | spare.replicate(n_jobs)),
             )),
             turn.advance.eq(1),
         ]
@@ -164,7 +165,8 @@ class OperationTable(wiring.Component):
                 event.payload.kind.eq(CplKind.COLLECTIVE), event.payload.job_id.eq(done.job_id),
                 event.payload.bytes.eq(done.length), event.payload.tag.eq(done.tag),
                 event.payload.detail.eq(detail[ending.index]),
-                release.valid.eq(1), release.payload.job.eq(ending.index), release.payload.pulses.eq(pulses[ending.index]),
+                release.valid.eq(1), release.payload.job.eq(ending.index),
+                release.payload.pulses.eq(pulses[ending.index]),
                 live.bit_select(ending.index, 1).eq(0),
             ]
         return m

@@ -195,7 +195,8 @@ class Trigger(wiring.Component):
                         detail.eq(Cat(record.consumed, record.pulse, packet.length)),
                     ]
                 m.d.comb += [
-                    self.i_meta.ready.eq(planner.needs_packet), contexts.consume.eq(1), updated.eq(planner.after), record_write.en.eq(1),
+                    self.i_meta.ready.eq(planner.needs_packet), contexts.consume.eq(1),
+                    updated.eq(planner.after), record_write.en.eq(1),
                     self.write_started.eq(run.output.write_back), self.fired.eq(planner.after.final),
                 ]
                 trace(TraceKind.FIRE, positions[current])

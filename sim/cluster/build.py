@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import version
 from importlib import resources
+from importlib.metadata import version
 from pathlib import Path
 
 from firmware_models.abi.formats import PACKET_HEADER
@@ -64,8 +64,8 @@ def _verilated(prefix: str, top: str, config: Config, *, waves: bool) -> Path:
     trace = ["--trace-fst", "--trace-structs", "-CFLAGS", f"-I{_FST}"] if waves else []
     # Cold code is left unoptimised: it is most of the text and takes most of the compiler's time.
     options = [
-        "--cc", "--build", "-j", "2", "--assert", "--no-timing", "-Wno-fatal", "-Wno-lint", "-O3", "--output-split", "20000",
-        "--x-assign", "unique", "--x-initial", "unique", "-CFLAGS", "-fPIC", *trace, "--prefix", prefix,
+        "--cc", "--build", "-j", "2", "--assert", "--no-timing", "-Wno-fatal", "-Wno-lint", "-O3",
+        "--output-split", "20000", "--x-assign", "unique", "--x-initial", "unique", "-CFLAGS", "-fPIC", *trace, "--prefix", prefix,
     ]
     with _folder("models", [_design(), top, repr(config), *options, str(_OPTIMISE), verilator_version()]) as folder:
         done = folder / f"lib{prefix}.a"

@@ -133,7 +133,8 @@ class Port:
 
     def ring(self, *, not_before: int = 0) -> None:
         """Rings the doorbell: what has been posted may be fetched."""
-        self.driver.cluster.write_register(self.driver.node, self._register("dq_prod"), self._produced, not_before=not_before)
+        register = self._register("dq_prod")
+        self.driver.cluster.write_register(self.driver.node, register, self._produced, not_before=not_before)
 
     def watch_completions(self, count: int) -> list[int]:
         """Makes the cluster run until `count` more completions are there; their addresses."""
@@ -144,7 +145,8 @@ class Port:
 
     def poll(self) -> Completion | None:
         """The next completion, if it is there."""
-        entry = COMPLETION.unpack(self.driver.load(self._completion_address(self._consumed, last_word=False), COMPLETION.bytes))
+        address = self._completion_address(self._consumed, last_word=False)
+        entry = COMPLETION.unpack(self.driver.load(address, COMPLETION.bytes))
         lap = self._consumed >> self.cq_log2
         if entry["phase"] != (lap + 1) % 2:
             return None

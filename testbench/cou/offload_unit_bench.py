@@ -17,8 +17,10 @@ from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
 
 _MEMORY_BYTES = 1 << 20
-_SEQUENCE = SequenceSignature().members
-_WINDOW = WindowSignature().members
+_SHAPES = {
+    name: member.signature.members["payload"].shape
+    for name, member in (*SequenceSignature().members.items(), *WindowSignature().members.items())
+}
 
 
 class Unit:
@@ -33,12 +35,12 @@ class Unit:
         self.dut = dut
         self.rng = rng("unit")
         self.memory = HostMemory(dut, width, _MEMORY_BYTES)
-        self.probe = StreamSource(dut, "port__probe", _SEQUENCE["probe"].signature.members["payload"].shape)
-        self.answer = StreamSink(dut, "port__answer", _SEQUENCE["answer"].signature.members["payload"].shape)
-        self.descriptor = StreamSource(dut, "port__descriptor", _SEQUENCE["descriptor"].signature.members["payload"].shape)
+        self.probe = StreamSource(dut, "port__probe", _SHAPES["probe"])
+        self.answer = StreamSink(dut, "port__answer", _SHAPES["answer"])
+        self.descriptor = StreamSource(dut, "port__descriptor", _SHAPES["descriptor"])
         self.rx = [PacketSource(dut, f"rx__{vc}", width) for vc in range(2)]
         self.tx = [PacketSink(dut, "tx__0", width, callback=self._sent), PacketSink(dut, "tx__1", width)]
-        self.queries = StreamSink(dut, "window__query", _WINDOW["query"].signature.members["payload"].shape, callback=self._check)
+        self.queries = StreamSink(dut, "window__query", _SHAPES["query"], callback=self._check)
         self.answers = StreamSource(dut, "window__answer", data.StructLayout({"ok": 1}))
         self.events = StreamSink(dut, "o_event", CompletionEvent)
         self.outstanding: Counter[tuple[int, int]] = Counter()
@@ -243,7 +245,8 @@ async def end_flag_and_swapped_address(dut):
         operation = _single(unit, cp=1, write_back=0)
         unit.memory.data[8192:8256] = bytes(64)
         await unit.submit(operation)
-        unit.rx[0].append(_packet(pulse=pulse, coll_end=1, swap_addr=1, swap_data=1, addr=8192, payload=operation.operand))
+        ending = {"coll_end": 1, "swap_addr": 1, "swap_data": 1, "addr": 8192}
+        unit.rx[0].append(_packet(pulse=pulse, payload=operation.operand, **ending))
         event = await unit.events.receive()
         assert event["status"] == (Status.OK if allowed else Status.BAD_ADDRESS)
         assert bytes(unit.memory.data[8192:8256]) == (operation.operand if allowed else bytes(64))

@@ -84,8 +84,8 @@ def _make_pulse(rng: random.Random, operation: Operation, number: int, offset: i
     size = min(head["pulse_bytes"], head["length"] - offset)
     packets = [
         Packet.make(
-            random_doubles(rng, size // 8).tobytes(), type=PacketType.COLLECTIVE, version=PACKET_VERSION, seq_id=seq % 32,
-            job_id=head["job_id"], peer=rng.randrange(64), dest_id=NODE_ID, dest_vp=head["source_vp"],
+            random_doubles(rng, size // 8).tobytes(), type=PacketType.COLLECTIVE, version=PACKET_VERSION,
+            seq_id=seq % 32, job_id=head["job_id"], peer=rng.randrange(64), dest_id=NODE_ID, dest_vp=head["source_vp"],
             source_vp=rng.randrange(1 << 11), source_id=rng.randrange(1 << 24), pulse=number % (1 << 16),
             swap_data=int(rng.random() < 0.1),
         )
