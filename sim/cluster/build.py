@@ -65,7 +65,8 @@ def _verilated(prefix: str, top: str, config: Config, *, waves: bool) -> Path:
     # Cold code is left unoptimised: it is most of the text and takes most of the compiler's time.
     options = [
         "--cc", "--build", "-j", "2", "--assert", "--no-timing", "-Wno-fatal", "-Wno-lint", "-O3",
-        "--output-split", "20000", "--x-assign", "unique", "--x-initial", "unique", "-CFLAGS", "-fPIC", *trace, "--prefix", prefix,
+        "--output-split", "20000", "--x-assign", "unique", "--x-initial", "unique", "-CFLAGS", "-fPIC", *trace,
+        "--prefix", prefix,
     ]
     with _folder("models", [_design(), top, repr(config), *options, str(_OPTIMISE), verilator_version()]) as folder:
         done = folder / f"lib{prefix}.a"
