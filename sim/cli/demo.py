@@ -40,11 +40,11 @@ def _print(demo: Demo, page: Path) -> None:
     for heading in ("collective", "algorithm"):
         table.add_column(heading, no_wrap=True)
     for heading in ("bytes", "cycles", "mismatched\nbits"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("sha256", no_wrap=True)
     for row in (operation.as_dict() for operation in demo.operations):
         table.add_row(row["collective"], row["algorithm"], f"{row['bytes']:,}", f"{row['cycles']:,}",
-                      str(row["mismatched_bits"]), f"{row['sha256'][:16]}…")
+                      str(row["mismatched_bits"]), f"{row['sha256'][:8]}…")
     console.print(table)
     verdict = "the same bits as" if demo.same_moments else "NOT the same bits as"
     console.print(f"Mean and covariance at every node: {verdict} from the golden sums.")
