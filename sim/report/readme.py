@@ -28,13 +28,13 @@ def filled_in(page: str, figures: Path) -> str:
         If a mark is missing.
     """
     for name, table in (("cluster", _cluster_table), ("fpga", _fpga_table)):
-        rows = "\n".join(table(json.loads((figures / f"{name}.json").read_text())))
-        page, count = re.subn(
-            f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", lambda match, rows=rows: f"{match[1]}{rows}\n{match[2]}", page,
-            flags=re.DOTALL,
-        )
+        start, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        count = len(re.findall(f"{start}.*?{end}", page, re.DOTALL))
         if count != 1:
             raise ValueError(f"the page must have the marks of {name!r} once, not {count} times")
+        before, _, rest = page.partition(start)
+        rows = "\n".join(table(json.loads((figures / f"{name}.json").read_text())))
+        page = f"{before}{start}{rows}\n{end}{rest.partition(end)[2]}"
     return page
 
 
