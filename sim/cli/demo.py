@@ -8,7 +8,8 @@ from rich.table import Table
 
 from sim.cli.console import answer, progress_bars
 from sim.cli.example import example
-from sim.cli.refusal import refuses
+from sim.cli.refusal import fails, refuses
+from sim.collective import CollectiveError
 from sim.demo.operations import Demo, run_demo
 from sim.demo.page import demo_page
 
@@ -18,6 +19,7 @@ from sim.demo.page import demo_page
               default=Path("build/demo/index.html"), help="Where to write the page.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses()
+@fails(CollectiveError)
 def command(*, page: Path, as_json: bool) -> int:
     """Spreads a data set over four nodes and computes its mean and covariance through the RTL, every bit checked."""
     with progress_bars() as progress:

@@ -1,4 +1,4 @@
-"""Turns the errors by which other modules refuse input into those of the command line."""
+"""Turns the errors of other modules into those of the command line: what they refuse, and what fails."""
 
 import functools
 from collections.abc import Callable
@@ -30,6 +30,22 @@ def refuses(*errors: type[Exception]) -> Callable[[Callable[P, R]], Callable[P, 
                     raise
                 text = f"{str(error.filename)!r}: {error.strerror}"
                 raise click.UsageError(text, click.get_current_context()) from error
+
+        return wrapped
+
+    return decorate
+
+
+def fails(*errors: type[Exception]) -> Callable[[Callable[P, int]], Callable[P, int]]:
+    """Decorates a command: any of `errors` that it raises means that what was checked does not hold (exit code 1)."""
+    def decorate(function: Callable[P, int]) -> Callable[P, int]:
+        @functools.wraps(function)
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> int:
+            try:
+                return function(*args, **kwargs)
+            except errors as error:
+                click.echo(f"{click.get_current_context().command_path}: {error}", err=True)
+                return 1
 
         return wrapped
 

@@ -12,8 +12,8 @@ from firmware_models.schedule import ScheduleError
 from sim.cli.collective_options import collective_options, collective_request
 from sim.cli.console import answer, progress_bars
 from sim.cli.example import example
-from sim.cli.refusal import refuses
-from sim.collective import RequestError, run_collective
+from sim.cli.refusal import fails, refuses
+from sim.collective import CollectiveError, RequestError, run_collective
 from sim.report.chrome_trace import chrome_trace
 
 
@@ -25,6 +25,7 @@ from sim.report.chrome_trace import chrome_trace
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False),
               help="t.json: what every node did, for chrome://tracing and Perfetto.")
 @refuses(RequestError, ScheduleError, ConfigError)
+@fails(CollectiveError)
 def command(
     *, output_file: Path | None, waves: Path | None, trace: Path | None, as_json: bool, **flags: Any,
 ) -> int:

@@ -10,8 +10,8 @@ from sim.cli.collective_options import collective_options, collective_request
 from sim.cli.console import answer, progress_bars
 from sim.cli.example import example
 from sim.cli.number import Number
-from sim.cli.refusal import refuses
-from sim.collective import RequestError, verify
+from sim.cli.refusal import fails, refuses
+from sim.collective import CollectiveError, RequestError, verify
 
 
 @click.command("verify", epilog=example("conic verify reduce --algorithm binomial --nodes 5 --size 256 --orders 50"))
@@ -19,6 +19,7 @@ from sim.collective import RequestError, verify
 @click.option("--orders", type=Number(1), default=100, show_default=True,
               help="Random orders, stalls and delays to try.")
 @refuses(RequestError, ScheduleError, ConfigError)
+@fails(CollectiveError)
 def command(*, orders: int, as_json: bool, **flags: Any) -> int:
     """Runs COLLECTIVE under many random orders: one sha256, or it says which order gave another."""
     request = collective_request(**flags)
@@ -28,5 +29,8 @@ def command(*, orders: int, as_json: bool, **flags: Any) -> int:
         "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
         "orders": result.orders, "distinct_results": result.distinct_results,
         "mismatched_bits": result.mismatched_bits, "sha256": result.sha256, "seed": request.seed,
+        "first_difference": result.first_difference,
     }, as_json=as_json)
+    if result.first_difference is not None:
+        click.echo(f"conic verify: order {result.first_difference} gave other bits than order 0", err=True)
     return 0 if result.distinct_results == 1 and not result.mismatched_bits else 1

@@ -33,6 +33,22 @@ CASES = {
         "conic run: --algorithm: must be one of recursive-doubling for allreduce, not 'ring'",
     "run reduce --algorithm binomial --size 64": "conic run: --nodes: is required, or --input",
     "run reduce --algorithm binomial --nodes 4": "conic run: --size: is required, or --input",
+    "run reduce --algorithm binomial --nodes 0 --size 64": "conic run: nodes must be at least 2, not 0",
+    "run reduce --algorithm binomial --nodes 1 --size 64": "conic run: nodes must be at least 2, not 1",
+    "run reduce --algorithm binomial --nodes 4 --size 64 --root 4": "conic run: root must be 0 to 3, not 4",
+    "run reduce --algorithm binomial --nodes 4 --size 64 --root -1": "conic run: root must be 0 to 3, not -1",
+    f"{ALLREDUCE} --root 1": "conic run: root must be 0 for allreduce, which has none, not 1",
+    "run reduce --algorithm binomial --nodes 4 --size 60":
+        "conic run: size must be a positive multiple of 8 bytes (float64), not 60",
+    "run reduce --algorithm binomial --nodes 4 --size 0":
+        "conic run: size must be a positive multiple of 8 bytes (float64), not 0",
+    f"{ALLREDUCE} --dtype float16":
+        "conic run: dtype must be one of float64, int64, uint64, float32, int32, uint8, not 'float16'",
+    f"{ALLREDUCE} --jobs 0": "conic run: jobs must be 1 to 8, not 0",
+    f"{ALLREDUCE} --topology ring:4": "conic run: topology must be star:N with N from 2 to 64, not 'ring:4'",
+    f"{ALLREDUCE} --topology star:5": "conic run: nodes must be 5 as in topology 'star:5', not 4",
+    "verify barrier --algorithm dissemination --nodes 4 --size 8":
+        "conic verify: size must be 0 for barrier, which moves no data, not 8",
     # Hardware.
     f"{ALLREDUCE} --preset large": "conic run: preset must be one of paper, small, not 'large'",
     f"{ALLREDUCE} --preset small --config x.yaml": "conic run: --config: give --preset or --config, not both",

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from firmware_models.golden import Reference, reference
+
 Conic = Callable[..., Any]
 
 ALGORITHMS = {
@@ -74,6 +76,50 @@ def test_table_trace_and_run_file(conic: Conic, tmp_path: Path) -> None:
     events = json.loads(trace.read_text())["traceEvents"]
     assert {event["pid"] for event in events} == {0, 1}
     assert any(event["ph"] == "X" and event["dur"] > 0 for event in events)
+
+
+def one_bit_off(*args: Any, **kwargs: Any) -> Reference:
+    """The golden reference with its lowest bit flipped at node 0: what a fault in the hardware would look like."""
+    right = reference(*args, **kwargs)
+    results = right.results.copy()
+    results.view(np.uint64)[0, 0] ^= 1
+    return Reference(results, right.receives)
+
+
+def test_one_wrong_bit(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sim.collective.reference", one_bit_off)
+    arguments = ["allreduce", "--algorithm", "recursive-doubling", "--nodes", "2", "--size", "64", "--json"]
+    ran = conic("run", *arguments)
+    assert (ran.code, json.loads(ran.out)["mismatched_bits"]) == (1, 1)
+    verified = conic("verify", *arguments, "--orders", "2")
+    assert (verified.code, json.loads(verified.out)["mismatched_bits"]) == (1, 2)
+
+
+def test_results_that_differ(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`verify` names the first order whose bits are not those of order 0."""
+    digests = iter(["a" * 64, "a" * 64, "b" * 64])
+    monkeypatch.setattr("sim.collective.sha256", lambda _: next(digests))
+    outcome = conic("verify", "reduce", "--algorithm", "binomial", "--nodes", "2", "--size", "64", "--orders", "3",
+                    "--json")
+    answer = json.loads(outcome.out)
+    assert (outcome.code, answer["distinct_results"], answer["first_difference"]) == (1, 2, 2)
+    assert outcome.err.endswith("conic verify: order 2 gave other bits than order 0\n")
+
+
+def test_failure_is_reported(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that hangs is no bad input: exit code 1, the state on standard error, no traceback."""
+    monkeypatch.setattr("sim.collective._cycle_budget", lambda _: 10)
+    outcome = conic("run", "barrier", "--algorithm", "dissemination", "--nodes", "2", "--json")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "conic run: barrier did not end by cycle" in outcome.err
+
+
+@pytest.mark.long
+def test_waves(conic: Conic, tmp_path: Path) -> None:
+    waves = tmp_path / "f.fst"
+    outcome = conic("run", "barrier", "--algorithm", "dissemination", "--nodes", "2", "--waves", str(waves))
+    assert outcome.code == 0
+    assert waves.stat().st_size > 1000
 
 
 def test_verify(conic: Conic) -> None:
