@@ -38,8 +38,23 @@ def emit_verilog(top: str, config: Config) -> str:
     if top not in TOPS:
         raise EmitError(f"top must be one of {', '.join(sorted(TOPS))}, not {top!r}")
     text = verilog.convert(Boundary(TOPS[top](config)), name=f"conic_{top}", emit_src=False, strip_internal_attrs=True)
-    return _ASSERTION.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", text)
+    return _LINT + _ASSERTION.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", text)
 
+
+_LINT = "".join(
+    f"/* verilator lint_off {rule} */\n"
+    for rule in (
+        # Widths are right by construction: Amaranth sized every operation, Yosys prints the slices.
+        "WIDTHTRUNC", "WIDTHEXPAND", "ASCRANGE", "UNSIGNED", "CMPCONST",
+        # A value is assigned before each case, and registers have their reset value as initial value.
+        "CASEINCOMPLETE", "PROCASSINIT",
+        # Every struct stands beside its fields; one file holds all modules.
+        "UNUSEDSIGNAL", "UNDRIVEN", "DECLFILENAME", "MULTITOP",
+        # Loops through different bits of one vector are none.
+        "UNOPTFLAT",
+    )
+)
+"""Lint rules that say nothing about generated Verilog; all others stay on."""
 
 _ASSERTION = re.compile(
     r"^( *)if \([^\n]*\) begin\n"

@@ -1,0 +1,50 @@
+"""Requests: what is refused, before anything is built, and in which words."""
+
+import numpy as np
+import pytest
+
+from firmware_models.config import load_preset
+from sim.request import CollectiveRequest, RequestError
+
+GOOD = {
+    "collective": "allreduce", "algorithm": "recursive-doubling", "nodes": 4, "size": 64, "config": load_preset("small"),
+    "preset": "small",
+}
+
+REFUSED = [
+    ({"nodes": 0}, "nodes must be at least 2, not 0"),
+    ({"nodes": 1}, "nodes must be at least 2, not 1"),
+    ({"nodes": 65}, "topology must be star:N with N from 2 to 64, not 'star:65'"),
+    ({"topology": "star:5"}, "nodes must be 5 as in topology 'star:5', not 4"),
+    ({"collective": "scan"}, "collective must be one of broadcast, reduce, allreduce, barrier, not 'scan'"),
+    ({"algorithm": "ring"}, "algorithm of allreduce must be one of recursive-doubling, not 'ring'"),
+    ({"root": 1}, "root must be 0 for allreduce, which has none, not 1"),
+    ({"collective": "reduce", "algorithm": "binomial", "root": 4}, "root must be 0 to 3, not 4"),
+    ({"size": 12}, "size must be a positive multiple of 8 bytes (float64), not 12"),
+    ({"size": 0}, "size must be a positive multiple of 8 bytes (float64), not 0"),
+    ({"jobs": 0}, "jobs must be 1 to 8, not 0"),
+    ({"jobs": 9}, "jobs must be 1 to 8, not 9"),
+    ({"op": "prod"}, "op and dtype must be sum of float64, not prod of float64"),
+    ({"dtype": "float16"}, "dtype must be one of float64, int64, uint64, float32, int32, uint8, not 'float16'"),
+    (
+        {"inputs": np.zeros((3, 8))},
+        "inputs must have shape (4, 8) and dtype float64, not (3, 8) and float64",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_refused(change, message):
+    """One line: the field, what is allowed, the value."""
+    with pytest.raises(RequestError) as caught:
+        CollectiveRequest(**GOOD | change)
+    assert str(caught.value) == message
+
+
+def test_data_repeat():
+    """The same seed gives the same data, another job or seed another."""
+    first, again = CollectiveRequest(**GOOD, jobs=2), CollectiveRequest(**GOOD, jobs=2)
+    other = CollectiveRequest(**GOOD, jobs=2, seed=1)
+    assert np.array_equal(first.data(1), again.data(1))
+    assert not np.array_equal(first.data(0), first.data(1))
+    assert not np.array_equal(first.data(0), other.data(0))
