@@ -127,5 +127,6 @@ def test_hang_is_reported(monkeypatch):
 
     monkeypatch.setattr(subject, "pack_sequence", silent)
     monkeypatch.setattr(subject, "_cycle_budget", lambda _request: 20_000)
-    with pytest.raises(CollectiveError, match=r"(?s)reduce did not end by cycle \d+; no completion at node 0 job 0.*node 2: "):
+    expected = r"(?s)reduce did not end by cycle \d+; no completion at node 0 job 0.*node 2: "
+    with pytest.raises(CollectiveError, match=expected):
         run_collective(request_for("reduce"))

@@ -7,8 +7,8 @@ from firmware_models.config import load_preset
 from sim.request import CollectiveRequest, RequestError
 
 GOOD = {
-    "collective": "allreduce", "algorithm": "recursive-doubling", "nodes": 4, "size": 64, "config": load_preset("small"),
-    "preset": "small",
+    "collective": "allreduce", "algorithm": "recursive-doubling", "nodes": 4, "size": 64,
+    "config": load_preset("small"), "preset": "small",
 }
 
 REFUSED = [
