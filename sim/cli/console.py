@@ -8,20 +8,18 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from sim.report.progress import ProgressCallback
 
 
 def answer(values: Mapping[str, Any], *, as_json: bool) -> None:
-    """Prints a command's answer: one JSON object, or a table of two columns."""
+    """Prints a command's answer: one JSON object, or a line for each value."""
     if as_json:
         print(json.dumps(values))
         return
-    table = Table(show_header=False, box=None)
+    width = max(map(len, values))
     for key, value in values.items():
-        table.add_row(key.replace("_", " "), f"{value:.4f}" if isinstance(value, float) else str(value))
-    Console(soft_wrap=True).print(table)
+        print(f"{key.replace('_', ' '):{width}}  {f'{value:.4f}' if isinstance(value, float) else value}")
 
 
 @contextmanager
