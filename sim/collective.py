@@ -15,7 +15,7 @@ from firmware_models.abi.formats import JOB_BITS
 from firmware_models.golden import mismatched_bits, reference, sha256
 from firmware_models.schedule import PeerTable, Place, compile_schedule, pack_sequence
 from sim.activities import activities
-from sim.cluster import Cluster, build_library
+from sim.cluster import Cluster, SimulationFault, build_library
 from sim.host import Completion, NodeDriver, Port
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
@@ -84,21 +84,22 @@ class VerifyResult:
 
 
 def run_collective(
-    request: CollectiveRequest, *, waves: Path | None = None, progress: ProgressCallback | None = None
+    request: CollectiveRequest, *, waves: Path | None = None, progress: ProgressCallback | None = None,
+    check_boundary: bool = False,
 ) -> CollectiveResult:
-    """Carries out `request` on the RTL.
+    """Carries out `request` on the RTL; `waves` and `check_boundary` as for :class:`sim.cluster.Cluster`.
 
     Raises
     ------
     CollectiveError
-        If an operation does not end or ends in an error.
+        If an operation does not end or ends in an error, or if hardware breaks a rule.
     ScheduleError
         If the operation does not fit the hardware.
     """
     library = build_library(request.hardware(), waves=waves is not None, progress=progress)
     say = progress or (lambda _stage, _done, _total: None)
     say("simulation", 0, 1)
-    result = _run(library, request, waves)
+    result = _run(library, request, waves=waves, check_boundary=check_boundary)
     say("simulation", 1, 1)
     return result
 
@@ -116,7 +117,7 @@ def verify(
         rng = random.Random(f"{request.seed} order {order}")
         pulse_bytes = 64 * rng.randint(1, request.config.datapath.mtu // 64)
         result = _run(
-            library, replace(request, stalls=random_stalls(rng.getrandbits(32)), pulse_bytes=pulse_bytes), None, order
+            library, replace(request, stalls=random_stalls(rng.getrandbits(32)), pulse_bytes=pulse_bytes), order=order
         )
         seen.append(result.sha256)
         mismatched += result.mismatched_bits
@@ -136,13 +137,24 @@ class _Job:
     result_addresses: list[int]
 
 
-def _run(library: Path, request: CollectiveRequest, waves: Path | None, order: int = 0) -> CollectiveResult:
+def _run(
+    library: Path, request: CollectiveRequest, *, waves: Path | None = None, check_boundary: bool = False, order: int = 0
+) -> CollectiveResult:
+    try:
+        return _simulate(library, request, waves, check_boundary, order)
+    except SimulationFault as fault:
+        raise CollectiveError(f"{request.collective}: {fault}") from None
+
+
+def _simulate(
+    library: Path, request: CollectiveRequest, waves: Path | None, check_boundary: bool, order: int
+) -> CollectiveResult:
     stalls = request.stalls
     rng = random.Random(f"{request.seed} start {order}")
     memory_bytes = (1 << 16) + request.jobs * ((1 << 16) + 2 * (request.size + 64))
     with Cluster(
         library, request.wired, memory_bytes=memory_bytes, memory=stalls.memory, links=stalls.links,
-        seed=request.seed + 1 + order, waves=waves,
+        seed=request.seed + 1 + order, waves=waves, check_boundary=check_boundary,
     ) as cluster:
         drivers = [NodeDriver(cluster, node) for node in range(request.nodes)]
         for driver in drivers:

@@ -1,6 +1,9 @@
 """Clusters of Verilated NICs and switches in one process."""
 
 from .build import ClusterBuildError, build_library
-from .cluster import EVENT, Cluster, EventKind, LinkTiming, MemoryTiming
+from .cluster import EVENT, Cluster, EventKind, LinkTiming, MemoryTiming, RegisterAccessError, SimulationFault
 
-__all__ = ["EVENT", "Cluster", "ClusterBuildError", "EventKind", "LinkTiming", "MemoryTiming", "build_library"]
+__all__ = [
+    "EVENT", "Cluster", "ClusterBuildError", "EventKind", "LinkTiming", "MemoryTiming", "RegisterAccessError",
+    "SimulationFault", "build_library",
+]

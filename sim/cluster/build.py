@@ -6,19 +6,25 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 
 from firmware_models.abi.formats import PACKET_HEADER
-from firmware_models.config import Config
+from firmware_models.config import Config, SwitchConfig
 from rtl.emit import emit_verilog
 from sim.report.progress import ProgressCallback
 from testbench.toolchain import build_folder, environment, verilator_root, verilator_version
 
 _SOURCES = ("library.cpp", "cluster.cpp")
-_HEADERS = ("cluster.h", "event.h", "link.h", "memory.h", "random_stall.h", "register_port.h")
+_HEADERS = (
+    "axi_rules.h", "boundary.h", "cluster.h", "event.h", "fault.h", "link.h", "memory.h", "random_stall.h",
+    "register_port.h",
+)
+_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fno-gnu-unique", "-Wl,-Bsymbolic")
+"""The last two keep several libraries in one process apart: each has classes of the same names."""
 _OPTIMISE = ("-MAKEFLAGS", "OPT_FAST=-O2 OPT_SLOW=-O0 OPT_GLOBAL=-O2")
 _FST = Path(str(resources.files("testbench"))) / "fst"
 
@@ -68,6 +74,8 @@ def _verilated(prefix: str, top: str, config: Config, *, waves: bool) -> Path:
         "--output-split", "20000", "--x-assign", "unique", "--x-initial", "unique", "-CFLAGS", "-fPIC", *trace,
         "--prefix", prefix,
     ]
+    if top == "nic":
+        config = replace(config, switch=SwitchConfig())  # a NIC knows nothing of switches
     with _folder("models", [_design(), top, repr(config), *options, str(_OPTIMISE), verilator_version()]) as folder:
         done = folder / f"lib{prefix}.a"
         if not (folder / "done").exists():
@@ -82,13 +90,13 @@ def _verilated(prefix: str, top: str, config: Config, *, waves: bool) -> Path:
 def _cluster(models: list[Path], shape: str) -> Path:
     """The shared library of the cluster around two Verilated models, built if need be."""
     include, sources = verilator_root() / "include", Path(str(resources.files("sim.cluster")))
-    parts = [str(model) for model in models] + [shape, *map(_source_text, _SOURCES + _HEADERS)]
+    parts = [*(str(model) for model in models), shape, *_FLAGS, *map(_source_text, _SOURCES + _HEADERS)]
     with _folder("clusters", parts) as folder:
         library = folder / "libcluster.so"
         if not library.exists():
             (folder / "shape.h").write_text(shape)
             _run([
-                "g++", "-std=c++17", "-O2", "-fPIC", "-shared", "-o", str(folder / "new.so"),
+                "g++", *_FLAGS, "-o", str(folder / "new.so"),
                 *(f"-I{path}" for path in (folder, sources, include, include / "vltstd", _FST, *models)),
                 *(str(sources / name) for name in _SOURCES),
                 *(str(next(model.glob("libV[A-Z]*.a"))) for model in models), str(models[0] / "libverilated.a"),
@@ -114,10 +122,10 @@ def _folder(kind: str, parts: Sequence[str]) -> Iterator[Path]:
 def _design() -> str:
     """Hash of everything that the Verilog is generated from, but for the configuration."""
     digest = hashlib.sha256(version("amaranth").encode())
-    for package in ("rtl", "firmware_models"):
+    for package in ("rtl", "firmware_models.abi", "firmware_models.config"):
         root = Path(str(resources.files(package)))
         for path in sorted(root.rglob("*.py")):
-            digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+            digest.update(f"{package} {path.relative_to(root)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 
 

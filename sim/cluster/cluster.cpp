@@ -15,7 +15,7 @@ struct Transmitter {
 struct Receiver {
     uint8_t *valid, *last, *vc;
     void* data;
-    const uint8_t *credit_valid, *credit_vc;
+    const uint8_t *ready, *credit_valid, *credit_vc;
 };
 
 Transmitter transmitter(VNic& top) {
@@ -25,7 +25,7 @@ Transmitter transmitter(VNic& top) {
 
 Receiver receiver(VNic& top) {
     return {&top.s_axis_rx_tvalid, &top.s_axis_rx_tlast, &top.s_axis_rx_tuser, &top.s_axis_rx_tdata,
-            &top.rx_credit_valid, &top.rx_credit_vc};
+            &top.s_axis_rx_tready, &top.rx_credit_valid, &top.rx_credit_vc};
 }
 
 Transmitter transmitter(VSwitch& top, int port) {
@@ -42,8 +42,9 @@ Transmitter transmitter(VSwitch& top, int port) {
 Receiver receiver(VSwitch& top, int port) {
 #define CONIC_PORT(p)                                                                                                     \
     case p:                                                                                                               \
-        return {&top.s_axis_rx##p##_tvalid, &top.s_axis_rx##p##_tlast,      &top.s_axis_rx##p##_tuser,                    \
-                &top.s_axis_rx##p##_tdata,  &top.rx##p##_credit_valid, &top.rx##p##_credit_vc};
+        return {&top.s_axis_rx##p##_tvalid, &top.s_axis_rx##p##_tlast,  &top.s_axis_rx##p##_tuser,                        \
+                &top.s_axis_rx##p##_tdata,  &top.s_axis_rx##p##_tready, &top.rx##p##_credit_valid,                        \
+                &top.rx##p##_credit_vc};
     switch (port) { CONIC_SWITCH_PORTS(CONIC_PORT) }
 #undef CONIC_PORT
     return {};
@@ -74,6 +75,8 @@ void log_unit_events(VNic& top, uint64_t now, uint32_t node, EventLog& log) {
 Cluster::Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const MemoryTiming& timing, uint64_t seed)
     : context_(new VerilatedContext) {
     context_->traceEverOn(CONIC_TRACE);
+    // A failed assertion is a fault of this simulation, not the end of the process.
+    context_->fatalOnError(false);
     // Registers without reset start with random values: a result that depends on one would show.
     context_->randReset(2);
     context_->randSeed(static_cast<int>(seed & 0x7FFFFFFF) | 1);
@@ -104,6 +107,11 @@ void Cluster::watch(uint32_t node, uint64_t address) {
     waiting_ += is_new;
 }
 
+std::string Cluster::describe(const End& end) const {
+    return end.node >= 0 ? nodes_[end.node]->name
+                         : switches_[end.switch_number]->name + " port " + std::to_string(end.port);
+}
+
 void Cluster::move_flits(Cable& cable) {
     const Transmitter from = cable.from.node >= 0
                                  ? transmitter(nodes_[cable.from.node]->top)
@@ -126,6 +134,7 @@ void Cluster::move_flits(Cable& cable) {
     link.deliver_credit(now_);
     *to.valid = link.valid;
     if (link.valid) {
+        if (!*to.ready) throw Fault(describe(cable.to) + " lowered the ready of a link: its credits promise room");
         std::memcpy(to.data, link.flit.data, kFlitBytes);
         *to.last = link.flit.last;
         *to.vc = link.flit.vc;
@@ -152,6 +161,10 @@ void Cluster::clock(uint8_t level) {
 
 void Cluster::cycle(bool reset) {
     EventLog* log = logging_ ? &log_ : nullptr;
+    if (checking_) {
+        for (auto& node : nodes_) node->boundary.sample();
+        for (auto& fabric : switches_) fabric->boundary.sample();
+    }
     for (uint32_t n = 0; n < nodes_.size(); ++n) {
         Node& node = *nodes_[n];
         node.top.rst = reset;
@@ -159,6 +172,7 @@ void Cluster::cycle(bool reset) {
         node.registers.apply(node.top);
         if (reset) continue;
         if (log) log_unit_events(node.top, now_, n, log_);
+        node.rules.check(node.top);
         node.registers.step(node.top, now_, n, log);
         node.memory.step(node.top, now_, [&](uint64_t first, uint64_t last) {
             for (auto& [address, done] : node.watches) {
@@ -177,8 +191,15 @@ void Cluster::cycle(bool reset) {
     if (!reset)
         for (auto& cable : cables_) move_flits(*cable);
     clock(0);
+    if (checking_ && !reset) check_outputs();
     clock(1);
     ++now_;
+    if (context_->gotError()) throw Fault("an assertion of the RTL failed; the lines above say which");
+}
+
+void Cluster::check_outputs() const {
+    for (auto& node : nodes_) node->boundary.check(node->name);
+    for (auto& fabric : switches_) fabric->boundary.check(fabric->name);
 }
 
 void Cluster::reset(uint64_t cycles) {

@@ -12,7 +12,10 @@
 
 #include "VNic.h"
 #include "VSwitch.h"
+#include "axi_rules.h"
+#include "boundary.h"
 #include "event.h"
+#include "fault.h"
 #include "link.h"
 #include "memory.h"
 #include "register_port.h"
@@ -25,11 +28,14 @@ namespace conic {
 
 struct Node {
     Node(VerilatedContext* context, uint32_t number, uint64_t memory_bytes, const MemoryTiming& timing, uint64_t seed)
-        : name("nic" + std::to_string(number)), top(context, name.c_str()), memory(memory_bytes, timing, seed) {}
+        : name("nic" + std::to_string(number)), top(context, name.c_str()), boundary(top),
+          memory(memory_bytes, timing, seed), rules(name) {}
 
     std::string name;
     VNic top;
+    Boundary boundary;
     AxiMemory<VNic> memory;
+    AxiRules<VNic> rules;
     RegisterPort<VNic> registers;
     PacketWatch sent{EventKind::kTransmit, EventKind::kTransmitEnd};
     PacketWatch received{EventKind::kReceive, EventKind::kReceiveEnd};
@@ -38,10 +44,11 @@ struct Node {
 
 struct Fabric {
     Fabric(VerilatedContext* context, uint32_t number)
-        : name("switch" + std::to_string(number)), top(context, name.c_str()) {}
+        : name("switch" + std::to_string(number)), top(context, name.c_str()), boundary(top) {}
 
     std::string name;
     VSwitch top;
+    Boundary boundary;
     RegisterPort<VSwitch> registers;
 };
 
@@ -64,6 +71,7 @@ public:
 
     // Adds both directions of a cable.
     void connect(const End& a, const End& b, const LinkTiming& timing, uint64_t seed);
+    // The three below throw Fault if some model breaks a rule.
     // Clocks everybody with reset held.
     void reset(uint64_t cycles);
     // Runs until every watched word has been written and all register accesses are done, or `most` cycles have passed.
@@ -74,6 +82,8 @@ public:
         for (uint64_t n = 0; n < cycles; ++n) cycle(false);
     }
     void watch(uint32_t node, uint64_t address);
+    // From now on every cycle checks that no output follows an input.
+    void check_boundary() { checking_ = true; }
 
     uint64_t now() const { return now_; }
     Node& node(uint32_t number) { return *nodes_[number]; }
@@ -86,6 +96,8 @@ private:
     void cycle(bool reset);
     void move_flits(Cable& cable);
     void clock(uint8_t level);
+    void check_outputs() const;
+    std::string describe(const End& end) const;
 
     std::unique_ptr<VerilatedContext> context_;
     std::vector<std::unique_ptr<Node>> nodes_;
@@ -93,6 +105,7 @@ private:
     std::vector<std::unique_ptr<Cable>> cables_;
     EventLog log_;
     bool logging_ = false;
+    bool checking_ = false;
     uint64_t now_ = 0;
     uint64_t waiting_ = 0;  // watched words that have not been written
 #if CONIC_TRACE

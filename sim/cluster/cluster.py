@@ -33,6 +33,11 @@ _WRITE, _READ, _NODE, _SWITCH = 1, 0, 0, 1
 _RESET_CYCLES = 4
 
 
+class SimulationFault(RuntimeError):
+    """Hardware broke a rule: an assertion of the RTL, of AXI4, of links, or of the boundary. The cluster is of no
+    further use."""
+
+
 class RegisterAccessError(RuntimeError):
     """A register access was answered with an error, or not at all."""
 
@@ -93,11 +98,19 @@ class Cluster:
         Of every random choice: equal seeds give equal runs.
     waves : Path, optional
         FST waveform of everything; the library must have been built for it.
+    check_boundary : bool
+        Check in every cycle that no output of a model follows an input: what makes the simulation exact. It is slower.
+
+    Raises
+    ------
+    SimulationFault
+        Here and whenever time passes, if hardware breaks a rule.
     """
 
     def __init__(
         self, library: Path, topology: Topology, *, memory_bytes: int, memory: MemoryTiming | None = None,
         links: LinkTiming | None = None, seed: int = 0, waves: Path | None = None,
+        check_boundary: bool = False,
     ):
         memory, links = memory or MemoryTiming(), links or LinkTiming()
         self.topology = topology
@@ -114,7 +127,9 @@ class Cluster:
             )
         if waves is not None:
             self._api.conic_open_waves(self._handle, str(waves).encode())
-        self._api.conic_reset(self._handle, _RESET_CYCLES)
+        if check_boundary:
+            self._api.conic_check_boundary(self._handle)
+        self._passed(self._api.conic_reset(self._handle, _RESET_CYCLES))
         self.memories: list[NDArray[np.uint8]] = [
             np.ctypeslib.as_array(self._api.conic_memory(self._handle, node), (memory_bytes,))
             for node in range(topology.n_nodes)
@@ -145,11 +160,11 @@ class Cluster:
 
         Returns whether the former was the case.
         """
-        return bool(self._api.conic_run(self._handle, most))
+        return bool(self._passed(self._api.conic_run(self._handle, most)))
 
     def run_for(self, cycles: int) -> None:
         """Runs for a number of cycles, whatever happens."""
-        self._api.conic_step(self._handle, cycles)
+        self._passed(self._api.conic_step(self._handle, cycles))
 
     def watch(self, node: int, address: int) -> None:
         """Makes :meth:`run` wait until the NIC of `node` writes the memory word at `address`."""
@@ -177,7 +192,7 @@ class Cluster:
         for _ in range(10_000):
             if self._api.conic_registers_idle(self._handle, _NODE, node):
                 break
-            self._api.conic_step(self._handle, 1)
+            self.run_for(1)
         else:
             raise RegisterAccessError(f"register {address:#x} of node {node} did not answer")
         if self._api.conic_register_errors(self._handle, _NODE, node) != before:
@@ -204,6 +219,11 @@ class Cluster:
         buffer = (ctypes.c_char * (count * EVENT.itemsize)).from_address(self._api.conic_events(self._handle))
         return np.frombuffer(buffer, EVENT).copy()
 
+    def _passed(self, outcome: int) -> int:
+        if outcome < 0:
+            raise SimulationFault(f"cycle {self.cycle}: {self._api.conic_fault().decode()}")
+        return outcome
+
     def _program_routes(self) -> None:
         page = {register.name: register.offset for register in registers.SWITCH_PAGE}
         for switch, routes in enumerate(self.topology.routes):
@@ -222,9 +242,11 @@ def _load(library: Path) -> CDLL:
         "conic_create": (handle, [u32, u32, u64, u64, u64, u64, c_double, u64]),
         "conic_destroy": (None, [handle]),
         "conic_connect": (None, [handle, *[c_int] * 6, u64, u64, c_double, u64]),
-        "conic_reset": (None, [handle, u64]),
+        "conic_fault": (c_char_p, []),
+        "conic_reset": (c_int, [handle, u64]),
         "conic_run": (c_int, [handle, u64]),
-        "conic_step": (None, [handle, u64]),
+        "conic_step": (c_int, [handle, u64]),
+        "conic_check_boundary": (None, [handle]),
         "conic_now": (u64, [handle]),
         "conic_memory": (ctypes.POINTER(ctypes.c_uint8), [handle, u32]),
         "conic_watch": (None, [handle, u32, u64]),

@@ -1,11 +1,32 @@
 // The C interface that cluster.py loads.
 #include "cluster.h"
 
+#include <string>
+
 using conic::Cluster;
 using conic::End;
 using conic::Event;
 
+namespace {
+
+std::string fault;  // of the last call that failed
+
+// No exception leaves the library: a fault becomes -1, and its text is kept for conic_fault.
+template <class Call>
+int guarded(Call call) {
+    try {
+        return call();
+    } catch (const std::exception& error) {
+        fault = error.what();
+        return -1;
+    }
+}
+
+}  // namespace
+
 extern "C" {
+
+const char* conic_fault() { return fault.c_str(); }
 
 Cluster* conic_create(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, uint64_t read_latency,
                       uint64_t write_latency, uint64_t jitter, double stall, uint64_t seed) {
@@ -22,9 +43,10 @@ void conic_connect(Cluster* cluster, int is_switch_a, int number_a, int port_a, 
     cluster->connect(a, b, {latency, jitter, stall}, seed);
 }
 
-void conic_reset(Cluster* cluster, uint64_t cycles) { cluster->reset(cycles); }
-int conic_run(Cluster* cluster, uint64_t most) { return cluster->run(most); }
-void conic_step(Cluster* cluster, uint64_t cycles) { cluster->step(cycles); }
+int conic_reset(Cluster* cluster, uint64_t cycles) { return guarded([&] { return cluster->reset(cycles), 0; }); }
+int conic_run(Cluster* cluster, uint64_t most) { return guarded([&] { return int{cluster->run(most)}; }); }
+int conic_step(Cluster* cluster, uint64_t cycles) { return guarded([&] { return cluster->step(cycles), 0; }); }
+void conic_check_boundary(Cluster* cluster) { cluster->check_boundary(); }
 uint64_t conic_now(Cluster* cluster) { return cluster->now(); }
 uint8_t* conic_memory(Cluster* cluster, uint32_t node) { return cluster->node(node).memory.data(); }
 void conic_watch(Cluster* cluster, uint32_t node, uint64_t address) { cluster->watch(node, address); }
