@@ -22,10 +22,10 @@ from rtl.link.packetizer import Packetizer
 from rtl.nic.csr import RegisterFile
 from rtl.nic.receive_router import ReceiveRouter
 from rtl.p2p.p2p import P2p
-from rtl.reduce.operation import OPERATIONS
 from rtl.queue.completion_queue import CompletionQueue
 from rtl.queue.descriptor_queue import DescriptorQueue
 from rtl.queue.vp_table import VpTable
+from rtl.reduce.operation import OPERATIONS
 
 
 class Nic(wiring.Component):

@@ -36,7 +36,7 @@ class FloatAddBank(wiring.Component):
             members |= {f"o_valid_{depth}": Out(1), f"o_{depth}": Out(format.width)}
         super().__init__(members)
 
-    def elaborate(self, platform):  # noqa: ARG002
+    def elaborate(self, platform):
         m = Module()
         for depth in self.depths:
             m.submodules[f"add_{depth}"] = add = FloatAdd(format=self.format, cycles=depth)

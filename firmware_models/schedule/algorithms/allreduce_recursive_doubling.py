@@ -5,7 +5,7 @@ from ..sequence import Combine, Source, Step
 
 
 @algorithm("allreduce", "recursive-doubling")
-def allreduce_recursive_doubling(n_nodes: int, root: int) -> list[list[Step]]:  # noqa: ARG001
+def allreduce_recursive_doubling(n_nodes: int, root: int) -> list[list[Step]]:
     """Ranks exchange and add with partners at distance 1, 2, 4, ….
 
     If n is not a power of two, r = n - 2**floor(log2 n) ranks too many are folded away first: of the first 2r ranks

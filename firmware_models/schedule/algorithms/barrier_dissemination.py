@@ -5,7 +5,7 @@ from ..sequence import Source, Step
 
 
 @algorithm("barrier", "dissemination")
-def barrier_dissemination(n_nodes: int, root: int) -> list[list[Step]]:  # noqa: ARG001
+def barrier_dissemination(n_nodes: int, root: int) -> list[list[Step]]:
     """In round k each rank signals the rank 2**k further on and waits for the one 2**k before it.
 
     Source: MPICH, ``MPIR_Barrier_intra_dissemination``; D. Hensgen, R. Finkel, U. Manber, Two Algorithms for Barrier
