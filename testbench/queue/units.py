@@ -256,6 +256,7 @@ REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
     "long SEND": _one("send", Status.BAD_LENGTH, CplKind.SEND, length=65),
     "unaligned PUT": _far_put(local_addr=0x10_0001, length=64),
     "PUT of the address space": _far_put(local_addr=0x10_0000, length=0xFFFF_FFFF),
+    "one foreign byte": _far_put(local_addr=0x10_0000, length=1),
     "PUT beyond the top": _far_put(local_addr=(1 << 64) - 64, length=128),
     "collective p2p_op": _step(_descriptor, p2p_op=1),
     "collective reserved": _step(_descriptor, reserved_3=0x8000),
