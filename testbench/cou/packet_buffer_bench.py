@@ -1,0 +1,266 @@
+"""Churns a packet buffer against a dictionary: inserts, look-ups, reads and frees at once, at every load."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import cocotb
+from amaranth.lib import data
+from cocotb.triggers import RisingEdge
+
+from firmware_models.abi import formats
+from rtl.abi import HashKey, PacketHeader
+from rtl.cou.hash_function import hash_columns
+from rtl.interface import beat
+from testbench.clock import cycles, start
+from testbench.packet import Packet, PacketSource, from_beats
+from testbench.runner import parameters, report, rng
+from testbench.stream import StreamMonitor, StreamSink, StreamSource
+
+
+_FREE_CYCLES = 200
+"""Longest way of a free through the table."""
+
+
+@dataclass
+class Stored:
+    """A packet that the buffer must have."""
+
+    packet: Packet
+    slot: int
+
+
+def key_of(packet: Packet) -> dict[str, int]:
+    """The hash key of a packet, as the format says."""
+    header = packet.header
+    return {
+        "job_id": header["job_id"], "node_id": header["dest_id"], "vp": header["dest_vp"], "seq_id": header["seq_id"],
+        "pulse": header["pulse"], "fragment": header["fragment"],
+    }
+
+
+def bits_of(key: dict[str, int]) -> int:
+    """A key as one number, to be a dictionary's key."""
+    return formats.HASH_KEY.to_int(key)
+
+
+class Bench:
+    """The buffer, its drivers, and the model: a dictionary from key to packet."""
+
+    def __init__(self, dut):
+        self.dut = dut
+        self.rng = rng("bench")
+        self.width, self.mtu, self.n_slots = (parameters()[name] for name in ("data_width", "mtu", "n_slots"))
+        slot_bits = max(1, (self.n_slots - 1).bit_length())
+        tag = data.StructLayout({"key": HashKey, "slot": slot_bits})
+        slot = data.StructLayout({"slot": slot_bits})
+        self.source = PacketSource(dut, "i", self.width)
+        self.arrivals = StreamMonitor(dut, "o_arrival", tag, callback=self._arrived)
+        self.lookup = StreamSource(dut, "lookup", HashKey)
+        self.found = StreamSink(dut, "o_lookup", data.StructLayout({"hit": 1, "slot": slot_bits}))
+        self.ask_meta = StreamSource(dut, "i_meta", slot)
+        self.meta = StreamSink(dut, "o_meta", PacketHeader)
+        self.ask_read = StreamSource(dut, "i_read", data.StructLayout({"slot": slot_bits, "length": 13}))
+        self.read = StreamSink(dut, "o_read", beat(self.width))
+        self.free = StreamSource(dut, "free", tag)
+        self.sent: dict[int, Packet] = {}
+        self.stored: dict[int, Stored] = {}
+        self.counts: Counter[str] = Counter()
+
+    async def start(self):
+        """Clock and reset; events are always taken."""
+        await start(self.dut, max_cycles=2_000_000)
+        self.dut.o_arrival__ready.value = 1
+
+    def _arrived(self, event):
+        key = bits_of(event["key"])
+        assert key in self.sent, "an event for a packet that was not sent, or a second one"
+        taken = {stored.slot for stored in self.stored.values()}
+        assert event["slot"] not in taken, "a slot given twice"
+        self.stored[key] = Stored(self.sent.pop(key), event["slot"])
+        self.counts["inserted"] += 1
+
+    def packet(self, key: dict[str, int]) -> Packet:
+        """A packet with this key and random content, its length at one of the boundaries."""
+        flit = self.width // 8
+        length = self.rng.choice((0, 1, flit - 1, flit, flit + 1, self.mtu - 1, self.mtu))
+        return Packet.make(
+            self.rng.randbytes(length), version=1, job_id=key["job_id"], dest_id=key["node_id"], dest_vp=key["vp"],
+            seq_id=key["seq_id"], pulse=key["pulse"], fragment=key["fragment"], peer=self.rng.randrange(64),
+            source_id=self.rng.randrange(1 << 24), addr=self.rng.getrandbits(64), swap_data=self.rng.randrange(2),
+        )
+
+    def insert(self, key: dict[str, int]):
+        """Sends a packet."""
+        packet = self.packet(key)
+        self.sent[bits_of(key)] = packet
+        self.source.append(packet)
+
+    async def settle(self):
+        """Waits until everything that was sent has been stored."""
+        await self.source.drain()
+        while self.sent:
+            await RisingEdge(self.dut.clk)
+
+    async def check_hit(self, key: int):
+        """Look-up, header and payload of a packet that is there."""
+        stored = self.stored[key]
+        await self.lookup.send(key, sync=True)
+        answer = await self.found.receive()
+        assert answer["hit"], "a packet that is there was not found"
+        assert answer["slot"] == stored.slot
+        await self.ask_meta.send({"slot": stored.slot}, sync=True)
+        assert await self.meta.receive() == dict(stored.packet.header)
+        length = stored.packet.header["length"]
+        await self.ask_read.send({"slot": stored.slot, "length": length}, sync=True)
+        beats = await self.read.receive_all(-(-length * 8 // self.width))
+        assert from_beats(beats, length, self.width) == stored.packet.payload
+        self.counts["hits"] += 1
+
+    async def check_miss(self, key: int):
+        """A key that is not there, and not on its way, is not found."""
+        await self.lookup.send(key, sync=True)
+        assert not (await self.found.receive())["hit"], "a packet that is not there was found"
+        self.counts["misses"] += 1
+
+    async def remove(self, key: int):
+        """Frees a packet."""
+        stored = self.stored.pop(key)
+        await self.free.send({"key": key, "slot": stored.slot}, sync=True)
+        self.counts["freed"] += 1
+
+    async def empty(self):
+        """Frees everything, and sees the buffer empty."""
+        for key in list(self.stored):
+            await self.remove(key)
+        await self.check_level()
+
+    async def check_level(self):
+        """The buffer's own count is the model's, once the last free has gone through."""
+        for _ in range(_FREE_CYCLES):
+            if int(self.dut.level.value) == len(self.stored):
+                break
+            await RisingEdge(self.dut.clk)
+        await cycles(self.dut, 5)
+        assert int(self.dut.level.value) == len(self.stored)
+
+
+def random_key(numbers) -> dict[str, int]:
+    """Any key."""
+    return formats.HASH_KEY.from_int(numbers.getrandbits(formats.HASH_KEY.width))
+
+
+def structured_keys():
+    """Keys as operations make them: consecutive SeqIDs and pulses of a few jobs."""
+    pulse = 0
+    while True:
+        for job in range(4):
+            for seq in range(8):
+                yield {"job_id": job, "node_id": 5, "vp": job, "seq_id": seq, "pulse": pulse % (1 << 16), "fragment": 0}
+        pulse += 1
+
+
+def colliding_keys(n_entries: int, numbers):
+    """Keys that all have one hash: random ones, searched."""
+    columns = hash_columns((n_entries - 1).bit_length())
+    while True:
+        key = numbers.getrandbits(formats.HASH_KEY.width)
+        digest = 0
+        for bit, column in enumerate(columns):
+            digest ^= column if key >> bit & 1 else 0
+        if digest == 3:
+            yield formats.HASH_KEY.from_int(key)
+
+
+async def churn(bench: Bench, keys, *, load: float, rounds: int):
+    """Keeps the buffer at `load` while packets come and go; every one is looked up and read before it goes."""
+    want = max(1, int(load * bench.n_slots))
+    gone: list[int] = []
+    for _ in range(rounds):
+        while len(bench.stored) + len(bench.sent) < want:
+            key = next(keys)
+            if bits_of(key) in bench.stored or bits_of(key) in bench.sent:
+                continue
+            bench.insert(key)
+        while not bench.stored:
+            await RisingEdge(bench.dut.clk)
+        chosen = bench.rng.choice(list(bench.stored))
+        await bench.check_hit(chosen)
+        if gone and gone[-1] not in bench.stored and gone[-1] not in bench.sent:
+            await bench.check_miss(gone[-1])
+        if bench.rng.random() < 0.7:
+            await bench.remove(chosen)
+            gone.append(chosen)
+    await bench.settle()
+    await bench.check_level()
+    for key in list(bench.stored):
+        await bench.check_hit(key)
+    await bench.empty()
+
+
+@cocotb.test()
+async def churn_at_every_load(dut):
+    """Random and structured keys at 50 to 100% of the slots."""
+    bench = Bench(dut)
+    await bench.start()
+    random_keys = iter(lambda: random_key(bench.rng), None)
+    for load in (0.5, 0.75, 0.9, 0.95, 1.0):
+        await churn(bench, random_keys, load=load, rounds=parameters()["rounds"])
+        await churn(bench, structured_keys(), load=load, rounds=parameters()["rounds"])
+    report(**bench.counts)
+
+
+@cocotb.test()
+async def colliding(dut):
+    """Keys that all fall on one entry: slow, but nothing is lost, and nothing stays behind."""
+    bench = Bench(dut)
+    await bench.start()
+    await churn(bench, colliding_keys(2 * bench.n_slots, bench.rng), load=0.5, rounds=parameters()["rounds"] // 2)
+
+
+@cocotb.test()
+async def duplicates_are_dropped(dut):
+    """A second packet with a key that is there is dropped and reported; the first one stays."""
+    bench = Bench(dut)
+    await bench.start()
+    seen = []
+
+    async def count():
+        while True:
+            await RisingEdge(dut.clk)
+            if int(dut.duplicate.value):
+                seen.append(1)
+
+    cocotb.start_soon(count())
+    keys = [random_key(bench.rng) for _ in range(6)]
+    for key in keys:
+        bench.insert(key)
+    await bench.settle()
+    for key in keys:
+        bench.source.append(bench.packet(key))
+    await bench.source.drain()
+    await cycles(dut, 50)
+    assert len(seen) == len(keys)
+    for key in keys:
+        await bench.check_hit(bits_of(key))
+    await bench.empty()
+
+
+@cocotb.test()
+async def full_buffer_waits(dut):
+    """With every slot in use the next packet waits, reading and freeing go on, and then it comes in."""
+    bench = Bench(dut)
+    await bench.start()
+    for _ in range(bench.n_slots + 1):
+        bench.insert(random_key(bench.rng))
+    while len(bench.stored) < bench.n_slots:
+        await RisingEdge(dut.clk)
+    await cycles(dut, 100)
+    assert int(dut.full.value)
+    assert len(bench.stored) == bench.n_slots
+    first = next(iter(bench.stored))
+    await bench.check_hit(first)
+    await bench.remove(first)
+    await bench.settle()
+    assert len(bench.stored) == bench.n_slots
+    assert int(dut.peak.value) == bench.n_slots
+    await bench.empty()
