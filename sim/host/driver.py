@@ -10,7 +10,7 @@ import numpy as np
 
 from firmware_models.abi import registers
 from firmware_models.abi.encoding import CplKind, Status
-from firmware_models.abi.formats import COMPLETION, DESCRIPTOR, RECEIVE
+from firmware_models.abi.formats import COMPLETION, DESCRIPTOR, PAYLOAD_BYTES, RECEIVE
 from sim.cluster import Cluster
 
 ALIGNMENT = 64
@@ -35,6 +35,16 @@ class Completion:
     bytes: int
     tag: int
     detail: int
+    timestamp: int
+
+
+@dataclass(frozen=True)
+class Received:
+    """An entry of a receive queue: one mini packet."""
+
+    payload: bytes
+    source_id: int
+    source_vp: int
     timestamp: int
 
 
@@ -104,6 +114,7 @@ class Port:
         self._rq = driver.allocate(RECEIVE.bytes << rq_log2)
         self._produced = 0
         self._consumed = 0
+        self._received = 0
 
     def open_window(self, base: int, limit: int) -> None:
         """Gives the port its memory window and enables it."""
@@ -147,14 +158,26 @@ class Port:
         """The next completion, if it is there."""
         address = self._completion_address(self._consumed, last_word=False)
         entry = COMPLETION.unpack(self.driver.load(address, COMPLETION.bytes))
-        lap = self._consumed >> self.cq_log2
-        if entry["phase"] != (lap + 1) % 2:
+        if entry["phase"] != _phase(self._consumed, self.cq_log2):
             return None
         self._consumed += 1
         self.driver.cluster.write_register(self.driver.node, self._register("cq_cons"), self._consumed % (1 << 16))
         return Completion(
             status=Status(entry["status"]), kind=CplKind(entry["kind"]), job_id=entry["job_id"], vp=entry["vp"],
             bytes=entry["bytes"], tag=entry["tag"], detail=entry["detail"], timestamp=entry["timestamp"],
+        )
+
+    def receive(self) -> Received | None:
+        """The next mini packet, if one is there; gives its entry back to the NIC."""
+        address = self._rq + self._received % (1 << self.rq_log2) * RECEIVE.bytes
+        entry = RECEIVE.unpack(self.driver.load(address, RECEIVE.bytes))
+        if entry["phase"] != _phase(self._received, self.rq_log2):
+            return None
+        self._received += 1
+        self.driver.cluster.write_register(self.driver.node, self._register("rq_cons"), self._received % (1 << 16))
+        return Received(
+            payload=entry["payload"].to_bytes(PAYLOAD_BYTES, "little")[:entry["length"]], source_id=entry["source_id"],
+            source_vp=entry["source_vp"], timestamp=entry["timestamp"],
         )
 
     def _register(self, name: str) -> int:
@@ -164,3 +187,8 @@ class Port:
         """Address of an entry, or of its last word, which is written last."""
         entry = self._cq + index % (1 << self.cq_log2) * COMPLETION.bytes
         return entry + COMPLETION.bytes - 8 if last_word else entry
+
+
+def _phase(index: int, log2: int) -> int:
+    """Phase bit of the entry that is number `index` since the ring was set up."""
+    return ((index >> log2) + 1) % 2
