@@ -37,10 +37,10 @@ demo: $(STAMP) ## four nodes all-reduce a real data set on the RTL; page in buil
 	$(BIN)/conic demo
 
 test: $(STAMP) ## all tests but the long ones
-	$(BIN)/python -m pytest -m "not long" tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long" tests
 
 test-long: $(STAMP) ## all tests
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests
 
 verilog: $(STAMP) ## Verilog, C header and register page of preset PRESET (small) in build/verilog
 	$(BIN)/conic verilog --preset $(or $(PRESET),small) --top nic --output-dir build/verilog

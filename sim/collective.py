@@ -15,7 +15,7 @@ from firmware_models.abi.formats import JOB_BITS
 from firmware_models.golden import mismatched_bits, reference, sha256
 from firmware_models.schedule import PeerTable, Place, compile_schedule, pack_sequence
 from sim.activities import activities
-from sim.cluster import Cluster, RegisterAccessError, SimulationFault, build_library
+from sim.cluster import Cluster, RegisterAccessError, SimulationFaultError, build_library
 from sim.host import Completion, NodeDriver, Port
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
@@ -138,11 +138,12 @@ class _Job:
 
 
 def _run(
-    library: Path, request: CollectiveRequest, *, waves: Path | None = None, check_boundary: bool = False, order: int = 0
+    library: Path, request: CollectiveRequest, *, waves: Path | None = None, check_boundary: bool = False,
+    order: int = 0,
 ) -> CollectiveResult:
     try:
         return _simulate(library, request, waves, check_boundary, order)
-    except (SimulationFault, RegisterAccessError) as fault:
+    except (SimulationFaultError, RegisterAccessError) as fault:
         raise CollectiveError(f"{request.collective}: {fault}") from None
 
 

@@ -9,5 +9,6 @@ from .result import mismatched_bits, sha256
 
 __all__ = [
     "DeadlockError", "DuplicateKeyError", "Execution", "ExecutionError", "LeftoverError", "Node", "Reference",
-    "TraceRecord", "canonical_nan", "combine", "dtype_of", "execute", "mismatched_bits", "operators_of", "reference", "sha256",
+    "TraceRecord", "canonical_nan", "combine", "dtype_of", "execute", "mismatched_bits", "operators_of", "reference",
+    "sha256",
 ]

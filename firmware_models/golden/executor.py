@@ -114,7 +114,8 @@ class Cluster:
             )
             raise LeftoverError(f"nobody consumed {len(rest)} packets: {shown}")
         return Execution(
-            memories=[memory.data for memory in self.memories], completions=self.completions, trace=self.trace, packets=self.n_packets,
+            memories=[memory.data for memory in self.memories], completions=self.completions, trace=self.trace,
+            packets=self.n_packets,
             peak_packets=self.peaks,
         )
 

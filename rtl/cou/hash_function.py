@@ -13,8 +13,8 @@ _salt = 0
 def hash_columns(index_bits: int, *, salt: int = _salt) -> list[int]:
     """Columns of the matrix: the hash of a key is the XOR of the columns of its bits that are set.
 
-    The columns are the leading bits of a fixed sequence (SplitMix64), so that every field of the key, and every bit of it,
-    reaches every bit of the index.
+    The columns are the leading bits of a fixed sequence (SplitMix64), so that every field of the key, and every bit of
+    it, reaches every bit of the index.
 
     Parameters
     ----------

@@ -26,9 +26,9 @@ def answer_layout(slot_bits: int) -> data.StructLayout:
 class HashTable(wiring.Component):
     """Maps keys to slot numbers by open addressing with linear probing.
 
-    A key stands at its hash or at one of the entries behind it, with no empty entry in between. Deletion keeps that true
-    by *backward shift*: entries behind the hole that may stand in it move there, until an empty entry ends the run.
-    So there are no tombstones, and a table that has seen any number of operations is as fast as a new one.
+    A key stands at its hash or at one of the entries behind it, with no empty entry in between. Deletion keeps that
+    true by *backward shift*: entries behind the hole that may stand in it move there, until an empty entry ends
+    the run. So there are no tombstones, and a table that has seen any number of operations is as fast as a new one.
 
     Look-ups have a port of the memory to themselves and run while entries are inserted and removed. One that came
     to an empty entry while others were moved starts over, and holds up the next removal meanwhile, so that it ends.
@@ -102,8 +102,9 @@ class HashTable(wiring.Component):
         hold = Signal()
         going = Signal()
         going_slot = Signal(self.slot_bits)
-        self._elaborate_update(m, write, read, swept=swept, moving=moving, hold=hold, going=going, going_slot=going_slot)
-        self._elaborate_lookup(m, lookup_read, swept=swept, moving=moving, hold=hold, going=going, going_slot=going_slot)
+        common = {"swept": swept, "moving": moving, "hold": hold, "going": going, "going_slot": going_slot}
+        self._elaborate_update(m, write, read, **common)
+        self._elaborate_lookup(m, lookup_read, **common)
         return m
 
     def _elaborate_update(self, m: Module, write, read, *, swept, moving, hold, going, going_slot):
@@ -209,7 +210,8 @@ class HashTable(wiring.Component):
         with m.FSM(name="look"):
             with m.State("IDLE"):
                 m.d.comb += [
-                    self.lookup.ready.eq(swept & (~self.o_lookup.valid | self.o_lookup.ready)), read.addr.eq(asked_home),
+                    self.lookup.ready.eq(swept & (~self.o_lookup.valid | self.o_lookup.ready)),
+                    read.addr.eq(asked_home),
                 ]
                 m.d.sync += [key.eq(self.lookup.payload), home.eq(asked_home), index.eq(asked_home), moved.eq(moving)]
                 with m.If(self.lookup.valid & self.lookup.ready):

@@ -23,15 +23,15 @@ class PacketBuffer(wiring.Component):
 
     - A packet is found by every look-up that is taken in the cycle of its arrival event or later, until it is freed.
     - So a look-up that was taken in cycle t and missed will see the event, if the packet comes, in a cycle after t. A
-      consumer that compares events with its key from the cycle after the look-up was taken loses none. It may get both a
-      hit and an event; they name the same slot.
+      consumer that compares events with its key from the cycle after the look-up was taken loses none. It may get both
+      a hit and an event; they name the same slot.
     - A look-up that is taken after the packet's free does not find it.
     - A packet whose key is there already is dropped and counted; the one that is there stays as it is.
     - With all slots in use the next packet waits at ``i``; everything else goes on.
 
     Timing: the event comes in the cycle after the last beat, or 2 cycles after the header if that is later, plus a
-    cycle for each further entry that the table had to read. Look-ups: see :class:`~rtl.cou.hash_table.HashTable`. Headers
-    and the first beat of a payload come in the cycle after they were asked for.
+    cycle for each further entry that the table had to read. Look-ups: see :class:`~rtl.cou.hash_table.HashTable`.
+    Headers and the first beat of a payload come in the cycle after they were asked for.
 
     Parameters
     ----------
@@ -117,8 +117,8 @@ class PacketBuffer(wiring.Component):
             self.max_insert_steps.eq(table.max_steps),
         ]
 
-        # The packet that is coming in, one at a time: its tag goes into the table while its payload is still on its way,
-        # and is hidden from look-ups until all of it is there.
+        # The packet that is coming in, one at a time: its tag goes into the table while its payload is still on its
+        # way, and is hidden from look-ups until all of it is there.
         tag, arriving = Signal(tag_shape), Signal(tag_shape)
         busy, waiting, placed, dropped, stored = (
             Signal(name=name) for name in ("busy", "waiting", "placed", "dropped", "stored")

@@ -11,8 +11,8 @@ from rtl.interface import beat
 class PacketReader(wiring.Component):
     """Turns requests for payloads into beats.
 
-    Timing: the first beat is offered in the cycle after the request, then one a cycle; requests follow each other without
-    a gap. The memory's output register holds the beat that is offered.
+    Timing: the first beat is offered in the cycle after the request, then one a cycle; requests follow each other
+    without a gap. The memory's output register holds the beat that is offered.
 
     Parameters
     ----------
@@ -63,7 +63,9 @@ class PacketReader(wiring.Component):
             advance.eq(~self.o.valid | self.o.ready),
             self.i.ready.eq(idle & advance),
             self.enable.eq(advance),
-            self.address.eq(Mux(idle, Cat(Const(0, self.beat_bits), self.i.payload.slot), Cat(index[: self.beat_bits], slot))),
+            self.address.eq(
+                Mux(idle, Cat(Const(0, self.beat_bits), self.i.payload.slot), Cat(index[: self.beat_bits], slot))
+            ),
             self.o.payload.data.eq(self.read_data),
             self.o.payload.last.eq(last),
         ]

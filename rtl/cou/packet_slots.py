@@ -39,7 +39,9 @@ class SlotPool(wiring.Component):
         self.n_slots = n_slots
         self.slot_bits = max(1, bits_for(n_slots - 1))
         slot = stream.Signature(self.slot_bits)
-        super().__init__({"i": In(slot), "o": Out(slot), "level": Out(range(n_slots + 1)), "peak": Out(range(n_slots + 1))})
+        super().__init__({
+            "i": In(slot), "o": Out(slot), "level": Out(range(n_slots + 1)), "peak": Out(range(n_slots + 1)),
+        })
 
     def elaborate(self, platform):
         m = Module()

@@ -1,9 +1,9 @@
 """Clusters of Verilated NICs and switches in one process."""
 
 from .build import ClusterBuildError, build_library
-from .cluster import EVENT, Cluster, EventKind, LinkTiming, MemoryTiming, RegisterAccessError, SimulationFault
+from .cluster import EVENT, Cluster, EventKind, LinkTiming, MemoryTiming, RegisterAccessError, SimulationFaultError
 
 __all__ = [
     "EVENT", "Cluster", "ClusterBuildError", "EventKind", "LinkTiming", "MemoryTiming", "RegisterAccessError",
-    "SimulationFault", "build_library",
+    "SimulationFaultError", "build_library",
 ]

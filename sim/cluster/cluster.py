@@ -33,7 +33,7 @@ _WRITE, _READ, _NODE, _SWITCH = 1, 0, 0, 1
 _RESET_CYCLES = 4
 
 
-class SimulationFault(RuntimeError):
+class SimulationFaultError(RuntimeError):
     """Hardware broke a rule: an assertion of the RTL, of AXI4, of links, or of the boundary. The cluster is of no
     further use."""
 
@@ -103,7 +103,7 @@ class Cluster:
 
     Raises
     ------
-    SimulationFault
+    SimulationFaultError
         Here and whenever time passes, if hardware breaks a rule.
     """
 
@@ -221,7 +221,7 @@ class Cluster:
 
     def _passed(self, outcome: int) -> int:
         if outcome < 0:
-            raise SimulationFault(f"cycle {self.cycle}: {self._api.conic_fault().decode()}")
+            raise SimulationFaultError(f"cycle {self.cycle}: {self._api.conic_fault().decode()}")
         return outcome
 
     def _program_routes(self) -> None:

@@ -73,10 +73,10 @@ class NodeDriver:
 
     def allocate(self, n_bytes: int) -> int:
         """Address of `n_bytes` of fresh memory. Raises :class:`HostError` if there is none left."""
-        address = self._free
-        self._free += -(-max(n_bytes, 1) // ALIGNMENT) * ALIGNMENT
-        if self._free > len(self.memory):
-            raise HostError(f"memory of node {self.node} must hold {self._free} bytes, not {len(self.memory)}")
+        address, end = self._free, self._free + -(-max(n_bytes, 1) // ALIGNMENT) * ALIGNMENT
+        if end > len(self.memory):
+            raise HostError(f"memory of node {self.node} must hold {end} bytes, not {len(self.memory)}")
+        self._free = end
         return address
 
     def store(self, address: int, data: bytes) -> None:

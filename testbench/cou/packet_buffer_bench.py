@@ -16,7 +16,6 @@ from testbench.packet import Packet, PacketSource, from_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 
-
 _FREE_CYCLES = 200
 """Longest way of a free through the table."""
 

@@ -113,7 +113,7 @@ def test_missing_packet_is_a_deadlock():
         if rank == 1:
             sequence[0]["cp"] = 0
 
-    with pytest.raises(DeadlockError, match="node 0 pulse 0 descriptor 0 waits for packet .*SeqID 0"):
+    with pytest.raises(DeadlockError, match=r"node 0 pulse 0 descriptor 0 waits for packet .*SeqID 0"):
         execute(compiled("reduce", "binomial", ill_conditioned(4, 8, seed=1), edit=mute), seed=0)
 
 
