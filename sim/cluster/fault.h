@@ -1,4 +1,4 @@
-// What ends a simulation: hardware that breaks a rule of its boundary. The Python side raises it as `SimulationFault`.
+// What ends a simulation: hardware that breaks a rule of its boundary. The Python side raises it as `SimulationFaultError`.
 #pragma once
 
 #include <stdexcept>

@@ -22,9 +22,15 @@ REFUSED = [
     ({"collective": "reduce", "algorithm": "binomial", "root": 4}, "root must be 0 to 3, not 4"),
     ({"size": 12}, "size must be a positive multiple of 8 bytes (float64), not 12"),
     ({"size": 0}, "size must be a positive multiple of 8 bytes (float64), not 0"),
+    ({"size": 1 << 32}, f"size must be below {1 << 32} bytes, not {1 << 32}"),
+    (
+        {"collective": "barrier", "algorithm": "dissemination"},
+        "size must be 0 for barrier, which moves no data, not 64",
+    ),
     ({"jobs": 0}, "jobs must be 1 to 8, not 0"),
     ({"jobs": 9}, "jobs must be 1 to 8, not 9"),
     ({"op": "prod"}, "op and dtype must be sum of float64, not prod of float64"),
+    ({"op": "median"}, "op must be one of sum, min, max, prod, and, or, xor, minloc, maxloc, not 'median'"),
     ({"dtype": "float16"}, "dtype must be one of float64, int64, uint64, float32, int32, uint8, not 'float16'"),
     (
         {"inputs": np.zeros((3, 8))},
@@ -48,3 +54,9 @@ def test_data_repeat():
     assert np.array_equal(first.data(1), again.data(1))
     assert not np.array_equal(first.data(0), first.data(1))
     assert not np.array_equal(first.data(0), other.data(0))
+
+
+def test_hardware_grows_with_the_cluster():
+    """The preset's switch where it suffices, else one with ports enough."""
+    assert CollectiveRequest(**GOOD).hardware() == GOOD["config"]
+    assert CollectiveRequest(**GOOD | {"nodes": 9}).hardware().switch.radix == 16

@@ -1,4 +1,5 @@
-// The parts of a cluster without its hardware: memory, AXI4 rules, links and register port under a driver made for each.
+// The parts of a cluster without its hardware: memory, AXI4 rules, links, register port and boundary under a driver made for
+// each.
 // Prints what fails and ends with 1. Built for each width of a flit by test_parts.py.
 #include <cstdio>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "axi_rules.h"
+#include "boundary.h"
 #include "link.h"
 #include "memory.h"
 #include "register_port.h"
@@ -352,6 +354,31 @@ void register_port() {
     expect(port.value() == 1007, "the last read has another value");
 }
 
+template <class Top, class Field>
+void expect_seen(Field Top::*output, const std::string& group) {
+    Top top{};
+    conic::Boundary boundary(top);
+    boundary.sample();
+    boundary.check("it");
+    top.*output += 1;
+    try {
+        boundary.check("it");
+        expect(false, "an output that follows an input is not seen: " + group);
+    } catch (const conic::Fault& fault) {
+        expect(fault.what() == "it " + group + ": an output follows an input within a cycle", fault.what());
+    }
+    boundary.sample();
+    boundary.check("it");
+}
+
+void boundary() {
+    expect_seen(&VNic::m_axi_araddr, "m_axi_ar");
+    expect_seen(&VNic::m_axis_tx_tdata, "link");
+    expect_seen(&VNic::s_axil_bvalid, "s_axil");
+    expect_seen(&VSwitch::m_axis_tx1_tvalid, "link 1");
+    expect_seen(&VSwitch::rx0_credit_valid, "link 0");
+}
+
 }  // namespace
 
 int main() {
@@ -359,5 +386,6 @@ int main() {
     rules();
     links();
     register_port();
+    boundary();
     return failures != 0;
 }

@@ -1,0 +1,139 @@
+"""The host library against the RTL: rings that wrap, mini packets, completions, refusals."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from firmware_models.abi.encoding import CplKind, Kind, P2pOp, Status
+from firmware_models.abi.formats import DESCRIPTOR
+from sim.cluster import Cluster
+from sim.host import HostError, NodeDriver, Port
+from sim.topology import parse_topology
+
+MEMORY_BYTES = 1 << 16
+
+
+@pytest.fixture
+def cluster(library: Path) -> Iterator[Cluster]:
+    """Two nodes."""
+    with Cluster(library, parse_topology("star:2"), memory_bytes=MEMORY_BYTES) as made:
+        yield made
+
+
+@pytest.fixture
+def hosts(cluster: Cluster) -> list[NodeDriver]:
+    """Their hosts."""
+    drivers = [NodeDriver(cluster, node) for node in range(2)]
+    for driver in drivers:
+        driver.start()
+    return drivers
+
+
+def opened(hosts: list[NodeDriver], vp: int, **rings: int) -> list[Port]:
+    """A port `vp` at each node, enabled."""
+    ports = []
+    for driver in hosts:
+        ports.append(driver.open_port(vp, **rings))
+        ports[-1].open_window(0, MEMORY_BYTES)
+    assert hosts[0].cluster.run(100_000)
+    return ports
+
+
+def send(value: int, *, vp: int, length: int = 8, **fields: int) -> bytes:
+    """A SEND of a mini packet to node 1."""
+    return DESCRIPTOR.pack(
+        kind=Kind.MP, p2p_op=P2pOp.SEND, source_vp=vp, dest_id=1, dest_vp=vp, length=length, payload=value, tag=value,
+        **fields,
+    )
+
+
+def test_rings_wrap(cluster: Cluster, hosts: list[NodeDriver]) -> None:
+    """Thirty mini packets through rings of four entries: phases turn seven times, order is kept."""
+    ports = opened(hosts, 5, dq_log2=2, cq_log2=2, rq_log2=2)
+    tags, values = [], []
+    for value in range(1, 31):
+        ports[0].post(send(value, vp=5))
+        ports[0].ring()
+        while (completion := ports[0].poll()) is None:
+            cluster.run_for(20)
+        assert (completion.status, completion.kind, completion.vp) == (Status.OK, CplKind.SEND, 5)
+        tags.append(completion.tag)
+        received = ports[1].receive()
+        assert received is not None
+        assert (received.source_id, received.source_vp, len(received.payload)) == (0, 5, 8)
+        values.append(int.from_bytes(received.payload, "little"))
+    assert tags == values == list(range(1, 31))
+    assert ports[0].poll() is None
+    assert ports[1].receive() is None
+
+
+def test_full_receive_queue(cluster: Cluster, hosts: list[NodeDriver]) -> None:
+    """The fifth mini packet finds no room; once the host has read one there is room again."""
+    ports = opened(hosts, 1, rq_log2=2)
+    ports[0].post(b"".join(send(value, vp=1) for value in range(5)))
+    ports[0].watch_completions(5)
+    ports[0].ring()
+    assert cluster.run(100_000)
+    outcome = [completion.status for completion in (ports[0].poll() for _ in range(5)) if completion is not None]
+    assert outcome == [Status.OK] * 4 + [Status.RECEIVER_NOT_READY]
+    received = ports[1].receive()
+    assert received is not None
+    assert received.payload == bytes(8)
+    assert cluster.run(1000)
+    ports[0].post(send(7, vp=1))
+    ports[0].watch_completions(1)
+    ports[0].ring()
+    assert cluster.run(100_000)
+    last = ports[0].poll()
+    assert last is not None
+    assert last.status is Status.OK
+
+
+def test_bad_descriptors_end_in_errors_and_harm_nobody(cluster: Cluster, hosts: list[NodeDriver]) -> None:
+    bad, good = opened(hosts, 2)[0], opened(hosts, 4)
+    reserved = bytearray(send(1, vp=2))
+    for field, offset in DESCRIPTOR.positions():
+        if field.is_reserved:
+            reserved[offset // 8] |= 1 << offset % 8
+    bad.post(bytes(reserved))
+    bad.post(send(2, vp=3))
+    bad.post(DESCRIPTOR.pack(
+        kind=Kind.RDMA, p2p_op=P2pOp.PUT, source_vp=2, dest_id=1, dest_vp=2, length=64, local_addr=MEMORY_BYTES, tag=3,
+    ))
+    good[0].post(send(9, vp=4))
+    bad.watch_completions(3)
+    good[0].watch_completions(1)
+    bad.ring()
+    good[0].ring()
+    assert cluster.run(100_000)
+    outcome = [completion.status for completion in (bad.poll() for _ in range(3)) if completion is not None]
+    assert outcome == [Status.BAD_DESCRIPTOR, Status.BAD_DESCRIPTOR, Status.BAD_ADDRESS]
+    completion = good[0].poll()
+    assert completion is not None
+    assert completion.status is Status.OK
+    received = good[1].receive()
+    assert received is not None
+    assert received.payload == (9).to_bytes(8, "little")
+
+
+def test_counters(cluster: Cluster, hosts: list[NodeDriver]) -> None:
+    ports = opened(hosts, 0)
+    ports[0].post(send(1, vp=0))
+    ports[0].watch_completions(1)
+    ports[0].ring()
+    assert cluster.run(100_000)
+    sender, receiver = ports[0].driver, ports[1].driver
+    assert [sender.read_counter(name) for name in ("tx_packets", "rx_packets", "descriptors", "completions")] == [1] * 4
+    assert receiver.read_counter("rx_packets") == 1
+    assert sender.read_counter("completion_errors") == 0
+
+
+def test_memory_runs_out(hosts: list[NodeDriver]) -> None:
+    driver = hosts[0]
+    first, second = driver.allocate(1), driver.allocate(100)
+    assert (first % 64, second - first) == (0, 64)
+    with pytest.raises(HostError, match=r"memory of node 0 must hold \d+ bytes, not 65536"):
+        driver.allocate(MEMORY_BYTES)
+    with pytest.raises(HostError, match="descriptor ring of VP 1 must hold 3 entries, not 2"):
+        driver.open_port(1, dq_log2=1).post(bytes(3 * DESCRIPTOR.bytes))
