@@ -1,0 +1,105 @@
+"""Shapes of the algorithms, against figures written down by hand and by formula; names and ranges of the registry."""
+
+import math
+import re
+
+import pytest
+
+from firmware_models.schedule import (
+    ScheduleError,
+    algorithm_names,
+    build,
+    check,
+    collective_names,
+    default_algorithm,
+)
+from firmware_models.schedule.registry import _collective
+
+NODES = [*range(2, 34), 64, 100]
+
+
+def roots(collective: str, n_nodes: int) -> range:
+    """All roots that the collective may have."""
+    return range(n_nodes if _collective(collective).has_root else 1)
+
+
+@pytest.mark.parametrize("collective", collective_names())
+def test_checker_passes_every_root(collective):
+    """Any number of nodes, any root: right, and within the paper's 16 peers and 32 descriptors."""
+    for n_nodes in NODES:
+        for root in roots(collective, n_nodes) if n_nodes < 34 else (0,):
+            report = check(build(collective, n_nodes=n_nodes, root=root), n_peers=16, sequence_depth=32)
+            assert report.ok, (n_nodes, root, report.violations)
+
+
+@pytest.mark.parametrize("collective", collective_names())
+def test_thousand_nodes(collective):
+    """1,024 nodes: 10 steps, 10 peers."""
+    report = check(build(collective, n_nodes=1024), n_peers=16, sequence_depth=32)
+    assert report.ok
+    assert report.steps == 10
+    assert max(report.max_senders, report.max_receivers) == 10
+
+
+@pytest.mark.parametrize("n_nodes", NODES)
+def test_counts(n_nodes):
+    """Packets and steps by the formulas of the papers."""
+    rounds, power = math.ceil(math.log2(n_nodes)), 2 ** int(math.log2(n_nodes))
+    extra = n_nodes - power
+    # A rank's distance from the root of a binomial tree is the number of ones in its relative rank.
+    depth = max(rank.bit_count() for rank in range(n_nodes))
+    # Data of folded ranks meet a folded rank again in the last round only if both halves have folded ranks.
+    folds = (extra > 0) + (extra > power // 2)
+    for collective, packets, steps in (
+        ("broadcast", n_nodes - 1, depth),
+        ("reduce", n_nodes - 1, depth),
+        ("barrier", n_nodes * rounds, rounds),
+        ("allreduce", 2 * extra + power * int(math.log2(power)), int(math.log2(power)) + folds),
+    ):
+        report = check(build(collective, n_nodes=n_nodes))
+        assert report.packets == packets
+        assert report.steps == steps
+
+
+def test_broadcast_tree():
+    """Six nodes, root 2: the largest subtree first, as MPICH sends."""
+    schedule = build("broadcast", n_nodes=6, root=2)
+    sends = {packet.sender: [] for packet in schedule.packets()}
+    for packet in schedule.packets():
+        sends[packet.sender].append(packet.receiver)
+    assert sends == {2: [0, 4, 3], 4: [5], 0: [1]}
+    assert all(sequence[-1].deliver for sequence in schedule.sequences)
+
+
+def test_reduce_order():
+    """Six nodes, root 2: own data, then children at distance 1, 2, 4."""
+    schedule = build("reduce", n_nodes=6, root=2)
+    assert [schedule.receives(rank) for rank in range(6)] == [(1,), (), (3, 4, 0), (), (5,), ()]
+    assert [step.deliver for sequence in schedule.sequences for step in sequence].count(True) == 1
+
+
+def test_allreduce_fold():
+    """Five nodes: rank 0 gives its data to rank 1 and gets the result from it; the others are ranks 0 to 3."""
+    schedule = build("allreduce", n_nodes=5)
+    assert [schedule.receives(rank) for rank in range(5)] == [(1,), (0, 2, 3), (1, 4), (4, 1), (3, 2)]
+
+
+def test_names():
+    """The registry knows the four collectives; a default is one of the algorithms."""
+    assert collective_names() == ["broadcast", "reduce", "allreduce", "barrier"]
+    assert all(default_algorithm(name) in algorithm_names(name) for name in collective_names())
+
+
+@pytest.mark.parametrize(("names", "numbers", "message"), [
+    (("scan",), {"n_nodes": 4}, "collective must be one of broadcast, reduce, allreduce, barrier, not 'scan'"),
+    (("reduce", "ring"), {"n_nodes": 4}, "algorithm of reduce must be one of binomial, not 'ring'"),
+    (("reduce",), {"n_nodes": 0}, "nodes must be 2 to 16777216, not 0"),
+    (("reduce",), {"n_nodes": 1}, "nodes must be 2 to 16777216, not 1"),
+    (("reduce",), {"n_nodes": 4, "root": 4}, "root must be 0 to 3, not 4"),
+    (("reduce",), {"n_nodes": 4, "root": -1}, "root must be 0 to 3, not -1"),
+    (("barrier",), {"n_nodes": 4, "root": 1}, "root must be 0 for barrier, which has none, not 1"),
+])
+def test_refused(names, numbers, message):
+    """One line: field, what is allowed, value."""
+    with pytest.raises(ScheduleError, match=f"^{re.escape(message)}$"):
+        build(*names, **numbers)
