@@ -8,7 +8,7 @@ import pytest
 from firmware_models.abi.encoding import Kind
 from firmware_models.config import load_preset
 from firmware_models.golden import DeadlockError, ExecutionError, Node, execute, mismatched_bits, reference
-from firmware_models.schedule import Place, ScheduleError, build, check, compile_schedule, pack_sequence
+from firmware_models.schedule import PeerTable, Place, ScheduleError, build, check, compile_schedule, pack_sequence
 
 CONFIG = load_preset("small")
 ALGORITHMS = [
@@ -19,7 +19,7 @@ BASE = 0x10000
 RESULT = 0x4000
 
 
-def compiled(collective, algorithm, inputs, *, root=0, pulse_bytes=64, kind=None, edit=None):
+def compiled(collective, algorithm, inputs, *, root=0, pulse_bytes=64, kind=None, edit=None, config=CONFIG):
     """Nodes for the executor: descriptors, and memories with the operands in place."""
     n_nodes, length = len(inputs), inputs.shape[1] * inputs.itemsize
     places = [
@@ -29,7 +29,7 @@ def compiled(collective, algorithm, inputs, *, root=0, pulse_bytes=64, kind=None
         for rank in range(n_nodes)
     ]
     sequences = compile_schedule(
-        build(collective, algorithm, n_nodes=n_nodes, root=root), places=places, job_id=9, config=CONFIG, length=length,
+        build(collective, algorithm, n_nodes=n_nodes, root=root), places=places, job_id=9, config=config, length=length,
         pulse_bytes=pulse_bytes, kind=kind,
     )
     nodes = []
@@ -63,7 +63,9 @@ def test_any_order_gives_the_reference(collective, algorithm, n_nodes):
         inputs = ill_conditioned(n_nodes, 0 if collective == "barrier" else 25, seed=n_nodes)
         golden = reference(collective, algorithm, inputs, root=root)
         for seed in range(4):
-            execution = execute(compiled(collective, algorithm, inputs, root=root), seed=seed)
+            # One credit or two, pulses one by one or all at once.
+            nodes = compiled(collective, algorithm, inputs, root=root)
+            execution = execute(nodes, seed=seed, peer_credits=1 + seed % 2, n_contexts=1 + 7 * (seed // 2))
             assert mismatched_bits(results(execution, inputs)[golden.receives], golden.results[golden.receives]) == 0
             assert all(len(entries) == 1 and entries[0]["status"] == 0 for entries in execution.completions)
 
@@ -94,6 +96,55 @@ def test_special_values():
     assert [hex(bits) for bits in got.view(np.uint64)[0]] == [
         "0x7ff8000000000000", "0x7ff0000000000000", "0x7ff8000000000000", "0x8000000000000000"
     ]
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS[:3])
+def test_special_bits(collective, algorithm):
+    """NaNs with payloads, infinities, subnormals, signed zeros: moved data keep their bits, computed ones are right."""
+    bits = np.random.default_rng(7).choice(np.array([
+        0, 1 << 63, 1, 0x800FFFFFFFFFFFFF, 0x0010000000000000, 0x7FEFFFFFFFFFFFFF, 0x7FF0000000000000,
+        0xFFF0000000000000, 0x7FF8000000000000, 0xFFF8000000000123, 0x7FF0000000000001, 0x3FF0000000000000,
+    ], np.uint64), (5, 40))
+    inputs = bits.view(np.float64)
+    golden = reference(collective, algorithm, inputs)
+    got = results(execute(compiled(collective, algorithm, inputs), seed=4), inputs)
+    assert mismatched_bits(got[golden.receives], golden.results[golden.receives]) == 0
+    assert np.isnan(golden.results).any()
+
+
+def test_operations_in_sequence():
+    """All collectives one after the other in one job, on one table of peers: nodes run ahead, nothing is confused."""
+    inputs = ill_conditioned(7, 20, seed=2)
+    length, stride, peers = inputs[0].nbytes, 0x400, PeerTable(CONFIG.cou.n_peers)
+    rings = [b""] * len(inputs)
+    for number, (collective, algorithm) in enumerate(ALGORITHMS):
+        places = [
+            Place(node_id=rank, vp=0, local_addr=0, result_addr=(number + 1) * stride) for rank in range(len(inputs))
+        ]
+        sequences = compile_schedule(
+            build(collective, algorithm, n_nodes=len(inputs)), places=places, job_id=1, config=CONFIG, peers=peers,
+            length=0 if collective == "barrier" else length, pulse_bytes=64,
+        )
+        rings = [ring + pack_sequence(sequence) for ring, sequence in zip(rings, sequences, strict=True)]
+    nodes = []
+    for rank, ring in enumerate(rings):
+        memory = np.zeros((len(ALGORITHMS) + 1) * stride, np.uint8)
+        memory[:length] = inputs[rank].view(np.uint8)
+        nodes.append(Node(node_id=rank, descriptors=ring, memory=memory))
+    for seed in range(5):
+        memories = execute(nodes, seed=seed).memories
+        for number, (collective, algorithm) in enumerate(ALGORITHMS[:3]):
+            first = (number + 1) * stride
+            got = np.stack([memory[first : first + length].view(np.float64) for memory in memories])
+            assert mismatched_bits(got, reference(collective, algorithm, inputs).results) == 0, (seed, collective)
+
+
+def test_thousand_nodes():
+    """1,024 nodes, two pulses each: it scales."""
+    inputs = ill_conditioned(1024, 16, seed=6)
+    nodes = compiled("allreduce", "recursive-doubling", inputs, config=load_preset("paper"))
+    golden = reference("allreduce", "recursive-doubling", inputs)
+    assert mismatched_bits(results(execute(nodes, seed=1), inputs), golden.results) == 0
 
 
 def test_without_ordering_bits_vary():
