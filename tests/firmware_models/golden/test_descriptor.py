@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from firmware_models.abi.encoding import Kind, Operand, TraceKind
+from firmware_models.abi.encoding import Kind, Operand, Operator, TraceKind
 from firmware_models.abi.formats import DESCRIPTOR
 from firmware_models.golden import ExecutionError, LeftoverError, Node, execute
 
@@ -56,9 +56,9 @@ def test_combinations():
     assert outcome({}, operand=Operand.MEMORY, swap_local_data=1) == [2, 20]
     assert outcome({"swap_remote_data": 1}, operand=Operand.MEMORY, reduce_flag=1) == [2, 20]
     assert outcome({"swap_remote_data": 1}, operand=Operand.MEMORY) == [2, 20]
-    assert outcome({}, operand=Operand.NONE, reduce_flag=1) == [2, 20]
+    assert outcome({}, operand=Operand.NONE, reduce_flag=1, operator=Operator.MIN) == [2, 20]
     assert outcome({}, operand=Operand.NONE) == [0, 0]
-    assert outcome({}, operand=Operand.INTERMEDIATE, reduce_flag=1) == [2, 20]
+    assert outcome({}, operand=Operand.INTERMEDIATE, reduce_flag=1, operator=Operator.MIN) == [0, 0]
 
 
 def test_packets_in_seq_order():
