@@ -155,11 +155,11 @@ void Cluster::clock(uint8_t level) {
         fabric->top.eval();
     }
 #if CONIC_TRACE
-    if (waves_) waves_->dump(2 * now_ + level);
+    if (waves_ && !resetting_) waves_->dump(2 * now_ + level);
 #endif
 }
 
-void Cluster::cycle(bool reset) {
+void Cluster::cycle() {
     EventLog* log = logging_ ? &log_ : nullptr;
     if (checking_) {
         for (auto& node : nodes_) node->boundary.sample();
@@ -167,10 +167,10 @@ void Cluster::cycle(bool reset) {
     }
     for (uint32_t n = 0; n < nodes_.size(); ++n) {
         Node& node = *nodes_[n];
-        node.top.rst = reset;
+        node.top.rst = resetting_;
         node.memory.apply(node.top);
         node.registers.apply(node.top);
-        if (reset) continue;
+        if (resetting_) continue;
         if (log) log_unit_events(node.top, now_, n, log_);
         node.rules.check(node.top);
         node.registers.step(node.top, now_, n, log);
@@ -184,14 +184,14 @@ void Cluster::cycle(bool reset) {
         });
     }
     for (auto& fabric : switches_) {
-        fabric->top.rst = reset;
+        fabric->top.rst = resetting_;
         fabric->registers.apply(fabric->top);
-        if (!reset) fabric->registers.step(fabric->top, now_, 0, nullptr);
+        if (!resetting_) fabric->registers.step(fabric->top, now_, 0, nullptr);
     }
-    if (!reset)
+    if (!resetting_)
         for (auto& cable : cables_) move_flits(*cable);
     clock(0);
-    if (checking_ && !reset) check_outputs();
+    if (checking_ && !resetting_) check_outputs();
     clock(1);
     ++now_;
     if (context_->gotError()) throw Fault("an assertion of the RTL failed; the lines above say which");
@@ -203,7 +203,9 @@ void Cluster::check_outputs() const {
 }
 
 void Cluster::reset(uint64_t cycles) {
-    for (uint64_t n = 0; n < cycles; ++n) cycle(true);
+    resetting_ = true;
+    for (uint64_t n = 0; n < cycles; ++n) cycle();
+    resetting_ = false;
     now_ = 0;
 }
 
@@ -218,7 +220,7 @@ bool Cluster::run(uint64_t most) {
     };
     for (uint64_t n = 0; n < most; ++n) {
         if (done()) return true;
-        cycle(false);
+        cycle();
     }
     return done();
 }

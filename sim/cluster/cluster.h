@@ -79,7 +79,7 @@ public:
     bool run(uint64_t most);
     // Runs for a number of cycles, whatever happens.
     void step(uint64_t cycles) {
-        for (uint64_t n = 0; n < cycles; ++n) cycle(false);
+        for (uint64_t n = 0; n < cycles; ++n) cycle();
     }
     void watch(uint32_t node, uint64_t address);
     // From now on every cycle checks that no output follows an input.
@@ -93,7 +93,7 @@ public:
     void open_waves(const char* path);
 
 private:
-    void cycle(bool reset);
+    void cycle();
     void move_flits(Cable& cable);
     void clock(uint8_t level);
     void check_outputs() const;
@@ -106,6 +106,7 @@ private:
     EventLog log_;
     bool logging_ = false;
     bool checking_ = false;
+    bool resetting_ = false;  // not in the waveform, where time begins when reset ends
     uint64_t now_ = 0;
     uint64_t waiting_ = 0;  // watched words that have not been written
 #if CONIC_TRACE
