@@ -3,7 +3,8 @@
 Architecture: ``docs/packet_buffer.md``; NIC paper, section 1.3.
 """
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Module, Mux, Signal
+from amaranth.hdl import Assert
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
@@ -100,13 +101,13 @@ class HashTable(wiring.Component):
         moving = Signal()
         hold = Signal()
         going = Signal()
-        going_tag = Signal(tag_layout(self.slot_bits))
-        common = {"swept": swept, "moving": moving, "hold": hold, "going": going, "going_tag": going_tag}
+        going_slot = Signal(self.slot_bits)
+        common = {"swept": swept, "moving": moving, "hold": hold, "going": going, "going_slot": going_slot}
         self._elaborate_update(m, write, read, **common)
         self._elaborate_lookup(m, lookup_read, **common)
         return m
 
-    def _elaborate_update(self, m: Module, write, read, *, swept, moving, hold, going, going_tag):
+    def _elaborate_update(self, m: Module, write, read, *, swept, moving, hold, going, going_slot):
         """Insertion and removal, one at a time."""
         tag = Signal(tag_layout(self.slot_bits))
         removing = Signal()
@@ -133,7 +134,7 @@ class HashTable(wiring.Component):
         # that cycle too.
         busy_removing = Signal()
         m.d.sync += going.eq(busy_removing)
-        m.d.comb += [going_tag.eq(tag), self.removed_slot.eq(tag.slot), self.steps.eq(steps)]
+        m.d.comb += [going_slot.eq(tag.slot), self.removed_slot.eq(tag.slot), self.steps.eq(steps)]
         with m.If(self.done & (steps > self.max_steps)):
             m.d.sync += self.max_steps.eq(steps)
 
@@ -189,7 +190,9 @@ class HashTable(wiring.Component):
                     m.d.comb += [write.en.eq(1), moving.eq(1)]
                     m.d.sync += hole.eq(index)
 
-    def _elaborate_lookup(self, m: Module, read, *, swept, moving, hold, going, going_tag):
+        m.d.sync += Assert(~self.done | (steps <= self.n_entries), "the table has no empty entry")
+
+    def _elaborate_lookup(self, m: Module, read, *, swept, moving, hold, going, going_slot):
         """Look-ups, one at a time."""
         key = Signal(HashKey)
         asked_home, home, index = (Signal(self.index_bits, name=name) for name in ("asked_home", "first", "at"))
@@ -216,7 +219,7 @@ class HashTable(wiring.Component):
 
             with m.State("PROBE"):
                 match = found.valid & (found.key == key)
-                gone = going & (going_tag.as_value() == Cat(key, found.slot))
+                gone = going & (found.slot == going_slot)
                 hidden = self.hidden & (found.slot == self.hidden_slot)
                 with m.If(match | (~found.valid & ~moved & ~moving)):
                     m.d.sync += [
