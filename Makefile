@@ -10,7 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS := demo,fpga,dev
+EXTRAS := demo,fpga,formal,dev
 
 .PHONY: help setup demo test test-long verilog bench waves docs lint clean
 
