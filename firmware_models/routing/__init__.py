@@ -1,0 +1,1 @@
+"""Multicast routing at machine scale: topologies, formats, trees and colours. Page: ``docs/routing.md``."""

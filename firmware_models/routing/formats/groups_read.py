@@ -1,0 +1,62 @@
+"""Reads groups: OpenSM's SA dump, or YAML.
+
+::
+
+    groups:
+      row-0: [H0, H1, H2]        # names of terminals or switches,
+      row-1: [0x1000031, 4]      # port GUIDs, or numbers of terminals
+"""
+
+import re
+from pathlib import Path
+
+from firmware_models.routing.formats.lines import read_text
+from firmware_models.routing.formats.sa_dump import parse_sa_dump
+from firmware_models.routing.formats.yaml_node import YamlNode, parse_yaml
+from firmware_models.routing.network import Groups, Network
+
+
+def read_groups(path: Path, network: Network) -> Groups:
+    """The groups of a file; a name that ends in ``.yaml`` or ``.yml`` is YAML, any other an SA dump.
+
+    Raises
+    ------
+    RoutingError
+        If it is malformed, or a member is not in the network: the line number and what was expected.
+    """
+    text = read_text(path)
+    return parse_yaml_groups(path, text, network) if path.suffix in (".yaml", ".yml") else parse_sa_dump(path, text, network)
+
+
+def parse_yaml_groups(path: Path, text: str, network: Network) -> Groups:
+    """The groups in YAML: a mapping from names to members, or a list of lists of members."""
+    root = parse_yaml(path, text)
+    form = "groups: {NAME: [MEMBER, ...]}"
+    found = dict(root.mapping(form, allowed=("groups",)))
+    if "groups" not in found:
+        root.refuse(form)
+    names = _names(network)
+    pairs = list(found["groups"].mapping(form)) if found["groups"].node.id == "mapping" else \
+        [(str(number), item) for number, item in enumerate(found["groups"].sequence(form))]
+    members = [[_endpoint(member, network, names) for member in group.sequence("a list of members")] for _, group in pairs]
+    return Groups.of(members, names=[name for name, _ in pairs])
+
+
+def _endpoint(node: YamlNode, network: Network, names: dict[str, int]) -> int:
+    text = node.text("a member: a name, a port GUID as 0xHEX, or the number of a terminal")
+    if text in names:
+        return names[text]
+    if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text):
+        endpoint = network.endpoint_of_guid.get(int(text, 16))
+        if endpoint is None:
+            node.refuse(f"the GUID of a port of {network.name!r}")
+        return endpoint
+    if text.isdecimal():
+        return node.number(f"the number of a terminal from 0 to {network.n_terminals - 1}", 0, network.n_terminals - 1)
+    node.refuse(f"the name of a terminal or switch of {network.name!r}, a port GUID as 0xHEX, or the number of a terminal")
+
+
+def _names(network: Network) -> dict[str, int]:
+    """The endpoint of every name; a terminal's name goes before a switch's."""
+    names = {name: network.n_terminals + s for s, name in enumerate(network.switch_names)}
+    return names | {name: t for t, name in enumerate(network.terminal_names)}
