@@ -29,3 +29,17 @@ def first(bits: Value) -> Value:
         return ~padded[0]
     low, high = padded[:half], padded[half:]
     return Cat(Mux(low.any(), first(low), first(high)), ~low.any())
+
+
+def borrow(a: Value, b: Value) -> Value:
+    """Whether ``a - b`` is negative: a carry chain, and no inverter before or behind it."""
+    return (Cat(a, Const(0, 1)) - Cat(b, Const(0, 1)))[len(a)]
+
+
+def ripple(a: Value, b: Value, carry: Value) -> tuple[Value, Value]:
+    """Sum of a few bits in plain gates, and its carry: for so few a carry chain's way in and out takes longer."""
+    total = []
+    for x, y in zip(a, b, strict=False):
+        total.append(x ^ y ^ carry)
+        carry = (x & y) | (carry & (x | y))
+    return Cat(total), carry
