@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -80,17 +81,17 @@ def place(netlist: Path, *, part: Part, seed: int, arguments: Sequence[str] = ()
     Raises
     ------
     PlacementError
-        If the design does not fit, or nextpnr refuses it.
+        If the design does not fit, nextpnr refuses it, or no path leads from register to register.
     """
-    # A folder beside the netlist: the tool sees none of the machine's own folder for temporary files.
+    # The tool sees the folder that it runs in, and no machine's folder for temporary files: hence relative names.
     with TemporaryDirectory(dir=netlist.parent) as folder:
         report = Path(folder, "report.json")
         command = [
             sys.executable, "-c", _PROGRAM, f"--{part.device}", "--speed", str(part.speed), "--package", part.package,
-            "--json", str(netlist), "--seed", str(seed), "--report", str(report), "--timing-allow-fail", "--quiet",
-            *arguments,
+            "--json", netlist.name, "--seed", str(seed), "--report", f"{report.parent.name}/{report.name}",
+            "--timing-allow-fail", "--quiet", *arguments,
         ]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = subprocess.run(command, cwd=netlist.parent, capture_output=True, text=True, check=False)
         if result.returncode or not report.exists():
             lines = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()] or ["no output"]
             raise PlacementError(next((line for line in lines if line.startswith("ERROR")), lines[-1]))
@@ -100,15 +101,12 @@ def place(netlist: Path, *, part: Part, seed: int, arguments: Sequence[str] = ()
 def _placement(report: dict[str, Any], seed: int) -> Placement:
     clocks = {name: float(clock["achieved"]) for name, clock in report["fmax"].items()}
     if not clocks:
-        raise PlacementError("the design has no clock: there is no frequency to measure")
-    path = [step for candidate in report["critical_paths"] if candidate["from"] == candidate["to"]
-            for step in candidate["path"]]
-    slowest = [candidate for candidate in report["critical_paths"] if candidate["from"] == candidate["to"]]
-    delays = [sum(step["delay"] for step in candidate["path"]) for candidate in slowest]
-    worst = slowest[delays.index(max(delays))]["path"] if slowest else path
-    ends = (worst[0]["from"]["cell"], worst[-1]["to"]["cell"]) if worst else ("", "")
+        raise PlacementError("no path leads from register to register: there is no frequency to measure")
+    # Paths from one clock to another, and to and from pins, are no part of a clock's frequency.
+    paths = [path["path"] for path in report["critical_paths"] if path["from"] == path["to"]]
+    delay, worst = max(((sum(step["delay"] for step in path), path) for path in paths), key=itemgetter(0))
     return Placement(
         seed=seed, fmax_mhz=min(clocks.values()), clocks=clocks,
         cells={name: int(cell["used"]) for name, cell in report["utilization"].items() if cell["used"]},
-        critical_path=(*ends, round(max(delays, default=0.0), 3)),
+        critical_path=(worst[0]["from"]["cell"], worst[-1]["to"]["cell"], round(delay, 3)),
     )

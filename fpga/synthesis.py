@@ -1,4 +1,4 @@
-"""Synthesis for ECP5 with Yosys: how many cells of each kind a design takes.
+"""Synthesis with Yosys: how many cells of each kind a design takes.
 
 Yosys runs in a process of its own: an error in it ends the process, and its log would mix with this one's output.
 """
@@ -18,12 +18,19 @@ for command in sys.argv[1:]:
 """
 
 
+FAMILIES = {
+    "ecp5": "synth_ecp5",
+    "xilinx": "synth_xilinx -family xcup -noiopad -noclkbuf",
+}
+"""What Yosys is to map to: Lattice ECP5, AMD UltraScale+."""
+
+
 class SynthesisError(RuntimeError):
     """Yosys refused the design; the message is its last line."""
 
 
-def synthesise(verilog: str, *, top: str, keep: Path | None = None) -> dict[str, int]:
-    """Maps a design to ECP5 cells.
+def synthesise(verilog: str, *, top: str, family: str = "ecp5", keep: Path | None = None) -> dict[str, int]:
+    """Maps a design to the cells of an FPGA.
 
     Parameters
     ----------
@@ -31,27 +38,33 @@ def synthesise(verilog: str, *, top: str, keep: Path | None = None) -> dict[str,
         Text of the Verilog file.
     top : str
         Name of its top module.
+    family : str
+        A key of :data:`FAMILIES`.
     keep : Path, optional
         Where to leave the mapped netlist as JSON, for place and route.
 
     Returns
     -------
     dict of str to int
-        Cells of the whole design by type: `LUT4`, `TRELLIS_FF`, `CCU2C`, `DP16KD`, `TRELLIS_DPR16X4`,
-        `MULT18X18D`, ...
+        Cells of the whole design by type. ECP5: `LUT4`, `TRELLIS_FF`, `CCU2C`, `DP16KD`, `TRELLIS_DPR16X4`,
+        `MULT18X18D`, ... UltraScale+: `LUT1` to `LUT6`, `FDRE`, `CARRY4`, `DSP48E2`, ...
 
     Raises
     ------
+    ValueError
+        If there is no such family.
     SynthesisError
         If Yosys does not take the design.
     """
+    if family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
     with TemporaryDirectory() as folder:
         source, statistics = Path(folder, "design.v"), Path(folder, "stat.json")
         source.write_text(verilog)
-        netlist = "" if keep is None else f' -json "{keep.resolve()}"'
         commands = [
             f'read_verilog "{source}"',
-            f"synth_ecp5 -top {top}{netlist}",
+            f"{FAMILIES[family]} -top {top}",
+            *([] if keep is None else [f'write_json "{keep.resolve()}"']),
             f'tee -q -o "{statistics}" stat -json',
         ]
         program = [sys.executable, "-c", _PROGRAM, *commands]

@@ -15,22 +15,25 @@ from rtl.reduce.float_normalise import exponent_flags, normalise_coarse, normali
 from rtl.reduce.step_pipeline import StepPipeline
 
 CUTS: dict[int, str] = {
-    5: "swap align_4 flags normal_2 shift_2",
+    5: "swap align_4 add normal_2 shift_2",
     6: "order align_3 add normal_0 fine shift_2",
-    7: "order align_3 add coarse normal_2 fine shift_2",
+    7: "order align_2 align_5 add normal_0 fine shift_2",
     8: "order align_1 align_4 add coarse normal_2 fine shift_2",
-    9: "compare align_0 align_3 align_5 add coarse normal_2 fine shift_2",
-    10: "compare align_0 align_3 align_5 add flags normal_0 normal_2 fine shift_2",
-    11: "compare order align_1 align_3 align_5 add flags normal_0 normal_2 fine shift_2",
-    12: "compare order align_1 align_3 align_5 add_low add flags normal_0 normal_2 fine shift_2",
-    13: "compare order align_1 align_3 align_5 add_low add flags normal_0 normal_2 fine_low fine shift_2",
-    14: "compare_low compare order align_1 align_3 align_5 add_low add flags normal_0 normal_2 fine_low fine shift_2",
-    15: "compare_low compare order align_1 align_3 align_5 add_low add flags coarse normal_1 normal_2 fine_low fine "
+    9: "order align_1 align_3 align_5 add coarse normal_2 fine shift_2",
+    10: "order align_1 align_3 align_5 add flags normal_0 normal_2 fine shift_2",
+    11: "compare swap align_1 align_3 align_5 add flags coarse normal_2 fine shift_2",
+    12: "compare swap align_1 align_3 align_5 add flags coarse normal_2 fine_low fine shift_2",
+    13: "compare swap align_1 align_3 align_5 add_low add flags coarse normal_2 fine_low fine shift_2",
+    14: "compare swap align_1 align_3 align_5 add_low add flags coarse normal_1 normal_2 fine_low fine shift_2",
+    15: "compare_low compare swap align_1 align_3 align_5 add_low add flags coarse normal_1 normal_2 fine_low fine "
         "shift_2",
-    16: "compare_low compare order align_0 align_2 align_4 align_5 add_low add flags coarse normal_1 normal_2 fine_low "
-        "fine shift_2",
+    16: "compare_low compare swap align_1 align_3 align_5 add_low add flags coarse normal_1 normal_2 fine_low fine "
+        "shift_1 shift_2",
 }
 """After which steps registers stand, for every depth; the last step's are those of the result."""
+
+DEFAULT_CYCLES = 8
+"""Depth unless another is asked for; ``docs/reduce.md`` gives the reason."""
 
 
 class FloatAdd(wiring.Component):
@@ -67,7 +70,7 @@ class FloatAdd(wiring.Component):
         The tag of its pair; only if `tag_width` is not 0.
     """
 
-    def __init__(self, *, format: FloatFormat = FLOAT64, cycles: int = 8, tag_width: int = 0):  # noqa: A002
+    def __init__(self, *, format: FloatFormat = FLOAT64, cycles: int = DEFAULT_CYCLES, tag_width: int = 0):  # noqa: A002
         if not isinstance(format, FloatFormat):
             raise TypeError(f"format must be a FloatFormat, not {format!r}")
         if cycles not in CUTS:

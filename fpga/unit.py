@@ -1,0 +1,103 @@
+"""Area and speed of one unit by itself on an ECP5: synthesised alone, placed in the harness, median of fixed seeds."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from amaranth.back import verilog
+from amaranth.lib import wiring
+
+from fpga.harness import Harness
+from fpga.place import Part, Placement, place
+from fpga.synthesis import synthesise
+
+SEEDS = (1, 2, 3, 4, 5)
+"""Seeds of the placer: single seeds spread by 5%, so medians of five are compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitFigures:
+    """What a unit takes, and how fast it is.
+
+    Parameters
+    ----------
+    cells : dict of str to int
+        Cells of the unit alone, by type.
+    placements : tuple of Placement
+        The unit in its harness, one a seed.
+    """
+
+    cells: dict[str, int]
+    placements: tuple[Placement, ...]
+
+    @property
+    def lut4(self) -> int:
+        """Four-input look-up tables."""
+        return self.cells.get("LUT4", 0)
+
+    @property
+    def lut4eq(self) -> int:
+        """The same, with carry cells and distributed RAM as the tables whose places they take."""
+        return self.lut4 + 2 * self.cells.get("CCU2C", 0) + 4 * self.cells.get("TRELLIS_DPR16X4", 0)
+
+    @property
+    def ff(self) -> int:
+        """Flip-flops."""
+        return self.cells.get("TRELLIS_FF", 0)
+
+    @property
+    def dsp(self) -> int:
+        """18x18 multipliers."""
+        return self.cells.get("MULT18X18D", 0)
+
+    @property
+    def ram(self) -> int:
+        """Block RAMs of 18 Kbit."""
+        return self.cells.get("DP16KD", 0)
+
+    @property
+    def fmax_mhz(self) -> dict[str, float]:
+        """Best and median frequency over the seeds."""
+        rates = [placement.fmax_mhz for placement in self.placements]
+        return {"best": round(max(rates), 1), "median": round(median(rates), 1)}
+
+
+def measure_unit(
+    component: Callable[[], wiring.Component], *, seeds: Sequence[int] = SEEDS, part: Part | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> UnitFigures:
+    """Synthesises a unit alone, and places it in the harness once a seed.
+
+    Parameters
+    ----------
+    component : callable
+        Makes the unit; called twice, for a component is elaborated once.
+    seeds : sequence of int
+        Seeds of the placer.
+    part : Part, optional
+        Device; by default an ECP5-85k of speed 8.
+    advance : callable
+        Called after each placement.
+    """
+    cells = synthesise(export(component()), top="unit")
+    build = Path("build", "fpga")
+    build.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=build) as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        netlist = Path(folder, "harness.json")
+        synthesise(export(Harness(component())), top="unit", keep=netlist)
+
+        def run(seed: int) -> Placement:
+            placement = place(netlist, part=part or Part(), seed=seed)
+            advance()
+            return placement
+
+        return UnitFigures(cells=cells, placements=tuple(pool.map(run, seeds)))
+
+
+def export(component: wiring.Component) -> str:
+    """Verilog of a component, its module named ``unit``."""
+    return str(verilog.convert(component, name="unit", strip_internal_attrs=True))
