@@ -11,6 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRAS := demo,fpga,formal,dev
+PAGES := $(shell grep -lE '^<!-- table ' README.md docs/*.md)
 
 .PHONY: help setup demo test test-long verilog bench waves docs lint clean
 
@@ -53,11 +54,12 @@ waves: $(STAMP) ## run TEST (a pytest node) and keep its waveform
 bench: $(STAMP) ## measure the figures of the README again (minutes)
 	$(BIN)/python -m sim.report.figures docs/figures/cluster.json
 	$(BIN)/python -m fpga.figures docs/figures/fpga.json
-	$(BIN)/python -m sim.report.readme README.md
+	$(BIN)/python -m fpga.reduce_figures docs/figures/reduce.json
+	$(BIN)/python -m sim.report.pages $(PAGES)
 
 docs: $(STAMP) ## regenerate the generated pages and tables
 	$(BIN)/python -m firmware_models.abi docs/abi.md
-	$(BIN)/python -m sim.report.readme README.md
+	$(BIN)/python -m sim.report.pages $(PAGES)
 
 lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -6,20 +6,30 @@ from pathlib import Path
 import pytest
 
 from sim.report.figures import measure
-from sim.report.readme import filled_in
+from sim.report.pages import TABLES, filled_in
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures"
 
 
-def test_readme_is_fresh() -> None:
-    page = (ROOT / "README.md").read_text()
-    assert page == filled_in(page, FIGURES), "README.md is stale: run `make docs`"
+@pytest.mark.parametrize("page", sorted(
+    path.relative_to(ROOT) for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")] if "<!-- table " in path.read_text()
+), ids=str)
+def test_page_is_fresh(page: Path) -> None:
+    text = (ROOT / page).read_text()
+    assert text == filled_in(text, FIGURES), f"{page} is stale: run `make docs`"
 
 
-def test_missing_mark() -> None:
-    with pytest.raises(ValueError, match="must have the marks of 'cluster' once, not 0 times"):
-        filled_in("no marks", FIGURES)
+def test_every_figure_is_shown() -> None:
+    pages = "".join(path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
+    assert [name for name in TABLES if f"<!-- table {name} -->" not in pages] == []
+
+
+def test_wrong_marks() -> None:
+    with pytest.raises(ValueError, match=r"^the table 'fpga' must end with a mark '<!-- /table fpga -->'$"):
+        filled_in("<!-- table fpga -->\n", FIGURES)
+    with pytest.raises(ValueError, match=r"^a table must be one of cluster, .*, not 'wrong'$"):
+        filled_in("<!-- table wrong -->\n<!-- /table wrong -->", FIGURES)
 
 
 def test_nothing_mismatched() -> None:

@@ -1,0 +1,80 @@
+"""Writes the figures of ``docs/figures`` into the pages that show them.
+
+``python -m sim.report.pages README.md docs/reduce.md``, from the top folder.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+CELLS = {"LUT4": "LUT4", "CCU2C": "carry", "TRELLIS_FF": "FF", "DP16KD": "block RAM", "TRELLIS_DPR16X4": "LUT RAM",
+         "MULT18X18D": "DSP"}
+"""ECP5 cells that the table shows, and what they are called there."""
+
+
+def filled_in(page: str, figures: Path) -> str:
+    """`page` with a table between every pair of marks ``<!-- table NAME -->`` and ``<!-- /table NAME -->``.
+
+    Parameters
+    ----------
+    page : str
+        Text of the page.
+    figures : Path
+        Folder with the JSON files that the tables are made of.
+
+    Raises
+    ------
+    ValueError
+        If a mark has no end, or a name that is not in :data:`TABLES`.
+    """
+    for name in re.findall(r"<!-- table (\w+) -->", page):
+        if name not in TABLES:
+            raise ValueError(f"a table must be one of {', '.join(TABLES)}, not {name!r}")
+        start, end = f"<!-- table {name} -->\n", f"<!-- /table {name} -->"
+        before, _, rest = page.partition(start)
+        if end not in rest:
+            raise ValueError(f"the table {name!r} must end with a mark {end!r}")
+        rows = "\n".join(TABLES[name](json.loads((figures / f"{name}.json").read_text())))
+        page = f"{before}{start}{rows}\n{end}{rest.partition(end)[2]}"
+    return page
+
+
+def _cluster_table(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    yield "| collective | algorithm | nodes | bytes | cycles | goodput | mismatched bits |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    for row in rows:
+        goodput = f"{row['goodput_fraction']:.1%}" if row["bytes"] else ""
+        yield (f"| {row['collective']} | {row['algorithm']} | {row['nodes']} | {row['bytes']:,} | {row['cycles']:,} "
+               f"| {goodput} | {row['mismatched_bits']} |")
+
+
+def _fpga_table(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    yield f"| top | preset | {' | '.join(CELLS.values())} |"
+    yield f"| --- | --- | {' | '.join('---:' for _ in CELLS)} |"
+    for row in rows:
+        counts = " | ".join(f"{row['cells'].get(cell, 0):,}" for cell in CELLS)
+        yield f"| {row['top']} | `{row['preset']}` | {counts} |"
+
+
+def _reduce_table(figures: dict[str, Any]) -> Iterator[str]:
+    yield "| cycles | Fmax best, MHz | Fmax median, MHz | latency, ns | LUT4 | LUT4eq | FF | DSP |"
+    yield "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for row in figures["depths"]:
+        rates = row["fmax_mhz"]
+        yield (f"| {row['cycles']} | {rates['best']:.0f} | {rates['median']:.0f} | {row['latency_ns']:.1f} "
+               f"| {row['lut4']:,} | {row['lut4eq']:,} | {row['ff']:,} | {row['dsp']} |")
+
+
+TABLES: dict[str, Callable[[Any], Iterator[str]]] = {
+    "cluster": _cluster_table, "fpga": _fpga_table, "reduce": _reduce_table,
+}
+"""What makes a table of the file of that name."""
+
+
+if __name__ == "__main__":
+    for argument in sys.argv[1:]:
+        path = Path(argument)
+        path.write_text(filled_in(path.read_text(), Path("docs", "figures")))
