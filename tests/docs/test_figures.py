@@ -12,16 +12,20 @@ ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures"
 
 
-@pytest.mark.parametrize("page", sorted(
-    path.relative_to(ROOT) for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")] if "<!-- table " in path.read_text()
-), ids=str)
+PAGES = [
+    path.relative_to(ROOT) for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    if "<!-- table " in path.read_text()
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
 def test_page_is_fresh(page: Path) -> None:
     text = (ROOT / page).read_text()
     assert text == filled_in(text, FIGURES), f"{page} is stale: run `make docs`"
 
 
 def test_every_figure_is_shown() -> None:
-    pages = "".join(path.read_text() for path in [ROOT / "README.md", *ROOT.glob("docs/*.md")])
+    pages = "".join((ROOT / page).read_text() for page in PAGES)
     assert [name for name in TABLES if f"<!-- table {name} -->" not in pages] == []
 
 
