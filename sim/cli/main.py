@@ -25,6 +25,8 @@ COMMANDS = {
     "run": Entry("sim.cli.run", "One collective on the RTL of a cluster, every bit checked."),
     "verify": Entry("sim.cli.verify", "The same under many random orders: one bit pattern."),
     "schedule": Entry("sim.cli.schedule", "What every node does, and the proof that it works."),
+    "route": Entry("sim.cli.route", "Multicast trees and colours for the groups of a network."),
+    "fp": Entry("sim.cli.fp", "The floating-point units: TestFloat vectors, and their bench on an FPGA."),
     "verilog": Entry("sim.cli.verilog", "The hardware as Verilog, its contract as C header and page."),
     "demo": Entry("sim.cli.demo", "Four nodes all-reduce a real data set."),
 }
