@@ -11,10 +11,11 @@ from firmware_models.routing.kernel.spread import spread
 
 
 def opensm_root(forest: Forest, group: Group) -> int:
-    """The root that OpenSM 3.3.23 chooses: the switch with the fewest hops to the farthest member, the first in ascending
-    order of the byte-swapped GUID.
+    """The root that OpenSM 3.3.23 chooses: the switch with the fewest hops to the farthest member, the first in
+    ascending order of the byte-swapped GUID.
 
-    As there, a switch that is a member itself counts without the hop to its terminals, even if some of these are members too.
+    As there, a switch that is a member itself counts without the hop to its terminals, even if some of these are
+    members too.
     """
     network = forest.network
     own = group.members[group.members >= network.n_terminals] - network.n_terminals
@@ -34,8 +35,8 @@ def minihop(forest: Forest, group: Group, colour: int) -> Tree:
 def sssp(forest: Forest, group: Group, colour: int) -> Tree:
     """SSSP-MC as the paper describes it: Dijkstra's tree from the root, the weight of a link being the groups on it.
 
-    A hop weighs more than any number of groups, as in OpenSM, so that trees are of minimal height; of the candidate roots the
-    least loaded is taken, without which a tree below it would be all the same where paths are unique.
+    A hop weighs more than any number of groups, as in OpenSM, so that trees are of minimal height; of the candidate
+    roots the least loaded is taken, without which a tree below it would be all the same where paths are unique.
     """
     roots, _ = candidate_roots(forest, group.leaves, group.extra)
     return _spread_from(forest, group, colour, int(roots[0]), forest.load)
@@ -59,6 +60,6 @@ def _spread_from(forest: Forest, group: Group, colour: int, root: int, weight: n
 
 
 def _planted(forest: Forest, group: Group, colour: int, n: int) -> Tree:
-    work = forest.work
+    work, heights = forest.work, farthest(forest.hops, group.leaves, group.extra)
     return forest.plant(colour=colour, switches=work.switches[:n].copy(), up=work.up[:n].copy(), members=group.members,
-                        groups=[group.name])
+                        groups=[group.name], is_lowest=bool(heights[work.switches[0]] == heights.min()))

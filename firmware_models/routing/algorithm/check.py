@@ -11,17 +11,18 @@ Entries = Mapping[tuple[int, int], list[int]]
 
 
 def violations(
-    forest: Forest, groups: Mapping[str, Group], *, trees: Iterable[Tree] | None = None, tables: ForwardingTables | None = None,
+    forest: Forest, groups: Mapping[str, Group], *, trees: Iterable[Tree] | None = None,
+    tables: ForwardingTables | None = None,
 ) -> list[str]:
     """What does not hold, in words; empty if all is well.
 
     - Every group with two members or more has a tree, and that tree has the group and all its members.
     - A packet that enters at any switch of a tree, copied as the tables say, meets every switch of the tree once and
-      no other, and every member of the tree once and no other endpoint: so the tree spans the group and is a tree, and the
-      tables are what the trees say.
+      no other, and every member of the tree once and no other endpoint: so the tree spans the group and is a tree, and
+      the tables are what the trees say.
     - No two trees have one colour on one switch, and no table has more entries than are allowed.
     - Bitmaps, entries and loads of links are what the trees make them.
-    - A tree that Algorithm 4 has not merged is of minimal height.
+    - A tree that must be lowest is of minimal height: every one that Algorithm 4 has not merged.
 
     Parameters
     ----------
@@ -34,19 +35,23 @@ def violations(
     if trees is None:
         whole = forest.tables() if tables is None else tables
         found += _overall(forest, groups, whole)
-        entries = {key: whole.port_list(row) for row, key in
-                   enumerate(zip(whole.switch.tolist(), whole.colour.tolist(), strict=True))}
+        entries = _entries(whole)
         checked: Iterable[Tree] = forest.trees.values()
     else:
         checked = list(trees)
         entries = {}
         for tree in checked:
             part = ForwardingTables.of(tree.switches, np.full(len(tree.switches), tree.colour), tree.ports)
-            entries |= {(int(part.switch[row]), tree.colour): part.port_list(row) for row in range(len(part))}
+            entries |= _entries(part)
     for tree in checked:
         found += (f"tree {tree.number} (colour {tree.colour}, groups {', '.join(tree.groups[:3])}): {what}"
                   for what in _of_tree(forest, groups, tree, entries))
     return found
+
+
+def _entries(tables: ForwardingTables) -> dict[tuple[int, int], list[int]]:
+    """The ports of every switch and colour."""
+    return dict(zip(zip(tables.switch.tolist(), tables.colour.tolist(), strict=True), tables.port_lists(), strict=True))
 
 
 def _overall(forest: Forest, groups: Mapping[str, Group], tables: ForwardingTables) -> Iterator[str]:
@@ -96,7 +101,7 @@ def _of_tree(forest: Forest, groups: Mapping[str, Group], tree: Tree, entries: E
         yield "a packet does not meet exactly the switches of the tree"
     if set(heard) != members:
         yield "a packet does not meet exactly the members of the tree"
-    if not tree.is_merged and not faults:
+    if tree.is_lowest and not faults:
         yield from _height(forest, groups, tree, entries, reached)
 
 
@@ -114,21 +119,23 @@ def deliver(
     faults : list of str
         Ports that lead nowhere, switches without an entry, switches that it meets twice.
     """
-    at_port = _terminals_at_ports(network)
-    reached, heard, faults = {start: 0}, [], []
+    owner, base, peer_slot, at_port = _wiring(network)
+    reached: dict[int, int] = {start: 0}
+    heard: list[int] = []
+    faults: list[str] = []
     queue = [(start, -1)]
     for here, ingress in queue:
         if (here, colour) not in entries:
             faults.append(f"switch {network.switch_names[here]} has no entry")
             continue
         for port in entries[here, colour]:
-            slot = int(network.base[here]) + port - 1
+            slot = base[here] + port - 1
             if port == 0:
                 heard.append(network.n_terminals + here)
             elif slot == ingress:
                 continue
-            elif (far := int(network.peer_slot[slot])) >= 0:
-                there = int(network.owner[far])
+            elif (far := peer_slot[slot]) >= 0:
+                there = owner[far]
                 if there in reached:
                     faults.append(f"a packet meets switch {network.switch_names[there]} twice")
                 else:
@@ -143,16 +150,19 @@ def deliver(
     return reached, heard, faults
 
 
-_PORTS: dict[str, dict[int, int]] = {}
+_Wiring = tuple[list[int], list[int], list[int], dict[int, int]]
+_WIRINGS: dict[str, _Wiring] = {}
 
 
-def _terminals_at_ports(network: Network) -> dict[int, int]:
-    """The terminal at every slot that has one; kept for the network checked last."""
-    if network.fingerprint not in _PORTS:
-        _PORTS.clear()
+def _wiring(network: Network) -> _Wiring:
+    """Owners, first slots and peers as lists, and the terminal at every slot that has one; kept for the last
+    network."""
+    if network.fingerprint not in _WIRINGS:
+        _WIRINGS.clear()
         slots = network.base[network.leaf] + network.leaf_port - 1
-        _PORTS[network.fingerprint] = {slot: t for t, slot in enumerate(slots.tolist())}
-    return _PORTS[network.fingerprint]
+        _WIRINGS[network.fingerprint] = (network.owner.tolist(), network.base.tolist(), network.peer_slot.tolist(),
+                                         {slot: t for t, slot in enumerate(slots.tolist())})
+    return _WIRINGS[network.fingerprint]
 
 
 def _height(
@@ -164,8 +174,8 @@ def _height(
         lowest = int((forest.hops[group.leaves].astype(np.int64) + group.extra[:, None]).max(axis=0).min())
 
         def height(depth: Mapping[int, int], group: Group = group) -> int:
-            return max(depth.get(leaf, 1 << 20) + more for leaf, more in
-                       zip(group.leaves.tolist(), group.extra.tolist(), strict=True))
+            leaves = zip(group.leaves.tolist(), group.extra.tolist(), strict=True)
+            return max(int(depth.get(leaf, 1 << 20)) + int(more) for leaf, more in leaves)
 
         if height(reached) > lowest and not any(
                 height(deliver(forest.network, entries, tree.colour, s)[0]) <= lowest for s in reached):

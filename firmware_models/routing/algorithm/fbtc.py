@@ -8,8 +8,8 @@ from firmware_models.routing.kernel.tree import first_success
 def fbtc(forest: Forest, group: Group) -> Tree | None:
     """Algorithm 1: builds a tree of minimal height and colours it; None if that fails for every root.
 
-    ① the candidate roots by load; ② to ⑦ for each of them a tree from the leaves up (Algorithm 2), coloured with the lowest
-    colour that is free on all its switches, until that succeeds; ⑧ to ⑪ the tree is entered.
+    ① the candidate roots by load; ② to ⑦ for each of them a tree from the leaves up (Algorithm 2), coloured with the
+    lowest colour that is free on all its switches, until that succeeds; ⑧ to ⑪ the tree is entered.
     """
     roots, _ = candidate_roots(forest, group.leaves, group.extra)
     work = forest.work

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from firmware_models.routing.algorithm.forest import Forest, Group, Tree
+from firmware_models.routing.algorithm.forest import UNLIMITED, Forest, Group, Tree
 from firmware_models.routing.algorithm.root import candidate_roots
 from firmware_models.routing.kernel.flood import free_colour
 from firmware_models.routing.kernel.graph import Ints, nearest
@@ -12,30 +12,23 @@ from firmware_models.routing.kernel.spread import free_switches, spread
 def fctb(forest: Forest, group: Group) -> Tree | None:
     """Algorithm 3: the lowest colour in which a tree of minimal height can be built; None if there is none.
 
-    G_colour consists of the trees that have the colour, each by itself, and of what is left of the network without
-    their switches. So a group either lies within one of these trees, and uses it as well, or all its leaves are free, and the
-    tree is built among the free switches. ① the candidate roots; ② to ⑦ for all colours at once (`free_colour`) what the
-    paper does one by one: are the members connected, and is there a root whose farthest member is no farther in G_colour than in
-    the whole network; ⑨ Dijkstra's tree in G_colour; ⑩ ⑪ the tree is entered.
+    G_colour consists of the trees that have the colour, each by itself, and of what is left of the network
+    without their switches. So a group either lies within one of these trees, and uses it as well, or all its leaves
+    are free, and the tree is built among the free switches. ① the candidate roots; ② to ⑦ for all colours at once
+    (`free_colour`) what the paper does one by one: are the members connected, and is there a root whose farthest
+    member is no farther in G_colour than in the whole network; ⑨ Dijkstra's tree in G_colour; ⑩ ⑪ the tree is entered.
     """
-    roots, height = candidate_roots(forest, group.leaves, group.extra)
-    if not len(roots):
-        return None
-    # With one kind of members either side can be searched from, and the smaller one is quicker.
-    from_leaves = len(group.leaves) <= len(roots) or bool(group.extra.min() != group.extra.max())
-    near = nearest(forest.hops, roots if from_leaves else group.leaves)
-    colour, root = free_colour(
-        forest.graph, near, from_leaves, roots, group.leaves, group.extra, height, forest.limit, forest.busy)
-    if colour < 0 and len(forest.busy[0]) * 64 < forest.limit:
-        # No colour within the words in use: the next one is free everywhere.
-        colour, root = 64 * forest.busy.shape[1], int(roots[0])
-        forest.busy = np.pad(forest.busy, ((0, 0), (0, 1)))
-    fitting = _tree_around(forest, group, roots, height, below=colour if colour >= 0 else forest.limit)
+    # A root whose table is full is of no use for a new tree, and never found to be free; but it may be in a fitting
+    # one.
+    roots, height = candidate_roots(forest, group.leaves, group.extra, is_full_allowed=True)
+    colour, root = lowest_colour(forest, group, roots, height)
+    fitting = tree_around(forest, group, roots, height, below=colour if colour >= 0 else forest.limit)
     if fitting is not None:
         forest.admit(fitting, group.name)
         return fitting
     if colour < 0:
         return None
+    forest.make_room(colour)
     work = forest.work
     n = spread(forest.graph, root, group.leaves, free_switches(forest.busy, colour), forest.load, work.mark,
                work.switches, work.up)
@@ -43,8 +36,25 @@ def fctb(forest: Forest, group: Group) -> Tree | None:
                         groups=[group.name])
 
 
-def _tree_around(forest: Forest, group: Group, roots: Ints, height: int, *, below: int) -> Tree | None:
-    """The tree of the lowest colour under `below` that has all members of the group, and one of `roots` within `height`."""
+def lowest_colour(forest: Forest, group: Group, roots: Ints, height: int) -> tuple[int, int]:
+    """The lowest colour in which one of `roots` reaches the group over free switches, and that root; (-1, -1) if
+    none."""
+    # With one kind of members either side can be searched from, and the smaller one is quicker.
+    from_leaves = len(group.leaves) <= len(roots) or bool(group.extra.min() != group.extra.max())
+    near = nearest(forest.hops, roots if from_leaves else group.leaves)
+    colour, root = free_colour(
+        forest.graph, near, from_leaves, roots, group.leaves, group.extra, height, forest.limit, forest.busy)
+    if colour < 0 and 64 * forest.busy.shape[1] < forest.limit:
+        # No colour within the words in use: the next one is free everywhere.
+        return 64 * forest.busy.shape[1], int(roots[0])
+    return colour, root
+
+
+def tree_around(forest: Forest, group: Group, roots: Ints, height: int, *, below: int) -> Tree | None:
+    """The tree of the lowest colour under `below` that has all members of the group, and one of `roots` within
+    `height`."""
+    if forest.limit == UNLIMITED:
+        return None
     common = np.bitwise_and.reduce(forest.busy[group.leaves], axis=0)
     if not common.any():
         return None

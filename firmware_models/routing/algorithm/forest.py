@@ -1,6 +1,7 @@
 """What has been routed so far: trees, colours in use, loads of links."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +32,8 @@ class Tree:
         The groups that use it. Several, if groups were merged or one fitted into the tree of another.
     ports : array of uint64
         The table entry of every switch.
-    is_merged : bool
-        Whether Algorithm 4 built it: its height need not be minimal then.
+    is_lowest : bool
+        Whether its height is minimal: not where Algorithm 4 has merged groups, or OpenSM's root is not the best.
     """
 
     number: int
@@ -42,7 +43,7 @@ class Tree:
     members: Ints
     groups: list[str]
     ports: Words
-    is_merged: bool = False
+    is_lowest: bool = True
 
 
 @dataclass(eq=False)
@@ -91,7 +92,8 @@ class Forest:
         self.graph: Graph = graph_of(network)
         self.hops: Hops = hop_table(self.graph) if hops is None else hops
         self.busy: Words = np.zeros((network.n_switches, 1), dtype=np.uint64)
-        self.owner: Ints = np.full((network.n_switches, 0 if limit == UNLIMITED else min(64, limit)), -1, dtype=np.int32)
+        n_owned = 0 if limit == UNLIMITED else min(64, limit)
+        self.owner: Ints = np.full((network.n_switches, n_owned), -1, dtype=np.int32)
         self.entries: Ints = np.zeros(network.n_switches, dtype=np.int32)
         self.load: Ints = np.zeros(len(network.peer_slot), dtype=np.int32)
         self.trees: dict[int, Tree] = {}
@@ -101,17 +103,17 @@ class Forest:
         self._next = 0
 
     def plant(
-        self, *, colour: int, switches: Ints, up: Ints, members: Ints, groups: list[str], is_merged: bool = False,
+        self, *, colour: int, switches: Ints, up: Ints, members: Ints, groups: list[str], is_lowest: bool = True,
     ) -> Tree:
         """Enters a tree. The arrays are kept: pass copies of a workspace's."""
-        self._make_room(colour)
+        self.make_room(colour)
         masks = np.zeros((len(switches), self.n_words), dtype=np.uint64)
         network = self.network
         port_masks(self.graph, network.base, switches, up, members, network.attach, network.attach_port,
                    self.work.place, masks)
-        tree = Tree(self._next, colour, switches, up, members, groups, masks, is_merged)
+        tree = Tree(self._next, colour, switches, up, members, groups, masks, is_lowest)
         self._next += 1
-        occupy(self.graph, switches, up, colour, len(groups), True, self.busy, self.entries, self.load)
+        self._enter(tree, True)
         if self.limit != UNLIMITED:
             self.owner[switches, colour] = tree.number
         self.trees[tree.number] = tree
@@ -120,7 +122,7 @@ class Forest:
 
     def fell(self, tree: Tree) -> None:
         """Takes a tree out again."""
-        occupy(self.graph, tree.switches, tree.up, tree.colour, len(tree.groups), False, self.busy, self.entries, self.load)
+        self._enter(tree, False)
         if self.limit != UNLIMITED:
             self.owner[tree.switches, tree.colour] = -1
         del self.trees[tree.number]
@@ -130,9 +132,9 @@ class Forest:
 
     def admit(self, tree: Tree, group: str) -> None:
         """Lets a group whose members a tree reaches already use it as well."""
-        occupy(self.graph, tree.switches, tree.up, tree.colour, len(tree.groups), False, self.busy, self.entries, self.load)
+        self._enter(tree, False)
         tree.groups.append(group)
-        occupy(self.graph, tree.switches, tree.up, tree.colour, len(tree.groups), True, self.busy, self.entries, self.load)
+        self._enter(tree, True)
 
     def leaves_of(self, members: Ints) -> tuple[Ints, Hops]:
         """The switches of `members`, ascending, and for each whether it has a terminal among them: a hop more."""
@@ -169,11 +171,17 @@ class Forest:
     @property
     def bytes(self) -> int:
         """Memory of the arrays."""
-        arrays = [self.hops, self.busy, self.owner, self.entries, self.load, *self.graph]
-        return sum(array.nbytes for array in arrays) + sum(
-            tree.switches.nbytes + tree.up.nbytes + tree.members.nbytes + tree.ports.nbytes for tree in self.trees.values())
+        arrays: list[npt.NDArray[Any]] = [self.hops, self.busy, self.owner, self.entries, self.load, *self.graph]
+        trees = self.trees.values()
+        arrays += [array for tree in trees for array in (tree.switches, tree.up, tree.members, tree.ports)]
+        return sum(array.nbytes for array in arrays)
 
-    def _make_room(self, colour: int) -> None:
+    def _enter(self, tree: Tree, is_new: bool) -> None:
+        """Enters a tree into bitmaps, entries and loads, or takes it out."""
+        occupy(self.graph, tree.switches, tree.up, tree.colour, len(tree.groups), is_new, self.busy, self.entries,
+               self.load)
+
+    def make_room(self, colour: int) -> None:
         """Widens `busy` and `owner` so that they hold `colour`, and one word that is free everywhere."""
         n_words = min(colour // 64 + 2, (self.limit + 63) // 64)
         if n_words > self.busy.shape[1]:

@@ -36,10 +36,10 @@ class OldTrees(Enum):
 def merge(forest: Forest, group: Group, *, partner: Partner, old: OldTrees, similarity: Similarity) -> Tree:
     """Algorithm 4: makes one virtual group of `group` and others, and one tree for it.
 
-    ① the most similar tree; ② ③ its members and colour; ④ are they connected in G_colour; if not, ⑤ to ⑫ all trees of the
-    colour go with them that a tree over the whole network would meet. ⑬ to ⑮ the root that is nearest to the farthest member
-    in G_colour; ⑯ the tree (Algorithm 5); ⑰ ⑱ it is entered. In G_colour the switches of the trees that are merged count as
-    free, which the paper does not say, but without which no merger could ever be connected.
+    ① the most similar tree; ② ③ its members and colour; ④ are they connected in G_colour; if not, ⑤ to ⑫ all trees of
+    the colour go with them that a tree over the whole network would meet. ⑬ to ⑮ the root that is nearest to the
+    farthest member in G_colour; ⑯ the tree (Algorithm 5); ⑰ ⑱ it is entered. In G_colour the switches of the trees
+    that are merged count as free, which the paper does not say, but without which no merger could ever be connected.
     """
     if partner is Partner.SIMILAR:
         first = similarity.most_similar(group.members)
@@ -69,7 +69,7 @@ def merge(forest: Forest, group: Group, *, partner: Partner, old: OldTrees, simi
         n = spread(forest.graph, root, leaves, free, forest.load, work.mark, work.switches, work.up)
     groups = [name for tree in trees for name in tree.groups] + [group.name]
     return forest.plant(colour=colour, switches=work.switches[:n].copy(), up=work.up[:n].copy(), members=members,
-                        groups=groups, is_merged=len(groups) > 1)
+                        groups=groups, is_lowest=False)
 
 
 def _groups_of(forest: Forest, colour: int) -> int:
@@ -87,7 +87,8 @@ def _trees_in_the_way(forest: Forest, members: Ints, colour: int, known: list[Tr
     leaves, extra = forest.leaves_of(members)
     roots, _ = candidate_roots(forest, leaves, extra, is_full_allowed=True)
     work = forest.work
-    n = climb(forest.graph, forest.hops[roots[0]], int(roots[0]), leaves, forest.load, work.mark, work.switches, work.up)
+    root = int(roots[0])
+    n = climb(forest.graph, forest.hops[root], root, leaves, forest.load, work.mark, work.switches, work.up)
     numbers = np.unique(forest.owner[work.switches[:n], colour])
     have = {tree.number for tree in known}
     return [forest.trees[number] for number in numbers.tolist() if number >= 0 and number not in have]

@@ -5,7 +5,8 @@ from firmware_models.routing.network import RoutingError
 
 
 class Registrar:
-    """Joins and leaves, member by member: a group is routed when it is complete, and removed when its last member has left.
+    """Joins and leaves, member by member: a group is routed when it is complete, and removed when its last member has
+    left.
 
     So no route is computed twice because requests come one after the other, and none changes because one member leaves.
 

@@ -49,8 +49,8 @@ class Options:
             raise RoutingError(f"algorithm must be one of {', '.join(ALGORITHMS)}, not {self.algorithm!r}")
         if self.policy not in POLICIES:
             raise RoutingError(f"policy must be one of {', '.join(POLICIES)}, not {self.policy!r}")
-        if self.mft_size is not None and not 1 <= self.mft_size <= MAX_MLIDS:
-            raise RoutingError(f"mft_size must be 1 to {MAX_MLIDS} or unlimited, not {self.mft_size}")
+        if self.mft_size is not None and not 1 <= self.mft_size < MAX_MLIDS:
+            raise RoutingError(f"mft_size must be 1 to {MAX_MLIDS - 1} or unlimited, not {self.mft_size}")
         if self.algorithm != "mr4lms" and (self.policy != "paper" or self.mft_size is not None):
             what = "policy" if self.policy != "paper" else "mft_size"
             raise RoutingError(f"{what} must be left out with algorithm {self.algorithm!r}: it is MR4LMS's")
@@ -153,19 +153,13 @@ class Router:
     def restore(
         self, groups: Mapping[str, Ints], trees: Iterable[tuple[int, list[str], bool, Ints, Ints]], next_colour: int,
     ) -> None:
-        """Enters groups and trees that were routed before: (colour, groups, whether merged, switches, up) a tree."""
+        """Enters groups and trees that were routed before: (colour, groups, whether lowest, switches, up) a tree."""
         self.groups = {name: Group(name, members, *self.forest.leaves_of(members)) for name, members in groups.items()}
-        for colour, names, is_merged, switches, up in trees:
+        for colour, names, is_lowest, switches, up in trees:
             members = Groups.of([np.concatenate([groups[name] for name in names])]).members[0]
             self._assign(self.forest.plant(
-                colour=colour, switches=switches, up=up, members=members, groups=list(names), is_merged=is_merged))
+                colour=colour, switches=switches, up=up, members=members, groups=list(names), is_lowest=is_lowest))
         self.next_colour = next_colour
-
-    def rebalance(self) -> None:
-        """Routes groups anew where that helps; only `--policy best` does."""
-        if isinstance(self.engine, Best):
-            for tree in self.engine.rebalance(self.groups):
-                self._assign(tree)
 
     def _assign(self, tree: Tree) -> None:
         for name in tree.groups:

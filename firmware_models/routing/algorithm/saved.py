@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from firmware_models.routing.algorithm.merge import OldTrees, Partner
+from firmware_models.routing.algorithm.mr4lms import Mr4lms
 from firmware_models.routing.algorithm.router import Options, Router
 from firmware_models.routing.kernel.graph import Hops
 from firmware_models.routing.network import Network, RoutingError
@@ -18,10 +19,11 @@ def save_router(router: Router, path: Path) -> None:
     options, engine, trees = router.options, router.engine, list(router.forest.trees.values())
     head = {
         "version": VERSION, "fingerprint": router.network.fingerprint, "algorithm": options.algorithm,
-        "policy": options.policy, "mft_size": options.mft_size, "partner": options.partner.value, "old": options.old.value,
-        "groups": list(router.groups), "trees": [[tree.colour, tree.groups, tree.is_merged] for tree in trees],
+        "policy": options.policy, "mft_size": options.mft_size, "partner": options.partner.value,
+        "old": options.old.value,
+        "groups": list(router.groups), "trees": [[tree.colour, tree.groups, tree.is_lowest] for tree in trees],
         "next_colour": router.next_colour,
-        "driver": None if engine is None else [engine.is_building_first, engine.successes],
+        "driver": [engine.is_building_first, engine.successes] if isinstance(engine, Mr4lms) else None,
     }
     with path.open("wb") as file:
         np.savez_compressed(
@@ -55,9 +57,9 @@ def load_router(network: Network, path: Path, *, hops: Hops | None = None) -> Ro
         members = np.split(arrays["members"], np.cumsum(arrays["member_counts"])[:-1])
         parts = [np.split(arrays[name], np.cumsum(arrays["tree_sizes"])[:-1]) for name in ("switches", "up")]
         router.restore(dict(zip(head["groups"], members, strict=False)), [
-            (colour, names, is_merged, switches, up) for (colour, names, is_merged), switches, up in
+            (colour, names, is_lowest, switches, up) for (colour, names, is_lowest), switches, up in
             zip(head["trees"], *parts, strict=False)], head["next_colour"])
-        if router.engine is not None:
+        if isinstance(router.engine, Mr4lms):
             router.engine.is_building_first, router.engine.successes = head["driver"]
     except RoutingError:
         raise

@@ -10,8 +10,8 @@ from firmware_models.routing.kernel.similarity import distances
 class Similarity:
     """Distances of groups to the trees of a forest.
 
-    Distances are hops between the members' switches. Of every tree it keeps the hops from every switch to the nearest member, one
-    byte each, so that a group's distance to all trees takes one pass over arrays.
+    Distances are hops between the members' switches. Of every tree it keeps the hops from every switch to the nearest
+    member, one byte each, so that a group's distance to all trees takes one pass over arrays.
     """
 
     def __init__(self, forest: Forest):
@@ -59,8 +59,8 @@ class Similarity:
         leaves = forest.network.attach[tree.members]
         if row == len(self._alive):
             self._near = np.pad(self._near, ((0, row), (0, 0)))
-            self._start, self._count, self._alive = (
-                np.pad(array, (0, row)) for array in (self._start, self._count, self._alive))
+            self._start, self._count = np.pad(self._start, (0, row)), np.pad(self._count, (0, row))
+            self._alive = np.pad(self._alive, (0, row))
         while self._used + len(leaves) > len(self._leaves):
             self._leaves = np.pad(self._leaves, (0, len(self._leaves)))
         self._near[row] = nearest(forest.hops, np.unique(leaves))

@@ -1,8 +1,9 @@
 """Reads a fabric: `ibnetdiscover` output, `.net` files of ibsim, YAML.
 
-The first two are one grammar. A GUID line applies to the next node; a node is ``Switch|Ca|Hca|Rt PORTS "ID"`` and then a line
-a cabled port, ``[port](port GUID) "remote ID"[remote port]``; a blank line ends it. Every cable is there twice. IDs are
-free text, ``#`` begins a comment, and the first quoted text in the comment of a node is what the node is called.
+The first two are one grammar. A GUID line applies to the next node; a node is ``Switch|Ca|Hca|Rt PORTS "ID"`` and then
+a line a cabled port, ``[port](port GUID) "remote ID"[remote port]``; a blank line ends it. Every cable is there twice.
+IDs are free text, ``#`` begins a comment, and the first quoted text in the comment of a node is what the node is
+called.
 """
 
 import re
@@ -15,7 +16,8 @@ from firmware_models.routing.formats.fabric_yaml import parse_yaml_fabric
 from firmware_models.routing.formats.lines import read_text, refuse
 from firmware_models.routing.network import Network
 
-_GUID = re.compile(r"(switch|ca|hca|rt|node|sysimg|port)guid\s*=\s*(?:0x)?([0-9a-fA-F]{1,16})\s*(?:\((?:0x)?([0-9a-fA-F]{1,16})\))?")
+_GUID = re.compile(
+    r"(switch|ca|hca|rt|node|sysimg|port)guid\s*=\s*(?:0x)?([0-9a-fA-F]{1,16})\s*(?:\((?:0x)?([0-9a-fA-F]{1,16})\))?")
 _OTHER = re.compile(r"(vendid|devid)\s*=\s*\S+|(Non-)?Chassis\b.*|module\s*=.*")
 _NODE = re.compile(r'(Switch|Ca|Hca|Rt)\s+(\d{1,5})\s+"([^"]*)"')
 _PORT = re.compile(
@@ -159,5 +161,5 @@ def _unique_guids(path: Path, nodes: list[_Node]) -> None:
     seen: dict[int, _Node] = {}
     for node in nodes:
         if node.guid in seen:
-            refuse(path, node.line, f"every GUID once (that of line {seen[node.guid].line} is the same)", f"{node.guid:#x}")
+            refuse(path, node.line, f"every GUID once (line {seen[node.guid].line} has the same)", f"{node.guid:#x}")
         seen[node.guid] = node

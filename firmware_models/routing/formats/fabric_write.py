@@ -12,12 +12,13 @@ def ibnetdiscover_text(network: Network) -> str:
 
 def _ibnetdiscover(network: Network) -> Iterator[str]:
     yield f"#\n# Topology file: {network.name}\n#\n"
-    guids, n_switches = network.switch_guids.tolist(), network.n_switches
+    guids, n_switches, radixes = network.switch_guids.tolist(), network.n_switches, network.radixes.tolist()
+    port_guids = network.port_guids.tolist()
     at_slot, names = _terminal_at_slot(network), _node_names(network)
     for s in range(n_switches):
         guid, lid = guids[s], s + 1
         yield (f'\nvendid=0x0\ndevid=0x0\nsysimgguid={guid:#x}\nswitchguid={guid:#x}({guid:x})\n'
-               f'Switch\t{network.radixes[s]} "S-{guid:016x}"\t\t# "{network.switch_names[s]}" base port 0 lid {lid} lmc 0\n')
+               f'Switch\t{radixes[s]} "S-{guid:016x}"\t\t# "{network.switch_names[s]}" base port 0 lid {lid} lmc 0\n')
         first = int(network.base[s])
         for slot in range(first, int(network.base[s + 1])):
             far = int(network.peer_slot[slot])
@@ -37,7 +38,7 @@ def _ibnetdiscover(network: Network) -> Iterator[str]:
                f'Ca\t{ports} "H-{guid:016x}"\t\t# "{names[first_port]}"\n')
         for t in terminals:
             s = int(network.leaf[t])
-            yield (f'[{network.terminal_port[t]}]({int(network.port_guids[t]):x}) \t"S-{guids[s]:016x}"[{network.leaf_port[t]}]'
+            yield (f'[{network.terminal_port[t]}]({port_guids[t]:x}) \t"S-{guids[s]:016x}"[{network.leaf_port[t]}]'
                    f'\t\t# lid {n_switches + t + 1} lmc 0 "{network.switch_names[s]}" lid {s + 1} 4xQDR\n')
 
 
@@ -55,7 +56,7 @@ def _net(network: Network) -> Iterator[str]:
         switch_ids = [f"S-{guid:016x}" for guid in network.switch_guids.tolist()]
         node_ids = {t: f"H-{guid:016x}" for t, guid in enumerate(network.node_guids.tolist())}
     at_slot = _terminal_at_slot(network)
-    largest = int(max(network.radixes))
+    largest, port_guids = int(max(network.radixes)), network.port_guids.tolist()
     yield f"# {len(nodes)} hosts, {network.n_switches} switches, {largest}-port switches\n"
     for terminals in nodes:
         guid = int(network.node_guids[terminals[0]])
@@ -63,7 +64,7 @@ def _net(network: Network) -> Iterator[str]:
         yield f'\ncaguid={guid:#x}\nCa\t{ports} "{node_ids[terminals[0]]}"\n'
         for t in terminals:
             s = int(network.leaf[t])
-            yield (f'[{network.terminal_port[t]}]({int(network.port_guids[t]):x})\t"{switch_ids[s]}"[{network.leaf_port[t]}]'
+            yield (f'[{network.terminal_port[t]}]({port_guids[t]:x})\t"{switch_ids[s]}"[{network.leaf_port[t]}]'
                    f'\t# lid 0 lmc 0 "{switch_ids[s]}" lid 0 4xQDR\n')
     for s in range(network.n_switches):
         yield f'\nswitchguid={int(network.switch_guids[s]):#x}\nSwitch\t{network.radixes[s]} "{switch_ids[s]}"\n'

@@ -25,7 +25,8 @@ def read_groups(path: Path, network: Network) -> Groups:
         If it is malformed, or a member is not in the network: the line number and what was expected.
     """
     text = read_text(path)
-    return parse_yaml_groups(path, text, network) if path.suffix in (".yaml", ".yml") else parse_sa_dump(path, text, network)
+    is_yaml = path.suffix in (".yaml", ".yml")
+    return (parse_yaml_groups if is_yaml else parse_sa_dump)(path, text, network)
 
 
 def parse_yaml_groups(path: Path, text: str, network: Network) -> Groups:
@@ -36,9 +37,10 @@ def parse_yaml_groups(path: Path, text: str, network: Network) -> Groups:
     if "groups" not in found:
         root.refuse(form)
     names = _names(network)
-    pairs = list(found["groups"].mapping(form)) if found["groups"].node.id == "mapping" else \
+    pairs = list(found["groups"].mapping(form)) if found["groups"].is_mapping else \
         [(str(number), item) for number, item in enumerate(found["groups"].sequence(form))]
-    members = [[_endpoint(member, network, names) for member in group.sequence("a list of members")] for _, group in pairs]
+    members = [[_endpoint(member, network, names) for member in group.sequence("a list of members")]
+               for _, group in pairs]
     return Groups.of(members, names=[name for name, _ in pairs])
 
 
@@ -53,7 +55,7 @@ def _endpoint(node: YamlNode, network: Network, names: dict[str, int]) -> int:
         return endpoint
     if text.isdecimal():
         return node.number(f"the number of a terminal from 0 to {network.n_terminals - 1}", 0, network.n_terminals - 1)
-    node.refuse(f"the name of a terminal or switch of {network.name!r}, a port GUID as 0xHEX, or the number of a terminal")
+    return node.refuse(f"a terminal or switch of {network.name!r}: a name, a port GUID as 0xHEX, or a number")
 
 
 def _names(network: Network) -> dict[str, int]:

@@ -7,7 +7,8 @@ from firmware_models.routing.formats.lines import refuse
 from firmware_models.routing.network import FIRST_MLID, MAX_MLIDS, Groups, Network
 
 _GROUP = re.compile(
-    r"MC Group 0x([0-9a-fA-F]{1,4})\s*(.*?)\s*:\s*mgid=0x([0-9a-fA-F]{1,16}):0x([0-9a-fA-F]{1,16})\s.*?mlid=0x([0-9a-fA-F]{1,4})\b.*")
+    r"MC Group 0x([0-9a-fA-F]{1,4})\s*(.*?)\s*:\s*mgid=0x([0-9a-fA-F]{1,16}):0x([0-9a-fA-F]{1,16})\s"
+    r".*?mlid=0x([0-9a-fA-F]{1,4})\b.*")
 _MEMBER = re.compile(r"mcm_port: port_gid=0x([0-9a-fA-F]{1,16}):0x([0-9a-fA-F]{1,16})\s.*")
 
 

@@ -10,7 +10,9 @@ from firmware_models.routing.network import FIRST_MLID, MAX_MLIDS, ForwardingTab
 
 _SWITCH = re.compile(r"Switch 0x([0-9a-fA-F]{1,16})")
 _ENTRY = re.compile(r"0x([0-9a-fA-F]{4})\s*:((?:\s*0x[0-9a-fA-F]{1,4}\b)+)")
-_FTS_SWITCH = re.compile(r"Multicast mlids \[0x[0-9a-fA-F]+-0x[0-9a-fA-F]+\] of switch .*\bguid 0x([0-9a-fA-F]{1,16}) \(.*\):")
+_HEADING = re.compile(r"LID\s*: Out Port\(s\)")
+_FTS_SWITCH = re.compile(
+    r"Multicast mlids \[0x[0-9a-fA-F]+-0x[0-9a-fA-F]+\] of switch .*\bguid 0x([0-9a-fA-F]{1,16}) \(.*\):")
 _FTS_ENTRY = re.compile(r"0x([0-9a-fA-F]{4}) {6}([x ]*)")
 _FTS_OTHER = re.compile(r" *Ports:[ 0-9]*| *MLid *|[ 0-9]+|\d+ (valid )?mlids dumped ?")
 
@@ -47,7 +49,7 @@ def read_tables(path: Path, network: Network) -> ForwardingTables:
             if not ports or max(ports) > radix:
                 refuse(path, line, f"ports from 0 to {radix}", content)
             rows.append((current, colour, port_words(ports, n_words)))
-        elif content.strip() and not (_FTS_OTHER if is_dump_fts else re.compile(r"LID\s*: Out Port\(s\)")).fullmatch(content):
+        elif content.strip() and not (_FTS_OTHER if is_dump_fts else _HEADING).fullmatch(content):
             form = "Multicast mlids ... guid 0xGUID (NAME):, or 0xMLID and its ports" if is_dump_fts else \
                 "Switch 0xGUID, LID    : Out Port(s), or 0xMLID : 0xPORT ..."
             refuse(path, line, form, content)

@@ -18,6 +18,11 @@ class YamlNode:
     path: Path
     node: yaml.Node
 
+    @property
+    def is_mapping(self) -> bool:
+        """Whether it is a mapping, and no list or scalar."""
+        return isinstance(self.node, yaml.MappingNode)
+
     def refuse(self, expected: str) -> NoReturn:
         """Raises the error that says what was expected here."""
         found = self.node.value if isinstance(self.node, yaml.ScalarNode) else \

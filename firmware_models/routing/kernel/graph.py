@@ -45,7 +45,7 @@ def hop_table(graph: Graph) -> Hops:
     """
     n_switches = len(graph.start) - 1
     if n_switches > 1 << 16:
-        raise RoutingError(f"topology must have at most 65,536 switches, not {n_switches:,}: the table of hops would not fit")
+        raise RoutingError(f"topology must have at most 65,536 switches, not {n_switches:,}: no memory for more")
     hops = np.full((n_switches, n_switches), FAR, dtype=np.uint8)
     start, to = _neighbours(graph)
     _fill(start, to, hops)

@@ -23,7 +23,8 @@ def free_switches(busy: Words, colour: int) -> Flags:
 
 
 @njit(cache=True)
-def spread(graph: Graph, root: int, leaves: Ints, free: Flags, load: Ints, mark: Stamps, switches: Ints, up: Ints) -> int:
+def spread(graph: Graph, root: int, leaves: Ints, free: Flags, load: Ints, mark: Stamps, switches: Ints,
+           up: Ints) -> int:
     """Algorithm 5 without old trees: Dijkstra's shortest paths from `root` to the leaves over free switches.
 
     The weight of a link is a hop first and its load second, so that a search level by level does, and heights are
@@ -88,8 +89,8 @@ def spread_with_old(graph: Graph, root: int, leaves: Ints, free: Flags, load: In
                     switches: Ints, up: Ints) -> int:
     """Algorithm 5, `build_mct_by_dijkstra`: like `spread`, but the old trees, whose slots are those in `is_old`, stay.
 
-    As soon as a switch of an old tree is settled (lines ⑤ to ⑫), the whole of that tree is: its switches become children
-    along its own links, and what is beside it is relaxed from there.
+    As soon as a switch of an old tree is settled (lines ⑤ to ⑫), the whole of that tree is: its switches become
+    children along its own links, and what is beside it is relaxed from there.
     """
     n_switches = len(graph.start) - 1
     cost = np.full(n_switches, np.int64(1) << 60, np.int64)

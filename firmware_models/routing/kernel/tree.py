@@ -58,7 +58,8 @@ def first_free(busy: Words, switches: Ints, n: int, limit: int) -> int:
 @njit(cache=True)
 def first_success(graph: Graph, hops: Hops, roots: Ints, leaves: Ints, load: Ints, busy: Words, limit: int,
                   mark: Stamps, switches: Ints, up: Ints) -> tuple[int, int]:
-    """Algorithm 1, lines ② to ⑦: the first of `roots` whose tree can be coloured. Returns its size and colour (or -1)."""
+    """Algorithm 1, lines ② to ⑦: the first of `roots` whose tree can be coloured. Returns its size and colour (or
+    -1)."""
     for root in roots:
         n = climb(graph, hops[root], root, leaves, load, mark, switches, up)
         colour = first_free(busy, switches, n, limit)

@@ -23,8 +23,8 @@ TERMINAL_GUID = 0x1000000
 class Network:
     """Switches with numbered ports, cables between them, and terminals at some of the ports.
 
-    A *slot* is a port of a switch: slot ``base[s] + p - 1`` is port `p` (from 1) of switch `s`. An *endpoint* is what can
-    be a member of a group: terminal `t` is endpoint `t`, port 0 of switch `s` is endpoint ``n_terminals + s``.
+    A *slot* is a port of a switch: slot ``base[s] + p - 1`` is port `p` (from 1) of switch `s`. An *endpoint* is what
+    can be a member of a group: terminal `t` is endpoint `t`, port 0 of switch `s` is endpoint ``n_terminals + s``.
 
     Members
     -------
@@ -82,7 +82,8 @@ class Network:
         switches = np.concatenate([ends[:, 0], ends[:, 2], at])
         ports = np.concatenate([ends[:, 1], ends[:, 3], at_port])
         for wrong in np.flatnonzero((ports < 1) | (ports > sizes[switches]))[:1]:
-            raise RoutingError(f"port of switch {switches[wrong]} must be 1 to {sizes[switches[wrong]]}, not {ports[wrong]}")
+            s = switches[wrong]
+            raise RoutingError(f"port of switch {s} must be 1 to {sizes[s]}, not {ports[wrong]}")
         slots = base[switches] + ports - 1
         used, count = np.unique(slots, return_counts=True)
         for twice in used[count > 1][:1]:
@@ -93,8 +94,9 @@ class Network:
         peer_slot[slots[:n]], peer_slot[slots[n:2 * n]] = slots[n:2 * n], slots[:n]
         n_terminals = len(at)
         nodes = TERMINAL_GUID + 16 * np.arange(n_terminals, dtype=np.uint64)
-        given = {
-            "terminal_port": np.ones(n_terminals, dtype=np.int32), "node_guids": nodes, "port_guids": nodes + np.uint64(1),
+        given: dict[str, Any] = {
+            "terminal_port": np.ones(n_terminals, dtype=np.int32), "node_guids": nodes,
+            "port_guids": nodes + np.uint64(1),
             "switch_guids": max(SWITCH_GUID, int(nodes[-1]) + 16 if n_terminals else 0)
             + np.arange(len(sizes), dtype=np.uint64),
             "switch_names": [f"S{s}" for s in range(len(sizes))],

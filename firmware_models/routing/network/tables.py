@@ -47,10 +47,13 @@ class ForwardingTables:
     def __hash__(self) -> int:
         return id(self)
 
-    def port_list(self, entry: int) -> list[int]:
-        """The ports of one entry, ascending."""
-        return [64 * word + bit for word, mask in enumerate(self.ports[entry].tolist()) for bit in range(64)
-                if mask >> bit & 1]
+    def port_lists(self) -> list[list[int]]:
+        """The ports of every entry, ascending."""
+        bits = np.unpackbits(self.ports.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+        entry, port = np.nonzero(bits)
+        ends = np.cumsum(np.bincount(entry, minlength=len(self))).tolist()
+        flat = port.tolist()
+        return [flat[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)] if len(self) else []
 
 
 def port_words(ports: list[int], n_words: int) -> list[int]:

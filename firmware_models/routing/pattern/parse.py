@@ -10,10 +10,14 @@ PATTERNS = ("AxB", "AxBxC", "random:groups=N,size=M,seed=S")
 """What a name may look like."""
 
 
-def parse_pattern(name: str, *, n_terminals: int, processes_per_terminal: int = 1) -> Groups:
+ORDERS = ("first", "last")
+"""Which dimension of a grid runs fastest through the processes: the first, as in the paper, or the last, as in C."""
+
+
+def parse_pattern(name: str, *, n_terminals: int, processes_per_terminal: int = 1, order: str = "first") -> Groups:
     """The groups of a pattern on a network with `n_terminals` terminals.
 
-    Processes are numbered through the terminals, `processes_per_terminal` at each.
+    Processes are numbered through the terminals, `processes_per_terminal` at each; `order` is one of `ORDERS`.
 
     Raises
     ------
@@ -35,7 +39,7 @@ def parse_pattern(name: str, *, n_terminals: int, processes_per_terminal: int = 
             raise RoutingError(
                 f"pattern {name!r} must have 1 to {n_processes} processes ({n_terminals} terminals × "
                 f"{processes_per_terminal}), not {int(np.prod([float(size) for size in sizes]))}")
-        return grid(sizes, processes_per_terminal)
+        return grid(sizes, processes_per_terminal, order)
     match = re.fullmatch(r"random:groups=(\d{1,7}),size=(\d{1,7})(?:,seed=(\d{1,9}))?", name)
     if match is None:
         raise RoutingError(f"pattern must be one of {', '.join(PATTERNS)}, not {name!r}")
@@ -45,18 +49,21 @@ def parse_pattern(name: str, *, n_terminals: int, processes_per_terminal: int = 
     return random_groups(n_groups, size, int(match[3] or 1), n_terminals)
 
 
-def grid(sizes: tuple[int, ...], processes_per_terminal: int = 1) -> Groups:
-    """Processes as a grid; every row along every dimension is a group. The first dimension runs fastest, as in the paper.
+def grid(sizes: tuple[int, ...], processes_per_terminal: int = 1, order: str = "first") -> Groups:
+    """Processes as a grid; every row along every dimension is a group.
 
-    Groups come dimension by dimension, the rows of each in the order of their first process.
+    Groups come dimension by dimension, the fastest first, the rows of each in the order of their first process.
     """
-    processes = np.arange(int(np.prod(sizes))).reshape(sizes, order="F")
+    if order not in ORDERS:
+        raise RoutingError(f"order must be one of {', '.join(ORDERS)}, not {order!r}")
+    axes = sizes if order == "first" else sizes[::-1]
+    processes = np.arange(int(np.prod(axes))).reshape(axes, order="F")
     members, names = [], []
-    for dimension, size in enumerate(sizes):
+    for dimension, size in enumerate(axes):
         rows = np.moveaxis(processes, dimension, 0).reshape(size, -1, order="F")
         for number in range(rows.shape[1]):
             members.append(rows[:, number] // processes_per_terminal)
-            names.append(f"{dimension}:{number}")
+            names.append(f"{dimension if order == 'first' else len(sizes) - 1 - dimension}:{number}")
     return Groups.of(members, names=names)
 
 

@@ -12,8 +12,8 @@ def torus(sizes: tuple[int, ...], terminals: int) -> Network:
     """A torus of any number of dimensions, with `terminals` terminals at every switch.
 
     Switch numbers run through the first dimension fastest. Terminals come at ports 1 and following; dimension `d` is
-    at the two ports after those of the dimensions before it, first the one that leads upwards. A dimension of size 2 has one cable,
-    one of size 1 none.
+    at the two ports after those of the dimensions before it, first the one that leads upwards. A dimension of size 2
+    has one cable, one of size 1 none.
 
     Examples
     --------
@@ -38,7 +38,8 @@ def torus(sizes: tuple[int, ...], terminals: int) -> Network:
 
 
 def dragonfly(*, a: int, p: int, h: int) -> Network:
-    """A dragonfly of ``a * h + 1`` groups: `a` switches a group, each with `p` terminals and `h` cables to other groups.
+    """A dragonfly of ``a * h + 1`` groups: `a` switches a group, each with `p` terminals and `h` cables to other
+    groups.
 
     The switches of a group are all connected with each other, and every two groups by one cable: cable ``i * h + j`` of
     group `g` (port `j` of its switch `i`) leads to group ``(g + i * h + j + 1) mod (a * h + 1)``, whose cable
@@ -66,13 +67,15 @@ def dragonfly(*, a: int, p: int, h: int) -> Network:
             far * a + back // h, np.full(n_groups, p + a + back % h)], axis=1)[once])
     terminal = np.arange(n_groups * a * p)
     return Network.wire(
-        name=f"dragonfly:a={a},p={p},h={h}", radixes=np.full(n_groups * a, p + a - 1 + h), cables=np.concatenate(cables),
-        leaf=terminal // p, leaf_port=terminal % p + 1, switch_names=[f"G{g}_{s}" for g in range(n_groups) for s in range(a)],
+        name=f"dragonfly:a={a},p={p},h={h}", radixes=np.full(n_groups * a, p + a - 1 + h),
+        cables=np.concatenate(cables), leaf=terminal // p, leaf_port=terminal % p + 1,
+        switch_names=[f"G{g}_{s}" for g in range(n_groups) for s in range(a)],
     )
 
 
 def random_network(*, switches: int, ports: int, terminals: int, seed: int) -> Network:
-    """`switches` switches of `ports` ports: the first `terminals` lead to terminals, the others to random other switches.
+    """`switches` switches of `ports` ports: the first `terminals` lead to terminals, the others to random other
+    switches.
 
     All ends are drawn at random; a cable from a switch to itself or beside another one swaps an end with one drawn at
     random, until there is none.
@@ -85,7 +88,8 @@ def random_network(*, switches: int, ports: int, terminals: int, seed: int) -> N
     degree = ports - terminals
     name = f"random:switches={switches},ports={ports},terminals={terminals},seed={seed}"
     if degree < 1 or degree >= switches or switches * degree % 2:
-        raise RoutingError(f"topology {name!r}: ports - terminals must be 1 to switches - 1, and even in total, not {degree}")
+        raise RoutingError(
+            f"topology {name!r}: ports - terminals must be 1 to switches - 1, and even in total, not {degree}")
     generator = np.random.default_rng(seed)
     ends = generator.permutation(np.repeat(np.arange(switches), degree)).reshape(-1, 2)
     for _ in range(10_000):

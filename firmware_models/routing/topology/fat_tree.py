@@ -1,6 +1,7 @@
 """Fat trees: the three-level k-ary tree, and trees trimmed above their leaves."""
 
 import numpy as np
+import numpy.typing as npt
 
 from firmware_models.routing.network import Network, RoutingError
 
@@ -16,9 +17,9 @@ def star(n_terminals: int) -> Network:
 def fat_tree(radix: int) -> Network:
     """Three levels of switches with `radix` ports, radix³/4 terminals.
 
-    Half of an edge switch's ports lead to terminals, the others to every aggregation switch of its pod. Aggregation switch
-    `a` of every pod leads to cores ``a * radix / 2`` and following, of which port `p` leads to pod ``p - 1``. Ports
-    towards terminals come first. Switches are numbered edge, aggregation, core.
+    Half of an edge switch's ports lead to terminals, the others to every aggregation switch of its pod. Aggregation
+    switch `a` of every pod leads to cores ``a * radix / 2`` and following, of which port `p` leads to pod ``p - 1``.
+    Ports towards terminals come first. Switches are numbered edge, aggregation, core.
 
     Raises
     ------
@@ -33,7 +34,7 @@ def fat_tree(radix: int) -> Network:
     if radix < 2 or radix % 2:
         raise RoutingError(f"topology must be fat-tree:K with K even and at least 2, not 'fat-tree:{radix}'")
     half = radix // 2
-    pod, edge, up = (axis.ravel() for axis in np.meshgrid(np.arange(radix), np.arange(half), np.arange(half), indexing="ij"))
+    pod, edge, up = _all_of(radix, half, half)
     aggregation, core = radix * half, 2 * radix * half
     lower = np.stack([pod * half + edge, half + 1 + up, aggregation + pod * half + up, edge + 1], axis=1)
     upper = np.stack([aggregation + pod * half + edge, half + 1 + up, core + edge * half + up, pod + 1], axis=1)
@@ -46,14 +47,16 @@ def fat_tree(radix: int) -> Network:
     )
 
 
-def trimmed_fat_tree(*, name: str, planes: int, leaves: int, terminals: int, middles: int, tops: int, paths: int) -> Network:
+def trimmed_fat_tree(
+    *, name: str, planes: int, leaves: int, terminals: int, middles: int, tops: int, paths: int,
+) -> Network:
     """A fat tree that is thinner above its leaves, in the manner of the Sunway machines.
 
-    Each plane has `leaves` leaf switches with `terminals` terminals each, and `middles` middle switches with one cable to
-    every leaf. Each of the `tops` top switches has `paths` cables to every plane, all to different middle switches: so
-    there are `paths` paths from each leaf to each top switch. The cables of a plane are dealt to its middle switches in
-    blocks: number `i` of ``tops * paths`` is at middle switch ``i // (tops * paths / middles)`` and leads to top
-    ``i % tops``. Switches are numbered leaf, middle, top.
+    Each plane has `leaves` leaf switches with `terminals` terminals each, and `middles` middle switches with one cable
+    to every leaf. Each of the `tops` top switches has `paths` cables to every plane, all to different middle switches:
+    so there are `paths` paths from each leaf to each top switch. The cables of a plane are dealt to its middle
+    switches in blocks: number `i` of ``tops * paths`` is at middle switch ``i // (tops * paths / middles)`` and leads
+    to top ``i % tops``. Switches are numbered leaf, middle, top.
 
     Raises
     ------
@@ -68,10 +71,11 @@ def trimmed_fat_tree(*, name: str, planes: int, leaves: int, terminals: int, mid
             f"{tops} × {paths} with {middles}")
     up = n_up // middles
     middle, top = planes * leaves, planes * (leaves + middles)
-    p, s, m = (axis.ravel() for axis in np.meshgrid(np.arange(planes), np.arange(leaves), np.arange(middles), indexing="ij"))
+    p, s, m = _all_of(planes, leaves, middles)
     lower = np.stack([p * leaves + s, terminals + 1 + m, middle + p * middles + m, s + 1], axis=1)
-    q, i = (axis.ravel() for axis in np.meshgrid(np.arange(planes), np.arange(n_up), indexing="ij"))
-    upper = np.stack([middle + q * middles + i // up, leaves + 1 + i % up, top + i % tops, q * paths + i // tops + 1], axis=1)
+    q, i = _all_of(planes, n_up)
+    upper = np.stack(
+        [middle + q * middles + i // up, leaves + 1 + i % up, top + i % tops, q * paths + i // tops + 1], axis=1)
     radixes = np.repeat([terminals + middles, leaves + up, planes * paths], [middle, planes * middles, tops])
     terminal = np.arange(planes * leaves * terminals)
     names = [f"L{p}_{s}" for p in range(planes) for s in range(leaves)]
@@ -80,3 +84,8 @@ def trimmed_fat_tree(*, name: str, planes: int, leaves: int, terminals: int, mid
         name=name, radixes=radixes, cables=np.concatenate([lower, upper]), leaf=terminal // terminals,
         leaf_port=terminal % terminals + 1, switch_names=names + [f"T{t}" for t in range(tops)],
     )
+
+
+def _all_of(*sizes: int) -> list[npt.NDArray[np.int64]]:
+    """All combinations of numbers below `sizes`, the last running fastest: an array for each."""
+    return [axis.ravel() for axis in np.meshgrid(*map(np.arange, sizes), indexing="ij")]

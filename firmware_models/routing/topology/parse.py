@@ -16,10 +16,11 @@ TOPOLOGIES = (
 """What a name may look like."""
 
 MACHINES: Mapping[str, Mapping[str, int]] = {
-    "bluelight": {"planes": 34, "leaves": 16, "terminals": 16, "middles": 18, "tops": 9, "paths": 8},
-    "taihulight": {"planes": 160, "leaves": 8, "terminals": 32, "middles": 8, "tops": 36, "paths": 2},
+    "bluelight": {"planes": 34, "leaves": 16, "terminals": 16, "middles": 16, "tops": 18, "paths": 8},
+    "taihulight": {"planes": 40, "leaves": 64, "terminals": 16, "middles": 24, "tops": 84, "paths": 2},
 }
-"""The Sunway machines as ``docs/routing.md`` assumes them; any of these figures can be given, as in ``bluelight:planes=4``."""
+"""The Sunway machines as ``docs/routing.md`` assumes them; any of these figures can be given, as in
+``bluelight:planes=4``."""
 
 DEFAULTS: Mapping[str, Mapping[str, int | None]] = {
     **MACHINES,
@@ -73,11 +74,13 @@ def _by_figures(name: str, kind: str, rest: str) -> Network:
     for part in filter(None, rest.split(",")):
         key, _, value = part.partition("=")
         if key not in figures or not re.fullmatch(r"\d{1,9}", value):
-            raise RoutingError(f"topology {name!r}: {', '.join(f'{key}=N' for key in figures)} are allowed, not {part!r}")
+            allowed = ", ".join(f"{known}=N" for known in figures)
+            raise RoutingError(f"topology {name!r}: {allowed} are allowed, not {part!r}")
         figures[key] = _within(name, key, int(value), 0 if key in ("seed", "terminals") else 1, 1 << 30)
     missing = [key for key, value in figures.items() if value is None]
     if missing:
-        raise RoutingError(f"topology {name!r}: {missing[0]} must be given, as in {kind}:{','.join(f'{k}=N' for k in figures)}")
+        form = ",".join(f"{known}=N" for known in figures)
+        raise RoutingError(f"topology {name!r}: {missing[0]} must be given, as in {kind}:{form}")
     given = {key: value for key, value in figures.items() if value is not None}
     if kind == "dragonfly":
         _within(name, "a × p × (a × h + 1)", given["a"] * given["p"] * (given["a"] * given["h"] + 1), 2, MAX_TERMINALS)
@@ -85,7 +88,8 @@ def _by_figures(name: str, kind: str, rest: str) -> Network:
     if kind == "random":
         _within(name, "switches × ports", given["switches"] * given["ports"], 2, 4 * MAX_TERMINALS)
         return random_network(**given)
-    _within(name, "planes × leaves × terminals", given["planes"] * given["leaves"] * given["terminals"], 2, MAX_TERMINALS)
+    n_leaves = given["planes"] * given["leaves"]
+    _within(name, "planes × leaves × terminals", n_leaves * given["terminals"], 2, MAX_TERMINALS)
     _within(name, "planes × tops × paths", given["planes"] * given["tops"] * given["paths"], 1, 4 * MAX_TERMINALS)
     return trimmed_fat_tree(name=name, **given)
 
