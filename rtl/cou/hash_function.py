@@ -1,4 +1,4 @@
-"""Hash function of the packet buffer: a constant matrix over GF(2), nothing but XOR trees."""
+"""Hash functions of the packet buffer: constant matrices over GF(2), nothing but XOR trees."""
 
 from amaranth import Cat, Value
 
@@ -6,20 +6,22 @@ from firmware_models.abi import formats
 
 KEY_BITS = formats.HASH_KEY.width
 _mask = (1 << 64) - 1
-_salt = 0
+_salt = 10194
 """Chosen so that the low bits of SeqID, pulse, job, node and VP stay independent: see docs/packet_buffer.md."""
 
 
-def hash_columns(index_bits: int, *, salt: int = _salt) -> list[int]:
+def hash_columns(index_bits: int, *, bank: int = 0) -> list[int]:
     """Columns of the matrix: the hash of a key is the XOR of the columns of its bits that are set.
 
     The columns are the leading bits of a fixed sequence (SplitMix64), so that every field of the key, and every bit of
-    it, reaches every bit of the index.
+    it, reaches every bit of the index. Each bank has a sequence of its own.
 
     Parameters
     ----------
     index_bits : int
         Bits of the hash, 1 to 64.
+    bank : int
+        Which of the functions, from 0.
 
     Returns
     -------
@@ -29,12 +31,14 @@ def hash_columns(index_bits: int, *, salt: int = _salt) -> list[int]:
     Raises
     ------
     ValueError
-        If `index_bits` is out of range.
+        If `index_bits` or `bank` is out of range.
     """
     if not isinstance(index_bits, int) or not 1 <= index_bits <= 64:
         raise ValueError(f"index_bits must be 1 to 64, not {index_bits!r}")
+    if not isinstance(bank, int) or bank < 0:
+        raise ValueError(f"bank must be an integer from 0 on, not {bank!r}")
     columns = []
-    state = salt
+    state = _salt ^ bank * 0xD1342543DE82EF95 & _mask
     while len(columns) < KEY_BITS:
         state = (state + 0x9E3779B97F4A7C15) & _mask
         mixed = ((state ^ state >> 30) * 0xBF58476D1CE4E5B9) & _mask
@@ -46,10 +50,10 @@ def hash_columns(index_bits: int, *, salt: int = _salt) -> list[int]:
     return columns
 
 
-def hash_index(key, index_bits: int) -> Value:
+def hash_index(key, index_bits: int, *, bank: int = 0) -> Value:
     """The hash of `key` (a view of ``HashKey``) in hardware: `index_bits` XOR trees of half of the key's bits each."""
-    bits = key.as_value()
-    columns = hash_columns(index_bits)
+    bits = Value.cast(key)
+    columns = hash_columns(index_bits, bank=bank)
     return Cat(
         Cat(bits[k] for k in range(KEY_BITS) if columns[k] >> row & 1).xor() for row in range(index_bits)
     )

@@ -1,0 +1,253 @@
+"""Tag table of the packet buffer: several banks read at once, so that every look-up takes the same time.
+
+Architecture: ``docs/packet_buffer.md``. The same interface as :class:`~rtl.cou.linear_table.LinearTable`.
+"""
+
+from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth.lib import data, enum, memory, wiring
+from amaranth.lib.wiring import connect, flipped
+from amaranth.utils import bits_for
+
+from rtl.cou.cuckoo_lookup import CuckooLookup
+from rtl.cou.hash_function import hash_index
+from rtl.cou.tag_code import TagCode
+from rtl.cou.tag_stash import TagStash
+from rtl.cou.tag_table import tag_table_members
+from rtl.kit.round_robin import RoundRobin
+
+
+class Kind(enum.Enum, shape=2):
+    """What an operation in the pipeline is."""
+
+    NONE = 0
+    INSERT = 1
+    REMOVE = 2
+    MOVE = 3
+    """A tag of the stash looks for a place."""
+
+
+class CuckooTable(wiring.Component):
+    """Maps keys to slot numbers: cuckoo hashing over `banks` of `ways` entries a row, and a small stash.
+
+    A tag stands in one of ``banks * ways`` entries, in each bank in the row that the bank's own hash of its key names,
+    or in the stash, which look-ups compare as well. An insertion takes an empty entry, or else goes into the
+    stash; so it ends at once. A tag in the stash then looks for an entry by itself: it takes an empty one, or
+    changes places with a tag at random, which goes on from there. After `max_kicks` changes it rests until something
+    is removed.
+
+    Insertions, removals and moves pass one pipeline, one a cycle, and each takes effect in one cycle, its
+    last: so all of them happen one after the other, and a tag that moves is in exactly one place all the time.
+
+    Timing: an answer comes 4 cycles after its request, always; one look-up a cycle. `done` and `removed` come 4
+    cycles after the tag was taken; together one insertion, removal or move a cycle. After reset as many cycles as a
+    bank has rows pass until anything is taken. An insertion is not taken while the stash may be full.
+
+    Parameters
+    ----------
+    n_entries : int
+        Entries of all banks together: ``banks * ways`` times a power of two, which is at least 2.
+    slot_bits : int
+        Bits of a slot number.
+    banks, ways : int
+        Memories with a hash of their own, and entries in a row of each: powers of two, at most 16.
+    stash : int
+        Entries of the stash, 1 to 64.
+    max_kicks : int
+        Most changes of place in a row, 1 to 255.
+    ecc : bool
+        Whether tags are protected against errors of the memories.
+
+    Members
+    -------
+    See :func:`~rtl.cou.tag_table.tag_table_members`.
+    """
+
+    def __init__(
+        self, *, n_entries: int, slot_bits: int, banks: int = 4, ways: int = 4, stash: int = 8, max_kicks: int = 32,
+        ecc: bool = False,
+    ):
+        for name, value, least, most in (
+            ("slot_bits", slot_bits, 1, 32), ("banks", banks, 1, 16), ("ways", ways, 1, 16),
+            ("stash", stash, 1, 64), ("max_kicks", max_kicks, 1, 255),
+        ):
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+                raise ValueError(f"{name} must be {least} to {most}, not {value!r}")
+        for name, value in (("banks", banks), ("ways", ways)):
+            if value & (value - 1):
+                raise ValueError(f"{name} must be a power of two, not {value!r}")
+        n_places = banks * ways
+        rows = n_entries // n_places if isinstance(n_entries, int) else 0
+        if rows < 2 or rows & (rows - 1) or rows * n_places != n_entries:
+            raise ValueError(f"n_entries must be {n_places} times a power of two from 2 on, not {n_entries!r}")
+        self.n_entries, self.slot_bits, self.banks, self.ways = n_entries, slot_bits, banks, ways
+        self.stash, self.max_kicks, self.ecc = stash, max_kicks, ecc
+        self.rows, self.n_places = rows, n_places
+        self.index_bits = bits_for(rows - 1)
+        self.code = TagCode(slot_bits=slot_bits, ecc=ecc)
+        self.stage = data.StructLayout({
+            "kind": Kind, "entry": self.code.entry, "slot": slot_bits, "index": range(max(2, stash)),
+            "rows": data.ArrayLayout(self.index_bits, banks),
+        })
+        super().__init__(tag_table_members(slot_bits))
+
+    def elaborate(self, platform):
+        m = Module()
+        code = self.code
+        m.submodules.stash = stash = TagStash(code=code, n_entries=self.stash, max_kicks=self.max_kicks)
+        m.submodules.look = look = CuckooLookup(
+            code=code, banks=self.banks, ways=self.ways, index_bits=self.index_bits, stash=self.stash
+        )
+        # A memory for every place of a row; place p belongs to bank p modulo the number of banks. Look-ups see what
+        # was there before a write of the same cycle, as they do in the stash.
+        writes, reads = [], []
+        for p in range(self.n_places):
+            m.submodules[f"tags_{p}"] = tags = memory.Memory(shape=code.entry, depth=self.rows, init=[])
+            writes.append(tags.write_port())
+            reads.append(tags.read_port(transparent_for=(writes[-1],)))
+            seen = tags.read_port()
+            m.d.comb += [
+                seen.addr.eq(look.address[p % self.banks]), seen.en.eq(look.enable), look.found[p].eq(seen.data),
+            ]
+
+        # An operation passes these stages: its rows are read, the entries are compared with it, it acts.
+        asked, read, act = (Signal(self.stage, name=name) for name in ("asked", "read", "act"))
+        swept, swept_row = Signal(), Signal(self.index_bits)
+        with m.If(~swept):
+            m.d.sync += [swept_row.eq(swept_row + 1), swept.eq(swept_row == self.rows - 1)]
+        self._elaborate_choice(m, asked, read, act, stash, swept=swept)
+        m.d.sync += [read.eq(asked), act.eq(read)]
+        m.d.comb += [reads[p].addr.eq(asked.rows[p % self.banks]) for p in range(self.n_places)]
+
+        write_at, swap_at = Signal(self.n_places), Signal(self.n_places)
+        match, empty, entries = self._elaborate_compare(
+            m, reads, read, act, stash, write_at=write_at, swap_at=swap_at
+        )
+        self._elaborate_act(m, act, stash, match=match, empty=empty, entries=entries, write_at=write_at, swap_at=swap_at)
+
+        # Writes: the operation that acts, or the sweep after reset; and, for tests, an error in what is written.
+        written, error = Signal(code.entry), Signal(code.entry)
+        hurt = Signal()
+        m.d.comb += [
+            hurt.eq((self.flip != 0) & write_at.any() & (act.kind != Kind.REMOVE)),
+            error.as_value().eq(Mux(hurt, Mux(self.flip[1], 3, 1) << self.flip_bit, 0)),
+        ]
+        with m.If(swept & (act.kind != Kind.REMOVE)):
+            m.d.comb += written.eq(act.entry.as_value() ^ error.as_value())
+        m.d.sync += self.flipped.eq(hurt)
+        for p, write in enumerate(writes):
+            m.d.comb += [
+                write.en.eq(write_at[p] | ~swept), write.data.eq(written),
+                write.addr.eq(Mux(swept, act.rows[p % self.banks], swept_row)),
+            ]
+
+        # Look-ups take removals into account that have been taken and not yet acted.
+        connect(m, flipped(self.lookup), look.i)
+        connect(m, look.o, flipped(self.o_lookup))
+        m.d.comb += [
+            look.ready.eq(swept), look.entries.eq(stash.entries),
+            look.hidden.eq(self.hidden), look.hidden_slot.eq(self.hidden_slot),
+            self.corrected.eq(look.corrected | stash.corrected),
+            self.uncorrectable.eq(look.uncorrectable | stash.uncorrectable), self.stash_level.eq(stash.level),
+        ]
+        for going, operation in zip(look.going, (read, act), strict=True):
+            m.d.comb += [
+                going.valid.eq(operation.kind == Kind.REMOVE), going.code.eq(operation.entry.code),
+                going.slot.eq(operation.slot),
+            ]
+        return m
+
+    def _elaborate_choice(self, m: Module, asked, read, act, stash, *, swept):
+        """Removals, insertions and moves take turns. Each has its hash before the choice, which is late."""
+        m.submodules.turn = turn = RoundRobin(n=3)
+        m.d.comb += [
+            turn.requests.eq(Cat(self.remove.valid, self.insert.valid & stash.room, stash.o.valid) & swept.replicate(3)),
+            turn.advance.eq(1),
+            self.remove.ready.eq(turn.grant[0]), self.insert.ready.eq(turn.grant[1]), stash.o.ready.eq(turn.grant[2]),
+            stash.n_inserts.eq(turn.grant[1] + sum(stage.kind == Kind.INSERT for stage in (asked, read, act))),
+        ]
+        moving = stash.o.payload
+        m.d.sync += [asked.kind.eq(Kind.NONE), asked.index.eq(moving.index)]
+        taken, put = self.remove.payload, self.insert.payload
+        code = self.code
+        for number, (kind, key, stored_code, stored_slot, slot) in enumerate((
+            (Kind.REMOVE, taken.key, code.code(taken.key), code.stored_slot(taken.slot), taken.slot),
+            (Kind.INSERT, put.key, code.code(put.key), code.stored_slot(put.slot), put.slot),
+            (Kind.MOVE, code.key(moving.entry.code), moving.entry.code, moving.entry.slot, 0),
+        )):
+            with m.If(turn.grant[number]):
+                m.d.sync += [
+                    asked.kind.eq(kind), asked.entry.code.eq(stored_code), asked.entry.slot.eq(stored_slot),
+                    asked.slot.eq(slot),
+                    [asked.rows[b].eq(hash_index(key, self.index_bits, bank=b)) for b in range(self.banks)],
+                ]
+
+    def _elaborate_compare(self, m: Module, reads, read, act, stash, *, write_at, swap_at):
+        """Compares the entries with the operation; what `act` writes in this cycle takes the place of what was read."""
+        code = self.code
+        removing = read.kind == Kind.REMOVE
+        alike, _, _ = code.differs(m, read.entry.code, act.entry.code)
+        same_as_act = Signal()
+        m.d.comb += same_as_act.eq(alike & (~removing | code.same_slot(m, read.entry.slot, act.entry.slot)))
+
+        match, empty, raw_match = (Signal(self.n_places, name=name) for name in ("match", "empty", "raw_match"))
+        entries = Array(Signal(code.entry, name=f"entry_{p}") for p in range(self.n_places))
+        same_row = Signal(self.banks)
+        m.d.comb += same_row.eq(Cat(read.rows[b] == act.rows[b] for b in range(self.banks)))
+        overwritten = Signal(self.n_places)
+        m.d.comb += overwritten.eq(write_at & Cat(same_row[p % self.banks] for p in range(self.n_places)))
+        for p, port in enumerate(reads):
+            found = port.data
+            same, _, doubt = code.differs(m, found.code, read.entry.code)
+            m.d.comb += raw_match[p].eq(
+                Mux(removing, (same | doubt) & code.same_slot(m, found.slot, read.entry.slot), same)
+            )
+            clears = act.kind == Kind.REMOVE
+            m.d.sync += [
+                match[p].eq(Mux(overwritten[p], same_as_act & ~clears, raw_match[p])),
+                empty[p].eq(Mux(overwritten[p], clears, code.empty(m, found.code))),
+                entries[p].eq(Mux(overwritten[p], act.entry, found)),
+            ]
+        m.d.comb += [
+            stash.read_entry.eq(read.entry), stash.read_removing.eq(removing), stash.same_as_act.eq(same_as_act),
+            # The tag that `read` wants may be the one that is just being displaced.
+            stash.taken_over.eq((swap_at & overwritten & raw_match).any()),
+        ]
+        return match, empty, entries
+
+    def _elaborate_act(self, m: Module, act, stash, *, match, empty, entries, write_at, swap_at):
+        """Carries an operation out, all of it in one cycle."""
+        # Empty entries and victims are chosen at random, so that all banks fill alike and no exchange is repeated.
+        chance = Signal(32, init=0x2545F491)
+        m.d.sync += chance.eq(Cat(chance[1:], chance[0]) ^ Mux(chance[0], 0x200003, 0))
+        preferred, pool, place = (Signal(self.n_places, name=name) for name in ("preferred", "pool", "place"))
+        victim = Signal(range(max(2, self.n_places)))
+        m.d.comb += [
+            preferred.eq(empty & Cat(chance[p % 16 + 5] for p in range(self.n_places))),
+            pool.eq(Mux(preferred.any(), preferred, empty)), place.eq(pool & -pool),
+            victim.eq(chance[: len(victim)] if self.n_places > 1 else 0), stash.victim.eq(entries[victim]),
+            stash.act_index.eq(act.index), stash.act_entry.eq(act.entry),
+        ]
+        here, roomy = Signal(), Signal()
+        ended, twice, gone, settled = (Signal(name=name) for name in ("ended", "twice", "gone", "placed"))
+        m.d.comb += [here.eq(match.any() | stash.match.any()), roomy.eq(empty.any())]
+        with m.Switch(act.kind):
+            with m.Case(Kind.INSERT):
+                m.d.comb += [ended.eq(1), twice.eq(here)]
+                with m.If(~here):
+                    m.d.comb += [write_at.eq(place), settled.eq(roomy), stash.put.eq(~roomy)]
+            with m.Case(Kind.REMOVE):
+                m.d.comb += [write_at.eq(match), stash.drop.eq(1), stash.wake.eq(match.any()), gone.eq(here)]
+            with m.Case(Kind.MOVE):
+                m.d.comb += stash.back.eq(1)
+                with m.If(stash.alive):
+                    with m.If(roomy):
+                        m.d.comb += [write_at.eq(place), stash.placed.eq(1), settled.eq(1)]
+                    with m.Elif(stash.tired):
+                        m.d.comb += stash.rest.eq(1)
+                    with m.Else():
+                        m.d.comb += [swap_at.eq(1 << victim), write_at.eq(swap_at), stash.swap.eq(1)]
+        m.d.sync += [
+            self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(act.slot),
+            self.removed.eq(gone), self.removed_slot.eq(act.slot),
+            self.settled.eq(settled), self.steps.eq(Mux(act.kind == Kind.INSERT, 1, stash.steps)),
+        ]
