@@ -17,17 +17,17 @@ from rtl.reduce.step_pipeline import StepPipeline
 CUTS: dict[int, str] = {
     5: "swap align_4 add normal_2 shift_2",
     6: "order align_3 add normal_0 fine shift_2",
-    7: "order align_2 align_5 add normal_0 fine shift_2",
+    7: "order align_2 align_5 add coarse fine shift_2",
     8: "order align_1 align_4 add coarse normal_2 fine shift_2",
     9: "order align_1 align_3 align_5 add coarse normal_2 fine shift_2",
     10: "order align_1 align_3 align_5 add flags normal_0 normal_2 fine shift_2",
     11: "compare swap align_1 align_3 align_5 add flags coarse normal_2 fine shift_2",
-    12: "compare swap align_1 align_3 align_5 add flags coarse normal_2 fine_low fine shift_2",
-    13: "compare swap align_1 align_3 align_5 add_low add flags coarse normal_2 fine_low fine shift_2",
-    14: "compare swap align_1 align_3 align_5 add_low add flags coarse normal_1 normal_2 fine_low fine shift_2",
-    15: "compare_low compare swap align_1 align_3 align_5 add_low add flags coarse normal_1 normal_2 fine_low fine "
+    12: "compare_low compare swap align_1 align_3 align_5 add flags coarse normal_2 fine shift_2",
+    13: "compare_low compare swap align_1 align_3 align_5 add flags coarse normal_2 fine shift_1 shift_2",
+    14: "compare_low compare swap align_1 align_3 align_5 add_low add flags coarse normal_2 fine shift_1 shift_2",
+    15: "compare_low compare swap align_1 align_3 align_5 add_low add flags coarse normal_2 fine_low fine shift_1 "
         "shift_2",
-    16: "compare_low compare swap align_1 align_3 align_5 add_low add flags coarse normal_1 normal_2 fine_low fine "
+    16: "compare_low compare order swap align_1 align_3 align_5 add_low add flags coarse normal_2 fine_low fine "
         "shift_1 shift_2",
 }
 """After which steps registers stand, for every depth; the last step's are those of the result."""
