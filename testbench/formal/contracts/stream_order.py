@@ -1,0 +1,102 @@
+"""Order through a stream unit: what goes in comes out, once, in order."""
+
+from amaranth import Module, Signal
+
+from testbench.formal.contract import Contract
+
+
+class StreamOrder(Contract):
+    """Follows one item, any one, through a unit with one input and one output stream.
+
+    Parameters
+    ----------
+    capacity : int
+        Most items that the unit may hold.
+    latency : int
+        Cycles after which an item in an empty unit is offered.
+    """
+
+    def __init__(self, *, capacity: int, latency: int = 1):
+        super().__init__()
+        self.capacity = capacity
+        self.latency = latency
+
+    def follow(self, m: Module, i, o, *, width: int) -> Signal:
+        """Drives `i` and `o`; returns the number of items inside."""
+        valid, payload, ready = self.free(1, "valid"), self.free(width, "payload"), self.free(1, "ready")
+        pick = self.free(1, "pick")
+        m.d.comb += [i.valid.eq(valid), i.payload.eq(payload), o.ready.eq(ready)]
+        came, went = i.valid & i.ready, o.valid & o.ready
+
+        inside = Signal(range(self.capacity + 2))
+        following, ahead, kept = Signal(), Signal.like(inside), Signal(width)
+        m.d.sync += inside.eq(inside + came - went)
+        with m.If(~following & came & pick):
+            m.d.sync += [following.eq(1), ahead.eq(inside - went), kept.eq(payload)]
+        with m.If(following & went):
+            m.d.sync += ahead.eq(ahead - 1)
+            with m.If(ahead == 0):
+                m.d.sync += following.eq(0)
+
+        # Nothing is made, nothing stays inside for ever, and the one followed comes out when it is its turn.
+        self.check(~o.valid | (inside != 0))
+        self.check(inside <= self.capacity)
+        waits = Signal(range(self.latency + 1))
+        with m.If(o.valid | (inside == 0)):
+            m.d.sync += waits.eq(0)
+        with m.Else():
+            m.d.sync += waits.eq(waits + 1)
+        self.check(waits < self.latency)
+        self.check(~(following & went & (ahead == 0)) | (o.payload == kept))
+
+        # A stalled item stays as it is.
+        stalled, shown = Signal(), Signal(width)
+        m.d.sync += [stalled.eq(o.valid & ~o.ready), shown.eq(o.payload)]
+        self.check(~stalled | o.valid & (o.payload == shown))
+
+        self.reach(inside == self.capacity, "full")
+        self.reach(following & went & (ahead == 0) & (kept != 0), "the item followed comes out")
+        self.reach(came & went, "in and out in one cycle")
+        return inside
+
+
+class FifoContract(StreamOrder):
+    """:class:`~rtl.kit.fifo.StreamFifo`: order, no loss, no duplication, `level` is right."""
+
+    def __init__(self, *, depth: int):
+        super().__init__(capacity=depth, latency=1)
+
+    def build(self, m: Module) -> None:
+        from rtl.kit.fifo import StreamFifo
+
+        m.submodules.unit = unit = StreamFifo(shape=2, depth=self.capacity)
+        inside = self.follow(m, unit.i, unit.o, width=2)
+        self.check(unit.level == inside)
+
+
+class DeepFifoContract(StreamOrder):
+    """The variant of :class:`~rtl.kit.fifo.StreamFifo` with synchronous memory, made as small as it gets."""
+
+    def __init__(self) -> None:
+        super().__init__(capacity=4, latency=2)
+
+    def build(self, m: Module) -> None:
+        from rtl.kit import fifo
+
+        fifo.REGISTER_FILE_DEPTH = 1
+        m.submodules.unit = unit = fifo.StreamFifo(shape=2, depth=self.capacity)
+        inside = self.follow(m, unit.i, unit.o, width=2)
+        self.check(unit.level == inside)
+
+
+class SkidContract(StreamOrder):
+    """:class:`~rtl.kit.skid.SkidBuffer`: order, no loss, no duplication; registered in both directions."""
+
+    def __init__(self) -> None:
+        super().__init__(capacity=2, latency=1)
+
+    def build(self, m: Module) -> None:
+        from rtl.kit.skid import SkidBuffer
+
+        m.submodules.unit = unit = SkidBuffer(shape=2)
+        self.follow(m, unit.i, unit.o, width=2)

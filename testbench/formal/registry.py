@@ -1,0 +1,133 @@
+"""All proofs."""
+
+from testbench.formal.proof import Mutation, Proof
+from testbench.formal.table_proofs import TABLE_PROOFS
+
+_FIFO = "rtl.kit.fifo"
+_SKID = "rtl.kit.skid"
+_SLOTS = "rtl.cou.packet_slots"
+_CREDIT = "rtl.cou.credit_table"
+
+
+class UnknownProofError(ValueError):
+    """No such proof."""
+
+
+PROOFS: tuple[Proof, ...] = (
+    Proof(
+        name="fifo",
+        claim="items come out in order, none is lost, none twice, the level is right",
+        contract="testbench.formal.contracts.stream_order:FifoContract",
+        parameters={"depth": 3},
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="takes-when-full",
+                module=_FIFO,
+                old="self.i.ready.eq(store.w_rdy),\n                self.o.payload.eq(store.r_data),",
+                new="self.i.ready.eq(1),\n                self.o.payload.eq(store.r_data),",
+            ),
+            Mutation(
+                name="keeps-what-was-read",
+                module=_FIFO,
+                old="store.r_en.eq(self.o.ready),",
+                new="store.r_en.eq(self.o.ready & (store.level != 2)),",
+            ),
+        ),
+    ),
+    Proof(
+        name="deep-fifo",
+        claim="the same of the variant with synchronous memory",
+        contract="testbench.formal.contracts.stream_order:DeepFifoContract",
+        mode="bmc",
+        depth=24,
+        mutations=(
+            Mutation(
+                name="overtakes",
+                module=_FIFO,
+                old="pass_by.eq(take & (store.level == 0)),",
+                new="pass_by.eq(take & ~store.r_rdy),",
+            ),
+        ),
+    ),
+    Proof(
+        name="skid",
+        claim="items come out in order, none is lost, none twice",
+        contract="testbench.formal.contracts.stream_order:SkidContract",
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="loses-the-skid",
+                module=_SKID,
+                old="valid.eq(self.i.valid | ~ready),",
+                new="valid.eq(self.i.valid),",
+            ),
+            Mutation(
+                name="doubles-the-skid",
+                module=_SKID,
+                old="                ready.eq(1),\n",
+                new="                ready.eq(ready | self.i.valid),\n",
+            ),
+        ),
+    ),
+    Proof(
+        name="slot-pool",
+        claim="no slot is handed out twice, none is lost, the level is right",
+        contract="testbench.formal.contracts.slot_pool:SlotPoolContract",
+        parameters={"n_slots": 3},
+        mode="prove",
+        depth=16,
+        mutations=(
+            Mutation(
+                name="returned-before-fresh",
+                module=_SLOTS,
+                old="returned.o.ready.eq(self.o.ready & ~fresh),",
+                new="returned.o.ready.eq(self.o.ready),",
+            ),
+            Mutation(
+                name="one-slot-too-many",
+                module=_SLOTS,
+                old="fresh.eq(n_fresh != self.n_slots),",
+                new="fresh.eq(n_fresh <= self.n_slots),",
+            ),
+        ),
+    ),
+    Proof(
+        name="credit-table",
+        claim="no credit is lost or made; the last one of a peer goes to the oldest pulse only",
+        contract="testbench.formal.contracts.credit:CreditTableContract",
+        depth=20,
+        any_memory=False,
+        mutations=(
+            Mutation(
+                name="grants-one-too-many", module=_CREDIT, old="ok = read.data < limit", new="ok = read.data <= limit"
+            ),
+            Mutation(
+                name="returns-one-at-most", module=_CREDIT, old="read.data - giving.credits, 0", new="read.data - 1, 0"
+            ),
+            Mutation(
+                name="last-for-anyone",
+                module=_CREDIT,
+                old="Mux(asking.oldest, share, share - 1)",
+                new="Mux(asking.oldest, share, share)",
+            ),
+        ),
+    ),
+    *TABLE_PROOFS,
+)
+
+
+def find_proof(name: str) -> Proof:
+    """The proof of that name.
+
+    Raises
+    ------
+    UnknownProofError
+        If there is none.
+    """
+    for proof in PROOFS:
+        if proof.name == name:
+            return proof
+    raise UnknownProofError(f"must be one of {', '.join(proof.name for proof in PROOFS)}, not {name!r}")

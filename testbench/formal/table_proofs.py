@@ -1,0 +1,109 @@
+"""Proofs of the tag tables."""
+
+from testbench.formal.proof import Mutation, Proof
+
+_TABLE = "rtl.cou.cuckoo_table"
+_LOOKUP = "rtl.cou.cuckoo_lookup"
+_STASH = "rtl.cou.tag_stash"
+_LINEAR = "rtl.cou.linear_table"
+_CUCKOO = {"n_entries": 4, "banks": 2, "ways": 1, "stash": 2, "max_kicks": 2}
+
+TABLE_PROOFS: tuple[Proof, ...] = (
+    Proof(
+        name="cuckoo-table",
+        claim="no key is lost or doubled, a look-up returns what was inserted after 4 cycles, a free frees once",
+        contract="testbench.formal.contracts.tag_table:CuckooContract",
+        parameters=_CUCKOO,
+        depth=18,
+        any_memory=False,
+        quick=False,
+        mutations=(
+            Mutation(
+                name="displaced-tag-is-lost",
+                module=_TABLE,
+                old="write_at.eq(swap_at), stash.swap.eq(1)]",
+                new="write_at.eq(swap_at), stash.placed.eq(1)]",
+            ),
+            Mutation(
+                name="free-leaves-the-stash",
+                module=_TABLE,
+                old="[write_at.eq(match), stash.drop.eq(1), ",
+                new="[write_at.eq(match), ",
+            ),
+            Mutation(
+                name="no-forwarding",
+                module=_TABLE,
+                old="match[p].eq(Mux(overwritten[p], same_as_act & ~clears, raw_match[p])),",
+                new="match[p].eq(raw_match[p]),",
+            ),
+            Mutation(
+                name="displaced-while-freed",
+                module=_TABLE,
+                old="stash.taken_over.eq((swap_at & overwritten & raw_match).any()),",
+                new="stash.taken_over.eq(0),",
+            ),
+            Mutation(
+                name="look-up-misses-removals",
+                module=_LOOKUP,
+                old="hit.eq(pick.any() & ~removed & ~hidden)",
+                new="hit.eq(pick.any() & ~hidden)",
+            ),
+            Mutation(
+                name="look-up-skips-the-stash",
+                module=_LOOKUP,
+                old="same[p].eq(in_stash[j].same)",
+                new="same[p].eq(0)",
+            ),
+        ),
+    ),
+    Proof(
+        name="cuckoo-sweep",
+        claim="the same from memories with any content when reset ends",
+        contract="testbench.formal.contracts.tag_table:CuckooContract",
+        parameters=_CUCKOO,
+        depth=13,
+        mutations=(
+            Mutation(
+                name="half-a-sweep",
+                module=_TABLE,
+                old="swept.eq(swept_row == self.rows - 1)",
+                new="swept.eq(swept_row == 0)",
+            ),
+        ),
+    ),
+    Proof(
+        name="linear-table",
+        claim="no key is lost or doubled, a look-up returns what was inserted, a free frees once and closes the gap",
+        contract="testbench.formal.contracts.tag_table:LinearContract",
+        parameters={"n_entries": 4},
+        depth=26,
+        any_memory=False,
+        quick=False,
+        mutations=(
+            Mutation(
+                name="gap-not-closed",
+                module=_LINEAR,
+                old="m.d.comb += [write.en.eq(1), moving.eq(1)]",
+                new="m.d.comb += moving.eq(1)",
+            ),
+            Mutation(
+                name="moves-past-its-home",
+                module=_LINEAR,
+                old=">= (index - hole)",
+                new=">= (index - hole - 1)",
+            ),
+            Mutation(
+                name="look-up-does-not-start-over",
+                module=_LINEAR,
+                old="ends = same | (empty & ~moved & ~moving)",
+                new="ends = same | empty",
+            ),
+            Mutation(
+                name="look-up-misses-removals",
+                module=_LINEAR,
+                old="hit = (same | doubtful) & ~gone & ~hidden",
+                new="hit = (same | doubtful) & ~hidden",
+            ),
+        ),
+    ),
+)
