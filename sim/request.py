@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from firmware_models.abi.encoding import Datatype, Operator
 from firmware_models.config import Config
+from firmware_models.golden import dtype_of
 from firmware_models.schedule import Schedule, algorithm_names, build, collective_names
 from rtl.reduce.operation import OPERATIONS
 from sim.stalls import StallProfile
@@ -15,7 +16,7 @@ from sim.topology import Topology, TopologyError, parse_topology
 
 DATATYPES = {
     "float64": Datatype.FLOAT64, "int64": Datatype.INT64, "uint64": Datatype.UINT64, "float32": Datatype.FLOAT32,
-    "int32": Datatype.INT32, "uint8": Datatype.BYTE,
+    "int32": Datatype.INT32, "uint8": Datatype.BYTE, "double_int": Datatype.DOUBLE_INT,
 }
 OPERATORS = {operator.name.lower(): operator for operator in Operator}
 
@@ -39,7 +40,7 @@ class CollectiveRequest:
     root, jobs : int
         Root, and how many jobs run at once, each on its own data.
     dtype, op : str
-        Element type by NumPy's name, reduction operator.
+        Element type by NumPy's name, or ``double_int`` for a double with an index; reduction operator.
     topology : str, optional
         ``star:N`` with all nodes if not given.
     config, preset : Config, str
@@ -105,7 +106,7 @@ class CollectiveRequest:
             if self.size:
                 raise RequestError(f"size must be 0 for barrier, which moves no data, not {self.size}")
             return
-        item = np.dtype(self.dtype).itemsize
+        item = dtype_of(self.datatype).itemsize
         if self.size < item or self.size % item:
             raise RequestError(f"size must be a positive multiple of {item} bytes ({self.dtype}), not {self.size}")
         if self.size >= 1 << 32:
@@ -119,7 +120,7 @@ class CollectiveRequest:
                 raise RequestError(f"op and dtype must be {able}, not {self.op} of {self.dtype}")
         if self.inputs is not None:
             shape = (self.nodes, self.size // item)
-            if self.inputs.shape != shape or self.inputs.dtype.name != self.dtype:
+            if self.inputs.shape != shape or self.inputs.dtype != dtype_of(self.datatype):
                 raise RequestError(
                     f"inputs must have shape {shape} and dtype {self.dtype}, "
                     f"not {self.inputs.shape} and {self.inputs.dtype}"
@@ -153,14 +154,20 @@ class CollectiveRequest:
 
     def data(self, job: int) -> NDArray[Any]:
         """Operands of `job`, a row per node."""
-        shape = (self.nodes, self.size // np.dtype(self.dtype).itemsize)
+        kind = dtype_of(self.datatype)
+        shape = (self.nodes, self.size // kind.itemsize)
         if job == 0 and self.inputs is not None:
             return self.inputs
         rng = np.random.default_rng((self.seed, job))
-        kind = np.dtype(self.dtype)
         if kind.kind == "f":
             # Magnitudes far apart and both signs: sums depend on their order.
             return (rng.standard_normal(shape) * 10.0 ** rng.integers(-8, 9, shape)).astype(kind)
+        if kind.names is not None:
+            # Few values, so that many are equal and the indices decide.
+            elements = np.zeros(shape, kind)
+            elements["value"] = rng.integers(-2, 3, shape)
+            elements["index"] = rng.integers(-(1 << 31), 1 << 31, shape)
+            return elements
         limits = np.iinfo(kind)
         return rng.integers(limits.min, limits.max, shape, dtype=kind, endpoint=True)
 

@@ -2,7 +2,9 @@
 
 Floating point is IEEE 754, round to nearest even, subnormals included. Every operation that yields a NaN yields the
 canonical one, whatever its operands were. ``MIN`` and ``MAX`` are IEEE 754-2019 minimum and maximum: NaN if an operand
-is NaN, and -0 is less than +0. So all operators here are commutative, bit for bit. Integers wrap.
+is NaN, and -0 is less than +0. Integers wrap. ``MINLOC`` and ``MAXLOC`` give such a minimum or maximum with the index
+that belongs to it: of equal numbers, the zeros among them, the lower index; a NaN comes before every number, whatever
+is sought, so the result tells where the first one is. So all operators here are commutative, bit for bit.
 """
 
 from collections.abc import Callable
@@ -18,7 +20,10 @@ Array = npt.NDArray[Any]
 DTYPES: dict[Datatype, np.dtype[Any]] = {
     Datatype.FLOAT64: np.dtype("<f8"), Datatype.INT64: np.dtype("<i8"), Datatype.UINT64: np.dtype("<u8"),
     Datatype.FLOAT32: np.dtype("<f4"), Datatype.INT32: np.dtype("<i4"), Datatype.BYTE: np.dtype("u1"),
+    Datatype.DOUBLE_INT: np.dtype([("value", "<f8"), ("index", "<i4"), ("padding", "<u4")]),
 }
+"""NumPy types of the elements. C's ``struct { double value; int index; }`` has four bytes at its end that mean nothing:
+here they have a name, and every operator makes them 0."""
 
 _CANONICAL_NAN = {8: 0x7FF8000000000000, 4: 0x7FC00000}
 
@@ -55,6 +60,25 @@ _INTEGER: dict[Operator, Callable[[Array, Array], Array]] = {
 }
 
 
+def _located(extreme: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    def locate(a: Array, b: Array) -> Array:
+        x, y = a["value"], b["value"]
+        nan_x, nan_y = np.isnan(x), np.isnan(y)
+        result = np.zeros(a.shape, a.dtype)
+        value = extreme(x, y)
+        result["value"] = np.where(np.isnan(value), canonical_nan(value.dtype), value)
+        level = (x == y) | (nan_x & nan_y)
+        from_a = np.where(nan_x | nan_y, nan_x, value == x)
+        result["index"] = np.where(level, np.minimum(a["index"], b["index"]), np.where(from_a, a["index"], b["index"]))
+        return result
+    return locate
+
+
+_LOCATING: dict[Operator, Callable[[Array, Array], Array]] = {
+    Operator.MINLOC: _located(_minimum), Operator.MAXLOC: _located(_maximum),
+}
+
+
 def dtype_of(datatype: int) -> np.dtype[Any]:
     """NumPy type of the elements. Raises ValueError for datatypes without one."""
     try:
@@ -67,6 +91,8 @@ def dtype_of(datatype: int) -> np.dtype[Any]:
 def operators_of(datatype: int) -> dict[Operator, Callable[[Array, Array], Array]]:
     """Operators that `datatype` can be reduced with."""
     kind = dtype_of(datatype)
+    if datatype == Datatype.DOUBLE_INT:
+        return _LOCATING
     if kind.kind == "f":
         return _ANY
     return {} if datatype == Datatype.BYTE else {**_ANY, **_INTEGER}

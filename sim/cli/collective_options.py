@@ -8,12 +8,15 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from firmware_models.abi.encoding import Datatype
+from firmware_models.golden import dtype_of
 from sim.cli.byte_size import ByteSize
 from sim.cli.collective_name import CollectiveName, required_algorithm
 from sim.cli.hardware import hardware, hardware_options
 from sim.cli.number import Number
 from sim.cli.run_file import run_file_option
 from sim.collective import CollectiveRequest
+from sim.request import DATATYPES, OPERATORS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -25,8 +28,10 @@ _options = (
                  help="Bytes of the message: 4096, 4KiB.  [required unless --input; a barrier has none]"),
     click.option("--root", type=Number(), default=0, show_default=True, help="Root of a broadcast or reduce."),
     click.option("--jobs", type=Number(), default=1, show_default=True, help="Collectives that run at once."),
-    click.option("--dtype", default="float64", show_default=True, help="Element type."),
-    click.option("--op", default="sum", show_default=True, help="Reduction operator."),
+    click.option("--dtype", default="float64", show_default=True,
+                 help=f"Element type: {', '.join(DATATYPES)}."),
+    click.option("--op", default="sum", show_default=True,
+                 help=f"Reduction operator: {', '.join(OPERATORS)}."),
     hardware_options,
     click.option("--topology", help="How the nodes are wired.  [default: star:N]"),
     click.option("--input", "input_file", type=click.Path(path_type=Path),
@@ -57,7 +62,7 @@ def collective_request(
         for flag, given, held in (("--nodes", nodes, rows), ("--size", size, row_bytes)):
             if given not in (None, held):
                 raise click.UsageError(f"{flag}: must be {held} as in --input, or left out, not {given}")
-        nodes, size, dtype = rows, row_bytes, inputs.dtype.name
+        nodes, size, dtype = rows, row_bytes, "double_int" if inputs.dtype.names else inputs.dtype.name
     if nodes is None:
         raise click.UsageError("--nodes: is required, or --input")
     if size is None:
@@ -80,4 +85,20 @@ def _load_rows(path: Path) -> NDArray[Any]:
         raise click.UsageError(f"--input: {str(path)!r} must be an array saved by numpy.save") from None
     if not isinstance(rows, np.ndarray) or rows.ndim != 2:
         raise click.UsageError(f"--input: {str(path)!r} must have the shape (nodes, elements), not {np.shape(rows)}")
+    if rows.dtype.names is not None:
+        rows = _with_padding(path, rows)
     return np.ascontiguousarray(rows)
+
+
+def _with_padding(path: Path, rows: NDArray[Any]) -> NDArray[Any]:
+    """Doubles with indices, whatever the layout that they were saved in, as the hardware has them."""
+    kind = dtype_of(Datatype.DOUBLE_INT)
+    wanted: dict[str, np.dtype[Any]] = {"value": np.dtype(np.float64), "index": np.dtype(np.int32)}
+    given = {name: rows.dtype[name].newbyteorder("=") for name in rows.dtype.names or () if name != "padding"}
+    if given != wanted:
+        fields = ", ".join(f"{name} {kind.name}" for name, kind in wanted.items())
+        raise click.UsageError(f"--input: {str(path)!r} must have the fields {fields}, not {rows.dtype}")
+    elements = np.zeros(rows.shape, kind)
+    for name in wanted:
+        elements[name] = rows[name]
+    return elements

@@ -31,7 +31,7 @@ REFUSED = [
     ({"jobs": 9}, "jobs must be 1 to 8, not 9"),
     ({"op": "prod"}, "op and dtype must be sum of float64, not prod of float64"),
     ({"op": "median"}, "op must be one of sum, min, max, prod, and, or, xor, minloc, maxloc, not 'median'"),
-    ({"dtype": "float16"}, "dtype must be one of float64, int64, uint64, float32, int32, uint8, not 'float16'"),
+    ({"dtype": "float16"}, "dtype must be one of float64, int64, uint64, float32, int32, uint8, double_int, not 'float16'"),
     (
         {"inputs": np.zeros((3, 8))},
         "inputs must have shape (4, 8) and dtype float64, not (3, 8) and float64",

@@ -86,6 +86,28 @@ def test_integers(datatype):
         assert (int(got[0]) - compute(x, y)) % (1 << bits) == 0, (x, y, operator)
 
 
+def test_extreme_and_where_it_is():
+    """MPI's rule, spelled out for one pair at a time; a NaN wins, and of two the lower index."""
+    values = [-np.inf, -1.5, -0.0, 0.0, 5e-324, 2.0, np.inf, np.nan, np.array(0x7FF0000000000001).view("f8")[()]]
+    kind = dtype_of(Datatype.DOUBLE_INT)
+    elements = [(value, index) for value in values for index in (-(1 << 31), -1, 0, (1 << 31) - 1)]
+    for (x, i), (y, j) in itertools.product(elements, repeat=2):
+        a, b = np.array([(x, i, 7)], kind), np.array([(y, j, 9)], kind)
+        for operator, sign in ((Operator.MINLOC, 1), (Operator.MAXLOC, -1)):
+            if np.isnan(x) or np.isnan(y):
+                value, index = canonical_nan("f8"), min(k for v, k in ((x, i), (y, j)) if np.isnan(v))
+            elif x == y:
+                # Only zeros differ in their bits then.
+                value, index = (x if np.signbit(x) == (sign == 1) else y), min(i, j)
+            else:
+                value, index = (x, i) if sign * x < sign * y else (y, j)
+            got = combine(a, b, datatype=Datatype.DOUBLE_INT, operator=operator)
+            assert got.tobytes() == np.array([(value, index, 0)], kind).tobytes(), (x, i, y, j, operator)
+            assert got.tobytes() == combine(b, a, datatype=Datatype.DOUBLE_INT, operator=operator).tobytes()
+    with pytest.raises(ValueError, match=r"^operator of double_int must be one of minloc, maxloc, not <Operator.SUM"):
+        combine(a, b, datatype=Datatype.DOUBLE_INT, operator=Operator.SUM)
+
+
 def test_refused():
     """Combinations that mean nothing."""
     one = np.ones(1)
@@ -93,5 +115,5 @@ def test_refused():
         combine(one, one, datatype=Datatype.FLOAT64, operator=Operator.XOR)
     with pytest.raises(ValueError, match=r"^operator of byte must be one of none"):
         combine(np.ones(1, np.uint8), np.ones(1, np.uint8), datatype=Datatype.BYTE, operator=Operator.SUM)
-    with pytest.raises(ValueError, match=r"^datatype must be one of float64, .*, byte, not 15$"):
+    with pytest.raises(ValueError, match=r"^datatype must be one of float64, .*, double_int, not 15$"):
         dtype_of(15)
