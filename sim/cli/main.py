@@ -27,6 +27,7 @@ COMMANDS = {
     "schedule": Entry("sim.cli.schedule", "What every node does, and the proof that it works."),
     "route": Entry("sim.cli.route", "Multicast trees and colours for the groups of a network."),
     "fp": Entry("sim.cli.fp", "The floating-point units: TestFloat vectors, and their bench on an FPGA."),
+    "study": Entry("sim.cli.study", "An experiment of a paper: table, plots, one page, claims."),
     "verilog": Entry("sim.cli.verilog", "The hardware as Verilog, its contract as C header and page."),
     "demo": Entry("sim.cli.demo", "Four nodes all-reduce a real data set."),
 }

@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from firmware_models.routing.algorithm.forest import Forest, Group, Tree
 from firmware_models.routing.algorithm.root import candidate_roots
-from firmware_models.routing.kernel.graph import farthest
+from firmware_models.routing.kernel.graph import FAR, farthest
 from firmware_models.routing.kernel.opensm import descend
 from firmware_models.routing.kernel.spread import spread
 
@@ -55,7 +55,7 @@ class OpensmSssp:
 def _spread_from(forest: Forest, group: Group, colour: int, root: int, weight: npt.NDArray[np.int32]) -> Tree:
     work = forest.work
     everywhere = np.ones(forest.network.n_switches, dtype=np.uint8)
-    n = spread(forest.graph, root, group.leaves, everywhere, weight, work.mark, work.switches, work.up)
+    n = spread(forest.graph, root, group.leaves, everywhere, weight, FAR, work.mark, work.switches, work.up)
     return _planted(forest, group, colour, n)
 
 

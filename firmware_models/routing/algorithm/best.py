@@ -5,12 +5,15 @@ from firmware_models.routing.algorithm.forest import Forest, Group, Tree
 from firmware_models.routing.algorithm.merge import OldTrees, Partner, merge
 from firmware_models.routing.algorithm.root import candidate_roots
 from firmware_models.routing.algorithm.similarity import Similarity
-from firmware_models.routing.kernel.graph import Ints
+from firmware_models.routing.kernel.graph import FAR, Ints
 from firmware_models.routing.kernel.sculpt import sculpt
 from firmware_models.routing.kernel.spread import free_switches, spread
 
 ROOTS = 8
 """Roots that are tried for every group."""
+
+MORE_ROOTS = 64
+"""Roots that are tried where the highest EFI would rise."""
 
 
 class Best:
@@ -55,23 +58,36 @@ class Best:
 
 
 def _lightest(forest: Forest, group: Group, colour: int, root: int, roots: Ints, height: int) -> tuple[Ints, Ints]:
-    """The best of the trees of one colour from `root`, which is known to do, and from the least loaded of `roots`."""
+    """The best of the trees of one colour from `root`, which is known to do, and from the least loaded of `roots`.
+
+    If even the best of them would raise the highest EFI of all, trees that only mind the load are tried too, from more
+    roots.
+    """
     free, work = free_switches(forest.busy, colour), forest.work
     levels = height - int(group.extra.max())
-    others = roots[(free[roots] != 0) & (roots != root)][:ROOTS - 1]
     best_key: tuple[int, int, int] | None = None
     switches, up = work.switches[:0], work.up[:0]
-    for candidate in (root, *others.tolist()):
-        n = sculpt(forest.graph, candidate, group.leaves, free, forest.load, forest.entries, levels, work.mark,
-                   work.switches, work.up)
-        if not n:
-            continue
+
+    def consider(n: int) -> None:
+        nonlocal best_key, switches, up
         load = forest.load[work.up[:n][work.up[:n] >= 0]]
         key = (int(load.max(initial=0)), n, int(load.sum()))
-        if best_key is None or key < best_key:
+        if n and (best_key is None or key < best_key):
             best_key, switches, up = key, work.switches[:n].copy(), work.up[:n].copy()
+
+    others = roots[(free[roots] != 0) & (roots != root)].tolist()
+    for candidate in (root, *others[:ROOTS - 1]):
+        consider(sculpt(forest.graph, candidate, group.leaves, free, forest.load, forest.entries, levels, work.mark,
+                        work.switches, work.up))
+    highest = forest.max_efi
     if best_key is None:
-        # Terminals and switches among the members: only hop by hop from the known root is it certain to fit.
-        n = spread(forest.graph, root, group.leaves, free, forest.load, work.mark, work.switches, work.up)
-        switches, up = work.switches[:n].copy(), work.up[:n].copy()
+        # Terminals and switches are members together: only `root`, hop by hop, is certain to do.
+        candidates, levels = [root], FAR
+    else:
+        candidates = [root, *others[:MORE_ROOTS - 1]]
+    for candidate in candidates:
+        if best_key is not None and best_key[0] < highest:
+            break
+        consider(spread(forest.graph, candidate, group.leaves, free, forest.load, levels, work.mark, work.switches,
+                        work.up))
     return switches, up

@@ -5,7 +5,7 @@ import numpy as np
 from firmware_models.routing.algorithm.forest import UNLIMITED, Forest, Group, Tree
 from firmware_models.routing.algorithm.root import candidate_roots
 from firmware_models.routing.kernel.flood import free_colour
-from firmware_models.routing.kernel.graph import Ints, nearest
+from firmware_models.routing.kernel.graph import FAR, Ints, nearest
 from firmware_models.routing.kernel.spread import free_switches, spread
 
 
@@ -30,8 +30,8 @@ def fctb(forest: Forest, group: Group) -> Tree | None:
         return None
     forest.make_room(colour)
     work = forest.work
-    n = spread(forest.graph, root, group.leaves, free_switches(forest.busy, colour), forest.load, work.mark,
-               work.switches, work.up)
+    n = spread(forest.graph, root, group.leaves, free_switches(forest.busy, colour), forest.load,
+               FAR, work.mark, work.switches, work.up)
     return forest.plant(colour=colour, switches=work.switches[:n].copy(), up=work.up[:n].copy(), members=group.members,
                         groups=[group.name])
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from firmware_models.routing.algorithm.forest import Forest, Group, Tree
 from firmware_models.routing.algorithm.root import candidate_roots
 from firmware_models.routing.algorithm.similarity import Similarity
-from firmware_models.routing.kernel.graph import Ints
+from firmware_models.routing.kernel.graph import FAR, Ints
 from firmware_models.routing.kernel.spread import centres, free_switches, spread, spread_with_old
 from firmware_models.routing.kernel.tree import climb
 
@@ -66,7 +66,7 @@ def merge(forest: Forest, group: Group, *, partner: Partner, old: OldTrees, simi
         n = spread_with_old(forest.graph, root, leaves, free, forest.load, _old_links(forest, trees), work.mark,
                             work.switches, work.up)
     else:
-        n = spread(forest.graph, root, leaves, free, forest.load, work.mark, work.switches, work.up)
+        n = spread(forest.graph, root, leaves, free, forest.load, FAR, work.mark, work.switches, work.up)
     groups = [name for tree in trees for name in tree.groups] + [group.name]
     return forest.plant(colour=colour, switches=work.switches[:n].copy(), up=work.up[:n].copy(), members=members,
                         groups=groups, is_lowest=False)

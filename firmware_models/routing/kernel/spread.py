@@ -23,12 +23,12 @@ def free_switches(busy: Words, colour: int) -> Flags:
 
 
 @njit(cache=True)
-def spread(graph: Graph, root: int, leaves: Ints, free: Flags, load: Ints, mark: Stamps, switches: Ints,
+def spread(graph: Graph, root: int, leaves: Ints, free: Flags, load: Ints, height: int, mark: Stamps, switches: Ints,
            up: Ints) -> int:
     """Algorithm 5 without old trees: Dijkstra's shortest paths from `root` to the leaves over free switches.
 
     The weight of a link is a hop first and its load second, so that a search level by level does, and heights are
-    minimal. Fills `switches` and `up`; returns how many there are, 0 if a leaf cannot be reached.
+    minimal. Fills `switches` and `up`; returns how many there are, 0 if a leaf cannot be reached within `height` hops.
     """
     n_switches = len(graph.start) - 1
     mark[-1] += 1
@@ -49,6 +49,8 @@ def spread(graph: Graph, root: int, leaves: Ints, free: Flags, load: Ints, mark:
     while head < tail and n_wanted > 0:
         end = tail
         depth = level[queue[head]] + 1
+        if depth > height:
+            return 0
         while head < end:
             here = queue[head]
             head += 1

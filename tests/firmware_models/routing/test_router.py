@@ -28,7 +28,8 @@ KINDS = [Options(algorithm=name) for name in ("minihop", "sssp", "opensm-sssp")]
     Options(policy=policy, mft_size=size, partner=partner, old=old)
     for policy in ("paper", "best") for size, partner, old in (
         (None, Partner.SIMILAR, OldTrees.KEEP), (6, Partner.SIMILAR, OldTrees.KEEP),
-        (3, Partner.SIMILAR, OldTrees.REBUILD), (3, Partner.SPARSE, OldTrees.KEEP), (1, Partner.SPARSE, OldTrees.REBUILD), (1, Partner.SIMILAR, OldTrees.KEEP))]
+        (3, Partner.SIMILAR, OldTrees.REBUILD), (3, Partner.SPARSE, OldTrees.KEEP),
+        (1, Partner.SPARSE, OldTrees.REBUILD), (1, Partner.SIMILAR, OldTrees.KEEP))]
 
 
 def ports_of(router: Router, name: str) -> set[tuple[int, int, tuple[int, ...]]]:

@@ -1,0 +1,52 @@
+"""`conic study`: the experiments of the papers, run again: table, plots, one page, claims."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sim.cli.console import answer, progress_bars
+from sim.cli.example import example
+from sim.cli.refusal import refuses
+from sim.cli.run_file import run_file_option
+from sim.study import STUDIES, StudyError
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("study", epilog=example("conic study mft --quick --json"))
+@click.argument("name", required=False)
+@click.option("--quick", "is_quick", is_flag=True, help="Small networks: a minute instead of an hour.")
+@click.option("--part", "parts", multiple=True, help="Only this part (of mft: a network); may be repeated.")
+@click.option("--rows", "row_files", type=FILE, multiple=True, help="Take rows measured before; may be repeated.")
+@click.option("--save-rows", type=FILE, help="Write the rows as JSON, with the command that measured them.")
+@click.option("--output-dir", type=click.Path(path_type=Path, file_okay=False), help="[default: build/study/NAME]")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@run_file_option
+@refuses(StudyError)
+def command(
+    *, name: str | None, is_quick: bool, parts: tuple[str, ...], row_files: tuple[Path, ...], save_rows: Path | None,
+    output_dir: Path | None, as_json: bool,
+) -> int:
+    """Runs the study NAME; lists the studies without one. Exit code 1 if a claim does not hold."""
+    if name is None:
+        answer({key: study.about for key, study in STUDIES.items()}, as_json=as_json)
+        return 0
+    if name not in STUDIES:
+        raise StudyError(f"NAME must be one of {', '.join(STUDIES)}, not {name!r}")
+    run: Any = importlib.import_module(STUDIES[name].module).run
+    folder = output_dir or Path("build") / "study" / name
+    with progress_bars() as progress:
+        result = run(is_quick=is_quick, parts=parts, row_files=row_files, save_rows=save_rows, folder=folder,
+                     progress=progress)
+    if as_json:
+        answer({"study": name, "results": result.rows, "claims": result.claims, "page": str(folder / "index.html")},
+               as_json=True)
+    else:
+        click.echo(result.table)
+        for claim in result.claims:
+            verdict = "holds" if claim["holds"] else "FAILS"
+            click.echo(f"{verdict}: {claim['claim']} (measured {claim['measured']}, expected {claim['expected']})")
+        click.echo(f"page: {folder / 'index.html'}")
+    return 0 if all(claim["holds"] for claim in result.claims) else 1

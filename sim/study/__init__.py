@@ -1,0 +1,45 @@
+"""Studies: experiments of the papers that anyone can run again.
+
+The module of a study has a function ``run(*, is_quick, parts, row_files, save_rows, folder, progress)`` that returns a
+`StudyResult` and leaves ``index.html`` in `folder`.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class StudyError(ValueError):
+    """A study that cannot be run as asked; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Where a study is, and what it is about."""
+
+    module: str
+    about: str
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """What a study found.
+
+    Members
+    -------
+    rows : list of dict
+        Everything measured.
+    claims : list of dict
+        `claim`, `holds`, `measured`, `expected`.
+    table : str
+        What a terminal shows.
+    """
+
+    rows: list[dict[str, Any]]
+    claims: list[dict[str, Any]] = field(default_factory=list)
+    table: str = ""
+
+
+STUDIES = {
+    "mft": Study("sim.study.mft_report", "Multicast trees in small forwarding tables: colours, EFI, TFI, time."),
+}
+"""All studies by name."""
