@@ -19,7 +19,7 @@ from sim.cli.example import example
 from sim.cli.number import Number
 from sim.cli.refusal import refuses
 from testbench.reduce.testfloat import FUNCTIONS, TestFloatError, run_testfloat
-from testbench.reduce.vector_run import VectorRunError
+from testbench.verilated_program import VerilatedProgramError
 
 
 @click.command("fp", epilog=example("testfloat_gen f64_add | conic fp --testfloat - --json"))
@@ -58,7 +58,7 @@ def _testfloat(file: BinaryIO, *, function: str, cycles: int, as_json: bool) -> 
                 file, function=function, cycles=cycles,
                 progress=lambda vectors: progress("vectors", vectors, max(vectors, expected or 0)),
             )
-        except VectorRunError as error:
+        except VerilatedProgramError as error:
             raise click.ClickException(str(error)) from error
     for line in report.shown:
         click.echo(line, err=True)

@@ -3,34 +3,22 @@
 // Arguments: float64 or float32, pairs, seed; or: table, 0, seed, path. The expected sums are those of this
 // machine's own arithmetic, or come from a table of all pairs of a tiny format. Prints one JSON object.
 //
-// DEPTHS, given by the build, is a list X(5) X(6) ... of the adders in the bank.
+// DEPTHS, from the build, is a list X(5) X(6) ... of the adders in the bank.
 
 #include <chrono>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "Vbank.h"
+#include "depths.h"
+#include "random_operands.h"
 #include "verilated.h"
 
 namespace {
-
-// Small, fast and good enough: splitmix64.
-struct Random {
-    uint64_t state;
-    uint64_t next() {
-        uint64_t z = (state += 0x9e3779b97f4a7c15u);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-        return z ^ (z >> 31);
-    }
-    uint64_t below(uint64_t n) { return next() % n; }
-};
 
 struct Pair {
     uint64_t a, b, sum;
@@ -42,102 +30,20 @@ struct Source {
     virtual Pair next() = 0;
 };
 
-// Pairs of which every kind that an adder treats in its own way is frequent.
-template <typename Float, typename Word, int exponent_bits, int fraction_bits>
+template <typename Operands>
 struct HostSource : Source {
-    static constexpr uint64_t max_exponent = (uint64_t(1) << exponent_bits) - 1;
-    static constexpr uint64_t fraction_mask = (uint64_t(1) << fraction_bits) - 1;
-    static constexpr uint64_t sign_bit = uint64_t(1) << (exponent_bits + fraction_bits);
-
     uint64_t pairs;
     Random random;
+    Operands operands{random};
 
     HostSource(uint64_t pairs, uint64_t seed) : pairs(pairs), random{seed} {}
     uint64_t count() const override { return pairs; }
 
-    uint64_t sign() { return random.next() & sign_bit; }
-
-    // Uniform, or with long runs of equal bits: these give ties, carries through all places and deep cancellation.
-    uint64_t fraction() {
-        uint64_t bits = random.next();
-        uint64_t run = (uint64_t(1) << random.below(fraction_bits + 1)) - 1;
-        switch (random.below(6)) {
-            case 0: return run;
-            case 1: return ~run & fraction_mask;
-            case 2: return (run + 1) & fraction_mask;
-            case 3: return bits & ~run & fraction_mask;
-            default: return bits & fraction_mask;
-        }
-    }
-
-    uint64_t make(uint64_t exponent) { return sign() | exponent << fraction_bits | fraction(); }
-
-    // An exponent near another one; the distances around the width of a significand matter as well as the small ones.
-    uint64_t near(uint64_t exponent, uint64_t distance) {
-        int64_t other = int64_t(exponent) + int64_t(random.below(2 * distance + 1)) - int64_t(distance);
-        if (other < 0) other = 0;
-        if (other > int64_t(max_exponent)) other = max_exponent;
-        return other;
-    }
-
     Pair next() override {
         uint64_t a, b;
-        uint64_t exponent = random.below(max_exponent + 1);
-        switch (random.below(8)) {
-            case 0:  // anything
-                a = random.next() & (sign_bit | (sign_bit - 1));
-                b = random.next() & (sign_bit | (sign_bit - 1));
-                break;
-            case 1:  // equal but for a few low bits, mostly with opposite signs
-                a = make(exponent);
-                b = (a ^ sign_bit) + random.below(8) - 4;
-                if (random.below(8) == 0) b ^= sign_bit;
-                b &= sign_bit | (sign_bit - 1);
-                break;
-            case 2:  // neighbouring exponents
-                a = make(exponent);
-                b = make(near(exponent, 2));
-                break;
-            case 3:  // subnormal or close to it
-                a = make(random.below(4));
-                b = make(random.below(fraction_bits + 8));
-                break;
-            case 4:  // close to overflow
-                a = make(max_exponent - random.below(4));
-                b = make(max_exponent - random.below(4) * random.below(20));
-                break;
-            case 5:  // zeros, infinities, smallest and largest numbers
-                a = sign() | special();
-                b = random.below(2) ? sign() | special() : make(exponent);
-                break;
-            default:  // every distance up to and beyond the width of a significand
-                a = make(exponent);
-                b = make(near(exponent, fraction_bits + 4));
-        }
-        if (random.next() & 1) std::swap(a, b);
-        return {a, b, sum(a, b)};
-    }
-
-    uint64_t special() {
-        const uint64_t infinity = max_exponent << fraction_bits;
-        const uint64_t values[] = {
-            0, 1, fraction_mask, fraction_mask + 1, fraction_mask + 2, infinity - 1, infinity, infinity + 1,
-            infinity | (fraction_mask + 1) >> 1, infinity | fraction_mask,
-        };
-        return values[random.below(sizeof values / sizeof *values)];
-    }
-
-    static uint64_t sum(uint64_t a, uint64_t b) {
-        const Word word_a = Word(a), word_b = Word(b);
-        Float x, y;
-        std::memcpy(&x, &word_a, sizeof x);
-        std::memcpy(&y, &word_b, sizeof y);
-        const volatile Float z = x + y;
-        const Float result = z;
-        if (result != result) return (max_exponent << fraction_bits) | (fraction_mask + 1) >> 1;
-        Word word;
-        std::memcpy(&word, &result, sizeof word);
-        return word;
+        operands.sum_pair(a, b);
+        const volatile auto sum = Operands::value(a) + Operands::value(b);
+        return {a, b, Operands::bits(sum)};
     }
 };
 
@@ -196,9 +102,9 @@ int main(int argc, char **argv) {
     const uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
     Source *source;
     if (mode == "float64" && argc == 4) {
-        source = new HostSource<double, uint64_t, 11, 52>(pairs, seed);
+        source = new HostSource<Doubles>(pairs, seed);
     } else if (mode == "float32" && argc == 4) {
-        source = new HostSource<float, uint32_t, 8, 23>(pairs, seed);
+        source = new HostSource<Singles>(pairs, seed);
     } else if (mode == "table" && argc == 5) {
         source = new TableSource(argv[4]);
     } else {

@@ -5,11 +5,8 @@ exits 0 if there was no mismatch.
 """
 
 import argparse
-import fcntl
-import hashlib
 import json
 import random
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,45 +17,20 @@ from amaranth.back import verilog
 from rtl.reduce.float_format import FLOAT32, FLOAT64, FloatFormat
 from testbench.reduce import float_model
 from testbench.reduce.float_add_bank import FloatAddBank
-from testbench.toolchain import build_folder, environment, verilator_version
+from testbench.verilated_program import build_program, run
 
 _main = Path(__file__).with_suffix(".cpp")
 _host_modes = {FLOAT64: "float64", FLOAT32: "float32"}
 
 
-class FastPathError(RuntimeError):
-    """The fast path does not build, or does not run to its end; the message holds the output."""
-
-
 def build(fmt: FloatFormat, depths: Sequence[int]) -> Path:
-    """Builds the program that checks adders of format `fmt` and all of `depths`; returns its path.
-
-    Kept in a folder named by the hash of all that goes into it.
-    """
+    """Builds the program that checks adders of format `fmt` and all of `depths`; returns its path."""
     bank = FloatAddBank(format=fmt, depths=depths)
-    text = verilog.convert(bank, name="bank", strip_internal_attrs=True)
-    command = [
-        "verilator", "--cc", "--exe", "--build", "-O3", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--prefix", "Vbank",
-        "--top-module", "bank", "-MAKEFLAGS", "OPT_FAST=-O2", "-CFLAGS", "-std=c++17",
-        "-CFLAGS", "'-DDEPTHS=" + " ".join(f"X({depth})" for depth in depths) + "'",
-    ]
-    key = "\0".join([verilator_version(), *command, text, _main.read_text()])
-    folder = build_folder() / "float-add" / hashlib.sha256(key.encode()).hexdigest()[:20]
-    folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "Vbank"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not program.exists():
-            (folder / "bank.v").write_text(text)
-            _run([*command, "--Mdir", str(folder), str(folder / "bank.v"), str(_main)])
-    return program
-
-
-def _run(command: list[str], *, allowed: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
-    result = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-    if result.returncode not in allowed:
-        raise FastPathError(f"{command[0]} failed ({result.returncode}):\n{result.stdout}{result.stderr}")
-    return result
+    listed = " ".join(f"X({depth})" for depth in depths)
+    return build_program(
+        "float-add", verilog.convert(bank, name="bank", strip_internal_attrs=True), top="bank", main=_main,
+        headers=[_main.with_name("random_operands.h")], generated={"depths.h": f"#define DEPTHS {listed}\n"},
+    )
 
 
 def check(fmt: FloatFormat, depths: Sequence[int], *, pairs: int | None = None, seed: int = 0) -> dict[str, Any]:
@@ -75,7 +47,7 @@ def check(fmt: FloatFormat, depths: Sequence[int], *, pairs: int | None = None, 
 
     Raises
     ------
-    FastPathError
+    VerilatedProgramError
         If the program does not build or run.
     ValueError
         If the format does not allow what is asked for.
@@ -92,7 +64,7 @@ def check(fmt: FloatFormat, depths: Sequence[int], *, pairs: int | None = None, 
         arguments = ["table", "0", str(seed), str(table)]
     else:
         arguments = [_host_modes[fmt], str(pairs), str(seed)]
-    result = _run([str(program), *arguments], allowed=(0, 1))
+    result = run([str(program), *arguments], allowed=(0, 1))
     return json.loads(result.stdout) | {"log": result.stderr}
 
 

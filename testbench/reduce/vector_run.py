@@ -1,7 +1,5 @@
 """A unit of arithmetic, Verilated, that whole arrays of operands go through."""
 
-import fcntl
-import hashlib
 import subprocess
 from pathlib import Path
 from types import TracebackType
@@ -11,15 +9,9 @@ import numpy.typing as npt
 from amaranth.back import verilog
 from amaranth.lib import wiring
 
-from testbench.toolchain import build_folder, environment, verilator_version
-
-_main = Path(__file__).with_suffix(".cpp")
+from testbench.verilated_program import VerilatedProgramError, build_program
 
 Words = npt.NDArray[np.uint64]
-
-
-class VectorRunError(RuntimeError):
-    """The unit does not build, or stopped; the message holds the output."""
 
 
 class VectorRun:
@@ -32,7 +24,8 @@ class VectorRun:
     """
 
     def __init__(self, unit: wiring.Component):
-        self._program = _build(unit)
+        text = verilog.convert(unit, name="unit", strip_internal_attrs=True)
+        self._program = build_program("vector-run", text, top="unit", main=Path(__file__).with_suffix(".cpp"))
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "VectorRun":
@@ -54,7 +47,7 @@ class VectorRun:
 
         Raises
         ------
-        VectorRunError
+        VerilatedProgramError
             If the unit does not give one result for each.
         """
         process = self._process
@@ -71,29 +64,5 @@ class VectorRun:
         received = process.stdout.read(8 * len(a))
         if len(received) != 8 * len(a):
             assert process.stderr is not None
-            raise VectorRunError(f"the unit stopped: {process.stderr.read().decode().strip()}")
+            raise VerilatedProgramError(f"the unit stopped: {process.stderr.read().decode().strip()}")
         return np.frombuffer(received, "<u8")
-
-
-def _build(unit: wiring.Component) -> Path:
-    """The program, in a folder named by the hash of all that goes into it."""
-    text = verilog.convert(unit, name="unit", strip_internal_attrs=True)
-    command = [
-        "verilator", "--cc", "--exe", "--build", "-O3", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--prefix", "Vunit",
-        "--top-module", "unit", "-MAKEFLAGS", "OPT_FAST=-O2", "-CFLAGS", "-std=c++17",
-    ]
-    key = "\0".join([verilator_version(), *command, text, _main.read_text()])
-    folder = build_folder() / "vector-run" / hashlib.sha256(key.encode()).hexdigest()[:20]
-    folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "Vunit"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not program.exists():
-            (folder / "unit.v").write_text(text)
-            result = subprocess.run(
-                [*command, "--Mdir", str(folder), str(folder / "unit.v"), str(_main)],
-                env=environment(), capture_output=True, text=True, check=False,
-            )
-            if result.returncode:
-                raise VectorRunError(f"verilator failed ({result.returncode}):\n{result.stdout}{result.stderr}")
-    return program

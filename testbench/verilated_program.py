@@ -1,0 +1,78 @@
+"""Programs in C++ around a Verilated unit: for checks that are too many for Python."""
+
+import fcntl
+import hashlib
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from testbench.toolchain import build_folder, environment, verilator_version
+
+
+class VerilatedProgramError(RuntimeError):
+    """A program does not build, or does not run to its end; the message holds the output."""
+
+
+def build_program(
+    kind: str, text: str, *, top: str, main: Path, headers: Sequence[Path] = (),
+    generated: Mapping[str, str] | None = None, flags: Sequence[str] = (),
+) -> Path:
+    """Builds a program and returns its path; kept in a folder named by the hash of all that goes into it.
+
+    Parameters
+    ----------
+    kind : str
+        Folder of its kind under ``build/``.
+    text : str
+        Verilog of the unit.
+    top : str
+        Its top module; the class of the model is ``V`` and this name.
+    main : Path
+        The C++ file with `main`.
+    headers : sequence of Path
+        Headers beside it that it includes.
+    generated : mapping of str to str
+        Names and texts of headers that are made for this build.
+    flags : sequence of str
+        Further flags of the compiler.
+
+    Raises
+    ------
+    VerilatedProgramError
+        If Verilator or the compiler refuses it.
+    """
+    made = {} if generated is None else dict(generated)
+    options = ["-std=c++17", f"-I{main.parent}", *flags]
+    command = [
+        "verilator", "--cc", "--exe", "--build", "-O3", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--prefix", f"V{top}",
+        "--top-module", top, "-MAKEFLAGS", "OPT_FAST=-O2",
+        *(part for option in options for part in ("-CFLAGS", option)),
+    ]
+    contents = [text, *(path.read_text() for path in (main, *headers)), *made, *made.values()]
+    key = "\0".join([verilator_version(), *command, *contents])
+    folder = build_folder() / kind / hashlib.sha256(key.encode()).hexdigest()[:20]
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / f"V{top}"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            source = folder / f"{top}.v"
+            source.write_text(text)
+            for name, header in made.items():
+                (folder / name).write_text(header)
+            run([*command, "-CFLAGS", f"-I{folder}", "--Mdir", str(folder), str(source), str(main)])
+    return program
+
+
+def run(command: Sequence[str], *, allowed: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end in the environment of the tools.
+
+    Raises
+    ------
+    VerilatedProgramError
+        If its exit code is not one of those `allowed`.
+    """
+    result = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    if result.returncode not in allowed:
+        raise VerilatedProgramError(f"{command[0]} failed ({result.returncode}):\n{result.stdout}{result.stderr}")
+    return result
