@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 EXTRAS := demo,fpga,formal,dev
 PAGES := $(shell grep -lE '^<!-- table ' README.md docs/*.md)
 
-.PHONY: help setup demo test test-long verilog bench waves docs lint clean
+.PHONY: help setup demo test test-long formal verilog bench waves docs lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -42,6 +42,9 @@ test: $(STAMP) ## all tests but the long ones
 
 test-long: $(STAMP) ## all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+
+formal: $(STAMP) ## prove the contracts, and that each proof catches its mutations (minutes)
+	$(BIN)/python -m testbench.formal
 
 verilog: $(STAMP) ## Verilog, C header and register page of preset PRESET (small) in build/verilog
 	$(BIN)/conic verilog --preset $(or $(PRESET),small) --top nic --output-dir build/verilog

@@ -28,6 +28,7 @@ COMMANDS = {
     "route": Entry("sim.cli.route", "Multicast trees and colours for the groups of a network."),
     "fp": Entry("sim.cli.fp", "The floating-point units: TestFloat vectors, and their bench on an FPGA."),
     "study": Entry("sim.cli.study", "An experiment of a paper: table, plots, one page, claims."),
+    "buffer": Entry("sim.cli.buffer", "The tag table of the packet buffer at a load, on the RTL."),
     "verilog": Entry("sim.cli.verilog", "The hardware as Verilog, its contract as C header and page."),
     "demo": Entry("sim.cli.demo", "Four nodes all-reduce a real data set."),
 }

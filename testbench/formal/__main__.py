@@ -50,7 +50,8 @@ def table(outcomes: Sequence[Outcome]) -> Table:
     result = Table("proof", "mode", "depth", "seconds", "verdict", "mutation", "caught at step")
     for outcome in outcomes:
         proof, verdict = outcome.proof, outcome.verdict
-        reached = "all reached at step " + str(outcome.reached.step) if outcome.reached.step is not None else "NOT REACHED"
+        step = outcome.reached.step
+        reached = "NOT REACHED" if step is None else f"all reached at step {step}"
         result.add_row(
             proof.name, proof.mode, str(proof.depth), f"{verdict.seconds:.1f}", verdict.status,
             f"({len(outcome.situations)} situations)", reached,

@@ -61,7 +61,7 @@ TABLE_PROOFS: tuple[Proof, ...] = (
         claim="the same from memories with any content when reset ends",
         contract="testbench.formal.contracts.tag_table:CuckooContract",
         parameters=_CUCKOO,
-        depth=13,
+        depth=17,
         mutations=(
             Mutation(
                 name="half-a-sweep",
@@ -76,7 +76,7 @@ TABLE_PROOFS: tuple[Proof, ...] = (
         claim="no key is lost or doubled, a look-up returns what was inserted, a free frees once and closes the gap",
         contract="testbench.formal.contracts.tag_table:LinearContract",
         parameters={"n_entries": 4},
-        depth=26,
+        depth=20,
         any_memory=False,
         quick=False,
         mutations=(

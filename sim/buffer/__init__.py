@@ -1,0 +1,1 @@
+"""Measurements of the packet buffer's tag table."""

@@ -1,0 +1,207 @@
+"""Churns a tag table at full speed: the RTL in Verilator, driven and checked from C++ (``table_driver.cpp``).
+
+``conic buffer`` is its command line.
+"""
+
+import fcntl
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from amaranth import Module
+from amaranth.back import verilog
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
+
+from firmware_models.abi import formats
+from rtl.cou.cuckoo_table import CuckooTable
+from rtl.cou.linear_table import LinearTable
+from testbench.cou.key_patterns import keys_of
+from testbench.toolchain import build_folder, environment, verilator_version
+
+MODES = ("cuckoo", "linear")
+LOOKUP_CYCLES = {"cuckoo": 4, "linear": 0}
+"""Promised latency of a look-up; 0: none is promised."""
+_main = Path(__file__).with_suffix(".cpp")
+_key_words = (formats.HASH_KEY.width + 31) // 32
+
+
+class TableDriverError(RuntimeError):
+    """The driver does not build, or does not run to its end; the message holds the output."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableShape:
+    """Which table.
+
+    Parameters
+    ----------
+    mode : str
+        ``cuckoo`` or ``linear``.
+    entries : int
+        Entries, a power of two.
+    banks, ways, stash, max_kicks : int
+        Of the cuckoo table.
+    """
+
+    mode: str = "cuckoo"
+    entries: int = 4096
+    banks: int = 4
+    ways: int = 4
+    stash: int = 8
+    max_kicks: int = 32
+
+    def make(self) -> CuckooTable | LinearTable:
+        """The table; slot numbers have a bit to spare, so that packets in flight have slots as well.
+
+        Raises
+        ------
+        ValueError
+            If there is no such table.
+        """
+        if self.mode not in MODES:
+            raise ValueError(f"mode must be one of {', '.join(MODES)}, not {self.mode!r}")
+        slot_bits = bits_for(self.entries - 1) + 1
+        if self.mode == "linear":
+            return LinearTable(n_entries=self.entries, slot_bits=slot_bits)
+        return CuckooTable(
+            n_entries=self.entries, slot_bits=slot_bits, banks=self.banks, ways=self.ways, stash=self.stash,
+            max_kicks=self.max_kicks,
+        )
+
+
+class _Boundary(wiring.Component):
+    """A table with plain ports, and no errors made on purpose."""
+
+    def __init__(self, table: CuckooTable | LinearTable):
+        self.table = table
+        inputs, outputs = self._ports(table)
+        super().__init__({
+            **{name: In(len(value)) for name, value in inputs.items()},
+            **{name: Out(len(value)) for name, value in outputs.items()},
+        })
+
+    @staticmethod
+    def _ports(table: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        inputs = {
+            "insert_valid": table.insert.valid, "insert_key": table.insert.payload.key.as_value(),
+            "insert_slot": table.insert.payload.slot, "remove_valid": table.remove.valid,
+            "remove_key": table.remove.payload.key.as_value(), "remove_slot": table.remove.payload.slot,
+            "lookup_valid": table.lookup.valid, "lookup_key": table.lookup.payload.as_value(),
+            "o_lookup_ready": table.o_lookup.ready,
+        }
+        outputs = {
+            "insert_ready": table.insert.ready, "remove_ready": table.remove.ready,
+            "lookup_ready": table.lookup.ready, "o_lookup_valid": table.o_lookup.valid,
+            "answer_hit": table.o_lookup.payload.hit, "answer_slot": table.o_lookup.payload.slot,
+            "answer_error": table.o_lookup.payload.error,
+            **{name: getattr(table, name) for name in (
+                "done", "duplicate", "done_slot", "settled", "steps", "removed", "removed_slot", "stash_level",
+            )},
+        }
+        return inputs, outputs
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.table = self.table
+        inputs, outputs = self._ports(self.table)
+        m.d.comb += [value.eq(getattr(self, name)) for name, value in inputs.items()]
+        m.d.comb += [getattr(self, name).eq(value) for name, value in outputs.items()]
+        return m
+
+
+def build(shape: TableShape) -> Path:
+    """Builds the driver of a table, in a folder named by the hash of all that goes into it; returns the program."""
+    text = str(verilog.convert(_Boundary(shape.make()), name="tag_table", emit_src=False, strip_internal_attrs=True))
+    command = [
+        "verilator", "--cc", "--exe", "--build", "-O3", "--x-initial", "unique",
+        "-Wno-fatal", "-Wno-lint", "-Wno-style",
+        "--prefix", "Vtable", "--top-module", "tag_table", "-MAKEFLAGS", "OPT_FAST=-O2",
+        "-CFLAGS", f"-std=c++17 -DKEY_WORDS={_key_words}",
+    ]
+    key = "\0".join([verilator_version(), *command, text, _main.read_text()])
+    folder = build_folder() / "tag-table" / hashlib.sha256(key.encode()).hexdigest()[:20]
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "Vtable"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            (folder / "table.v").write_text(text)
+            _run([*command, "--Mdir", str(folder), str(folder / "table.v"), str(_main)])
+    return program
+
+
+def churn(
+    shape: TableShape, *, load: float, operations: int, keys: str = "random", seed: int = 0, pause: int = 20,
+    lookups: int = 80,
+) -> dict[str, Any]:
+    """Fills a table to `load` of its entries, then keeps it there while keys come, go and are looked up.
+
+    Parameters
+    ----------
+    shape : TableShape
+        The table.
+    load : float
+        Keys over entries, above 0 and at most 1.
+    operations : int
+        Insertions, removals and look-ups to be answered.
+    keys : str
+        One of :data:`~testbench.cou.key_patterns.PATTERNS`.
+    seed : int
+        Of keys, pauses and choices.
+    pause : int
+        Per cent of cycles in which a source pauses.
+    lookups : int
+        Per cent of cycles in which a look-up is offered.
+
+    Returns
+    -------
+    dict
+        What ``table_driver.cpp`` counts, and `log`: the first mismatches in words.
+
+    Raises
+    ------
+    TableDriverError
+        If the driver does not build or run.
+    """
+    if not 0 < load <= 1:
+        raise ValueError(f"load must be above 0 and at most 1, not {load!r}")
+    target = max(1, int(load * shape.entries))
+    if shape.mode == "linear" and target == shape.entries:
+        raise ValueError(f"load of mode linear must leave an entry empty, not {load!r}")
+    # More keys than fit, so that a key that comes back is not the one that went last.
+    n_keys = 2 * shape.entries + 128
+    program = build(shape)
+    arguments = [
+        "hostile" if keys == "adversarial" else "strict", str(operations), str(target), str(shape.entries + 32),
+        str(LOOKUP_CYCLES[shape.mode]), str(seed), str(pause), str(lookups),
+    ]
+    numbers = list(islice(_distinct(keys_of(keys, shape=shape, numbers=Random(seed))), n_keys))
+    text = "".join(f"{number:x}\n" for number in numbers)
+    result = _run([str(program), *arguments], allowed=(0, 1), text=text)
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report | {"log": result.stderr}
+
+
+def _distinct(keys: Iterable[int]) -> Iterator[int]:
+    seen: set[int] = set()
+    for key in keys:
+        if key not in seen:
+            seen.add(key)
+            yield key
+
+
+def _run(
+    command: list[str], *, allowed: tuple[int, ...] = (0,), text: str | None = None,
+) -> subprocess.CompletedProcess[str]:
+    result = subprocess.run(command, env=environment(), capture_output=True, text=True, input=text, check=False)
+    if result.returncode not in allowed:
+        raise TableDriverError(f"{command[0]} failed ({result.returncode}):\n{result.stdout}{result.stderr}")
+    return result
