@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from sim.study.mft_tables import routing_table
+
 CELLS = {"LUT4": "LUT4", "CCU2C": "carry", "TRELLIS_FF": "FF", "DP16KD": "block RAM", "TRELLIS_DPR16X4": "LUT RAM",
          "MULT18X18D": "DSP"}
 """ECP5 cells that the table shows, and what they are called there."""
@@ -69,7 +71,7 @@ def _reduce_table(figures: dict[str, Any]) -> Iterator[str]:
 
 
 TABLES: dict[str, Callable[[Any], Iterator[str]]] = {
-    "cluster": _cluster_table, "fpga": _fpga_table, "reduce": _reduce_table,
+    "cluster": _cluster_table, "fpga": _fpga_table, "reduce": _reduce_table, "routing": routing_table,
 }
 """What makes a table of the file of that name."""
 

@@ -35,7 +35,8 @@ def test_claims_can_fail() -> None:
     """A claim is judged by the rows, not by hope."""
     row = {"kind": "case", "network": "n", "topology": "t", "pattern": "p", "label": "p", "processes": 1,
            "is_hard": True, "mft_size": None, "colours": 10, "max_efi": 10, "groups": 5, "seconds": 1.0,
-           "violations": 0}
+           "violations": 0,
+           "max_entries": 3}
     worse = [row | {"way": "mr4lms"}, row | {"way": "best", "colours": 11}]
     assert [claim["holds"] for claim in claims(worse)] == [False, False, True]
     broken = [row | {"way": "mr4lms", "violations": 1}, row | {"way": "best", "colours": 9}]
