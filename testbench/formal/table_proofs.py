@@ -61,7 +61,7 @@ TABLE_PROOFS: tuple[Proof, ...] = (
         claim="the same from memories with any content when reset ends",
         contract="testbench.formal.contracts.tag_table:CuckooContract",
         parameters=_CUCKOO,
-        depth=17,
+        depth=17, quick=False,
         mutations=(
             Mutation(
                 name="half-a-sweep",
