@@ -1,0 +1,49 @@
+"""The proofs hold and catch their mutations; a contract that says nothing, or a stale mutation, is noticed."""
+
+from dataclasses import replace
+
+import pytest
+
+from testbench.formal.__main__ import main
+from testbench.formal.proof import Mutation, Proof
+from testbench.formal.registry import PROOFS, find_proof
+from testbench.formal.run import FormalError, run
+
+
+@pytest.mark.parametrize("proof", [
+    pytest.param(proof, id=proof.name, marks=() if proof.quick else pytest.mark.long) for proof in PROOFS
+])
+def test_proof(proof: Proof) -> None:
+    (outcome,) = run([proof])
+    assert outcome.verdict.status == "PASS", outcome.verdict.log.read_text()
+    assert outcome.reached.status == "FAIL", f"of {outcome.situations} some cannot happen: the proof says too little"
+    assert {mutation.name: verdict.status for mutation, verdict in outcome.caught} == {
+        mutation.name: "FAIL" for mutation in proof.mutations
+    }
+    assert outcome.holds
+
+
+def test_names_are_unique() -> None:
+    assert len({proof.name for proof in PROOFS}) == len(PROOFS)
+
+
+def test_an_undetected_mutation_fails() -> None:
+    """A mutation that changes nothing is reported as not caught."""
+    proof = find_proof("fifo")
+    (outcome,) = run([proof])
+    passed = replace(outcome, caught=((proof.mutations[0], replace(outcome.caught[0][1], status="PASS")),))
+    assert outcome.holds
+    assert not passed.holds
+
+
+def test_stale_mutation() -> None:
+    """Text that is not in the RTL any more is refused, not skipped."""
+    mutation = Mutation(name="stale", module="rtl.kit.fifo", old="no such text", new="")
+    with pytest.raises(ValueError, match=r"old must stand once in rtl\.kit\.fifo, not 0 times"):
+        mutation.apply("some source")
+
+
+def test_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nothing"]) == 2
+    assert "must be one of fifo" in capsys.readouterr().err
+    assert FormalError.__doc__
