@@ -10,7 +10,7 @@ from firmware_models.abi.encoding import Datatype, Operator
 from firmware_models.config import Config
 from firmware_models.golden import dtype_of
 from firmware_models.schedule import Schedule, algorithm_names, build, collective_names
-from rtl.reduce.operation import OPERATIONS
+from rtl.reduce.operation import operations
 from sim.stalls import StallProfile
 from sim.topology import Topology, TopologyError, parse_topology
 
@@ -113,11 +113,11 @@ class CollectiveRequest:
             raise RequestError(f"size must be below {1 << 32} bytes, not {self.size}")
         if self.collective in ("reduce", "allreduce"):
             _check_choice("op", self.op, list(OPERATORS))
-            if (self.datatype, self.operator) not in OPERATIONS:
-                able = ", ".join(
-                    f"{operator.name.lower()} of {datatype.name.lower()}" for datatype, operator in OPERATIONS
-                )
-                raise RequestError(f"op and dtype must be {able}, not {self.op} of {self.dtype}")
+            able = [operator.name.lower() for datatype, operator in operations(self.config.reduce)
+                    if datatype == self.datatype]
+            if self.op not in able:
+                known = f"one of {', '.join(able)}" if able else "of another dtype: there is none"
+                raise RequestError(f"op of {self.dtype} must be {known}, not {self.op!r}")
         if self.inputs is not None:
             shape = (self.nodes, self.size // item)
             if self.inputs.shape != shape or self.inputs.dtype != dtype_of(self.datatype):

@@ -4,10 +4,16 @@ Fields that the hardware fixes by format (JobID, NodeID, VP, SeqID widths) are n
 ``firmware_models.abi.formats``.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
+
+ReduceDatatype = Literal["float64", "int64", "uint64", "float32", "int32", "double_int"]
+"""Names of the element types that the reduce unit has operators for."""
+
+BUFFER_STASH = 8
+"""Tags that the stash of a packet buffer in mode cuckoo holds."""
 
 _strict = ConfigDict(extra="forbid", strict=True)
 
@@ -90,7 +96,17 @@ class ReduceConfig:
     """The reduce unit."""
 
     add_cycles: Annotated[int, Field(ge=5, le=16)] = 8
-    """Cycles of the floating-point adder."""
+    """Cycles of the floating-point adder, and so of every operator."""
+    datatypes: Annotated[tuple[ReduceDatatype, ...], Field(strict=False, min_length=1)] = get_args(ReduceDatatype)
+    """Element types that can be reduced; the hardware for others is left out."""
+    multiply: bool = True
+    """Whether there are multipliers, for the operator prod."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "ReduceConfig":
+        if len(set(self.datatypes)) != len(self.datatypes):
+            raise ValueError(f"datatypes must be different, not {list(self.datatypes)!r}")
+        return self
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)

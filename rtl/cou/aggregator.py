@@ -13,6 +13,7 @@ from rtl.cou.command import CouShapes, Source
 from rtl.cou.result_writer import ResultWriter
 from rtl.interface import PacketSignature, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.reduce.operation import operations
 from rtl.reduce.reduce_unit import ReduceUnit
 
 
@@ -72,7 +73,7 @@ class Aggregator(wiring.Component):
         width = config.datapath.data_width
 
         m.submodules.reduce = reduce = ReduceUnit(
-            data_width=width, add_cycles=config.reduce.add_cycles, tag_width=1
+            data_width=width, add_cycles=config.reduce.add_cycles, tag_width=1, operations=operations(config.reduce)
         )
         m.submodules.results = results = memory.Memory(
             shape=width, depth=1 << (self.beat_bits + shapes.context), init=[]
@@ -122,6 +123,8 @@ class Aggregator(wiring.Component):
             reduce.i.payload.select.eq(run.select.as_value()),
             reduce.i.payload.datatype.eq(run.datatype),
             reduce.i.payload.operator.eq(run.operator),
+            # Elements of two words begin at even beats; `index` is that of the beat behind.
+            reduce.i.payload.odd.eq(~index[0]),
             reduce.i.payload.tag.eq(last),
             reduce.i.valid.eq(fetched & b_there),
             take.eq(reduce.i.valid & reduce.i.ready),

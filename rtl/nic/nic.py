@@ -25,7 +25,7 @@ from rtl.p2p.p2p import P2p
 from rtl.queue.completion_queue import CompletionQueue
 from rtl.queue.descriptor_queue import DescriptorQueue
 from rtl.queue.vp_table import VpTable
-from rtl.reduce.operation import OPERATIONS
+from rtl.reduce.operation import operations
 
 
 class Nic(wiring.Component):
@@ -70,7 +70,7 @@ class Nic(wiring.Component):
         m.submodules.vp_table = vp_table = VpTable(n_vps=config.nic.n_vps, data_width=width, n_windows=n_cous + 2)
         m.submodules.descriptor_queue = queue = DescriptorQueue(
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_cous=n_cous,
-            sequence_depth=config.cou.sequence_depth, supported=OPERATIONS,
+            sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce),
         )
         m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width)
         m.submodules.dma = dma = DmaEngine(

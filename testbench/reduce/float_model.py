@@ -1,4 +1,4 @@
-"""Exact rational model of binary floating-point addition, slow and plain.
+"""Exact rational model of binary floating-point addition and multiplication, slow and plain.
 
 Independent of the hardware: numbers are fractions, rounding is done by definition.
 """
@@ -61,3 +61,17 @@ def add(a: int, b: int, fmt: FloatFormat) -> int:
     else:
         sign = int(total < 0)
     return sign << (fmt.width - 1) | rounded(abs(total), fmt)
+
+
+def multiply(a: int, b: int, fmt: FloatFormat) -> int:
+    """The bits of a * b, to nearest even; every NaN is the canonical one."""
+    sign_a, exponent_a, fraction_a = split(a, fmt)
+    sign_b, exponent_b, fraction_b = split(b, fmt)
+    special_a, special_b = exponent_a == fmt.max_exponent, exponent_b == fmt.max_exponent
+    zero_a, zero_b = not (exponent_a or fraction_a), not (exponent_b or fraction_b)
+    if (special_a and (fraction_a or zero_b)) or (special_b and (fraction_b or zero_a)):
+        return fmt.canonical_nan
+    sign = (sign_a ^ sign_b) << (fmt.width - 1)
+    if special_a or special_b:
+        return sign | fmt.infinity
+    return sign | rounded(abs(value(a, fmt) * value(b, fmt)), fmt)

@@ -1,4 +1,4 @@
-"""Operands that an adder of doubles must get right, and what NumPy says of them."""
+"""Operands that arithmetic of floats must get right, and what NumPy says of sums of doubles."""
 
 import random
 
@@ -42,6 +42,15 @@ _magnitudes = {
 
 CORNERS = [sign << 63 | bits for bits in _magnitudes.values() for sign in (0, 1)]
 """The bits of one number or more of every class, with both signs."""
+
+
+CORNERS_32 = [sign << 31 | bits for sign in (0, 1) for bits in (
+    0x00000000, 0x00000001, 0x00400001, 0x007FFFFF, 0x00800000, 0x00800001, 0x00FFFFFF, 0x01000000, 0x33000000,
+    0x33800000, 0x33800001, 0x34000000, 0x34400000, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x3F800002, 0x3FFFFFFF,
+    0x40000000, 0x4B800000, 0x4B800001, 0x72FFFFFF, 0x73000000, 0x7EFFFFFF, 0x7F000000, 0x7F7FFFFF, 0x7F800000,
+    0x7F800001, 0x7FC00000, 0x7FFFFFFF,
+)]
+"""The same classes of singles, in the same order but for a few."""
 
 
 def expected_sum(a: int, b: int) -> int:

@@ -5,20 +5,22 @@ from collections.abc import Iterable
 from typing import Any
 
 import cocotb
+import numpy as np
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import Datatype, Operator
-from rtl.reduce.operation import supported
-from rtl.reduce.reduce_unit import Select, request_layout, result_layout
+from firmware_models.golden import combine, dtype_of
+from rtl.reduce.operation import FLOATS, OPERATIONS, Operation, supported
+from rtl.reduce.reduce_unit import request_layout, result_layout
+from rtl.reduce.request_decode import Select
 from testbench import clock
-from testbench.reduce.operands import CORNERS, expected_sum, random_pair
+from testbench.reduce.operands import CORNERS, CORNERS_32, random_pair
 from testbench.reduce.parts import PARTS, Part
 from testbench.runner import report, rng
 from testbench.stream import StreamChecker, StreamSink, StreamSource
 
 LANE_BITS = 64
-LANE_MASK = (1 << LANE_BITS) - 1
 
 Pairs = list[tuple[int, int]]
 
@@ -28,7 +30,9 @@ def packed(lanes: Iterable[int]) -> int:
     return sum(value << LANE_BITS * index for index, value in enumerate(lanes))
 
 
-def request(part: Part, index: int, pairs: Pairs, select: Select, *, datatype: int, operator: int) -> dict[str, int]:
+def request(
+    part: Part, index: int, pairs: Pairs, select: Select, *, datatype: int, operator: int, odd: int = 0
+) -> dict[str, int]:
     """One request with a tag that tells its place."""
     return {
         "a": packed(a for a, _ in pairs),
@@ -36,44 +40,56 @@ def request(part: Part, index: int, pairs: Pairs, select: Select, *, datatype: i
         "select": int(select),
         "datatype": int(datatype),
         "operator": int(operator),
+        "odd": odd,
         "tag": index % (1 << part.tag_width),
     }
 
 
-def expected(part: Part, item: dict[str, int]) -> dict[str, int]:
-    """What has to come out for a request."""
-    result = item["b"] if item["select"] == Select.B else item["a"]
-    if item["select"] == Select.COMBINE and supported(item["datatype"], item["operator"]):
-        shifts = range(0, part.data_width, LANE_BITS)
-        result = packed(expected_sum(item["a"] >> at & LANE_MASK, item["b"] >> at & LANE_MASK) for at in shifts)
-    return {"data": result, "tag": item["tag"]}
+def expected(part: Part, items: list[dict[str, int]]) -> list[dict[str, int]]:
+    """What has to come out for the requests: by the golden arithmetic, element by element."""
+    data, results = part.data_width // 8, []
+    for index, item in enumerate(items):
+        beats = [item]
+        # Where a beat holds half of an element, both halves are looked at, and the result is that half's.
+        if item["datatype"] == Datatype.DOUBLE_INT and part.data_width == LANE_BITS:
+            first = index - item["odd"]
+            beats = items[first:first + 2]
+        result = item["b"] if item["select"] == Select.B else item["a"]
+        if item["select"] == Select.COMBINE and supported(item["datatype"], item["operator"]):
+            words = (b"".join(beat[name].to_bytes(data, "little") for beat in beats) for name in "ab")
+            a, b = (np.frombuffer(word, dtype_of(item["datatype"])) for word in words)
+            combined = combine(a, b, datatype=item["datatype"], operator=item["operator"]).tobytes()
+            result = int.from_bytes(combined[item["odd"] * data:][:data], "little")
+        results.append({"data": result, "tag": item["tag"]})
+    return results
 
 
-def sums(part: Part, pairs: Pairs) -> list[dict[str, int]]:
-    """Requests that add all `pairs`, as many at once as there are lanes."""
+def elements(part: Part, pairs: Pairs, *, datatype: Datatype, operator: Operator) -> list[dict[str, int]]:
+    """Requests that combine all `pairs` of words, as many at once as there are lanes."""
     lanes = part.data_width // LANE_BITS
-    pairs = pairs + [(0, 0)] * (-len(pairs) % lanes)
+    pairs = pairs + [(0, 0)] * (-len(pairs) % max(2, lanes))
     return [
         request(
-            part, index, pairs[index * lanes:(index + 1) * lanes], Select.COMBINE,
-            datatype=Datatype.FLOAT64, operator=Operator.SUM,
+            part, index, pairs[index * lanes:(index + 1) * lanes], Select.COMBINE, datatype=datatype, operator=operator,
+            odd=index % 2 if datatype is Datatype.DOUBLE_INT and lanes == 1 else 0,
         )
         for index in range(len(pairs) // lanes)
     ]
 
 
 def mixture(part: Part, numbers: random.Random, count: int) -> list[dict[str, int]]:
-    """Requests of every kind, sums the most frequent; a few ask for what the unit cannot do."""
-    items = []
-    for index in range(count):
-        pairs = [random_pair(numbers) for _ in range(part.data_width // LANE_BITS)]
+    """Requests of every kind; some ask for what the unit cannot do. One for an odd half follows that for the even."""
+    items: list[dict[str, int]] = []
+    while len(items) < count:
         select = numbers.choice([Select.A, Select.B, Select.COMBINE, Select.COMBINE])
         known = numbers.random() < 0.75
-        items.append(request(
-            part, index, pairs, select,
-            datatype=Datatype.FLOAT64 if known else numbers.choice(list(Datatype)),
-            operator=Operator.SUM if known else numbers.choice(list(Operator)),
-        ))
+        operation = numbers.choice(OPERATIONS)
+        datatype = operation.datatype if known else numbers.choice(list(Datatype))
+        operator = operation.operator if known else numbers.choice(list(Operator))
+        halves = 2 if datatype is Datatype.DOUBLE_INT and part.data_width == LANE_BITS else 1
+        for odd in range(halves):
+            pairs = [random_pair(numbers) for _ in range(part.data_width // LANE_BITS)]
+            items.append(request(part, len(items), pairs, select, datatype=datatype, operator=operator, odd=odd))
     return items
 
 
@@ -101,24 +117,40 @@ async def run(
 def compare(part: Part, items: list[dict[str, int]], received: list[Any]) -> None:
     """Fails with the first request whose result is wrong."""
     assert len(received) == len(items)
-    for item, result in zip(items, received, strict=True):
-        want = expected(part, item)
+    for item, result, want in zip(items, received, expected(part, items), strict=True):
         assert result == want, f"{item}: data {result['data']:#x}, not {want['data']:#x}; {result}"
 
 
 @cocotb.test()
-async def corners(dut: SimHandleBase) -> None:
-    """All pairs of all classes of numbers, in all lanes."""
-    pairs = [(a, b) for a in CORNERS for b in CORNERS]
-    rng("corners").shuffle(pairs)
-    await run(dut, "wide", sums(PARTS["wide"], pairs), idle=0.05, stall=0.05)
-    report(corner_pairs=len(pairs))
+@cocotb.parametrize(operation=[
+    operation for operation in OPERATIONS if operation.datatype in (*FLOATS, Datatype.DOUBLE_INT)
+])
+async def corners(dut: SimHandleBase, operation: Operation) -> None:
+    """All pairs of all classes of numbers, in all lanes, for everything that computes with floats."""
+    numbers = rng(f"corners {operation}")
+    match operation.datatype:
+        case Datatype.FLOAT64:
+            pairs = [(a, b) for a in CORNERS for b in CORNERS]
+        case Datatype.FLOAT32:
+            low = [(a, b) for a in CORNERS_32 for b in CORNERS_32]
+            high = numbers.sample(low, len(low))
+            pairs = [(a | c << 32, b | d << 32) for (a, b), (c, d) in zip(low, high, strict=True)]
+        case _:
+            pairs = []
+            for a in CORNERS:
+                for b in CORNERS:
+                    pairs += [(a, b), (numbers.getrandbits(64), numbers.getrandbits(64))]
+    if operation.datatype is not Datatype.DOUBLE_INT:
+        numbers.shuffle(pairs)
+    items = elements(PARTS["wide"], pairs, datatype=operation.datatype, operator=operation.operator)
+    await run(dut, "wide", items, idle=0.05, stall=0.05)
+    report(**{f"{operation.datatype.name} {operation.operator.name}": len(pairs)})
 
 
 @cocotb.test()
 @cocotb.parametrize(name=list(PARTS))
 async def mixed_requests(dut: SimHandleBase, name: str) -> None:
-    """Sums and operands passed on keep their order, with random gaps on both sides."""
+    """Whatever is asked for, results keep their order, with random gaps on both sides."""
     await run(dut, name, mixture(PARTS[name], rng(f"mixture {name}"), 500), idle=None, stall=None)
 
 

@@ -29,7 +29,9 @@ REFUSED = [
     ),
     ({"jobs": 0}, "jobs must be 1 to 8, not 0"),
     ({"jobs": 9}, "jobs must be 1 to 8, not 9"),
-    ({"op": "prod"}, "op and dtype must be sum of float64, not prod of float64"),
+    ({"op": "xor"}, "op of float64 must be one of sum, min, max, prod, not 'xor'"),
+    ({"op": "sum", "dtype": "double_int"}, "op of double_int must be one of minloc, maxloc, not 'sum'"),
+    ({"dtype": "uint8"}, "op of uint8 must be of another dtype: there is none, not 'sum'"),
     ({"op": "median"}, "op must be one of sum, min, max, prod, and, or, xor, minloc, maxloc, not 'median'"),
     ({"dtype": "float16"}, "dtype must be one of float64, int64, uint64, float32, int32, uint8, double_int, not 'float16'"),
     (

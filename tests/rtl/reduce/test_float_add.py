@@ -9,7 +9,7 @@ import pytest
 from rtl.reduce.float_add import CUTS, FloatAdd
 from rtl.reduce.float_format import FLOAT8, FLOAT32, FLOAT64, FloatFormat
 from testbench.reduce import float_model
-from testbench.reduce.float_add_fast import check
+from testbench.reduce.float_fast import check
 from testbench.reduce.operands import CANONICAL_NAN, CORNERS, expected_sum, random_pair
 
 

@@ -1,6 +1,6 @@
-"""Checks the adder on millions of pairs: a Verilated bank of adders driven from C++.
+"""Checks the adder and the multiplier on millions of pairs: a Verilated bank of units driven from C++.
 
-``python -m testbench.reduce.float_add_fast --pairs 10000000`` prints one JSON object, and
+``python -m testbench.reduce.float_fast --pairs 10000000`` prints one JSON object, and
 exits 0 if there was no mismatch.
 """
 
@@ -16,25 +16,27 @@ from amaranth.back import verilog
 
 from rtl.reduce.float_format import FLOAT32, FLOAT64, FloatFormat
 from testbench.reduce import float_model
-from testbench.reduce.float_add_bank import FloatAddBank
+from testbench.reduce.float_bank import UNITS, FloatBank
 from testbench.verilated_program import build_program, run
 
 _main = Path(__file__).with_suffix(".cpp")
 _host_modes = {FLOAT64: "float64", FLOAT32: "float32"}
 
 
-def build(fmt: FloatFormat, depths: Sequence[int]) -> Path:
-    """Builds the program that checks adders of format `fmt` and all of `depths`; returns its path."""
-    bank = FloatAddBank(format=fmt, depths=depths)
+def build(fmt: FloatFormat, depths: Sequence[int], *, unit: str = "add") -> Path:
+    """Builds the program that checks units of format `fmt` and all of `depths`; returns its path."""
+    bank = FloatBank(unit=unit, format=fmt, depths=depths)
     listed = " ".join(f"X({depth})" for depth in depths)
     return build_program(
-        "float-add", verilog.convert(bank, name="bank", strip_internal_attrs=True), top="bank", main=_main,
+        "float-unit", verilog.convert(bank, name="bank", strip_internal_attrs=True), top="bank", main=_main,
         headers=[_main.with_name("random_operands.h")], generated={"depths.h": f"#define DEPTHS {listed}\n"},
     )
 
 
-def check(fmt: FloatFormat, depths: Sequence[int], *, pairs: int | None = None, seed: int = 0) -> dict[str, Any]:
-    """Checks adders of `depths` on `pairs` random pairs, or on all pairs if `pairs` is None.
+def check(
+    fmt: FloatFormat, depths: Sequence[int], *, unit: str = "add", pairs: int | None = None, seed: int = 0
+) -> dict[str, Any]:
+    """Checks the `unit`, "add" or "multiply", of `depths` on `pairs` random pairs, or on all pairs if `pairs` is None.
 
     Random pairs are compared with the host's own arithmetic (binary64 and binary32); all pairs, of a format of at most
     10 bits, with :mod:`testbench.reduce.float_model`.
@@ -56,21 +58,23 @@ def check(fmt: FloatFormat, depths: Sequence[int], *, pairs: int | None = None, 
         raise ValueError(f"only formats of at most 10 bits can be tried in full, not one of {fmt.width}")
     if pairs is not None and fmt not in _host_modes:
         raise ValueError(f"the host has no format {fmt!r} to compare with")
-    program = build(fmt, depths)
+    program = build(fmt, depths, unit=unit)
     if pairs is None:
-        table = program.with_name("sums.bin")
+        table = program.with_name("results.bin")
         numbers = range(1 << fmt.width)
-        table.write_bytes(b"".join(float_model.add(a, b, fmt).to_bytes(2, "little") for a in numbers for b in numbers))
-        arguments = ["table", "0", str(seed), str(table)]
+        exact = {"add": float_model.add, "multiply": float_model.multiply}[unit]
+        table.write_bytes(b"".join(exact(a, b, fmt).to_bytes(2, "little") for a in numbers for b in numbers))
+        arguments = ["table", unit, "0", str(seed), str(table)]
     else:
-        arguments = [_host_modes[fmt], str(pairs), str(seed)]
+        arguments = [_host_modes[fmt], unit, str(pairs), str(seed)]
     result = run([str(program), *arguments], allowed=(0, 1))
     return json.loads(result.stdout) | {"log": result.stderr}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command of this module."""
-    parser = argparse.ArgumentParser(description="Checks the adder against the arithmetic of this machine.")
+    parser = argparse.ArgumentParser(description="Checks a unit against the arithmetic of this machine.")
+    parser.add_argument("--unit", choices=sorted(UNITS), default="add")
     parser.add_argument("--format", choices=sorted(_host_modes.values()), default="float64")
     parser.add_argument("--pairs", type=int, default=10_000_000)
     parser.add_argument("--seed", type=int, default=None, help="drawn and printed if not given")
@@ -78,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     fmt = next(fmt for fmt, name in _host_modes.items() if name == chosen.format)
     seed = random.SystemRandom().randrange(1 << 32) if chosen.seed is None else chosen.seed
-    report = check(fmt, chosen.cycles, pairs=chosen.pairs, seed=seed)
+    report = check(fmt, chosen.cycles, unit=chosen.unit, pairs=chosen.pairs, seed=seed)
     sys.stderr.write(report.pop("log"))
     print(json.dumps(report))
     return 1 if report["mismatches"] else 0

@@ -1,9 +1,9 @@
-// Drives a Verilated bank of adders as fast as it goes and compares every result, in its cycle.
+// Drives a Verilated bank of adders or multipliers as fast as it goes and compares every result, in its cycle.
 //
-// Arguments: float64 or float32, pairs, seed; or: table, 0, seed, path. The expected sums are those of this
-// machine's own arithmetic, or come from a table of all pairs of a tiny format. Prints one JSON object.
+// Arguments: float64, float32 or table; add or multiply; pairs; seed; with table its path. The expected results are those of
+// this machine's own arithmetic, or come from a table of all pairs of a tiny format. Prints one JSON object.
 //
-// DEPTHS, from the build, is a list X(5) X(6) ... of the adders in the bank.
+// DEPTHS, from the build, is a list X(5) X(6) ... of the units in the bank.
 
 #include <chrono>
 #include <cinttypes>
@@ -21,7 +21,7 @@
 namespace {
 
 struct Pair {
-    uint64_t a, b, sum;
+    uint64_t a, b, result;
 };
 
 struct Source {
@@ -32,24 +32,26 @@ struct Source {
 
 template <typename Operands>
 struct HostSource : Source {
+    bool multiplies;
     uint64_t pairs;
     Random random;
     Operands operands{random};
 
-    HostSource(uint64_t pairs, uint64_t seed) : pairs(pairs), random{seed} {}
+    HostSource(bool multiplies, uint64_t pairs, uint64_t seed) : multiplies(multiplies), pairs(pairs), random{seed} {}
     uint64_t count() const override { return pairs; }
 
     Pair next() override {
         uint64_t a, b;
-        operands.sum_pair(a, b);
-        const volatile auto sum = Operands::value(a) + Operands::value(b);
-        return {a, b, Operands::bits(sum)};
+        if (multiplies) operands.product_pair(a, b); else operands.sum_pair(a, b);
+        const auto x = Operands::value(a), y = Operands::value(b);
+        const volatile auto result = multiplies ? x * y : x + y;
+        return {a, b, Operands::bits(result)};
     }
 };
 
-// All pairs of a tiny format: the table holds, for a in the outer and b in the inner loop, two bytes for each sum.
+// All pairs of a tiny format: the table holds, for a in the outer and b in the inner loop, two bytes for each result.
 struct TableSource : Source {
-    std::vector<uint16_t> sums;
+    std::vector<uint16_t> results;
     uint64_t numbers = 1, index = 0;
 
     explicit TableSource(const char *path) {
@@ -59,14 +61,14 @@ struct TableSource : Source {
             std::exit(2);
         }
         uint8_t entry[2];
-        while (std::fread(entry, 1, 2, file) == 2) sums.push_back(uint16_t(entry[0] | entry[1] << 8));
+        while (std::fread(entry, 1, 2, file) == 2) results.push_back(uint16_t(entry[0] | entry[1] << 8));
         std::fclose(file);
-        while (numbers * numbers < sums.size()) numbers *= 2;
+        while (numbers * numbers < results.size()) numbers *= 2;
     }
-    uint64_t count() const override { return sums.size(); }
+    uint64_t count() const override { return results.size(); }
     Pair next() override {
         const uint64_t at = index++;
-        return {at / numbers, at % numbers, sums[at]};
+        return {at / numbers, at % numbers, results[at]};
     }
 };
 
@@ -75,21 +77,21 @@ struct Slot {
     Pair pair;
 };
 
-constexpr unsigned history_slots = 32;  // more than the deepest adder
+constexpr unsigned history_slots = 32;  // more than the deepest unit
 constexpr uint64_t printed_mismatches = 10;
 
 struct Check {
     uint64_t cycle = 0, checked = 0, mismatches = 0;
     Slot history[history_slots] = {};
 
-    // After clock edge `cycle`, an adder shows the sum of the operands that it took depth - 1 edges before.
-    void look(unsigned depth, bool valid, uint64_t sum) {
+    // After clock edge `cycle`, a unit shows the result of the operands that it took depth - 1 edges before.
+    void look(unsigned depth, bool valid, uint64_t result) {
         const Slot &slot = history[(cycle + history_slots - (depth - 1)) % history_slots];
         if (slot.valid) checked++;
-        if (valid == slot.valid && (!valid || sum == slot.pair.sum)) return;
+        if (valid == slot.valid && (!valid || result == slot.pair.result)) return;
         if (mismatches++ < printed_mismatches) {
-            std::fprintf(stderr, "depth %u: %016" PRIx64 " + %016" PRIx64 ": expected %d %016" PRIx64 ", got %d %016" PRIx64 "\n",
-                         depth, slot.pair.a, slot.pair.b, slot.valid, slot.pair.sum, valid, sum);
+            std::fprintf(stderr, "depth %u: %016" PRIx64 " and %016" PRIx64 ": expected %d %016" PRIx64 ", got %d %016" PRIx64 "\n",
+                         depth, slot.pair.a, slot.pair.b, slot.valid, slot.pair.result, valid, result);
         }
     }
 };
@@ -97,18 +99,19 @@ struct Check {
 }  // namespace
 
 int main(int argc, char **argv) {
-    const std::string mode = argc > 1 ? argv[1] : "";
-    const uint64_t pairs = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
-    const uint64_t seed = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
+    const std::string mode = argc > 1 ? argv[1] : "", does = argc > 2 ? argv[2] : "";
+    const bool multiplies = does == "multiply";
+    const uint64_t pairs = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
+    const uint64_t seed = argc > 4 ? std::strtoull(argv[4], nullptr, 10) : 0;
     Source *source;
-    if (mode == "float64" && argc == 4) {
-        source = new HostSource<Doubles>(pairs, seed);
-    } else if (mode == "float32" && argc == 4) {
-        source = new HostSource<Singles>(pairs, seed);
-    } else if (mode == "table" && argc == 5) {
-        source = new TableSource(argv[4]);
+    if (mode == "float64" && argc == 5) {
+        source = new HostSource<Doubles>(multiplies, pairs, seed);
+    } else if (mode == "float32" && argc == 5) {
+        source = new HostSource<Singles>(multiplies, pairs, seed);
+    } else if (mode == "table" && argc == 6) {
+        source = new TableSource(argv[5]);
     } else {
-        std::fprintf(stderr, "usage: %s float64|float32 PAIRS SEED | table 0 SEED PATH\n", argv[0]);
+        std::fprintf(stderr, "usage: %s float64|float32|table add|multiply PAIRS SEED [PATH]\n", argv[0]);
         return 2;
     }
 

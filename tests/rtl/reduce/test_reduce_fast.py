@@ -1,0 +1,46 @@
+"""Every operation of the reduce unit on millions of elements, against the arithmetic of this machine."""
+
+import os
+import random
+
+import pytest
+
+from rtl.reduce.operation import OPERATIONS
+from testbench.reduce.reduce_fast import check
+
+
+@pytest.fixture
+def seed():
+    value = int(os.environ.get("CONIC_SEED", random.SystemRandom().randrange(1 << 32)))
+    print(f"seed {value} (CONIC_SEED={value} repeats this run)")
+    return value
+
+
+def assert_clean(report, requests):
+    log = report.pop("log")
+    print(report)
+    assert report["mismatches"] == 0, log
+    # A DOUBLE_INT takes two requests where there is one lane.
+    assert report["checked"] >= requests
+    assert len(report["elements"]) == len(OPERATIONS)
+    assert min(report["elements"].values()) > requests / len(OPERATIONS) / 2
+
+
+@pytest.mark.parametrize(("data_width", "add_cycles"), [(64, 5), (128, 8)])
+def test_every_operation(data_width, add_cycles, seed):
+    requests = 4_000_000
+    assert_clean(check(requests=requests, seed=seed, data_width=data_width, add_cycles=add_cycles), requests)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("data_width", [64, 128, 256, 512])
+@pytest.mark.parametrize("add_cycles", range(5, 17))
+def test_every_width_and_depth(data_width, add_cycles, seed):
+    requests = 2_000_000
+    assert_clean(check(requests=requests, seed=seed, data_width=data_width, add_cycles=add_cycles), requests)
+
+
+@pytest.mark.long
+def test_a_hundred_million_requests(seed):
+    requests = 100_000_000
+    assert_clean(check(requests=requests, seed=seed), requests)
