@@ -1,5 +1,6 @@
 """What descriptors do with data: operands, packets, host memory."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -56,16 +57,27 @@ class HostMemory:
         return self.data[first : first + size]
 
 
-def take_operand(desc: SimpleNamespace, *, offset: int, size: int, result: Bytes, memory: HostMemory) -> Bytes:
-    """The local operand of a pulse; `result` is what the descriptor before left."""
-    if desc.operand == Operand.MEMORY:
-        return memory.span(desc.local_addr + offset, size).copy()
-    if desc.operand == Operand.PAYLOAD:
+def take_operand(
+    desc: SimpleNamespace, *, pieces: Iterable[tuple[int, int]], result: Bytes, memory: HostMemory
+) -> Bytes:
+    """The local operand of a descriptor's slice of a pulse: (offset, size) of its pieces in the message.
+
+    `result` is what the descriptors before have left there.
+    """
+    if desc.operand == Operand.INTERMEDIATE:
+        return result
+    if desc.operand == Operand.NONE:
+        return np.zeros(result.size, np.uint8)
+    parts = [np.zeros(0, np.uint8)]
+    for offset, size in pieces:
+        if desc.operand == Operand.MEMORY:
+            parts.append(memory.span(desc.local_addr + offset, size))
+            continue
         if offset + size > PAYLOAD_BYTES:
             raise ExecutionError(f"length of an MP descriptor must be at most {PAYLOAD_BYTES}, not {desc.length}")
         payload = np.frombuffer(desc.payload.to_bytes(PAYLOAD_BYTES, "little"), np.uint8)
-        return payload[offset : offset + size].copy()
-    return result if desc.operand == Operand.INTERMEDIATE else np.zeros(size, np.uint8)
+        parts.append(payload[offset : offset + size])
+    return np.concatenate(parts)
 
 
 def absorb(desc: SimpleNamespace, data: Bytes, packet: Packet, *, first: bool) -> Bytes:

@@ -139,9 +139,12 @@ class Cluster:
         head = operation.head
         while operation.started < operation.n_pulses and len(operation.active) < self.n_contexts:
             offset = operation.started * head.pulse_bytes
+            starts = np.minimum(np.arange(operation.block_count + 1) * operation.block_bytes, head.length)
+            sizes = np.clip(np.diff(starts) - offset, 0, head.pulse_bytes)
+            cuts = [0, *np.cumsum(sizes).tolist()]
             context = Context(
                 operation, (operation.base_pulse + operation.started) % (1 << PULSE_BITS), offset,
-                np.zeros(min(head.pulse_bytes, head.length - offset), np.uint8),
+                np.zeros(cuts[-1], np.uint8), [*cuts, cuts[-1]],
             )
             operation.active[context.pulse] = context
             operation.started += 1
@@ -215,8 +218,8 @@ class Cluster:
         operation, desc = context.operation, context.descriptor
         node = operation.node
         if not context.begun:
-            context.data = take_operand(
-                desc, offset=context.offset, size=context.size, result=context.data, memory=self.memories[node]
+            context.data[context.part] = take_operand(
+                desc, pieces=context.pieces(), result=context.data[context.part], memory=self.memories[node]
             )
             context.begun, context.middle = True, False
             self._later(context, node)
@@ -235,7 +238,7 @@ class Cluster:
             operation.blocked.append(context)
             return
         if packet is not None:
-            context.data = absorb(desc, context.data, packet, first=not context.middle)
+            context.data[context.part] = absorb(desc, context.data[context.part], packet, first=not context.middle)
             context.consumed += 1
             context.middle = True
             self._consume(packet)
@@ -243,8 +246,11 @@ class Cluster:
             self._send(context, packet)
         if ends or (final and desc.write_back):
             brought = packet is not None and packet.swap_addr
-            addr = packet.addr if packet and brought else desc.result_addr + context.offset
-            self.memories[node].span(addr, context.size)[:] = context.data
+            data, done = context.data[context.part], 0
+            for offset, size in context.pieces():
+                addr = packet.addr if packet and brought else desc.result_addr + offset
+                self.memories[node].span(addr, size)[:] = data[done : done + size]
+                done += size
         if final:
             self._record(operation, context.pulse, TraceKind.FIRE, context.position)
             context.position += 1
@@ -269,8 +275,9 @@ class Cluster:
                 raise DuplicateKeyError(f"two packets {key_name(key)} for node {dest}, one from node {operation.node}")
             self.live.add((dest, key))
         packet = Packet(
-            key, operation.node, desc.source_vp, desc.peer, dest, context.data, bool(desc.swap_remote_data),
-            bool(desc.swap_remote_addr), bool(desc.coll_end_flag), desc.remote_addr + context.offset,
+            key, operation.node, desc.source_vp, desc.peer, dest, context.data[context.part].copy(),
+            bool(desc.swap_remote_data), bool(desc.swap_remote_addr), bool(desc.coll_end_flag),
+            desc.remote_addr + context.offset,
         )
         self.n_packets += 1
         self._later(packet, operation.node)

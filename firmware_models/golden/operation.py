@@ -1,11 +1,13 @@
 """Operations of the executor: decoded sequences, and the pulses in progress."""
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from firmware_models.abi.formats import DESCRIPTOR, PULSE_BITS
 
+from .arithmetic import dtype_of
 from .datapath import Bytes
 from .fault import ExecutionError
 
@@ -33,8 +35,19 @@ class Operation:
     @property
     def n_pulses(self) -> int:
         """Pulses of the message; one if it is empty."""
+        return int(max(1, -(-self.block_bytes // self.head.pulse_bytes)))
+
+    @property
+    def block_count(self) -> int:
+        """Blocks of the message."""
+        return int(max(1, self.head.block_count))
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of a block, but for the last ones, which may be shorter or empty."""
         head = self.head
-        return int(max(1, -(-head.length // head.pulse_bytes)))
+        size = dtype_of(head.datatype).itemsize
+        return int(-(-head.length // size // self.block_count) * size)
 
 
 @dataclass(slots=True, eq=False)
@@ -45,8 +58,11 @@ class Context:
     pulse: int
     """As keys bear it: modulo 2**16 and counted through all operations of the job."""
     offset: int
+    """Of the pulse in every block."""
     data: Bytes
-    """The intermediate result."""
+    """The intermediate result: what the pulse takes of each block, one after the other."""
+    cuts: list[int]
+    """Where each block begins in `data`; then the end, twice, for the empty block behind the last."""
     position: int = 0
     consumed: int = 0
     begun: bool = False
@@ -55,9 +71,23 @@ class Context:
     """The current descriptor has consumed a packet."""
 
     @property
-    def size(self) -> int:
-        """Bytes of the pulse."""
-        return int(self.data.size)
+    def blocks(self) -> range:
+        """Blocks that the descriptor works on."""
+        desc = self.descriptor
+        return range(desc.slice_first, desc.slice_first + (desc.slice_count or self.operation.block_count))
+
+    @property
+    def part(self) -> slice:
+        """Where these blocks lie in `data`."""
+        blocks = self.blocks
+        return slice(self.cuts[blocks.start], self.cuts[blocks.stop])
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """Offset in the message, and size, of each piece of the slice that is not empty."""
+        for block in self.blocks:
+            size = self.cuts[block + 1] - self.cuts[block]
+            if size:
+                yield block * self.operation.block_bytes + self.offset, size
 
     @property
     def descriptor(self) -> SimpleNamespace:
@@ -88,6 +118,8 @@ def decode(node: int, ring: bytes) -> dict[int, deque[Operation]]:
         if bool(desc.ch) != (not sequence):
             raise ExecutionError(f"{name}: CH must be set on the first descriptor of a sequence and on no other")
         sequence.append(desc)
+        if sequence[0].block_count != desc.block_count or sequence[0].length != desc.length:
+            raise ExecutionError(f"{name}: length and block_count must be those of its sequence")
         if sequence[0].job_id != desc.job_id:
             raise ExecutionError(f"{name}: job_id must be {sequence[0].job_id} as in its sequence, not {desc.job_id}")
         if desc.ct:
@@ -110,7 +142,12 @@ def _check(name: str, fields: dict[str, int]) -> None:
             raise ExecutionError(f"{name}: {field_.name} must be a known encoding, not {value}")
     for what, found, allowed in (
         ("c", fields["c"], fields["c"] == 1), ("multicast", fields["multicast"], not fields["multicast"]),
-        ("block_count", fields["block_count"], fields["block_count"] <= 1),
+        (
+            "slice_first", fields["slice_first"],
+            fields["slice_first"] + fields["slice_count"] <= max(1, fields["block_count"])
+            or (fields["slice_first"] == fields["block_count"] > 1 and fields["slice_count"] == 1),
+        ),
+        ("swap_remote_addr", fields["swap_remote_addr"], fields["block_count"] <= 1 or not fields["swap_remote_addr"]),
         ("pulse_bytes", fields["pulse_bytes"], fields["pulse_bytes"] > 0 and fields["pulse_bytes"] % 64 == 0),
     ):
         if not allowed:

@@ -26,7 +26,8 @@ class Reference:
     Members
     -------
     results : array
-        Row r is the result of rank r; rows of ranks that receive none are zero.
+        Row r is the result of rank r; rows of ranks that receive none are zero, and so are blocks that a rank
+        does not receive.
     receives : array of bool
         Which ranks receive a result.
     """
@@ -71,6 +72,100 @@ def _allreduce_recursive_doubling(inputs: Array, root: int, fold: Fold) -> dict[
     return dict.fromkeys(range(n), balanced(0, n_leaves))
 
 
+def block_bounds(elements: int, blocks: int) -> list[tuple[int, int]]:
+    """First element of each block and the one behind its last: blocks of ceil(elements / blocks), then shorter ones.
+
+    Examples
+    --------
+    >>> block_bounds(7, 5)
+    [(0, 2), (2, 4), (4, 6), (6, 7), (7, 7)]
+    """
+    size = -(-elements // blocks)
+    return [(min(b * size, elements), min((b + 1) * size, elements)) for b in range(blocks)]
+
+
+def _allreduce_ring(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    """Block b is summed along the ring, from rank b + 1 to rank b."""
+    n = len(inputs)
+    whole = np.zeros_like(inputs[0])
+    for b, (low, high) in enumerate(block_bounds(inputs.shape[1], n)):
+        total = inputs[(b + 1) % n, low:high]
+        for distance in range(2, n + 1):
+            total = fold(inputs[(b + distance) % n, low:high], total)
+        whole[low:high] = total
+    return dict.fromkeys(range(n), whole)
+
+
+def _reduce_rabenseifner(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    """The tree of recursive doubling, whatever the root: pairs of neighbours, then distances 1, 2, 4, …"""
+    return {root: _allreduce_recursive_doubling(inputs, root, fold)[0]}
+
+
+def _own_block(whole: Array) -> dict[int, Array]:
+    """Row r of `whole`, of which rank r gets block r and nothing else."""
+    found: dict[int, Array] = {}
+    for rank, (low, high) in enumerate(block_bounds(whole.shape[1], len(whole))):
+        found[rank] = np.zeros_like(whole[rank])
+        found[rank][low:high] = whole[rank, low:high]
+    return found
+
+
+def _reduce_scatter_halving(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    """Neighbours among the first 2r ranks make one leaf; then halves are laid over each other."""
+    n = len(inputs)
+    n_leaves = 1 << (n.bit_length() - 1)
+    extra = n - n_leaves
+    pairs = fold(inputs[0 : 2 * extra : 2], inputs[1 : 2 * extra : 2])
+    leaves: Array = np.concatenate([pairs, inputs[2 * extra :]])
+    while len(leaves) > 1:
+        leaves = fold(leaves[: len(leaves) // 2], leaves[len(leaves) // 2 :])
+    return _own_block(np.repeat(leaves, n, axis=0))
+
+
+def _reduce_scatter_pairwise(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    """Own data, then those of ranks r - 1, r - 2, …"""
+    total = inputs
+    for distance in range(1, len(inputs)):
+        total = fold(total, np.roll(inputs, distance, axis=0))
+    return _own_block(total)
+
+
+def _gathered(inputs: Array) -> Array:
+    """Block r of row r."""
+    whole: Array = np.zeros_like(inputs[0])
+    for rank, (low, high) in enumerate(block_bounds(inputs.shape[1], len(inputs))):
+        whole[low:high] = inputs[rank, low:high]
+    return whole
+
+
+def _allgather(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    return dict.fromkeys(range(len(inputs)), _gathered(inputs))
+
+
+def _gather(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    return {root: _gathered(inputs)}
+
+
+def _scatter(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    return _own_block(np.repeat(inputs[root : root + 1], len(inputs), axis=0))
+
+
+def _alltoall(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    """Block s of rank r is block r of rank s; all blocks are equal."""
+    n = len(inputs)
+    swapped = inputs.reshape(n, n, -1).swapaxes(0, 1).reshape(inputs.shape)
+    return dict(enumerate(swapped))
+
+
+def _scan(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    """Each rank adds what the rank 1, 2, 4, … before it has so far."""
+    sums, distance = inputs.copy(), 1
+    while distance < len(inputs):
+        sums[distance:] = fold(sums[distance:], sums[:-distance])
+        distance *= 2
+    return dict(enumerate(sums))
+
+
 def _barrier(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
     return {}
 
@@ -79,7 +174,20 @@ _definitions: dict[tuple[str, str], Callable[[Array, int, Fold], dict[int, Array
     ("broadcast", "binomial"): _broadcast,
     ("reduce", "binomial"): _reduce_binomial,
     ("allreduce", "recursive-doubling"): _allreduce_recursive_doubling,
+    ("broadcast", "double-binary-tree"): _broadcast,
+    ("reduce", "rabenseifner"): _reduce_rabenseifner,
+    ("allreduce", "rabenseifner"): _allreduce_recursive_doubling,
+    ("allreduce", "ring"): _allreduce_ring,
     ("barrier", "dissemination"): _barrier,
+    ("barrier", "tree"): _barrier,
+    ("allgather", "ring"): _allgather,
+    ("allgather", "recursive-doubling"): _allgather,
+    ("reduce-scatter", "halving"): _reduce_scatter_halving,
+    ("reduce-scatter", "pairwise"): _reduce_scatter_pairwise,
+    ("scatter", "binomial"): _scatter,
+    ("gather", "binomial"): _gather,
+    ("alltoall", "pairwise"): _alltoall,
+    ("scan", "distance-doubling"): _scan,
 }
 
 

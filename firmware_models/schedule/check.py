@@ -9,9 +9,12 @@ import numpy as np
 
 from firmware_models.abi.formats import SEQ_BITS
 
+from .flow import play
 from .sequence import Packet, Schedule, Source
 
 SEQ_IDS = 1 << SEQ_BITS
+_SMALL = 20_000
+"""Packets up to which the schedule is checked event by event, without compiled loops."""
 
 Event = tuple[int, int, int]
 """(rank, step, k): consumption of packet k of a step; the last one, with the send, is the step's end."""
@@ -102,7 +105,14 @@ def check(
     windows = [0] * schedule.n_nodes
     steps = 0
     if not violations:
-        order, fault = _order_of_events(schedule, packets)
+        flow = play(schedule, packets, allowed=SEQ_IDS) if len(packets) > _SMALL else None
+        if flow is not None and flow.ended:
+            windows, steps = flow.windows, flow.steps
+            violations += [_ambiguous(receiver, index) for receiver, index in flow.wide]
+            order: list[Event] = []
+            fault: list[str] = []
+        else:
+            order, fault = _order_of_events(schedule, packets)
         violations += fault
         if order:
             windows, steps, faults = _live_windows(schedule, packets, order)
@@ -114,6 +124,13 @@ def check(
             min(window, sum(min(peer_credits, n) for n in counts.values()))
             for window, counts in zip(windows, senders, strict=True)
         ),
+    )
+
+
+def _ambiguous(receiver: int, index: int) -> str:
+    return (
+        f"packet {index} of rank {receiver} may meet packet {index - SEQ_IDS}, "
+        f"which has the same SeqID {index % SEQ_IDS}"
     )
 
 
@@ -213,9 +230,6 @@ def _live_windows(
             window = packet.index - int(known[rank, receiver]) + 1
             windows[receiver] = max(windows[receiver], window)
             if window > SEQ_IDS:
-                violations.append(
-                    f"packet {packet.index} of rank {receiver} may meet packet {packet.index - SEQ_IDS}, "
-                    f"which has the same SeqID {packet.index % SEQ_IDS}"
-                )
+                violations.append(_ambiguous(receiver, packet.index))
             flying[receiver, packet.index] = (known[rank].copy(), chain[rank] + 1)
     return windows, max(chain), violations

@@ -17,12 +17,13 @@ from firmware_models.config import Config
 
 from .error import ScheduleError, require
 from .peer import PeerTable
-from .sequence import Combine, Schedule, Source, Step
+from .sequence import ALL, Combine, Schedule, Source, Step
 
 ELEMENT_BYTES = {
     Datatype.FLOAT64: 8, Datatype.INT64: 8, Datatype.UINT64: 8, Datatype.FLOAT32: 4, Datatype.INT32: 4,
     Datatype.DOUBLE_INT: 16, Datatype.BYTE: 1,
 }
+BLOCK_BITS = 16
 PULSE_STEP = 64
 """pulse_bytes is a multiple of this."""
 
@@ -121,17 +122,42 @@ def compile_schedule(
     _check_places(places, schedule.n_nodes, config)
 
     peers = PeerTable(config.cou.n_peers) if peers is None else peers
+    if schedule.equal_blocks:
+        step = size * schedule.block_count
+        require(length % step == 0, "length", f"a multiple of {step} for {schedule.collective}", length)
+    require(schedule.block_count < 1 << BLOCK_BITS, "blocks", f"at most {(1 << BLOCK_BITS) - 1}", schedule.block_count)
+    _check_in_place(schedule, places)
+    blocks = {} if schedule.block_count == 1 else {"block_count": schedule.block_count}
     message = _Message(
         places=places, peers=peers, kind=kind,
         common={
             "c": 1, "job_id": job_id, "tag": tag, "length": length, "pulse_bytes": pulse_bytes,
-            "datatype": int(datatype), "operator": int(operator),
+            "datatype": int(datatype), "operator": int(operator), **blocks,
         },
     )
     message.check_operands(schedule)
     addresses = [(place.node_id, place.vp) for place in places]
     peers.connect((addresses[packet.sender], addresses[packet.receiver]) for packet in schedule.packets())
     return [message.sequence(rank, sequence) for rank, sequence in enumerate(schedule.sequences)]
+
+
+def _check_in_place(schedule: Schedule, places: Sequence[Place]) -> None:
+    """Refuses to write results over operands that a later step still takes."""
+    for rank, (place, sequence) in enumerate(zip(places, schedule.sequences, strict=True)):
+        if place.local_addr != place.result_addr or schedule.block_count == 1:
+            continue
+        written: set[int] = set()
+        for step in sequence:
+            first, count = step.blocks
+            blocks = range(first, first + count) if count else range(schedule.block_count)
+            if step.source is Source.OWN and not written.isdisjoint(blocks):
+                raise ScheduleError(
+                    f"result_addr of rank {rank} must be other than local_addr for {schedule.collective} "
+                    f"{schedule.algorithm}, not {place.result_addr}"
+                )
+            # Own data that nothing has changed may be written where they lie.
+            if step.deliver and (step.source is not Source.OWN or step.receive_from):
+                written.update(blocks)
 
 
 def _check_places(places: Sequence[Place], n_nodes: int, config: Config) -> None:
@@ -197,6 +223,8 @@ class _Message:
                 "swap_local_data": int(step.combine is Combine.REPLACE),
                 "reduce_flag": int(step.combine is Combine.REDUCE),
             }
+            if step.blocks != ALL:
+                fields |= {"slice_first": step.blocks[0], "slice_count": step.blocks[1]}
             if step.send_to is not None:
                 to = self.places[step.send_to]
                 if step.send_index is None:

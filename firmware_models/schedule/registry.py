@@ -11,8 +11,22 @@ from firmware_models.abi.formats import NODE_BITS
 from .error import ScheduleError, require
 from .sequence import Schedule, Step, numbered
 
+_DEFAULTS = {
+    "broadcast": "binomial", "reduce": "binomial", "allreduce": "recursive-doubling", "barrier": "dissemination",
+    "allgather": "ring", "reduce-scatter": "halving",
+}
+
 SequenceMaker = Callable[[int, int], Sequence[Sequence[Step]]]
 """(n_nodes, root) to one sequence per rank. `n_nodes` is at least 2 and `root` in range."""
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """One algorithm: who makes its steps, and how many blocks it cuts a message of n ranks into."""
+
+    make: SequenceMaker
+    blocks: Callable[[int], int]
+    equal_blocks: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,22 +36,36 @@ class Collective:
     name: str
     has_root: bool
     moves_data: bool
-    algorithms: dict[str, SequenceMaker]
+    algorithms: dict[str, "Algorithm"]
 
 
 _collectives = {
     name: Collective(name, has_root, moves_data, {})
     for name, has_root, moves_data in (
         ("broadcast", True, True), ("reduce", True, True), ("allreduce", False, True), ("barrier", False, False),
+        ("allgather", False, True), ("reduce-scatter", False, True), ("scatter", True, True), ("gather", True, True),
+        ("alltoall", False, True), ("scan", False, True),
     )
 }
 
 
-def algorithm(collective: str, name: str) -> Callable[[SequenceMaker], SequenceMaker]:
-    """Registers the decorated function as algorithm `name` of `collective`."""
+def algorithm(
+    collective: str, name: str, *, blocks: Callable[[int], int] = lambda n_nodes: 1, equal_blocks: bool = False
+) -> Callable[[SequenceMaker], SequenceMaker]:
+    """Registers the decorated function as algorithm `name` of `collective`.
+
+    Parameters
+    ----------
+    collective, name : str
+        Names.
+    blocks : callable
+        From the number of ranks to the number of blocks of a message.
+    equal_blocks : bool
+        As in :class:`Schedule`.
+    """
 
     def register(make: SequenceMaker) -> SequenceMaker:
-        _collectives[collective].algorithms[name] = make
+        _collectives[collective].algorithms[name] = Algorithm(make, blocks, equal_blocks)
         return make
 
     return register
@@ -60,19 +88,29 @@ def _collective(name: str) -> Collective:
     return known[name]
 
 
-def collective_names() -> list[str]:
-    """Names of all collectives."""
-    return list(_load())
+_ON_NIC = ("broadcast", "reduce", "allreduce", "barrier")
 
 
-def algorithm_names(collective: str) -> list[str]:
-    """Names of the algorithms of `collective`. Raises :class:`ScheduleError` if there is no such collective."""
-    return list(_collective(collective).algorithms)
+def collective_names(*, every: bool = False) -> list[str]:
+    """Names of the collectives that today's NIC carries out, or of all."""
+    return [name for name in _load() if every or name in _ON_NIC]
+
+
+def algorithm_names(collective: str, *, every: bool = False) -> list[str]:
+    """Names of the algorithms of `collective`, the default one first.
+
+    Today's NIC takes messages whole: without `every` those that cut them into blocks are left out. Raises
+    :class:`ScheduleError` if there is no such collective.
+    """
+    known = _collective(collective).algorithms
+    first = _DEFAULTS.get(collective)
+    names = [name for name, found in known.items() if every or (collective in _ON_NIC and found.blocks(3) == 1)]
+    return sorted(names, key=lambda name: name != first)
 
 
 def default_algorithm(collective: str) -> str:
     """The algorithm that is taken where none is named. Raises as :func:`algorithm_names`."""
-    return algorithm_names(collective)[0]
+    return algorithm_names(collective, every=True)[0]
 
 
 def build(collective: str, algorithm: str | None = None, *, n_nodes: int, root: int = 0) -> Schedule:
@@ -107,7 +145,9 @@ def build(collective: str, algorithm: str | None = None, *, n_nodes: int, root: 
     require(2 <= n_nodes <= 1 << NODE_BITS, "nodes", f"2 to {1 << NODE_BITS}", n_nodes)
     require(0 <= root < n_nodes, "root", f"0 to {n_nodes - 1}", root)
     require(found.has_root or root == 0, "root", f"0 for {collective}, which has none", root)
+    known = found.algorithms[name]
     return Schedule(
         collective=collective, algorithm=name, n_nodes=n_nodes, root=root, moves_data=found.moves_data,
-        sequences=numbered(found.algorithms[name](n_nodes, root)),
+        sequences=numbered(known.make(n_nodes, root)), block_count=known.blocks(n_nodes),
+        equal_blocks=known.equal_blocks,
     )

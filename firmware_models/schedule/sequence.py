@@ -4,6 +4,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 
+ALL = (0, 0)
+"""All blocks of a message."""
+
 
 class Source(Enum):
     """Where a step takes its local operand from."""
@@ -49,6 +52,9 @@ class Step:
         this modulo 32. :func:`numbered` fills it in.
     deliver : bool
         The outcome is this rank's result.
+    blocks : tuple of int
+        First block and number of blocks that the step works on; the others stay as they are. (0, 0) is all of them,
+        (`block_count`, 1) is none: such packets carry no data.
     """
 
     source: Source
@@ -57,6 +63,7 @@ class Step:
     send_to: int | None = None
     send_index: int | None = None
     deliver: bool = False
+    blocks: tuple[int, int] = ALL
 
 
 Sequence = tuple[Step, ...]
@@ -86,6 +93,10 @@ class Schedule:
         One sequence per rank.
     moves_data : bool
         False for collectives without data (barrier).
+    block_count : int
+        Blocks of a message; every rank cuts it alike (``docs/schedules.md``).
+    equal_blocks : bool
+        Data change their block on the way, so all blocks must be of one size.
     """
 
     collective: str
@@ -94,6 +105,8 @@ class Schedule:
     root: int
     sequences: tuple[Sequence, ...]
     moves_data: bool = True
+    block_count: int = 1
+    equal_blocks: bool = False
 
     def packets(self) -> Iterator[Packet]:
         """Yields every packet, by sender and step."""

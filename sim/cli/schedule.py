@@ -13,7 +13,7 @@ from sim.cli.run_file import run_file_option
 
 
 @click.command("schedule", epilog=example("conic schedule allreduce --algorithm recursive-doubling --nodes 5 --check"))
-@click.argument("collective", type=CollectiveName())
+@click.argument("collective", type=CollectiveName(every=True))
 @click.option("--algorithm", help="How: binomial, recursive-doubling, dissemination, ...  [required]")
 @click.option("--nodes", type=Number(2, 4096), required=True, help="Nodes that take part, 2 to 4096.")
 @click.option("--root", type=Number(), default=0, show_default=True, help="Root of a broadcast or reduce.")
@@ -25,7 +25,7 @@ def command(
     *, collective: str, algorithm: str | None, nodes: int, root: int, is_check: bool, as_json: bool,
 ) -> int:
     """Shows what every node does in COLLECTIVE, and proves that it works for every arrival order."""
-    schedule = build(collective, required_algorithm(collective, algorithm), n_nodes=nodes, root=root)
+    schedule = build(collective, required_algorithm(collective, algorithm, every=True), n_nodes=nodes, root=root)
     report = check(schedule)
     sequences = [[in_words(step) for step in sequence] for sequence in schedule.sequences]
     if not is_check and not as_json:
@@ -56,6 +56,9 @@ def in_words(step: Step) -> str:
         parts.append(f"{verb} packet{'s' * (len(step.receive_from) > 1)} of {', '.join(map(str, step.receive_from))}")
     if step.send_to is not None:
         parts.append(f"send packet {step.send_index} to {step.send_to}")
+    first, count = step.blocks
+    if count:
+        parts.append(f"on block{'s' * (count > 1)} {first}" + f" to {first + count - 1}" * (count > 1))
     if step.deliver:
         parts.append("deliver")
     return "; ".join(parts)

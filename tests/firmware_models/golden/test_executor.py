@@ -8,9 +8,20 @@ import pytest
 from firmware_models.abi.encoding import Kind
 from firmware_models.config import load_preset
 from firmware_models.golden import DeadlockError, ExecutionError, Node, execute, mismatched_bits, reference
-from firmware_models.schedule import PeerTable, Place, ScheduleError, build, check, compile_schedule, pack_sequence
+from firmware_models.schedule import (
+    PeerTable,
+    Place,
+    ScheduleError,
+    algorithm_names,
+    build,
+    check,
+    collective_names,
+    compile_schedule,
+    pack_sequence,
+)
 
 CONFIG = load_preset("small")
+EVERY = [(name, way) for name in collective_names(every=True) for way in algorithm_names(name, every=True)]
 ALGORITHMS = [
     ("broadcast", "binomial"), ("reduce", "binomial"), ("allreduce", "recursive-doubling"),
     ("barrier", "dissemination"),
@@ -68,6 +79,26 @@ def test_any_order_gives_the_reference(collective, algorithm, n_nodes):
             execution = execute(nodes, seed=seed, peer_credits=1 + seed % 2, n_contexts=1 + 7 * (seed // 2))
             assert mismatched_bits(results(execution, inputs)[golden.receives], golden.results[golden.receives]) == 0
             assert all(len(entries) == 1 and entries[0]["status"] == 0 for entries in execution.completions)
+
+
+ROOMY = load_preset("paper")
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), EVERY)
+@pytest.mark.parametrize("n_nodes", [2, 3, 5, 6, 8, 11, 13])
+def test_blocks_in_any_order(collective, algorithm, n_nodes):
+    """Blocks of every size, none among them: what the definition says, whatever the order and the pulse."""
+    roots = (0, 1) if collective in ("broadcast", "reduce", "scatter", "gather") else (0,)
+    for elements in (1, n_nodes - 1, 3 * n_nodes + 1, 12 * n_nodes):
+        if collective == "alltoall" and elements % n_nodes:
+            continue
+        inputs = ill_conditioned(n_nodes, 0 if collective == "barrier" else elements, seed=elements)
+        for root in roots:
+            golden = reference(collective, algorithm, inputs, root=root)
+            nodes = compiled(collective, algorithm, inputs, root=root, config=ROOMY)
+            for seed in range(2):
+                got = results(execute(nodes, seed=seed, peer_credits=1 + seed), inputs)
+                assert mismatched_bits(got[golden.receives], golden.results[golden.receives]) == 0, (elements, seed)
 
 
 @pytest.mark.parametrize("elements", [1, 7, 8, 9, 31, 32, 33, 100])

@@ -41,6 +41,19 @@ def test_thousand_nodes(collective):
     assert max(report.max_senders, report.max_receivers) == 10
 
 
+EVERY = [(name, way) for name in collective_names(every=True) for way in algorithm_names(name, every=True)]
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), EVERY)
+def test_checker_passes_every_algorithm(collective, algorithm):
+    """Every algorithm at 2 to 33 nodes and where pacing begins: no violation with one credit a pair."""
+    for n_nodes in (*range(2, 34), 40, 65):
+        for root in {0, 1, n_nodes - 1} & set(roots(collective, n_nodes)):
+            report = check(build(collective, algorithm, n_nodes=n_nodes, root=root))
+            assert report.ok, (n_nodes, root, report.violations)
+            assert report.max_live_seq_ids <= 32
+
+
 @pytest.mark.parametrize("n_nodes", NODES)
 def test_counts(n_nodes):
     """Packets and steps by the formulas of the papers."""
@@ -91,8 +104,9 @@ def test_names():
 
 
 @pytest.mark.parametrize(("names", "numbers", "message"), [
-    (("scan",), {"n_nodes": 4}, "collective must be one of broadcast, reduce, allreduce, barrier, not 'scan'"),
-    (("reduce", "ring"), {"n_nodes": 4}, "algorithm of reduce must be one of binomial, not 'ring'"),
+    (("sort",), {"n_nodes": 4}, "collective must be one of broadcast, reduce, allreduce, barrier, allgather, "
+     "reduce-scatter, scatter, gather, alltoall, scan, not 'sort'"),
+    (("reduce", "ring"), {"n_nodes": 4}, "algorithm of reduce must be one of binomial, rabenseifner, not 'ring'"),
     (("reduce",), {"n_nodes": 0}, "nodes must be 2 to 16777216, not 0"),
     (("reduce",), {"n_nodes": 1}, "nodes must be 2 to 16777216, not 1"),
     (("reduce",), {"n_nodes": 4, "root": 4}, "root must be 0 to 3, not 4"),
