@@ -122,7 +122,9 @@ class CuckooTable(wiring.Component):
         match, empty, entries = self._elaborate_compare(
             m, reads, read, act, stash, write_at=write_at, swap_at=swap_at
         )
-        self._elaborate_act(m, act, stash, match=match, empty=empty, entries=entries, write_at=write_at, swap_at=swap_at)
+        self._elaborate_act(
+            m, act, stash, match=match, empty=empty, entries=entries, write_at=write_at, swap_at=swap_at
+        )
 
         # Writes: the operation that acts, or the sweep after reset; and, for tests, an error in what is written.
         written, error = Signal(code.entry), Signal(code.entry)
@@ -160,7 +162,9 @@ class CuckooTable(wiring.Component):
         """Removals, insertions and moves take turns. Each has its hash before the choice, which is late."""
         m.submodules.turn = turn = RoundRobin(n=3)
         m.d.comb += [
-            turn.requests.eq(Cat(self.remove.valid, self.insert.valid & stash.room, stash.o.valid) & swept.replicate(3)),
+            turn.requests.eq(
+                Cat(self.remove.valid, self.insert.valid & stash.room, stash.o.valid) & swept.replicate(3)
+            ),
             turn.advance.eq(1),
             self.remove.ready.eq(turn.grant[0]), self.insert.ready.eq(turn.grant[1]), stash.o.ready.eq(turn.grant[2]),
             stash.n_inserts.eq(turn.grant[1] + sum(stage.kind == Kind.INSERT for stage in (asked, read, act))),

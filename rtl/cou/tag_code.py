@@ -65,7 +65,7 @@ class TagCode:
         return Value.cast(code)[1 : 1 + KEY_BITS]
 
     def differs(self, m: Module, stored, wanted) -> tuple[Value, Value, Value]:
-        """Of two codes: whether they are the same but for a single error, whether there is one, whether it is doubtful."""
+        """Of two codes: whether they are alike but for a single error, whether there is one, whether it is doubtful."""
         difference = Value.cast(stored) ^ Value.cast(wanted)
         if not self.ecc:
             return ~difference.any(), Const(0, 1), Const(0, 1)

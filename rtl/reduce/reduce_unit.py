@@ -44,8 +44,8 @@ def result_layout(*, data_width: int, tag_width: int) -> data.StructLayout:
 class ReduceUnit(wiring.Component):
     """Combines or passes operands; results leave in the order of the requests, whatever is asked for.
 
-    Each lane of 64 bits holds one element, or two of 32 bits; element 0 is the lowest. A DOUBLE_INT takes two lanes, the
-    double in the lower one; where there is one lane, two requests, the one with the double first, the other one
+    Each lane of 64 bits holds one element, or two of 32 bits; element 0 is the lowest. A DOUBLE_INT takes two lanes,
+    the double in the lower one; where there is one lane, two requests, the one with the double first, the other one
     marked `odd`, with no request in between. Lanes beyond the end of a message may hold anything. A request to combine
     that is not in `operations` gives `a`: the scheduler lets none through.
 

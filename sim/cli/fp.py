@@ -22,7 +22,7 @@ from testbench.reduce.testfloat import FUNCTIONS, TestFloatError, run_testfloat
 from testbench.verilated_program import VerilatedProgramError
 
 
-@click.command("fp", epilog=example("testfloat_gen f64_add | conic fp --testfloat - --json"))
+@click.command("fp", epilog=example("conic fp --testfloat vectors.txt --function f64_add --json"))
 @click.option("--testfloat", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
               help="A file of testfloat_gen's lines, or - for standard input: run through the RTL and compared.")
 @click.option("--function", default="f64_add", show_default=True,

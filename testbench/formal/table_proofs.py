@@ -19,12 +19,6 @@ TABLE_PROOFS: tuple[Proof, ...] = (
         quick=False,
         mutations=(
             Mutation(
-                name="displaced-tag-is-lost",
-                module=_TABLE,
-                old="write_at.eq(swap_at), stash.swap.eq(1)]",
-                new="write_at.eq(swap_at), stash.placed.eq(1)]",
-            ),
-            Mutation(
                 name="free-leaves-the-stash",
                 module=_TABLE,
                 old="[write_at.eq(match), stash.drop.eq(1), ",
@@ -35,12 +29,6 @@ TABLE_PROOFS: tuple[Proof, ...] = (
                 module=_TABLE,
                 old="match[p].eq(Mux(overwritten[p], same_as_act & ~clears, raw_match[p])),",
                 new="match[p].eq(raw_match[p]),",
-            ),
-            Mutation(
-                name="displaced-while-freed",
-                module=_TABLE,
-                old="stash.taken_over.eq((swap_at & overwritten & raw_match).any()),",
-                new="stash.taken_over.eq(0),",
             ),
             Mutation(
                 name="look-up-misses-removals",

@@ -16,8 +16,8 @@ FLAGS = ("--algorithm, --config, --dtype, --input, --jobs, --json, --nodes, --op
 
 CASES = {
     # The command line itself.
-    "": "conic: command is required: one of run, verify, schedule, verilog, demo",
-    "rum": "conic: command must be one of run, verify, schedule, verilog, demo, not 'rum'",
+    "": "conic: command is required: one of run, verify, schedule, route, fp, study, buffer, verilog, demo",
+    "rum": "conic: command must be one of run, verify, schedule, route, fp, study, buffer, verilog, demo, not 'rum'",
     "run": "conic run: COLLECTIVE: is required; one of broadcast, reduce, allreduce, barrier",
     f"{ALLREDUCE} --nods 4": f"conic run: --nods: no such option; allowed: {FLAGS}",
     f"{ALLREDUCE} --nodes four": "conic run: --nodes: must be a whole number, not 'four'",
@@ -43,7 +43,7 @@ CASES = {
     "run reduce --algorithm binomial --nodes 4 --size 0":
         "conic run: size must be a positive multiple of 8 bytes (float64), not 0",
     f"{ALLREDUCE} --dtype float16":
-        "conic run: dtype must be one of float64, int64, uint64, float32, int32, uint8, not 'float16'",
+        "conic run: dtype must be one of float64, int64, uint64, float32, int32, uint8, double_int, not 'float16'",
     f"{ALLREDUCE} --jobs 0": "conic run: jobs must be 1 to 8, not 0",
     f"{ALLREDUCE} --topology ring:4": "conic run: topology must be star:N with N from 2 to 64, not 'ring:4'",
     f"{ALLREDUCE} --topology star:5": "conic run: nodes must be 5 as in topology 'star:5', not 4",

@@ -33,7 +33,10 @@ REFUSED = [
     ({"op": "sum", "dtype": "double_int"}, "op of double_int must be one of minloc, maxloc, not 'sum'"),
     ({"dtype": "uint8"}, "op of uint8 must be of another dtype: there is none, not 'sum'"),
     ({"op": "median"}, "op must be one of sum, min, max, prod, and, or, xor, minloc, maxloc, not 'median'"),
-    ({"dtype": "float16"}, "dtype must be one of float64, int64, uint64, float32, int32, uint8, double_int, not 'float16'"),
+    (
+        {"dtype": "float16"},
+        "dtype must be one of float64, int64, uint64, float32, int32, uint8, double_int, not 'float16'",
+    ),
     (
         {"inputs": np.zeros((3, 8))},
         "inputs must have shape (4, 8) and dtype float64, not (3, 8) and float64",
