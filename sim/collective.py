@@ -58,6 +58,9 @@ class CollectiveResult:
         Event counters, summed over the nodes.
     events : list of Activity
         What every node did.
+    buffer_occupancy : list of dict
+        `now`, `peak` and time-weighted `mean` of every packet buffer, as fractions of its usable capacity, with `node`
+        and `cou`.
     """
 
     cycles: int
@@ -70,6 +73,7 @@ class CollectiveResult:
     completions: list[Completion]
     counters: dict[str, int]
     events: list[Activity]
+    buffer_occupancy: list[dict[str, float]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +251,15 @@ def _result(
             for counter in registers.EVENT_COUNTERS
         },
         events=activities(cluster.events()),
+        buffer_occupancy=[
+            _occupancy(driver, cou) for driver in drivers for cou in range(request.config.nic.n_cous)
+        ],
     )
+
+
+def _occupancy(driver: NodeDriver, cou: int) -> dict[str, float]:
+    figures = driver.read_buffer(cou)
+    return {"node": driver.node, "cou": cou, "now": figures.now, "peak": figures.peak, "mean": figures.mean}
 
 
 def _busiest(request: CollectiveRequest) -> tuple[int, int]:

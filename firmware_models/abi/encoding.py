@@ -119,6 +119,8 @@ class Status(IntEnum):
     """A collective packet had another length than the slice that consumed it."""
     TIMEOUT = 10
     """The watchdog ended an operation that waited too long for a packet or an answer."""
+    BUFFER_ERROR = 11
+    """The packet buffer's memory has damaged a packet of the operation, or its tag, beyond correction."""
 
 
 class TraceKind(IntEnum):

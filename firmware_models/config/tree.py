@@ -75,8 +75,10 @@ class CouConfig:
     """Descriptors of the longest sequence; a power of two."""
     buffer_bytes: Annotated[int, Field(ge=1024, le=1 << 24)] = 16384
     """Payload bytes of the packet buffer; a power of two."""
-    buffer_mode: Literal["linear"] = "linear"
-    """How the packet buffer resolves collisions."""
+    buffer_mode: Literal["cuckoo", "linear"] = "cuckoo"
+    """How the packet buffer finds its packets: cuckoo hashing, or the paper's open addressing."""
+    ecc: bool = False
+    """Whether the packet buffer's memories have SECDED check bits."""
     n_peers: Annotated[int, Field(ge=1, le=64)] = 16
     """Peers that may send to one job; a power of two."""
     peer_credits: Annotated[int, Field(ge=1, le=128)] = 1
@@ -153,17 +155,29 @@ class Config:
     @model_validator(mode="after")
     def _check(self) -> "Config":
         need = self.cou.n_jobs * self.cou.n_peers * self.cou.peer_credits
-        if self.buffer_slots < need:
+        if self.buffer_packets < need:
             raise ValueError(
                 f"cou.buffer_bytes must hold n_jobs x n_peers x peer_credits = {need} packets of mtu "
                 f"{self.datapath.mtu} ({need * self.datapath.mtu} bytes), not {self.cou.buffer_bytes!r}"
+                + (f", of which buffer_mode {self.cou.buffer_mode} can use {self.buffer_packets} packets"
+                   if self.buffer_slots >= need else "")
             )
         return self
 
     @property
     def buffer_slots(self) -> int:
-        """Packets that one packet buffer holds."""
+        """Packets that one packet buffer has memory for."""
         return self.cou.buffer_bytes // self.datapath.mtu
+
+    @property
+    def buffer_packets(self) -> int:
+        """Packets that one packet buffer takes, whatever their keys are: credits never exceed it.
+
+        Cuckoo: 95% of the table and the stash, linear: 90% of the table; in both cases there is an entry a slot.
+        """
+        if self.cou.buffer_mode == "linear":
+            return self.buffer_slots * 90 // 100
+        return min(self.buffer_slots, self.buffer_slots * 95 // 100 + BUFFER_STASH)
 
     @property
     def header_flits(self) -> int:

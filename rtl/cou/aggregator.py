@@ -37,6 +37,10 @@ class Aggregator(wiring.Component):
     operand_address, operand_enable, operand : ``Out``, ``Out``, ``In``
         Read port of the operand memory.
     i_packet, o_packet : packet buffer's read port, seen from here
+    packet_error : ``In(1)``
+        With a beat of the packet: it is damaged beyond correction. The pass goes on with what came.
+    damaged : ``Out(n_jobs)``
+        Pulse: an operation has taken such a beat.
     o_free : ``Out(stream.Signature({key, slot}))``
         Packets that are done with.
     o_credit : ``Out(stream.Signature(credit))``
@@ -61,6 +65,7 @@ class Aggregator(wiring.Component):
             "operand": In(width),
             "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": 13}))),
             "i_read": In(stream.Signature(beat(width))),
+            "packet_error": In(1), "damaged": Out(config.cou.n_jobs),
             "o_free": Out(stream.Signature(data.StructLayout({"key": HashKey, "slot": shapes.packet}))),
             "o_credit": Out(stream.Signature(shapes.credit)),
             "tx": Out(PacketSignature(width)),
@@ -129,6 +134,7 @@ class Aggregator(wiring.Component):
             reduce.i.valid.eq(fetched & b_there),
             take.eq(reduce.i.valid & reduce.i.ready),
             self.i_read.ready.eq(fetched & run.use_packet & reduce.i.ready),
+            self.damaged.eq((self.i_read.valid & self.i_read.ready & self.packet_error) << output.job),
         ]
 
         m.d.comb += [

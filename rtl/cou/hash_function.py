@@ -6,8 +6,9 @@ from firmware_models.abi import formats
 
 KEY_BITS = formats.HASH_KEY.width
 _mask = (1 << 64) - 1
-_salt = 10194
-"""Chosen so that the low bits of SeqID, pulse, job, node and VP stay independent: see docs/packet_buffer.md."""
+_salts = (1506804712, 177459894, 920066489, 980366530)
+"""Of four banks, searched for: with consecutive numbers in any two fields, or in JobID, SeqID, pulse and fragment, each
+bank has as many keys in one row as in another. See docs/packet_buffer.md."""
 
 
 def hash_columns(index_bits: int, *, bank: int = 0) -> list[int]:
@@ -38,7 +39,7 @@ def hash_columns(index_bits: int, *, bank: int = 0) -> list[int]:
     if not isinstance(bank, int) or bank < 0:
         raise ValueError(f"bank must be an integer from 0 on, not {bank!r}")
     columns = []
-    state = _salt ^ bank * 0xD1342543DE82EF95 & _mask
+    state = _salts[bank % len(_salts)] ^ bank // len(_salts) * 0xD1342543DE82EF95 & _mask
     while len(columns) < KEY_BITS:
         state = (state + 0x9E3779B97F4A7C15) & _mask
         mixed = ((state ^ state >> 30) * 0xBF58476D1CE4E5B9) & _mask

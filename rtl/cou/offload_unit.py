@@ -10,12 +10,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.cou.aggregator import Aggregator
+from rtl.cou.buffer_statistics import statistics_layout
 from rtl.cou.command import index_bits
 from rtl.cou.credit_return import CreditReturn
 from rtl.cou.credit_table import CreditTable
 from rtl.cou.operand_loader import OperandLoader
 from rtl.cou.operation_table import OperationTable
-from rtl.cou.packet_buffer import PacketBuffer
+from rtl.cou.packet_buffer import FaultOrder, PacketBuffer
 from rtl.cou.sequence_store import SequenceStore
 from rtl.cou.trigger import Trigger
 from rtl.interface import (
@@ -48,8 +49,10 @@ class OffloadUnit(wiring.Component):
         Completions, one for each sequence that was committed.
     node_id, watchdog : ``In``
         From the registers.
-    busy, fired, inserted, duplicate, trace_valid : ``Out(1)``; trace_event : ``Out(TraceEvent)``; peak : ``Out``
+    busy, fired, inserted, duplicate, trace_valid : ``Out(1)``; trace_event : ``Out(TraceEvent)``; statistics : ``Out``
         For counters, registers and timelines.
+    fault, arm : ``In``
+        Test input of the packet buffer.
     """
 
     def __init__(self, config: Config):
@@ -66,7 +69,8 @@ class OffloadUnit(wiring.Component):
             "node_id": In(formats.NODE_BITS),
             "watchdog": In(32),
             "busy": Out(1), "fired": Out(1), "inserted": Out(1), "duplicate": Out(1),
-            "level": Out(index_bits(config.buffer_slots) + 1), "peak": Out(index_bits(config.buffer_slots) + 1),
+            "statistics": Out(statistics_layout(index_bits(config.buffer_slots) + 1)),
+            "fault": In(FaultOrder), "arm": In(1),
             "trace_valid": Out(1), "trace_event": Out(TraceEvent),
         })
 
@@ -121,6 +125,10 @@ class OffloadUnit(wiring.Component):
         connect(m, buffer.o_meta, trigger.i_meta)
         connect(m, aggregator.o_read, buffer.i_read)
         connect(m, buffer.o_read, aggregator.i_read)
+        m.d.comb += [
+            aggregator.packet_error.eq(buffer.read_error), operations.damaged.eq(trigger.damaged | aggregator.damaged),
+            buffer.fault.eq(self.fault), buffer.arm.eq(self.arm), self.statistics.eq(buffer.statistics),
+        ]
         connect(m, aggregator.o_free, buffer.free)
 
         # Credits, both ends.
@@ -149,7 +157,7 @@ class OffloadUnit(wiring.Component):
 
         m.d.comb += [
             self.busy.eq(store.busy), self.fired.eq(trigger.fired), self.inserted.eq(buffer.inserted),
-            self.duplicate.eq(buffer.duplicate), self.level.eq(buffer.level), self.peak.eq(buffer.peak),
+            self.duplicate.eq(buffer.duplicate),
             self.trace_valid.eq(trigger.trace_valid), self.trace_event.eq(trigger.trace_event),
         ]
         return m

@@ -38,6 +38,8 @@ class OperationTable(wiring.Component):
         A result is being written to host memory.
     i_written : ``In(stream.Signature({job, error}))``
         It has been written.
+    damaged : ``In(n_jobs)``
+        Operations of which a packet was damaged in the packet buffer.
     expire : ``Out(n_jobs)``
         Operations that are being given up.
     watchdog : ``In(32)``
@@ -61,6 +63,7 @@ class OperationTable(wiring.Component):
             "progress": In(1), "progress_job": In(shapes.job),
             "write_started": In(1), "write_job": In(shapes.job),
             "i_written": In(stream.Signature(shapes.written)),
+            "damaged": In(n_jobs),
             "expire": Out(n_jobs),
             "watchdog": In(32),
             "o_event": Out(stream.Signature(CompletionEvent)),
@@ -100,6 +103,8 @@ class OperationTable(wiring.Component):
                     m.d.sync += status[j].eq(Status.TIMEOUT)
             with m.If(written & self.i_written.payload.error & (status[j] == Status.OK)):
                 m.d.sync += status[j].eq(Status.MEMORY_ERROR)
+            with m.If(self.damaged[j] & (status[j] == Status.OK)):
+                m.d.sync += status[j].eq(Status.BUFFER_ERROR)
             with m.If(self.fault & (self.fault_job == j)):
                 with m.If((status[j] == Status.OK) | (status[j] == self.status) & (detail[j] == 0)):
                     m.d.sync += [status[j].eq(self.status), detail[j].eq(self.detail)]

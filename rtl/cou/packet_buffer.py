@@ -4,16 +4,37 @@ Architecture: ``docs/packet_buffer.md``; NIC paper, section 1.3.
 """
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.config import Config
+from firmware_models.config.tree import BUFFER_STASH
 from rtl.abi import HashKey, PacketHeader
+from rtl.cou.buffer_statistics import BufferStatistics, statistics_layout
 from rtl.cou.command import index_bits
-from rtl.cou.hash_table import HashTable, answer_layout, tag_layout
+from rtl.cou.cuckoo_table import CuckooTable
+from rtl.cou.guarded_memory import GuardedMemory
+from rtl.cou.linear_table import LinearTable
 from rtl.cou.packet_reader import PacketReader
 from rtl.cou.packet_slots import SlotPool
+from rtl.cou.tag_table import answer_layout, tag_layout
 from rtl.interface import PacketSignature, beat
+from rtl.kit.fifo import StreamFifo
+
+FaultOrder = data.StructLayout({"target": 2, "bits": 2, "bit": 8})
+"""Test input: the next write of `target` (1: tag, 2: header, 3: payload) has `bits` errors (1 or 2), from `bit` on."""
+
+
+def tag_table(config: Config) -> CuckooTable | LinearTable:
+    """The tag table that the configuration asks for: an entry a slot, eight of them at least."""
+    n_entries = max(8, config.buffer_slots)
+    slot_bits = index_bits(config.buffer_slots)
+    if config.cou.buffer_mode == "linear":
+        return LinearTable(n_entries=n_entries, slot_bits=slot_bits, ecc=config.cou.ecc)
+    ways = min(4, n_entries // 8)
+    return CuckooTable(
+        n_entries=n_entries, slot_bits=slot_bits, banks=4, ways=ways, stash=BUFFER_STASH, ecc=config.cou.ecc
+    )
 
 
 class PacketBuffer(wiring.Component):
@@ -27,16 +48,20 @@ class PacketBuffer(wiring.Component):
       a hit and an event; they name the same slot.
     - A look-up that is taken after the packet's free does not find it.
     - A packet whose key is there already is dropped and counted; the one that is there stays as it is.
-    - With all slots in use the next packet waits at ``i``; everything else goes on.
+    - With ``config.buffer_packets`` packets in it, or no place for a tag, the next packet waits at ``i``; everything
+      else goes on.
+    - With ``cou.ecc``, single errors of the memories are corrected; slots and headers survive double ones. A packet
+      whose tag has a double error is found by the key in its header, and the answer says `error`; a damaged
+      beat says so on `read_error`.
 
-    Timing: the event comes in the cycle after the last beat, or 2 cycles after the header if that is later, plus a
-    cycle for each further entry that the table had to read. Look-ups: see :class:`~rtl.cou.hash_table.HashTable`.
-    Headers and the first beat of a payload come in the cycle after they were asked for.
+    Timing (cuckoo): the event comes 5 cycles after the header, or in the cycle after the last beat if that is
+    later; packets follow each other without a gap. Look-ups: see the tables, and with ``cou.ecc`` a cycle more. Headers
+    and the first beat of a payload come in the cycle after they were asked for.
 
     Parameters
     ----------
     config : Config
-        ``cou.buffer_bytes`` and ``datapath``; the table has twice as many entries as there are slots.
+        ``cou.buffer_bytes``, ``cou.buffer_mode``, ``cou.ecc`` and ``datapath``.
 
     Members
     -------
@@ -66,15 +91,19 @@ class PacketBuffer(wiring.Component):
         Slots in use, and the most since reset.
     full : ``Out(1)``
         No slot is free.
-    insert_steps, max_insert_steps : ``Out``
-        With `inserted`, the table entries that this insertion read; and the most since reset.
+    read_error : ``Out(1)``
+        With a beat on ``o_read``: it has an error that could not be corrected.
+    statistics : ``Out``
+        See :class:`~rtl.cou.buffer_statistics.BufferStatistics`.
+    fault, arm : ``In(FaultOrder)``, ``In(1)``
+        Test input: `arm` orders a fault. Without ``cou.ecc`` nothing comes of it.
     """
 
     def __init__(self, config: Config):
         self.config = config
         self.n_slots = n_slots = config.buffer_slots
         self.slot_bits = slot_bits = index_bits(n_slots)
-        self.n_entries = 2 * n_slots
+        self.level_bits = slot_bits + 1
         width = config.datapath.data_width
         tag = tag_layout(slot_bits)
         super().__init__({
@@ -85,103 +114,166 @@ class PacketBuffer(wiring.Component):
             "i_meta": In(stream.Signature(data.StructLayout({"slot": slot_bits}))),
             "o_meta": Out(stream.Signature(PacketHeader)),
             "i_read": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": 13}))),
-            "o_read": Out(stream.Signature(beat(width))),
+            "o_read": Out(stream.Signature(beat(width))), "read_error": Out(1),
             "free": In(stream.Signature(tag)),
             "inserted": Out(1), "duplicate": Out(1), "full": Out(1),
             "level": Out(range(n_slots + 1)), "peak": Out(range(n_slots + 1)),
-            "insert_steps": Out(range(self.n_entries + 1)), "max_insert_steps": Out(range(self.n_entries + 1)),
+            "statistics": Out(statistics_layout(self.level_bits)),
+            "fault": In(FaultOrder), "arm": In(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        datapath = self.config.datapath
+        datapath, ecc = self.config.datapath, self.config.cou.ecc
         tag_shape = tag_layout(self.slot_bits)
 
-        m.submodules.table = table = HashTable(n_entries=self.n_entries, slot_bits=self.slot_bits)
-        m.submodules.pool = pool = SlotPool(n_slots=self.n_slots)
+        m.submodules.table = table = tag_table(self.config)
+        m.submodules.pool = pool = SlotPool(n_slots=self.config.buffer_packets)
         m.submodules.reader = reader = PacketReader(
             data_width=datapath.data_width, mtu=datapath.mtu, slot_bits=self.slot_bits
         )
-        m.submodules.headers = headers = memory.Memory(shape=PacketHeader, depth=self.n_slots, init=[])
-        m.submodules.payloads = payloads = memory.Memory(
-            shape=datapath.data_width, depth=self.n_slots << reader.beat_bits, init=[]
+        m.submodules.headers = headers = GuardedMemory(
+            width=PacketHeader.size, depth=self.n_slots, ecc=ecc, copies=2
         )
-        connect(m, flipped(self.lookup), table.lookup)
-        connect(m, table.o_lookup, flipped(self.o_lookup))
+        m.submodules.payloads = payloads = GuardedMemory(
+            width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
+        )
         connect(m, flipped(self.free), table.remove)
         connect(m, flipped(self.i_read), reader.i)
         connect(m, reader.o, flipped(self.o_read))
-        m.d.comb += [
-            pool.i.valid.eq(table.removed), pool.i.payload.eq(table.removed_slot),
-            self.level.eq(pool.level), self.peak.eq(pool.peak), self.full.eq(pool.level == self.n_slots),
-            self.max_insert_steps.eq(table.max_steps),
-        ]
 
-        # The packet that is coming in, one at a time: its tag goes into the table while its payload is still on its
-        # way, and is hidden from look-ups until all of it is there.
-        tag, arriving = Signal(tag_shape), Signal(tag_shape)
-        busy, waiting, placed, dropped, stored = (
-            Signal(name=name) for name in ("busy", "waiting", "placed", "dropped", "stored")
-        )
-        header = self.i.header
-        accept = Signal()
+        # Packets come in one after the other. A tag goes to the table with its header, and is hidden from look-ups
+        # until the payload is there.
+        m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8)
+        m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8)
+        arriving = Signal(tag_shape)
+        receiving, slot = Signal(), Signal(self.slot_bits)
+        header, payload = self.i.header, self.i.payload
+        accept, offered, take = (Signal(name=name) for name in ("accept", "offered", "take"))
         m.d.comb += [
             arriving.key.job_id.eq(header.payload.job_id), arriving.key.node_id.eq(header.payload.dest_id),
             arriving.key.vp.eq(header.payload.dest_vp), arriving.key.seq_id.eq(header.payload.seq_id),
             arriving.key.pulse.eq(header.payload.pulse), arriving.key.fragment.eq(header.payload.fragment),
             arriving.slot.eq(pool.o.payload),
-            header.ready.eq(~busy & pool.o.valid), accept.eq(header.valid & header.ready),
-            table.insert.valid.eq(accept | waiting), table.insert.payload.eq(Mux(waiting, tag, arriving)),
-            table.hidden.eq(busy), table.hidden_slot.eq(tag.slot),
-            # A duplicate leaves its slot to the next packet.
-            pool.o.ready.eq(table.done & ~table.duplicate),
+            offered.eq(header.valid & ~receiving & pool.o.valid & entered.i.ready),
+            table.insert.valid.eq(offered), table.insert.payload.eq(arriving), accept.eq(offered & table.insert.ready),
+            header.ready.eq(accept), pool.o.ready.eq(accept),
+            entered.i.valid.eq(accept), entered.i.payload.eq(arriving),
+            table.hidden.eq(receiving), table.hidden_slot.eq(slot),
+            outcome.i.valid.eq(table.done), outcome.i.payload.eq(table.duplicate),
         ]
-        with m.If(accept):
-            m.d.sync += [
-                tag.eq(arriving), busy.eq(1), placed.eq(0), dropped.eq(0), stored.eq(header.payload.length == 0),
-            ]
-        with m.If(table.insert.valid):
-            m.d.sync += waiting.eq(~table.insert.ready)
-        with m.If(table.done):
-            m.d.sync += [placed.eq(1), dropped.eq(table.duplicate), self.insert_steps.eq(table.steps)]
-
         # Header and payload go straight to their slot. The beat number stays within the slot whatever comes.
-        payload = self.i.payload
         index = Signal(reader.beat_bits)
-        header_write, payload_write = headers.write_port(), payloads.write_port()
-        take = Signal()
         m.d.comb += [
-            header_write.addr.eq(arriving.slot), header_write.data.eq(header.payload), header_write.en.eq(accept),
-            payload.ready.eq(busy & ~stored), take.eq(payload.valid & payload.ready),
-            payload_write.addr.eq(Cat(index, tag.slot)), payload_write.data.eq(payload.payload.data),
-            payload_write.en.eq(take),
+            headers.write_address.eq(arriving.slot), headers.write_data.eq(header.payload),
+            headers.write_enable.eq(accept),
+            payload.ready.eq(receiving), take.eq(payload.valid & receiving),
+            payloads.write_address.eq(Cat(index, slot)), payloads.write_data.eq(payload.payload.data),
+            payloads.write_enable.eq(take),
         ]
         with m.If(take):
-            m.d.sync += [index.eq(index + 1), stored.eq(payload.payload.last)]
+            m.d.sync += [index.eq(index + 1), receiving.eq(~payload.payload.last)]
         with m.If(accept):
-            m.d.sync += index.eq(0)
+            m.d.sync += [index.eq(0), receiving.eq(header.payload.length != 0), slot.eq(arriving.slot)]
 
-        # The event comes when tag and payload are both there; a look-up in the same cycle finds the packet.
-        with m.If(self.o_arrival.ready):
-            m.d.sync += self.o_arrival.valid.eq(0)
-        m.d.sync += [self.inserted.eq(0), self.duplicate.eq(0)]
-        complete = (placed | table.done) & (stored | (take & payload.payload.last))
-        with m.If(busy & complete & (~self.o_arrival.valid | self.o_arrival.ready)):
-            drop = Mux(placed, dropped, table.duplicate)
-            m.d.sync += [
-                busy.eq(0), self.o_arrival.valid.eq(~drop), self.o_arrival.payload.eq(tag),
-                self.inserted.eq(~drop), self.duplicate.eq(drop),
-            ]
+        # A packet has arrived when its tag and its payload are there. A duplicate gives its slot back instead, when no
+        # other slot is just coming back.
+        oldest = entered.o.payload
+        complete, dropped = Signal(), Signal()
+        m.d.comb += [
+            complete.eq(entered.o.valid & outcome.o.valid & ~(receiving & (slot == oldest.slot))),
+            self.o_arrival.valid.eq(complete & ~outcome.o.payload), self.o_arrival.payload.eq(oldest),
+            dropped.eq(complete & outcome.o.payload & ~table.removed),
+            entered.o.ready.eq(Mux(outcome.o.payload, dropped, complete & self.o_arrival.ready)),
+            outcome.o.ready.eq(entered.o.ready),
+            pool.i.valid.eq(table.removed | dropped),
+            pool.i.payload.eq(Mux(table.removed, table.removed_slot, oldest.slot)),
+            self.level.eq(pool.level), self.peak.eq(pool.peak), self.full.eq(~pool.o.valid),
+        ]
+        m.d.sync += [self.inserted.eq(self.o_arrival.valid & self.o_arrival.ready), self.duplicate.eq(dropped)]
+
+        self._elaborate_answers(m, table, accept=accept, arriving=arriving)
+        self._elaborate_faults(m, table, headers, payloads)
 
         # Headers and payloads on demand; the output registers of the memories hold what is offered.
-        header_read, payload_read = headers.read_port(), payloads.read_port()
         m.d.comb += [
             self.i_meta.ready.eq(~self.o_meta.valid | self.o_meta.ready),
-            header_read.addr.eq(self.i_meta.payload.slot), header_read.en.eq(self.i_meta.valid & self.i_meta.ready),
-            self.o_meta.payload.eq(header_read.data),
-            payload_read.addr.eq(reader.address), payload_read.en.eq(reader.enable),
-            reader.read_data.eq(payload_read.data),
+            headers.read_address.eq(self.i_meta.payload.slot),
+            headers.read_enable.eq(self.i_meta.valid & self.i_meta.ready),
+            self.o_meta.payload.eq(headers.read_data),
+            payloads.read_address.eq(reader.address), payloads.read_enable.eq(reader.enable),
+            reader.read_data.eq(payloads.read_data), self.read_error.eq(payloads.uncorrectable),
         ]
         with m.If(self.i_meta.ready):
             m.d.sync += self.o_meta.valid.eq(self.i_meta.valid)
+
+        m.submodules.count = count = BufferStatistics(level_bits=self.level_bits)
+        beats = self.o_read.valid & self.o_read.ready
+        asked = self.o_meta.valid & self.o_meta.ready
+        answered = self.o_lookup.valid & self.o_lookup.ready
+        m.d.comb += [
+            count.level.eq(pool.level), count.peak.eq(pool.peak), count.stash.eq(table.stash_level),
+            count.settled.eq(table.settled), count.steps.eq(table.steps),
+            count.suspended.eq(answered & ~self.o_lookup.payload.hit),
+            count.corrected.eq(table.corrected + (beats & payloads.corrected) + (asked & headers.corrected)),
+            count.uncorrectable.eq(
+                table.uncorrectable + (beats & payloads.uncorrectable) + (asked & headers.uncorrectable)
+            ),
+            self.statistics.eq(count.o),
+        ]
         return m
+
+    def _elaborate_answers(self, m: Module, table, *, accept, arriving):
+        """Answers of the table; one with an error is compared with the key in the packet's header."""
+        if not self.config.cou.ecc:
+            connect(m, flipped(self.lookup), table.lookup)
+            connect(m, table.o_lookup, flipped(self.o_lookup))
+            return
+        # Keys are kept by slot for this, in two copies like the headers, which have no read port to spare.
+        m.submodules.keys = keys = GuardedMemory(width=HashKey.size, depth=self.n_slots, ecc=True, copies=2)
+        m.submodules.asked = asked = StreamFifo(shape=HashKey, depth=8)
+        looked = table.o_lookup
+        checking = Signal(answer_layout(self.slot_bits))
+        wanted = Signal(HashKey)
+        valid, advance = Signal(), Signal()
+        # A look-up goes to the table with its key remembered; both or none.
+        m.d.comb += [
+            table.lookup.valid.eq(self.lookup.valid & asked.i.ready), self.lookup.ready.eq(
+                table.lookup.ready & asked.i.ready
+            ),
+            asked.i.valid.eq(self.lookup.valid & table.lookup.ready), asked.i.payload.eq(self.lookup.payload),
+            table.lookup.payload.eq(self.lookup.payload),
+            keys.write_enable.eq(accept), keys.write_address.eq(arriving.slot), keys.write_data.eq(arriving.key),
+            keys.read_enable.eq(advance), keys.read_address.eq(looked.payload.slot),
+            advance.eq(~valid | self.o_lookup.ready), looked.ready.eq(advance),
+            asked.o.ready.eq(looked.valid & advance),
+        ]
+        with m.If(advance):
+            m.d.sync += [valid.eq(looked.valid), checking.eq(looked.payload), wanted.eq(asked.o.payload)]
+        proven = ~checking.error | (keys.read_data == wanted.as_value())
+        m.d.comb += [
+            self.o_lookup.valid.eq(valid), self.o_lookup.payload.slot.eq(checking.slot),
+            self.o_lookup.payload.hit.eq(checking.hit & proven),
+            self.o_lookup.payload.error.eq(checking.error & proven),
+        ]
+
+    def _elaborate_faults(self, m: Module, table, headers, payloads):
+        """An ordered fault waits for the write that it is to spoil."""
+        order = Signal(FaultOrder)
+        spoiled = Signal()
+        with m.If(self.arm):
+            m.d.sync += order.eq(self.fault)
+        with m.Elif(spoiled):
+            m.d.sync += order.bits.eq(0)
+        for number, part in enumerate((table, headers, payloads), 1):
+            m.d.comb += [
+                part.flip.eq(Mux(order.target == number, order.bits, 0) if self.config.cou.ecc else 0),
+                part.flip_bit.eq(order.bit),
+            ]
+        with m.Switch(order.target):
+            with m.Case(1):
+                m.d.comb += spoiled.eq(table.flipped)
+            with m.Case(2):
+                m.d.comb += spoiled.eq(headers.write_enable)
+            with m.Case(3):
+                m.d.comb += spoiled.eq(payloads.write_enable)

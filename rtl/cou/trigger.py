@@ -14,6 +14,7 @@ from rtl.abi import DescriptorControl, HashKey, PacketHeader
 from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile, Phase
 from rtl.cou.pass_planner import PassPlanner, record_layout
+from rtl.cou.tag_table import answer_layout
 from rtl.interface import TraceEvent, WindowSignature
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.round_robin import RoundRobin
@@ -47,6 +48,8 @@ class Trigger(wiring.Component):
         Aggregator.
     fault, fault_job, status, detail, progress, progress_job, write_started, write_job : ``Out``
         Reports to the operation table.
+    damaged : ``Out(n_jobs)``
+        A look-up for this operation came to a tag that could not be corrected.
     active, n_free : ``Out``
         Contexts, for the operation table.
     fired : ``Out(1)``
@@ -68,7 +71,7 @@ class Trigger(wiring.Component):
             "control": In(DescriptorControl),
             "o_load": Out(stream.Signature(shapes.load)), "i_loaded": In(stream.Signature(shapes.loaded)),
             "o_lookup": Out(stream.Signature(HashKey)),
-            "i_lookup": In(stream.Signature(data.StructLayout({"hit": 1, "slot": shapes.packet}))),
+            "i_lookup": In(stream.Signature(answer_layout(shapes.packet))),
             "o_meta": Out(stream.Signature(data.StructLayout({"slot": shapes.packet}))),
             "i_meta": In(stream.Signature(PacketHeader)),
             "i_arrival": In(stream.Signature(arrival)),
@@ -79,6 +82,7 @@ class Trigger(wiring.Component):
             "fault": Out(1), "fault_job": Out(shapes.job), "status": Out(8), "detail": Out(64),
             "progress": Out(1), "progress_job": Out(shapes.job),
             "write_started": Out(1), "write_job": Out(shapes.job),
+            "damaged": Out(n_jobs),
             "active": Out(n_jobs), "n_free": Out(range(n_contexts + 1)),
             "node_id": In(formats.NODE_BITS),
             "fired": Out(1), "trace_valid": Out(1), "trace_event": Out(TraceEvent),
@@ -126,6 +130,9 @@ class Trigger(wiring.Component):
         m.d.comb += [
             self.i_lookup.ready.eq(1), asked.o.ready.eq(self.i_lookup.valid),
             contexts.answered.eq(self.i_lookup.valid), contexts.answer_context.eq(asked.o.payload),
+            self.damaged.eq(
+                (self.i_lookup.valid & self.i_lookup.payload.error) << jobs[asked.o.payload]
+            ),
             contexts.answer_hit.eq(self.i_lookup.payload.hit), contexts.answer_packet.eq(self.i_lookup.payload.slot),
             key.job_id.eq(operation.job_id), key.node_id.eq(self.node_id), key.vp.eq(operation.vp),
             key.seq_id.eq(record.consumed[: formats.SEQ_BITS]), key.pulse.eq(record.pulse),

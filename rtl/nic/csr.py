@@ -7,6 +7,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats, registers
 from firmware_models.abi.registers import Access
 from firmware_models.config.tree import Config
+from rtl.cou.buffer_statistics import BUFFER_SUMS, statistics_layout
+from rtl.cou.command import index_bits
+from rtl.cou.packet_buffer import FaultOrder
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.nic.event_counters import EventCounters, Events
 from rtl.queue.records import Doorbell, DoorbellKind, VpCommit
@@ -38,6 +41,10 @@ class RegisterFile(wiring.Component):
         Cycle counter, 0 after reset.
     busy : ``In(1)``
         What `status` shows.
+    buffer_select : ``Out(4)``, statistics : ``In``
+        A packet buffer, and its figures.
+    buffer_fault : ``Out(FaultOrder)``, buffer_arm : ``Out(1)``
+        Test input of that packet buffer.
     events : ``In(Events)``
         Events to count, by the names of the counters: how many of each this cycle.
     notify : ``In(1)``
@@ -57,6 +64,9 @@ class RegisterFile(wiring.Component):
             "watchdog": Out(32),
             "cycles": Out(64),
             "busy": In(1),
+            "buffer_select": Out(4),
+            "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)),
+            "buffer_fault": Out(FaultOrder), "buffer_arm": Out(1),
             "events": In(Events),
             "notify": In(1),
             "irq": Out(1),
@@ -77,11 +87,13 @@ class RegisterFile(wiring.Component):
             for register in registers.CONTROL_PAGE
             if register.access is Access.RW
         }
-        irq_status, cycles_hi = Signal(), Signal(32)
+        irq_status, cycles_hi, sum_hi = Signal(), Signal(32), Signal(32)
+        write_data = front.o_write.payload.data
         m.d.comb += [
             self.enable.eq(held["control"]),
             self.node_id.eq(held["node_id"]),
-            self.watchdog.eq(held["watchdog"]),
+            self.watchdog.eq(held["watchdog"]), self.buffer_select.eq(held["buffer_select"]),
+            self.buffer_fault.eq(write_data),
         ]
         m.d.sync += self.irq.eq((irq_status & held["irq_enable"]).any())
 
@@ -127,6 +139,8 @@ class RegisterFile(wiring.Component):
                                 m.d.sync += held[register.name].eq(write.payload.data)
                         elif register.name == "irq_status":
                             m.d.comb += clear_irq.eq(write.valid & write.payload.data[0])
+                        elif register.name == "buffer_fault":
+                            m.d.comb += self.buffer_arm.eq(write.valid)
                         elif register.name == "vp_commit":
                             with m.If(held["vp_select"] < config.nic.n_vps):
                                 m.d.comb += [self.commit.valid.eq(write.valid), write.ready.eq(self.commit.ready)]
@@ -148,8 +162,16 @@ class RegisterFile(wiring.Component):
             "cycles_lo": self.cycles[:32],
             "cycles_hi": cycles_hi,
             "irq_status": irq_status,
+            "buffer_slots": config.buffer_slots, "buffer_packets": config.buffer_packets,
+            **{
+                f"buffer_{name}": self.statistics[name]
+                for name in ("level", "peak", "stash", "stash_peak", "steps_max")
+            },
             **held,
         }
+        sums = {f"buffer_{name}": self.statistics[name] for name in BUFFER_SUMS}
+        for name, value in sums.items():
+            shown |= {f"{name}_lo": value[:32], f"{name}_hi": sum_hi}
         read, answer = front.o_read, front.i_read
         n_counters = len(registers.EVENT_COUNTERS)
         counter_at = read.payload.addr - registers.COUNTERS
@@ -173,4 +195,6 @@ class RegisterFile(wiring.Component):
                             m.d.sync += [answer.payload.data.eq(shown[register.name]), answer.payload.error.eq(0)]
                             if register.name == "cycles_lo":
                                 m.d.sync += cycles_hi.eq(self.cycles[32:])
+                            if register.name.removesuffix("_lo") in sums:
+                                m.d.sync += sum_hi.eq(sums[register.name.removesuffix("_lo")][32:])
         return m

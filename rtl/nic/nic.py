@@ -3,7 +3,7 @@
 Architecture: ``docs/architecture.md``.
 """
 
-from amaranth import Cat, Module
+from amaranth import Array, Cat, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -134,6 +134,13 @@ class Nic(wiring.Component):
                 unit.node_id.eq(csr.node_id), unit.watchdog.eq(csr.watchdog),
                 self.trace[index].valid.eq(unit.trace_valid),
                 [self.trace[index][name].eq(unit.trace_event[name]) for name in TraceEvent.members],
+            ]
+        # The figures of the packet buffer that software looks at: registered, for the choice is wide.
+        figures = Array(unit.statistics for unit in cous)
+        m.d.sync += csr.statistics.eq(figures[csr.buffer_select[: max(1, (n_cous - 1).bit_length())]])
+        for index, unit in enumerate(cous):
+            m.d.comb += [
+                unit.fault.eq(csr.buffer_fault), unit.arm.eq(csr.buffer_arm & (csr.buffer_select == index)),
             ]
         m.d.comb += [
             p2p.node_id.eq(csr.node_id), p2p.watchdog.eq(csr.watchdog), p2p.cycles.eq(csr.cycles),

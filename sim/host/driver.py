@@ -48,6 +48,21 @@ class Received:
     timestamp: int
 
 
+@dataclass(frozen=True)
+class BufferFigures:
+    """Figures of one packet buffer; levels as fractions of its usable capacity, means over the cycles since reset."""
+
+    now: float
+    peak: float
+    mean: float
+    steps_mean: float
+    steps_max: int
+    stash_peak: int
+    suspended: int
+    corrected: int
+    uncorrectable: int
+
+
 class NodeDriver:
     """The host of one node.
 
@@ -98,6 +113,25 @@ class NodeDriver:
             self.cluster.read_register(self.node, registers.COUNTERS + 8 * index + half) for half in (0, 4)
         )
         return low | high << 32
+
+    def read_buffer(self, cou: int) -> "BufferFigures":
+        """What the packet buffer of an offload unit has counted since reset."""
+        self._write("buffer_select", cou)
+        level_sum, steps_sum, settled, suspended, corrected, uncorrectable = (
+            self._read(f"buffer_{name}_lo") | self._read(f"buffer_{name}_hi") << 32
+            for name in ("level_sum", "steps_sum", "settled", "suspended", "corrected", "uncorrectable")
+        )
+        cycles = self._read("cycles_lo") | self._read("cycles_hi") << 32
+        packets = self._read("buffer_packets")
+        return BufferFigures(
+            now=self._read("buffer_level") / packets, peak=self._read("buffer_peak") / packets,
+            mean=level_sum / (packets * max(cycles, 1)), steps_mean=steps_sum / max(settled, 1),
+            steps_max=self._read("buffer_steps_max"), stash_peak=self._read("buffer_stash_peak"),
+            suspended=suspended, corrected=corrected, uncorrectable=uncorrectable,
+        )
+
+    def _read(self, name: str) -> int:
+        return self.cluster.read_register(self.node, _CONTROL[name])
 
     def _write(self, name: str, value: int) -> None:
         self.cluster.write_register(self.node, _CONTROL[name], value)

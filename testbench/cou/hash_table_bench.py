@@ -46,7 +46,7 @@ class Model:
         self.lookup_cycles: list[int] = []
         self.steps: list[int] = []
         self.most_stashed = 0
-        self._cycle = 0
+        self.cycle = 0
         self._answer = decoder(answer_layout(slot_bits))
         cocotb.start_soon(self._follow())
 
@@ -64,7 +64,7 @@ class Model:
 
         while True:
             await edge
-            self._cycle += 1
+            self.cycle += 1
             if int(dut.rst.value):
                 continue
             if moves("o_lookup"):
@@ -89,11 +89,11 @@ class Model:
         allowed = {self.slots.get(key, -1)}
         if any(key == other and not twice for other, _, twice in self.inserting):
             allowed.add(-1)
-        self.asked.append(Asked(key, self._cycle, allowed))
+        self.asked.append(Asked(key, self.cycle, allowed))
 
     def _on_answer(self, answer: dict[str, int]) -> None:
         asked = self.asked.pop(0)
-        self.lookup_cycles.append(self._cycle - asked.cycle)
+        self.lookup_cycles.append(self.cycle - asked.cycle)
         got = answer["slot"] if answer["hit"] else -1
         assert got in asked.allowed, f"key {asked.key:#x}: slot {got}, not one of {asked.allowed} (-1: miss)"
         assert not answer["error"]
@@ -244,3 +244,34 @@ async def colliding(dut) -> None:
     keys = colliding_keys(parameters()["index_bits"], parameters()["banks"], rng("keys"))
     load = (most + 0.5) / parameters()["n_entries"]
     await _run(dut, "colliding", keys, load=load, share=0.1, idle=0)
+
+
+@cocotb.test()
+async def rate(dut) -> None:
+    """Cycles a packet, insertion, look-up and removal each, with 95% of the entries in use all the time."""
+    bench = Bench(dut, idle=0, stall=0)
+    await start(dut, max_cycles=100_000)
+    dut.hidden.value = dut.flip.value = 0
+    model, n_packets = bench.model, 600
+    keys = random_keys(rng("keys"))
+    most = min(parameters()["most"], int(0.95 * bench.n_entries))
+    inserted, removed = [], 0
+    begun = 0
+    while removed < n_packets:
+        await RisingEdge(dut.clk)
+        here = len(model.slots) + bench.insert.pending
+        if here < most + 1 and not bench.insert.pending:
+            key = next(keys)
+            slot = model.free_slots.pop()
+            bench.insert.append({"key": key, "slot": slot})
+            inserted.append((key, slot))
+        # What has been there for longest goes, when another one comes.
+        if len(model.slots) >= most and not bench.remove.pending:
+            begun = begun or model.cycle
+            key, slot = inserted[removed]
+            bench.remove.append({"key": key, "slot": slot})
+            removed += 1
+        if not bench.lookup.pending:
+            bench.lookup.append(bench.numbers.choice(inserted)[0])
+    report(cycles_a_packet=round((model.cycle - begun) / n_packets, 2), rate_stash=model.most_stashed)
+    await bench.idle()

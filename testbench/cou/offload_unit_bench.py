@@ -8,6 +8,8 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, PacketType, Status
+from rtl.cou.buffer_statistics import statistics_layout
+from rtl.cou.packet_buffer import FaultOrder
 from rtl.interface import CompletionEvent, SequenceSignature, WindowSignature
 from testbench.clock import cycles, start
 from testbench.cou.host_memory import HostMemory
@@ -73,6 +75,19 @@ class Unit:
             type=PacketType.CREDIT, version=formats.PACKET_VERSION, job_id=pair[0], peer=pair[1], credits=1,
             dest_id=NODE_ID,
         ))
+
+    def figures(self):
+        """What the packet buffer has counted."""
+        return statistics_layout((parameters()["n_slots"] - 1).bit_length() + 1).from_bits(
+            int(self.dut.statistics.value)
+        )
+
+    async def spoil(self, target: int, bits: int):
+        """The next write of a tag (1), header (2) or payload (3) has errors somewhere in its first 64 bits."""
+        order = {"target": target, "bits": bits, "bit": self.rng.randrange(63)}
+        self.dut.fault.value, self.dut.arm.value = FaultOrder.const(order).as_bits(), 1
+        await RisingEdge(self.dut.clk)
+        self.dut.arm.value = 0
 
     async def submit(self, operation: Operation):
         """Offers a sequence until there is a place for it, and sends it."""
@@ -163,7 +178,7 @@ async def random_operations(dut):
     assert returned == credited, "credits lost or made"
     assert all(packet.header["credits"] == 1 for packet in unit.tx[1].received)
     assert unit.most_outstanding <= parameters()["peer_credits"]
-    assert int(dut.level.value) == 0, "packets left behind"
+    assert unit.figures().level == 0, "packets left behind"
     assert int(dut.busy.value) == 0
     report(operations=len(expected), fired=fired)
 
@@ -314,3 +329,48 @@ async def busy_job_is_refused(dut):
     assert (await unit.events.receive())["job_id"] == 10
     unit.rx[0].append(_packet())
     assert (await unit.events.receive())["job_id"] == 9
+
+
+@cocotb.test()
+async def damaged_packets(dut):
+    """What cannot be corrected ends the operation that consumes the packet, and no other; what can, none."""
+    if not parameters()["ecc"]:
+        return
+    unit = Unit(dut)
+    await unit.start(max_cycles=100_000)
+    base = 0
+    for target, bits in ((1, 2), (3, 2), (2, 2), (1, 1), (2, 1), (3, 1)) * 2:
+        hit, spared = (
+            make_operation(
+                unit.rng, job_id=3 + job, vp=5 + job, base_pulse=base, length=64, pulse_bytes=64,
+                local_addr=4096 * job, result_addr=4096 * job + 2048, tag=job, n_descriptors=2, max_packets=4,
+            )
+            for job in range(2)
+        )
+        base += 1
+        if not hit.packets or not any(desc["reduce_flag"] | desc["swap_local_data"] for desc in hit.descriptors):
+            continue
+        for job, operation in enumerate((hit, spared)):
+            if operation.descriptors[0]["local_addr"]:
+                unit.memory.data[4096 * job:4096 * job + 64] = operation.operand
+            elif operation.descriptors[0]["kind"] == 1:
+                unit.memory.data[0:64] = operation.operand
+        await unit.spoil(target, bits)
+        for packet in hit.packets + spared.packets:
+            unit.rx[0].append(packet)
+        await unit.rx[0].drain()
+        await cycles(dut, 20)
+        for operation in (hit, spared):
+            await unit.submit(operation)
+        status = {event["tag"]: event["status"] for event in await unit.events.receive_all(2)}
+        assert status[1] == Status.OK
+        # Of a payload only what is computed with matters.
+        if target == 1 and bits == 2:
+            assert status[0] == Status.BUFFER_ERROR
+        elif target == 2 or bits == 1:
+            assert status[0] == Status.OK
+        else:
+            assert status[0] in (Status.OK, Status.BUFFER_ERROR)
+        await cycles(dut, 100)
+        assert unit.figures().level == 0
+    assert unit.figures().corrected

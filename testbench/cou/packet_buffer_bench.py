@@ -9,9 +9,13 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from rtl.abi import HashKey, PacketHeader
-from rtl.cou.hash_function import hash_columns
+from rtl.cou.buffer_statistics import statistics_layout
+from rtl.cou.packet_buffer import FaultOrder
+from rtl.cou.secded import Secded
+from rtl.cou.tag_table import answer_layout
 from rtl.interface import beat
 from testbench.clock import cycles, start
+from testbench.cou.hash_keys import colliding_keys
 from testbench.packet import Packet, PacketSource, from_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
@@ -48,26 +52,31 @@ class Bench:
     def __init__(self, dut):
         self.dut = dut
         self.rng = rng("bench")
-        self.width, self.mtu, self.n_slots = (parameters()[name] for name in ("data_width", "mtu", "n_slots"))
-        slot_bits = max(1, (self.n_slots - 1).bit_length())
+        self.width, self.mtu, self.n_slots = (parameters()[name] for name in ("data_width", "mtu", "n_packets"))
+        slot_bits = max(1, (parameters()["n_slots"] - 1).bit_length())
         tag = data.StructLayout({"key": HashKey, "slot": slot_bits})
         slot = data.StructLayout({"slot": slot_bits})
         self.source = PacketSource(dut, "i", self.width)
         self.arrivals = StreamMonitor(dut, "o_arrival", tag, callback=self._arrived)
         self.lookup = StreamSource(dut, "lookup", HashKey)
-        self.found = StreamSink(dut, "o_lookup", data.StructLayout({"hit": 1, "slot": slot_bits}))
+        self.found = StreamSink(dut, "o_lookup", answer_layout(slot_bits))
         self.ask_meta = StreamSource(dut, "i_meta", slot)
         self.meta = StreamSink(dut, "o_meta", PacketHeader)
         self.ask_read = StreamSource(dut, "i_read", data.StructLayout({"slot": slot_bits, "length": 13}))
-        self.read = StreamSink(dut, "o_read", beat(self.width))
+        self.read_errors: list[int] = []
+        self.read = StreamSink(
+            dut, "o_read", beat(self.width), callback=lambda _: self.read_errors.append(int(dut.read_error.value))
+        )
         self.free = StreamSource(dut, "free", tag)
         self.sent: dict[int, Packet] = {}
         self.stored: dict[int, Stored] = {}
         self.counts: Counter[str] = Counter()
+        self.level_bits, self.slot_code_bits = slot_bits + 1, Secded(slot_bits).width
 
     async def start(self):
         """Clock and reset; events are always taken."""
         await start(self.dut, max_cycles=2_000_000)
+        self.dut.arm.value = self.dut.fault.value = 0
         self.dut.o_arrival__ready.value = 1
 
     def _arrived(self, event):
@@ -78,19 +87,20 @@ class Bench:
         self.stored[key] = Stored(self.sent.pop(key), event["slot"])
         self.counts["inserted"] += 1
 
-    def packet(self, key: dict[str, int]) -> Packet:
+    def packet(self, key: dict[str, int], *, length: int | None = None) -> Packet:
         """A packet with this key and random content, its length at one of the boundaries."""
         flit = self.width // 8
-        length = self.rng.choice((0, 1, flit - 1, flit, flit + 1, self.mtu - 1, self.mtu))
+        if length is None:
+            length = self.rng.choice((0, 1, flit - 1, flit, flit + 1, self.mtu - 1, self.mtu))
         return Packet.make(
             self.rng.randbytes(length), version=1, job_id=key["job_id"], dest_id=key["node_id"], dest_vp=key["vp"],
             seq_id=key["seq_id"], pulse=key["pulse"], fragment=key["fragment"], peer=self.rng.randrange(64),
             source_id=self.rng.randrange(1 << 24), addr=self.rng.getrandbits(64), swap_data=self.rng.randrange(2),
         )
 
-    def insert(self, key: dict[str, int]):
+    def insert(self, key: dict[str, int], *, length: int | None = None):
         """Sends a packet."""
-        packet = self.packet(key)
+        packet = self.packet(key, length=length)
         self.sent[bits_of(key)] = packet
         self.source.append(packet)
 
@@ -143,6 +153,14 @@ class Bench:
         assert int(self.dut.level.value) == len(self.stored)
 
 
+async def order_fault(bench: Bench, target: int, bits: int, bit: int) -> None:
+    """The next write of tag (1), header (2) or payload (3) goes wrong."""
+    bench.dut.fault.value = FaultOrder.const({"target": target, "bits": bits, "bit": bit}).as_bits()
+    bench.dut.arm.value = 1
+    await RisingEdge(bench.dut.clk)
+    bench.dut.arm.value = 0
+
+
 def random_key(numbers) -> dict[str, int]:
     """Any key."""
     return formats.HASH_KEY.from_int(numbers.getrandbits(formats.HASH_KEY.width))
@@ -156,18 +174,6 @@ def structured_keys():
             for seq in range(8):
                 yield {"job_id": job, "node_id": 5, "vp": job, "seq_id": seq, "pulse": pulse % (1 << 16), "fragment": 0}
         pulse += 1
-
-
-def colliding_keys(n_entries: int, numbers):
-    """Keys that all have one hash: random ones, searched."""
-    columns = hash_columns((n_entries - 1).bit_length())
-    while True:
-        key = numbers.getrandbits(formats.HASH_KEY.width)
-        digest = 0
-        for bit, column in enumerate(columns):
-            digest ^= column if key >> bit & 1 else 0
-        if digest == 3:
-            yield formats.HASH_KEY.from_int(key)
 
 
 async def churn(bench: Bench, keys, *, load: float, rounds: int):
@@ -213,7 +219,9 @@ async def colliding(dut):
     """Keys that all fall on one entry: slow, but nothing is lost, and nothing stays behind."""
     bench = Bench(dut)
     await bench.start()
-    await churn(bench, colliding_keys(2 * bench.n_slots, bench.rng), load=0.5, rounds=parameters()["rounds"] // 2)
+    numbers = colliding_keys(parameters()["index_bits"], parameters()["banks"], bench.rng)
+    keys = (formats.HASH_KEY.from_int(key) for key in numbers)
+    await churn(bench, keys, load=0.5, rounds=parameters()["rounds"] // 2)
 
 
 @cocotb.test()
@@ -262,4 +270,69 @@ async def full_buffer_waits(dut):
     await bench.settle()
     assert len(bench.stored) == bench.n_slots
     assert int(dut.peak.value) == bench.n_slots
+    await bench.empty()
+
+
+_TAG_BITS, _HEADER_BITS, _PAYLOAD_BITS = 85, 72, 72
+"""Bits of the first codeword of each memory: valid bit and key, header, payload."""
+
+
+@cocotb.test()
+async def single_errors_are_corrected(dut):
+    """One wrong bit, anywhere: nothing is to be seen of it but a count."""
+    if not parameters()["ecc"]:
+        return
+    bench = Bench(dut)
+    await bench.start()
+    layout = statistics_layout(bench.level_bits)
+    for round_ in range(30):
+        target = 1 + round_ % 3
+        bit = bench.rng.randrange((_TAG_BITS + 2 * bench.slot_code_bits, 2 * _HEADER_BITS, _PAYLOAD_BITS)[target - 1])
+        if round_ < 2:
+            bit = round_  # the valid bit, the lowest bit of the key
+        key = random_key(bench.rng)
+        await order_fault(bench, target, 1, bit)
+        bench.insert(key, length=bench.mtu)
+        await bench.settle()
+        await bench.check_hit(bits_of(key))
+        if bench.rng.random() < 0.8 or len(bench.stored) > bench.n_slots // 2:
+            await bench.remove(bits_of(key))
+    await bench.empty()
+    figures = layout.from_bits(int(dut.statistics.value))
+    assert figures.corrected >= 30 - 4  # an error in the second copy of a slot is seen when it is read
+    assert figures.uncorrectable == 0
+
+
+@cocotb.test()
+async def double_errors_are_reported(dut):
+    """Two wrong bits: of a tag and of a payload they are reported to the reader that they hit and to no other."""
+    if not parameters()["ecc"]:
+        return
+    bench = Bench(dut)
+    await bench.start()
+    other = random_key(bench.rng)
+    bench.insert(other)
+    await bench.settle()
+    for round_ in range(24):
+        target = 1 + round_ % 3
+        key = random_key(bench.rng)
+        bits = (_TAG_BITS, _HEADER_BITS, _PAYLOAD_BITS)[target - 1]
+        await order_fault(bench, target, 2, bench.rng.randrange(bits - 1))
+        bench.insert(key, length=bench.mtu)
+        await bench.settle()
+        stored = bench.stored[bits_of(key)]
+        await bench.lookup.send(bits_of(key), sync=True)
+        answer = await bench.found.receive()
+        assert answer == {"hit": 1, "slot": stored.slot, "error": int(target == 1)}
+        await bench.ask_meta.send({"slot": stored.slot}, sync=True)
+        assert await bench.meta.receive() == dict(stored.packet.header), "headers survive double errors"
+        bench.read_errors.clear()
+        await bench.ask_read.send({"slot": stored.slot, "length": bench.mtu}, sync=True)
+        n_beats = bench.mtu * 8 // bench.width
+        await bench.read.receive_all(n_beats)
+        assert bench.read_errors == [int(target == 3 and beat_ == 0) for beat_ in range(n_beats)]
+        await bench.check_hit(bits_of(other))
+        await bench.remove(bits_of(key))
+        await bench.check_level()
+        await bench.check_miss(bits_of(key))
     await bench.empty()

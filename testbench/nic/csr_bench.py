@@ -10,6 +10,8 @@ from cocotbext.axi import AxiLiteMaster
 from firmware_models.abi import registers
 from firmware_models.abi.registers import Access
 from firmware_models.config.load import load_preset
+from rtl.cou.buffer_statistics import BUFFER_SUMS, statistics_layout
+from rtl.cou.command import index_bits
 from rtl.nic.event_counters import EVENT_BITS, Events
 from rtl.queue.records import Doorbell, VpCommit
 from testbench import clock
@@ -30,7 +32,7 @@ async def start(dut: SimHandleBase) -> tuple[AxiLiteMaster, StreamSink, StreamSi
     """Resets; returns the bus manager and what the VP table would get."""
     axil = axi_lite_master(dut)
     commits, doorbells = StreamSink(dut, "commit", VpCommit), StreamSink(dut, "doorbell", Doorbell)
-    dut.events.value = dut.notify.value = dut.busy.value = 0
+    dut.events.value = dut.notify.value = dut.busy.value = dut.statistics.value = 0
     await clock.start(dut)
     return axil, commits, doorbells
 
@@ -48,7 +50,7 @@ async def registers_hold_what_was_written(dut: SimHandleBase) -> None:
     numbers = rng("values")
     fixed = {
         "n_vps": CONFIG.nic.n_vps, "n_cous": CONFIG.nic.n_cous, "data_width": CONFIG.datapath.data_width,
-        "mtu": CONFIG.datapath.mtu,
+        "mtu": CONFIG.datapath.mtu, "buffer_slots": CONFIG.buffer_slots, "buffer_packets": CONFIG.buffer_packets,
     }
     for register in registers.CONTROL_PAGE:
         if register.access is not Access.WO and not register.name.startswith("cycles"):
@@ -69,6 +71,43 @@ async def registers_hold_what_was_written(dut: SimHandleBase) -> None:
         assert await axil.read_dword(AT[name]) == expected
     for name, port in (("control", dut.enable), ("node_id", dut.node_id), ("watchdog", dut.watchdog)):
         assert int(port.value) == written[AT[name]]
+
+
+@cocotb.test()
+async def buffer_figures_are_shown(dut: SimHandleBase) -> None:
+    """Every figure of a packet buffer; the high half is the one that belongs to the low half read last."""
+    axil, *_ = await start(dut)
+    numbers = rng("figures")
+    layout = statistics_layout(index_bits(CONFIG.buffer_slots) + 1)
+    for _ in range(5):
+        figures = {name: numbers.getrandbits(layout[name].shape) for name in layout.members}
+        dut.statistics.value = layout.const(figures).as_bits()
+        for name in layout.members:
+            if name in BUFFER_SUMS:
+                low = await axil.read_dword(AT[f"buffer_{name}_lo"])
+                dut.statistics.value = 0
+                assert low | await axil.read_dword(AT[f"buffer_{name}_hi"]) << 32 == figures[name], name
+                dut.statistics.value = layout.const(figures).as_bits()
+            else:
+                assert await axil.read_dword(AT[f"buffer_{name}"]) == figures[name], name
+
+
+@cocotb.test()
+async def buffer_fault_is_ordered(dut: SimHandleBase) -> None:
+    """A write arms one fault, with the fields written."""
+    axil, *_ = await start(dut)
+    armed = []
+
+    async def watch() -> None:
+        while True:
+            await RisingEdge(dut.clk)
+            if int(dut.buffer_arm.value):
+                armed.append(int(dut.buffer_fault.value))
+
+    cocotb.start_soon(watch())
+    await axil.write_dword(AT["buffer_fault"], 0x5A7)
+    await axil.write_dword(AT["node_id"], 0x123)
+    assert armed == [0x5A7]
 
 
 @cocotb.test()

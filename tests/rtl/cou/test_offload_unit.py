@@ -7,17 +7,19 @@ from rtl.cou.offload_unit import OffloadUnit
 from testbench.runner import run_bench
 
 
-@pytest.mark.parametrize("data_width", [64, 256])
-def test_offload_unit(data_width):
-    """Random operations and every special case, at a narrow and a wide data path."""
+@pytest.mark.parametrize(("data_width", "ecc"), [(64, False), (256, True)])
+def test_offload_unit(data_width, ecc):
+    """Random operations and every special case, at a narrow and a wide data path, without and with check bits."""
     config = parse_config(
         f"datapath: {{data_width: {data_width}, mtu: 256}}\n"
-        "cou: {n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: 8, peer_credits: 2}\n",
+        "cou: {n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: 8, peer_credits: 2,"
+        f" ecc: {str(ecc).lower()}}}\n",
         source="test",
     )
     result = run_bench(
         OffloadUnit(config), bench="testbench.cou.offload_unit_bench",
-        parameters={"data_width": data_width, "mtu": 256, "rounds": 12, "n_jobs": 4, "peer_credits": 2},
+        parameters={"data_width": data_width, "mtu": 256, "rounds": 12, "n_jobs": 4, "peer_credits": 2,
+                    "n_slots": config.buffer_slots, "ecc": ecc},
     )
     print(f"{result.report['operations']} operations, {result.report['fired']} descriptors executed")
     assert result.report["operations"] == 48

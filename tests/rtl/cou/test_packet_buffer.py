@@ -3,30 +3,40 @@
 import pytest
 
 from firmware_models.config.load import parse_config
-from rtl.cou.packet_buffer import PacketBuffer
+from rtl.cou.packet_buffer import PacketBuffer, tag_table
 from testbench.runner import run_bench
 
 
-def churn(*, data_width: int, mtu: int, rounds: int) -> dict[str, int]:
+def churn(*, data_width: int, mtu: int, rounds: int, mode: str = "cuckoo", ecc: bool = False) -> dict[str, int]:
     """Runs the bench on a buffer of 32 slots; how many of each operation there were."""
     config = parse_config(
         f"datapath: {{data_width: {data_width}, mtu: {mtu}}}\n"
-        f"cou: {{n_jobs: 2, n_contexts: 4, n_peers: 8, peer_credits: 2, buffer_bytes: {32 * mtu}}}\n", source="test",
+        f"cou: {{n_jobs: 2, n_contexts: 4, n_peers: 8, peer_credits: 1, buffer_bytes: {32 * mtu},"
+        f" buffer_mode: {mode}, ecc: {str(ecc).lower()}}}\n", source="test",
     )
-    parameters = {"data_width": data_width, "mtu": mtu, "n_slots": 32, "rounds": rounds}
-    result = run_bench(PacketBuffer(config), bench="testbench.cou.packet_buffer_bench", parameters=parameters)
+    buffer = PacketBuffer(config)
+    table = tag_table(config)
+    parameters = {
+        "data_width": data_width, "mtu": mtu, "n_slots": 32, "n_packets": config.buffer_packets, "rounds": rounds,
+        "banks": 4 if mode == "cuckoo" else 1, "index_bits": table.index_bits, "ecc": ecc, "mode": mode,
+    }
+    result = run_bench(buffer, bench="testbench.cou.packet_buffer_bench", parameters=parameters)
     print(", ".join(f"{count} {name}" for name, count in result.report.items()))
     return result.report
 
 
-@pytest.mark.parametrize(("data_width", "mtu"), [(64, 128), (256, 256)])
-def test_packet_buffer(data_width, mtu):
+@pytest.mark.parametrize(("data_width", "mtu", "mode", "ecc"), [
+    (64, 128, "cuckoo", True), (256, 256, "cuckoo", False), (64, 128, "linear", False),
+])
+def test_packet_buffer(data_width, mtu, mode, ecc):
     """Churn from half full to full, with random, structured and colliding keys."""
-    counts = churn(data_width=data_width, mtu=mtu, rounds=120)
-    assert counts["inserted"] == counts["freed"] > 800
+    counts = churn(data_width=data_width, mtu=mtu, rounds=80, mode=mode, ecc=ecc)
+    assert counts["inserted"] == counts["freed"] > 500
 
 
 @pytest.mark.long
-def test_packet_buffer_for_long():
+@pytest.mark.parametrize("ecc", [False, True])
+@pytest.mark.parametrize("mode", ["cuckoo", "linear"])
+def test_packet_buffer_for_long(mode, ecc):
     """The same with many more operations."""
-    assert churn(data_width=64, mtu=128, rounds=4000)["inserted"] > 25_000
+    assert churn(data_width=64, mtu=128, rounds=2000, mode=mode, ecc=ecc)["inserted"] > 10_000

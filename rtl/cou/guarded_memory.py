@@ -1,0 +1,87 @@
+"""Memory of the packet buffer that corrects its errors."""
+
+from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.cou.secded import Secded
+
+
+class GuardedMemory(wiring.Component):
+    """A synchronous memory with one write and one read port; with `ecc`, SECDED on parts of 64 bits.
+
+    With two `copies` no double error does any harm: the other copy has what the first one lost.
+
+    Timing: data in the cycle after its address, held until the next `read_enable`. No read sees a write of its cycle.
+
+    Parameters
+    ----------
+    width, depth : int
+        Of the memory, without check bits.
+    ecc : bool
+        Whether errors are corrected.
+    copies : int
+        1 or 2; without `ecc` there is one all the same.
+
+    Members
+    -------
+    write_enable, write_address, write_data : ``In``
+        Write port.
+    read_enable, read_address : ``In``, read_data : ``Out``
+        Read port.
+    corrected, uncorrectable : ``Out(1)``
+        What stands at `read_data` had an error that was put right, or one that was not.
+    flip : ``In(2)``, flip_bit : ``In(8)``
+        Test input: bits to be inverted in what is written, from `flip_bit` on, in the first part of the first copy.
+    """
+
+    def __init__(self, *, width: int, depth: int, ecc: bool, copies: int = 1):
+        if copies not in (1, 2):
+            raise ValueError(f"copies must be 1 or 2, not {copies!r}")
+        self.width, self.depth, self.ecc, self.copies = width, depth, ecc, copies if ecc else 1
+        address = range(max(2, depth))
+        super().__init__({
+            "write_enable": In(1), "write_address": In(address), "write_data": In(width),
+            "read_enable": In(1), "read_address": In(address), "read_data": Out(width),
+            "corrected": Out(1), "uncorrectable": Out(1),
+            "flip": In(2), "flip_bit": In(8),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        codes = [Secded(min(64, self.width - start)) for start in range(0, self.width, 64)]
+        stored = sum(code.width for code in codes) if self.ecc else self.width
+        m.submodules.cells = cells = memory.Memory(shape=stored * self.copies, depth=self.depth, init=[])
+        write, read = cells.write_port(), cells.read_port()
+        m.d.comb += [
+            write.en.eq(self.write_enable), write.addr.eq(self.write_address),
+            read.en.eq(self.read_enable), read.addr.eq(self.read_address),
+        ]
+        if not self.ecc:
+            m.d.comb += [write.data.eq(self.write_data), self.read_data.eq(read.data)]
+            return m
+
+        error = Signal(stored * self.copies)
+        m.d.comb += error.eq(Mux(self.flip == 0, 0, Mux(self.flip[1], Const(3, 2), Const(1, 2))) << self.flip_bit)
+        words, corrected, lost = [], [], []
+        for part, code in enumerate(codes):
+            words.append(code.encode(self.write_data[64 * part : 64 * part + code.data_bits]))
+        m.d.comb += write.data.eq(Cat(*words * self.copies) ^ error)
+
+        at = 0
+        for part, code in enumerate(codes):
+            fixed, single, double = code.decode(m, read.data[at : at + code.width], name=f"part_{part}")
+            out = self.read_data[64 * part : 64 * part + code.data_bits]
+            if self.copies == 1:
+                m.d.comb += out.eq(fixed)
+                corrected.append(single)
+                lost.append(double)
+            else:
+                other = read.data[stored + at : stored + at + code.width]
+                second, second_single, second_double = code.decode(m, other, name=f"copy_{part}")
+                m.d.comb += out.eq(Mux(double, second, fixed))
+                corrected.append(single | second_single | double | second_double)
+                lost.append(double & second_double)
+            at += code.width
+        m.d.comb += [self.corrected.eq(Cat(*corrected).any()), self.uncorrectable.eq(Cat(*lost).any())]
+        return m
