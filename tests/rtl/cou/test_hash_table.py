@@ -2,8 +2,8 @@
 
 The bench was seen to fail with each of these faults planted in ``LinearTable``: an entry cleared without a backward
 shift (the plain deletion that loses keys); the shift ended at the first entry that cannot move; look-ups that do not
-start over when entries moved; `going` without its last cycle; a removal that does not compare the slot; an entry at home
-in the hole that is not moved there.
+start over when entries moved; `going` without its last cycle; a removal that does not compare the slot; an entry at
+home in the hole that is not moved there.
 """
 
 from itertools import islice, product
