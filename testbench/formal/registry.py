@@ -1,5 +1,6 @@
 """All proofs."""
 
+from testbench.formal.arithmetic_proofs import ARITHMETIC_PROOFS
 from testbench.formal.proof import Mutation, Proof
 from testbench.formal.table_proofs import TABLE_PROOFS
 
@@ -116,6 +117,7 @@ PROOFS: tuple[Proof, ...] = (
         ),
     ),
     *TABLE_PROOFS,
+    *ARITHMETIC_PROOFS,
 )
 
 

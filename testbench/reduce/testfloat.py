@@ -15,6 +15,8 @@ from amaranth.lib import wiring
 
 from rtl.reduce.float_add import DEFAULT_CYCLES, FloatAdd
 from rtl.reduce.float_format import FLOAT32, FLOAT64, FloatFormat
+from rtl.reduce.float_multiply import FloatMultiply
+from testbench.reduce.valid_beside import ValidBeside
 from testbench.reduce.vector_run import VectorRun
 
 _batch_bytes = 1 << 22
@@ -43,9 +45,16 @@ class Function:
     unit: Callable[[int], wiring.Component]
 
 
+def _add(fmt: FloatFormat) -> Function:
+    return Function(format=fmt, unit=lambda cycles: FloatAdd(format=fmt, cycles=cycles))
+
+
+def _multiply(fmt: FloatFormat) -> Function:
+    return Function(format=fmt, unit=lambda cycles: ValidBeside(FloatMultiply(format=fmt, cycles=cycles)))
+
+
 FUNCTIONS = {
-    "f64_add": Function(format=FLOAT64, unit=lambda cycles: FloatAdd(format=FLOAT64, cycles=cycles)),
-    "f32_add": Function(format=FLOAT32, unit=lambda cycles: FloatAdd(format=FLOAT32, cycles=cycles)),
+    "f64_add": _add(FLOAT64), "f64_mul": _multiply(FLOAT64), "f32_add": _add(FLOAT32), "f32_mul": _multiply(FLOAT32),
 }
 """Functions by TestFloat's names."""
 

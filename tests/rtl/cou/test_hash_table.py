@@ -27,7 +27,7 @@ def churn(mode: str, operations: int, *, ecc: bool = False) -> None:
         places = {"banks": 1, "index_bits": 5, "most": 31, "colliding": 16}
     parameters = {"mode": mode, "n_entries": table.n_entries, "slot_bits": table.slot_bits, "operations": operations}
     result = run_bench(table, bench="testbench.cou.hash_table_bench", parameters={**parameters, **places})
-    assert result.tests == 14
+    assert result.tests == 15
     for name, counts in result.report.items():
         print(name, counts)
 

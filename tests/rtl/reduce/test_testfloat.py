@@ -104,6 +104,19 @@ def test_singles():
         run(GOOD, function="f32_add")
 
 
+def test_products():
+    """Halves, a subnormal product, an overflow, and what is invalid."""
+    lines = (b"3FF8000000000000 4008000000000000 4012000000000000 00\n"
+             b"0010000000000001 3FE0000000000000 0008000000000000 03\n"
+             b"7FE0000000000000 C000000000000000 FFF0000000000000 05\n"
+             b"7FF0000000000000 8000000000000000 FFF8000000000000 10\n")
+    report = run(lines, function="f64_mul")
+    assert (report.vectors, report.mismatches) == (4, 0), report.shown
+    assert run(lines.replace(b"0008", b"0009"), function="f64_mul").mismatches == 1
+    report = run(b"3FC00000 40400000 40900000 00\n00800001 3F000000 00400000 03\n", function="f32_mul", cycles=5)
+    assert (report.vectors, report.mismatches) == (2, 0), report.shown
+
+
 def test_unknown_function():
     with pytest.raises(ValueError, match=r"^function must be one of f64_add, .*, not 'f16_add'$"):
         run(GOOD, function="f16_add")
