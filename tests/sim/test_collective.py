@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from firmware_models.config import load_preset
+from rtl.reduce.operation import OPERATIONS
 from sim import collective as subject
 from sim.collective import CollectiveError, CollectiveRequest, run_collective, verify
 from sim.stalls import random_stalls
@@ -63,6 +64,13 @@ def test_special_values_come_through():
 def test_broadcast_moves_any_type(dtype):
     """What is not computed with may have any type, and any number of bytes."""
     assert run_collective(request_for("broadcast", dtype=dtype, size=252)).mismatched_bits == 0
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: "-".join(part.name.lower() for part in operation))
+def test_every_operation(operation):
+    """Every operator on every element type, from host memory to host memory."""
+    dtype, op = (part.name.lower() for part in operation)
+    assert run_collective(request_for("reduce", nodes=3, dtype=dtype, op=op, size=528)).mismatched_bits == 0
 
 
 def test_jobs_side_by_side():
