@@ -66,7 +66,9 @@ def test_broadcast_moves_any_type(dtype):
     assert run_collective(request_for("broadcast", dtype=dtype, size=252)).mismatched_bits == 0
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: "-".join(part.name.lower() for part in operation))
+@pytest.mark.parametrize(
+    "operation", OPERATIONS, ids=lambda operation: f"{operation.datatype.name.lower()}-{operation.operator.name.lower()}"
+)
 def test_every_operation(operation):
     """Every operator on every element type, from host memory to host memory."""
     dtype, op = (part.name.lower() for part in operation)
