@@ -56,9 +56,9 @@ class LinkSignature(wiring.Signature):
 class ReadSignature(wiring.Signature):
     """A client's read port on the DMA engine.
 
-    ``request`` asks for `bytes` (at least 1) at `addr` (a multiple of the flit). ``data`` brings
-    ``ceil(bytes / flit_bytes)`` beats in order, the last one marked. `error` on the last beat says that the
-    memory answered some beat with an error.
+    ``request`` asks for `bytes` (at least 1) at `addr`. ``data`` brings the flits of memory that hold them, in order,
+    the last one marked: ``ceil((addr % flit_bytes + bytes) / flit_bytes)`` beats. `error` on the last beat says that
+    the memory answered some beat with an error.
     """
 
     def __init__(self, data_width: int):
@@ -72,9 +72,10 @@ class ReadSignature(wiring.Signature):
 class WriteSignature(wiring.Signature):
     """A client's write port on the DMA engine.
 
-    ``request`` announces `bytes` (at least 1) at `addr` (a multiple of the flit); ``data`` follows with
-    ``ceil(bytes / flit_bytes)`` beats; bytes beyond the last are not written. ``done`` answers every request, in
-    order, once the memory has acknowledged all of it: `error` if it refused some beat.
+    ``request`` announces `bytes` (at least 1) at `addr`; ``data`` follows with the flits of memory that hold them,
+    ``ceil((addr % flit_bytes + bytes) / flit_bytes)`` beats; bytes before the first and beyond the last are not
+    written. ``done`` answers every request, in order, once the memory has acknowledged all of it: `error` if it
+    refused some beat.
     """
 
     def __init__(self, data_width: int):

@@ -28,10 +28,11 @@ class BurstSplitter(wiring.Component):
     Members
     -------
     i : ``In(stream.Signature(Request))``
-        Requests: `bytes`, at least 1, at `addr`, a multiple of the flit (lower bits are taken as 0).
-    o : ``Out(stream.Signature({addr, beats, last, tail}))``
-        Bursts in order of address. `last` marks the last one of a request; `tail` is the request's number of bytes
-        modulo the flit: how much of the last beat it covers, 0 for all of it.
+        Requests: `bytes`, at least 1, at any `addr`.
+    o : ``Out(stream.Signature({addr, beats, last, head, tail}))``
+        Bursts of the beats that hold these bytes, in order of address. `last` marks the last one of a request; `head`
+        is how many bytes of the burst's first beat lie before the request, `tail` the place in the last beat
+        behind the request's last byte, 0 if the beat ends with it.
     """
 
     def __init__(self, *, data_width: int, max_burst_beats: int):
@@ -42,6 +43,7 @@ class BurstSplitter(wiring.Component):
             "addr": ADDRESS_BITS,
             "beats": range(self.burst_beats + 1),
             "last": 1,
+            "head": self.log2_flit,
             "tail": self.log2_flit,
         })
         super().__init__({
@@ -59,7 +61,7 @@ class BurstSplitter(wiring.Component):
         block = Signal(ADDRESS_BITS - split)
         offset = Signal(log2_burst)
         left = Signal(unsigned(32 - self.log2_flit + 1))
-        tail = Signal(self.log2_flit)
+        head, tail = Signal(self.log2_flit), Signal(self.log2_flit)
 
         room = Signal(range(self.burst_beats + 1))
         is_last = Signal()
@@ -71,6 +73,7 @@ class BurstSplitter(wiring.Component):
             self.o.payload.addr.eq(Cat(Const(0, self.log2_flit), offset, block)),
             self.o.payload.beats.eq(Mux(is_last, left, room)),
             self.o.payload.last.eq(is_last),
+            self.o.payload.head.eq(head),
             self.o.payload.tail.eq(tail),
         ]
 
@@ -78,16 +81,21 @@ class BurstSplitter(wiring.Component):
             m.d.sync += [
                 block.eq(block + 1),
                 offset.eq(0),
+                head.eq(0),
                 left.eq(left - room),
                 busy.eq(~is_last),
             ]
         with m.If(self.i.valid & self.i.ready):
             request = self.i.payload
+            # Bytes of the broken beats at both ends: none, one beat, or two.
+            broken = Signal(self.log2_flit + 1)
+            m.d.comb += broken.eq(request.bytes[:self.log2_flit] + request.addr[:self.log2_flit])
             m.d.sync += [
                 busy.eq(1),
                 Cat(offset, block).eq(request.addr[self.log2_flit:]),
-                left.eq(request.bytes[self.log2_flit:] + request.bytes[:self.log2_flit].any()),
-                tail.eq(request.bytes[:self.log2_flit]),
+                left.eq(request.bytes[self.log2_flit:] + broken[self.log2_flit] + broken[:self.log2_flit].any()),
+                head.eq(request.addr[:self.log2_flit]),
+                tail.eq(broken[:self.log2_flit]),
             ]
 
         return m

@@ -118,11 +118,15 @@ class DmaWriter(wiring.Component):
         count = Signal(range(splitters[0].burst_beats))
         w_last = Signal()
         tail_strobes = Array(Const((1 << (tail or flit_bytes)) - 1, flit_bytes) for tail in range(flit_bytes))
+        head_strobes = Array(Const((1 << flit_bytes) - (1 << head), flit_bytes) for head in range(flit_bytes))
         m.d.comb += [
             w_last.eq(count == turn.burst.beats - 1),
             w.i.valid.eq(turns.o.valid & Array(buffer.o.valid for buffer in buffers)[turn.client]),
             w.i.payload.data.eq(Array(buffer.o.payload for buffer in buffers)[turn.client]),
-            w.i.payload.strb.eq(Mux(turn.burst.last & w_last, tail_strobes[turn.burst.tail], ~0)),
+            w.i.payload.strb.eq(
+                Mux(turn.burst.last & w_last, tail_strobes[turn.burst.tail], ~0)
+                & Mux(count == 0, head_strobes[turn.burst.head], ~0)
+            ),
             w.i.payload.last.eq(w_last),
             turns.o.ready.eq(w.i.valid & w.i.ready & w_last),
             axi.wvalid.eq(w.o.valid),

@@ -45,7 +45,10 @@ class Transfer:
 
 
 def boundary_transfers(name: str, width: int, count: int, client: int) -> list[Transfer]:
-    """Transfers in the client's region whose start or end lies at, just before or just after a boundary."""
+    """Transfers in the client's region whose start or end lies at, just before or just after a boundary.
+
+    Half of them begin within a flit.
+    """
     numbers = rng(name)
     flit = width // 8
     burst = flit * BURST_BEATS[width]
@@ -54,7 +57,7 @@ def boundary_transfers(name: str, width: int, count: int, client: int) -> list[T
         boundary = numbers.choice((flit, burst, 4096))
         offset = numbers.choice((0, flit, boundary - flit, numbers.randrange(0, 4096, flit)))
         length = max(1, numbers.choice((boundary, boundary - offset % boundary, 2 * flit)) + numbers.choice((-1, 0, 1)))
-        start = (position // 4096 + 1) * 4096 + offset
+        start = (position // 4096 + 1) * 4096 + offset + numbers.choice((0, numbers.randrange(flit)))
         position = start + length
         if position > (client + 1) * REGION - 8192:
             position = client * REGION
@@ -83,12 +86,13 @@ class Reader:
         flit = self.width // 8
         self.request.extend({"addr": t.address, "bytes": t.length} for t in transfers)
         for transfer in transfers:
-            count = -(-transfer.length // flit)
+            head = transfer.address % flit
+            count = -(-(head + transfer.length) // flit)
             beats = await self.data.receive_all(count)
             assert [beat["last"] for beat in beats] == [0] * (count - 1) + [1], transfer
             assert beats[-1]["error"] == int(transfer.failed), transfer
             if not transfer.failed:
-                got = b"".join(beat["data"].to_bytes(flit, "little") for beat in beats)[:transfer.length]
+                got = b"".join(beat["data"].to_bytes(flit, "little") for beat in beats)[head:head + transfer.length]
                 start = transfer.address % len(content)
                 assert got == content[start:start + transfer.length], transfer
 
@@ -112,8 +116,9 @@ class Writer:
             payload = self.numbers.randbytes(transfer.length)
             written.append(payload)
             self.request.append({"addr": transfer.address, "bytes": transfer.length})
-            # Bytes beyond the length are not zero, so that a wrong strobe shows.
-            for beat in to_beats(payload, self.width, self.numbers.getrandbits(self.width)):
+            # Bytes before and beyond are not zero, so that a wrong strobe shows.
+            before = self.numbers.randbytes(transfer.address % (self.width // 8))
+            for beat in to_beats(before + payload, self.width, self.numbers.getrandbits(self.width)):
                 self.data.append(beat)
         for transfer, payload in zip(transfers, written, strict=True):
             done = await self.done.receive()

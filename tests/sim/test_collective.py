@@ -67,7 +67,7 @@ def test_broadcast_moves_any_type(dtype):
 
 
 @pytest.mark.parametrize(
-    "operation", OPERATIONS, ids=lambda operation: f"{operation.datatype.name.lower()}-{operation.operator.name.lower()}"
+    "operation", OPERATIONS, ids=lambda each: f"{each.datatype.name.lower()}-{each.operator.name.lower()}"
 )
 def test_every_operation(operation):
     """Every operator on every element type, from host memory to host memory."""
