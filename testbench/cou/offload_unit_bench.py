@@ -347,9 +347,9 @@ async def damaged_packets(dut):
             )
             for job in range(2)
         )
-        base += 1
         if not hit.packets or not any(desc["reduce_flag"] | desc["swap_local_data"] for desc in hit.descriptors):
             continue
+        base += 1
         for job, operation in enumerate((hit, spared)):
             if operation.descriptors[0]["local_addr"]:
                 unit.memory.data[4096 * job:4096 * job + 64] = operation.operand
