@@ -59,7 +59,7 @@ DESCRIPTOR = Format(
         Field("slice_count", 16, "Blocks in the slice; 0 is all of them."),
         reserved(2, 16),
         Field("length", 32, "Bytes of the whole message."),
-        Field("pulse_bytes", 16, "Bytes a pulse takes of each block; a multiple of 64, at most the mtu."),
+        Field("pulse_bytes", 16, "Bytes a pulse takes of each block; a multiple of 64 (of 16 if the message is cut into blocks); slice_count times this is at most the mtu."),
         reserved(3, 16),
         Field("local_addr", 64, "Address of the operand (RDMA)."),
         Field("result_addr", 64, "Address that write_back writes to."),

@@ -83,10 +83,16 @@ class CouConfig:
     """Peers that may send to one job; a power of two."""
     peer_credits: Annotated[int, Field(ge=1, le=128)] = 1
     """Packets that one peer of one job may have outstanding at a receiver."""
+    n_blocks: Annotated[int, Field(ge=2, le=256)] = 32
+    """Blocks that a message may be cut into; a power of two."""
+    intermediate_bytes: Annotated[int, Field(ge=64, le=1 << 20)] = 2048
+    """Intermediate result of one pulse: what it takes of all blocks; a power of two, at least the mtu."""
 
     @model_validator(mode="after")
     def _check(self) -> "CouConfig":
-        for name in ("n_jobs", "n_contexts", "sequence_depth", "buffer_bytes", "n_peers"):
+        for name in (
+            "n_jobs", "n_contexts", "sequence_depth", "buffer_bytes", "n_peers", "n_blocks", "intermediate_bytes",
+        ):
             _power_of_two(name, getattr(self, name))
         if self.n_contexts < self.n_jobs:
             raise ValueError(f"n_contexts must be at least n_jobs ({self.n_jobs}), not {self.n_contexts!r}")
@@ -154,6 +160,11 @@ class Config:
 
     @model_validator(mode="after")
     def _check(self) -> "Config":
+        if self.cou.intermediate_bytes < self.datapath.mtu:
+            raise ValueError(
+                f"cou.intermediate_bytes must be at least the mtu ({self.datapath.mtu}), "
+                f"not {self.cou.intermediate_bytes!r}"
+            )
         need = self.cou.n_jobs * self.cou.n_peers * self.cou.peer_credits
         if self.buffer_packets < need:
             raise ValueError(

@@ -148,7 +148,10 @@ def _check(name: str, fields: dict[str, int]) -> None:
             or (fields["slice_first"] == fields["block_count"] > 1 and fields["slice_count"] == 1),
         ),
         ("swap_remote_addr", fields["swap_remote_addr"], fields["block_count"] <= 1 or not fields["swap_remote_addr"]),
-        ("pulse_bytes", fields["pulse_bytes"], fields["pulse_bytes"] > 0 and fields["pulse_bytes"] % 64 == 0),
+        (
+            "pulse_bytes", fields["pulse_bytes"],
+            fields["pulse_bytes"] > 0 and fields["pulse_bytes"] % (16 if fields["block_count"] > 1 else 64) == 0,
+        ),
     ):
         if not allowed:
             raise ExecutionError(f"{name}: {what} = {found} is not executed by this model")

@@ -1,7 +1,7 @@
 """Schedules: from (collective, algorithm, nodes, root) to one descriptor sequence per node."""
 
 from .check import CheckReport, check
-from .compile import Place, compile_schedule, pack_sequence, pack_sequences
+from .compile import Place, compile_schedule, largest_pulse, pack_sequence, pack_sequences
 from .error import ScheduleError
 from .peer import PeerTable
 from .registry import algorithm_names, build, collective_names, default_algorithm
@@ -9,5 +9,6 @@ from .sequence import Combine, Schedule, Source, Step
 
 __all__ = [
     "CheckReport", "Combine", "PeerTable", "Place", "Schedule", "ScheduleError", "Source", "Step", "algorithm_names",
-    "build", "check", "collective_names", "compile_schedule", "default_algorithm", "pack_sequence", "pack_sequences",
+    "build", "check", "collective_names", "compile_schedule", "default_algorithm", "largest_pulse", "pack_sequence",
+    "pack_sequences",
 ]

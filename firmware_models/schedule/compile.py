@@ -23,9 +23,10 @@ ELEMENT_BYTES = {
     Datatype.FLOAT64: 8, Datatype.INT64: 8, Datatype.UINT64: 8, Datatype.FLOAT32: 4, Datatype.INT32: 4,
     Datatype.DOUBLE_INT: 16, Datatype.BYTE: 1,
 }
-BLOCK_BITS = 16
 PULSE_STEP = 64
-"""pulse_bytes is a multiple of this."""
+"""pulse_bytes is a multiple of this, …"""
+BLOCK_PULSE_STEP = 16
+"""… or of this if the message is cut into blocks."""
 
 Fields = dict[str, int]
 """Descriptor fields; those that are 0 may be missing."""
@@ -76,7 +77,8 @@ def compile_schedule(
     datatype, operator : Datatype, Operator
         Of the elements, and of the reduction.
     pulse_bytes : int, optional
-        Bytes of a pulse: a multiple of 64, at most the mtu, which is the default.
+        Bytes that a pulse takes of each block: a multiple of 64, or of 16 if there are blocks; at most
+        :func:`largest_pulse`, which is the default.
     tag : int
         Comes back in the completions.
     kind : Kind, optional
@@ -95,18 +97,19 @@ def compile_schedule(
     ScheduleError
         If something does not fit; the message names field, allowed range and value. `peers` is unchanged then.
     """
-    pulse_bytes = config.datapath.mtu if pulse_bytes is None else pulse_bytes
-    mtu = config.datapath.mtu
+    largest = largest_pulse(schedule, config)
+    pulse_bytes = largest if pulse_bytes is None else pulse_bytes
+    step = _pulse_step(schedule)
     size = ELEMENT_BYTES[Datatype(datatype)]
     require(0 <= job_id < 1 << JOB_BITS, "job_id", f"0 to {(1 << JOB_BITS) - 1}", job_id)
     require(0 <= tag < 1 << 32, "tag", f"0 to {(1 << 32) - 1}", tag)
     require(schedule.moves_data or length == 0, "length", f"0 for {schedule.collective}", length)
     require(length >= 0 and length % size == 0, "length", f"a multiple of {size} ({datatype.name.lower()})", length)
     require(
-        PULSE_STEP <= pulse_bytes <= mtu and pulse_bytes % PULSE_STEP == 0, "pulse_bytes",
-        f"a multiple of {PULSE_STEP} from {PULSE_STEP} to the mtu {mtu}", pulse_bytes,
+        step <= pulse_bytes <= largest and pulse_bytes % step == 0, "pulse_bytes",
+        f"a multiple of {step} from {step} to {_pulse_limit(schedule, config, largest)}", pulse_bytes,
     )
-    longest = pulse_bytes * ((1 << PULSE_BITS) - 1)
+    longest = pulse_bytes * schedule.block_count * ((1 << PULSE_BITS) - 1)
     require(length <= longest, "length", f"at most {longest} ({(1 << PULSE_BITS) - 1} pulses)", length)
     require(
         kind is not Kind.MP or length <= PAYLOAD_BYTES, "length", f"at most {PAYLOAD_BYTES} in MP descriptors", length
@@ -123,9 +126,8 @@ def compile_schedule(
 
     peers = PeerTable(config.cou.n_peers) if peers is None else peers
     if schedule.equal_blocks:
-        step = size * schedule.block_count
-        require(length % step == 0, "length", f"a multiple of {step} for {schedule.collective}", length)
-    require(schedule.block_count < 1 << BLOCK_BITS, "blocks", f"at most {(1 << BLOCK_BITS) - 1}", schedule.block_count)
+        whole = size * schedule.block_count
+        require(length % whole == 0, "length", f"a multiple of {whole} for {schedule.collective}", length)
     _check_in_place(schedule, places)
     blocks = {} if schedule.block_count == 1 else {"block_count": schedule.block_count}
     message = _Message(
@@ -139,6 +141,48 @@ def compile_schedule(
     addresses = [(place.node_id, place.vp) for place in places]
     peers.connect((addresses[packet.sender], addresses[packet.receiver]) for packet in schedule.packets())
     return [message.sequence(rank, sequence) for rank, sequence in enumerate(schedule.sequences)]
+
+
+def largest_pulse(schedule: Schedule, config: Config) -> int:
+    """Most bytes that a pulse may take of each block: packets fit the mtu, all blocks the intermediate result.
+
+    Raises
+    ------
+    ScheduleError
+        If there are more blocks than the hardware has room for.
+    """
+    blocks, mtu = schedule.block_count, config.datapath.mtu
+    require(
+        blocks == 1 or blocks <= config.cou.n_blocks, "blocks", f"at most {config.cou.n_blocks} (cou.n_blocks)", blocks
+    )
+    limit = min(mtu // _widest_slice(schedule), config.cou.intermediate_bytes // blocks)
+    step = _pulse_step(schedule)
+    allowed = f"so few that pulses of {step} are within {_pulse_limit(schedule, config, limit)}"
+    require(limit >= step, "blocks", allowed, blocks)
+    return limit - limit % (PULSE_STEP if limit >= PULSE_STEP else step)
+
+
+def _pulse_step(schedule: Schedule) -> int:
+    return PULSE_STEP if schedule.block_count == 1 else BLOCK_PULSE_STEP
+
+
+def _pulse_limit(schedule: Schedule, config: Config, limit: int) -> str:
+    """The largest pulse, and why it is no larger."""
+    if schedule.block_count == 1:
+        return f"the mtu {limit}"
+    return (
+        f"{limit} (packets of {_widest_slice(schedule)} blocks, mtu {config.datapath.mtu}; {schedule.block_count} "
+        f"blocks, cou.intermediate_bytes {config.cou.intermediate_bytes})"
+    )
+
+
+def _widest_slice(schedule: Schedule) -> int:
+    """Blocks of the widest slice that a step works on."""
+    return max(
+        (count or schedule.block_count for sequence in schedule.sequences for first, count in
+         (step.blocks for step in sequence) if first < schedule.block_count),
+        default=1,
+    )
 
 
 def _check_in_place(schedule: Schedule, places: Sequence[Place]) -> None:

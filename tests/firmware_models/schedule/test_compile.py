@@ -18,6 +18,7 @@ from firmware_models.schedule import (
     Step,
     build,
     compile_schedule,
+    largest_pulse,
     pack_sequence,
     pack_sequences,
 )
@@ -137,12 +138,44 @@ def test_element_sizes():
 
 def test_too_many_senders():
     """The root of a large reduction hears from too many."""
+    config = replace(CONFIG, cou=replace(CONFIG.cou, n_peers=8))
     with pytest.raises(
         ScheduleError, match=r"^senders of NodeID 0 in one job must be at most 8 \(cou\.n_peers\), not 9$"
     ):
         compiled(build("reduce", n_nodes=300), places=[
             Place(node_id=rank, vp=0, local_addr=0, result_addr=0) for rank in range(300)
-        ])
+        ], config=config)
+
+
+@pytest.mark.parametrize(("collective", "algorithm", "nodes", "largest"), [
+    ("allreduce", "recursive-doubling", 8, 256),  # one block: the mtu
+    ("allreduce", "ring", 4, 256), ("allreduce", "ring", 16, 128),  # 16 blocks in 2,048 bytes
+    ("allreduce", "rabenseifner", 8, 64), ("allreduce", "rabenseifner", 16, 32),  # packets of half of the blocks
+    ("reduce-scatter", "halving", 7, 32), ("reduce-scatter", "halving", 13, 16),  # packets of all blocks
+])
+def test_pulses_of_blocks(collective, algorithm, nodes, largest):
+    """As large as the widest packet and the intermediate result allow, and no larger."""
+    schedule = build(collective, algorithm, n_nodes=nodes)
+    assert largest_pulse(schedule, CONFIG) == largest
+    assert compiled(schedule, length=8 * nodes * 64)[0][0]["pulse_bytes"] == largest
+    for wrong in (largest + 16, largest - 8, 0):
+        with pytest.raises(ScheduleError, match=r"^pulse_bytes must be a multiple of \d+ from \d+ to "):
+            compiled(schedule, length=8 * nodes * 64, pulse_bytes=wrong)
+
+
+def test_too_many_blocks():
+    """More than the hardware counts, or has room for."""
+    schedule = build("allgather", "ring", n_nodes=33)
+    config = replace(CONFIG, cou=replace(CONFIG.cou, sequence_depth=128))
+    with pytest.raises(ScheduleError, match=r"^blocks must be at most 32 \(cou\.n_blocks\), not 33$"):
+        compiled(schedule, length=8 * 33, config=config)
+    wide = build("allgather", "recursive-doubling", n_nodes=17)
+    message = (
+        "blocks must be so few that pulses of 16 are within 15 (packets of 17 blocks, mtu 256; 17 blocks, "
+        "cou.intermediate_bytes 2048), not 17"
+    )
+    with pytest.raises(ScheduleError, match=f"^{re.escape(message)}$"):
+        compiled(wide, length=8 * 17)
 
 
 @pytest.mark.parametrize(("changes", "message"), [
