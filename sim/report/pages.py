@@ -70,8 +70,28 @@ def _reduce_table(figures: dict[str, Any]) -> Iterator[str]:
                f"| {row['lut4']:,} | {row['lut4eq']:,} | {row['ff']:,} | {row['dsp']} |")
 
 
+def _buffer_table(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    yield "| unit | Fmax best, MHz | Fmax median, MHz | LUT4 | LUT4eq | FF | block RAM |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for row in rows:
+        rates = row["fmax_mhz"]
+        yield (f"| {row['unit']} | {rates['best']:.0f} | {rates['median']:.0f} | {row['lut4']:,} | {row['lut4eq']:,} "
+               f"| {row['ff']:,} | {row['block_ram']} |")
+
+
+def _buffer_load_table(figures: dict[str, Any]) -> Iterator[str]:
+    yield "| mode | load | failures | look-up, cycles | insertion steps, mean | most | stash, most | operations a cycle |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    for row in figures["sweep"]:
+        look, steps = row["lookup_cycles"], row["insert_steps"]
+        cycles = f"{look['min']}" if look["min"] == look["max"] else f"{look['min']} to {look['max']:,}"
+        yield (f"| {row['mode']} | {row['load']:.0%} | {row['failures']} | {cycles} | {steps['mean']:.2f} "
+               f"| {steps['max']} | {row['stash_peak']} | {row['operations_per_cycle']:.2f} |")
+
+
 TABLES: dict[str, Callable[[Any], Iterator[str]]] = {
-    "cluster": _cluster_table, "fpga": _fpga_table, "reduce": _reduce_table, "routing": routing_table,
+    "buffer": _buffer_table, "buffer_load": _buffer_load_table, "cluster": _cluster_table, "fpga": _fpga_table,
+    "reduce": _reduce_table, "routing": routing_table,
 }
 """What makes a table of the file of that name."""
 

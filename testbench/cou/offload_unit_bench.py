@@ -339,16 +339,17 @@ async def damaged_packets(dut):
     unit = Unit(dut)
     await unit.start(max_cycles=100_000)
     base = 0
-    for target, bits in ((1, 2), (3, 2), (2, 2), (1, 1), (2, 1), (3, 1)) * 2:
-        hit, spared = (
-            make_operation(
-                unit.rng, job_id=3 + job, vp=5 + job, base_pulse=base, length=64, pulse_bytes=64,
-                local_addr=4096 * job, result_addr=4096 * job + 2048, tag=job, n_descriptors=2, max_packets=4,
+    for target, bits in ((1, 2), (3, 2), (2, 2), (1, 1), (2, 1), (3, 1)):
+        while True:
+            hit, spared = (
+                make_operation(
+                    unit.rng, job_id=3 + job, vp=5 + job, base_pulse=base, length=64, pulse_bytes=64,
+                    local_addr=4096 * job, result_addr=4096 * job + 2048, tag=job, n_descriptors=2, max_packets=4,
+                )
+                for job in range(2)
             )
-            for job in range(2)
-        )
-        if not hit.packets or not any(desc["reduce_flag"] | desc["swap_local_data"] for desc in hit.descriptors):
-            continue
+            if hit.packets and any(desc["reduce_flag"] | desc["swap_local_data"] for desc in hit.descriptors):
+                break
         base += 1
         for job, operation in enumerate((hit, spared)):
             if operation.descriptors[0]["local_addr"]:

@@ -7,8 +7,8 @@ from rtl.cou.offload_unit import OffloadUnit
 from testbench.runner import run_bench
 
 
-@pytest.mark.parametrize(("data_width", "ecc"), [(64, False), (256, True)])
-def test_offload_unit(data_width, ecc):
+@pytest.mark.parametrize(("data_width", "ecc", "rounds"), [(64, False, 12), (256, True, 4)])
+def test_offload_unit(data_width, ecc, rounds):
     """Random operations and every special case, at a narrow and a wide data path, without and with check bits."""
     config = parse_config(
         f"datapath: {{data_width: {data_width}, mtu: 256}}\n"
@@ -18,8 +18,8 @@ def test_offload_unit(data_width, ecc):
     )
     result = run_bench(
         OffloadUnit(config), bench="testbench.cou.offload_unit_bench",
-        parameters={"data_width": data_width, "mtu": 256, "rounds": 12, "n_jobs": 4, "peer_credits": 2,
+        parameters={"data_width": data_width, "mtu": 256, "rounds": rounds, "n_jobs": 4, "peer_credits": 2,
                     "n_slots": config.buffer_slots, "ecc": ecc},
     )
     print(f"{result.report['operations']} operations, {result.report['fired']} descriptors executed")
-    assert result.report["operations"] == 48
+    assert result.report["operations"] == 4 * rounds
