@@ -9,7 +9,7 @@ from .markdown import ENCODINGS
 from .member_doc import member_docs
 
 LIMITS = ("JOB_BITS", "NODE_BITS", "VP_BITS", "SEQ_BITS", "PULSE_BITS", "FRAGMENT_BITS", "PEER_BITS", "MLID_BITS",
-          "PAYLOAD_BYTES", "PACKET_VERSION")
+          "FIRST_MLID", "PAYLOAD_BYTES", "PACKET_VERSION")
 
 
 def abi_header() -> str:
@@ -106,6 +106,8 @@ def _page(prefix: str, page: Iterable[registers.Register]) -> Iterator[str]:
         name = f"CONIC_{prefix}_{register.name.upper()}"
         note = f"{register.access.value}, {register.width} bits: {register.doc}"
         yield f"#define {name} 0x{register.offset:x}u /* {note} */"
+        if register.count > 1:
+            yield f"#define {name}_COUNT {register.count}u /* 4 bytes apart */"
         if register.reset:
             yield f"#define {name}_RESET 0x{register.reset:x}u"
     yield ""

@@ -16,6 +16,8 @@ PULSE_BITS = 16
 FRAGMENT_BITS = 12
 PEER_BITS = 6
 MLID_BITS = 16
+FIRST_MLID = 0xC000
+"""MLID of colour 0."""
 PAYLOAD_BYTES = 64
 """Bytes that an MP descriptor carries."""
 PACKET_VERSION = 1
@@ -81,15 +83,15 @@ PACKET_HEADER = Format(
         Field("swap_data", 1, "SwapRemoteData of the sending descriptor."),
         Field("swap_addr", 1, "SwapRemoteAddr of the sending descriptor; addr holds the address."),
         Field("coll_end", 1, "CollEndFlag of the sending descriptor."),
-        Field("multicast", 1, "Route by mlid, not by dest_id."),
+        Field("multicast", 1, "Switches route by mlid, not by dest_id."),
         Field("peer", PEER_BITS, "Sender's peer number; in a CREDIT packet the receiver's own."),
         Field("length", 13, "Payload bytes, at most the mtu."),
         Field("fragment", FRAGMENT_BITS, "Fragment number."),
         Field("credits", 8, "Credits that the packet returns."),
-        Field("dest_id", NODE_BITS, "NodeID of the destination."),
+        Field("dest_id", NODE_BITS, "NodeID of the destination. Multicast: MGID, the group's number, which only NICs read."),
         Field("dest_vp", VP_BITS, "VP of the destination."),
         Field("source_vp", VP_BITS, "VP of the source."),
-        Field("mlid", MLID_BITS, "Multicast colour."),
+        Field("mlid", MLID_BITS, "Multicast: colour, from 0xC000; selects the entry of the switches' tables (MFT)."),
         reserved(0, 2),
         Field("source_id", NODE_BITS, "NodeID of the source."),
         Field("pulse", PULSE_BITS, "Pulse number of the job."),

@@ -99,8 +99,8 @@ def _registers() -> Iterator[str]:
 
 def _register_table(page: Iterable[registers.Register]) -> Iterator[str]:
     yield from _table(("Offset", "Register", "Access", "Bits", "Reset", "Meaning"), [
-        (f"`0x{r.offset:03x}`", f"`{r.name}`", r.access.value, str(r.width),
-         f"`0x{r.reset:x}`" if r.reset else "0", r.doc)
+        (f"`0x{r.offset:03x}`", f"`{r.name}`", r.access.value, str(r.width), f"`0x{r.reset:x}`" if r.reset else "0",
+         r.doc if r.count == 1 else f"{r.doc} {r.count} registers, 4 bytes apart.")
         for r in page
     ])
 

@@ -29,7 +29,10 @@ class Access(Enum):
 
 @dataclass(frozen=True)
 class Register:
-    """One 32-bit register: byte `offset` in its page, significant `width` bits, reset value."""
+    """One 32-bit register: byte `offset` in its page, significant `width` bits, reset value.
+
+    With `count` above 1 it is a row of equal registers, 4 bytes apart.
+    """
 
     name: str
     offset: int
@@ -37,6 +40,7 @@ class Register:
     doc: str
     width: int = 32
     reset: int = 0
+    count: int = 1
 
 
 CONTROL_PAGE = (
@@ -130,5 +134,8 @@ SWITCH_PAGE = (
     Register("default_port", 0x010, Access.RW, "Port of NodeIDs beyond the table.", width=6),
     Register("table_select", 0x014, Access.RW, "NodeID that table_port writes.", width=16),
     Register("table_port", 0x018, Access.WO, "Writes the port of table_select's entry. Reset value of the table: port 0.", width=6),
+    Register("mft_entries", 0x01C, Access.RO, "MLIDs that the multicast forwarding table (MFT) covers, from 0xC000.", width=15),
+    Register("mft_block", 0x020, Access.RW, "What mft_mask shows: bits 8:0 block of 32 MLIDs, bits 31:28 group of 16 ports."),
+    Register("mft_mask", 0x200, Access.RW, "Register n: ports of MLID 0xC000 + 32 block + n; bit b is port 16 group + b. Reset value of the table: no port.", width=16, count=32),
 )
 """Registers of a switch, in its own address space."""

@@ -140,10 +140,15 @@ class SwitchConfig:
     """Ports."""
     table_entries: Annotated[int, Field(ge=2, le=65536)] = 64
     """NodeIDs that the unicast table covers, from 0; a power of two. Others go to the default port."""
+    mft_entries: Annotated[int, Field(ge=16, le=16384)] = 128
+    """MLIDs that the multicast forwarding table covers, from 0xC000; a power of two."""
+    match_iterations: Annotated[int, Field(ge=1, le=4)] = 2
+    """Iterations of the matching of inputs and outputs in each cycle."""
 
     @model_validator(mode="after")
     def _check(self) -> "SwitchConfig":
         _power_of_two("table_entries", self.table_entries)
+        _power_of_two("mft_entries", self.mft_entries)
         return self
 
 

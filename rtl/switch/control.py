@@ -1,25 +1,29 @@
 """Registers of a switch."""
 
-from amaranth import Module, Signal
+from amaranth import C, Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.registers import SWITCH_PAGE, Access
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
+from rtl.switch.multicast_table import COLOUR_BITS, GROUP_BITS, GROUP_PORTS, mft_address
 from rtl.switch.route_table import PORT_BITS
 
 ADDRESS_BITS = 12
 """Byte addresses of the switch's register page."""
 
 _registers = {register.name: register for register in SWITCH_PAGE}
+_WORD_BITS = (_registers["mft_mask"].count - 1).bit_length()
+_BLOCK_BITS = COLOUR_BITS - _WORD_BITS
+_GROUP_SHIFT = 32 - GROUP_BITS
 
 
 class SwitchControl(wiring.Component):
     """The register page of a switch (``firmware_models.abi.registers.SWITCH_PAGE``) on AXI4-Lite.
 
-    Ports that the switch does not have are not stored: such a write has no effect. Reads of write-only registers and of
-    addresses without a register are answered with an error.
+    Ports that the switch does not have are not stored: such a write has no effect; so it is with the multicast table.
+    Reads of write-only registers and of addresses without a register are answered with an error.
 
     Parameters
     ----------
@@ -27,6 +31,8 @@ class SwitchControl(wiring.Component):
         Ports of the switch.
     entries : int
         NodeIDs that the unicast table covers.
+    mft_entries : int
+        MLIDs that the multicast table covers.
 
     Members
     -------
@@ -36,15 +42,27 @@ class SwitchControl(wiring.Component):
         Entries to be written to the unicast table.
     default_port : ``Out(6)``
         Port of NodeIDs beyond the table.
+    o_mask : ``Out(stream.Signature({colour, group, mask}))``
+        Masks to be written to the multicast table.
+    mft_address : ``Out({colour, group})``
+        Mask that a read asks for.
+    mft_mask : ``In(16)``
+        The mask, in the cycle after.
     """
 
-    def __init__(self, *, radix: int, entries: int):
+    def __init__(self, *, radix: int, entries: int, mft_entries: int):
         self.radix = radix
         self.entries = entries
+        self.mft_entries = mft_entries
         super().__init__({
             "s_axil": In(AxiLiteSignature(address_bits=ADDRESS_BITS)),
             "o_entry": Out(stream.Signature(data.StructLayout({"node_id": formats.NODE_BITS, "port": PORT_BITS}))),
             "default_port": Out(PORT_BITS),
+            "o_mask": Out(stream.Signature(data.StructLayout({
+                "colour": COLOUR_BITS, "group": GROUP_BITS, "mask": GROUP_PORTS,
+            }))),
+            "mft_address": Out(mft_address()),
+            "mft_mask": In(GROUP_PORTS),
         })
 
     def elaborate(self, platform):
@@ -54,15 +72,19 @@ class SwitchControl(wiring.Component):
 
         default_port = Signal(PORT_BITS, init=_registers["default_port"].reset)
         table_select = Signal(_registers["table_select"].width)
+        block, group = Signal(_BLOCK_BITS), Signal(GROUP_BITS)
         m.d.comb += self.default_port.eq(default_port)
 
-        # Writes. An entry goes straight to the table, which may not be ready yet after a reset.
+        # Writes. An entry goes straight to its table, which may not be ready yet after a reset.
         write = front.o_write.payload
         has_port = write.data < self.radix
         m.d.comb += [
             front.o_write.ready.eq(1),
             self.o_entry.payload.node_id.eq(table_select),
             self.o_entry.payload.port.eq(write.data),
+            self.o_mask.payload.colour.eq(Cat(write.addr[2:2 + _WORD_BITS], block)),
+            self.o_mask.payload.group.eq(group),
+            self.o_mask.payload.mask.eq(write.data),
         ]
         with m.Switch(write.addr):
             with m.Case(_registers["default_port"].offset):
@@ -76,8 +98,16 @@ class SwitchControl(wiring.Component):
                     self.o_entry.valid.eq(front.o_write.valid & has_port),
                     front.o_write.ready.eq(self.o_entry.ready | ~has_port),
                 ]
+            with m.Case(_registers["mft_block"].offset):
+                with m.If(front.o_write.valid):
+                    m.d.sync += [block.eq(write.data), group.eq(write.data[_GROUP_SHIFT:])]
+        with m.If(_is_mask(write.addr)):
+            m.d.comb += [
+                self.o_mask.valid.eq(front.o_write.valid),
+                front.o_write.ready.eq(self.o_mask.ready),
+            ]
 
-        # Reads, answered from a register in the cycle after.
+        # Reads: the tables are asked in one cycle, the answer is chosen in the next.
         values = {
             "id": _registers["id"].reset,
             "version": _registers["version"].reset,
@@ -85,22 +115,37 @@ class SwitchControl(wiring.Component):
             "table_entries": self.entries,
             "default_port": default_port,
             "table_select": table_select,
+            "mft_entries": self.mft_entries,
+            "mft_block": Cat(block, C(0, _GROUP_SHIFT - _BLOCK_BITS), group),
         }
-        assert set(values) == {register.name for register in SWITCH_PAGE if register.access is not Access.WO}
-        answering = Signal()
+        readable = {register.name for register in SWITCH_PAGE if register.access is not Access.WO}
+        assert set(values) | {"mft_mask"} == readable
+        asked, answering = Signal(), Signal()
+        addr = Signal(ADDRESS_BITS)
         answer = Signal(front.i_read.payload.shape())
         m.d.comb += [
-            front.o_read.ready.eq(~answering),
+            front.o_read.ready.eq(~asked & ~answering),
             front.i_read.valid.eq(answering),
             front.i_read.payload.eq(answer),
+            self.mft_address.colour.eq(Cat(front.o_read.payload.addr[2:2 + _WORD_BITS], block)),
+            self.mft_address.group.eq(group),
         ]
-        with m.If(front.o_read.valid & front.o_read.ready):
+        m.d.sync += [asked.eq(front.o_read.valid & front.o_read.ready), addr.eq(front.o_read.payload.addr)]
+        with m.If(asked):
             m.d.sync += [answering.eq(1), answer.data.eq(0), answer.error.eq(1)]
-            with m.Switch(front.o_read.payload.addr):
+            with m.Switch(addr):
                 for name, value in values.items():
                     with m.Case(_registers[name].offset):
                         m.d.sync += [answer.data.eq(value), answer.error.eq(0)]
+            with m.If(_is_mask(addr)):
+                m.d.sync += [answer.data.eq(self.mft_mask), answer.error.eq(0)]
         with m.If(answering & front.i_read.ready):
             m.d.sync += answering.eq(0)
 
         return m
+
+
+def _is_mask(address: Value) -> Value:
+    """Whether `address` is that of a register mft_mask."""
+    first = _registers["mft_mask"].offset
+    return address[2 + _WORD_BITS:] == first >> 2 + _WORD_BITS

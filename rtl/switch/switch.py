@@ -10,6 +10,7 @@ from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.link.link_rx import N_VCS
 from rtl.switch.control import ADDRESS_BITS, SwitchControl
 from rtl.switch.input_port import InputPort
+from rtl.switch.multicast_table import MulticastTable
 from rtl.switch.output_port import OutputPort
 from rtl.switch.route_table import RouteTable
 
@@ -53,11 +54,18 @@ class Switch(wiring.Component):
         radix, entries = self.config.switch.radix, self.config.switch.table_entries
         sizes = {"data_width": self.config.datapath.data_width, "buffer_flits": self.config.link.buffer_flits}
 
-        m.submodules.control = control = SwitchControl(radix=radix, entries=entries)
+        mft_entries = self.config.switch.mft_entries
+        m.submodules.control = control = SwitchControl(radix=radix, entries=entries, mft_entries=mft_entries)
+        m.submodules.mft = mft = MulticastTable(n_lookups=radix, radix=radix, entries=mft_entries)
         m.submodules.table = table = RouteTable(n_lookups=radix, entries=entries)
         connect(m, flipped(self.s_axil), control.s_axil)
         connect(m, control.o_entry, table.write)
-        m.d.comb += table.default_port.eq(control.default_port)
+        connect(m, control.o_mask, mft.write)
+        m.d.comb += [
+            table.default_port.eq(control.default_port),
+            mft.address.eq(control.mft_address),
+            control.mft_mask.eq(mft.mask),
+        ]
 
         inputs = [InputPort(**sizes) for _ in range(radix)]
         outputs = [OutputPort(**sizes, radix=radix, number=number) for number in range(radix)]

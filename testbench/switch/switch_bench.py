@@ -195,7 +195,8 @@ async def table_follows_the_registers(dut: SimHandleBase) -> None:
     await fabric.start()
     radix, entries = fabric.size.radix, fabric.size.entries
     registers = fabric.registers
-    expected = {"id": 0x434F4E53, "version": 1, "radix": radix, "table_entries": entries, "default_port": radix - 1}
+    expected = {"id": 0x434F4E53, "version": 1, "radix": radix, "table_entries": entries, "default_port": radix - 1,
+                "mft_entries": fabric.size.mft_entries}
     for name, value in expected.items():
         assert await registers.read_dword(REGISTERS[name]) == value
     for node in (0, entries - 1, fabric.numbers.randrange(entries)):
@@ -218,8 +219,34 @@ async def table_follows_the_registers(dut: SimHandleBase) -> None:
         fabric.send(0, 1, 0)
         fabric.send(0, entries, 1)
         await fabric.settle()
-    for address in (REGISTERS["table_port"], 0x01C, 0xFFC):
+    for address in (REGISTERS["table_port"], 0x1FC, 0x280, 0xFFC):
         assert (await registers.read(address, 4)).resp == AxiResp.SLVERR
+
+
+@cocotb.test()
+async def multicast_table_is_read_as_written(dut: SimHandleBase) -> None:
+    """Masks of all blocks and groups read back as written, less ports that are not there; no other entry changes."""
+    fabric = Fabric(dut)
+    await fabric.start()
+    registers, numbers = fabric.registers, fabric.numbers
+    radix, entries = fabric.size.radix, fabric.size.mft_entries
+    masks: dict[tuple[int, int], int] = {}
+    for _ in range(60):
+        block, group = numbers.randrange(-(-entries // 32) + 1), numbers.randrange(3)
+        word, mask = numbers.randrange(32), numbers.getrandbits(16)
+        await registers.write_dword(REGISTERS["mft_block"], group << 28 | block)
+        await registers.write_dword(REGISTERS["mft_mask"] + 4 * word, mask | numbers.getrandbits(16) << 16)
+        colour = 32 * block + word
+        ports = max(0, min(16, radix - 16 * group))
+        if colour < entries:
+            masks[colour, group] = mask & (1 << ports) - 1
+    for group in range(3):
+        for block in range(-(-entries // 32) + 1):
+            await registers.write_dword(REGISTERS["mft_block"], group << 28 | block)
+            assert await registers.read_dword(REGISTERS["mft_block"]) == group << 28 | block
+            for word in range(32):
+                mask = await registers.read_dword(REGISTERS["mft_mask"] + 4 * word)
+                assert mask == masks.get((32 * block + word, group), 0)
 
 
 @cocotb.test()

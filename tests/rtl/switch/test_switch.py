@@ -9,9 +9,9 @@ from testbench.runner import run_bench
 
 SIZES = {
     # The destination stands in the second flit; the smallest buffers.
-    "narrow": {"data_width": 64, "radix": 4, "entries": 16, "buffer_flits": 16},
+    "narrow": {"data_width": 64, "radix": 4, "entries": 16, "buffer_flits": 64, "mft_entries": 16},
     # One flit of header; buffers of synchronous memory, a radix that is no power of two, the smallest table.
-    "wide": {"data_width": 256, "radix": 3, "entries": 2, "buffer_flits": 64},
+    "wide": {"data_width": 256, "radix": 3, "entries": 2, "buffer_flits": 64, "mft_entries": 64},
 }
 
 
@@ -21,7 +21,7 @@ def test_switch(name):
     config = Config(
         datapath=DatapathConfig(data_width=size["data_width"]),
         link=LinkConfig(buffer_flits=size["buffer_flits"]),
-        switch=SwitchConfig(radix=size["radix"], table_entries=size["entries"]),
+        switch=SwitchConfig(radix=size["radix"], table_entries=size["entries"], mft_entries=size["mft_entries"]),
     )
     result = run_bench(Switch(config), bench="testbench.switch.switch_bench", parameters=size)
     print(result.report)
