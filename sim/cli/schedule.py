@@ -1,4 +1,6 @@
-"""`conic schedule`: the descriptor sequences of a collective in words, and the checker's verdict."""
+"""`conic schedule`: the descriptor sequences of a collective in words and as a diagram, and the checker's verdict."""
+
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -10,6 +12,7 @@ from sim.cli.example import example
 from sim.cli.number import Number
 from sim.cli.refusal import refuses
 from sim.cli.run_file import run_file_option
+from sim.report.message_diagram import MAX_RANKS, draw_messages
 
 
 @click.command("schedule", epilog=example("conic schedule allreduce --algorithm recursive-doubling --nodes 5 --check"))
@@ -18,13 +21,20 @@ from sim.cli.run_file import run_file_option
 @click.option("--nodes", type=Number(2, 4096), required=True, help="Nodes that take part, 2 to 4096.")
 @click.option("--root", type=Number(), default=0, show_default=True, help="Root of a broadcast or reduce.")
 @click.option("--check", "is_check", is_flag=True, help="Only the checker's verdict, not the sequences.")
+@click.option("--diagram", type=click.Path(path_type=Path, dir_okay=False),
+              help=f"Draw the messages to this file, SVG or PNG; at most {MAX_RANKS} nodes.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @run_file_option
 @refuses(ScheduleError)
 def command(
-    *, collective: str, algorithm: str | None, nodes: int, root: int, is_check: bool, as_json: bool,
+    *, collective: str, algorithm: str | None, nodes: int, root: int, is_check: bool, diagram: Path | None,
+    as_json: bool,
 ) -> int:
     """Shows what every node does in COLLECTIVE, and proves that it works for every arrival order."""
+    if diagram is not None and diagram.suffix not in (".svg", ".png"):
+        raise click.UsageError(f"--diagram: must end in .svg or .png, not {str(diagram)!r}")
+    if diagram is not None and nodes > MAX_RANKS:
+        raise click.UsageError(f"--nodes: must be at most {MAX_RANKS} with --diagram, not {nodes}")
     schedule = build(collective, required_algorithm(collective, algorithm, every=True), n_nodes=nodes, root=root)
     report = check(schedule)
     sequences = [[in_words(step) for step in sequence] for sequence in schedule.sequences]
@@ -38,6 +48,10 @@ def command(
         "collective": collective, "algorithm": schedule.algorithm, "nodes": nodes, "packets": report.packets,
         "steps": report.steps, "max_live_seq_ids": report.max_live_seq_ids, "violations": list(report.violations),
     }
+    if diagram is not None and report.ok:
+        diagram.parent.mkdir(parents=True, exist_ok=True)
+        draw_messages(schedule, diagram)
+        values["diagram"] = str(diagram)
     answer(values if is_check or not as_json else values | {"sequences": sequences}, as_json=as_json)
     return 0 if report.ok else 1
 

@@ -80,7 +80,8 @@ def _buffer_table(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _buffer_load_table(figures: dict[str, Any]) -> Iterator[str]:
-    yield "| mode | load | failures | look-up, cycles | insertion steps, mean | most | stash, most | operations a cycle |"
+    yield ("| mode | load | failures | look-up, cycles | insertion steps, mean | most | stash, most "
+           "| operations a cycle |")
     yield "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     for row in figures["sweep"]:
         look, steps = row["lookup_cycles"], row["insert_steps"]

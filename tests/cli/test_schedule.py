@@ -37,3 +37,16 @@ def test_run_file(flag: str, conic: Conic, tmp_path: Any) -> None:
     held = json.loads(conic("schedule", "--run-file", str(path)).out)
     assert (held["collective"], held["nodes"]) == ("barrier", 4)
     assert json.loads(conic("schedule", "--run-file", str(path), "--nodes", "5").out)["nodes"] == 5
+
+
+def test_diagram(conic: Conic, tmp_path: Any) -> None:
+    path = tmp_path / "drawn" / "ring.svg"
+    outcome = conic("schedule", "allreduce", "--algorithm", "ring", "--nodes", "3", "--diagram", str(path), "--json")
+    assert outcome.code == 0
+    assert json.loads(outcome.out)["diagram"] == str(path)
+    assert "block 2" in path.read_text()
+    refused = conic("schedule", "barrier", "--algorithm", "dissemination", "--nodes", "65", "--diagram", str(path))
+    assert refused.code == 2
+    assert "--nodes: must be at most 64 with --diagram, not 65" in refused.err
+    refused = conic("schedule", "barrier", "--algorithm", "dissemination", "--nodes", "4", "--diagram", "a.pdf")
+    assert "--diagram: must end in .svg or .png, not 'a.pdf'" in refused.err
