@@ -30,6 +30,7 @@ COMMANDS = {
     "study": Entry("sim.cli.study", "An experiment of a paper: table, plots, one page, claims."),
     "buffer": Entry("sim.cli.buffer", "The tag table of the packet buffer at a load, on the RTL."),
     "verilog": Entry("sim.cli.verilog", "The hardware as Verilog, its contract as C header and page."),
+    "example": Entry("sim.cli.worked_example", "A solver whose sums the NICs make: the same bits as under MPICH."),
     "demo": Entry("sim.cli.demo", "Four nodes all-reduce a real data set."),
 }
 """Subcommands. A module is imported, and its `command` taken, when it is called for: that takes time."""

@@ -1,0 +1,1 @@
+"""Worked examples: programs whose collectives run on the simulated hardware."""
