@@ -1,86 +1,95 @@
-"""Output port of a switch: chooses among the inputs, packet by packet."""
+"""Output port of a switch: credits of the next buffer, and the register on the link."""
 
-from amaranth import Array, Module, Signal
+from amaranth import Cat, Module, Mux, ResetSignal, Signal
+from amaranth.hdl import Assert
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib.wiring import In, Out
 
-from rtl.interface import LinkSignature, beat
-from rtl.kit.round_robin import RoundRobin
-from rtl.kit.skid import SkidBuffer
+from rtl.interface import LinkSignature, flit
+from rtl.kit.fifo import StreamFifo
 from rtl.link.link_rx import N_VCS
-from rtl.link.link_tx import LinkTx
-from rtl.switch.input_port import LaneSignature
+from rtl.switch.choice import one_of
+from rtl.switch.sizes import SwitchSizes
+
+_FIFO_DEPTH = 4
 
 
 class OutputPort(wiring.Component):
-    """Sends the packets that are meant for it, round robin over the inputs, for each virtual channel on its own.
+    """Sends what the crossbar brings, and says what it can take.
 
-    The choice is made ahead: when a packet ends and others wait, the next flit is of another input, without a gap;
-    when nobody else waits, the input that was served last keeps the output and its next packet finds the way open. A
-    packet is never interrupted by another of its channel.
+    A credit is spent when a flit is sent towards the output; the flit comes a cycle later and has a place in a small
+    buffer in front of the link, which fills up only where the link's `ready` pauses.
 
-    Timing: two registers between ``i`` and ``link``; one cycle more for an input that does not have the output yet. One
-    flit per cycle.
+    Timing: two cycles from ``sent`` to ``link``. Everything driven is a function of registers.
 
     Parameters
     ----------
-    data_width : int
-        Bits of a flit.
-    buffer_flits : int
-        Flits that the receiver behind the link holds for each virtual channel.
-    radix : int
-        Number of inputs.
-    number : int
-        Number of this output, the value of `port` that means it.
+    sizes : SwitchSizes
+        Sizes.
 
     Members
     -------
-    i : array of `radix` arrays of 2 ``In(LaneSignature(data_width))``
-        The lanes of all input ports. `ready` is low while the lane's packet is for another output, or must wait.
-    link : ``Out(LinkSignature(data_width))``
+    i : array of `radix` ``In(Signature({valid, flit}))``
+        Flits for this output from all inputs; one at most in a cycle.
+    sent : ``In(2)``
+        For each channel: a flit for this output will come in the next cycle.
+    accepts : ``Out(2)``
+        For each channel: it may.
+    room, room_short : ``Out(2)``
+        For each channel: there are credits for any packet (a short one), and one for a flit that is sent in this cycle.
+    credits : array of 2 ``Out``
+        Credits now.
+    link : ``Out(LinkSignature)``
         The link.
     """
 
-    def __init__(self, *, data_width: int, buffer_flits: int, radix: int, number: int):
-        self.data_width = data_width
-        self.buffer_flits = buffer_flits
-        self.radix = radix
-        self.number = number
+    def __init__(self, *, sizes: SwitchSizes):
+        self.sizes = sizes
+        crossing = wiring.Signature({"valid": Out(1), "flit": Out(flit(sizes.data_width))})
         super().__init__({
-            "i": In(LaneSignature(data_width)).array(radix, N_VCS),
-            "link": Out(LinkSignature(data_width)),
+            "i": In(crossing).array(sizes.radix),
+            "sent": In(N_VCS),
+            "accepts": Out(N_VCS),
+            "room": Out(N_VCS),
+            "room_short": Out(N_VCS),
+            "credits": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
+            "link": Out(LinkSignature(sizes.data_width)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.tx = tx = LinkTx(data_width=self.data_width, buffer_flits=self.buffer_flits)
-        connect(m, tx.link, flipped(self.link))
+        sizes = self.sizes
+        m.submodules.fifo = fifo = StreamFifo(shape=flit(sizes.data_width), depth=_FIFO_DEPTH)
+        valids = Cat(source.valid for source in self.i)
+        m.d.comb += [
+            fifo.i.valid.eq(valids.any()),
+            fifo.i.payload.eq(one_of(valids, [source.flit.as_value() for source in self.i])),
+            self.link.valid.eq(fifo.o.valid),
+            self.link.flit.eq(fifo.o.payload),
+            fifo.o.ready.eq(self.link.ready),
+        ]
+        m.d.sync += Assert(ResetSignal() | ~fifo.i.valid | fifo.i.ready, "switch: no room in front of the link\n")
 
         for vc in range(N_VCS):
-            lanes = [self.i[port][vc] for port in range(self.radix)]
-            m.submodules[f"turn_{vc}"] = turn = RoundRobin(n=self.radix)
-            m.submodules[f"stage_{vc}"] = stage = SkidBuffer(shape=beat(self.data_width))
-            connect(m, stage.o, tx.i[vc])
-
-            # Who has the output. An owner whose packet is for us keeps it up to the last beat of that packet.
-            owner = Signal(range(self.radix), name=f"owner_{vc}")
-            wants = Signal(self.radix, name=f"wants_{vc}")
-            in_use, ending = Signal(name=f"in_use_{vc}"), Signal(name=f"ending_{vc}")
-            for port, lane in enumerate(lanes):
-                m.d.comb += [
-                    wants[port].eq(lane.routed & (lane.port == self.number)),
-                    # The owner does not take part: at its last beat its next packet's way is not known yet.
-                    turn.requests[port].eq(wants[port] & (owner != port)),
-                    lane.ready.eq(stage.i.ready & wants[port] & (owner == port)),
-                ]
+            level = Signal(range(sizes.buffer_flits + 1), init=sizes.buffer_flits, name=f"level_{vc}")
+            following = Signal.like(level, name=f"following_{vc}")
+            room, room_short = Signal(init=1, name=f"room_{vc}"), Signal(init=1, name=f"room_short_{vc}")
+            returned = self.link.credit_valid & (self.link.credit_vc == vc)
             m.d.comb += [
-                in_use.eq(wants.bit_select(owner, 1)),
-                stage.i.valid.eq(in_use & Array(lane.valid for lane in lanes)[owner]),
-                stage.i.payload.eq(Array(lane.beat for lane in lanes)[owner]),
-                ending.eq(stage.i.valid & stage.i.ready & stage.i.payload.last),
-                turn.advance.eq(ending | ~in_use),
+                following.eq(level + Mux(returned, 1, 0) - self.sent[vc]),
+                self.credits[vc].eq(level),
+                self.room[vc].eq(room),
+                self.room_short[vc].eq(room_short),
+                # A flit that was sent in the cycle before is still on its way into the buffer.
+                self.accepts[vc].eq((level != 0) & (fifo.level <= _FIFO_DEPTH - 2)),
             ]
-            with m.If(turn.advance & turn.grant.any()):
-                m.d.sync += owner.eq(turn.index)
-
+            m.d.sync += [
+                level.eq(following),
+                room.eq(following > sizes.longest),
+                room_short.eq(following > sizes.short),
+                Assert(
+                    ResetSignal() | ~returned | (level != sizes.buffer_flits),
+                    "link: a credit came back that was not spent\n",
+                ),
+            ]
         return m

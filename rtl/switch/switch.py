@@ -1,4 +1,4 @@
-"""A crossbar switch with credit flow control and a unicast table."""
+"""A switch with virtual output queues, credit flow control, unicast and multicast by tables."""
 
 from amaranth import Cat, Module
 from amaranth.lib import wiring
@@ -10,9 +10,11 @@ from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.link.link_rx import N_VCS
 from rtl.switch.control import ADDRESS_BITS, SwitchControl
 from rtl.switch.input_port import InputPort
+from rtl.switch.matching import Matching
 from rtl.switch.multicast_table import MulticastTable
 from rtl.switch.output_port import OutputPort
 from rtl.switch.route_table import RouteTable
+from rtl.switch.sizes import SwitchSizes
 
 
 class Switch(wiring.Component):
@@ -42,6 +44,7 @@ class Switch(wiring.Component):
 
     def __init__(self, config: Config):
         self.config = config
+        self.sizes = SwitchSizes(config=config)
         link = LinkSignature(config.datapath.data_width)
         super().__init__({
             "rx": In(link).array(config.switch.radix),
@@ -51,13 +54,13 @@ class Switch(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        radix, entries = self.config.switch.radix, self.config.switch.table_entries
-        sizes = {"data_width": self.config.datapath.data_width, "buffer_flits": self.config.link.buffer_flits}
+        sizes = self.sizes
+        ports = range(sizes.radix)
+        entries, mft_entries = self.config.switch.table_entries, self.config.switch.mft_entries
 
-        mft_entries = self.config.switch.mft_entries
-        m.submodules.control = control = SwitchControl(radix=radix, entries=entries, mft_entries=mft_entries)
-        m.submodules.mft = mft = MulticastTable(n_lookups=radix, radix=radix, entries=mft_entries)
-        m.submodules.table = table = RouteTable(n_lookups=radix, entries=entries)
+        m.submodules.control = control = SwitchControl(radix=sizes.radix, entries=entries, mft_entries=mft_entries)
+        m.submodules.table = table = RouteTable(n_lookups=sizes.radix, entries=entries)
+        m.submodules.mft = mft = MulticastTable(n_lookups=sizes.radix, radix=sizes.radix, entries=mft_entries)
         connect(m, flipped(self.s_axil), control.s_axil)
         connect(m, control.o_entry, table.write)
         connect(m, control.o_mask, mft.write)
@@ -67,28 +70,38 @@ class Switch(wiring.Component):
             control.mft_mask.eq(mft.mask),
         ]
 
-        inputs = [InputPort(**sizes) for _ in range(radix)]
-        outputs = [OutputPort(**sizes, radix=radix, number=number) for number in range(radix)]
-        for number in range(radix):
+        inputs = [InputPort(sizes=sizes, number=number) for number in ports]
+        outputs = [OutputPort(sizes=sizes) for _ in ports]
+        for number in ports:
             m.submodules[f"input_{number}"] = inputs[number]
             m.submodules[f"output_{number}"] = outputs[number]
             connect(m, flipped(self.rx[number]), inputs[number].link)
             connect(m, inputs[number].lookup, table.lookup[number])
+            connect(m, inputs[number].mft, mft.lookup[number])
             connect(m, outputs[number].link, flipped(self.tx[number]))
-            m.d.comb += inputs[number].default_port.eq(control.default_port)
 
-        # The crossbar: every output sees every lane; the one that a packet is for answers.
-        for number, source in enumerate(inputs):
-            for vc in range(N_VCS):
-                lane = source.o[vc]
-                ports = [output.i[number][vc] for output in outputs]
-                for port in ports:
-                    m.d.comb += [
-                        port.valid.eq(lane.valid),
-                        port.beat.eq(lane.beat),
-                        port.routed.eq(lane.routed),
-                        port.port.eq(lane.port),
-                    ]
-                m.d.comb += lane.ready.eq(Cat(port.ready for port in ports).any())
+        # Which packets start, for each channel on its own.
+        sent = [[Cat(source.sends[vc][number] for source in inputs).any() for vc in range(N_VCS)] for number in ports]
+        for vc in range(N_VCS):
+            matching = Matching(radix=sizes.radix, iterations=self.config.switch.match_iterations)
+            m.submodules[f"matching_{vc}"] = matching
+            m.d.comb += [
+                matching.room.eq(Cat(output.room[vc] for output in outputs)),
+                matching.room_short.eq(Cat(output.room_short[vc] for output in outputs)),
+            ]
+            for source, candidate in zip(inputs, matching.candidate, strict=True):
+                connect(m, source.candidate[vc], candidate)
+            # Channel 1 passes channel 0 where both have a flit for an output.
+            accepts = Cat(
+                output.accepts[vc] & (1 if vc == N_VCS - 1 else ~sent[number][N_VCS - 1])
+                for number, output in enumerate(outputs)
+            )
+            m.d.comb += [source.accepts[vc].eq(accepts) for source in inputs]
+
+        # The crossbar: every output sees every input.
+        for number, output in enumerate(outputs):
+            m.d.comb += output.sent.eq(Cat(sent[number]))
+            for source, crossing in zip(inputs, output.i, strict=True):
+                m.d.comb += [crossing.valid.eq(source.o.ports[number]), crossing.flit.eq(source.o.flit)]
 
         return m

@@ -1,11 +1,11 @@
 """What a switch must do: the model that the bench compares with."""
 
 import random
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from firmware_models.abi.formats import PACKET_HEADER
+from firmware_models.abi.formats import FIRST_MLID, PACKET_HEADER
 
 
 def flits_of(header: dict[str, int], payload: Sequence[int], data_width: int) -> list[int]:
@@ -23,47 +23,65 @@ def header_of(flits: Sequence[int], data_width: int) -> dict[str, int]:
 
 @dataclass
 class SwitchModel:
-    """Routes packets as the unicast table says and keeps those that have not come out yet.
+    """Routes packets as the tables say and keeps those that have not come out yet.
 
     Parameters
     ----------
     radix : int
         Ports.
     entries : int
-        NodeIDs that the table covers.
+        NodeIDs that the unicast table covers.
+    mft_entries : int
+        MLIDs that the multicast table covers, from 0xC000.
     data_width : int
         Bits of a flit.
     """
 
     radix: int
     entries: int
+    mft_entries: int
     data_width: int
     default_port: int = 0
     table: dict[int, int] = field(default_factory=dict)
+    groups: dict[int, set[int]] = field(default_factory=dict)
+    """Ports of each MLID."""
     received: int = 0
+    discarded: Counter[int] = field(default_factory=Counter)
+    """Multicasts without a port, for each port that they came by."""
 
     def __post_init__(self) -> None:
-        self._expected: defaultdict[tuple[int, int, int], deque[list[int]]] = defaultdict(deque)
+        self._expected: defaultdict[tuple[int, int, int, int], deque[list[int]]] = defaultdict(deque)
 
     @property
     def outstanding(self) -> int:
-        """Packets that went in and did not come out yet."""
+        """Packets and copies that went in and did not come out yet."""
         return sum(len(queue) for queue in self._expected.values())
 
     def route(self, dest_id: int) -> int:
         """The port that packets to `dest_id` leave by."""
         return self.table.get(dest_id, 0) if dest_id < self.entries else self.default_port
 
+    def ports_of(self, header: dict[str, int], ingress: int) -> set[int]:
+        """The ports by which a packet leaves."""
+        if not header["multicast"]:
+            return {self.route(header["dest_id"])}
+        known = FIRST_MLID <= header["mlid"] < FIRST_MLID + self.mft_entries
+        return (self.groups.get(header["mlid"], set()) if known else set()) - {ingress}
+
     def enter(self, port: int, vc: int, flits: list[int]) -> None:
         """A packet goes into the switch at `port`; its header must say so in `source_id`."""
         header = header_of(flits, self.data_width)
         assert header["source_id"] == port
-        self._expected[self.route(header["dest_id"]), port, vc].append(flits)
+        ports = self.ports_of(header, port)
+        self.discarded[port] += not ports
+        for target in ports:
+            self._expected[target, port, vc, header["multicast"]].append(flits)
 
     def leave(self, port: int, vc: int, flits: list[int]) -> None:
-        """A packet came out at `port`: fails unless it is the next one expected there from its source and channel."""
-        source = header_of(flits, self.data_width)["source_id"]
-        queue = self._expected[port, source, vc]
+        """A packet came out at `port`: fails unless it is the next one of its kind expected there from its source."""
+        header = header_of(flits, self.data_width)
+        source = header["source_id"]
+        queue = self._expected[port, source, vc, header["multicast"]]
         assert queue, f"output {port}: a packet of channel {vc} from input {source} that should not come here"
         expected = queue.popleft()
         assert flits == expected, f"output {port}: packet of channel {vc} from input {source} changed or out of order"
@@ -71,14 +89,21 @@ class SwitchModel:
 
 
 def random_packet(
-    numbers: random.Random, *, source: int, dest_id: int, data_width: int, longest: int = 12
+    numbers: random.Random, *, source: int, dest_id: int, data_width: int, longest: int = 12, mlid: int | None = None,
+    honest: bool = True,
 ) -> list[int]:
-    """The flits of a packet with a random payload of 0 to `longest` flits, every bit of the header random."""
+    """The flits of a packet with a random payload of 0 to `longest` flits, every bit of the header random.
+
+    With `mlid` it is a multicast; if it is not `honest`, its header gives any length.
+    """
     header = {
         name: numbers.randrange(1 << width) for name, width in (
             ("job_id", 8), ("length", 13), ("dest_vp", 11), ("source_vp", 11), ("tag", 16), ("addr", 64), ("pulse", 16)
         )
     }
-    header |= {"dest_id": dest_id, "source_id": source}
+    header |= {"dest_id": dest_id, "source_id": source, "multicast": int(mlid is not None)}
+    header["mlid"] = numbers.randrange(1 << 16) if mlid is None else mlid
     count = numbers.choice((0, 0, 1, 2, numbers.randint(0, longest)))
+    if honest:
+        header["length"] = count * data_width // 8 - numbers.randrange(8 if count else 1)
     return flits_of(header, [numbers.getrandbits(data_width) for _ in range(count)], data_width)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from firmware_models.config import Config, DatapathConfig, LinkConfig, SwitchConfig, load_preset
+from firmware_models.config import Config, CouConfig, DatapathConfig, LinkConfig, SwitchConfig, load_preset
 from rtl.switch.route_table import RouteTable
 from rtl.switch.switch import Switch
 from testbench.runner import run_bench
@@ -15,18 +15,31 @@ SIZES = {
 }
 
 
-@pytest.mark.parametrize("name", SIZES)
-def test_switch(name):
-    size = SIZES[name]
-    config = Config(
-        datapath=DatapathConfig(data_width=size["data_width"]),
+def switch_of(size):
+    """A switch of one of the sizes."""
+    return Switch(Config(
+        datapath=DatapathConfig(data_width=size["data_width"], mtu=4 * size["data_width"]),
+        cou=CouConfig(buffer_bytes=1 << 18, intermediate_bytes=4096),  # of no meaning here, but must suit the mtu
         link=LinkConfig(buffer_flits=size["buffer_flits"]),
         switch=SwitchConfig(radix=size["radix"], table_entries=size["entries"], mft_entries=size["mft_entries"]),
-    )
-    result = run_bench(Switch(config), bench="testbench.switch.switch_bench", parameters=size)
+    ))
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_unicast(name):
+    size = SIZES[name]
+    result = run_bench(switch_of(size), bench="testbench.switch.switch_bench", parameters=size)
     print(result.report)
     assert result.report["hop_cycles"]["max"] <= 6
     assert result.report["permutation_throughput"] >= 0.95
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_multicast(name):
+    size = SIZES[name]
+    result = run_bench(switch_of(size), bench="testbench.switch.multicast_bench", parameters=size)
+    print(result.report)
+    assert result.report["multicast_throughput"] >= 0.9
 
 
 def test_presets_have_all_ports():

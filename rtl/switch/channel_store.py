@@ -1,0 +1,145 @@
+"""Buffer of one virtual channel of an input port: packets in chained granules of one memory."""
+
+from amaranth import C, Cat, Module, Mux, ResetSignal, Signal
+from amaranth.hdl import Assert
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.kit.fifo import StreamFifo
+
+
+class ChannelStore(wiring.Component):
+    """Keeps the flits of packets until the last copy of each has been read, in any order of packets.
+
+    The memory is divided into granules of a few flits. A packet occupies a chain of them, and the number of its first
+    one is its name. A granule goes back to the free list when its last flit has been read with ``free``; no flit is
+    ever moved. One packet is written and one is read at a time; the one that is read may be the one that is being
+    written (cut-through).
+
+    Timing: a flit written in one cycle can be read from the next one on. ``data`` is the flit of the ``read`` before.
+    One flit in and one out per cycle.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+    granule_flits : int
+        Flits of a granule; a power of two.
+    n_granules : int
+        Granules. The writer must see to it that two are free always.
+
+    Members
+    -------
+    write : ``In(1)``
+        `write_data` comes, the `write_last` flit of its packet or not.
+    granule : ``Out(range(n_granules))``
+        Name of the packet that begins with the next flit, if one begins.
+    start : ``In(1)``
+        The packet `start_at` is read from the next cycle on.
+    available : ``Out(1)``
+        The next flit of the packet is there.
+    last : ``Out(1)``
+        It is there, and it is the packet's last.
+    read : ``In(1)``
+        Read it; only while ``available``.
+    free : ``In(1)``
+        What is read will not be read again. The same for all flits of a packet that is read.
+    data : ``Out(data_width)``
+        The flit.
+    """
+
+    def __init__(self, *, data_width: int, granule_flits: int, n_granules: int):
+        if not isinstance(granule_flits, int) or granule_flits < 1 or granule_flits & (granule_flits - 1):
+            raise ValueError(f"granule_flits must be a power of two, not {granule_flits!r}")
+        if not isinstance(n_granules, int) or n_granules < 4:
+            raise ValueError(f"n_granules must be an integer of at least 4, not {n_granules!r}")
+        self.data_width = data_width
+        self.granule_flits = granule_flits
+        self.n_granules = n_granules
+        super().__init__({
+            "write": In(1), "write_data": In(data_width), "write_last": In(1), "granule": Out(range(n_granules)),
+            "start": In(1), "start_at": In(range(n_granules)), "available": Out(1), "last": Out(1),
+            "read": In(1), "free": In(1), "data": Out(data_width),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        place_bits = (self.granule_flits - 1).bit_length()
+        granule = range(self.n_granules)
+        m.submodules.store = store = memory.Memory(
+            shape=self.data_width, depth=self.n_granules * self.granule_flits, init=[],
+        )
+        put, get = store.write_port(), store.read_port()
+        # What is known of a granule once it is full or its packet has ended.
+        link = data.StructLayout({"next": granule, "final": 1, "last_place": max(1, place_bits)})
+        m.submodules.chain = chain = memory.Memory(shape=link, depth=self.n_granules, init=[])
+        put_link = chain.write_port()
+        get_link = chain.read_port(transparent_for=(put_link,))
+
+        # Free granules: those that were never used, then those that came back. Two are open for writing from the start.
+        m.submodules.returned = returned = StreamFifo(shape=granule, depth=self.n_granules)
+        n_used = Signal(range(self.n_granules + 1), init=1)
+        unused = Signal()
+        offered = Signal(granule)
+        m.d.comb += [
+            unused.eq(n_used != self.n_granules),
+            offered.eq(Mux(unused, n_used, returned.o.payload)),
+        ]
+
+        # Writing. An open granule is replaced when it is closed, so that its link can be written at once.
+        target = Signal(granule)
+        place = Signal(place_bits) if place_bits else C(0, 0)
+        full = (place == self.granule_flits - 1) if place_bits else C(1)
+        close = Signal()
+        m.d.comb += [
+            self.granule.eq(target),
+            close.eq(self.write & (full | self.write_last)),
+            put.addr.eq(Cat(place, target)),
+            put.data.eq(self.write_data),
+            put.en.eq(self.write),
+            put_link.addr.eq(target),
+            put_link.data.next.eq(offered),
+            put_link.data.final.eq(self.write_last),
+            put_link.data.last_place.eq(place),
+            put_link.en.eq(close),
+            returned.o.ready.eq(close & ~unused),
+        ]
+        if place_bits:
+            with m.If(self.write):
+                m.d.sync += place.eq(Mux(close, 0, place + 1))
+        with m.If(close):
+            m.d.sync += target.eq(offered)
+            with m.If(unused):
+                m.d.sync += n_used.eq(n_used + 1)
+            m.d.sync += Assert(
+                ResetSignal() | unused | returned.o.valid, "switch: no granule is free though credits were kept\n",
+            )
+
+        # Reading. The link memory is asked for the granule of the next cycle, so its answer is that of this cycle's.
+        at, next_at = Signal(granule), Signal(granule)
+        step = Signal(place_bits) if place_bits else C(0, 0)
+        leaving = Signal()
+        open_here = Signal()
+        written = (step < place) if place_bits else C(0)
+        at_end = (step == self.granule_flits - 1) if place_bits else C(1)
+        at_last = (step == get_link.data.last_place) if place_bits else C(1)
+        m.d.comb += [
+            open_here.eq(at == target),
+            self.available.eq(~open_here | written),
+            self.last.eq(~open_here & get_link.data.final & at_last),
+            leaving.eq(self.read & ~open_here & (at_end | self.last)),
+            next_at.eq(Mux(self.start, self.start_at, Mux(leaving, get_link.data.next, at))),
+            get_link.addr.eq(next_at),
+            get.addr.eq(Cat(step, at)),
+            get.en.eq(self.read),
+            self.data.eq(get.data),
+            returned.i.valid.eq(leaving & self.free),
+            returned.i.payload.eq(at),
+        ]
+        m.d.sync += at.eq(next_at)
+        if place_bits:
+            with m.If(self.start):
+                m.d.sync += step.eq(0)
+            with m.Elif(self.read):
+                m.d.sync += step.eq(step + 1)
+        return m

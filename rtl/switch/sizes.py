@@ -1,0 +1,84 @@
+"""Sizes that the parts of a switch share."""
+
+from dataclasses import dataclass
+
+from firmware_models.abi import formats
+from firmware_models.config import Config
+
+HEADER_BITS = formats.PACKET_HEADER.width
+DEST_FLIT_BITS = formats.PACKET_HEADER.offset("dest_id")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchSizes:
+    """Sizes of a switch, all from the configuration.
+
+    Parameters
+    ----------
+    config : Config
+        ``datapath``, ``link`` and ``switch`` are used.
+
+    Raises
+    ------
+    ValueError
+        If a buffer does not hold more than the longest packet.
+    """
+
+    config: Config
+
+    def __post_init__(self) -> None:
+        if self.buffer_flits <= self.longest:
+            raise ValueError(
+                f"link.buffer_flits must be above {self.longest}, the flits of a packet of mtu "
+                f"{self.config.datapath.mtu}, not {self.buffer_flits!r}"
+            )
+
+    @property
+    def radix(self) -> int:
+        """Ports."""
+        return self.config.switch.radix
+
+    @property
+    def data_width(self) -> int:
+        """Bits of a flit."""
+        return self.config.datapath.data_width
+
+    @property
+    def buffer_flits(self) -> int:
+        """Credits of a link, for each channel."""
+        return self.config.link.buffer_flits
+
+    @property
+    def longest(self) -> int:
+        """Flits of the longest packet."""
+        return self.config.header_flits + self.config.datapath.mtu // self.config.datapath.flit_bytes
+
+    @property
+    def short(self) -> int:
+        """Flits of the longest packet that counts as short: one with the payload of a mini packet."""
+        return self.config.header_flits + -(-formats.PAYLOAD_BYTES // self.config.datapath.flit_bytes)
+
+    @property
+    def dest_flit(self) -> int:
+        """Number of the flit that holds `dest_id` and `mlid`: packets that end before it have no destination."""
+        first, last = (formats.PACKET_HEADER.offset(name) for name in ("dest_id", "mlid"))
+        assert first // self.data_width == last // self.data_width
+        return first // self.data_width
+
+    @property
+    def granule_flits(self) -> int:
+        """Flits of a granule of the buffer: a header, so that small packets waste nothing."""
+        return self.config.header_flits
+
+    @property
+    def n_granules(self) -> int:
+        """Granules of a channel's buffer, enough for whatever comes within the credits.
+
+        The worst are packets of a flit more than whole granules, or the shortest that have a destination.
+        Beyond them: one being written, one open for the next packet, one partly read, one on its way in the free list.
+        """
+        lengths = range(self.dest_flit + 1, 2 * self.granule_flits + 2)
+        flits, granules = min(
+            ((flits, -(-flits // self.granule_flits)) for flits in lengths), key=lambda pair: pair[0] / pair[1],
+        )
+        return -(-self.buffer_flits * granules // flits) + 4

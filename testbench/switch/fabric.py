@@ -1,0 +1,88 @@
+"""The switch with a model of a link at every port, beside the model that it is compared with."""
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster
+
+from firmware_models.abi.formats import FIRST_MLID
+from firmware_models.abi.registers import SWITCH_PAGE
+from testbench import clock
+from testbench.link import LinkSink, LinkSource
+from testbench.runner import parameters, rng
+from testbench.switch.switch_model import SwitchModel, random_packet
+
+VCS = (0, 1)
+REGISTERS = {register.name: register.offset for register in SWITCH_PAGE}
+
+
+class Fabric:
+    """The switch with a model of a link at every port, and the model that it is compared with."""
+
+    def __init__(self, dut: SimHandleBase, *, idle: float | None = None, hold: float | None = None):
+        self.dut = dut
+        self.size = SimpleNamespace(**parameters())
+        self.ports = range(self.size.radix)
+        self.model = SwitchModel(self.size.radix, self.size.entries, self.size.mft_entries, self.size.data_width)
+        ends = {"data_width": self.size.data_width, "buffer_flits": self.size.buffer_flits}
+        self.sources = [LinkSource(dut, f"rx__{port}", **ends, idle=idle) for port in self.ports]
+        self.sinks = [LinkSink(dut, f"tx__{port}", **ends, hold=hold) for port in self.ports]
+        for port, sink in enumerate(self.sinks):
+            sink.add_callback(self._leaves_at(port))
+        self.numbers = rng("traffic")
+
+    def _leaves_at(self, port: int):
+        def leave(packet: tuple[int, list[int]]) -> None:
+            self.model.leave(port, *packet)
+        return leave
+
+    async def start(self, *, max_cycles: int = 100_000) -> None:
+        """Resets the switch and fills its table: NodeID n to port n modulo radix, those beyond to the last port."""
+        await clock.start(self.dut, max_cycles=max_cycles)
+        self.registers = AxiLiteMaster(AxiLiteBus.from_prefix(self.dut, "s_axil_"), self.dut.clk, self.dut.rst)
+        await self.set_default(self.size.radix - 1)
+        for node in range(self.size.entries):
+            await self.set_route(node, node % self.size.radix)
+
+    async def set_route(self, node: int, port: int) -> None:
+        """Writes an entry of the unicast table."""
+        await self.registers.write_dword(REGISTERS["table_select"], node)
+        await self.registers.write_dword(REGISTERS["table_port"], port)
+        self.model.table[node] = port
+
+    async def set_default(self, port: int) -> None:
+        """Writes the default port."""
+        await self.registers.write_dword(REGISTERS["default_port"], port)
+        self.model.default_port = port
+
+    async def set_group(self, mlid: int, ports: Iterable[int]) -> None:
+        """Writes the ports of a multicast group."""
+        self.model.groups[mlid] = set(ports)
+        for group in range(-(-self.size.radix // 16)):
+            mask = sum(1 << port - 16 * group for port in self.model.groups[mlid] if port // 16 == group)
+            block, word = divmod(mlid - FIRST_MLID, 32)
+            await self.registers.write_dword(REGISTERS["mft_block"], group << 28 | block)
+            await self.registers.write_dword(REGISTERS["mft_mask"] + 4 * word, mask)
+
+    def send(
+        self, source: int, dest_id: int, vc: int, *, longest: int = 12, mlid: int | None = None, honest: bool = True
+    ) -> int:
+        """Queues a random packet to a node, or with `mlid` to a group; returns the number of its flits."""
+        flits = random_packet(
+            self.numbers, source=source, dest_id=dest_id, data_width=self.size.data_width, longest=longest, mlid=mlid,
+            honest=honest,
+        )
+        self.model.enter(source, vc, flits)
+        self.sources[source].append((vc, flits))
+        return len(flits)
+
+    async def settle(self) -> None:
+        """Waits until every packet has come out and every credit is back, and a little longer."""
+        while self.model.outstanding:
+            await RisingEdge(self.dut.clk)
+        for source in self.sources:
+            await source.drain()
+        await clock.cycles(self.dut, 30)
+        assert all(not partial for sink in self.sinks for partial in sink.partial)
