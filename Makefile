@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 EXTRAS := demo,fpga,formal,dev
 PAGES := $(shell grep -lE '^<!-- table ' README.md docs/*.md)
 
-.PHONY: help setup demo test test-long formal verilog bench waves docs lint clean
+.PHONY: help setup demo test test-long formal verilog bitstream bench waves docs lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -49,6 +49,9 @@ formal: $(STAMP) ## prove the contracts, and that each proof catches its mutatio
 verilog: $(STAMP) ## Verilog, C header and register page of preset PRESET (small) in build/verilog
 	$(BIN)/conic verilog --preset $(or $(PRESET),small) --top nic --output-dir build/verilog
 	$(BIN)/conic verilog --preset $(or $(PRESET),small) --top switch --output-dir build/verilog
+
+bitstream: $(STAMP) ## bitstream of BOARD (ulx3s_85f, ecpix5_85f, versa_ecp5_5g) in build/fpga (many minutes)
+	$(BIN)/conic build $(or $(BOARD),ulx3s_85f)
 
 waves: $(STAMP) ## run TEST (a pytest node) and keep its waveform
 	@[ -n "$(TEST)" ] || { echo "say which: make waves TEST=tests/rtl/kit/test_fifo.py" >&2; exit 2; }

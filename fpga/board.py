@@ -1,9 +1,14 @@
-"""The FPGA boards: what amaranth-boards knows of them, and the preset that fits each."""
+"""The FPGA boards: what amaranth-boards knows of them, and the design that fits each."""
 
 from dataclasses import dataclass
 from typing import Any
 
+from amaranth.build import Attrs, Pins, Resource
+from amaranth_boards.arty_a7 import ArtyA7_100Platform
 from amaranth_boards.ecpix5 import ECPIX585Platform
+from amaranth_boards.genesys2 import Genesys2Platform
+from amaranth_boards.kcu105 import KCU105Platform
+from amaranth_boards.resources import UARTResource
 from amaranth_boards.ulx3s import ULX3S_85F_Platform
 from amaranth_boards.versa_ecp5_5g import VersaECP55GPlatform
 
@@ -13,8 +18,17 @@ class BoardError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Light:
+    """A light of a board: a resource of its platform, and the part of it if it has several colours."""
+
+    resource: str
+    number: int
+    part: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Board:
-    """A board with a Lattice ECP5.
+    """A board and the self-test design for it.
 
     Parameters
     ----------
@@ -26,12 +40,37 @@ class Board:
         Its platform in amaranth-boards: the one source for pins, device and clock.
     preset : str
         Preset of the hardware that is built for it.
+    n_nics, memory_bytes : int
+        NICs of the design, and bytes of the memory of each.
+    design_hz : int
+        Frequency of the design.
+    baud : int
+        Bits a second of its serial port.
+    reset : tuple of str and int
+        Resource and number of the button that resets it.
+    passed, failed, alive, irq : Light
+        What shows what.
+    family : str
+        ``ecp5``, ``series7`` or ``ultrascale``: which clock primitives it has.
+    resources : tuple of Resource
+        What the board has and its platform does not know.
     """
 
     name: str
     title: str
     platform: type[Any]
     preset: str
+    n_nics: int
+    memory_bytes: int
+    design_hz: int
+    reset: tuple[str, int]
+    passed: Light
+    failed: Light
+    alive: Light
+    irq: Light
+    baud: int = 1_000_000
+    family: str = "ecp5"
+    resources: tuple[Resource, ...] = ()
 
     @property
     def device(self) -> str:
@@ -55,17 +94,60 @@ class Board:
         frequencies = {r.name: r.clock.frequency for r in self.platform.resources if r.clock is not None}
         return int(frequencies[name])
 
+    @property
+    def divisor(self) -> int:
+        """Clock cycles of a bit of the serial port."""
+        return round(self.design_hz / self.baud)
+
+
+def _row(resource: str) -> dict[str, Any]:
+    """Four lights in a row."""
+    return {name: Light(resource=resource, number=n) for n, name in enumerate(("passed", "failed", "alive", "irq"))}
+
 
 BOARDS = {board.name: board for board in (
-    Board(name="ulx3s-85f", title="Radiona ULX3S 85F", platform=ULX3S_85F_Platform, preset="small"),
-    Board(name="ecpix5-85f", title="LambdaConcept ECPIX-5 85F", platform=ECPIX585Platform, preset="small"),
-    Board(name="versa-ecp5-5g", title="Lattice ECP5-5G Versa", platform=VersaECP55GPlatform, preset="small"),
+    Board(
+        name="ulx3s_85f", title="Radiona ULX3S 85F", platform=ULX3S_85F_Platform, preset="ulx3s_85f", n_nics=2,
+        memory_bytes=1 << 15, design_hz=50_000_000, reset=("button_fire", 0), **_row("led"),
+    ),
+    Board(
+        name="ecpix5_85f", title="LambdaConcept ECPIX-5 85F", platform=ECPIX585Platform, preset="ecpix5_85f", n_nics=2,
+        memory_bytes=1 << 15, design_hz=50_000_000, reset=("rst", 0),
+        passed=Light(resource="rgb_led", number=0, part="g"), failed=Light(resource="rgb_led", number=1, part="r"),
+        alive=Light(resource="rgb_led", number=2, part="b"), irq=Light(resource="rgb_led", number=3, part="b"),
+    ),
+    Board(
+        name="versa_ecp5_5g", title="Lattice ECP5-5G Versa", platform=VersaECP55GPlatform, preset="versa_ecp5_5g",
+        n_nics=1, memory_bytes=1 << 15, design_hz=50_000_000, reset=("rst", 0), **_row("led"),
+    ),
 )}
-"""Every board by name."""
+"""Boards for which bitstreams are built, by name."""
+
+VIVADO_BOARDS = {board.name: board for board in (
+    Board(
+        name="kcu105", title="AMD KCU105", platform=KCU105Platform, preset="small", n_nics=2, memory_bytes=1 << 16,
+        design_hz=50_000_000, reset=("cpu_reset", 0), family="ultrascale", **_row("led"),
+        # The user guide, UG917: the first port of the USB bridge, and the reset button.
+        resources=(
+            UARTResource(0, rx="G25", tx="K26", attrs=Attrs(IOSTANDARD="LVCMOS18")),
+            Resource("cpu_reset", 0, Pins("AN8", dir="i"), Attrs(IOSTANDARD="LVCMOS18")),
+        ),
+    ),
+    Board(
+        name="genesys2", title="Digilent Genesys 2", platform=Genesys2Platform, preset="small", n_nics=2,
+        memory_bytes=1 << 16, design_hz=50_000_000, reset=("rst", 0), family="series7", **_row("led"),
+    ),
+    Board(
+        name="arty_a7_100", title="Digilent Arty A7-100T", platform=ArtyA7_100Platform, preset="ulx3s_85f", n_nics=2,
+        memory_bytes=1 << 15, design_hz=50_000_000, reset=("button", 0), family="series7", **_row("led"),
+    ),
+)}
+"""Boards for which projects for Vivado are written, by name."""
 
 
 def find_board(name: str) -> Board:
-    """The board of that name. Raises :class:`BoardError` if there is none."""
-    if name not in BOARDS:
+    """The board of that name, dashes or underscores. Raises :class:`BoardError` if there is none."""
+    board = BOARDS.get(name.replace("-", "_"))
+    if board is None:
         raise BoardError(f"board must be one of {', '.join(BOARDS)}, not {name!r}")
-    return BOARDS[name]
+    return board

@@ -55,6 +55,8 @@ class Placement:
         What is used of each kind of the device's cells.
     critical_path : tuple of str
         The registers where the slowest path begins and ends, and its delay in ns.
+    required : dict of str to float
+        Frequency in MHz that each clock was constrained to.
     """
 
     seed: int
@@ -62,6 +64,7 @@ class Placement:
     clocks: dict[str, float]
     cells: dict[str, int]
     critical_path: tuple[str, str, float]
+    required: dict[str, float]
 
 
 def place(netlist: Path, *, part: Part, seed: int, arguments: Sequence[str] = ()) -> Placement:
@@ -109,4 +112,5 @@ def _placement(report: dict[str, Any], seed: int) -> Placement:
         seed=seed, fmax_mhz=min(clocks.values()), clocks=clocks,
         cells={name: int(cell["used"]) for name, cell in report["utilization"].items() if cell["used"]},
         critical_path=(worst[0]["from"]["cell"], worst[-1]["to"]["cell"], round(delay, 3)),
+        required={name: float(clock["constraint"]) for name, clock in report["fmax"].items()},
     )

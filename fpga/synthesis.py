@@ -25,23 +25,31 @@ FAMILIES = {
 """What Yosys is to map to: Lattice ECP5, AMD UltraScale+."""
 
 
+READERS = {"verilog": "read_verilog -sv", "rtlil": "read_rtlil"}
+"""How Yosys reads a design."""
+
+
 class SynthesisError(RuntimeError):
     """Yosys refused the design; the message is its last line."""
 
 
-def synthesise(verilog: str, *, top: str, family: str = "ecp5", keep: Path | None = None) -> dict[str, int]:
+def synthesise(
+    text: str, *, top: str, family: str = "ecp5", keep: Path | None = None, language: str = "verilog"
+) -> dict[str, int]:
     """Maps a design to the cells of an FPGA.
 
     Parameters
     ----------
-    verilog : str
-        Text of the Verilog file.
+    text : str
+        The design.
     top : str
         Name of its top module.
     family : str
         A key of :data:`FAMILIES`.
     keep : Path, optional
         Where to leave the mapped netlist as JSON, for place and route.
+    language : str
+        A key of :data:`READERS`: what the design is written in. Its assertions are left out.
 
     Returns
     -------
@@ -52,17 +60,21 @@ def synthesise(verilog: str, *, top: str, family: str = "ecp5", keep: Path | Non
     Raises
     ------
     ValueError
-        If there is no such family.
+        If there is no such family or language.
     SynthesisError
         If Yosys does not take the design.
     """
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family!r}")
+    if language not in READERS:
+        raise ValueError(f"language must be one of {', '.join(READERS)}, not {language!r}")
     with TemporaryDirectory() as folder:
         source, statistics = Path(folder, "design.v"), Path(folder, "stat.json")
-        source.write_text(verilog)
+        source.write_text(text)
         commands = [
-            f'read_verilog "{source}"',
+            f'{READERS[language]} "{source}"',
+            "chformal -remove",
+            "delete t:$print",
             f"{FAMILIES[family]} -top {top}",
             *([] if keep is None else [f'write_json "{keep.resolve()}"']),
             f'tee -q -o "{statistics}" stat -json',

@@ -133,7 +133,7 @@ def verify(
 
 
 @dataclass(frozen=True)
-class _Job:
+class Job:
     """One job: its data and where they lie at each node."""
 
     inputs: NDArray[Any]
@@ -164,7 +164,7 @@ def _simulate(
         drivers = [NodeDriver(cluster, node) for node in range(request.nodes)]
         for driver in drivers:
             driver.start()
-        jobs = [_set_up(request, drivers, job) for job in range(request.jobs)]
+        jobs = [set_up_job(request, drivers, job) for job in range(request.jobs)]
         if not cluster.run(1_000_000):
             raise CollectiveError("the NICs did not take their configuration")
         # Units clear their memories after reset; an operation is measured on a NIC that has been up for a while.
@@ -181,15 +181,18 @@ def _simulate(
         if not ended:
             raise CollectiveError(_state(request, cluster, drivers, jobs))
         cluster.check_registers()
-        completions = list(_completions(jobs))
+        completions = list(read_completions(jobs))
         return _result(request, cluster, drivers, jobs, completions, end - begin)
 
 
 _WARM_UP_CYCLES = 1_000
 
 
-def _set_up(request: CollectiveRequest, drivers: list[NodeDriver], job: int) -> _Job:
-    """Opens a port for the job at every node and posts its descriptors."""
+def set_up_job(request: CollectiveRequest, drivers: list[NodeDriver], job: int) -> Job:
+    """Opens a port for the job at every node and posts its descriptors.
+
+    With fewer nodes than the request has, those that there are mirror the others: see ``sim.host.board_run``.
+    """
     inputs = request.data(job)
     ports, places, results = [], [], []
     for rank, driver in enumerate(drivers):
@@ -201,17 +204,22 @@ def _set_up(request: CollectiveRequest, drivers: list[NodeDriver], job: int) -> 
         ports[-1].open_window(local, result + max(request.size, 64))
         results.append(result)
         places.append(Place(node_id=driver.node, vp=job, local_addr=local, result_addr=result, operand=operand))
+    n_nodes = len(drivers)
+    mirrored = [replace(place, node_id=place.node_id + n_nodes) for place in places if n_nodes < request.nodes]
     sequences = compile_schedule(
-        request.schedule, places=places, job_id=job, config=request.config, length=request.size,
+        request.schedule, places=places + mirrored, job_id=job, config=request.config, length=request.size,
         datatype=request.datatype, operator=request.operator, pulse_bytes=request.pulse_bytes, tag=job,
         peers=PeerTable(request.config.cou.n_peers),
     )
-    for port, sequence in zip(ports, sequences, strict=True):
-        port.post(pack_sequence(sequence))
-    return _Job(inputs, ports, results)
+    for port, sequence in zip(ports, sequences[:n_nodes], strict=True):
+        port.post(pack_sequence(
+            {**fields, "dest_id": fields.get("dest_id", 0) % n_nodes} if mirrored else fields for fields in sequence
+        ))
+    return Job(inputs, ports, results)
 
 
-def _completions(jobs: list[_Job]) -> Iterator[Completion]:
+def read_completions(jobs: list[Job]) -> Iterator[Completion]:
+    """The completion of every job at every node. Raises :class:`CollectiveError` unless all are OK."""
     for number, job in enumerate(jobs):
         for node, port in enumerate(job.ports):
             completion = port.poll()
@@ -224,10 +232,10 @@ def _completions(jobs: list[_Job]) -> Iterator[Completion]:
             yield completion
 
 
-def _result(
-    request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver], jobs: list[_Job],
-    completions: list[Completion], cycles: int,
-) -> CollectiveResult:
+def compare(
+    request: CollectiveRequest, drivers: list[NodeDriver], jobs: list[Job]
+) -> tuple[list[NDArray[Any]], int]:
+    """What every job left in the host memories, and the bits in which that differs from the golden model."""
     outputs, mismatched = [], 0
     for job in jobs:
         golden = reference(
@@ -235,11 +243,21 @@ def _result(
             operator=request.operator,
         )
         got = np.zeros_like(job.inputs)
-        for rank, driver in enumerate(drivers):
+        for rank in range(request.nodes):
             if golden.receives[rank]:
-                got[rank] = np.frombuffer(driver.load(job.result_addresses[rank], request.size), job.inputs.dtype)
+                node = rank % len(drivers)
+                result = drivers[node].load(job.result_addresses[node], request.size)
+                got[rank] = np.frombuffer(result, job.inputs.dtype)
         outputs.append(got)
         mismatched += mismatched_bits(got, golden.results)
+    return outputs, mismatched
+
+
+def _result(
+    request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver], jobs: list[Job],
+    completions: list[Completion], cycles: int,
+) -> CollectiveResult:
+    outputs, mismatched = compare(request, drivers, jobs)
     busiest, received = _busiest(request)
     flit_bytes = request.config.datapath.flit_bytes
     return CollectiveResult(
@@ -277,7 +295,7 @@ def _cycle_budget(request: CollectiveRequest) -> int:
     return 500_000 + 400 * flits * request.jobs * request.nodes + request.stalls.start_skew
 
 
-def _state(request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver], jobs: list[_Job]) -> str:
+def _state(request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver], jobs: list[Job]) -> str:
     """What a hang looks like: who has no completion, and what every NIC has counted."""
     missing = [
         f"node {node} job {number}" for number, job in enumerate(jobs) for node, port in enumerate(job.ports)

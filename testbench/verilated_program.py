@@ -15,7 +15,7 @@ class VerilatedProgramError(RuntimeError):
 
 def build_program(
     kind: str, text: str, *, top: str, main: Path, headers: Sequence[Path] = (),
-    generated: Mapping[str, str] | None = None, flags: Sequence[str] = (),
+    generated: Mapping[str, str] | None = None, flags: Sequence[str] = (), options: Sequence[str] = (),
 ) -> Path:
     """Builds a program and returns its path; kept in a folder named by the hash of all that goes into it.
 
@@ -35,6 +35,8 @@ def build_program(
         Names and texts of headers that are made for this build.
     flags : sequence of str
         Further flags of the compiler.
+    options : sequence of str
+        Further options of Verilator.
 
     Raises
     ------
@@ -42,11 +44,11 @@ def build_program(
         If Verilator or the compiler refuses it.
     """
     made = {} if generated is None else dict(generated)
-    options = ["-std=c++17", f"-I{main.parent}", *flags]
+    compiler = ["-std=c++17", f"-I{main.parent}", *flags]
     command = [
         "verilator", "--cc", "--exe", "--build", "-O3", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--prefix", f"V{top}",
         "--top-module", top, "-MAKEFLAGS", "OPT_FAST=-O2",
-        *(part for option in options for part in ("-CFLAGS", option)),
+        *(part for option in compiler for part in ("-CFLAGS", option)), *options,
     ]
     contents = [text, *(path.read_text() for path in (main, *headers)), *made, *made.values()]
     key = "\0".join([verilator_version(), *command, *contents])

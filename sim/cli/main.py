@@ -31,6 +31,7 @@ COMMANDS = {
     "buffer": Entry("sim.cli.buffer", "The tag table of the packet buffer at a load, on the RTL."),
     "verilog": Entry("sim.cli.verilog", "The hardware as Verilog, its contract as C header and page."),
     "example": Entry("sim.cli.worked_example", "A solver whose sums the NICs make: the same bits as under MPICH."),
+    "build": Entry("sim.cli.build", "The bitstream of an FPGA board, with clocks and utilisation."),
     "demo": Entry("sim.cli.demo", "Four nodes all-reduce a real data set."),
 }
 """Subcommands. A module is imported, and its `command` taken, when it is called for: that takes time."""

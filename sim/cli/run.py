@@ -9,11 +9,13 @@ import numpy as np
 
 from firmware_models.config import ConfigError
 from firmware_models.schedule import ScheduleError
+from sim.cli.board import board_options, collective_on_board
 from sim.cli.collective_options import collective_options, collective_request
 from sim.cli.console import answer, progress_bars
 from sim.cli.example import example
 from sim.cli.refusal import fails, refuses
 from sim.collective import CollectiveError, RequestError, run_collective
+from sim.host.frame_link import BoardError
 from sim.report.chrome_trace import chrome_trace
 
 
@@ -24,12 +26,18 @@ from sim.report.chrome_trace import chrome_trace
 @click.option("--waves", type=click.Path(path_type=Path, dir_okay=False), help="f.fst: waveform of the whole cluster.")
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False),
               help="t.json: what every node did, for chrome://tracing and Perfetto.")
+@board_options
 @refuses(RequestError, ScheduleError, ConfigError)
-@fails(CollectiveError)
+@fails(CollectiveError, BoardError)
 def command(
-    *, output_file: Path | None, waves: Path | None, trace: Path | None, as_json: bool, **flags: Any,
+    *, output_file: Path | None, waves: Path | None, trace: Path | None, as_json: bool, board: str | None, baud: int,
+    **flags: Any,
 ) -> int:
-    """Runs COLLECTIVE (broadcast, reduce, allreduce, barrier) on the RTL and checks every bit of the result."""
+    """Runs COLLECTIVE (broadcast, reduce, allreduce, barrier) on RTL or a board and checks every bit of the result."""
+    if board is not None:
+        if waves is not None or trace is not None:
+            raise click.UsageError("--board: has neither --waves nor --trace")
+        return _on_board(output_file, as_json=as_json, board=board, baud=baud, **flags)
     request = collective_request(**flags)
     with progress_bars() as progress:
         result = run_collective(request, waves=waves, progress=progress)
@@ -45,5 +53,22 @@ def command(
         "goodput_fraction": result.goodput_fraction, "bound_fraction": result.bound_fraction,
         "buffer_occupancy": result.buffer_occupancy,
         "mismatched_bits": result.mismatched_bits, "sha256": result.sha256,
+    }, as_json=as_json)
+    return 1 if result.mismatched_bits else 0
+
+
+def _on_board(output_file: Path | None, *, as_json: bool, board: str, **flags: Any) -> int:
+    with progress_bars() as progress:
+        progress(f"on board {board}", 0, 1)
+        request, result = collective_on_board(board=board, **flags)
+        progress(f"on board {board}", 1, 1)
+    if output_file is not None:
+        with output_file.open("wb") as file:
+            np.save(file, result.outputs, allow_pickle=False)
+    answer({
+        "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
+        "jobs": request.jobs, "bytes": request.size, "dtype": request.dtype, "op": request.op, "board": board,
+        "preset": request.preset, "seed": request.seed, "cycles": result.cycles, "seconds": result.seconds,
+        "repeated_frames": result.repeated, "mismatched_bits": result.mismatched_bits, "sha256": result.sha256,
     }, as_json=as_json)
     return 1 if result.mismatched_bits else 0

@@ -1,7 +1,7 @@
 """What a driver does with a NIC: sets up virtual ports, writes descriptors, rings doorbells, reads completions.
 
-The driver of a node runs beside the simulation: what it writes to memory is there at once, register accesses take their
-time on the bus.
+The driver of a node stands on a transport: a simulated cluster, in which it reads and writes memory at once while
+register accesses take their time on the bus, or a board behind a serial port.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ import numpy as np
 from firmware_models.abi import registers
 from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.abi.formats import COMPLETION, DESCRIPTOR, PAYLOAD_BYTES, RECEIVE
-from sim.cluster import Cluster
+from sim.host.transport import Transport
 
 ALIGNMENT = 64
 """Alignment of every allocation: the widest flit."""
@@ -22,6 +22,15 @@ _PAGE = {register.name: register.offset for register in registers.VP_PAGE}
 
 class HostError(RuntimeError):
     """The host ran out of something; the message names it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rings:
+    """Sizes of a port's rings: logarithms of their entries."""
+
+    dq_log2: int = 7
+    cq_log2: int = 6
+    rq_log2: int = 4
 
 
 @dataclass(frozen=True)
@@ -68,14 +77,16 @@ class NodeDriver:
 
     Parameters
     ----------
-    cluster : Cluster
-        The cluster.
+    cluster : Transport
+        What the node is part of: a cluster or a board.
     node : int
         Number of the node; also its NodeID.
+    rings : Rings, optional
+        Sizes of rings for ports that are opened without any.
     """
 
-    def __init__(self, cluster: Cluster, node: int):
-        self.cluster, self.node = cluster, node
+    def __init__(self, cluster: Transport, node: int, *, rings: Rings | None = None):
+        self.cluster, self.node, self.rings = cluster, node, rings or Rings()
         self.memory = cluster.memories[node]
         # Address 0 stays unused, so that a forgotten address shows.
         self._free = 4096
@@ -100,11 +111,17 @@ class NodeDriver:
 
     def load(self, address: int, n_bytes: int) -> bytes:
         """Reads memory."""
-        return self.memory[address:address + n_bytes].tobytes()
+        return bytes(self.memory[address:address + n_bytes].tobytes())
 
-    def open_port(self, vp: int, *, dq_log2: int = 7, cq_log2: int = 6, rq_log2: int = 4) -> "Port":
+    def open_port(
+        self, vp: int, *, dq_log2: int | None = None, cq_log2: int | None = None, rq_log2: int | None = None
+    ) -> "Port":
         """Sets up a virtual port with rings of these sizes; its memory window is set by :meth:`Port.open_window`."""
-        return Port(self, vp, dq_log2=dq_log2, cq_log2=cq_log2, rq_log2=rq_log2)
+        return Port(
+            self, vp, dq_log2=self.rings.dq_log2 if dq_log2 is None else dq_log2,
+            cq_log2=self.rings.cq_log2 if cq_log2 is None else cq_log2,
+            rq_log2=self.rings.rq_log2 if rq_log2 is None else rq_log2,
+        )
 
     def read_counter(self, name: str) -> int:
         """An event counter of the NIC."""
@@ -146,6 +163,9 @@ class Port:
         self._dq = driver.allocate(DESCRIPTOR.bytes << dq_log2)
         self._cq = driver.allocate(COMPLETION.bytes << cq_log2)
         self._rq = driver.allocate(RECEIVE.bytes << rq_log2)
+        # Memory of a board may hold entries of an earlier run, whose phase would look right.
+        driver.store(self._cq, bytes(COMPLETION.bytes << cq_log2))
+        driver.store(self._rq, bytes(RECEIVE.bytes << rq_log2))
         self._produced = 0
         self._consumed = 0
         self._received = 0

@@ -50,12 +50,14 @@ CASES = {
     "verify barrier --algorithm dissemination --nodes 4 --size 8":
         "conic verify: size must be 0 for barrier, which moves no data, not 8",
     # Hardware.
-    f"{ALLREDUCE} --preset large": "conic run: preset must be one of paper, small, not 'large'",
+    f"{ALLREDUCE} --preset large":
+        "conic run: preset must be one of ecpix5_85f, paper, small, ulx3s_85f, versa_ecp5_5g, not 'large'",
     f"{ALLREDUCE} --preset small --config x.yaml": "conic run: --config: give --preset or --config, not both",
     f"{ALLREDUCE} --config no.yaml":
         "conic run: config file 'no.yaml' cannot be read: No such file or directory",
     "verilog --top hub": "conic verilog: --top: must be one of nic, switch, not 'hub'",
-    "verilog --preset large": "conic verilog: preset must be one of paper, small, not 'large'",
+    "verilog --preset large":
+        "conic verilog: preset must be one of ecpix5_85f, paper, small, ulx3s_85f, versa_ecp5_5g, not 'large'",
     # Schedules alone.
     "schedule reduce --algorithm binomial --nodes 1": "conic schedule: --nodes: must be 2 to 4096, not 1",
     "schedule reduce --algorithm binomial --nodes 4 --root 4": "conic schedule: root must be 0 to 3, not 4",

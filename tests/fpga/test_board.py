@@ -7,9 +7,9 @@ from fpga.board import BOARDS, Board, BoardError, find_board
 
 # From the makers' manuals: device, package, speed grade, oscillator.
 MANUALS = {
-    "ulx3s-85f": ("LFE5U-85F", "BG381", "6", 25_000_000),
-    "ecpix5-85f": ("LFE5UM5G-85F", "BG554", "8", 100_000_000),
-    "versa-ecp5-5g": ("LFE5UM5G-45F", "BG381", "8", 100_000_000),
+    "ulx3s_85f": ("LFE5U-85F", "BG381", "6", 25_000_000),
+    "ecpix5_85f": ("LFE5UM5G-85F", "BG554", "8", 100_000_000),
+    "versa_ecp5_5g": ("LFE5UM5G-45F", "BG381", "8", 100_000_000),
 }
 
 
@@ -26,4 +26,8 @@ def test_preset_loads(board: Board) -> None:
 def test_unknown_board() -> None:
     with pytest.raises(BoardError) as error:
         find_board("ulx3s")
-    assert str(error.value) == "board must be one of ulx3s-85f, ecpix5-85f, versa-ecp5-5g, not 'ulx3s'"
+    assert str(error.value) == "board must be one of ulx3s_85f, ecpix5_85f, versa_ecp5_5g, not 'ulx3s'"
+
+
+def test_dashes_are_underscores() -> None:
+    assert find_board("ulx3s-85f") is BOARDS["ulx3s_85f"]

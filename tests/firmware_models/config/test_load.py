@@ -7,8 +7,8 @@ from firmware_models.config.load import parse_config
 
 
 def test_presets():
-    """Both presets load, and `paper` holds the paper's figures (NIC paper, sections 1.2 and 2)."""
-    assert preset_names() == ["paper", "small"]
+    """All presets are there, and `paper` holds the paper's figures (NIC paper, sections 1.2 and 2)."""
+    assert preset_names() == ["ecpix5_85f", "paper", "small", "ulx3s_85f", "versa_ecp5_5g"]
     paper = load_preset("paper")
     assert (paper.nic.n_vps, paper.nic.n_cous, paper.cou.buffer_bytes, paper.cou.n_peers) == (2048, 8, 512 << 10, 16)
     assert paper.nic.n_cous * paper.cou.n_jobs == 32
@@ -53,5 +53,5 @@ def test_files(tmp_path):
     assert load_config(path).reduce.add_cycles == 5
     with pytest.raises(ConfigError, match="cannot be read: No such file or directory"):
         load_config(tmp_path / "none.yaml")
-    with pytest.raises(ConfigError, match="preset must be one of paper, small, not 'large'"):
+    with pytest.raises(ConfigError, match=r"preset must be one of ecpix5_85f, paper, .*, not 'large'"):
         load_preset("large")

@@ -1,0 +1,39 @@
+"""`conic build`: the bitstream of a board, with its frequencies and what it takes of the device."""
+
+from pathlib import Path
+
+import click
+
+from fpga.bitstream import SEED, BitstreamError, build_bitstream, summary
+from fpga.board import BoardError, find_board
+from fpga.place import PlacementError
+from fpga.synthesis import SynthesisError
+from sim.cli.console import answer, progress_bars
+from sim.cli.example import example
+from sim.cli.number import Number
+from sim.cli.refusal import fails, refuses
+from sim.cli.run_file import run_file_option
+
+
+@click.command("build", epilog=example("conic build ulx3s_85f --json"))
+@click.argument("board")
+@click.option("--output-dir", type=click.Path(path_type=Path, file_okay=False),
+              help="Folder of the bitstream and everything on the way.  [default: build/fpga/BOARD]")
+@click.option("--seed", type=Number(0), default=SEED, show_default=True, help="Seed of the placer.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@run_file_option
+@refuses(BoardError)
+@fails(SynthesisError, PlacementError, BitstreamError)
+def command(*, board: str, output_dir: Path | None, seed: int, as_json: bool) -> int:
+    """Builds the self-test design of BOARD with the open tools; fails unless every clock is as fast as it must be."""
+    chosen = find_board(board)
+    folder = Path("build", "fpga", chosen.name) if output_dir is None else output_dir
+    with progress_bars() as progress:
+        result = build_bitstream(chosen, folder, seed=seed, progress=progress)
+    answer(summary(result), as_json=as_json)
+    for name, clock in result.clocks.items():
+        if clock["fmax_mhz"] < clock["required_mhz"]:
+            click.echo(
+                f"conic build: clock {name} reaches {clock['fmax_mhz']} MHz, not {clock['required_mhz']} MHz", err=True
+            )
+    return 0 if result.timing_met else 1

@@ -1,0 +1,1 @@
+"""Benches of the self-test design's units."""
