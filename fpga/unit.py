@@ -77,13 +77,15 @@ def measure_unit(
     component : callable
         Makes the unit; called twice, for a component is elaborated once.
     seeds : sequence of int
-        Seeds of the placer.
+        Seeds of the placer; none for the cells alone.
     part : Part, optional
         Device; by default an ECP5-85k of speed 8.
     advance : callable
         Called after each placement.
     """
     cells = synthesise(export(component()), top="unit")
+    if not seeds:
+        return UnitFigures(cells=cells, placements=())
     build = Path("build", "fpga")
     build.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=build) as folder, ThreadPoolExecutor(os.cpu_count()) as pool:

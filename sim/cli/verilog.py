@@ -7,6 +7,8 @@ import click
 from firmware_models.abi.c_header import abi_header
 from firmware_models.abi.markdown import abi_page
 from firmware_models.config import ConfigError
+from fpga.core_package import core_file, port_page
+from fpga.core_package import example as verilog_example
 from rtl.emit import TOPS, EmitError, emit_verilog
 from sim.cli.console import answer, progress_bars
 from sim.cli.example import example
@@ -19,7 +21,8 @@ from sim.cli.run_file import run_file_option
 @hardware_options
 @click.option("--top", default="nic", show_default=True, help=f"What to export: {', '.join(sorted(TOPS))}.")
 @click.option("--output-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("build/verilog"),
-              show_default=True, help="Folder for conic_TOP.v, conic_abi.h and conic_abi.md.")
+              show_default=True,
+              help="Folder for all that is written: conic_TOP.v, its ports, core file and example, conic_abi.h, .md.")
 @click.option("--output", "output_file", type=click.Path(path_type=Path, dir_okay=False),
               help="Another place for the Verilog file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -28,7 +31,7 @@ from sim.cli.run_file import run_file_option
 def command(
     *, preset: str | None, config: Path | None, top: str, output_dir: Path, output_file: Path | None, as_json: bool,
 ) -> int:
-    """Writes one Verilog file with stable port names, a C header and the register and format pages."""
+    """Writes one Verilog file with stable port names, pages of ports, registers and formats, a C header, an example."""
     if top not in TOPS:
         raise click.UsageError(f"--top: must be one of {', '.join(sorted(TOPS))}, not {top!r}")
     name, tree = hardware(preset, config)
@@ -38,12 +41,17 @@ def command(
     with progress_bars() as progress:
         progress(f"exporting {top} ({name})", 0, 1)
         texts[verilog_file] = emit_verilog(top, tree)
+        texts |= {
+            output_dir / f"conic_{top}.md": port_page(top, tree), output_dir / f"conic_{top}.core": core_file(top),
+            output_dir / f"conic_{top}_example.v": verilog_example(top, tree),
+        }
         progress(f"exporting {top} ({name})", 1, 1)
     for path, text in texts.items():
         path.write_text(text)
     answer({
         "top": top, "preset": name, "module": f"conic_{top}", "verilog": str(verilog_file),
         "c_header": str(output_dir / "conic_abi.h"), "markdown": str(output_dir / "conic_abi.md"),
-        "lines": texts[verilog_file].count("\n"),
+        "ports": str(output_dir / f"conic_{top}.md"), "core": str(output_dir / f"conic_{top}.core"),
+        "example": str(output_dir / f"conic_{top}_example.v"), "lines": texts[verilog_file].count("\n"),
     }, as_json=as_json)
     return 0

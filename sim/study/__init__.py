@@ -40,6 +40,7 @@ class StudyResult:
 
 
 STUDIES = {
+    "area": Study("sim.study.area", "Table 2 of the NIC paper: the offload unit on UltraScale+, share of each block."),
     "mft": Study("sim.study.mft_report", "Multicast trees in small forwarding tables: colours, EFI, TFI, time."),
 }
 """All studies by name."""

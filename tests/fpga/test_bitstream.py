@@ -1,0 +1,59 @@
+"""From a board to its bitstream: blocks, refusals; the whole way in the long tests."""
+
+from pathlib import Path
+
+import pytest
+
+from fpga.bitstream import board_part, build_bitstream
+from fpga.blocks import by_block
+from fpga.board import BOARDS, VIVADO_BOARDS, Board
+from fpga.mmcm import VCO_MHZ, MmcmError, plan_mmcm
+from fpga.vivado import write_core
+
+
+def test_blocks() -> None:
+    cells = [
+        ("core.nic.dma.x_LUT4_Z", "LUT4"), ("core.nic.dma.y", "TRELLIS_FF"), ("core.nic.cou.z", "DP16KD"),
+        ("$abc$core.nic.cou.w", "LUT4"), ("top_LUT4", "LUT4"), ("core.nic.cou.v", "PFUMX"),
+    ]
+    rows = by_block(cells, depth=3)
+    assert list(rows) == ["core.nic.cou", "core.nic.dma", "other"]
+    assert (rows["core.nic.dma"]["lut4"], rows["core.nic.dma"]["ff"]) == (1, 1)
+    assert (rows["core.nic.cou"]["lut4"], rows["core.nic.cou"]["block_ram"]) == (1, 1)
+    assert rows["other"]["lut4"] == 1
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=lambda board: board.name)
+def test_parts(board: Board) -> None:
+    part = board_part(board)
+    assert str(part.speed) == board.speed
+    assert part.device.removeprefix("um5g-") == board.device[-3:-1] + "k"
+
+
+@pytest.mark.parametrize("board", VIVADO_BOARDS.values(), ids=lambda board: board.name)
+def test_mmcm(board: Board) -> None:
+    mmcm = plan_mmcm(family=board.family, input_mhz=board.clock_hz / 1e6, output_mhz=board.design_hz / 1e6)
+    assert VCO_MHZ[0] <= mmcm.vco_mhz <= VCO_MHZ[1]
+    assert mmcm.vco_mhz / mmcm.divider == pytest.approx(board.design_hz / 1e6)
+
+
+def test_mmcm_refusals() -> None:
+    with pytest.raises(MmcmError, match=r"^no divisors of the MMCM give 333.3 MHz from 100 MHz$"):
+        plan_mmcm(family="series7", input_mhz=100, output_mhz=333.3)
+    with pytest.raises(MmcmError, match="family must be one of series7, ultrascale, not 'ecp5'"):
+        plan_mmcm(family="ecp5", input_mhz=100, output_mhz=50)
+
+
+def test_core_for_vivado(tmp_path: Path) -> None:
+    names = {path.name for path in write_core(VIVADO_BOARDS["arty_a7_100"], tmp_path)}
+    assert names == {"conic_nic.v", "conic_nic.xdc", "package_ip.tcl", "synthesise.tcl"}
+    assert "xc7a100ticsg324-1L" in (tmp_path / "package_ip.tcl").read_text()
+    assert "create_clock -name clk -period 10.000" in (tmp_path / "conic_nic.xdc").read_text()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("board", BOARDS.values(), ids=lambda board: board.name)
+def test_timing_is_met(board: Board, tmp_path: Path) -> None:
+    result = build_bitstream(board, tmp_path)
+    assert result.timing_met, result.clocks
+    assert result.bitstream.stat().st_size > 100_000
