@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sim.cli.main import COMMANDS
+
 Conic = Callable[..., Any]
 
 ALLREDUCE = "run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB"
-FLAGS = ("--algorithm, --config, --dtype, --input, --jobs, --json, --nodes, --op, --output, --preset, --root, "
-         "--run-file, --seed, --size, --topology, --trace, --waves")
+FLAGS = ("--algorithm, --baud, --board, --config, --dtype, --input, --jobs, --json, --nodes, --op, --output, --preset, "
+         "--root, --run-file, --seed, --size, --topology, --trace, --waves")
 
 CASES = {
     # The command line itself.
-    "": "conic: command is required: one of run, verify, schedule, route, fp, study, buffer, verilog, demo",
-    "rum": "conic: command must be one of run, verify, schedule, route, fp, study, buffer, verilog, demo, not 'rum'",
+    "": f"conic: command is required: one of {', '.join(COMMANDS)}",
+    "rum": f"conic: command must be one of {', '.join(COMMANDS)}, not 'rum'",
     "run": "conic run: COLLECTIVE: is required; one of broadcast, reduce, allreduce, barrier",
     f"{ALLREDUCE} --nods 4": f"conic run: --nods: no such option; allowed: {FLAGS}",
     f"{ALLREDUCE} --nodes four": "conic run: --nodes: must be a whole number, not 'four'",
@@ -45,8 +47,13 @@ CASES = {
     f"{ALLREDUCE} --dtype float16":
         "conic run: dtype must be one of float64, int64, uint64, float32, int32, uint8, double_int, not 'float16'",
     f"{ALLREDUCE} --jobs 0": "conic run: jobs must be 1 to 8, not 0",
-    f"{ALLREDUCE} --topology ring:4": "conic run: topology must be star:N with N from 2 to 64, not 'ring:4'",
-    f"{ALLREDUCE} --topology star:5": "conic run: nodes must be 5 as in topology 'star:5', not 4",
+    f"{ALLREDUCE} --topology ring:4":
+        "conic run: topology must be one of star:N, fat-tree:K, torus:XxYxZ:TERMINALS, dragonfly:a=A,p=P,h=H, "
+        "random:switches=S,ports=P,terminals=T,seed=N, bluelight, taihulight, a file (ibnetdiscover, .net, .yaml), "
+        "not 'ring:4'",
+    f"{ALLREDUCE} --topology star:3": "conic run: nodes must be 2 to 3, the terminals of 'star:3', not 4",
+    f"{ALLREDUCE} --topology star:65": "conic run: topology 'star:65': radix must be 1 to 64, not 65",
+    f"{ALLREDUCE} --topology bluelight": "conic run: topology 'bluelight': radix must be 1 to 64, not 272",
     "verify barrier --algorithm dissemination --nodes 4 --size 8":
         "conic verify: size must be 0 for barrier, which moves no data, not 8",
     # Hardware.
