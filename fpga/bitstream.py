@@ -109,7 +109,7 @@ def build_bitstream(
     progress("place and route", 2, 4)
     placed = place(
         files["json"], part=board_part(board), seed=seed,
-        arguments=["--lpf", files["lpf"].name, "--textcfg", files["config"].name],
+        arguments=["--lpf", files["lpf"].name, "--textcfg", files["config"].name, "--router", "router2"],
     )
 
     progress("pack", 3, 4)

@@ -50,6 +50,20 @@ def test_allreduce(board: Board, model: BoardModel) -> None:
     assert model.lights == (True, False)
 
 
+@pytest.mark.parametrize(("collective", "algorithm", "size"), [
+    ("allreduce", "recursive-doubling", 128), ("barrier", "dissemination", 0),
+])
+def test_one_nic(board: Board, collective: str, algorithm: str, size: int) -> None:
+    """A board with one NIC, which takes the part of its peer as well."""
+    board.n_nodes = 1
+    result = run_on_board(request(collective, algorithm, size), board)
+    assert result.mismatched_bits == 0
+    if size:
+        assert (result.outputs[0] == 2 * request(collective, algorithm, size).data(0)[0]).all()
+    with pytest.raises(RequestError, match=r"^collective must be allreduce by .* with one NIC, not reduce by"):
+        run_on_board(request("reduce", "binomial", 64), board)
+
+
 def test_wrong_bits_are_seen(board: Board, model: BoardModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host that reads one wrong bit says so: on its lights, and in its answer."""
     load = type(board.memories[0]).__getitem__
