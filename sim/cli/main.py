@@ -29,6 +29,7 @@ COMMANDS = {
     "fp": Entry("sim.cli.fp", "The floating-point units: TestFloat vectors, and their bench on an FPGA."),
     "study": Entry("sim.cli.study", "An experiment of a paper: table, plots, one page, claims."),
     "buffer": Entry("sim.cli.buffer", "The tag table of the packet buffer at a load, on the RTL."),
+    "bench": Entry("sim.cli.bench", "One unit at full load, on the RTL."),
     "verilog": Entry("sim.cli.verilog", "The hardware as Verilog, its contract as C header and page."),
     "example": Entry("sim.cli.worked_example", "A solver whose sums the NICs make: the same bits as under MPICH."),
     "build": Entry("sim.cli.build", "The bitstream of an FPGA board, with clocks and utilisation."),

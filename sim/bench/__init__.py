@@ -1,0 +1,1 @@
+"""Units of the hardware against the figures that they must reach."""

@@ -1,0 +1,14 @@
+"""`conic bench`: one unit against the figures that it must reach."""
+
+import click
+
+from sim.cli.bench_switch import switch
+from sim.cli.example import example
+
+
+@click.group("bench", epilog=example("conic bench switch --json"))
+def command() -> None:
+    """Measures one unit on the RTL; each takes --json."""
+
+
+command.add_command(switch)
