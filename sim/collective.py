@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from firmware_models.abi import registers
 from firmware_models.abi.encoding import Status
 from firmware_models.abi.formats import JOB_BITS
-from firmware_models.golden import mismatched_bits, reference, sha256
-from firmware_models.schedule import PeerTable, Place, compile_schedule, pack_sequence
+from firmware_models.golden import block_bounds, dtype_of, mismatched_bits, reference, sha256
+from firmware_models.schedule import PeerTable, Place, compile_schedule, largest_pulse, pack_sequence
 from sim.activities import activities
 from sim.cluster import Cluster, RegisterAccessError, SimulationFaultError, build_library
 from sim.host import Completion, NodeDriver, Port
@@ -119,7 +119,8 @@ def verify(
     for order in range(orders):
         say("orders", order, orders)
         rng = random.Random(f"{request.seed} order {order}")
-        pulse_bytes = 64 * rng.randint(1, request.config.datapath.mtu // 64)
+        step = 64 if request.schedule.block_count == 1 else 16
+        pulse_bytes = step * rng.randint(1, largest_pulse(request.schedule, request.config) // step)
         result = _run(
             library, replace(request, stalls=random_stalls(rng.getrandbits(32)), pulse_bytes=pulse_bytes), order=order
         )
@@ -283,16 +284,25 @@ def _occupancy(driver: NodeDriver, cou: int) -> dict[str, float]:
 def _busiest(request: CollectiveRequest) -> tuple[int, int]:
     """Payload bytes of the busiest link direction of any node, and of the busiest receiver."""
     sent, received = [0] * request.nodes, [0] * request.nodes
-    for packet in request.schedule.packets():
-        sent[packet.sender] += request.size * request.jobs
-        received[packet.receiver] += request.size * request.jobs
+    schedule, item = request.schedule, dtype_of(request.datatype).itemsize
+    bounds = [low * item for low, _ in block_bounds(request.size // item, schedule.block_count)] + [request.size]
+    for packet in schedule.packets():
+        first, count = schedule.sequences[packet.sender][packet.step].blocks
+        end = first + count if count else schedule.block_count
+        n_bytes = bounds[end] - bounds[first] if first < schedule.block_count else 0
+        sent[packet.sender] += n_bytes * request.jobs
+        received[packet.receiver] += n_bytes * request.jobs
     return max(*sent, *received), max(received)
 
 
 def _cycle_budget(request: CollectiveRequest) -> int:
     """Cycles after which an operation is said to hang: generous, for stalls can be heavy."""
     flits = request.size // request.config.datapath.flit_bytes + 64
-    return 500_000 + 400 * flits * request.jobs * request.nodes + request.stalls.start_skew
+    schedule = request.schedule
+    pulse_bytes = request.pulse_bytes or largest_pulse(schedule, request.config)
+    pulses = request.size // (schedule.block_count * pulse_bytes) + 1
+    steps = pulses * max(map(len, schedule.sequences))
+    return 500_000 + (400 * flits * request.nodes + 500 * steps) * request.jobs + request.stalls.start_skew
 
 
 def _state(request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver], jobs: list[Job]) -> str:

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 from firmware_models.abi.encoding import Datatype, Operator
 from firmware_models.config import Config
 from firmware_models.golden import dtype_of
-from firmware_models.schedule import Schedule, algorithm_names, build, collective_names
+from firmware_models.schedule import (
+    Combine,
+    Schedule,
+    ScheduleError,
+    algorithm_names,
+    build,
+    collective_names,
+    largest_pulse,
+)
 from rtl.reduce.operation import operations
 from sim.stalls import StallProfile
 from sim.topology import Topology, TopologyError, parse_topology
@@ -50,7 +58,7 @@ class CollectiveRequest:
     inputs : array of shape (nodes, elements), optional
         Data of job 0; random if not given. Other jobs have random data in any case.
     pulse_bytes : int, optional
-        Bytes of a pulse; the mtu if not given.
+        Bytes that a pulse takes of each block; as many as the hardware has room for if not given.
     stalls : StallProfile
         Delays.
 
@@ -82,10 +90,12 @@ class CollectiveRequest:
         wired = self._wired()
         if self.topology is None:
             object.__setattr__(self, "topology", wired.name)
-        self._check_data()
-        _check_range("root", self.root, 0, self.nodes - 1)
-        if self.root and self.collective in ("allreduce", "barrier"):
-            raise RequestError(f"root must be 0 for {self.collective}, which has none, not {self.root}")
+        try:
+            schedule = self.schedule
+            self._check_data(schedule)
+            largest_pulse(schedule, self.config)
+        except ScheduleError as error:
+            raise RequestError(str(error)) from None
         limit = min(self.config.nic.n_cous * self.config.cou.n_jobs, self.config.nic.n_vps)
         _check_range("jobs", self.jobs, 1, limit)
 
@@ -100,18 +110,24 @@ class CollectiveRequest:
             raise RequestError(f"nodes must be {wired.n_nodes} as in topology {wired.name!r}, not {self.nodes}")
         return wired
 
-    def _check_data(self) -> None:
+    def _check_data(self, schedule: Schedule) -> None:
         _check_choice("dtype", self.dtype, list(DATATYPES))
-        if self.collective == "barrier":
+        if not schedule.moves_data:
             if self.size:
-                raise RequestError(f"size must be 0 for barrier, which moves no data, not {self.size}")
+                raise RequestError(f"size must be 0 for {self.collective}, which moves no data, not {self.size}")
             return
         item = dtype_of(self.datatype).itemsize
         if self.size < item or self.size % item:
             raise RequestError(f"size must be a positive multiple of {item} bytes ({self.dtype}), not {self.size}")
         if self.size >= 1 << 32:
             raise RequestError(f"size must be below {1 << 32} bytes, not {self.size}")
-        if self.collective in ("reduce", "allreduce"):
+        whole = item * schedule.block_count
+        if schedule.equal_blocks and self.size % whole:
+            raise RequestError(
+                f"size must be a multiple of {whole} bytes for {self.collective}: {schedule.block_count} blocks of "
+                f"whole {self.dtype}, not {self.size}"
+            )
+        if any(step.combine is Combine.REDUCE for sequence in schedule.sequences for step in sequence):
             _check_choice("op", self.op, list(OPERATORS))
             able = [operator.name.lower() for datatype, operator in operations(self.config.reduce)
                     if datatype == self.datatype]

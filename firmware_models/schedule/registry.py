@@ -88,29 +88,23 @@ def _collective(name: str) -> Collective:
     return known[name]
 
 
-_ON_NIC = ("broadcast", "reduce", "allreduce", "barrier")
+def collective_names() -> list[str]:
+    """Names of the collectives."""
+    return list(_load())
 
 
-def collective_names(*, every: bool = False) -> list[str]:
-    """Names of the collectives that today's NIC carries out, or of all."""
-    return [name for name in _load() if every or name in _ON_NIC]
-
-
-def algorithm_names(collective: str, *, every: bool = False) -> list[str]:
+def algorithm_names(collective: str) -> list[str]:
     """Names of the algorithms of `collective`, the default one first.
 
-    Today's NIC takes messages whole: without `every` those that cut them into blocks are left out. Raises
-    :class:`ScheduleError` if there is no such collective.
+    Raises :class:`ScheduleError` if there is no such collective.
     """
-    known = _collective(collective).algorithms
     first = _DEFAULTS.get(collective)
-    names = [name for name, found in known.items() if every or (collective in _ON_NIC and found.blocks(3) == 1)]
-    return sorted(names, key=lambda name: name != first)
+    return sorted(_collective(collective).algorithms, key=lambda name: name != first)
 
 
 def default_algorithm(collective: str) -> str:
     """The algorithm that is taken where none is named. Raises as :func:`algorithm_names`."""
-    return algorithm_names(collective, every=True)[0]
+    return algorithm_names(collective)[0]
 
 
 def build(collective: str, algorithm: str | None = None, *, n_nodes: int, root: int = 0) -> Schedule:

@@ -4,11 +4,12 @@ Architecture: ``rtl/cou/README.md``.
 """
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.config import Config
 from rtl.abi import HashKey
+from rtl.cou.byte_memory import ByteMemory
 from rtl.cou.command import CouShapes, Source
 from rtl.cou.result_writer import ResultWriter
 from rtl.interface import PacketSignature, WriteSignature, beat
@@ -20,9 +21,10 @@ from rtl.reduce.reduce_unit import ReduceUnit
 class Aggregator(wiring.Component):
     """Runs one pass after the other, the next one entering the pipeline while the last one leaves it.
 
-    A pass takes operand a (zeros, the operand memory, or the intermediate result of its context), operand b (the
-    packet), sends both through the reduce unit, and stores the outcome as the intermediate result; it may also
-    send it as a packet and write it to host memory. It then frees the packet and returns its credit.
+    A pass takes operand a (zeros, the operand memory, or its slice of the intermediate result of its context),
+    operand b (the packet), sends both through the reduce unit, and stores the outcome as that slice of the
+    intermediate result; it may also send it as a packet and write it to host memory. It then frees the packet and
+    returns its credit.
 
     The caller must not give a context a second pass before the first one is reported on ``o_done``.
 
@@ -80,11 +82,10 @@ class Aggregator(wiring.Component):
         m.submodules.reduce = reduce = ReduceUnit(
             data_width=width, add_cycles=config.reduce.add_cycles, tag_width=1, operations=operations(config.reduce)
         )
-        m.submodules.results = results = memory.Memory(
-            shape=width, depth=1 << (self.beat_bits + shapes.context), init=[]
-        )
         m.submodules.writer = writer = ResultWriter(config)
-        result_read, result_write = results.read_port(), results.write_port()
+        m.submodules.results = results = ByteMemory(
+            data_width=width, n_bytes=1 << (writer.result_log2 + shapes.context)
+        )
         m.submodules.outputs = outputs = StreamFifo(shape=shapes.output, depth=4)
         m.submodules.freed = freed = StreamFifo(shape=self.o_free.payload.shape(), depth=4)
         m.submodules.owed = owed = StreamFifo(shape=shapes.credit, depth=4)
@@ -97,32 +98,33 @@ class Aggregator(wiring.Component):
         connect(m, freed.o, flipped(self.o_free))
         connect(m, owed.o, flipped(self.o_credit))
         m.d.comb += [
-            result_write.en.eq(writer.store_enable),
-            result_write.addr.eq(writer.store_address),
-            result_write.data.eq(writer.store_beat),
+            results.write_enable.eq(writer.store_enable),
+            results.write_address.eq(writer.store_address), results.write_count.eq(writer.store_count),
+            results.write_data.eq(writer.store_beat),
         ]
 
         run = Signal(shapes.run)
         output = run.output
-        n_beats = Signal(shapes.beats)
+        n_beats = Signal(shapes.result_bytes - self.flit_log2 + 1)
         m.d.comb += n_beats.eq((output.bytes + (config.datapath.flit_bytes - 1)) >> self.flit_log2)
 
         # Operands a come from synchronous memories: `fetched` says that their beat stands at the outputs.
         fetched = Signal()
         last = Signal()
-        index = Signal(shapes.beats)
+        index = Signal.like(n_beats)
         take = Signal()
         fetch = Signal()
-        address = Cat(index[: self.beat_bits], output.context)
+        place = Signal(writer.result_log2)
         m.d.comb += [
-            self.operand_address.eq(address), result_read.addr.eq(address),
-            self.operand_enable.eq(fetch), result_read.en.eq(fetch),
+            self.operand_address.eq(Cat(index[: self.beat_bits], output.context)), self.operand_enable.eq(fetch),
+            place.eq(output.position + (index << self.flit_log2)),
+            results.read_address.eq(Cat(place, output.context)), results.read_enable.eq(fetch),
         ]
 
         b_there = ~run.use_packet | self.i_read.valid
         m.d.comb += [
             reduce.i.payload.a.eq(Mux(
-                run.a == Source.OPERAND, self.operand, Mux(run.a == Source.RESULT, result_read.data, 0)
+                run.a == Source.OPERAND, self.operand, Mux(run.a == Source.RESULT, results.read_data, 0)
             )),
             reduce.i.payload.b.eq(self.i_read.payload.data),
             reduce.i.payload.select.eq(run.select.as_value()),

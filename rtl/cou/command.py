@@ -31,7 +31,6 @@ def index_bits(n: int) -> int:
     """Bits of an index below `n`, at least one."""
     return max(1, bits_for(n - 1))
 
-
 class CouShapes:
     """Shapes that follow from the configuration; one object for all parts of a unit."""
 
@@ -44,16 +43,30 @@ class CouShapes:
         self.beats_per_context = config.datapath.mtu // config.datapath.flit_bytes
         self.beats = bits_for(self.beats_per_context)
         self.flit_log2 = index_bits(config.datapath.flit_bytes)
+        self.block = bits_for(config.cou.n_blocks + 1)
+        """A block number, or one behind the empty slice."""
+        self.bytes = bits_for(config.datapath.mtu)
+        self.result_bytes = bits_for(config.cou.intermediate_bytes)
 
+        self.blocks = data.StructLayout({
+            "cut": 1, "count": self.block, "bytes": 32, "n_full": self.block, "tail_bytes": 32, "clear": 1,
+        })
+        """How a message is cut: not at all (then `bytes` is its length), or as :class:`BlockCutter` says. `clear`: some
+        descriptor reads blocks that none before it has written."""
+        self.pieces = data.StructLayout({
+            "count": self.block, "bytes": self.bytes, "last_bytes": self.bytes, "stride": 32,
+        })
+        """Pieces of equal size at equal distances, and a smaller one behind them, which alone may be empty."""
         self.operation = data.StructLayout({
             "job": self.job, "job_id": formats.JOB_BITS, "vp": formats.VP_BITS, "tag": 32, "length": 32,
-            "pulse_bytes": 16, "base_pulse": formats.PULSE_BITS, "n_descriptors": self.place + 1,
+            "pulse_bytes": 16, "base_pulse": formats.PULSE_BITS, "n_descriptors": self.place + 1, "blocks": self.blocks,
         })
         self.start = data.StructLayout({
-            "job": self.job, "pulse": formats.PULSE_BITS, "offset": 32, "bytes": 13,
+            "job": self.job, "pulse": formats.PULSE_BITS, "offset": 32, "bytes": self.bytes,
         })
         self.load = data.StructLayout({
-            "context": self.context, "job": self.job, "place": self.place, "from_payload": 1, "addr": 64, "bytes": 13,
+            "context": self.context, "job": self.job, "place": self.place, "from_payload": 1, "addr": 64,
+            "pieces": self.pieces,
         })
         self.loaded = data.StructLayout({"context": self.context, "job": self.job, "error": 1})
         self.credit = data.StructLayout({
@@ -61,8 +74,8 @@ class CouShapes:
             "dest_vp": formats.VP_BITS, "source_vp": formats.VP_BITS,
         })
         self.output = data.StructLayout({
-            "context": self.context, "job": self.job, "bytes": 13, "send": 1, "header": PacketHeader,
-            "write_back": 1, "result_addr": 64,
+            "context": self.context, "job": self.job, "position": self.result_bytes, "bytes": self.result_bytes,
+            "send": 1, "header": PacketHeader, "write_back": 1, "result_addr": 64, "pieces": self.pieces,
         })
         self.run = data.StructLayout({
             "a": Source, "select": Select, "use_packet": 1, "datatype": 4, "operator": 4,

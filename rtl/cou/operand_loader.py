@@ -1,12 +1,14 @@
 """Brings local operands on chip before their descriptors need them."""
 
-from amaranth import Cat, Module, Signal
-from amaranth.lib import data, memory, stream, wiring
+from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
+from rtl.cou.byte_memory import ByteMemory
 from rtl.cou.command import CouShapes
+from rtl.cou.piece_walk import PieceWalk
 from rtl.interface import ReadSignature
 from rtl.kit.fifo import StreamFifo
 
@@ -14,13 +16,14 @@ from rtl.kit.fifo import StreamFifo
 class OperandLoader(wiring.Component):
     """Fills the operand memory of a context, from host memory or from the payload of a descriptor.
 
-    Reads of several contexts are outstanding at once, so that the latency of the host is paid once and not
-    once a pulse. They end in the order in which they were asked for.
+    The pieces of a slice, wherever they begin, are laid one after the other, as in a packet. Reads of several contexts
+    are outstanding at once, so that the latency of the host is paid once and not once a pulse. They end in the order
+    in which they were asked for.
 
     Members
     -------
     i : ``In(stream.Signature(load))``
-        What to load; `bytes` at least 1.
+        What to load, at least a byte; `addr` is the place of its first piece in host memory or in the payload.
     o : ``Out(stream.Signature(loaded))``
         A context's operand is complete; `error` if the host memory refused some of it.
     read : ``Out(ReadSignature(data_width))``
@@ -48,68 +51,81 @@ class OperandLoader(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        shapes = self.shapes
-        width = self.config.datapath.data_width
-        payload_beats = max(1, 8 * formats.PAYLOAD_BYTES // width)
-        m.submodules.operands = operands = memory.Memory(
-            shape=width, depth=1 << (self.beat_bits + shapes.context), init=[]
-        )
-        write, read = operands.write_port(), operands.read_port()
-        m.d.comb += [read.addr.eq(self.address), read.en.eq(self.enable), self.beat.eq(read.data)]
+        config, shapes = self.config, self.shapes
+        width, flit_bytes = config.datapath.data_width, config.datapath.flit_bytes
+        lane_bits = (flit_bytes - 1).bit_length()
+        place_bits = lane_bits + self.beat_bits
+        m.submodules.operands = operands = ByteMemory(data_width=width, n_bytes=1 << (place_bits + shapes.context))
+        m.d.comb += [
+            operands.read_address.eq(Cat(Const(0, lane_bits), self.address)), operands.read_enable.eq(self.enable),
+            self.beat.eq(operands.read_data),
+        ]
 
-        # Request side: host reads are asked for at once; the queue keeps who waits for them.
-        waiting = StreamFifo(shape=shapes.load, depth=self.config.cou.n_contexts)
-        m.submodules.waiting = waiting
-        load = self.i.payload
-        asked = Signal()
+        # Both sides get every load: one asks for the pieces, the other one lays down what comes.
+        n = config.cou.n_contexts
+        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=n)
+        m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=n)
+        m.d.comb += [
+            asking.i.payload.eq(self.i.payload), waiting.i.payload.eq(self.i.payload),
+            self.i.ready.eq(waiting.i.ready & asking.i.ready),
+            waiting.i.valid.eq(self.i.valid & asking.i.ready),
+            asking.i.valid.eq(self.i.valid & waiting.i.ready & ~self.i.payload.from_payload),
+        ]
+
+        # Request side.
+        m.submodules.asked = asked = PieceWalk(config)
         request = self.read.request
         m.d.comb += [
-            request.valid.eq(self.i.valid & ~load.from_payload & ~asked),
-            request.payload.addr.eq(load.addr), request.payload.bytes.eq(load.bytes),
-            waiting.i.valid.eq(self.i.valid & (load.from_payload | asked)),
-            waiting.i.payload.eq(load),
-            self.i.ready.eq(waiting.i.ready & (load.from_payload | asked)),
+            asked.pieces.eq(asking.o.payload.pieces),
+            request.valid.eq(asking.o.valid),
+            request.payload.addr.eq(asking.o.payload.addr + asked.offset), request.payload.bytes.eq(asked.size),
+            asked.advance.eq(request.valid & request.ready), asking.o.ready.eq(request.ready & asked.last),
         ]
-        with m.If(request.valid & request.ready):
-            m.d.sync += asked.eq(1)
-        with m.If(self.i.valid & self.i.ready):
-            m.d.sync += asked.eq(0)
 
-        # Data side: one context after the other.
-        current = waiting.o.payload
-        index = Signal(self.beat_bits + 1)
+        # Data side: one context after the other. `place` is that of the next byte in the operand memory, `at` in
+        # the flits that bring it.
+        current, incoming = waiting.o.payload, self.read.data
+        m.submodules.walk = walk = PieceWalk(config)
+        place = Signal(place_bits)
+        at, left = Signal(6), Signal(shapes.bytes)
         failed = Signal()
-        shifter = Signal(payload_beats * width)
+        room = Signal(lane_bits + 1)
+        here = Signal(lane_bits + 1)
+        words = [self.payload[k * width:(k + 1) * width] for k in range(8 * formats.PAYLOAD_BYTES // width)]
+        word = words[0]
+        for k, other in enumerate(words[1:], 1):
+            word = Mux(at[lane_bits:] == k, other, word)
         m.d.comb += [
-            write.addr.eq(Cat(index[: self.beat_bits], current.context)),
+            walk.pieces.eq(current.pieces),
+            room.eq(flit_bytes - at[:lane_bits]),
+            here.eq(Mux(left < room, left, room)),
+            operands.write_address.eq(Cat(place, current.context)),
+            operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),
+            operands.write_data.eq(Mux(current.from_payload, word, incoming.payload.data)),
             self.payload_place.job.eq(current.job), self.payload_place.position.eq(current.place),
             self.o.payload.context.eq(current.context), self.o.payload.job.eq(current.job),
             self.o.payload.error.eq(failed),
         ]
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += [index.eq(0), failed.eq(0)]
+                m.d.sync += [place.eq(0), failed.eq(0), at.eq(current.addr), left.eq(walk.size)]
                 with m.If(waiting.o.valid):
                     m.next = "FETCH"
             with m.State("FETCH"):
-                m.d.sync += shifter.eq(self.payload)
-                with m.If(current.from_payload):
-                    m.next = "PAYLOAD"
-                with m.Else():
-                    m.next = "MEMORY"
-            with m.State("PAYLOAD"):
-                m.d.comb += [write.en.eq(1), write.data.eq(shifter[:width])]
-                m.d.sync += [index.eq(index + 1), shifter.eq(shifter >> width)]
-                with m.If(index == payload_beats - 1):
-                    m.next = "DONE"
-            with m.State("MEMORY"):
-                incoming = self.read.data
-                m.d.comb += [incoming.ready.eq(1), write.en.eq(incoming.valid), write.data.eq(incoming.payload.data)]
-                with m.If(incoming.valid):
-                    m.d.sync += index.eq(index + 1)
-                    with m.If(incoming.payload.last):
-                        m.d.sync += failed.eq(incoming.payload.error)
-                        m.next = "DONE"
+                # The payload comes out of its memory.
+                m.next = "MOVE"
+            with m.State("MOVE"):
+                m.d.comb += incoming.ready.eq(~current.from_payload)
+                with m.If(current.from_payload | incoming.valid):
+                    m.d.comb += operands.write_enable.eq(1)
+                    m.d.sync += [place.eq(place + here), at.eq(at + here), left.eq(left - here)]
+                    with m.If(~current.from_payload):
+                        m.d.sync += failed.eq(failed | (incoming.payload.last & incoming.payload.error))
+                    with m.If(left == here):
+                        m.d.comb += walk.advance.eq(1)
+                        m.d.sync += [at.eq(current.addr + walk.next_offset), left.eq(walk.next_size)]
+                        with m.If(walk.last):
+                            m.next = "DONE"
             with m.State("DONE"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):

@@ -15,7 +15,8 @@ from rtl.kit.round_robin import RoundRobin
 class OperationTable(wiring.Component):
     """Registers of the operations of one unit.
 
-    An operation offers its pulses one by one, in order, as contexts become free. The last free contexts are kept for
+    An operation offers its pulses one by one, in order, as contexts become free. A pulse takes its share of every
+    block of the message, so there are as many as the first block has shares. The last free contexts are kept for
     operations that have none: otherwise two nodes could each fill their contexts with the job that the other one
     has no room for. When all pulses are through and host memory has acknowledged all writes, the completion is
     posted; the first error that was reported is its status.
@@ -138,7 +139,7 @@ class OperationTable(wiring.Component):
         with m.If(turn.grant.any()):
             chosen = operation[turn.index]
             rest = Signal(32)
-            m.d.comb += rest.eq(chosen.length - offset[turn.index])
+            m.d.comb += rest.eq(chosen.blocks.bytes - offset[turn.index])
             whole = rest > chosen.pulse_bytes
             m.d.sync += [
                 start.valid.eq(1), start.payload.job.eq(turn.index), start.payload.offset.eq(offset[turn.index]),

@@ -11,12 +11,18 @@ from rtl.abi import DescriptorControl, PacketHeader
 from rtl.cou.command import CouShapes, Select, Source
 
 
-def record_layout() -> data.StructLayout:
+def record_layout(shapes: CouShapes) -> data.StructLayout:
     """What a context remembers from one look at it to the next."""
     return data.StructLayout({
         "pulse": formats.PULSE_BITS,
-        "offset": 32,  # of the pulse in the message
-        "bytes": 13,  # of the pulse
+        "offset": 32,  # of the pulse in each block
+        "bytes": shapes.bytes,  # that the pulse takes of a full block
+        "measured": 1,  # the fields of the slice are those of the current descriptor; they are if there is one block
+        "position": shapes.result_bytes,  # of the slice in the intermediate result
+        "size": shapes.result_bytes,  # of the slice
+        "start": 32,  # of its first piece in the message
+        "pieces": shapes.pieces,
+        "clear": 1,  # the intermediate result has to be zeroed before anything else
         "consumed": 16,  # packets, cumulative over the sequence
         "has_data": 1,  # some pass has left an intermediate result
         "loaded": 1,  # the operand of the current descriptor is in the operand memory
@@ -30,7 +36,8 @@ class PassPlanner(wiring.Component):
     """Decodes the current descriptor of a context; combinational.
 
     Semantics: the descriptor's local operand first, then the packets in SeqID order, each replacing or reducing or
-    merely triggering (NIC paper, section 1.2 and figure 2); with the last one the result leaves.
+    merely triggering (NIC paper, section 1.2 and figure 2); with the last one the result leaves. All of that happens to
+    the descriptor's slice of the pulse. An address that a packet brings means nothing to a message in blocks.
 
     Members
     -------
@@ -45,34 +52,38 @@ class PassPlanner(wiring.Component):
     needs_load, needs_packet, sends, foreign_address, mismatch : ``Out(1)``
         What has to be done first: load the operand; wait for a packet; take a credit; have the address checked.
         `mismatch`: the packet's length is not the slice's, its data is ignored.
+    query : ``Out({addr, bytes})``
+        The address to be checked; where the descriptor says it, the whole result.
     after : ``Out(record)``
         The context's record once the pass has been given away.
     run : ``Out(run)``
-        The pass; `packet`, `key` and the numbers of context and job, which the trigger knows, are 0.
+        The pass; what the trigger knows is 0: `packet`, `key`, the header's `tag`, and the numbers of context and job.
     """
 
     def __init__(self, config: Config):
         shapes = CouShapes(config)
+        layout = record_layout(shapes)
         super().__init__({
-            "record": In(record_layout()), "desc": In(DescriptorControl), "operation": In(shapes.operation),
+            "record": In(layout), "desc": In(DescriptorControl), "operation": In(shapes.operation),
             "expired": In(1), "packet": In(PacketHeader), "packet_there": In(1),
             "node_id": In(formats.NODE_BITS), "window_ok": In(1),
             "needs_load": Out(1), "needs_packet": Out(1), "sends": Out(1), "foreign_address": Out(1),
-            "mismatch": Out(1),
-            "after": Out(record_layout()), "run": Out(shapes.run),
+            "mismatch": Out(1), "query": Out(data.StructLayout({"addr": 64, "bytes": 32})),
+            "after": Out(layout), "run": Out(shapes.run),
         })
 
     def elaborate(self, platform):
         m = Module()
         record, desc, operation, packet, run = self.record, self.desc, self.operation, self.packet, self.run
-        go_on = ~self.expired
-        some = record.bytes != 0
+        # A pass that clears the intermediate result does nothing else.
+        go_on = ~self.expired & ~record.clear
+        some = record.size != 0
 
         more = Signal()
         ends = Signal()
         final = Signal()
         m.d.comb += [
-            more.eq(self.packet_there | (record.consumed != desc.cp_count)),
+            more.eq((self.packet_there | (record.consumed != desc.cp_count)) & ~record.clear),
             ends.eq(more & packet.coll_end),
             final.eq(ends | ~more | (record.consumed + 1 == desc.cp_count)),
             self.needs_packet.eq(more),
@@ -82,7 +93,9 @@ class PassPlanner(wiring.Component):
         first = ~record.middle
         from_outside = (desc.operand == Operand.PAYLOAD) | (desc.operand == Operand.MEMORY)
         m.d.comb += self.needs_load.eq(first & from_outside & ~record.loaded & some & go_on)
-        with m.If(record.middle | (desc.operand == Operand.INTERMEDIATE)):
+        with m.If(record.clear):
+            m.d.comb += run.a.eq(Source.ZERO)
+        with m.Elif(record.middle | (desc.operand == Operand.INTERMEDIATE)):
             m.d.comb += run.a.eq(Mux(record.has_data, Source.RESULT, Source.ZERO))
         with m.Else():
             m.d.comb += run.a.eq(Mux(record.loaded, Source.OPERAND, Source.ZERO))
@@ -90,7 +103,7 @@ class PassPlanner(wiring.Component):
         # Operand b: the packet, if it has something to say and is as long as it should be.
         swap = packet.swap_data | desc.swap_local_data
         wants_data = more & (swap | desc.reduce_flag) & go_on
-        fits = packet.length == record.bytes
+        fits = packet.length == record.size
         use = Signal()
         m.d.comb += [
             use.eq(wants_data & fits & some),
@@ -107,13 +120,17 @@ class PassPlanner(wiring.Component):
 
         # Where the result goes: a packet that ends the collective here stops it from being sent on.
         writes = ((final & desc.write_back) | ends) & some & go_on
-        brought = more & packet.swap_addr
+        cut = operation.blocks.cut
+        brought = more & packet.swap_addr & ~cut
         m.d.comb += [
             self.sends.eq(final & desc.cp & ~ends & go_on),
-            self.foreign_address.eq(writes & more & (packet.swap_addr | ~desc.write_back)),
+            self.foreign_address.eq(writes & more & (brought | ~desc.write_back)),
             run.output.write_back.eq(writes & (~self.foreign_address | self.window_ok)),
-            run.output.result_addr.eq(Mux(brought, packet.addr, desc.result_addr + record.offset)),
-            run.output.send.eq(self.sends), run.output.bytes.eq(record.bytes),
+            run.output.result_addr.eq(Mux(brought, packet.addr, desc.result_addr + record.start)),
+            run.output.send.eq(self.sends), run.output.position.eq(record.position),
+            run.output.bytes.eq(record.size), run.output.pieces.eq(record.pieces),
+            self.query.addr.eq(Mux(brought, packet.addr, desc.result_addr)),
+            self.query.bytes.eq(Mux(brought, record.size, operation.length)),
         ]
         header = run.output.header
         unused = [field.name for field in formats.PACKET_HEADER.fields if field.is_reserved]
@@ -122,7 +139,7 @@ class PassPlanner(wiring.Component):
             header.type.eq(PacketType.COLLECTIVE), header.version.eq(formats.PACKET_VERSION),
             header.seq_id.eq(desc.out_seq_id), header.job_id.eq(operation.job_id),
             header.swap_data.eq(desc.swap_remote_data), header.swap_addr.eq(desc.swap_remote_addr),
-            header.coll_end.eq(desc.coll_end_flag), header.peer.eq(desc.peer), header.length.eq(record.bytes),
+            header.coll_end.eq(desc.coll_end_flag), header.peer.eq(desc.peer), header.length.eq(record.size),
             header.dest_id.eq(desc.dest_id), header.mlid.eq(desc.mlid),
             header.dest_vp.eq(Mux(desc.swap_local_vp & more, packet.source_vp, desc.dest_vp)),
             header.source_vp.eq(operation.vp), header.source_id.eq(self.node_id), header.pulse.eq(record.pulse),
@@ -140,8 +157,9 @@ class PassPlanner(wiring.Component):
 
         m.d.comb += [
             self.after.eq(record),
-            self.after.consumed.eq(record.consumed + more), self.after.middle.eq(1), self.after.has_data.eq(1),
-            self.after.final.eq(final | self.expired),
-            self.after.finished.eq((final & desc.ct) | ends | self.expired),
+            self.after.consumed.eq(record.consumed + more), self.after.has_data.eq(1), self.after.clear.eq(0),
+            self.after.middle.eq(~record.clear), self.after.measured.eq(record.measured & ~record.clear),
+            self.after.final.eq((final & ~record.clear) | self.expired),
+            self.after.finished.eq((final & desc.ct & ~record.clear) | ends | self.expired),
         ]
         return m

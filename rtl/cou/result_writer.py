@@ -1,13 +1,13 @@
 """Takes results from the reduce unit to where they belong: intermediate result, network, host memory."""
 
-from amaranth import Cat, Module, Signal
+from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
+from rtl.cou.piece_writer import PieceWriter
 from rtl.interface import PacketSignature, WriteSignature
-from rtl.kit.fifo import StreamFifo
 
 
 class ResultWriter(wiring.Component):
@@ -22,24 +22,23 @@ class ResultWriter(wiring.Component):
         Passes, in the order in which their results come.
     result : ``In(stream.Signature({data, tag}))``
         Beats from the reduce unit; `tag` marks the last one of a pass.
-    store_enable, store_address, store_beat : ``Out``
-        Write port of the intermediate results.
+    store_enable, store_address, store_count, store_beat : ``Out``
+        Write port of the intermediate results: byte in context, context; how many bytes of the beat.
     o_done, o_written, tx, write :
         As in :class:`~rtl.cou.aggregator.Aggregator`.
     """
 
-    #: Writes to host memory that may be waiting for their acknowledgement.
-    MAX_WRITES = 16
-
     def __init__(self, config: Config):
+        self.config = config
         self.shapes = shapes = CouShapes(config)
-        self.beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
         width = config.datapath.data_width
+        self.result_log2 = (config.cou.intermediate_bytes - 1).bit_length()
         super().__init__({
             "i": In(stream.Signature(shapes.output)),
             "result": In(stream.Signature(data.StructLayout({"data": width, "tag": 1}))),
             "store_enable": Out(1),
-            "store_address": Out(self.beat_bits + shapes.context),
+            "store_address": Out(self.result_log2 + shapes.context),
+            "store_count": Out((width // 8).bit_length()),
             "store_beat": Out(width),
             "o_done": Out(stream.Signature(shapes.done)),
             "o_written": Out(stream.Signature(shapes.written)),
@@ -49,75 +48,66 @@ class ResultWriter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
         output = self.i.payload
-        request = self.write.request
         beats = self.result
-        sending, writing = self.tx.payload, self.write.data
+        sending = self.tx.payload
+        m.submodules.pieces = pieces = PieceWriter(self.config)
+        connect(m, pieces.o_written, flipped(self.o_written))
+        connect(m, pieces.write, flipped(self.write))
 
-        # Acknowledgements of the host memory come in order: this queue knows whose they are.
-        m.submodules.unacknowledged = unacknowledged = StreamFifo(shape=self.shapes.job, depth=self.MAX_WRITES)
-        m.d.comb += [
-            unacknowledged.i.payload.eq(output.job),
-            self.o_written.payload.job.eq(unacknowledged.o.payload),
-            self.o_written.payload.error.eq(self.write.done.payload.error),
-            self.o_written.valid.eq(self.write.done.valid & unacknowledged.o.valid),
-            self.write.done.ready.eq(self.o_written.ready & unacknowledged.o.valid),
-            unacknowledged.o.ready.eq(self.o_written.ready & self.write.done.valid),
-        ]
-
-        index = Signal(self.beat_bits)
-        header_sent, announced, queued = Signal(), Signal(), Signal()
+        # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
+        tail = output.bytes[: flit_bytes.bit_length() - 1]
+        mask = Array(Const((1 << 8 * (count or flit_bytes)) - 1, width) for count in range(flit_bytes))[tail]
+        place = Signal(self.result_log2)
+        header_sent, announced = Signal(), Signal()
         sent, written = Signal(), Signal()
         m.d.comb += [
             self.tx.header.payload.eq(output.header),
-            request.payload.addr.eq(output.result_addr), request.payload.bytes.eq(output.bytes),
-            sending.payload.data.eq(beats.payload.data), sending.payload.last.eq(beats.payload.tag),
-            writing.payload.data.eq(beats.payload.data), writing.payload.last.eq(beats.payload.tag),
-            self.store_address.eq(Cat(index, output.context)), self.store_beat.eq(beats.payload.data),
+            sending.payload.data.eq(beats.payload.data & Mux(beats.payload.tag, mask, ~0)),
+            sending.payload.last.eq(beats.payload.tag),
+            pieces.i.payload.job.eq(output.job), pieces.i.payload.addr.eq(output.result_addr),
+            pieces.i.payload.pieces.eq(output.pieces), pieces.i_beat.payload.eq(beats.payload.data),
+            self.store_address.eq(Cat(place, output.context)), self.store_beat.eq(beats.payload.data),
+            self.store_count.eq(Mux(beats.payload.tag & (tail != 0), tail, flit_bytes)),
             self.o_done.payload.context.eq(output.context),
         ]
 
         with m.FSM():
             with m.State("IDLE"):
                 m.d.sync += [
-                    index.eq(0), sent.eq(0), written.eq(0),
-                    header_sent.eq(~output.send), announced.eq(~output.write_back), queued.eq(~output.write_back),
+                    place.eq(output.position), sent.eq(0), written.eq(0),
+                    header_sent.eq(~output.send), announced.eq(~output.write_back),
                 ]
                 with m.If(self.i.valid):
                     m.next = "ANNOUNCE"
             with m.State("ANNOUNCE"):
                 # While the pipeline fills, the header leaves and the write is announced.
-                m.d.comb += [
-                    self.tx.header.valid.eq(~header_sent),
-                    request.valid.eq(~announced & queued),
-                    unacknowledged.i.valid.eq(~queued),
-                ]
+                m.d.comb += [self.tx.header.valid.eq(~header_sent), pieces.i.valid.eq(~announced)]
                 with m.If(self.tx.header.ready):
                     m.d.sync += header_sent.eq(1)
-                with m.If(unacknowledged.i.ready):
-                    m.d.sync += queued.eq(1)
-                with m.If(request.valid & request.ready):
+                with m.If(pieces.i.ready):
                     m.d.sync += announced.eq(1)
-                with m.If((header_sent | self.tx.header.ready) & (announced | (request.valid & request.ready))):
+                with m.If((header_sent | self.tx.header.ready) & (announced | pieces.i.ready)):
                     with m.If(output.bytes == 0):
                         m.next = "DONE"
                     with m.Else():
                         m.next = "STREAM"
             with m.State("STREAM"):
                 send_ok = ~output.send | sent | sending.ready
-                write_ok = ~output.write_back | written | writing.ready
+                write_ok = ~output.write_back | written | pieces.i_beat.ready
                 m.d.comb += [
                     sending.valid.eq(beats.valid & output.send & ~sent),
-                    writing.valid.eq(beats.valid & output.write_back & ~written),
+                    pieces.i_beat.valid.eq(beats.valid & output.write_back & ~written),
                     beats.ready.eq(send_ok & write_ok),
                 ]
                 with m.If(beats.valid & beats.ready):
                     m.d.comb += self.store_enable.eq(1)
-                    m.d.sync += [index.eq(index + 1), sent.eq(0), written.eq(0)]
+                    m.d.sync += [place.eq(place + flit_bytes), sent.eq(0), written.eq(0)]
                     with m.If(beats.payload.tag):
                         m.next = "DONE"
                 with m.Elif(beats.valid):
-                    m.d.sync += [sent.eq(sent | sending.ready), written.eq(written | writing.ready)]
+                    m.d.sync += [sent.eq(sent | sending.ready), written.eq(written | pieces.i_beat.ready)]
             with m.State("DONE"):
                 m.d.comb += self.o_done.valid.eq(1)
                 with m.If(self.o_done.ready):

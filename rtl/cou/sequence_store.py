@@ -8,8 +8,10 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
+from firmware_models.abi.encoding import Operand
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl
+from rtl.cou.block_cutter import BlockCutter
 from rtl.cou.command import CouShapes
 from rtl.interface import SequenceSignature
 
@@ -21,8 +23,9 @@ class SequenceStore(wiring.Component):
     one that finds no place free. Pulses of a job are numbered through its operations, so that packets of
     the next operation, which a faster peer may send already, never bear a key of the current one.
 
-    Timing: a probe is answered after one cycle; the operation is offered the cycle after its last descriptor. After a
-    reset the counts of pulses are cleared first, one a cycle.
+    Timing: a probe is answered after one cycle; the operation is offered the cycle after its last descriptor or, if the
+    message is cut into blocks, 70 cycles after the first one if that is later. After a reset the counts of pulses are
+    cleared first, one a cycle.
 
     Members
     -------
@@ -105,38 +108,60 @@ class SequenceStore(wiring.Component):
                     filling.eq(free_job), position.eq(0),
                 ]
 
+        # Blocks are those of the first descriptor; the scheduler sees to it that the others agree.
+        m.submodules.cutter = cutter = BlockCutter(n_blocks=self.config.cou.n_blocks)
+        clear = self._reads_what_nobody_wrote(m, first=position == 0)
+
         # The descriptors are written as they come; only the last one makes an operation of them.
         incoming = self.port.descriptor
         bits = incoming.payload.desc.as_value()
         split = DescriptorControl.size
         operation = self.o_operation
+        complete = Signal()
+        taken_up = Signal(shapes.operation)
+        blocks = taken_up.blocks
         m.d.comb += [
-            incoming.ready.eq(~operation.valid),
+            incoming.ready.eq(~complete),
+            cutter.length.eq(incoming.payload.desc.length), cutter.datatype.eq(incoming.payload.desc.datatype),
+            cutter.block_count.eq(incoming.payload.desc.block_count),
+            operation.valid.eq(complete & ~(blocks.cut & cutter.busy)),
             control_write.addr.eq(Cat(position, filling)), control_write.data.eq(bits[:split]),
             payload_write.addr.eq(Cat(position, filling)), payload_write.data.eq(bits[split:]),
             pulse_read.addr.eq(owner[filling]),
         ]
         with m.If(operation.valid & operation.ready):
-            m.d.sync += operation.valid.eq(0)
+            m.d.sync += complete.eq(0)
         with m.If(incoming.valid & incoming.ready):
             m.d.comb += [control_write.en.eq(1), payload_write.en.eq(1)]
             m.d.sync += position.eq(position + 1)
             # The tag of a sequence is that of its first descriptor.
             with m.If(position == 0):
-                m.d.sync += operation.payload.tag.eq(incoming.payload.desc.tag)
+                cut = incoming.payload.desc.block_count > 1
+                m.d.comb += cutter.start.eq(cut)
+                m.d.sync += [
+                    taken_up.tag.eq(incoming.payload.desc.tag), blocks.cut.eq(cut),
+                    blocks.count.eq(Mux(cut, incoming.payload.desc.block_count, 1)),
+                ]
             with m.If(incoming.payload.last):
                 with m.If(incoming.payload.abort):
                     m.d.sync += taken.bit_select(filling, 1).eq(0)
                 with m.Else():
                     desc = incoming.payload.desc
                     m.d.sync += [
-                        operation.valid.eq(1),
-                        operation.payload.job.eq(filling), operation.payload.job_id.eq(desc.job_id),
-                        operation.payload.vp.eq(desc.source_vp), operation.payload.length.eq(desc.length),
-                        operation.payload.pulse_bytes.eq(desc.pulse_bytes),
-                        operation.payload.base_pulse.eq(pulse_read.data), base[filling].eq(pulse_read.data),
-                        operation.payload.n_descriptors.eq(position + 1),
+                        complete.eq(1),
+                        taken_up.job.eq(filling), taken_up.job_id.eq(desc.job_id),
+                        taken_up.vp.eq(desc.source_vp), taken_up.length.eq(desc.length),
+                        taken_up.pulse_bytes.eq(desc.pulse_bytes),
+                        taken_up.base_pulse.eq(pulse_read.data), base[filling].eq(pulse_read.data),
+                        taken_up.n_descriptors.eq(position + 1),
                     ]
+
+        m.d.comb += [
+            operation.payload.eq(taken_up),
+            operation.payload.blocks.bytes.eq(Mux(blocks.cut, cutter.block_bytes, taken_up.length)),
+            operation.payload.blocks.n_full.eq(cutter.n_full),
+            operation.payload.blocks.tail_bytes.eq(cutter.tail_bytes), operation.payload.blocks.clear.eq(clear),
+        ]
 
         # The count of pulses is written back when the operation ends, before its job can be probed again.
         release = self.i_release
@@ -149,3 +174,24 @@ class SequenceStore(wiring.Component):
         with m.If(release.valid):
             m.d.sync += taken.bit_select(release.payload.job, 1).eq(0)
         return m
+
+    def _reads_what_nobody_wrote(self, m: Module, *, first):
+        """Whether some descriptor so far continues with blocks of the intermediate result that none has written.
+
+        They have to be zeros then. Each descriptor writes all of its slice, so this can be seen before any runs.
+        """
+        port = self.port.descriptor
+        desc = port.payload.desc
+        n_blocks = self.config.cou.n_blocks
+        end = Signal(self.shapes.block)
+        slice_, known, written = (Signal(n_blocks, name=name) for name in ("slice", "known", "written"))
+        found = Signal()
+        m.d.comb += [
+            end.eq(Mux(desc.slice_count == 0, desc.block_count, desc.slice_first + desc.slice_count)),
+            slice_.eq(Cat((desc.slice_first <= block) & (block < end) for block in range(n_blocks))),
+            known.eq(Mux(first, 0, written)),
+        ]
+        with m.If(port.valid & port.ready):
+            missing = (desc.block_count > 1) & (desc.operand == Operand.INTERMEDIATE) & (slice_ & ~known).any()
+            m.d.sync += [written.eq(known | slice_), found.eq(missing | (found & ~first))]
+        return found

@@ -3,7 +3,7 @@
 Architecture: ``rtl/cou/README.md``; NIC paper, section 1.2. Golden model: ``firmware_models.golden.executor``.
 """
 
-from amaranth import Array, Cat, Module, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -14,6 +14,7 @@ from rtl.abi import DescriptorControl, HashKey, PacketHeader
 from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile, Phase
 from rtl.cou.pass_planner import PassPlanner, record_layout
+from rtl.cou.slice_meter import SliceMeter
 from rtl.cou.tag_table import answer_layout
 from rtl.interface import TraceEvent, WindowSignature
 from rtl.kit.fifo import StreamFifo
@@ -26,7 +27,8 @@ class Trigger(wiring.Component):
     A context that is ready is looked at: its descriptor needs an operand (the loader is asked, the context sleeps),
     or a packet (the buffer is asked, the context sleeps), or a credit (likewise), or nothing any more: then the
     pass is given to the aggregator. Packets of one pulse are asked for in ascending SeqID and consumed one by one,
-    whatever order they came in; that fixes the rounding.
+    whatever order they came in; that fixes the rounding. If the message is cut into blocks, where a descriptor's slice
+    lies is worked out before its operand is asked for.
 
     Members
     -------
@@ -96,7 +98,9 @@ class Trigger(wiring.Component):
         m.submodules.contexts = contexts = ContextFile(self.config)
         m.submodules.planner = planner = PassPlanner(self.config)
         m.submodules.turn = turn = RoundRobin(n=n_contexts)
-        m.submodules.records = records = memory.Memory(shape=record_layout(), depth=n_contexts, init=[])
+        m.submodules.meter = meter = SliceMeter(self.config)
+        layout = record_layout(shapes)
+        m.submodules.records = records = memory.Memory(shape=layout, depth=n_contexts, init=[])
         record_write, record_read = records.write_port(), records.read_port()
         jobs = Array(Signal(shapes.job, name=f"job_{c}") for c in range(n_contexts))
         positions = Array(Signal(shapes.place, name=f"position_{c}") for c in range(n_contexts))
@@ -113,7 +117,7 @@ class Trigger(wiring.Component):
             self.select.eq(jobs[current]),
         ]
         record, desc, operation, packet = record_read.data, self.control, self.operation, self.i_meta.payload
-        updated = Signal(record_layout())
+        updated = Signal(layout)
         window_ok, window_known = Signal(), Signal()
         m.d.comb += [
             updated.eq(record), record_write.data.eq(updated),
@@ -122,6 +126,16 @@ class Trigger(wiring.Component):
             planner.node_id.eq(self.node_id), planner.window_ok.eq(window_ok),
         ]
         connect(m, flipped(self.i_arrival), contexts.i_arrival)
+
+        # The slice of the descriptor; all blocks while they have to be cleared.
+        blocks = operation.blocks
+        m.d.comb += [
+            meter.first.eq(Mux(record.clear, 0, desc.slice_first)),
+            meter.count.eq(Mux(record.clear, 0, desc.slice_count)),
+            meter.block_count.eq(blocks.count), meter.n_full.eq(blocks.n_full), meter.block_bytes.eq(blocks.bytes),
+            meter.tail_bytes.eq(blocks.tail_bytes), meter.offset.eq(record.offset), meter.bytes.eq(record.bytes),
+            meter.pulse_bytes.eq(operation.pulse_bytes),
+        ]
 
         # Look-ups are answered in order: the queue knows whose they are. It can't overflow, since a context has one
         # look-up at most.
@@ -167,15 +181,15 @@ class Trigger(wiring.Component):
         load, run = self.o_load.payload, self.o_run.payload
         m.d.comb += [
             load.context.eq(current), load.job.eq(jobs[current]), load.place.eq(positions[current]),
-            load.from_payload.eq(desc.operand == Operand.PAYLOAD), load.addr.eq(desc.local_addr + record.offset),
-            load.bytes.eq(record.bytes),
+            load.from_payload.eq(desc.operand == Operand.PAYLOAD), load.pieces.eq(record.pieces),
+            load.addr.eq(Mux(load.from_payload, 0, desc.local_addr) + record.start),
             run.eq(planner.run), run.packet.eq(contexts.packet), run.key.eq(contexts.key),
             run.output.context.eq(current), run.output.job.eq(jobs[current]),
             self.o_meta.payload.slot.eq(contexts.packet),
             self.o_credit.payload.job_id.eq(operation.job_id), self.o_credit.payload.peer.eq(desc.peer),
             self.o_credit.payload.oldest.eq(contexts.oldest),
-            self.window.query.payload.vp.eq(operation.vp), self.window.query.payload.bytes.eq(record.bytes),
-            self.window.query.payload.addr.eq(run.output.result_addr),
+            self.window.query.payload.vp.eq(operation.vp), self.window.query.payload.bytes.eq(planner.query.bytes),
+            self.window.query.payload.addr.eq(planner.query.addr),
             self.write_job.eq(jobs[current]), self.progress_job.eq(jobs[current]),
             self.trace_event.job_id.eq(operation.job_id), self.trace_event.pulse.eq(record.pulse),
         ]
@@ -206,7 +220,8 @@ class Trigger(wiring.Component):
                     updated.eq(planner.after), record_write.en.eq(1),
                     self.write_started.eq(run.output.write_back), self.fired.eq(planner.after.final),
                 ]
-                trace(TraceKind.FIRE, positions[current])
+                with m.If(~record.clear):
+                    trace(TraceKind.FIRE, positions[current])
                 sleep(Phase.RUNNING)
             with m.Else():
                 m.next = "RUN"
@@ -240,6 +255,9 @@ class Trigger(wiring.Component):
                     self.i_start.ready.eq(1), contexts.start.eq(1), contexts.start_job.eq(start.job),
                     updated.eq(0), updated.pulse.eq(start.pulse), updated.offset.eq(start.offset),
                     updated.bytes.eq(start.bytes), record_write.en.eq(1),
+                    updated.size.eq(start.bytes), updated.start.eq(start.offset), updated.pieces.count.eq(1),
+                    updated.pieces.bytes.eq(start.bytes),
+                    updated.measured.eq(~blocks.cut), updated.clear.eq(blocks.clear),
                     self.select.eq(start.job), self.progress.eq(1), self.progress_job.eq(start.job),
                     self.trace_event.pulse.eq(start.pulse),
                 ]
@@ -253,6 +271,8 @@ class Trigger(wiring.Component):
                         fault.eq(1), status.eq(Status.TIMEOUT), detail.eq(Cat(record.consumed, record.pulse)),
                     ]
                     finish()
+                with m.Elif(~record.measured):
+                    m.next = "MEASURE"
                 with m.Elif(planner.needs_load):
                     m.d.comb += [self.o_load.valid.eq(1), updated.loaded.eq(1)]
                     with m.If(self.o_load.ready):
@@ -276,6 +296,20 @@ class Trigger(wiring.Component):
                             m.next = "CREDIT"
                     with m.Else():
                         give_away()
+
+            with m.State("MEASURE"):
+                m.d.comb += [
+                    meter.run.eq(1), updated.measured.eq(1), updated.position.eq(meter.position),
+                    updated.size.eq(meter.size), updated.start.eq(meter.start),
+                    updated.pieces.count.eq(meter.n_pieces), updated.pieces.bytes.eq(record.bytes),
+                    updated.pieces.last_bytes.eq(meter.last_bytes), updated.pieces.stride.eq(blocks.bytes),
+                    record_write.en.eq(meter.done),
+                ]
+                with m.If(meter.done):
+                    m.next = "MEASURED"
+            with m.State("MEASURED"):
+                # The record comes back out of its memory.
+                m.next = "LOOK"
 
             with m.State("CHECK"):
                 # An address that a packet brought, or that the descriptor did not announce.
@@ -309,7 +343,7 @@ class Trigger(wiring.Component):
             with m.State("RETIRE"):
                 m.d.comb += [updated.final.eq(0), record_write.en.eq(1), self.progress.eq(1)]
                 with m.If(record.final):
-                    m.d.comb += [updated.middle.eq(0), updated.loaded.eq(0)]
+                    m.d.comb += [updated.middle.eq(0), updated.loaded.eq(0), updated.measured.eq(~blocks.cut)]
                     m.d.sync += positions[current].eq(positions[current] + 1)
                 with m.If(record.finished):
                     finish()

@@ -69,7 +69,8 @@ class Nic(wiring.Component):
         m.submodules.csr = csr = RegisterFile(config)
         m.submodules.vp_table = vp_table = VpTable(n_vps=config.nic.n_vps, data_width=width, n_windows=n_cous + 2)
         m.submodules.descriptor_queue = queue = DescriptorQueue(
-            data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_cous=n_cous,
+            data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
+            intermediate_bytes=config.cou.intermediate_bytes, n_cous=n_cous,
             sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce),
         )
         m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width)

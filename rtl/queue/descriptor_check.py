@@ -5,6 +5,7 @@ from collections.abc import Collection
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator, P2pOp, Status
@@ -20,15 +21,19 @@ class DescriptorCheck(wiring.Component):
     """Validates one descriptor of a VP; what it finds first, in the order below, is the answer.
 
     1. ``BAD_DESCRIPTOR``: reserved bits; unknown encodings; `source_vp` is not the queue's VP; a collective one with
-       `p2p_op`, an operand that does not go with `kind`, or `peer` out of range; a point-to-point one with `ch` or
-       `ct`, a SEND that is not MP. A point-to-point descriptor may have anything in the fields
-       that only collective ones use, an RDMA descriptor anything in its payload.
-    2. ``UNSUPPORTED``: GET, multicast, slices, a reduction that is not in `supported`.
-    3. ``BAD_LENGTH``: a payload of more than 64 bytes; `pulse_bytes` that is not a multiple of 64 from 64 to
-       the mtu; 2**16 pulses or more; a reduction of broken elements.
+       `p2p_op`, an operand that does not go with `kind`, `peer` out of range, or a slice beyond the last block; a
+       point-to-point one with `ch` or `ct`, a SEND that is not MP. A point-to-point descriptor may have anything in
+       the fields that only collective ones use, an RDMA descriptor anything in its payload.
+    2. ``UNSUPPORTED``: GET, multicast, more than `n_blocks` blocks, blocks with SwapRemoteAddr, a reduction that is not
+       in `supported`.
+    3. ``BAD_LENGTH``: a payload of more than 64 bytes; `pulse_bytes` that is 0 or not a multiple of 64, with blocks of
+       16; the slice's share of a pulse longer than the mtu, or that of all blocks than `intermediate_bytes`; 2**16
+       pulses or more; a reduction, or blocks, of broken elements.
     4. ``BAD_ADDRESS``: memory outside of the window, or not aligned to a flit. No bytes, no question.
 
-    Timing: the answer is valid 2 cycles after the descriptor, and as long as each window question takes.
+    A slice is whole blocks from 0 to the last one; block_count itself, alone, is the slice without bytes.
+
+    Timing: the answer is valid 3 cycles after the descriptor, and as long as each window question takes.
 
     Parameters
     ----------
@@ -36,6 +41,8 @@ class DescriptorCheck(wiring.Component):
         Largest `pulse_bytes`, a power of two.
     n_peers : int
         Bound of `peer`, a power of two.
+    n_blocks, intermediate_bytes : int
+        Most blocks of a message, and most bytes of them all in one pulse; powers of two, the latter at least the mtu.
     supported : collection of (Datatype, Operator)
         Reductions that this build has.
 
@@ -49,11 +56,18 @@ class DescriptorCheck(wiring.Component):
         Window check.
     """
 
-    def __init__(self, *, mtu: int, n_peers: int, supported: Collection[tuple[Datatype, Operator]]):
-        for name, value, low, high in (("mtu", mtu, 64, 1 << 15), ("n_peers", n_peers, 1, 1 << formats.PEER_BITS)):
+    def __init__(
+        self, *, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int,
+        supported: Collection[tuple[Datatype, Operator]],
+    ):
+        for name, value, low, high in (
+            ("mtu", mtu, 64, 1 << 15), ("n_peers", n_peers, 1, 1 << formats.PEER_BITS), ("n_blocks", n_blocks, 1, 256),
+            ("intermediate_bytes", intermediate_bytes, mtu, 1 << 20),
+        ):
             if value & (value - 1) or not low <= value <= high:
                 raise ValueError(f"{name} must be a power of two, {low} to {high}, not {value!r}")
         self.mtu, self.n_peers, self.supported = mtu, n_peers, tuple(supported)
+        self.n_blocks, self.intermediate_bytes = n_blocks, intermediate_bytes
         super().__init__({
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor, "vp": formats.VP_BITS}))),
             "o": Out(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
@@ -74,6 +88,20 @@ class DescriptorCheck(wiring.Component):
             members = {int(member) for member in field.values}
             return Cat(desc[name] == v for v in range(field.max_value + 1) if v not in members).any()
 
+        # The slice, and what a pulse takes of it and of all blocks. Numbers beyond `n_blocks` are refused in any case.
+        block_bits = bits_for(self.n_blocks)
+        n_blocks, n_slice = Signal(block_bits), Signal(block_bits)
+        all_bytes, slice_bytes = Signal(16 + block_bits), Signal(16 + block_bits)
+        cut = desc.block_count > 1
+        end = desc.slice_first + desc.slice_count
+        empty = cut & (desc.slice_first == desc.block_count) & (desc.slice_count == 1)
+        beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, end > Mux(cut, desc.block_count, 1)) & ~empty
+        m.d.comb += [
+            n_blocks.eq(Mux(cut, desc.block_count, 1)),
+            n_slice.eq(Mux(desc.slice_count == 0, n_blocks, Mux(empty, 0, desc.slice_count))),
+        ]
+        m.d.sync += [all_bytes.eq(n_blocks * desc.pulse_bytes), slice_bytes.eq(n_slice * desc.pulse_bytes)]
+
         reserved = [desc[field.name].any() for field in formats.DESCRIPTOR.fields if field.is_reserved]
         bad_descriptor = Cat(
             *reserved,
@@ -86,6 +114,7 @@ class DescriptorCheck(wiring.Component):
             collective & (unknown("operand") | unknown("datatype") | unknown("operator")),
             collective & (desc.peer >= self.n_peers if self.n_peers < 1 << formats.PEER_BITS else 0),
             p2p & (desc.ch | desc.ct),
+            collective & beyond,
         )
         reduces = collective & desc.reduce_flag
         has_reduction = Cat(
@@ -94,7 +123,8 @@ class DescriptorCheck(wiring.Component):
         unsupported = Cat(
             p2p & (desc.p2p_op == P2pOp.GET),
             desc.multicast,
-            collective & ((desc.block_count > 1) | (desc.slice_first != 0) | (desc.slice_count > 1)),
+            collective & (desc.block_count > self.n_blocks),
+            collective & cut & desc.swap_remote_addr,
             reduces & ~has_reduction,
         )
         element_mask = Signal(4)
@@ -106,11 +136,11 @@ class DescriptorCheck(wiring.Component):
                 m.d.comb += element_mask.eq(7)
         bad_length = Cat(
             from_payload & (desc.length > formats.PAYLOAD_BYTES),
-            collective & desc.pulse_bytes[:6].any(),
-            collective & ((desc.pulse_bytes == 0) | (desc.pulse_bytes > self.mtu)),
+            collective & (desc.pulse_bytes[:4].any() | (~cut & desc.pulse_bytes[4:6].any())),
+            collective & ((desc.pulse_bytes == 0) | (slice_bytes > self.mtu) | (all_bytes > self.intermediate_bytes)),
             # A product with 2**16 - 1: a shift and a subtraction.
-            collective & (desc.length > ((desc.pulse_bytes << formats.PULSE_BITS) - desc.pulse_bytes)),
-            reduces & (desc.length[:4] & element_mask).any(),
+            collective & (desc.length > ((all_bytes << formats.PULSE_BITS) - all_bytes)),
+            (reduces | collective & cut) & (desc.length[:4] & element_mask).any(),
         )
 
         status = Signal(STATUS_BITS)
@@ -123,6 +153,9 @@ class DescriptorCheck(wiring.Component):
             self.o.payload.status.eq(status),
         ]
         with m.FSM():
+            with m.State("MULTIPLY"):
+                with m.If(self.i.valid):
+                    m.next = "LOOK"
             with m.State("LOOK"):
                 m.d.sync += [
                     status.eq(
@@ -133,8 +166,7 @@ class DescriptorCheck(wiring.Component):
                     ask_operand.eq(from_memory & (desc.length != 0)),
                     ask_result.eq(collective & desc.write_back & (desc.length != 0)),
                 ]
-                with m.If(self.i.valid):
-                    m.next = "NEXT"
+                m.next = "NEXT"
             with m.State("NEXT"):
                 with m.If((status == Status.OK) & (ask_operand | ask_result)):
                     m.d.comb += query.valid.eq(1)
@@ -144,7 +176,7 @@ class DescriptorCheck(wiring.Component):
                     m.d.comb += self.o.valid.eq(1)
                     m.d.comb += self.i.ready.eq(self.o.ready)
                     with m.If(self.o.ready):
-                        m.next = "LOOK"
+                        m.next = "MULTIPLY"
             with m.State("WINDOW"):
                 m.d.comb += answer.ready.eq(1)
                 with m.If(answer.valid):

@@ -25,8 +25,8 @@ class DescriptorQueue(wiring.Component):
     ----------
     data_width : int
         Bits of a flit.
-    mtu, n_peers : int
-        Bounds of `pulse_bytes` and `peer`.
+    mtu, n_peers, n_blocks, intermediate_bytes : int
+        Bounds of `pulse_bytes`, `peer` and `block_count`.
     n_cous, sequence_depth : int
         Offload units, and the longest sequence that they take.
     supported : collection of (Datatype, Operator)
@@ -55,13 +55,15 @@ class DescriptorQueue(wiring.Component):
     """
 
     def __init__(
-        self, *, data_width: int, mtu: int, n_peers: int, n_cous: int, sequence_depth: int,
-        supported: Collection[tuple[Datatype, Operator]], batch: int = 8,
+        self, *, data_width: int, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int, n_cous: int,
+        sequence_depth: int, supported: Collection[tuple[Datatype, Operator]], batch: int = 8,
     ):
         self.data_width = data_width
         self.n_cous = n_cous
         self._fetch = DescriptorFetch(data_width=data_width)
-        self._check = DescriptorCheck(mtu=mtu, n_peers=n_peers, supported=supported)
+        self._check = DescriptorCheck(
+            mtu=mtu, n_peers=n_peers, n_blocks=n_blocks, intermediate_bytes=intermediate_bytes, supported=supported
+        )
         self._scheduler = Scheduler(n_cous=n_cous, sequence_depth=sequence_depth, batch=batch)
         super().__init__({
             "turn": In(stream.Signature(Turn)),

@@ -65,7 +65,7 @@ class UnitRecord(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         desc, event = self.desc, self.event
-        length, pulse_bytes, cp_count = Signal(32), Signal(16), Signal(16)
+        length, pulse_bytes, cp_count, block_count = Signal(32), Signal(16), Signal(16), Signal(16)
         index = Signal(range(self.sequence_depth + 1))
 
         m.d.comb += self.overlong.eq(index == self.sequence_depth)
@@ -73,6 +73,7 @@ class UnitRecord(wiring.Component):
             m.d.comb += self.broken.eq(
                 desc.ch | ~desc.c | (desc.job_id != self.job_id) | (desc.length != length)
                 | (desc.pulse_bytes != pulse_bytes) | (desc.cp_count < cp_count) | self.overlong
+                | (Mux(desc.block_count == 0, 1, desc.block_count) != block_count)
             )
         with m.Else():
             m.d.comb += self.broken.eq(desc.c & ~desc.ch)
@@ -84,6 +85,7 @@ class UnitRecord(wiring.Component):
                 length.eq(desc.length),
                 pulse_bytes.eq(desc.pulse_bytes),
                 cp_count.eq(desc.cp_count),
+                block_count.eq(Mux(desc.block_count == 0, 1, desc.block_count)),
                 event.vp.eq(self.vp),
                 event.job_id.eq(Mux(self.unreadable, 0, desc.job_id)),
                 event.bytes.eq(Mux(self.unreadable, 0, desc.length)),

@@ -8,15 +8,12 @@ from firmware_models.schedule import algorithm_names, collective_names
 
 
 class CollectiveName(click.ParamType[str]):
-    """The name of a collective: of those that today's NIC carries out, or with `every` of all."""
+    """The name of a collective."""
 
     name = "collective"
 
-    def __init__(self, *, every: bool = False):
-        self.every = every
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in collective_names(every=self.every):
+        if value not in collective_names():
             self.fail(f"must be {self._choice}, not {value!r}", param, ctx)
         return str(value)
 
@@ -25,14 +22,14 @@ class CollectiveName(click.ParamType[str]):
 
     @property
     def _choice(self) -> str:
-        return f"one of {', '.join(collective_names(every=self.every))}"
+        return f"one of {', '.join(collective_names())}"
 
 
-def required_algorithm(collective: str, algorithm: str | None, *, every: bool = False) -> str:
+def required_algorithm(collective: str, algorithm: str | None) -> str:
     """The algorithm, if it is one of those that `collective` has."""
-    choice = f"one of {', '.join(algorithm_names(collective, every=every))} for {collective}"
+    choice = f"one of {', '.join(algorithm_names(collective))} for {collective}"
     if algorithm is None:
         raise click.UsageError(f"--algorithm: is required; {choice}")
-    if algorithm not in algorithm_names(collective, every=every):
+    if algorithm not in algorithm_names(collective):
         raise click.UsageError(f"--algorithm: must be {choice}, not {algorithm!r}")
     return algorithm

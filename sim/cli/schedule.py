@@ -16,7 +16,7 @@ from sim.report.message_diagram import MAX_RANKS, draw_messages
 
 
 @click.command("schedule", epilog=example("conic schedule allreduce --algorithm recursive-doubling --nodes 5 --check"))
-@click.argument("collective", type=CollectiveName(every=True))
+@click.argument("collective", type=CollectiveName())
 @click.option("--algorithm", help="How: binomial, recursive-doubling, dissemination, ...  [required]")
 @click.option("--nodes", type=Number(2, 4096), required=True, help="Nodes that take part, 2 to 4096.")
 @click.option("--root", type=Number(), default=0, show_default=True, help="Root of a broadcast or reduce.")
@@ -35,7 +35,7 @@ def command(
         raise click.UsageError(f"--diagram: must end in .svg or .png, not {str(diagram)!r}")
     if diagram is not None and nodes > MAX_RANKS:
         raise click.UsageError(f"--nodes: must be at most {MAX_RANKS} with --diagram, not {nodes}")
-    schedule = build(collective, required_algorithm(collective, algorithm, every=True), n_nodes=nodes, root=root)
+    schedule = build(collective, required_algorithm(collective, algorithm), n_nodes=nodes, root=root)
     report = check(schedule)
     sequences = [[in_words(step) for step in sequence] for sequence in schedule.sequences]
     if not is_check and not as_json:

@@ -58,7 +58,8 @@ class HostMemory:
             for _ in range(self._rng.choice((0, 3, 60))):
                 await RisingEdge(self.clock)
             error = int(start in self.bad)
-            for item in to_beats(bytes(self.data[start:start + length]), self.data_width):
+            head = start % (self.data_width // 8)
+            for item in to_beats(bytes(self.data[start - head:start + length]), self.data_width):
                 self._read_data.append(item | {"error": error})
 
     async def _serve_writes(self) -> None:
@@ -69,11 +70,12 @@ class HostMemory:
             start, length = request["addr"], request["bytes"]
             assert length, "a write of no bytes"
             assert start + length <= len(self.data), f"a write outside of the memory: {start:#x}"
-            beats = await self._write_data.receive_all(beat_count(length, self.data_width))
+            head = start % (self.data_width // 8)
+            beats = await self._write_data.receive_all(beat_count(head + length, self.data_width))
             assert [item["last"] for item in beats] == [0] * (len(beats) - 1) + [1], "last is not at the last beat"
-            written = b"".join(item["data"].to_bytes(self.data_width // 8, "little") for item in beats)[:length]
+            written = b"".join(item["data"].to_bytes(self.data_width // 8, "little") for item in beats)
             for _ in range(self._rng.choice((0, 3, 60))):
                 await RisingEdge(self.clock)
             if start not in self.bad:
-                self.data[start:start + length] = written
+                self.data[start:start + length] = written[head:head + length]
             self._done.append({"error": int(start in self.bad)})

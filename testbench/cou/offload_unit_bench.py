@@ -3,6 +3,7 @@
 from collections import Counter
 
 import cocotb
+import numpy as np
 from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 
@@ -13,7 +14,7 @@ from rtl.cou.packet_buffer import FaultOrder
 from rtl.interface import CompletionEvent, SequenceSignature, WindowSignature
 from testbench.clock import cycles, start
 from testbench.cou.host_memory import HostMemory
-from testbench.cou.operation_model import NODE_ID, Operation, make_operation
+from testbench.cou.operation_model import ELEMENTS, NODE_ID, Operation, make_operation
 from testbench.packet import Packet, PacketSink, PacketSource
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
@@ -115,32 +116,70 @@ def _per_pulse(packets: list[Packet]) -> dict:
     return {key: _plain(group) for key, group in groups.items()}
 
 
+def _whole(random_, flit: int, mtu: int) -> dict:
+    """A message in one block; its length lies at a boundary of flit or pulse, or an element beside it."""
+    datatype = random_.choice(list(ELEMENTS))
+    size = np.dtype(ELEMENTS[datatype]).itemsize
+    pulse_bytes = random_.choice([pulse for pulse in (64, 128, 256) if pulse <= mtu])
+    edge = random_.choice((flit, 64, pulse_bytes, 2 * pulse_bytes, 3 * pulse_bytes))
+    return {
+        "length": random_.choice((0, edge - size, edge, min(edge + size, 3 * pulse_bytes))), "datatype": datatype,
+        "pulse_bytes": pulse_bytes, "n_descriptors": random_.choice((1, 2, 3, 5)), "max_packets": 4,
+    }
+
+
+def _in_blocks(random_, flit: int, mtu: int) -> dict:
+    """A message in blocks, whose size lies at a boundary or an element beside it; the last ones are short or empty."""
+    datatype = random_.choice(list(ELEMENTS))
+    size = np.dtype(ELEMENTS[datatype]).itemsize
+    block_count = random_.choice((2, 3, 5, 8))
+    pulse_bytes = random_.choice((16, 32, 48, 64))
+    edge = random_.choice((0, size, flit, pulse_bytes, 2 * pulse_bytes, 3 * pulse_bytes))
+    block = min(max(0, edge + random_.choice((-size, 0, size))), 3 * pulse_bytes)
+    # So many elements that a block has `block` bytes: the last ones are shorter, by one element each or more.
+    least = max(0, (block // size - 1) * block_count + 1) if block else 0
+    n_pulses = max(1, -(-block // pulse_bytes))
+    return {
+        "length": size * random_.choice((least, block // size * block_count, random_.randint(
+            least, block // size * block_count
+        ))),
+        "datatype": datatype, "pulse_bytes": pulse_bytes, "block_count": block_count,
+        "widest": min(block_count, mtu // pulse_bytes),
+        "n_descriptors": random_.choice((1, 2, 3, 5, 8)), "max_packets": 14 // n_pulses,
+    }
+
+
+def shape_of(operation: Operation) -> str:
+    """What a failure is to be found again by."""
+    head = operation.descriptors[0]
+    names = ("length", "pulse_bytes", "block_count", "datatype")
+    slices = [(desc.get("slice_first", 0), desc.get("slice_count", 0)) for desc in operation.descriptors]
+    return ", ".join(f"{name} {head[name]}" for name in names) + f", slices {slices}"
+
+
 @cocotb.test()
 async def random_operations(dut):
     """Jobs side by side and one after the other, packets in random order, some of them long before their operation."""
     unit = Unit(dut)
-    await unit.start(max_cycles=400_000)
+    await unit.start(max_cycles=parameters().get("max_cycles", 15_000 * parameters()["rounds"]))
     flit = parameters()["data_width"] // 8
     mtu, n_rounds, n_jobs = parameters()["mtu"], parameters()["rounds"], parameters()["n_jobs"]
     base = Counter({3 + job: 0 for job in range(n_jobs)})
-    expected, fired, credited = [], 0, Counter()
+    expected, fired, credited, before = [], 0, Counter(), {}
     for number in range(n_rounds):
         operations = []
         for job in range(n_jobs):
-            pulse_bytes = unit.rng.choice([size for size in (64, 128, 256) if size <= mtu])
-            edges = [0, 8, flit, flit + 8, 64, 72, pulse_bytes - 8, pulse_bytes, pulse_bytes + 8, 3 * pulse_bytes - 8]
-            length = unit.rng.choice(edges)
             place = (number * n_jobs + job) * 4096
+            draw = _in_blocks if unit.rng.random() < 0.6 else _whole
             operation = make_operation(
-                unit.rng, job_id=3 + job, vp=5 + job, base_pulse=base[3 + job], length=length, pulse_bytes=pulse_bytes,
-                local_addr=place, result_addr=place + 2048, tag=number * 16 + job,
-                n_descriptors=unit.rng.choice((1, 2, 3, 5)), max_packets=4,
+                unit.rng, job_id=3 + job, vp=5 + job, base_pulse=base[3 + job], tag=number * 16 + job,
+                local_addr=place, result_addr=place + 2048, **draw(unit.rng, flit, mtu),
             )
-            if operation.descriptors[0]["local_addr"]:
-                unit.memory.data[place:place + length] = operation.operand
-            elif operation.descriptors[0]["kind"] == 1:
-                unit.memory.data[0:length] = operation.operand
-            base[3 + job] += max(1, -(-length // pulse_bytes))
+            unit.memory.data[place:place + 4096] = unit.rng.randbytes(4096)
+            unit.memory.data[place:place + len(operation.operand)] = operation.operand
+            before[operation.descriptors[0]["tag"]] = bytes(unit.memory.data[place + 2048:place + 4096])
+            base[3 + job] += operation.n_pulses
+            dut._log.info("round %d job %d: %s", number, 3 + job, shape_of(operation))
             operations.append(operation)
         arrivals = [packet for operation in operations for packet in operation.packets]
         unit.rng.shuffle(arrivals)
@@ -154,8 +193,7 @@ async def random_operations(dut):
             await cycles(dut, unit.rng.choice((0, 0, 5, 50)))
         for operation in operations:
             expected.append(operation)
-            n_pulses = max(1, -(-operation.descriptors[0]["length"] // operation.descriptors[0]["pulse_bytes"]))
-            fired += n_pulses * len(operation.descriptors)
+            fired += operation.n_pulses * len(operation.descriptors)
             for packet in operation.packets:
                 credited[packet.header["source_id"], packet.header["source_vp"], packet.header["peer"]] += 1
         events = {event["tag"]: event for event in await unit.events.receive_all(n_jobs)}
@@ -166,8 +204,10 @@ async def random_operations(dut):
                 "bytes": head["length"], "tag": head["tag"], "detail": 0,
             }
             at = head["result_addr"]
-            written = bytes(unit.memory.data[at:at + head["length"]])
-            assert written == operation.result, f"job {head['job_id']} round {number}: another result"
+            written = bytes(unit.memory.data[at:at + 2048])
+            assert written == operation.result(before[head["tag"]]), (
+                f"job {head['job_id']} round {number}: another result, {shape_of(operation)}"
+            )
     await unit.rx[1].drain()
     await cycles(dut, 300)
     sent = [packet for operation in expected for packet in operation.sent]

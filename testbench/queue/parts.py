@@ -61,7 +61,8 @@ class QueueSystem(wiring.Component):
             first_index=FIRST_INDEX,
         )
         m.submodules.descriptors = descriptors = DescriptorQueue(
-            data_width=DATA_WIDTH, mtu=CONFIG.datapath.mtu, n_peers=CONFIG.cou.n_peers, n_cous=N_COUS,
+            data_width=DATA_WIDTH, mtu=CONFIG.datapath.mtu, n_peers=CONFIG.cou.n_peers, n_blocks=CONFIG.cou.n_blocks,
+            intermediate_bytes=CONFIG.cou.intermediate_bytes, n_cous=N_COUS,
             sequence_depth=CONFIG.cou.sequence_depth, supported=SUPPORTED, batch=BATCH,
         )
         m.submodules.completions = completions = CompletionQueue(n=N_COUS + 2, data_width=DATA_WIDTH)

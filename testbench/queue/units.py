@@ -98,15 +98,33 @@ class UnitMaker:
         }
         return Unit([desc], kind=CplKind.PUT)
 
-    def sequence(self, *, length: int | None = None, steps: int | None = None) -> Unit:
-        """A collective operation."""
+    def _slice(self, block_count: int, pulse_bytes: int) -> Fields:
+        """Any slice whose share of a pulse is no longer than a packet."""
+        if not block_count:
+            return {"block_count": self.rng.randrange(2), "slice_count": self.rng.randrange(2)}
+        widest = min(block_count, MTU // pulse_bytes)
+        count = self.rng.choice((1, widest, self.rng.randint(1, widest)))
+        slices = [(block_count, 1), (0, count), (block_count - count, count)]
+        if widest == block_count:
+            slices.append((0, 0))
+        first, count = self.rng.choice(slices)
+        return {"slice_first": first, "slice_count": count}
+
+    def sequence(self, *, length: int | None = None, steps: int | None = None, blocks: int | None = None) -> Unit:
+        """A collective operation, of the whole message or of blocks."""
         steps = steps or self.rng.choice((1, 2, 3, 4, 5, 9))
         reduction = self.rng.choice(SUPPORTED)
         if length is None:
             length = 16 * self.rng.choice((0, 1, 4, 64, self.rng.randrange(1000)))
+        block_count = self.rng.choice((0, 0, 2, 5, CONFIG.cou.n_blocks)) if blocks is None else blocks
+        if block_count:
+            most = min(MTU, CONFIG.cou.intermediate_bytes // block_count) // 16
+            pulse_bytes = 16 * self.rng.choice((1, 2, most, self.rng.randint(1, most)))
+        else:
+            pulse_bytes = 64 * self.rng.randrange(1, MTU // 64 + 1)
         common = {
             "c": 1, "job_id": self.rng.randrange(16), "source_vp": self.vp, "length": length,
-            "pulse_bytes": 64 * self.rng.randrange(1, MTU // 64 + 1),
+            "pulse_bytes": pulse_bytes, "block_count": block_count,
         }
         descs, cp_count = [], 0
         for index in range(steps):
@@ -119,7 +137,7 @@ class UnitMaker:
                 "ch": int(index == 0), "ct": int(index == steps - 1), "cp": self.rng.getrandbits(1),
                 "write_back": write_back, "reduce_flag": self.rng.getrandbits(1),
                 "datatype": reduction[0], "operator": reduction[1],
-                "block_count": self.rng.randrange(2), "slice_count": self.rng.randrange(2), "tag": self.tag(),
+                **self._slice(block_count, pulse_bytes), "tag": self.tag(),
                 "peer": self.rng.randrange(CONFIG.cou.n_peers), "out_seq_id": self.rng.getrandbits(5),
                 "local_addr": self.place(length) if operand is Operand.MEMORY and length else self.rng.getrandbits(64),
                 "result_addr": self.place(length) if write_back and length else self.rng.getrandbits(64),
@@ -156,7 +174,7 @@ def _step(status: Status, /, **change: int) -> Callable[[UnitMaker], Unit]:
     """A sequence with fields of one of its descriptors changed; the others stay as they are."""
 
     def build(maker: UnitMaker) -> Unit:
-        unit = maker.sequence(length=64)
+        unit = maker.sequence(length=64, blocks=0)
         index = maker.rng.randrange(len(unit.descs))
         values = {name: maker.vp ^ 1 if value == -1 else value for name, value in change.items()}
         if "length" in values:  # the same in all of them, for it must agree
@@ -172,13 +190,32 @@ def _step(status: Status, /, **change: int) -> Callable[[UnitMaker], Unit]:
     return build
 
 
+def _in_blocks(
+    status: Status, /, *, block_count: int, pulse_bytes: int, length: int = 64, **change: int
+) -> Callable[[UnitMaker], Unit]:
+    """A sequence of blocks with fields of one of its descriptors changed; of all, if the length is."""
+
+    def build(maker: UnitMaker) -> Unit:
+        unit = maker.sequence(length=64, blocks=2)
+        index = maker.rng.randrange(len(unit.descs)) if change and length == 64 else 0
+        for desc in unit.descs:
+            desc |= {"block_count": block_count, "pulse_bytes": pulse_bytes, "slice_first": 0, "slice_count": 1}
+            if length != 64:
+                desc |= {"length": length, "operand": 0, "kind": Kind.RDMA, "write_back": 0, "reduce_flag": 0} | change
+        unit.descs[index] |= change
+        kind = CplKind.DESCRIPTOR if status is Status.BAD_DESCRIPTOR and index == 0 else CplKind.COLLECTIVE
+        return Unit(unit.descs, status, kind, index)
+
+    return build
+
+
 def _window(field: str, before: int, beyond: int) -> Callable[[UnitMaker], Unit]:
     """A sequence that reaches `before` its window, or `beyond` it."""
 
     def build(maker: UnitMaker) -> Unit:
         low, high = maker.window
         length = 128
-        unit = maker.sequence(length=length)
+        unit = maker.sequence(length=length, blocks=0)
         index = maker.rng.randrange(len(unit.descs))
         use = {"operand": Operand.MEMORY, "kind": Kind.RDMA} if field == "local_addr" else {"write_back": 1}
         unit.descs[index] |= use | {field: low - before if before else high - length + beyond}
@@ -228,7 +265,7 @@ def _unreadable(index: int) -> Callable[[UnitMaker], Unit]:
 
 
 def _broken_elements(maker: UnitMaker) -> Unit:
-    unit = maker.sequence(length=64)
+    unit = maker.sequence(length=64, blocks=0)
     index = maker.rng.randrange(len(unit.descs))
     datatype, operator = maker.rng.choice(SUPPORTED)
     for desc in unit.descs:
@@ -242,7 +279,7 @@ _descriptor, _unsupported = Status.BAD_DESCRIPTOR, Status.UNSUPPORTED
 REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
     **{
         f"reserved {index}": _one("send", _descriptor, CplKind.DESCRIPTOR, **{f"reserved_{index}": 1 << shift})
-        for index, shift in ((0, 2), (1, 1), (2, 15), (3, 0), (4, 31))
+        for index, shift in ((0, 2), (1, 1), (2, 2), (3, 0), (4, 31))
     },
     "kind 2": _one("send", _descriptor, CplKind.DESCRIPTOR, kind=2),
     "p2p_op 3": _one("send", _descriptor, CplKind.DESCRIPTOR, p2p_op=3),
@@ -267,9 +304,31 @@ REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
     "payload by RDMA": _step(_descriptor, operand=Operand.PAYLOAD, kind=Kind.RDMA),
     "memory by MP": _step(_descriptor, operand=Operand.MEMORY, kind=Kind.MP),
     "multicast": _step(_unsupported, multicast=1),
-    "blocks": _step(_unsupported, block_count=2),
-    "slice_first": _step(_unsupported, slice_first=1),
-    "slice_count": _step(_unsupported, slice_count=2),
+    "part of a whole message": _step(_descriptor, slice_first=1),
+    "two of one block": _step(_descriptor, slice_count=2),
+    "slice beyond the last block": _in_blocks(
+        _descriptor, block_count=4, pulse_bytes=16, slice_first=3, slice_count=2
+    ),
+    "slice far beyond the last block": _in_blocks(_descriptor, block_count=4, pulse_bytes=16, slice_first=0xFFFF),
+    "two empty blocks": _in_blocks(_descriptor, block_count=4, pulse_bytes=16, slice_first=4, slice_count=2),
+    "all blocks but the first": _in_blocks(_descriptor, block_count=4, pulse_bytes=16, slice_first=1, slice_count=0),
+    "too many blocks": _in_blocks(_unsupported, block_count=CONFIG.cou.n_blocks + 1, pulse_bytes=16),
+    "SwapRemoteAddr with blocks": _in_blocks(_unsupported, block_count=2, pulse_bytes=16, swap_remote_addr=1),
+    "blocks beyond the mtu": _in_blocks(
+        Status.BAD_LENGTH, block_count=8, pulse_bytes=64, slice_count=MTU // 64 + 1
+    ),
+    "all blocks beyond the mtu": _in_blocks(Status.BAD_LENGTH, block_count=8, pulse_bytes=64, slice_count=0),
+    "blocks beyond the intermediate result": _in_blocks(
+        Status.BAD_LENGTH, block_count=CONFIG.cou.n_blocks,
+        pulse_bytes=CONFIG.cou.intermediate_bytes // CONFIG.cou.n_blocks + 16,
+    ),
+    "pulses of 24 bytes": _in_blocks(Status.BAD_LENGTH, block_count=2, pulse_bytes=24),
+    "blocks of broken elements": _in_blocks(
+        Status.BAD_LENGTH, block_count=2, pulse_bytes=16, length=60, datatype=Datatype.FLOAT64
+    ),
+    "too many pulses of blocks": _in_blocks(
+        Status.BAD_LENGTH, block_count=2, pulse_bytes=16, length=2 * 16 * 0xFFFF + 16
+    ),
     "reduction": _step(_unsupported, reduce_flag=1, datatype=Datatype.FLOAT64, operator=Operator.MAXLOC),
     "long payload": _step(Status.BAD_LENGTH, length=65, operand=Operand.PAYLOAD, kind=Kind.MP),
     "pulse_bytes 0": _step(Status.BAD_LENGTH, length=64, pulse_bytes=0),
@@ -285,6 +344,7 @@ REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
     "other job": _differs(job_id=1),
     "other length": _differs(length=8),
     "other pulse_bytes": _differs(pulse_bytes=64),
+    "other block_count": _differs(block_count=2),
     "decreasing cp_count": _decreasing,
     "no CH": _headless,
     "no CT": _endless,

@@ -15,12 +15,15 @@ Conic = Callable[..., Any]
 ALLREDUCE = "run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB"
 FLAGS = ("--algorithm, --baud, --board, --config, --dtype, --input, --jobs, --json, --nodes, --op, --output, --preset, "
          "--root, --run-file, --seed, --size, --topology, --trace, --waves")
+COLLECTIVES = (
+    "broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, alltoall, scan"
+)
 
 CASES = {
     # The command line itself.
     "": f"conic: command is required: one of {', '.join(COMMANDS)}",
     "rum": f"conic: command must be one of {', '.join(COMMANDS)}, not 'rum'",
-    "run": "conic run: COLLECTIVE: is required; one of broadcast, reduce, allreduce, barrier",
+    "run": f"conic run: COLLECTIVE: is required; one of {COLLECTIVES}",
     f"{ALLREDUCE} --nods 4": f"conic run: --nods: no such option; allowed: {FLAGS}",
     f"{ALLREDUCE} --nodes four": "conic run: --nodes: must be a whole number, not 'four'",
     f"{ALLREDUCE} --size 4KB": "conic run: --size: must be bytes as in 4096, 4KiB or 1MiB, not '4KB'",
@@ -28,11 +31,11 @@ CASES = {
     "verify reduce --algorithm binomial --nodes 5 --size 256 --orders 0":
         "conic verify: --orders: must be at least 1, not 0",
     # The operation.
-    "run allreduc": "conic run: COLLECTIVE: must be one of broadcast, reduce, allreduce, barrier, not 'allreduc'",
+    "run allreduc": f"conic run: COLLECTIVE: must be one of {COLLECTIVES}, not 'allreduc'",
     "run allreduce --nodes 4 --size 64":
-        "conic run: --algorithm: is required; one of recursive-doubling for allreduce",
-    "run allreduce --algorithm ring --nodes 4 --size 64":
-        "conic run: --algorithm: must be one of recursive-doubling for allreduce, not 'ring'",
+        "conic run: --algorithm: is required; one of recursive-doubling, rabenseifner, ring for allreduce",
+    "run allreduce --algorithm star --nodes 4 --size 64":
+        "conic run: --algorithm: must be one of recursive-doubling, rabenseifner, ring for allreduce, not 'star'",
     "run reduce --algorithm binomial --size 64": "conic run: --nodes: is required, or --input",
     "run reduce --algorithm binomial --nodes 4": "conic run: --size: is required, or --input",
     "run reduce --algorithm binomial --nodes 0 --size 64": "conic run: nodes must be at least 2, not 0",

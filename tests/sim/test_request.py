@@ -16,8 +16,18 @@ REFUSED = [
     ({"nodes": 1}, "nodes must be at least 2, not 1"),
     ({"nodes": 65}, "topology must be star:N with N from 2 to 64, not 'star:65'"),
     ({"topology": "star:5"}, "nodes must be 5 as in topology 'star:5', not 4"),
-    ({"collective": "scan"}, "collective must be one of broadcast, reduce, allreduce, barrier, not 'scan'"),
-    ({"algorithm": "ring"}, "algorithm of allreduce must be one of recursive-doubling, not 'ring'"),
+    (
+        {"collective": "sort"},
+        "collective must be one of broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, "
+        "alltoall, scan, not 'sort'",
+    ),
+    ({"algorithm": "star"}, "algorithm of allreduce must be one of recursive-doubling, rabenseifner, ring, not 'star'"),
+    ({"collective": "gather", "algorithm": "binomial", "root": 4}, "root must be 0 to 3, not 4"),
+    (
+        {"collective": "alltoall", "algorithm": "pairwise", "size": 72},
+        "size must be a multiple of 32 bytes for alltoall: 4 blocks of whole float64, not 72",
+    ),
+    ({"algorithm": "ring", "nodes": 33}, "blocks must be at most 32 (cou.n_blocks), not 33"),
     ({"root": 1}, "root must be 0 for allreduce, which has none, not 1"),
     ({"collective": "reduce", "algorithm": "binomial", "root": 4}, "root must be 0 to 3, not 4"),
     ({"size": 12}, "size must be a positive multiple of 8 bytes (float64), not 12"),

@@ -21,7 +21,7 @@ from firmware_models.schedule import (
 )
 
 CONFIG = load_preset("small")
-EVERY = [(name, way) for name in collective_names(every=True) for way in algorithm_names(name, every=True)]
+EVERY = [(name, way) for name in collective_names() for way in algorithm_names(name)]
 ALGORITHMS = [
     ("broadcast", "binomial"), ("reduce", "binomial"), ("allreduce", "recursive-doubling"),
     ("barrier", "dissemination"),

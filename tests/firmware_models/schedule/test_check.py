@@ -16,7 +16,6 @@ from firmware_models.schedule import (
     Step,
     build,
     check,
-    collective_names,
     compile_schedule,
     pack_sequences,
 )
@@ -184,7 +183,7 @@ def test_mutants(seed):
     rng = random.Random(f"mutants {seed}")
     passed, failed = 0, 0
     for _ in range(150):
-        schedule = mutant(build(rng.choice(collective_names()[:3]), n_nodes=rng.randrange(2, 10)), rng)
+        schedule = mutant(build(rng.choice(("broadcast", "reduce", "allreduce")), n_nodes=rng.randrange(2, 10)), rng)
         report = check(schedule)
         try:
             for order in range(2):

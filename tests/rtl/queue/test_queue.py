@@ -11,6 +11,12 @@ from testbench.queue.parts import SUPPORTED, QueueSystem
 from testbench.runner import run_bench
 
 
+PARAMETERS = {
+    "data_width": 64, "mtu": 64, "n_peers": 8, "n_blocks": 8, "intermediate_bytes": 256, "n_cous": 1,
+    "sequence_depth": 8, "supported": (),
+}
+
+
 def test_queues():
     run_bench(QueueSystem(), bench="testbench.queue.queue_bench")
 
@@ -26,7 +32,8 @@ def test_presets_elaborate(preset):
     parts = (
         VpTable(n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_cous + 2),
         DescriptorQueue(
-            data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_cous=config.nic.n_cous,
+            data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
+            intermediate_bytes=config.cou.intermediate_bytes, n_cous=config.nic.n_cous,
             sequence_depth=config.cou.sequence_depth, supported=SUPPORTED,
         ),
         CompletionQueue(n=config.nic.n_cous + 3, data_width=width),
@@ -46,12 +53,20 @@ def test_presets_elaborate(preset):
         ),
         (lambda: CompletionQueue(n=1, data_width=32), "data_width must be 64, 128, 256 or 512, not 32"),
         (
-            lambda: DescriptorQueue(data_width=64, mtu=48, n_peers=8, n_cous=1, sequence_depth=8, supported=()),
+            lambda: DescriptorQueue(**PARAMETERS | {"mtu": 48}),
             "mtu must be a power of two, 64 to 32768, not 48",
         ),
         (
-            lambda: DescriptorQueue(data_width=64, mtu=64, n_peers=8, n_cous=3, sequence_depth=8, supported=()),
+            lambda: DescriptorQueue(**PARAMETERS | {"n_cous": 3}),
             "n_cous must be a power of two, not 3",
+        ),
+        (
+            lambda: DescriptorQueue(**PARAMETERS | {"n_blocks": 3}),
+            "n_blocks must be a power of two, 1 to 256, not 3",
+        ),
+        (
+            lambda: DescriptorQueue(**PARAMETERS | {"intermediate_bytes": 32}),
+            "intermediate_bytes must be a power of two, 64 to 1048576, not 32",
         ),
     ],
 )

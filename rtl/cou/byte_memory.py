@@ -1,0 +1,105 @@
+"""A memory of flits that can be read and written at any byte."""
+
+from amaranth import Array, Cat, Const, Module, Mux, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+
+def rotate_up(value, places, *, bits: int):
+    """`value` rotated towards higher bits by `places` times `bits`; `places` counts modulo its width."""
+    for stage in range(len(places)):
+        step = bits << stage
+        value = Mux(places[stage], Cat(value[len(value) - step:], value[: len(value) - step]), value)
+    return value
+
+
+class ByteMemory(wiring.Component):
+    """Flits at any byte address: beats with even and with odd numbers lie in memories of their own, so the two beats
+    that an access may touch are reached in one cycle.
+
+    Timing: one write and one read per cycle; what is read comes one cycle later and stays until the next read.
+    A read in the cycle of a write to the same bytes may give either.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a beat.
+    n_bytes : int
+        Size, a power of two; accesses wrap at the end.
+
+    Members
+    -------
+    write_enable, write_address : ``In``
+        Writes to this byte and those behind it…
+    write_data, write_first, write_count : ``In``
+        … the `write_count` bytes (up to a beat) of the data from byte `write_first` on.
+    read_enable, read_address : ``In``
+        Reads this byte and those behind it.
+    read_data : ``Out(data_width)``
+        A beat, the byte at `read_address` lowest.
+    """
+
+    def __init__(self, *, data_width: int, n_bytes: int):
+        self.data_width = data_width
+        self.flit_bytes = data_width // 8
+        if n_bytes & (n_bytes - 1) or n_bytes < 2 * self.flit_bytes:
+            raise ValueError(f"n_bytes must be a power of two, at least {2 * self.flit_bytes}, not {n_bytes!r}")
+        self.n_bytes = n_bytes
+        self.lane_bits = (self.flit_bytes - 1).bit_length()
+        address_bits = (n_bytes - 1).bit_length()
+        super().__init__({
+            "write_enable": In(1), "write_address": In(address_bits), "write_data": In(data_width),
+            "write_first": In(self.lane_bits), "write_count": In(self.lane_bits + 1),
+            "read_enable": In(1), "read_address": In(address_bits), "read_data": Out(data_width),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        n_beats = self.n_bytes // self.flit_bytes
+        lane_bits, flit_bytes = self.lane_bits, self.flit_bytes
+        banks = []
+        for parity in range(2):
+            bank = memory.Memory(shape=self.data_width, depth=n_beats // 2, init=[])
+            m.submodules[f"bank_{parity}"] = bank
+            banks.append((bank.write_port(granularity=8), bank.read_port()))
+
+        def beat_of(address, parity):
+            """Address in a bank of the one of two successive beats that it holds."""
+            beat = address[lane_bits:]
+            return (beat + (1 - parity))[1: len(beat)] if parity == 0 else beat[1:]
+
+        # A byte goes to the lane that its address says; lanes below the first one belong to the beat behind.
+        lane = self.write_address[:lane_bits]
+        turned = Signal(self.data_width)
+        places = Signal(lane_bits)
+        wide = Signal(2 * flit_bytes)
+        ones = Array(Const((1 << count) - 1, flit_bytes) for count in range(flit_bytes + 1))[self.write_count]
+        m.d.comb += [
+            places.eq(lane - self.write_first),
+            turned.eq(rotate_up(self.write_data, places, bits=8)),
+            wide.eq(ones << lane),
+        ]
+        write_odd = self.write_address[lane_bits]
+        for parity, (write, _) in enumerate(banks):
+            own = wide[:flit_bytes] if parity == 1 else wide[flit_bytes:]
+            other = wide[flit_bytes:] if parity == 1 else wide[:flit_bytes]
+            m.d.comb += [
+                write.addr.eq(beat_of(self.write_address, parity)), write.data.eq(turned),
+                write.en.eq(Mux(self.write_enable, Mux(write_odd, own, other), 0)),
+            ]
+
+        # Lanes from the first byte's on come from the beat of the address, those below from the one behind.
+        at, odd = Signal(lane_bits), Signal()
+        with m.If(self.read_enable):
+            m.d.sync += [at.eq(self.read_address[:lane_bits]), odd.eq(self.read_address[lane_bits])]
+        for parity, (_, read) in enumerate(banks):
+            m.d.comb += [read.addr.eq(beat_of(self.read_address, parity)), read.en.eq(self.read_enable)]
+        even_data, odd_data = (read.data for _, read in banks)
+        chosen = Signal(self.data_width)
+        for byte in range(flit_bytes):
+            bits = slice(8 * byte, 8 * byte + 8)
+            behind = byte < at
+            m.d.comb += chosen[bits].eq(Mux(odd ^ behind, odd_data[bits], even_data[bits]))
+        back = Signal(lane_bits)
+        m.d.comb += [back.eq(-at), self.read_data.eq(rotate_up(chosen, back, bits=8))]
+        return m
