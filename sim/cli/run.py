@@ -33,7 +33,7 @@ def command(
     *, output_file: Path | None, waves: Path | None, trace: Path | None, as_json: bool, board: str | None, baud: int,
     **flags: Any,
 ) -> int:
-    """Runs COLLECTIVE (broadcast, reduce, allreduce, barrier) on RTL or a board and checks every bit of the result."""
+    """Runs COLLECTIVE (broadcast, allreduce, barrier, …) on RTL or a board and checks every bit of the result."""
     if board is not None:
         if waves is not None or trace is not None:
             raise click.UsageError("--board: has neither --waves nor --trace")
