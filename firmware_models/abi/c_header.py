@@ -99,6 +99,11 @@ def _registers() -> Iterator[str]:
     yield ""
     yield "/* Switch, in an address space of its own */"
     yield from _page("SWITCH", registers.SWITCH_PAGE)
+    yield "/* Counters of the port in port_select, 64 bits: low half here, high half 4 bytes later */"
+    for number, counter in enumerate(registers.SWITCH_COUNTERS):
+        address = registers.SWITCH_COUNTERS_AT + 8 * number
+        yield f"#define CONIC_SWITCH_COUNTER_{counter.name.upper()} 0x{address:x}u /* {counter.doc} */"
+    yield ""
 
 
 def _page(prefix: str, page: Iterable[registers.Register]) -> Iterator[str]:

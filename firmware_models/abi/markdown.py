@@ -95,6 +95,13 @@ def _registers() -> Iterator[str]:
     ])
     yield from ("### Switch", "", "In an address space of its own.", "")
     yield from _register_table(registers.SWITCH_PAGE)
+    yield ("Counters of the port in `port_select`: 64 bits each, low half first; reading the low half latches the high "
+           "half. A read waits until all events before it are counted, which takes some cycles for each port.")
+    yield ""
+    yield from _table(("Address", "Counter", "Counts"), [
+        (f"`0x{registers.SWITCH_COUNTERS_AT + 8 * number:03x}`", f"`{counter.name}`", counter.doc)
+        for number, counter in enumerate(registers.SWITCH_COUNTERS)
+    ])
 
 
 def _register_table(page: Iterable[registers.Register]) -> Iterator[str]:

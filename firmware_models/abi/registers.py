@@ -136,6 +136,23 @@ SWITCH_PAGE = (
     Register("table_port", 0x018, Access.WO, "Writes the port of table_select's entry. Reset value of the table: port 0.", width=6),
     Register("mft_entries", 0x01C, Access.RO, "MLIDs that the multicast forwarding table (MFT) covers, from 0xC000.", width=15),
     Register("mft_block", 0x020, Access.RW, "What mft_mask shows: bits 8:0 block of 32 MLIDs, bits 31:28 group of 16 ports."),
+    Register("port_select", 0x024, Access.RW, "Port that the registers port_* and the counters show.", width=6),
+    Register("port_credits", 0x028, Access.RO, "Credits that its output has: bits 15:0 channel 0, bits 31:16 channel 1."),
+    Register("port_depth", 0x02C, Access.RO, "Flits that its input holds: bits 15:0 channel 0, bits 31:16 channel 1."),
+    Register("port_depth_peak", 0x030, Access.RO, "Most flits that its input held since reset, likewise."),
     Register("mft_mask", 0x200, Access.RW, "Register n: ports of MLID 0xC000 + 32 block + n; bit b is port 16 group + b. Reset value of the table: no port.", width=16, count=32),
 )
 """Registers of a switch, in its own address space."""
+
+SWITCH_COUNTERS_AT = 0x040
+SWITCH_COUNTERS = (
+    Counter("rx_flits", "Flits that came in."),
+    Counter("rx_packets", "Packets that came in."),
+    Counter("tx_flits", "Flits sent, each copy on its own."),
+    Counter("tx_packets", "Packets sent, likewise."),
+    Counter("stalls_0", "Cycles in which the output was idle on channel 0, and a packet waited for credits of it."),
+    Counter("stalls_1", "The same for channel 1."),
+    Counter("discarded", "Multicasts that came in and were discarded: no port but the one that they came by."),
+    Counter("malformed", "Packets that came in and were discarded: they ended before their destination."),
+)
+"""Counters of the port in port_select, as EVENT_COUNTERS."""

@@ -5,9 +5,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.abi.registers import SWITCH_PAGE, Access
+from firmware_models.abi.registers import SWITCH_COUNTERS_AT, SWITCH_PAGE, Access
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.switch.multicast_table import COLOUR_BITS, GROUP_BITS, GROUP_PORTS, mft_address
+from rtl.switch.port_statistics import COUNT_BITS, COUNTER_BITS
 from rtl.switch.route_table import PORT_BITS
 
 ADDRESS_BITS = 12
@@ -48,6 +49,12 @@ class SwitchControl(wiring.Component):
         Mask that a read asks for.
     mft_mask : ``In(16)``
         The mask, in the cycle after.
+    port : ``Out(6)``
+        Port whose figures are read.
+    credits, depth, depth_peak : ``In(32)``
+        Figures of that port, both channels, in the cycle after.
+    counter_ask, counter, counter_answered, counter_value
+        Port of :class:`rtl.switch.port_statistics.PortStatistics`.
     """
 
     def __init__(self, *, radix: int, entries: int, mft_entries: int):
@@ -63,6 +70,10 @@ class SwitchControl(wiring.Component):
             }))),
             "mft_address": Out(mft_address()),
             "mft_mask": In(GROUP_PORTS),
+            "port": Out(PORT_BITS),
+            "credits": In(32), "depth": In(32), "depth_peak": In(32),
+            "counter_ask": Out(1), "counter": Out(COUNTER_BITS), "counter_answered": In(1),
+            "counter_value": In(COUNT_BITS),
         })
 
     def elaborate(self, platform):
@@ -98,6 +109,9 @@ class SwitchControl(wiring.Component):
                     self.o_entry.valid.eq(front.o_write.valid & has_port),
                     front.o_write.ready.eq(self.o_entry.ready | ~has_port),
                 ]
+            with m.Case(_registers["port_select"].offset):
+                with m.If(front.o_write.valid & has_port):
+                    m.d.sync += self.port.eq(write.data)
             with m.Case(_registers["mft_block"].offset):
                 with m.If(front.o_write.valid):
                     m.d.sync += [block.eq(write.data), group.eq(write.data[_GROUP_SHIFT:])]
@@ -117,20 +131,27 @@ class SwitchControl(wiring.Component):
             "table_select": table_select,
             "mft_entries": self.mft_entries,
             "mft_block": Cat(block, C(0, _GROUP_SHIFT - _BLOCK_BITS), group),
+            "port_select": self.port,
+            "port_credits": self.credits,
+            "port_depth": self.depth,
+            "port_depth_peak": self.depth_peak,
         }
         readable = {register.name for register in SWITCH_PAGE if register.access is not Access.WO}
         assert set(values) | {"mft_mask"} == readable
-        asked, answering = Signal(), Signal()
+        asked, answering, counting = Signal(), Signal(), Signal()
+        high = Signal(32)
         addr = Signal(ADDRESS_BITS)
         answer = Signal(front.i_read.payload.shape())
         m.d.comb += [
-            front.o_read.ready.eq(~asked & ~answering),
+            front.o_read.ready.eq(~asked & ~answering & ~counting),
             front.i_read.valid.eq(answering),
             front.i_read.payload.eq(answer),
             self.mft_address.colour.eq(Cat(front.o_read.payload.addr[2:2 + _WORD_BITS], block)),
             self.mft_address.group.eq(group),
         ]
-        m.d.sync += [asked.eq(front.o_read.valid & front.o_read.ready), addr.eq(front.o_read.payload.addr)]
+        m.d.sync += asked.eq(front.o_read.valid & front.o_read.ready)
+        with m.If(front.o_read.valid & front.o_read.ready):
+            m.d.sync += addr.eq(front.o_read.payload.addr)
         with m.If(asked):
             m.d.sync += [answering.eq(1), answer.data.eq(0), answer.error.eq(1)]
             with m.Switch(addr):
@@ -139,6 +160,17 @@ class SwitchControl(wiring.Component):
                         m.d.sync += [answer.data.eq(value), answer.error.eq(0)]
             with m.If(_is_mask(addr)):
                 m.d.sync += [answer.data.eq(self.mft_mask), answer.error.eq(0)]
+            # The low half of a counter takes a while; the high half is that of the last one read.
+            with m.If(_is_counter(addr)):
+                m.d.sync += [answer.data.eq(high), answer.error.eq(0)]
+                with m.If(~addr[2]):
+                    m.d.sync += [answering.eq(0), counting.eq(1)]
+        m.d.comb += [self.counter_ask.eq(counting), self.counter.eq(addr[3:])]
+        with m.If(counting & self.counter_answered):
+            m.d.sync += [
+                counting.eq(0), answering.eq(1),
+                answer.data.eq(self.counter_value), high.eq(self.counter_value[32:]),
+            ]
         with m.If(answering & front.i_read.ready):
             m.d.sync += answering.eq(0)
 
@@ -149,3 +181,8 @@ def _is_mask(address: Value) -> Value:
     """Whether `address` is that of a register mft_mask."""
     first = _registers["mft_mask"].offset
     return address[2 + _WORD_BITS:] == first >> 2 + _WORD_BITS
+
+
+def _is_counter(address: Value) -> Value:
+    """Whether `address` is that of a half of a counter."""
+    return address[3 + COUNTER_BITS:] == SWITCH_COUNTERS_AT >> 3 + COUNTER_BITS

@@ -90,6 +90,8 @@ class InputPort(wiring.Component):
         Multicasts without ports that are discarded in this cycle.
     malformed : ``Out(1)``
         A packet without destination has been discarded.
+    depth, peak : arrays of 2 ``Out``
+        Flits in the buffer of each channel, now and at most since reset.
     """
 
     def __init__(self, *, sizes: SwitchSizes, number: int):
@@ -108,6 +110,8 @@ class InputPort(wiring.Component):
             "o": Out(CrossingSignature(sizes.data_width, radix)),
             "discarded": Out(2),
             "malformed": Out(1),
+            "depth": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
+            "peak": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
         })
 
     def elaborate(self, platform):
@@ -219,6 +223,10 @@ class InputPort(wiring.Component):
                 reading[vc].eq(able if vc == N_VCS - 1 else able & ~reading[N_VCS - 1]),
                 self.sends[vc].eq(Mux(reading[vc], holds, 0)),
             ]
+
+            m.d.sync += self.depth[vc].eq(self.depth[vc] + store.write - (reading[vc] & whole))
+            with m.If(self.depth[vc] > self.peak[vc]):
+                m.d.sync += self.peak[vc].eq(self.depth[vc])
 
             # Credits that are owed, less the one that goes now.
             owed = Signal(range(sizes.buffer_flits + 1), name=f"owed_{vc}")

@@ -2,11 +2,16 @@
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In
+from amaranth.lib.wiring import In, Out
 
 from rtl.switch.choice import union
 from rtl.switch.input_port import CandidateSignature
 from rtl.switch.match_iteration import MatchIteration
+from rtl.switch.patience import Patience
+from rtl.switch.sizes import SwitchSizes
+
+_PATIENCE = 32
+"""Longest packets that an input sends to the same outputs before it asks for others only."""
 
 
 class Matching(wiring.Component):
@@ -23,10 +28,8 @@ class Matching(wiring.Component):
 
     Parameters
     ----------
-    radix : int
-        Ports.
-    iterations : int
-        Iterations in a cycle. At least 1.
+    sizes : SwitchSizes
+        Sizes.
 
     Members
     -------
@@ -34,17 +37,17 @@ class Matching(wiring.Component):
         The inputs.
     room, room_short : ``In(radix)``
         Outputs with credits for any packet, and for a short one.
+    stalled : ``Out(radix)``
+        Outputs that send nothing while a packet waits for credits of theirs. A register.
     """
 
-    def __init__(self, *, radix: int, iterations: int):
-        if not isinstance(radix, int) or radix < 2:
-            raise ValueError(f"radix must be an integer of at least 2, not {radix!r}")
-        if not isinstance(iterations, int) or iterations < 1:
-            raise ValueError(f"iterations must be a positive integer, not {iterations!r}")
-        self.radix = radix
-        self.iterations = iterations
+    def __init__(self, *, sizes: SwitchSizes):
+        self.sizes = sizes
+        self.radix = radix = sizes.radix
+        self.iterations = sizes.config.switch.match_iterations
         super().__init__({
             "candidate": In(CandidateSignature(radix)).array(radix), "room": In(radix), "room_short": In(radix),
+            "stalled": Out(radix),
         })
 
     def elaborate(self, platform):
@@ -58,20 +61,31 @@ class Matching(wiring.Component):
         single, multiple, keeps = vectors("single"), vectors("multiple"), vectors("keeps")
         open_ = Signal(self.radix)
         for i, candidate in enumerate(self.candidate):
+            m.submodules[f"patience_{i}"] = patience = Patience(
+                radix=self.radix, limit=_PATIENCE * self.sizes.longest, pause=2 * self.sizes.longest,
+            )
+            wanted = Signal(self.radix, name=f"wanted_{i}")
             free, reachable = Signal(name=f"free_{i}"), Signal(self.radix, name=f"reachable_{i}")
             m.d.comb += [
                 free.eq(~candidate.busy | candidate.at_last),
                 keeps[i].eq(Mux(candidate.at_last, 0, candidate.holds)),
-                single[i].eq(Mux(
-                    free, candidate.waiting & (self.room | (candidate.waiting_short & self.room_short)), 0,
-                )),
-                reachable.eq(candidate.mc_ports & (self.room | Mux(candidate.mc_short, self.room_short, 0))),
+                wanted.eq(candidate.waiting & (self.room | (candidate.waiting_short & self.room_short))),
+                single[i].eq(Mux(free, wanted & ~patience.avoid, 0)),
+                reachable.eq(
+                    candidate.mc_ports & (self.room | Mux(candidate.mc_short, self.room_short, 0)) & ~patience.avoid
+                ),
+                patience.started.eq(candidate.start | candidate.start_mc),
+                patience.others.eq(wanted | reachable),
                 # Before it is wholly there, a multicast starts everywhere or nowhere.
                 multiple[i].eq(Mux(
                     free & (candidate.mc_complete | ~(candidate.mc_ports & ~(reachable & open_)).any()), reachable, 0,
                 )),
             ]
         m.d.comb += open_.eq(~union(keeps))
+        m.d.sync += self.stalled.eq(~self.room & ~union([candidate.holds for candidate in self.candidate]) & union([
+            (c.waiting & ~(c.waiting_short & self.room_short)) | (c.mc_ports & ~Mux(c.mc_short, self.room_short, 0))
+            for c in self.candidate
+        ]))
 
         # The iterations, one after the other. `after` has ones above the input (output) that was served last.
         output_after, input_after = vectors("output_after"), vectors("input_after")

@@ -68,7 +68,9 @@ class OutputPort(wiring.Component):
             self.link.flit.eq(fifo.o.payload),
             fifo.o.ready.eq(self.link.ready),
         ]
-        m.d.sync += Assert(ResetSignal() | ~fifo.i.valid | fifo.i.ready, "switch: no room in front of the link\n")
+        m.d.sync += Assert(
+            ResetSignal(allow_reset_less=True) | ~fifo.i.valid | fifo.i.ready, "switch: no room in front of the link\n",
+        )
 
         for vc in range(N_VCS):
             level = Signal(range(sizes.buffer_flits + 1), init=sizes.buffer_flits, name=f"level_{vc}")
@@ -88,7 +90,7 @@ class OutputPort(wiring.Component):
                 room.eq(following > sizes.longest),
                 room_short.eq(following > sizes.short),
                 Assert(
-                    ResetSignal() | ~returned | (level != sizes.buffer_flits),
+                    ResetSignal(allow_reset_less=True) | ~returned | (level != sizes.buffer_flits),
                     "link: a credit came back that was not spent\n",
                 ),
             ]

@@ -1,6 +1,9 @@
 """A switch with virtual output queues, credit flow control, unicast and multicast by tables."""
 
-from amaranth import Cat, Module
+from typing import Any
+
+from amaranth import Array, Cat, Module
+from amaranth.hdl import Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,6 +16,7 @@ from rtl.switch.input_port import InputPort
 from rtl.switch.matching import Matching
 from rtl.switch.multicast_table import MulticastTable
 from rtl.switch.output_port import OutputPort
+from rtl.switch.port_statistics import PortStatistics
 from rtl.switch.route_table import RouteTable
 from rtl.switch.sizes import SwitchSizes
 
@@ -80,11 +84,29 @@ class Switch(wiring.Component):
             connect(m, inputs[number].mft, mft.lookup[number])
             connect(m, outputs[number].link, flipped(self.tx[number]))
 
+        m.submodules.statistics = statistics = PortStatistics(n_ports=sizes.radix)
+        m.d.comb += [
+            statistics.ask.eq(control.counter_ask),
+            statistics.port.eq(control.port),
+            statistics.counter.eq(control.counter),
+            control.counter_answered.eq(statistics.answered),
+            control.counter_value.eq(statistics.value),
+        ]
+        for figure, values in (
+            (control.credits, [output.credits for output in outputs]),
+            (control.depth, [source.depth for source in inputs]),
+            (control.depth_peak, [source.peak for source in inputs]),
+        ):
+            for vc in range(N_VCS):
+                m.d.sync += figure[16 * vc:][:16].eq(Array(value[vc] for value in values)[control.port])
+
         # Which packets start, for each channel on its own.
         sent = [[Cat(source.sends[vc][number] for source in inputs).any() for vc in range(N_VCS)] for number in ports]
         for vc in range(N_VCS):
-            matching = Matching(radix=sizes.radix, iterations=self.config.switch.match_iterations)
+            matching = Matching(sizes=sizes)
             m.submodules[f"matching_{vc}"] = matching
+            for number in ports:
+                m.d.comb += statistics.events[number][f"stalls_{vc}"].eq(matching.stalled[number])
             m.d.comb += [
                 matching.room.eq(Cat(output.room[vc] for output in outputs)),
                 matching.room_short.eq(Cat(output.room_short[vc] for output in outputs)),
@@ -103,5 +125,17 @@ class Switch(wiring.Component):
             m.d.comb += output.sent.eq(Cat(sent[number]))
             for source, crossing in zip(inputs, output.i, strict=True):
                 m.d.comb += [crossing.valid.eq(source.o.ports[number]), crossing.flit.eq(source.o.flit)]
+            m.d.comb += [
+                *_count(statistics.events[number].rx_flits, statistics.events[number].rx_packets, inputs[number].link),
+                *_count(statistics.events[number].tx_flits, statistics.events[number].tx_packets, output.link),
+                statistics.events[number].discarded.eq(inputs[number].discarded),
+                statistics.events[number].malformed.eq(inputs[number].malformed),
+            ]
 
         return m
+
+
+def _count(flits: Value, packets: Value, link: Any) -> list[Any]:
+    """What moves over a link."""
+    moved = link.valid & link.ready
+    return [flits.eq(moved), packets.eq(moved & link.flit.last)]

@@ -8,7 +8,7 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
 from firmware_models.abi.formats import FIRST_MLID
-from firmware_models.abi.registers import SWITCH_PAGE
+from firmware_models.abi.registers import SWITCH_COUNTERS, SWITCH_COUNTERS_AT, SWITCH_PAGE
 from testbench import clock
 from testbench.link import LinkSink, LinkSource
 from testbench.runner import parameters, rng
@@ -16,6 +16,7 @@ from testbench.switch.switch_model import SwitchModel, random_packet
 
 VCS = (0, 1)
 REGISTERS = {register.name: register.offset for register in SWITCH_PAGE}
+COUNTERS = {counter.name: SWITCH_COUNTERS_AT + 8 * number for number, counter in enumerate(SWITCH_COUNTERS)}
 
 
 class Fabric:
@@ -67,12 +68,13 @@ class Fabric:
             await self.registers.write_dword(REGISTERS["mft_mask"] + 4 * word, mask)
 
     def send(
-        self, source: int, dest_id: int, vc: int, *, longest: int = 12, mlid: int | None = None, honest: bool = True
+        self, source: int, dest_id: int, vc: int, *, longest: int = 12, mlid: int | None = None, honest: bool = True,
+        exactly: int | None = None,
     ) -> int:
         """Queues a random packet to a node, or with `mlid` to a group; returns the number of its flits."""
         flits = random_packet(
             self.numbers, source=source, dest_id=dest_id, data_width=self.size.data_width, longest=longest, mlid=mlid,
-            honest=honest,
+            honest=honest, exactly=exactly,
         )
         self.model.enter(source, vc, flits)
         self.sources[source].append((vc, flits))
@@ -86,3 +88,27 @@ class Fabric:
             await source.drain()
         await clock.cycles(self.dut, 30)
         assert all(not partial for sink in self.sinks for partial in sink.partial)
+
+    async def select(self, port: int) -> None:
+        """Chooses the port whose figures are read."""
+        await self.registers.write_dword(REGISTERS["port_select"], port)
+
+    async def counter(self, name: str) -> int:
+        """A counter of the port chosen."""
+        low = await self.registers.read_dword(COUNTERS[name])
+        return low | await self.registers.read_dword(COUNTERS[name] + 4) << 32
+
+    async def check_figures(self) -> None:
+        """Compares the figures of all ports with the model, once nothing moves any more."""
+        full = self.size.buffer_flits | self.size.buffer_flits << 16
+        for port in self.ports:
+            await self.select(port)
+            for name in COUNTERS:
+                if not name.startswith("stalls"):
+                    assert await self.counter(name) == self.model.counts[name, port], f"{name} of port {port}"
+            assert await self.registers.read_dword(REGISTERS["port_credits"]) == full
+            assert await self.registers.read_dword(REGISTERS["port_depth"]) == 0
+            peak = await self.registers.read_dword(REGISTERS["port_depth_peak"])
+            peaks = (peak & 0xFFFF, peak >> 16)
+            assert max(peaks) <= self.size.buffer_flits
+            assert min(peaks) > 0 or not self.model.counts["rx_packets", port]

@@ -56,6 +56,7 @@ async def random_mix(dut: SimHandleBase) -> None:
             mlid=mlid, longest=_longest,
         )
     await fabric.settle()
+    await fabric.check_figures()
 
 
 @cocotb.test()
@@ -145,7 +146,8 @@ async def sets_without_ports_are_discarded(dut: SimHandleBase) -> None:
             mlid = fabric.numbers.choice([*unknown, FIRST_MLID, FIRST_MLID + 2, None])
             fabric.send(source, fabric.numbers.choice(fabric.ports), fabric.numbers.choice(VCS), mlid=mlid)
     await fabric.settle()
-    assert all(fabric.model.discarded[port] for port in fabric.ports)
+    assert all(fabric.model.counts["discarded", port] for port in fabric.ports)
+    await fabric.check_figures()
 
 
 @cocotb.test()

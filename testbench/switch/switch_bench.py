@@ -3,6 +3,7 @@
 import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
+from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiResp
 
 from testbench import clock
@@ -22,6 +23,7 @@ async def random_traffic(dut: SimHandleBase) -> None:
         fabric.send(fabric.numbers.choice(fabric.ports), dest_id, fabric.numbers.choice(VCS), longest=40)
     await fabric.settle()
     assert fabric.model.received == 600
+    await fabric.check_figures()
 
 
 @cocotb.test()
@@ -212,10 +214,49 @@ async def packets_without_destination_are_discarded(dut: SimHandleBase) -> None:
     for number in range(3 * fabric.size.buffer_flits):
         for source in fabric.ports:
             fabric.sources[source].append((number & 1, [number]))
+            fabric.model.count("rx", source, [number])
+            fabric.model.counts["malformed", source] += 1
     for source in fabric.ports:
         fabric.send(source, 2, 0)
         fabric.send(source, 1, 1)
     await fabric.settle()
+    await fabric.check_figures()
+
+
+@cocotb.test()
+@cocotb.parametrize(vc=VCS)
+async def stalls_are_counted(dut: SimHandleBase, vc: int) -> None:
+    """An output without credits stalls in every cycle in which a packet waits for it, on its channel alone."""
+    fabric = Fabric(dut, idle=0, hold=0)
+    await fabric.start()
+    stuck = fabric.ports[-1]
+    fabric.sinks[stuck].withheld = {vc}
+    while fabric.sources[0].credits[vc] > fabric.size.buffer_flits // 2:
+        if not fabric.sources[0].pending:
+            fabric.send(0, stuck, vc)
+        await clock.cycles(dut, 1)
+    await clock.cycles(dut, 40)
+
+    await fabric.select(stuck)
+    before, start = await fabric.counter(f"stalls_{vc}"), get_sim_time("ns")
+    await clock.cycles(dut, 500)
+    after, elapsed = await fabric.counter(f"stalls_{vc}"), (get_sim_time("ns") - start) / clock.PERIOD_NS
+    walk = 8 * fabric.size.radix + 20
+    assert elapsed - walk <= after - before <= elapsed + walk
+    assert await fabric.counter(f"stalls_{1 - vc}") == 0
+    depth = await fabric.registers.read_dword(REGISTERS["port_credits"])
+    assert depth >> 16 * vc & 0xFFFF < fabric.size.buffer_flits
+    for port in fabric.ports[:-1]:
+        await fabric.select(port)
+        assert await fabric.counter(f"stalls_{vc}") == 0
+    await fabric.select(0)
+    depth = await fabric.registers.read_dword(REGISTERS["port_depth"])
+    assert depth >> 16 * vc & 0xFFFF == fabric.size.buffer_flits - fabric.sources[0].credits[vc]
+    fabric.sinks[stuck].withheld = set()
+    await fabric.settle()
+    quiet = await fabric.counter(f"stalls_{vc}")
+    await clock.cycles(dut, 200)
+    assert await fabric.counter(f"stalls_{vc}") == quiet
 
 
 @cocotb.test()
@@ -226,6 +267,28 @@ async def wrong_lengths_lose_nothing(dut: SimHandleBase) -> None:
     for _ in range(60):
         for source in fabric.ports:
             fabric.send(source, fabric.numbers.choice(fabric.ports), fabric.numbers.choice(VCS), honest=False)
+    await fabric.settle()
+
+
+@cocotb.test()
+async def no_input_keeps_an_output_for_ever(dut: SimHandleBase) -> None:
+    """Two streams that never end at once: a packet of one input for the other's output comes out in between."""
+    fabric = Fabric(dut, idle=0, hold=0)
+    await fabric.start()
+    payload = 32
+    packet = payload + max(1, 256 // fabric.size.data_width)
+    fabric.send(0, 0, 0, exactly=payload)
+    fabric.send(0, 1, 0, exactly=0)
+    for _ in range(100):
+        fabric.send(0, 0, 0, exactly=payload)
+    await clock.cycles(dut, packet // 2)
+    for _ in range(100):
+        fabric.send(1, 1, 0, exactly=payload)
+    elapsed = 0
+    while all(header_of(flits, fabric.size.data_width)["source_id"] for _, flits in fabric.sinks[1].order):
+        await RisingEdge(dut.clk)
+        elapsed += 1
+    assert elapsed < 40 * packet, f"waited for {elapsed} cycles"
     await fabric.settle()
 
 

@@ -46,8 +46,8 @@ class SwitchModel:
     groups: dict[int, set[int]] = field(default_factory=dict)
     """Ports of each MLID."""
     received: int = 0
-    discarded: Counter[int] = field(default_factory=Counter)
-    """Multicasts without a port, for each port that they came by."""
+    counts: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """What the switch's counters must say, by counter and port."""
 
     def __post_init__(self) -> None:
         self._expected: defaultdict[tuple[int, int, int, int], deque[list[int]]] = defaultdict(deque)
@@ -73,7 +73,8 @@ class SwitchModel:
         header = header_of(flits, self.data_width)
         assert header["source_id"] == port
         ports = self.ports_of(header, port)
-        self.discarded[port] += not ports
+        self.count("rx", port, flits)
+        self.counts["discarded", port] += not ports
         for target in ports:
             self._expected[target, port, vc, header["multicast"]].append(flits)
 
@@ -85,14 +86,20 @@ class SwitchModel:
         assert queue, f"output {port}: a packet of channel {vc} from input {source} that should not come here"
         expected = queue.popleft()
         assert flits == expected, f"output {port}: packet of channel {vc} from input {source} changed or out of order"
+        self.count("tx", port, flits)
         self.received += 1
+
+    def count(self, direction: str, port: int, flits: Sequence[int]) -> None:
+        """Counts a packet that came in (`rx`) or was sent (`tx`)."""
+        self.counts[f"{direction}_packets", port] += 1
+        self.counts[f"{direction}_flits", port] += len(flits)
 
 
 def random_packet(
     numbers: random.Random, *, source: int, dest_id: int, data_width: int, longest: int = 12, mlid: int | None = None,
-    honest: bool = True,
+    honest: bool = True, exactly: int | None = None,
 ) -> list[int]:
-    """The flits of a packet with a random payload of 0 to `longest` flits, every bit of the header random.
+    """The flits of a packet with a random payload of 0 to `longest` flits (or `exactly`), the header random.
 
     With `mlid` it is a multicast; if it is not `honest`, its header gives any length.
     """
@@ -103,7 +110,7 @@ def random_packet(
     }
     header |= {"dest_id": dest_id, "source_id": source, "multicast": int(mlid is not None)}
     header["mlid"] = numbers.randrange(1 << 16) if mlid is None else mlid
-    count = numbers.choice((0, 0, 1, 2, numbers.randint(0, longest)))
+    count = numbers.choice((0, 0, 1, 2, numbers.randint(0, longest))) if exactly is None else exactly
     if honest:
         header["length"] = count * data_width // 8 - numbers.randrange(8 if count else 1)
     return flits_of(header, [numbers.getrandbits(data_width) for _ in range(count)], data_width)

@@ -6,6 +6,7 @@ from firmware_models.config import Config, CouConfig, DatapathConfig, LinkConfig
 from rtl.switch.route_table import RouteTable
 from rtl.switch.switch import Switch
 from testbench.runner import run_bench
+from testbench.switch.tree_parts import SwitchTree
 
 SIZES = {
     # The destination stands in the second flit; the smallest buffers.
@@ -15,20 +16,20 @@ SIZES = {
 }
 
 
-def switch_of(size):
-    """A switch of one of the sizes."""
-    return Switch(Config(
+def config_of(size):
+    """The configuration of one of the sizes."""
+    return Config(
         datapath=DatapathConfig(data_width=size["data_width"], mtu=4 * size["data_width"]),
         cou=CouConfig(buffer_bytes=1 << 18, intermediate_bytes=4096),  # of no meaning here, but must suit the mtu
         link=LinkConfig(buffer_flits=size["buffer_flits"]),
         switch=SwitchConfig(radix=size["radix"], table_entries=size["entries"], mft_entries=size["mft_entries"]),
-    ))
+    )
 
 
 @pytest.mark.parametrize("name", SIZES)
 def test_unicast(name):
     size = SIZES[name]
-    result = run_bench(switch_of(size), bench="testbench.switch.switch_bench", parameters=size)
+    result = run_bench(Switch(config_of(size)), bench="testbench.switch.switch_bench", parameters=size)
     print(result.report)
     assert result.report["hop_cycles"]["max"] <= 6
     assert result.report["permutation_throughput"] >= 0.95
@@ -37,9 +38,21 @@ def test_unicast(name):
 @pytest.mark.parametrize("name", SIZES)
 def test_multicast(name):
     size = SIZES[name]
-    result = run_bench(switch_of(size), bench="testbench.switch.multicast_bench", parameters=size)
+    result = run_bench(Switch(config_of(size)), bench="testbench.switch.multicast_bench", parameters=size)
     print(result.report)
     assert result.report["multicast_throughput"] >= 0.9
+
+
+def test_tree():
+    """Three switches in two levels."""
+    tree = SwitchTree(config_of(SIZES["narrow"]))
+    run_bench(tree, bench="testbench.switch.tree_bench", parameters=SIZES["narrow"] | {"places": tree.places})
+
+
+def test_small_buffers_are_refused():
+    message = r"^link.buffer_flits must be above 36, the flits of a packet of mtu 256, not 32$"
+    with pytest.raises(ValueError, match=message):
+        Switch(Config(link=LinkConfig(buffer_flits=32)))
 
 
 def test_presets_have_all_ports():

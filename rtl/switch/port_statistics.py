@@ -1,0 +1,102 @@
+"""Event counters of all ports of a switch."""
+
+from amaranth import Array, Module, Mux, Signal
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
+
+from firmware_models.abi.registers import SWITCH_COUNTERS
+
+COUNTER_BITS = (len(SWITCH_COUNTERS) - 1).bit_length()
+COUNT_BITS = 64
+EVENT_BITS = 2
+"""At most so many bits' worth of events of a kind in a cycle."""
+
+
+def port_events() -> data.StructLayout:
+    """Events of one port in one cycle: how many of each kind, by the names of the counters."""
+    return data.StructLayout({counter.name: EVENT_BITS for counter in SWITCH_COUNTERS})
+
+
+class PortStatistics(wiring.Component):
+    """Counts events in 64 bits, in one memory for all counters.
+
+    Each counter has a few bits of its own. A walk visits one counter a cycle and adds its bits to the memory; a read
+    waits for the walk, so that it is exact: the sum of the cycles before the answer.
+
+    Timing: an answer takes at most a walk, which is as many cycles as there are counters, and two more.
+
+    Parameters
+    ----------
+    n_ports : int
+        Ports.
+
+    Members
+    -------
+    events : array of `n_ports` ``In(port_events())``
+        What happens.
+    ask : ``In(1)``
+        Held until ``answered``: the value of `counter` of `port` is wanted.
+    port, counter : ``In``
+        Which one. Ports that are not there must not be asked for.
+    answered : ``Out(1)``
+        ``value`` is the answer.
+    value : ``Out(64)``
+        The count.
+    """
+
+    def __init__(self, *, n_ports: int):
+        if not isinstance(n_ports, int) or not 2 <= n_ports <= 64:
+            raise ValueError(f"n_ports must be from 2 to 64, not {n_ports!r}")
+        self.n_ports = n_ports
+        super().__init__({
+            "events": In(port_events()).array(n_ports),
+            "ask": In(1), "port": In(range(n_ports)), "counter": In(COUNTER_BITS),
+            "answered": Out(1), "value": Out(COUNT_BITS),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        n_kinds = 1 << COUNTER_BITS
+        n_counters = self.n_ports * n_kinds
+        m.submodules.store = store = memory.Memory(shape=COUNT_BITS, depth=n_counters, init=[])
+        read, write = store.read_port(), store.write_port()
+
+        # The walk: a counter is read in one cycle and written in the next. The first one clears the memory.
+        kind, port = Signal(COUNTER_BITS), Signal(range(self.n_ports))
+        cleared = Signal()
+        last_port = port == self.n_ports - 1
+        m.d.sync += kind.eq(kind + 1)
+        with m.If(kind == n_kinds - 1):
+            m.d.sync += [port.eq(Mux(last_port, 0, port + 1)), cleared.eq(cleared | last_port)]
+
+        # Own bits of the counters, as many as a walk's events need.
+        width = bits_for(((1 << EVENT_BITS) - 1) * n_counters)
+        recent = []
+        for p, events in enumerate(self.events):
+            kinds = []
+            for number, counter in enumerate(SWITCH_COUNTERS):
+                own = Signal(width, name=f"{counter.name}_{p}")
+                visited = (kind == number) & (port == p)
+                m.d.sync += own.eq(Mux(visited, 0, own) + events[counter.name])
+                kinds.append(own)
+            recent.append(Array(kinds)[kind])
+        added, old = Signal(width), Signal()
+        written_at = Signal(range(n_counters))
+        m.d.sync += [added.eq(Array(recent)[port]), old.eq(cleared), written_at.eq(port * n_kinds + kind)]
+        m.d.comb += [
+            read.addr.eq(port * n_kinds + kind),
+            write.addr.eq(written_at),
+            write.data.eq(Mux(old, read.data, 0) + added),
+            write.en.eq(1),
+        ]
+
+        # What is written is what a read wants, if the walk is there.
+        meant = Signal()
+        m.d.sync += [
+            meant.eq(self.ask & ~meant & ~self.answered & (kind == self.counter) & (port == self.port)),
+            self.answered.eq(meant),
+        ]
+        with m.If(meant):
+            m.d.sync += self.value.eq(write.data)
+        return m
