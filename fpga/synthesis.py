@@ -4,6 +4,7 @@ Yosys runs in a process of its own: an error in it ends the process, and its log
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -80,7 +81,9 @@ def synthesise(
             f'tee -q -o "{statistics}" stat -json',
         ]
         program = [sys.executable, "-c", _PROGRAM, *commands]
-        result = subprocess.run(program, capture_output=True, text=True, check=False)
+        # Some passes of Yosys 0.70 run in threads and then end, now and then, in a failed assertion.
+        environment = os.environ | {"YOSYS_MAX_THREADS": "1"}
+        result = subprocess.run(program, capture_output=True, text=True, check=False, env=environment)
         if result.returncode or not statistics.exists():
             lines = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()] or ["no output"]
             raise SynthesisError(next((line for line in reversed(lines) if "ERROR" in line), lines[-1]))

@@ -103,7 +103,7 @@ class CuckooTable(wiring.Component):
         for p in range(self.n_places):
             m.submodules[f"tags_{p}"] = tags = memory.Memory(shape=code.entry, depth=self.rows, init=[])
             writes.append(tags.write_port())
-            reads.append(tags.read_port(transparent_for=(writes[-1],)))
+            reads.append(tags.read_port())
             seen = tags.read_port()
             m.d.comb += [
                 seen.addr.eq(look.address[p % self.banks]), seen.en.eq(look.enable), look.found[p].eq(seen.data),
@@ -119,11 +119,14 @@ class CuckooTable(wiring.Component):
         m.d.comb += [reads[p].addr.eq(asked.rows[p % self.banks]) for p in range(self.n_places)]
 
         write_at, swap_at = Signal(self.n_places), Signal(self.n_places)
-        match, empty, entries = self._elaborate_compare(
-            m, reads, read, act, stash, write_at=write_at, swap_at=swap_at
+        # Empty entries and victims are chosen at random, so that all banks fill alike and no exchange is repeated.
+        chance = Signal(32, init=0x2545F491)
+        m.d.sync += chance.eq(Cat(chance[1:], chance[0]) ^ Mux(chance[0], 0x200003, 0))
+        match, empty, victim = self._elaborate_compare(
+            m, reads, read, act, stash, write_at=write_at, swap_at=swap_at, chance=chance
         )
         self._elaborate_act(
-            m, act, stash, match=match, empty=empty, entries=entries, write_at=write_at, swap_at=swap_at
+            m, act, stash, match=match, empty=empty, victim=victim, write_at=write_at, swap_at=swap_at, chance=chance
         )
 
         # Writes: the operation that acts, or the sweep after reset; and, for tests, an error in what is written.
@@ -185,50 +188,64 @@ class CuckooTable(wiring.Component):
                     [asked.rows[b].eq(hash_index(key, self.index_bits, bank=b)) for b in range(self.banks)],
                 ]
 
-    def _elaborate_compare(self, m: Module, reads, read, act, stash, *, write_at, swap_at):
-        """Compares the entries with the operation; what `act` writes in this cycle takes the place of what was read."""
+    def _elaborate_compare(self, m: Module, reads, read, act, stash, *, write_at, swap_at, chance):
+        """Compares the entries with the operation.
+
+        What was read may be out of date: `act` writes in this cycle, and the operation before it, `acted`, in the one
+        in which the rows were read. What they write counts instead; that takes a comparison with each of the
+        two, which is less than to pass what they write by every memory. The victim, should the operation need
+        one, is chosen here already: of all entries only that one is kept.
+        """
         code = self.code
         removing = read.kind == Kind.REMOVE
-        alike, _, _ = code.differs(m, read.entry.code, act.entry.code)
-        same_as_act = Signal()
-        m.d.comb += same_as_act.eq(alike & (~removing | code.same_slot(m, read.entry.slot, act.entry.slot)))
+        acted, acted_at = Signal(self.stage), Signal(self.n_places)
+        m.d.sync += [acted.eq(act), acted_at.eq(write_at)]
+        same_as, over, clears = {}, {}, {}
+        for name, writer, places in (("act", act, write_at), ("acted", acted, acted_at)):
+            alike, _, _ = code.differs(m, read.entry.code, writer.entry.code)
+            same_as[name] = Signal(name=f"same_as_{name}")
+            over[name] = Signal(self.n_places, name=f"over_by_{name}")
+            clears[name] = writer.kind == Kind.REMOVE
+            rows = Cat(read.rows[b] == writer.rows[b] for b in range(self.banks))
+            m.d.comb += [
+                same_as[name].eq(alike & (~removing | code.same_slot(m, read.entry.slot, writer.entry.slot))),
+                over[name].eq(places & Cat(rows[p % self.banks] for p in range(self.n_places))),
+            ]
 
-        match, empty, raw_match = (Signal(self.n_places, name=name) for name in ("match", "empty", "raw_match"))
-        entries = Array(Signal(code.entry, name=f"entry_{p}") for p in range(self.n_places))
-        same_row = Signal(self.banks)
-        m.d.comb += same_row.eq(Cat(read.rows[b] == act.rows[b] for b in range(self.banks)))
-        overwritten = Signal(self.n_places)
-        m.d.comb += overwritten.eq(write_at & Cat(same_row[p % self.banks] for p in range(self.n_places)))
+        match, empty, stored = (Signal(self.n_places, name=name) for name in ("match", "empty", "stored_match"))
+        victim = Signal(self.n_places)
+        index = Signal(range(max(2, self.n_places)))
+        m.d.comb += index.eq(chance[: len(index)] if self.n_places > 1 else 0)
+        m.d.sync += victim.eq(1 << index)
         for p, port in enumerate(reads):
             found = port.data
             same, _, doubt = code.differs(m, found.code, read.entry.code)
-            m.d.comb += raw_match[p].eq(
-                Mux(removing, (same | doubt) & code.same_slot(m, found.slot, read.entry.slot), same)
-            )
-            clears = act.kind == Kind.REMOVE
+            same = Mux(removing, (same | doubt) & code.same_slot(m, found.slot, read.entry.slot), same)
+            vacant = Mux(over["acted"][p], clears["acted"], code.empty(m, found.code))
+            m.d.comb += stored[p].eq(Mux(over["acted"][p], same_as["acted"] & ~clears["acted"], same))
             m.d.sync += [
-                match[p].eq(Mux(overwritten[p], same_as_act & ~clears, raw_match[p])),
-                empty[p].eq(Mux(overwritten[p], clears, code.empty(m, found.code))),
-                entries[p].eq(Mux(overwritten[p], act.entry, found)),
+                match[p].eq(Mux(over["act"][p], same_as["act"] & ~clears["act"], stored[p])),
+                empty[p].eq(Mux(over["act"][p], clears["act"], vacant)),
             ]
+        with m.If(over["act"].bit_select(index, 1)):
+            m.d.sync += stash.victim.eq(act.entry)
+        with m.Elif(over["acted"].bit_select(index, 1)):
+            m.d.sync += stash.victim.eq(acted.entry)
+        with m.Else():
+            m.d.sync += stash.victim.eq(Array(port.data for port in reads)[index])
         m.d.comb += [
-            stash.read_entry.eq(read.entry), stash.read_removing.eq(removing), stash.same_as_act.eq(same_as_act),
+            stash.read_entry.eq(read.entry), stash.read_removing.eq(removing), stash.same_as_act.eq(same_as["act"]),
             # The tag that `read` wants may be the one that is just being displaced.
-            stash.taken_over.eq((swap_at & overwritten & raw_match).any()),
+            stash.taken_over.eq((swap_at & over["act"] & stored).any()),
         ]
-        return match, empty, entries
+        return match, empty, victim
 
-    def _elaborate_act(self, m: Module, act, stash, *, match, empty, entries, write_at, swap_at):
+    def _elaborate_act(self, m: Module, act, stash, *, match, empty, victim, write_at, swap_at, chance):
         """Carries an operation out, all of it in one cycle."""
-        # Empty entries and victims are chosen at random, so that all banks fill alike and no exchange is repeated.
-        chance = Signal(32, init=0x2545F491)
-        m.d.sync += chance.eq(Cat(chance[1:], chance[0]) ^ Mux(chance[0], 0x200003, 0))
         preferred, pool, place = (Signal(self.n_places, name=name) for name in ("preferred", "pool", "place"))
-        victim = Signal(range(max(2, self.n_places)))
         m.d.comb += [
             preferred.eq(empty & Cat(chance[p % 16 + 5] for p in range(self.n_places))),
             pool.eq(Mux(preferred.any(), preferred, empty)), place.eq(pool & -pool),
-            victim.eq(chance[: len(victim)] if self.n_places > 1 else 0), stash.victim.eq(entries[victim]),
             stash.act_index.eq(act.index), stash.act_entry.eq(act.entry),
         ]
         here, roomy = Signal(), Signal()
@@ -249,7 +266,7 @@ class CuckooTable(wiring.Component):
                     with m.Elif(stash.tired):
                         m.d.comb += stash.rest.eq(1)
                     with m.Else():
-                        m.d.comb += [swap_at.eq(1 << victim), write_at.eq(swap_at), stash.swap.eq(1)]
+                        m.d.comb += [swap_at.eq(victim), write_at.eq(swap_at), stash.swap.eq(1)]
         m.d.sync += [
             self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(act.slot),
             self.removed.eq(gone), self.removed_slot.eq(act.slot),

@@ -1,6 +1,6 @@
 """The stash of a cuckoo table: tags that wait for a place."""
 
-from amaranth import Array, Module, Signal
+from amaranth import Array, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -109,6 +109,9 @@ class TagStash(wiring.Component):
                 self.o.payload.entry.eq(entries[turn.index]),
             ]
 
+        # A tag comes in from outside or out of a bank, never both at once.
+        incoming = Signal(code.entry)
+        m.d.comb += incoming.eq(Mux(self.swap, self.victim, self.act_entry))
         for j in range(n):
             m.d.comb += [self.entries[j].valid.eq(valid[j]), self.entries[j].entry.eq(entries[j])]
             mine = self.act_index == j
@@ -136,16 +139,15 @@ class TagStash(wiring.Component):
             with m.If(mine & self.rest):
                 m.d.sync += resting[j].eq(1)
             with m.If(mine & self.swap):
-                m.d.sync += [
-                    entries[j].eq(self.victim), kicks[j].eq(kicks[j] + 1), raw[j].eq(int(code.ecc)), bad[j].eq(0),
-                ]
+                m.d.sync += [kicks[j].eq(kicks[j] + 1), raw[j].eq(int(code.ecc)), bad[j].eq(0)]
             with m.If((mine & self.placed) | (self.drop & self.match[j])):
                 m.d.sync += valid[j].eq(0)
             with m.If(enters):
                 m.d.sync += [
-                    valid[j].eq(1), entries[j].eq(self.act_entry), kicks[j].eq(0), steps[j].eq(1), resting[j].eq(0),
-                    raw[j].eq(0), bad[j].eq(0),
+                    valid[j].eq(1), kicks[j].eq(0), steps[j].eq(1), resting[j].eq(0), raw[j].eq(0), bad[j].eq(0),
                 ]
+            with m.If(enters | (mine & self.swap)):
+                m.d.sync += entries[j].eq(incoming)
 
         # A displaced tag may have an error, with which it would have another hash: it is corrected before it moves on.
         if code.ecc:

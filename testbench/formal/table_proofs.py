@@ -27,8 +27,14 @@ TABLE_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="no-forwarding",
                 module=_TABLE,
-                old="match[p].eq(Mux(overwritten[p], same_as_act & ~clears, raw_match[p])),",
-                new="match[p].eq(raw_match[p]),",
+                old='match[p].eq(Mux(over["act"][p], same_as["act"] & ~clears["act"], stored[p])),',
+                new="match[p].eq(stored[p]),",
+            ),
+            Mutation(
+                name="no-forwarding-from-the-write-before",
+                module=_TABLE,
+                old='stored[p].eq(Mux(over["acted"][p], same_as["acted"] & ~clears["acted"], same))',
+                new="stored[p].eq(same)",
             ),
             Mutation(
                 name="look-up-misses-removals",
