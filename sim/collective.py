@@ -1,7 +1,7 @@
 """Carries out collectives on the RTL of a cluster and compares every bit with the golden model."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,16 @@ from firmware_models.abi import registers
 from firmware_models.abi.encoding import Status
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.golden import block_bounds, dtype_of, mismatched_bits, reference, sha256
-from firmware_models.schedule import PeerTable, Place, compile_schedule, largest_pulse, pack_sequence
+from firmware_models.schedule import MulticastGroup, PeerTable, Place, compile_schedule, largest_pulse, pack_sequence
 from sim.activities import activities
 from sim.cluster import Cluster, RegisterAccessError, SimulationFaultError, build_library
 from sim.host import Completion, NodeDriver, Port
+from sim.multicast import join_groups, load_tables, plan_multicast
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
 from sim.request import CollectiveRequest, RequestError
 from sim.stalls import random_stalls
+from sim.topology import TopologyError
 
 __all__ = [
     "CollectiveError", "CollectiveRequest", "CollectiveResult", "RequestError", "VerifyResult", "run_collective",
@@ -165,7 +167,8 @@ def _simulate(
         drivers = [NodeDriver(cluster, node) for node in range(request.nodes)]
         for driver in drivers:
             driver.start()
-        jobs = [set_up_job(request, drivers, job) for job in range(request.jobs)]
+        groups = set_up_groups(request, cluster, drivers)
+        jobs = [set_up_job(request, drivers, job, groups=groups) for job in range(request.jobs)]
         if not cluster.run(1_000_000):
             raise CollectiveError("the NICs did not take their configuration")
         # Units clear their memories after reset; an operation is measured on a NIC that has been up for a while.
@@ -189,7 +192,26 @@ def _simulate(
 _WARM_UP_CYCLES = 1_000
 
 
-def set_up_job(request: CollectiveRequest, drivers: list[NodeDriver], job: int) -> Job:
+def set_up_groups(
+    request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver]
+) -> tuple[MulticastGroup, ...]:
+    """Routes the multicast groups of the schedule, loads the switches' tables, and makes the nodes join."""
+    if not request.schedule.groups():
+        return ()
+    try:
+        plan = plan_multicast(
+            request.wired, request.schedule.groups(), mft_entries=request.config.switch.mft_entries
+        )
+    except TopologyError as error:
+        raise RequestError(str(error)) from None
+    load_tables(cluster, plan.tables)
+    join_groups(drivers, plan.groups)
+    return plan.groups
+
+
+def set_up_job(
+    request: CollectiveRequest, drivers: list[NodeDriver], job: int, *, groups: Sequence[MulticastGroup] = ()
+) -> Job:
     """Opens a port for the job at every node and posts its descriptors.
 
     With fewer nodes than the request has, those that there are mirror the others: see ``sim.host.board_run``.
@@ -210,7 +232,7 @@ def set_up_job(request: CollectiveRequest, drivers: list[NodeDriver], job: int) 
     sequences = compile_schedule(
         request.schedule, places=places + mirrored, job_id=job, config=request.config, length=request.size,
         datatype=request.datatype, operator=request.operator, pulse_bytes=request.pulse_bytes, tag=job,
-        peers=PeerTable(request.config.cou.n_peers),
+        peers=PeerTable(request.config.cou.n_peers), groups=groups,
     )
     for port, sequence in zip(ports, sequences[:n_nodes], strict=True):
         port.post(pack_sequence(
@@ -290,7 +312,8 @@ def _busiest(request: CollectiveRequest) -> tuple[int, int]:
         first, count = schedule.sequences[packet.sender][packet.step].blocks
         end = first + count if count else schedule.block_count
         n_bytes = bounds[end] - bounds[first] if first < schedule.block_count else 0
-        sent[packet.sender] += n_bytes * request.jobs
+        if packet.receiver == (packet.group or (packet.receiver,))[0]:  # a multicast leaves once
+            sent[packet.sender] += n_bytes * request.jobs
         received[packet.receiver] += n_bytes * request.jobs
     return max(*sent, *received), max(received)
 

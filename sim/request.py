@@ -50,7 +50,7 @@ class CollectiveRequest:
     dtype, op : str
         Element type by NumPy's name, or ``double_int`` for a double with an index; reduction operator.
     topology : str, optional
-        ``star:N`` with all nodes if not given.
+        ``star:N`` with all nodes if not given; nodes are at its first terminals.
     config, preset : Config, str
         The hardware, and what to call it.
     seed : int
@@ -103,12 +103,9 @@ class CollectiveRequest:
         if self.nodes < 2:
             raise RequestError(f"nodes must be at least 2, not {self.nodes}")
         try:
-            wired = parse_topology(self.topology or f"star:{self.nodes}")
+            return parse_topology(self.topology or f"star:{self.nodes}", n_nodes=self.nodes)
         except TopologyError as error:
             raise RequestError(str(error)) from None
-        if wired.n_nodes != self.nodes:
-            raise RequestError(f"nodes must be {wired.n_nodes} as in topology {wired.name!r}, not {self.nodes}")
-        return wired
 
     def _check_data(self, schedule: Schedule) -> None:
         _check_choice("dtype", self.dtype, list(DATATYPES))

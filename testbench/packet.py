@@ -133,6 +133,11 @@ class PacketSink:
         self._header = StreamSink(dut, f"{name}__header", PacketHeader, stall=stall, callback=self._on_header)
         self._payload = StreamSink(dut, f"{name}__payload", beat(data_width), stall=stall, callback=self._on_beat)
 
+    def set_stall(self, rate: float | None) -> None:
+        """Changes how often it stalls."""
+        self._header.set_stall(rate)
+        self._payload.set_stall(rate)
+
     async def receive(self) -> Packet:
         """The next packet that was not returned by an earlier call; waits for it if need be."""
         while self._taken == len(self.received):

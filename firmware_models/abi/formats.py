@@ -16,6 +16,7 @@ PULSE_BITS = 16
 FRAGMENT_BITS = 12
 PEER_BITS = 6
 MLID_BITS = 16
+MEMBER_BITS = 8
 FIRST_MLID = 0xC000
 """MLID of colour 0."""
 PAYLOAD_BYTES = 64
@@ -42,7 +43,7 @@ DESCRIPTOR = Format(
         Field("reduce_flag", 1, "ReduceFlag: consumed packets are combined with the data by the operator."),
         Field("coll_end_flag", 1, "CollEndFlag: the packet sent ends the collective at its destination."),
         Field("write_back", 1, "Write the result to result_addr (beyond the paper)."),
-        Field("multicast", 1, "Send to the multicast group mlid (beyond the paper)."),
+        Field("multicast", 1, "Send to the members of the group dest_id, along the tree mlid (beyond the paper)."),
         Field("operand", 2, "Where the local operand comes from (beyond the paper).", Operand),
         Field("datatype", 4, "Element type (beyond the paper).", Datatype),
         Field("operator", 4, "Reduction operator (beyond the paper).", Operator),
@@ -51,15 +52,17 @@ DESCRIPTOR = Format(
         _job,
         Field("peer", PEER_BITS, "Number of the destination among this job's peers, for end-to-end credits (beyond the paper)."),
         reserved(0, 3),
-        Field("dest_id", NODE_BITS, "DestID: NodeID of the destination."),
-        Field("dest_vp", VP_BITS, "DestVP: VP at the destination."),
+        Field("dest_id", NODE_BITS, "DestID: NodeID of the destination. Multicast: MGID, the group's number."),
+        Field("dest_vp", VP_BITS, "DestVP: VP at the destination; at every member of a group."),
         Field("source_vp", VP_BITS, "SourceVP: VP at this node; must be the VP of the queue."),
         Field("mlid", MLID_BITS, "Multicast colour, from 0xC000 (beyond the paper)."),
         reserved(1, 2),
         Field("block_count", 16, "Blocks that the message is divided into; 0 and 1 are the whole message."),
         Field("slice_first", 16, "First block of the slice."),
         Field("slice_count", 16, "Blocks in the slice; 0 is all of them."),
-        reserved(2, 16),
+        Field("members", MEMBER_BITS, "Multicast: receivers of the packet, each of which returns a credit; at least 1 (beyond the paper)."),
+        Field("seq_skip", SEQ_BITS, "SeqIDs passed over so far: the packet that comes next bears the number consumed plus this, modulo 32 (beyond the paper)."),
+        reserved(2, 3),
         Field("length", 32, "Bytes of the whole message."),
         Field("pulse_bytes", 16, "Bytes a pulse takes of each block; a multiple of 64 (of 16 if the message is cut into blocks); slice_count times this is at most the mtu."),
         reserved(3, 16),
@@ -95,7 +98,7 @@ PACKET_HEADER = Format(
         reserved(0, 2),
         Field("source_id", NODE_BITS, "NodeID of the source."),
         Field("pulse", PULSE_BITS, "Pulse number of the job."),
-        Field("tag", 16, "Number of the point-to-point operation at its source."),
+        Field("tag", 16, "Number of the point-to-point operation at its source; of a multicast, its place in the sender's window, which CREDIT packets bring back."),
         Field("status", 8, "Outcome, in ACK.", Status),
         Field("addr", 64, "Remote address: PUT, GET, SwapRemoteAddr."),
     ),

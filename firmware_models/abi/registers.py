@@ -58,6 +58,9 @@ CONTROL_PAGE = (
     Register("irq_status", 0x02C, Access.W1C, "Bit 0: a completion or a receive entry has been written.", width=1),
     Register("irq_enable", 0x030, Access.RW, "Mask for irq_status.", width=1),
     Register("watchdog", 0x034, Access.RW, "Cycles without progress after which an operation times out; 0 never."),
+    Register("n_groups", 0x038, Access.RO, "Multicast groups that this NIC can be a member of at once.", width=9),
+    Register("group_select", 0x03C, Access.RW, "Entry of the membership table that group_entry shows.", width=8),
+    Register("group_entry", 0x040, Access.RW, "Bits 23:0 MGID, bit 31 joined: writing joins or leaves. Bits 30:24 read 0."),
     Register("vp_select", 0x100, Access.RW, "VP that vp_commit configures.", width=11),
     Register("vp_dq_base_lo", 0x104, Access.RW, "Descriptor ring, low half; a multiple of 128."),
     Register("vp_dq_base_hi", 0x108, Access.RW, "Descriptor ring, high half."),
@@ -124,6 +127,7 @@ EVENT_COUNTERS = (
     Counter("trigger_fires", "Collective descriptors executed (once a pulse)."),
     Counter("buffer_inserts", "Packets put into packet buffers."),
     Counter("rx_duplicates", "Collective packets dropped: their key was in the packet buffer already."),
+    Counter("rx_not_joined", "Multicast packets dropped: of a group that is not joined, or sent by this NIC itself."),
 )
 
 SWITCH_PAGE = (

@@ -55,6 +55,8 @@ class NicConfig:
     """Point-to-point operations in flight; a power of two."""
     max_burst_beats: Annotated[int, Field(ge=1, le=256)] = 16
     """Longest AXI4 burst; a power of two."""
+    n_groups: Annotated[int, Field(ge=1, le=256)] = 16
+    """Multicast groups that a NIC can be a member of at once."""
 
     @model_validator(mode="after")
     def _check(self) -> "NicConfig":

@@ -39,6 +39,8 @@ class Packet:
     swap_addr: bool
     coll_end: bool
     addr: int
+    absent: list[int]
+    """Credits that are still out for it: one, or for a multicast one of each receiver, shared by all copies."""
 
 
 @dataclass(frozen=True, slots=True)

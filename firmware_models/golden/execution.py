@@ -1,5 +1,6 @@
 """What an execution takes and gives."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from firmware_models.abi.encoding import TraceKind
@@ -21,12 +22,15 @@ class Node:
         Host memory; it is not changed.
     memory_base : int
         Address of its first byte.
+    groups : collection of int
+        MGIDs of the multicast groups that the node has joined.
     """
 
     node_id: int
     descriptors: bytes
     memory: Bytes
     memory_base: int = 0
+    groups: Collection[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ class Execution:
     trace : list of TraceRecord
         What happened, if it was asked for.
     packets : int
-        Packets sent.
+        Packets that were sent to some node: a multicast counts once for each of its receivers.
     peak_packets : list of int
         Per node the most packets that its buffer held.
     """

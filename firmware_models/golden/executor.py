@@ -8,6 +8,7 @@ import heapq
 import random
 from collections import Counter, deque
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from .fault import DeadlockError, DuplicateKeyError, ExecutionError, LeftoverErr
 from .operation import Context, Operation, decode
 
 _WAITS_SHOWN = 8
+_MAX_PLACES = 4
+"""Multicasts of one group that a job has on their way at once, however many credits a peer has."""
 
 
 def execute(
@@ -189,9 +192,13 @@ class Cluster:
             del buffer[packet.key]
         self.levels[packet.dest] -= 1
         self.live.discard((packet.dest, packet.key))
-        self._later((packet.source, packet.key[0], packet.peer), packet.dest)
+        self._later((packet.source, packet.key[0], packet.peer, packet.absent), packet.dest)
 
-    def _return_credit(self, node: int, job_id: int, peer: int) -> None:
+    def _return_credit(self, node: int, job_id: int, peer: int, absent: list[int]) -> None:
+        # A multicast is out until its last receiver has consumed it.
+        absent[0] -= 1
+        if absent[0]:
+            return
         self.out[node][job_id, peer] -= 1
         queue = self.jobs[node].get(job_id)
         if queue:
@@ -204,9 +211,10 @@ class Cluster:
 
     def _take_credit(self, context: Context, peer: int) -> bool:
         operation = context.operation
+        share = min(self.peer_credits, _MAX_PLACES) if context.descriptor.multicast else self.peer_credits
         oldest = next(iter(operation.active.values())) is context
         place = operation.job_id, peer
-        if self.out[operation.node][place] >= self.peer_credits - (not oldest):
+        if self.out[operation.node][place] >= share - (not oldest):
             return False
         self.out[operation.node][place] += 1
         return True
@@ -226,7 +234,7 @@ class Cluster:
             return
         packet: Packet | None = None
         if context.consumed < desc.cp_count:
-            key = self._key(operation.job_id, desc.source_vp, context.consumed, context.pulse)
+            key = self._key(operation.job_id, desc.source_vp, context.consumed + desc.seq_skip, context.pulse)
             if key not in self.buffers[node]:
                 self.waiting[node][key] = context
                 return
@@ -264,10 +272,29 @@ class Cluster:
         return job_id, vp, seq % (1 << SEQ_BITS) if self.ordered else None, pulse
 
     def _send(self, context: Context, consumed: Packet | None) -> None:
-        operation, desc = context.operation, context.descriptor
+        desc = context.descriptor
+        dests = self._receivers(context.operation.node, desc)
+        absent = [len(dests)]
+        for dest in dests:
+            self._send_to(context, dest, consumed, absent)
+
+    def _receivers(self, node: int, desc: SimpleNamespace) -> list[int]:
+        if desc.multicast:
+            members = [
+                number for number, other in enumerate(self.nodes) if desc.dest_id in other.groups and number != node
+            ]
+            if len(members) != desc.members:
+                raise ExecutionError(
+                    f"members of node {node} must be {len(members)}, the receivers in group {desc.dest_id}, "
+                    f"not {desc.members}"
+                )
+            return members
         if desc.dest_id not in self.numbers:
-            raise ExecutionError(f"dest_id of node {operation.node} must be one of the cluster's, not {desc.dest_id}")
-        dest = self.numbers[desc.dest_id]
+            raise ExecutionError(f"dest_id of node {node} must be one of the cluster's, not {desc.dest_id}")
+        return [self.numbers[desc.dest_id]]
+
+    def _send_to(self, context: Context, dest: int, consumed: Packet | None, absent: list[int]) -> None:
+        operation, desc = context.operation, context.descriptor
         vp = consumed.source_vp if desc.swap_local_vp and consumed is not None else desc.dest_vp
         key = self._key(operation.job_id, vp, desc.out_seq_id, context.pulse)
         if self.ordered:
@@ -277,7 +304,7 @@ class Cluster:
         packet = Packet(
             key, operation.node, desc.source_vp, desc.peer, dest, context.data[context.part].copy(),
             bool(desc.swap_remote_data), bool(desc.swap_remote_addr), bool(desc.coll_end_flag),
-            desc.remote_addr + context.offset,
+            desc.remote_addr + context.offset, absent,
         )
         self.n_packets += 1
         self._later(packet, operation.node)

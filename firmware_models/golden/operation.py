@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from firmware_models.abi.formats import DESCRIPTOR, PULSE_BITS
+from firmware_models.abi.formats import DESCRIPTOR, FIRST_MLID, PULSE_BITS
 
 from .arithmetic import dtype_of
 from .datapath import Bytes
@@ -141,7 +141,9 @@ def _check(name: str, fields: dict[str, int]) -> None:
         if field_.values is not None and value not in field_.values._value2member_map_:
             raise ExecutionError(f"{name}: {field_.name} must be a known encoding, not {value}")
     for what, found, allowed in (
-        ("c", fields["c"], fields["c"] == 1), ("multicast", fields["multicast"], not fields["multicast"]),
+        ("c", fields["c"], fields["c"] == 1),
+        ("members", fields["members"], not fields["multicast"] or fields["members"] > 0),
+        ("mlid", fields["mlid"], not fields["multicast"] or fields["mlid"] >= FIRST_MLID),
         (
             "slice_first", fields["slice_first"],
             fields["slice_first"] + fields["slice_count"] <= max(1, fields["block_count"])

@@ -72,6 +72,11 @@ def _allreduce_recursive_doubling(inputs: Array, root: int, fold: Fold) -> dict[
     return dict.fromkeys(range(n), balanced(0, n_leaves))
 
 
+def _allreduce_reduce_multicast(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    """The sum of the binomial reduction to rank 0."""
+    return dict.fromkeys(range(len(inputs)), _reduce_binomial(inputs, 0, fold)[0])
+
+
 def block_bounds(elements: int, blocks: int) -> list[tuple[int, int]]:
     """First element of each block and the one behind its last: blocks of ceil(elements / blocks), then shorter ones.
 
@@ -175,6 +180,9 @@ _definitions: dict[tuple[str, str], Callable[[Array, int, Fold], dict[int, Array
     ("reduce", "binomial"): _reduce_binomial,
     ("allreduce", "recursive-doubling"): _allreduce_recursive_doubling,
     ("broadcast", "double-binary-tree"): _broadcast,
+    ("broadcast", "multicast"): _broadcast,
+    ("allreduce", "reduce-multicast"): _allreduce_reduce_multicast,
+    ("barrier", "multicast"): _barrier,
     ("reduce", "rabenseifner"): _reduce_rabenseifner,
     ("allreduce", "rabenseifner"): _allreduce_recursive_doubling,
     ("allreduce", "ring"): _allreduce_ring,

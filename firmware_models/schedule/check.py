@@ -35,7 +35,7 @@ class CheckReport:
     max_live_seq_ids : int
         Width of the widest window of SeqIDs in which a receiver may find packets at one time.
     max_senders, max_receivers : int
-        Most ranks that one rank hears from, and sends to.
+        Most ranks that one rank hears from, and sends to. A group counts as a rank of its own, at both ends.
     buffer_packets : tuple of int
         Per rank, the most packets (of one pulse) that may wait for it at one time, given the credits.
     violations : tuple of str
@@ -69,7 +69,8 @@ def check(
     1. Every packet sent is consumed once, by the rank it is sent to, in the place that its SeqID says.
     2. Nobody waits for ever, even if a sender may have only one packet at each receiver: the graph of waits has no
        cycle, with an edge from the consumption of the j-th packet of a pair to the sending of its (j + 1)-th. As in the
-       hardware, a step that lacks a credit holds the last packet that it is to consume.
+       hardware, a step that lacks a credit holds the last packet that it is to consume. A multicast has one
+       credit of each of its receivers.
     3. Two packets that may be live at one time never bear one SeqID.
     4. Peers and descriptors are no more than the hardware has, where limits are given.
 
@@ -89,10 +90,12 @@ def check(
     """
     packets = list(schedule.packets())
     violations = [*_step_faults(schedule), *_matching_faults(schedule, packets)]
-    senders = [Counter(schedule.receives(rank)) for rank in range(schedule.n_nodes)]
-    receivers: list[set[int]] = [set() for _ in range(schedule.n_nodes)]
+    senders: list[Counter[tuple[int, tuple[int, ...]]]] = [Counter() for _ in range(schedule.n_nodes)]
+    receivers: list[set[int | tuple[int, ...]]] = [set() for _ in range(schedule.n_nodes)]
     for packet in packets:
-        receivers[packet.sender].add(packet.receiver)
+        if packet.receiver in range(schedule.n_nodes):
+            senders[packet.receiver][packet.channel] += 1
+        receivers[packet.sender].add(packet.group or packet.receiver)
     max_senders = max(map(len, senders))
     max_receivers = max(map(len, receivers))
     max_sequence = max(map(len, schedule.sequences))
@@ -141,9 +144,15 @@ def _step_faults(schedule: Schedule) -> Iterable[str]:
         if not sequence:
             yield f"rank {rank} has no steps"
         for place, step in enumerate(sequence):
-            for other in (*step.receive_from, *(() if step.send_to is None else (step.send_to,))):
+            for other in (*step.receive_from, *step.targets):
                 if other not in ranks or other == rank:
                     yield f"rank {rank} step {place} names rank {other}, which is itself or does not exist"
+            if step.send_to is not None and step.multicast_to:
+                yield f"rank {rank} step {place} sends to a rank and to a group"
+            if len(set(step.multicast_to)) < len(step.multicast_to):
+                yield f"rank {rank} step {place} names a receiver twice"
+            if step.skip < 0:
+                yield f"rank {rank} step {place} passes over {step.skip} numbers"
             if place == 0 and step.source is Source.RESULT:
                 yield f"rank {rank} step 0 takes the result of a step before it"
 
@@ -154,7 +163,7 @@ def _matching_faults(schedule: Schedule, packets: list[Packet]) -> Iterable[str]
     for packet in packets:
         sent[packet.receiver][packet.index].append(packet.sender)
     for receiver in range(schedule.n_nodes):
-        expected = dict(enumerate(schedule.receives(receiver)))
+        expected = dict(zip(schedule.numbers(receiver), schedule.receives(receiver), strict=True))
         got = sent.pop(receiver, {})
         for index, sender in expected.items():
             came = got.pop(index, [])
@@ -172,21 +181,22 @@ def _matching_faults(schedule: Schedule, packets: list[Packet]) -> Iterable[str]
 def _order_of_events(schedule: Schedule, packets: list[Packet]) -> tuple[list[Event], list[str]]:
     """All events in an order in which they can happen with one credit a pair; or the cycle that forbids it."""
     before: dict[Event, set[Event]] = {}
-    consumption: list[list[Event]] = []
+    consumption: list[dict[int, Event]] = []
     for rank, sequence in enumerate(schedule.sequences):
         events = [
             (rank, place, k) for place, step in enumerate(sequence) for k in range(max(1, len(step.receive_from)))
         ]
-        consumption.append([event for event in events if sequence[event[1]].receive_from])
+        takes = [event for event in events if sequence[event[1]].receive_from]
+        consumption.append(dict(zip(schedule.numbers(rank), takes, strict=True)))
         for previous, event in zip([None, *events], events, strict=False):
             before[event] = set() if previous is None else {previous}
-    last_of_pair: dict[tuple[int, int], Event] = {}
+    last_of_pair: dict[tuple[int, tuple[int, tuple[int, ...]]], Event] = {}
     for packet in packets:
         assert packet.index is not None  # its match has been checked
         send = _end(schedule, packet.sender, packet.step)
         consume = consumption[packet.receiver][packet.index]
         before[consume].add(send)
-        pair = (packet.sender, packet.receiver)
+        pair = (packet.receiver, packet.channel)
         if pair in last_of_pair:
             before[send].add(last_of_pair[pair])
         last_of_pair[pair] = consume
@@ -207,29 +217,33 @@ def _live_windows(
 ) -> tuple[list[int], int, list[str]]:
     """Per rank the widest window of live packets, the longest chain of packets, and ambiguous SeqIDs."""
     n = schedule.n_nodes
-    # known[r][d]: packets that rank d must have consumed before what rank r does next.
+    # known[r][d]: rank d must have consumed what bears numbers below this before what rank r does next.
     known = np.zeros((n, n), np.int32)
     chain = [0] * n
-    consumed = [0] * n
-    by_step = {(packet.sender, packet.step): packet for packet in packets}
+    numbers = [iter(schedule.numbers(rank)) for rank in range(n)]
+    by_step: dict[tuple[int, int], list[Packet]] = defaultdict(list)
+    for packet in packets:
+        by_step[packet.sender, packet.step].append(packet)
     flying: dict[tuple[int, int | None], tuple[np.ndarray, int]] = {}
     windows = [0] * n
     violations: list[str] = []
     for event in order:
         rank, place, _ = event
         if schedule.sequences[rank][place].receive_from:
-            clock, length = flying.pop((rank, consumed[rank]))
-            consumed[rank] += 1
+            number = next(numbers[rank])
+            clock, length = flying.pop((rank, number))
             np.maximum(known[rank], clock, out=known[rank])
-            known[rank, rank] = consumed[rank]
+            known[rank, rank] = number + 1
             chain[rank] = max(chain[rank], length)
-        packet = by_step.get((rank, place))
-        if packet is not None and event == _end(schedule, rank, place):
+        if event != _end(schedule, rank, place) or (rank, place) not in by_step:
+            continue
+        clock = known[rank].copy()
+        for packet in by_step[rank, place]:
             assert packet.index is not None
             receiver = packet.receiver
             window = packet.index - int(known[rank, receiver]) + 1
             windows[receiver] = max(windows[receiver], window)
             if window > SEQ_IDS:
                 violations.append(_ambiguous(receiver, packet.index))
-            flying[receiver, packet.index] = (known[rank].copy(), chain[rank] + 1)
+            flying[receiver, packet.index] = (clock, chain[rank] + 1)
     return windows, max(chain), violations

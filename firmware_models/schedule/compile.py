@@ -16,7 +16,8 @@ from firmware_models.abi.formats import (
 from firmware_models.config import Config
 
 from .error import ScheduleError, require
-from .peer import PeerTable
+from .group import MulticastGroup, group_of
+from .peer import Address, GroupAddress, PeerTable
 from .sequence import ALL, Combine, Schedule, Source, Step
 
 ELEMENT_BYTES = {
@@ -58,7 +59,7 @@ class Place:
 def compile_schedule(
     schedule: Schedule, *, places: Sequence[Place], job_id: int, config: Config, length: int,
     datatype: Datatype = Datatype.FLOAT64, operator: Operator = Operator.SUM, pulse_bytes: int | None = None,
-    tag: int = 0, kind: Kind | None = None, peers: PeerTable | None = None,
+    tag: int = 0, kind: Kind | None = None, peers: PeerTable | None = None, groups: Sequence[MulticastGroup] = (),
 ) -> list[list[Fields]]:
     """Compiles a schedule into one descriptor sequence per rank.
 
@@ -86,6 +87,9 @@ def compile_schedule(
         most 64 bytes and the rank's operand is given, else RDMA.
     peers : PeerTable, optional
         Peer numbers of the job so far, to be extended. Needed if the job has more than one operation.
+    groups : sequence of MulticastGroup
+        Groups to choose from: one for each of the schedule's, with the same members. All receivers of a multicast must
+        have the same VP.
 
     Returns
     -------
@@ -131,15 +135,22 @@ def compile_schedule(
     _check_in_place(schedule, places)
     blocks = {} if schedule.block_count == 1 else {"block_count": schedule.block_count}
     message = _Message(
-        places=places, peers=peers, kind=kind,
+        places=places, peers=peers, kind=kind, groups=groups,
         common={
             "c": 1, "job_id": job_id, "tag": tag, "length": length, "pulse_bytes": pulse_bytes,
             "datatype": int(datatype), "operator": int(operator), **blocks,
         },
     )
     message.check_operands(schedule)
-    addresses = [(place.node_id, place.vp) for place in places]
-    peers.connect((addresses[packet.sender], addresses[packet.receiver]) for packet in schedule.packets())
+    addresses = [message.address(rank) for rank in range(schedule.n_nodes)]
+    multicasts = [
+        (rank, message.group(rank, step)[1], [addresses[to] for to in step.multicast_to])
+        for rank, sequence in enumerate(schedule.sequences) for step in sequence if step.multicast_to
+    ]
+    peers.connect(
+        ((addresses[packet.sender], addresses[packet.receiver]) for packet in schedule.packets() if not packet.group),
+        [(addresses[rank], group, receivers) for rank, group, receivers in multicasts],
+    )
     return [message.sequence(rank, sequence) for rank, sequence in enumerate(schedule.sequences)]
 
 
@@ -230,7 +241,21 @@ class _Message:
     places: Sequence[Place]
     peers: PeerTable
     kind: Kind | None
+    groups: Sequence[MulticastGroup]
     common: Fields
+
+    def address(self, rank: int) -> Address:
+        """Where `rank` runs."""
+        return self.places[rank].node_id, self.places[rank].vp
+
+    def group(self, rank: int, step: Step) -> tuple[MulticastGroup, GroupAddress]:
+        """The group that a multicast of `rank` goes to, and its address."""
+        vp = self.places[step.multicast_to[0]].vp
+        for other in step.multicast_to:
+            require(self.places[other].vp == vp, f"vp of rank {other}", f"{vp} as at all receivers of a multicast",
+                    self.places[other].vp)
+        group = group_of(self.groups, frozenset(self.places[member].node_id for member in (rank, *step.multicast_to)))
+        return group, GroupAddress(group.mgid, vp)
 
     def is_mp(self, rank: int) -> bool:
         """Whether the operand of `rank` travels in the descriptor."""
@@ -255,11 +280,12 @@ class _Message:
         """The descriptors of one rank."""
         place = self.places[rank]
         in_place = place.local_addr == place.result_addr
-        consumed = 0
+        consumed = skipped = 0
         changed = False
         descriptors: list[Fields] = []
         for position, step in enumerate(steps):
             consumed += len(step.receive_from)
+            skipped += step.skip
             changed = changed or step.combine is not Combine.TRIGGER
             fields: Fields = {
                 **self.common, "source_vp": place.vp, "cp_count": consumed, **self._operand(rank, step),
@@ -269,19 +295,28 @@ class _Message:
             }
             if step.blocks != ALL:
                 fields |= {"slice_first": step.blocks[0], "slice_count": step.blocks[1]}
-            if step.send_to is not None:
-                to = self.places[step.send_to]
+            if skipped:
+                fields["seq_skip"] = skipped % (1 << SEQ_BITS)
+            if step.targets:
                 if step.send_index is None:
                     raise ScheduleError(f"send_index of rank {rank} step {position} must be a number, not None")
-                fields |= {
-                    "cp": 1, "dest_id": to.node_id, "dest_vp": to.vp, "out_seq_id": step.send_index % (1 << SEQ_BITS),
-                    "peer": self.peers.number((place.node_id, place.vp), (to.node_id, to.vp)),
-                }
+                fields |= {"cp": 1, "out_seq_id": step.send_index % (1 << SEQ_BITS), **self._destination(rank, step)}
             # Own data that nothing has touched need not be written to where they lie.
             if step.deliver and (changed or not in_place):
                 fields |= {"write_back": 1, "result_addr": place.result_addr}
             descriptors.append(fields)
         return descriptors
+
+    def _destination(self, rank: int, step: Step) -> Fields:
+        source = self.address(rank)
+        if step.send_to is not None:
+            node_id, vp = to = self.address(step.send_to)
+            return {"dest_id": node_id, "dest_vp": vp, "peer": self.peers.number(source, to)}
+        group, address = self.group(rank, step)
+        return {
+            "multicast": 1, "mlid": group.mlid, "dest_id": group.mgid, "dest_vp": address.vp,
+            "members": len(step.multicast_to), "peer": self.peers.number(source, address),
+        }
 
     def _operand(self, rank: int, step: Step) -> Fields:
         place = self.places[rank]

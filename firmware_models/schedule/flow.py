@@ -44,33 +44,39 @@ def play(schedule: Schedule, packets: list[Packet], *, allowed: int) -> Flow:
     counts = [sum(max(1, len(step.receive_from)) for step in sequence) for sequence in schedule.sequences]
     first = np.concatenate([[0], np.cumsum(counts)])
     takes = np.zeros(first[-1], np.bool_)
-    target = np.full(first[-1], -1, np.int32)
-    index = np.zeros(first[-1], np.int32)
+    ends = np.zeros((n, max(map(len, schedule.sequences))), np.int64)
     event = 0
-    for sequence in schedule.sequences:
-        for step in sequence:
+    for rank, sequence in enumerate(schedule.sequences):
+        for place, step in enumerate(sequence):
             width = len(step.receive_from)
             takes[event : event + width] = True
             event += max(1, width)
-            if step.send_to is not None:
-                target[event - 1] = step.send_to
-                index[event - 1] = step.send_index
-    sends = np.flatnonzero(target >= 0)
-    sender = np.repeat(np.arange(n), counts)[sends]
-    pair = sender * np.int64(n) + target[sends]
-    order = np.argsort(pair, kind="stable")
-    follows = np.flatnonzero(pair[order][1:] == pair[order][:-1])
-    before = np.full(first[-1], -1, np.int32)
-    before[sends[order[follows + 1]]] = index[sends[order[follows]]]
-    received = np.bincount(target[sends], minlength=n)
-    room = np.concatenate([[0], np.cumsum(received)])
-    ended, windows, steps, wide = _play(first, takes, target, index, before, room, allowed)
+            ends[rank, place] = event - 1
+    # Of each packet: the event that sends it, its receiver, its number, and its place among what is consumed there.
+    numbers = [schedule.numbers(rank) for rank in range(n)]
+    room = np.concatenate([[0], np.cumsum([len(own) for own in numbers])])
+    places = [{number: place for place, number in enumerate(own)} for own in numbers]
+    sends = np.array([ends[packet.sender, packet.step] for packet in packets], np.int64)
+    target = np.array([packet.receiver for packet in packets], np.int32)
+    index = np.array([packet.index for packet in packets], np.int32)
+    slots = np.array([places[packet.receiver][packet.index or 0] for packet in packets], np.int32)
+    # The packet before on the same channel has to be consumed first.
+    before = np.full(len(packets), -1, np.int32)
+    last: dict[tuple[int, tuple[int, tuple[int, ...]]], int] = {}
+    for number, packet in enumerate(packets):
+        before[number] = last.get((packet.receiver, packet.channel), -1)
+        last[packet.receiver, packet.channel] = slots[number]
+    # Packets stand in the order of their events.
+    outgoing = np.searchsorted(sends, np.arange(first[-1] + 1))
+    bears = np.array([number for own in numbers for number in own], np.int32)
+    ended, windows, steps, wide = _play(first, takes, outgoing, target, index, slots, before, room, bears, allowed)
     return Flow(bool(ended), windows.tolist(), int(steps), [(int(a), int(b)) for a, b in wide])
 
 
 @numba.njit(cache=True)
 def _play(
-    first: Any, takes: Any, target: Any, index: Any, before: Any, room: Any, allowed: int
+    first: Any, takes: Any, outgoing: Any, target: Any, index: Any, slots: Any, before: Any, room: Any, bears: Any,
+    allowed: int,
 ) -> Any:  # pragma: no cover
     n = len(first) - 1
     place = first[:n].copy()
@@ -96,8 +102,10 @@ def _play(
             mine = room[rank] + consumed[rank]
             if takes[event] and slot[mine] < 0:
                 continue
-            to = target[event]
-            if to >= 0 and before[event] >= consumed[to]:
+            held = False
+            for packet in range(outgoing[event], outgoing[event + 1]):
+                held = held or before[packet] >= consumed[target[packet]]
+            if held:
                 continue
             moved = True
             place[rank] += 1
@@ -110,12 +118,13 @@ def _play(
                 free[n_free] = clock
                 n_free += 1
                 consumed[rank] += 1
-                known[rank, rank] = consumed[rank]
-            if to >= 0:
-                window = index[event] - known[rank, to] + 1
+                known[rank, rank] = bears[mine] + 1
+            for packet in range(outgoing[event], outgoing[event + 1]):
+                to = target[packet]
+                window = index[packet] - known[rank, to] + 1
                 windows[to] = max(windows[to], window)
                 if window > allowed and n_wide < len(wide):
-                    wide[n_wide, 0], wide[n_wide, 1] = to, index[event]
+                    wide[n_wide, 0], wide[n_wide, 1] = to, index[packet]
                     n_wide += 1
                 if n_free == 0:
                     grown = np.zeros((2 * capacity, n), np.int32)
@@ -132,7 +141,7 @@ def _play(
                 clock = free[n_free]
                 clocks[clock] = known[rank]
                 lengths[clock] = chain[rank] + 1
-                slot[room[to] + index[event]] = clock
+                slot[room[to] + slots[packet]] = clock
     ended = True
     for rank in range(n):
         ended = ended and place[rank] == first[rank + 1]

@@ -31,6 +31,11 @@ def index_bits(n: int) -> int:
     """Bits of an index below `n`, at least one."""
     return max(1, bits_for(n - 1))
 
+
+PLACE_BITS = 2
+"""Bits of the place of a multicast in its sender's window."""
+
+
 class CouShapes:
     """Shapes that follow from the configuration; one object for all parts of a unit."""
 
@@ -71,7 +76,7 @@ class CouShapes:
         self.loaded = data.StructLayout({"context": self.context, "job": self.job, "error": 1})
         self.credit = data.StructLayout({
             "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "dest_id": formats.NODE_BITS,
-            "dest_vp": formats.VP_BITS, "source_vp": formats.VP_BITS,
+            "dest_vp": formats.VP_BITS, "source_vp": formats.VP_BITS, "place": PLACE_BITS,
         })
         self.output = data.StructLayout({
             "context": self.context, "job": self.job, "position": self.result_bytes, "bytes": self.result_bytes,

@@ -15,7 +15,7 @@ class CreditReturn(wiring.Component):
     """Turns every consumed packet into one CREDIT packet to its source, on virtual channel 1.
 
     The packet bears the peer number that the consumed one brought, so that the sender finds its counter without a
-    search.
+    search, and for the same reason the place of a multicast in the sender's window (`tag`).
 
     Members
     -------
@@ -46,7 +46,7 @@ class CreditReturn(wiring.Component):
             header.version.eq(formats.PACKET_VERSION),
             header.job_id.eq(credit.job_id),
             header.peer.eq(credit.peer),
-            header.credits.eq(1),
+            header.credits.eq(1), header.tag.eq(credit.place),
             header.dest_id.eq(credit.dest_id),
             header.dest_vp.eq(credit.dest_vp),
             header.source_vp.eq(credit.source_vp),

@@ -144,6 +144,7 @@ class OffloadUnit(wiring.Component):
             credit_table.i_return.payload.job_id.eq(returning.header.payload.job_id),
             credit_table.i_return.payload.peer.eq(returning.header.payload.peer),
             credit_table.i_return.payload.credits.eq(returning.header.payload.credits),
+            credit_table.i_return.payload.place.eq(returning.header.payload.tag),
             # A CREDIT packet has no payload; one that comes with it all the same is drained.
             returning.payload.ready.eq(1),
         ]

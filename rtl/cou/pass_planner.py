@@ -135,12 +135,12 @@ class PassPlanner(wiring.Component):
         header = run.output.header
         unused = [field.name for field in formats.PACKET_HEADER.fields if field.is_reserved]
         m.d.comb += [
-            [header[name].eq(0) for name in ("multicast", "fragment", "credits", "tag", "status", *unused)],
+            [header[name].eq(0) for name in ("fragment", "credits", "tag", "status", *unused)],
             header.type.eq(PacketType.COLLECTIVE), header.version.eq(formats.PACKET_VERSION),
             header.seq_id.eq(desc.out_seq_id), header.job_id.eq(operation.job_id),
             header.swap_data.eq(desc.swap_remote_data), header.swap_addr.eq(desc.swap_remote_addr),
             header.coll_end.eq(desc.coll_end_flag), header.peer.eq(desc.peer), header.length.eq(record.size),
-            header.dest_id.eq(desc.dest_id), header.mlid.eq(desc.mlid),
+            header.dest_id.eq(desc.dest_id), header.multicast.eq(desc.multicast), header.mlid.eq(desc.mlid),
             header.dest_vp.eq(Mux(desc.swap_local_vp & more, packet.source_vp, desc.dest_vp)),
             header.source_vp.eq(operation.vp), header.source_id.eq(self.node_id), header.pulse.eq(record.pulse),
             header.addr.eq(Mux(desc.swap_remote_addr, desc.remote_addr + record.offset, 0)),
@@ -151,7 +151,7 @@ class PassPlanner(wiring.Component):
             run.consume.eq(more),
             run.credit.job_id.eq(operation.job_id), run.credit.peer.eq(packet.peer),
             run.credit.dest_id.eq(packet.source_id), run.credit.dest_vp.eq(packet.source_vp),
-            run.credit.source_vp.eq(operation.vp),
+            run.credit.source_vp.eq(operation.vp), run.credit.place.eq(packet.tag),
             run.packet.eq(0), run.key.eq(0), run.output.context.eq(0), run.output.job.eq(0),
         ]
 

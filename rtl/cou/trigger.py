@@ -13,6 +13,7 @@ from firmware_models.config import Config
 from rtl.abi import DescriptorControl, HashKey, PacketHeader
 from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile, Phase
+from rtl.cou.credit_table import credit_answer, credit_request
 from rtl.cou.pass_planner import PassPlanner, record_layout
 from rtl.cou.slice_meter import SliceMeter
 from rtl.cou.tag_table import answer_layout
@@ -65,7 +66,6 @@ class Trigger(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         n_jobs, n_contexts = config.cou.n_jobs, config.cou.n_contexts
         arrival = data.StructLayout({"key": HashKey, "slot": shapes.packet})
-        credit = data.StructLayout({"job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "oldest": 1})
         super().__init__({
             "i_start": In(stream.Signature(shapes.start)),
             "select": Out(shapes.job), "operation": In(shapes.operation), "expired": In(1), "expire": In(n_jobs),
@@ -77,8 +77,8 @@ class Trigger(wiring.Component):
             "o_meta": Out(stream.Signature(data.StructLayout({"slot": shapes.packet}))),
             "i_meta": In(stream.Signature(PacketHeader)),
             "i_arrival": In(stream.Signature(arrival)),
-            "o_credit": Out(stream.Signature(credit)),
-            "i_credit": In(stream.Signature(data.StructLayout({"ok": 1}))), "returned": In(1),
+            "o_credit": Out(stream.Signature(credit_request())),
+            "i_credit": In(stream.Signature(credit_answer())), "returned": In(1),
             "window": Out(WindowSignature()),
             "o_run": Out(stream.Signature(shapes.run)), "i_done": In(stream.Signature(shapes.done)),
             "fault": Out(1), "fault_job": Out(shapes.job), "status": Out(8), "detail": Out(64),
@@ -149,7 +149,7 @@ class Trigger(wiring.Component):
             ),
             contexts.answer_hit.eq(self.i_lookup.payload.hit), contexts.answer_packet.eq(self.i_lookup.payload.slot),
             key.job_id.eq(operation.job_id), key.node_id.eq(self.node_id), key.vp.eq(operation.vp),
-            key.seq_id.eq(record.consumed[: formats.SEQ_BITS]), key.pulse.eq(record.pulse),
+            key.seq_id.eq(record.consumed + desc.seq_skip), key.pulse.eq(record.pulse),
             contexts.wait_key.eq(key), self.o_lookup.payload.eq(key), asked.i.payload.eq(current),
         ]
 
@@ -188,6 +188,7 @@ class Trigger(wiring.Component):
             self.o_meta.payload.slot.eq(contexts.packet),
             self.o_credit.payload.job_id.eq(operation.job_id), self.o_credit.payload.peer.eq(desc.peer),
             self.o_credit.payload.oldest.eq(contexts.oldest),
+            self.o_credit.payload.multicast.eq(desc.multicast), self.o_credit.payload.members.eq(desc.members),
             self.window.query.payload.vp.eq(operation.vp), self.window.query.payload.bytes.eq(planner.query.bytes),
             self.window.query.payload.addr.eq(planner.query.addr),
             self.write_job.eq(jobs[current]), self.progress_job.eq(jobs[current]),
@@ -225,6 +226,13 @@ class Trigger(wiring.Component):
                 sleep(Phase.RUNNING)
             with m.Else():
                 m.next = "RUN"
+
+        # The place of a multicast, from the answer of the credit table until the pass has been given away.
+        place = Signal.like(self.i_credit.payload.place)
+        with m.If(self.i_credit.valid):
+            m.d.sync += place.eq(self.i_credit.payload.place)
+        with m.If(desc.multicast):
+            m.d.comb += run.output.header.tag.eq(Mux(self.i_credit.valid, self.i_credit.payload.place, place))
 
         credit_came = Signal()
         meta_asked = Signal()

@@ -19,8 +19,9 @@ class Depacketizer(wiring.Component):
     """Checks packets and passes on the good ones; the others leave no trace but a count.
 
     A packet is malformed if its version or type is unknown, its length exceeds the mtu, or its number of flits
-    does not fit its length. A well-formed one with another destination than this node is dropped as well, unless
-    it is multicast (the receiver of the group decides about that).
+    does not fit its length; a multicast, if it is no COLLECTIVE packet or its MLID is below 0xC000. A well-formed
+    one with another destination than this node is dropped as well, unless it is multicast (membership in the group
+    decides about that).
 
     Every packet is stored until its last flit has been seen, and committed or rolled back then: the number of
     flits is known only at the end, and a beat once passed on could not be taken back. The price is the time of
@@ -100,6 +101,7 @@ class Depacketizer(wiring.Component):
         ]
         now_bad = (
             (header.version != formats.PACKET_VERSION) | (header.type > max(PacketType)) | (header.length > self.mtu)
+            | (header.multicast & ((header.type != PacketType.COLLECTIVE) | (header.mlid < formats.FIRST_MLID)))
         )
         now_foreign = (header.dest_id != self.node_id) & ~header.multicast
 

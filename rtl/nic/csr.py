@@ -1,6 +1,6 @@
 """The NIC's registers: control page, event counters, doorbell pages."""
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Const, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -12,6 +12,7 @@ from rtl.cou.command import index_bits
 from rtl.cou.packet_buffer import FaultOrder
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.nic.event_counters import EventCounters, Events
+from rtl.nic.group_filter import GROUP_BITS, GroupEntry
 from rtl.queue.records import Doorbell, DoorbellKind, VpCommit
 
 DOORBELLS = {"dq_prod": DoorbellKind.DQ_PROD, "cq_cons": DoorbellKind.CQ_CONS, "rq_cons": DoorbellKind.RQ_CONS}
@@ -27,7 +28,7 @@ class RegisterFile(wiring.Component):
     Parameters
     ----------
     config : Config
-        Where `n_vps`, `n_cous`, `data_width` and `mtu` are read from.
+        Where the registers that tell sizes are read from.
 
     Members
     -------
@@ -45,6 +46,8 @@ class RegisterFile(wiring.Component):
         A packet buffer, and its figures.
     buffer_fault : ``Out(FaultOrder)``, buffer_arm : ``Out(1)``
         Test input of that packet buffer.
+    group_select : ``Out(8)``, group : ``In(GroupEntry)``, group_write : ``Out(stream.Signature(GroupEntry))``
+        Membership table: an entry, what it holds, what is written to it.
     events : ``In(Events)``
         Events to count, by the names of the counters: how many of each this cycle.
     notify : ``In(1)``
@@ -67,6 +70,7 @@ class RegisterFile(wiring.Component):
             "buffer_select": Out(4),
             "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)),
             "buffer_fault": Out(FaultOrder), "buffer_arm": Out(1),
+            "group_select": Out(GROUP_BITS), "group": In(GroupEntry), "group_write": Out(stream.Signature(GroupEntry)),
             "events": In(Events),
             "notify": In(1),
             "irq": Out(1),
@@ -85,7 +89,7 @@ class RegisterFile(wiring.Component):
         held = {
             register.name: Signal(register.width, init=register.reset, name=register.name)
             for register in registers.CONTROL_PAGE
-            if register.access is Access.RW
+            if register.access is Access.RW and register.name != "group_entry"
         }
         irq_status, cycles_hi, sum_hi = Signal(), Signal(32), Signal(32)
         write_data = front.o_write.payload.data
@@ -94,6 +98,7 @@ class RegisterFile(wiring.Component):
             self.node_id.eq(held["node_id"]),
             self.watchdog.eq(held["watchdog"]), self.buffer_select.eq(held["buffer_select"]),
             self.buffer_fault.eq(write_data),
+            self.group_select.eq(held["group_select"]), self.group_write.payload.eq(write_data),
         ]
         m.d.sync += self.irq.eq((irq_status & held["irq_enable"]).any())
 
@@ -141,6 +146,10 @@ class RegisterFile(wiring.Component):
                             m.d.comb += clear_irq.eq(write.valid & write.payload.data[0])
                         elif register.name == "buffer_fault":
                             m.d.comb += self.buffer_arm.eq(write.valid)
+                        elif register.name == "group_entry":
+                            m.d.comb += [
+                                self.group_write.valid.eq(write.valid), write.ready.eq(self.group_write.ready),
+                            ]
                         elif register.name == "vp_commit":
                             with m.If(held["vp_select"] < config.nic.n_vps):
                                 m.d.comb += [self.commit.valid.eq(write.valid), write.ready.eq(self.commit.ready)]
@@ -159,6 +168,8 @@ class RegisterFile(wiring.Component):
             "n_cous": config.nic.n_cous,
             "data_width": config.datapath.data_width,
             "mtu": config.datapath.mtu,
+            "n_groups": config.nic.n_groups,
+            "group_entry": Cat(self.group.mgid, Const(0, 7), self.group.joined),
             "cycles_lo": self.cycles[:32],
             "cycles_hi": cycles_hi,
             "irq_status": irq_status,

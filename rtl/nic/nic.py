@@ -20,6 +20,7 @@ from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
 from rtl.link.packetizer import Packetizer
 from rtl.nic.csr import RegisterFile
+from rtl.nic.group_filter import GroupFilter
 from rtl.nic.receive_router import ReceiveRouter
 from rtl.p2p.p2p import P2p
 from rtl.queue.completion_queue import CompletionQueue
@@ -118,7 +119,13 @@ class Nic(wiring.Component):
             connect(m, arbiter.o, packetizer.i)
             connect(m, packetizer.o, link_tx.i[vc])
             connect(m, link_rx.o[vc], depacketizer.i)
-            connect(m, depacketizer.o, router.i)
+            if vc == 0:
+                # Multicasts travel on channel 0 alone.
+                m.submodules.groups = groups = GroupFilter(config)
+                connect(m, depacketizer.o, groups.i)
+                connect(m, groups.o, router.i)
+            else:
+                connect(m, depacketizer.o, router.i)
             for index, unit in enumerate((*cous, p2p)):
                 connect(m, unit.tx[vc], arbiter.i[index])
                 connect(m, router.o[index], unit.rx[vc])
@@ -129,6 +136,10 @@ class Nic(wiring.Component):
             wrong_node.append(depacketizer.wrong_node)
 
         # Registers, counters, traces.
+        connect(m, csr.group_write, groups.write)
+        m.d.comb += [
+            groups.node_id.eq(csr.node_id), groups.select.eq(csr.group_select), csr.group.eq(groups.entry),
+        ]
         for index, unit in enumerate(cous):
             connect(m, queue.cou[index], unit.port)
             m.d.comb += [
@@ -155,6 +166,7 @@ class Nic(wiring.Component):
             "rx_unknown": [p2p.unknown], "descriptors": [queue.consumed], "completions": [completions.posted],
             "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in cous],
             "buffer_inserts": [unit.inserted for unit in cous], "rx_duplicates": [unit.duplicate for unit in cous],
+            "rx_not_joined": [groups.not_joined],
         }
         for name, pulses in events.items():
             m.d.comb += csr.events[name].eq(sum(pulses))

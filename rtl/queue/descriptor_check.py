@@ -21,11 +21,12 @@ class DescriptorCheck(wiring.Component):
     """Validates one descriptor of a VP; what it finds first, in the order below, is the answer.
 
     1. ``BAD_DESCRIPTOR``: reserved bits; unknown encodings; `source_vp` is not the queue's VP; a collective one with
-       `p2p_op`, an operand that does not go with `kind`, `peer` out of range, or a slice beyond the last block; a
-       point-to-point one with `ch` or `ct`, a SEND that is not MP. A point-to-point descriptor may have anything in
-       the fields that only collective ones use, an RDMA descriptor anything in its payload.
-    2. ``UNSUPPORTED``: GET, multicast, more than `n_blocks` blocks, blocks with SwapRemoteAddr, a reduction that is not
-       in `supported`.
+       `p2p_op`, an operand that does not go with `kind`, `peer` out of range, a slice beyond the last block, or a
+       multicast without receivers or with an `mlid` below 0xC000; a point-to-point one with `ch` or `ct`, a SEND that
+       is not MP. A point-to-point descriptor may have anything in the fields that only collective ones use, an RDMA
+       descriptor anything in its payload.
+    2. ``UNSUPPORTED``: GET, a point-to-point multicast, more than `n_blocks` blocks, blocks with SwapRemoteAddr, a
+       reduction that is not in `supported`.
     3. ``BAD_LENGTH``: a payload of more than 64 bytes; `pulse_bytes` that is 0 or not a multiple of 64, with blocks of
        16; the slice's share of a pulse longer than the mtu, or that of all blocks than `intermediate_bytes`; 2**16
        pulses or more; a reduction, or blocks, of broken elements.
@@ -115,6 +116,7 @@ class DescriptorCheck(wiring.Component):
             collective & (desc.peer >= self.n_peers if self.n_peers < 1 << formats.PEER_BITS else 0),
             p2p & (desc.ch | desc.ct),
             collective & beyond,
+            collective & desc.multicast & ((desc.members == 0) | (desc.mlid < formats.FIRST_MLID)),
         )
         reduces = collective & desc.reduce_flag
         has_reduction = Cat(
@@ -122,7 +124,7 @@ class DescriptorCheck(wiring.Component):
         ).any()
         unsupported = Cat(
             p2p & (desc.p2p_op == P2pOp.GET),
-            desc.multicast,
+            p2p & desc.multicast,
             collective & (desc.block_count > self.n_blocks),
             collective & cut & desc.swap_remote_addr,
             reduces & ~has_reduction,

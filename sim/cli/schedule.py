@@ -56,6 +56,23 @@ def command(
     return 0 if report.ok else 1
 
 
+def _ranges(ranks: tuple[int, ...]) -> str:
+    """Ranks in words, those that follow each other as a range.
+
+    Examples
+    --------
+    >>> _ranges((1, 2, 3, 5))
+    '1 to 3, 5'
+    """
+    runs: list[list[int]] = []
+    for rank in sorted(ranks):
+        if runs and runs[-1][-1] == rank - 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+
+
 def in_words(step: Step) -> str:
     """One step, as a person would say it.
 
@@ -70,6 +87,8 @@ def in_words(step: Step) -> str:
         parts.append(f"{verb} packet{'s' * (len(step.receive_from) > 1)} of {', '.join(map(str, step.receive_from))}")
     if step.send_to is not None:
         parts.append(f"send packet {step.send_index} to {step.send_to}")
+    if step.multicast_to:
+        parts.append(f"multicast packet {step.send_index} to {_ranges(step.multicast_to)}")
     first, count = step.blocks
     if count:
         parts.append(f"on block{'s' * (count > 1)} {first}" + f" to {first + count - 1}" * (count > 1))

@@ -179,6 +179,10 @@ class Cluster:
         later."""
         self._api.conic_write(self._handle, _NODE, node, address, value, not_before)
 
+    def write_switch_register(self, switch: int, address: int, value: int) -> None:
+        """Queues a register write to a switch; writes stay in order."""
+        self._api.conic_write(self._handle, _SWITCH, switch, address, value, 0)
+
     def read_register(self, node: int, address: int) -> int:
         """Reads a register; runs the cluster for as long as that takes.
 
@@ -229,7 +233,7 @@ class Cluster:
         for switch, routes in enumerate(self.topology.routes):
             for node_id, port in enumerate(routes):
                 for name, value in (("table_select", node_id), ("table_port", port)):
-                    self._api.conic_write(self._handle, _SWITCH, switch, page[name], value, 0)
+                    self.write_switch_register(switch, page[name], value)
         if not self.run(1_000_000):
             raise RegisterAccessError("a switch did not take its routes")
         self.check_registers()

@@ -88,6 +88,7 @@ class NodeDriver:
     def __init__(self, cluster: Transport, node: int, *, rings: Rings | None = None):
         self.cluster, self.node, self.rings = cluster, node, rings or Rings()
         self.memory = cluster.memories[node]
+        self._groups: list[int] = []
         # Address 0 stays unused, so that a forgotten address shows.
         self._free = 4096
 
@@ -96,6 +97,17 @@ class NodeDriver:
         self._write("node_id", self.node)
         self._write("irq_enable", 1)
         self._write("control", 1)
+
+    def join_group(self, mgid: int) -> None:
+        """Lets the NIC take multicasts to group `mgid`. Raises :class:`HostError` if it has no entry left."""
+        if mgid in self._groups:
+            return
+        n_groups = self._read("n_groups")
+        if len(self._groups) == n_groups:
+            raise HostError(f"groups of node {self.node} must be at most {n_groups} (nic.n_groups), not {n_groups + 1}")
+        self._write("group_select", len(self._groups))
+        self._write("group_entry", mgid | 1 << 31)
+        self._groups.append(mgid)
 
     def allocate(self, n_bytes: int) -> int:
         """Address of `n_bytes` of fresh memory. Raises :class:`HostError` if there is none left."""

@@ -31,12 +31,14 @@ def send_times(schedule: Schedule) -> dict[Packet, int]:
     for packet in schedule.packets():
         sent_in[packet.sender, packet.step].append(packet)
     clock, step, consumed = ([0] * schedule.n_nodes for _ in range(3))
+    numbers = [schedule.numbers(rank) for rank in range(schedule.n_nodes)]
     moved = True
     while moved:
         moved = False
         for rank, sequence in enumerate(schedule.sequences):
             while step[rank] < len(sequence):
-                wanted = range(consumed[rank], consumed[rank] + len(sequence[step[rank]].receive_from))
+                end = consumed[rank] + len(sequence[step[rank]].receive_from)
+                wanted = numbers[rank][consumed[rank]:end]
                 if any((rank, index) not in arrivals for index in wanted):
                     break
                 clock[rank] = max([clock[rank], *(arrivals[rank, index] for index in wanted)])
@@ -63,7 +65,11 @@ def draw_messages(schedule: Schedule, path: Path) -> None:
         raise ValueError(f"a diagram can have at most {MAX_RANKS} nodes, not {schedule.n_nodes}")
     times = send_times(schedule)
     end = 1 + max(times.values(), default=0)
-    combines = [[step.combine for step in sequence for _ in step.receive_from] for sequence in schedule.sequences]
+    combines = [
+        dict(zip(
+            schedule.numbers(rank), (step.combine for step in sequence for _ in step.receive_from), strict=True,
+        )) for rank, sequence in enumerate(schedule.sequences)
+    ]
     # Fixed ids and no date: the same schedule gives the same file. Text stays text, so that it can be searched.
     with rc_context({"svg.hashsalt": "conic", "svg.fonttype": "none"}):
         figure = Figure(figsize=(1.6 + 1.3 * schedule.n_nodes, 1.6 + 0.9 * end), layout="constrained")
@@ -81,7 +87,7 @@ def draw_messages(schedule: Schedule, path: Path) -> None:
                 fontsize=7, ha="center", va="center",
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.85},
             )
-        used = {combine for sequence in combines for combine in sequence}
+        used = {combine for found in combines for combine in found.values()}
         for combine, colour in _COLOURS.items():
             if combine in used:
                 axes.plot([], [], color=colour, label=_WORDS[combine])

@@ -49,6 +49,14 @@ def random_packet(numbers: random.Random, width: int, **fields: int) -> Packet:
     return Packet.make(payload, **(header | {"length": len(payload)} | fields))
 
 
+def _multicast(numbers: random.Random) -> dict[str, int]:
+    """Header fields of a multicast to any group."""
+    return {
+        "type": PacketType.COLLECTIVE, "multicast": 1, "dest_id": numbers.getrandbits(24),
+        "mlid": numbers.randrange(formats.FIRST_MLID, 1 << formats.MLID_BITS),
+    }
+
+
 def frame(packet: Packet, width: int, padding: int = 0) -> list[dict[str, int]]:
     """The flits of a packet: what the packetizer has to make of it."""
     # Reserved runs cannot be set through the codec; they are zero.
@@ -76,7 +84,7 @@ def spoil(numbers: random.Random, width: int, expected: Expected) -> list[dict[s
     """A random frame, good or not, entered into `expected`."""
     expected.received += 1
     kind = numbers.choice(("good", "good", "good", "multicast", "node", "version", "type", "length", "short", "long",
-                           "header", "node and short"))
+                           "header", "node and short", "multicast type", "mlid"))
     packet = random_packet(numbers, width, multicast=0)
     flits = frame(packet, width, numbers.getrandbits(width))
     n_header = max(1, 256 // width)
@@ -84,7 +92,7 @@ def spoil(numbers: random.Random, width: int, expected: Expected) -> list[dict[s
         case "good":
             expected.packets.append(packet)
         case "multicast":
-            packet = random_packet(numbers, width, multicast=1, dest_id=numbers.getrandbits(24))
+            packet = random_packet(numbers, width, **_multicast(numbers))
             expected.packets.append(packet)
             return frame(packet, width)
         case "node":
@@ -94,6 +102,13 @@ def spoil(numbers: random.Random, width: int, expected: Expected) -> list[dict[s
             flits = frame(random_packet(numbers, width, version=numbers.choice((0, 2, 15))), width)
         case "type":
             flits = frame(random_packet(numbers, width, type=numbers.randrange(len(PacketType), 16)), width)
+        case "multicast type":
+            others = [kind for kind in PacketType if kind is not PacketType.COLLECTIVE]
+            fields = _multicast(numbers) | {"type": numbers.choice(others)}
+            flits = frame(random_packet(numbers, width, **fields), width)
+        case "mlid":
+            fields = _multicast(numbers) | {"mlid": numbers.randrange(formats.FIRST_MLID)}
+            flits = frame(random_packet(numbers, width, **fields), width)
         case "length":
             # Also with the number of flits that the length says.
             length = numbers.choice((MTU + 1, 2 * MTU, 8191))

@@ -13,6 +13,7 @@ from firmware_models.config.load import load_preset
 from rtl.cou.buffer_statistics import BUFFER_SUMS, statistics_layout
 from rtl.cou.command import index_bits
 from rtl.nic.event_counters import EVENT_BITS, Events
+from rtl.nic.group_filter import GroupEntry
 from rtl.queue.records import Doorbell, VpCommit
 from testbench import clock
 from testbench.codec import encode
@@ -32,7 +33,7 @@ async def start(dut: SimHandleBase) -> tuple[AxiLiteMaster, StreamSink, StreamSi
     """Resets; returns the bus manager and what the VP table would get."""
     axil = axi_lite_master(dut)
     commits, doorbells = StreamSink(dut, "commit", VpCommit), StreamSink(dut, "doorbell", Doorbell)
-    dut.events.value = dut.notify.value = dut.busy.value = dut.statistics.value = 0
+    dut.events.value = dut.notify.value = dut.busy.value = dut.statistics.value = dut.group.value = 0
     await clock.start(dut)
     return axil, commits, doorbells
 
@@ -51,13 +52,17 @@ async def registers_hold_what_was_written(dut: SimHandleBase) -> None:
     fixed = {
         "n_vps": CONFIG.nic.n_vps, "n_cous": CONFIG.nic.n_cous, "data_width": CONFIG.datapath.data_width,
         "mtu": CONFIG.datapath.mtu, "buffer_slots": CONFIG.buffer_slots, "buffer_packets": CONFIG.buffer_packets,
+        "n_groups": CONFIG.nic.n_groups,
     }
     for register in registers.CONTROL_PAGE:
         if register.access is not Access.WO and not register.name.startswith("cycles"):
             expected = OKAY, fixed.get(register.name, register.reset)
             assert await resp_of_read(axil, register.offset) == expected, register
     written: dict[int, int] = {}
-    writable = [register for register in registers.CONTROL_PAGE if register.access is Access.RW]
+    writable = [
+        register for register in registers.CONTROL_PAGE
+        if register.access is Access.RW and register.name != "group_entry"
+    ]
     read_only = [register for register in registers.CONTROL_PAGE if register.access is Access.RO]
     for register in writable * 3:
         value = numbers.getrandbits(32)
@@ -93,6 +98,24 @@ async def buffer_figures_are_shown(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
+async def group_entries_pass_through(dut: SimHandleBase) -> None:
+    """What is written to an entry of the membership table, and what that answers."""
+    axil, *_ = await start(dut)
+    numbers = rng("groups")
+    writes = StreamSink(dut, "group_write", GroupEntry)
+    for _ in range(20):
+        entry, mgid, joined = numbers.randrange(CONFIG.nic.n_groups), numbers.getrandbits(24), numbers.getrandbits(1)
+        await axil.write_dword(AT["group_select"], entry)
+        await axil.write_dword(AT["group_entry"], mgid | joined << 31)
+        got = await writes.receive()
+        assert (got["mgid"], got["joined"]) == (mgid, joined)
+        assert int(dut.group_select.value) == entry
+        shown = {"mgid": numbers.getrandbits(24), "joined": numbers.getrandbits(1), "reserved": numbers.getrandbits(7)}
+        dut.group.value = GroupEntry.const(shown).as_bits()
+        assert await axil.read_dword(AT["group_entry"]) == shown["mgid"] | shown["joined"] << 31
+
+
+@cocotb.test()
 async def buffer_fault_is_ordered(dut: SimHandleBase) -> None:
     """A write arms one fault, with the fields written."""
     axil, *_ = await start(dut)
@@ -115,7 +138,7 @@ async def unmapped_reads_are_refused(dut: SimHandleBase) -> None:
     """SLVERR and no data where there is no readable register."""
     axil, *_ = await start(dut)
     after_counters = registers.COUNTERS + 8 * len(registers.EVENT_COUNTERS)
-    for address in (0x038, 0x0FC, AT["vp_commit"], 0x13C, 0x1FC, after_counters, 0x1000, registers.VP_PAGES,
+    for address in (0x044, 0x0FC, AT["vp_commit"], 0x13C, 0x1FC, after_counters, 0x1000, registers.VP_PAGES,
                     registers.VP_PAGES + 0x1000, (1 << registers.ADDRESS_BITS) - 4):
         assert await resp_of_read(axil, address) == (SLVERR, 0), hex(address)
 

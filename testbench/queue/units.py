@@ -303,7 +303,8 @@ REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
     "peer": _step(_descriptor, peer=CONFIG.cou.n_peers),
     "payload by RDMA": _step(_descriptor, operand=Operand.PAYLOAD, kind=Kind.RDMA),
     "memory by MP": _step(_descriptor, operand=Operand.MEMORY, kind=Kind.MP),
-    "multicast": _step(_unsupported, multicast=1),
+    "multicast without receivers": _step(_descriptor, multicast=1, mlid=0xC000, members=0),
+    "multicast to a unicast LID": _step(_descriptor, multicast=1, mlid=0xBFFF, members=1),
     "part of a whole message": _step(_descriptor, slice_first=1),
     "two of one block": _step(_descriptor, slice_count=2),
     "slice beyond the last block": _in_blocks(

@@ -33,9 +33,11 @@ CASES = {
     # The operation.
     "run allreduc": f"conic run: COLLECTIVE: must be one of {COLLECTIVES}, not 'allreduc'",
     "run allreduce --nodes 4 --size 64":
-        "conic run: --algorithm: is required; one of recursive-doubling, rabenseifner, ring for allreduce",
+        "conic run: --algorithm: is required; one of recursive-doubling, rabenseifner, reduce-multicast, ring for "
+        "allreduce",
     "run allreduce --algorithm star --nodes 4 --size 64":
-        "conic run: --algorithm: must be one of recursive-doubling, rabenseifner, ring for allreduce, not 'star'",
+        "conic run: --algorithm: must be one of recursive-doubling, rabenseifner, reduce-multicast, ring for "
+        "allreduce, not 'star'",
     "run reduce --algorithm binomial --size 64": "conic run: --nodes: is required, or --input",
     "run reduce --algorithm binomial --nodes 4": "conic run: --size: is required, or --input",
     "run reduce --algorithm binomial --nodes 0 --size 64": "conic run: nodes must be at least 2, not 0",

@@ -14,14 +14,17 @@ GOOD = {
 REFUSED = [
     ({"nodes": 0}, "nodes must be at least 2, not 0"),
     ({"nodes": 1}, "nodes must be at least 2, not 1"),
-    ({"nodes": 65}, "topology must be star:N with N from 2 to 64, not 'star:65'"),
-    ({"topology": "star:5"}, "nodes must be 5 as in topology 'star:5', not 4"),
+    ({"nodes": 65}, "topology 'star:65': radix must be 1 to 64, not 65"),
+    ({"topology": "star:3"}, "nodes must be 2 to 3, the terminals of 'star:3', not 4"),
     (
         {"collective": "sort"},
         "collective must be one of broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, "
         "alltoall, scan, not 'sort'",
     ),
-    ({"algorithm": "star"}, "algorithm of allreduce must be one of recursive-doubling, rabenseifner, ring, not 'star'"),
+    (
+        {"algorithm": "star"},
+        "algorithm of allreduce must be one of recursive-doubling, rabenseifner, reduce-multicast, ring, not 'star'",
+    ),
     ({"collective": "gather", "algorithm": "binomial", "root": 4}, "root must be 0 to 3, not 4"),
     (
         {"collective": "alltoall", "algorithm": "pairwise", "size": 72},

@@ -1,0 +1,98 @@
+"""Membership of a NIC in multicast groups: keeps the packets of its groups, discards the others."""
+
+from amaranth import Array, Cat, Const, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import formats
+from firmware_models.config import Config
+from rtl.interface import PacketSignature
+
+GROUP_BITS = 8
+"""Bits of the number of an entry."""
+
+GroupEntry = data.StructLayout({"mgid": formats.NODE_BITS, "reserved": 7, "joined": 1})
+"""The register ``group_entry``."""
+
+
+class GroupFilter(wiring.Component):
+    """Passes packets on, but for multicasts of groups that this NIC has not joined, and those that it has sent itself.
+
+    Where groups share a tree, switches deliver packets of all of them to the members of each: so it is the NIC that
+    decides, by the MGID in `dest_id`. A multicast that is passed on gets this NIC's NodeID as its `dest_id`, so that
+    what comes behind, above all the key in the packet buffer, need not know of groups.
+
+    Timing: no latency. A packet that is discarded takes as many cycles as one that is passed on at once.
+
+    Parameters
+    ----------
+    config : Config
+        ``nic.n_groups`` entries, which are associative: any group in any entry.
+
+    Members
+    -------
+    i, o : ``In(PacketSignature(data_width))``, ``Out(PacketSignature(data_width))``
+        Packets.
+    node_id : ``In(24)``
+        NodeID of this NIC.
+    select : ``In(8)``
+        An entry.
+    entry : ``Out(GroupEntry)``
+        What it holds; entries that are not there are not joined.
+    write : ``In(stream.Signature(GroupEntry))``
+        Writes that entry. Taken at once; no effect on entries that are not there.
+    not_joined : ``Out(1)``
+        Pulse: a packet is being discarded.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        width = config.datapath.data_width
+        super().__init__({
+            "i": In(PacketSignature(width)),
+            "o": Out(PacketSignature(width)),
+            "node_id": In(formats.NODE_BITS),
+            "select": In(GROUP_BITS),
+            "entry": Out(GroupEntry),
+            "write": In(stream.Signature(GroupEntry)),
+            "not_joined": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        n_groups = self.config.nic.n_groups
+        joined = Signal(n_groups)
+        mgids = Array(Signal(formats.NODE_BITS, name=f"mgid_{k}") for k in range(n_groups))
+
+        # Registers.
+        chosen, is_joined = Signal(formats.NODE_BITS), Signal()
+        m.d.comb += [self.write.ready.eq(1), self.entry.eq(Cat(chosen, Const(0, 7), is_joined))]
+        for k, mgid in enumerate(mgids):
+            with m.If(self.select == k):
+                m.d.comb += [chosen.eq(mgid), is_joined.eq(joined[k])]
+                with m.If(self.write.valid):
+                    m.d.sync += [mgid.eq(self.write.payload.mgid), joined[k].eq(self.write.payload.joined)]
+
+        # A packet keeps its verdict, whatever is written meanwhile: `offered` is a header that has been offered.
+        header = self.i.header.payload
+        member = Signal(n_groups)
+        m.d.comb += [member[k].eq(joined[k] & (header.dest_id == mgid)) for k, mgid in enumerate(mgids)]
+        drop, offered = Signal(), Signal()
+        in_payload, dropping = Signal(), Signal()
+        m.d.comb += drop.eq(
+            ~offered & header.multicast & (~member.any() | (header.source_id == self.node_id))
+        )
+        m.d.sync += offered.eq(self.o.header.valid & ~self.o.header.ready)
+        connect(m, flipped(self.i), flipped(self.o))
+        with m.If(header.multicast):
+            m.d.comb += self.o.header.payload.dest_id.eq(self.node_id)
+        with m.If(~in_payload & drop):
+            m.d.comb += [self.o.header.valid.eq(0), self.i.header.ready.eq(1), self.not_joined.eq(self.i.header.valid)]
+        with m.If(in_payload & dropping):
+            m.d.comb += [self.o.payload.valid.eq(0), self.i.payload.ready.eq(1)]
+
+        with m.If(self.i.header.valid & self.i.header.ready):
+            m.d.sync += [in_payload.eq(header.length != 0), dropping.eq(drop)]
+        with m.If(self.i.payload.valid & self.i.payload.ready & self.i.payload.payload.last):
+            m.d.sync += in_payload.eq(0)
+        return m
