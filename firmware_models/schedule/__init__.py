@@ -1,10 +1,11 @@
 """Schedules: from (collective, algorithm, nodes, root) to one descriptor sequence per node."""
 
 from .check import CheckReport, check
-from .compile import Place, compile_schedule, largest_pulse, pack_sequence, pack_sequences
+from .compile import compile_schedule, largest_pulse, pack_sequence, pack_sequences
 from .error import ScheduleError
 from .group import MulticastGroup, group_of
 from .peer import PeerTable
+from .place import Place
 from .registry import algorithm_names, build, collective_names, default_algorithm
 from .sequence import Combine, Schedule, Source, Step
 

@@ -7,17 +7,16 @@ from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator
 from firmware_models.abi.formats import (
     DESCRIPTOR,
     JOB_BITS,
-    NODE_BITS,
     PAYLOAD_BYTES,
     PULSE_BITS,
     SEQ_BITS,
-    VP_BITS,
 )
 from firmware_models.config import Config
 
 from .error import ScheduleError, require
 from .group import MulticastGroup, group_of
 from .peer import Address, GroupAddress, PeerTable
+from .place import Place, check_places
 from .sequence import ALL, Combine, Schedule, Source, Step
 
 ELEMENT_BYTES = {
@@ -31,29 +30,6 @@ BLOCK_PULSE_STEP = 16
 
 Fields = dict[str, int]
 """Descriptor fields; those that are 0 may be missing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where one rank runs, and where its data lie.
-
-    Members
-    -------
-    node_id, vp : int
-        NIC and virtual port.
-    local_addr : int, optional
-        The operand in host memory; needed by RDMA descriptors that take one.
-    result_addr : int
-        Where the result goes. With ``local_addr == result_addr`` the operation is in place.
-    operand : bytes, optional
-        The operand itself, for MP descriptors.
-    """
-
-    node_id: int
-    vp: int
-    local_addr: int | None = None
-    result_addr: int = 0
-    operand: bytes | None = None
 
 
 def compile_schedule(
@@ -126,7 +102,7 @@ def compile_schedule(
             len(sequence) <= depth, f"descriptors of rank {rank}", f"at most {depth} (cou.sequence_depth)",
             len(sequence),
         )
-    _check_places(places, schedule.n_nodes, config)
+    check_places(places, schedule.n_nodes, config)
 
     peers = PeerTable(config.cou.n_peers) if peers is None else peers
     if schedule.equal_blocks:
@@ -213,25 +189,6 @@ def _check_in_place(schedule: Schedule, places: Sequence[Place]) -> None:
             # Own data that nothing has changed may be written where they lie.
             if step.deliver and (step.source is not Source.OWN or step.receive_from):
                 written.update(blocks)
-
-
-def _check_places(places: Sequence[Place], n_nodes: int, config: Config) -> None:
-    require(len(places) == n_nodes, "places", f"{n_nodes}, one per node", len(places))
-    flit = config.datapath.flit_bytes
-    taken: set[int] = set()
-    for rank, place in enumerate(places):
-        require(
-            0 <= place.node_id < 1 << NODE_BITS and place.node_id not in taken, f"node_id of rank {rank}",
-            f"0 to {(1 << NODE_BITS) - 1} and used once", place.node_id,
-        )
-        taken.add(place.node_id)
-        n_vps = min(config.nic.n_vps, 1 << VP_BITS)
-        require(0 <= place.vp < n_vps, f"vp of rank {rank}", f"0 to {n_vps - 1}", place.vp)
-        for name, address in (("local_addr", place.local_addr or 0), ("result_addr", place.result_addr)):
-            require(
-                0 <= address < 1 << 64 and address % flit == 0, f"{name} of rank {rank}", f"a multiple of {flit} bytes",
-                address,
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
