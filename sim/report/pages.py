@@ -90,9 +90,18 @@ def _buffer_load_table(figures: dict[str, Any]) -> Iterator[str]:
                f"| {steps['max']} | {row['stash_peak']} | {row['operations_per_cycle']:.2f} |")
 
 
+def _units_table(figures: dict[str, Any]) -> Iterator[str]:
+    yield "| unit | Fmax median, MHz | LUT4eq | FF | block RAM | DSP |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for name, row in figures["units"].items():
+        yield (f"| {name} | {row['fmax_mhz']:.0f} | {row['lut4eq']:,} | {row['ff']:,} | {row['block_ram']} "
+               f"| {row['dsp']} |")
+
+
 TABLES: dict[str, Callable[[Any], Iterator[str]]] = {
     "buffer": _buffer_table, "buffer_load": _buffer_load_table, "cluster": _cluster_table, "fpga": _fpga_table,
     "reduce": _reduce_table, "routing": routing_table,
+    "units": _units_table,
 }
 """What makes a table of the file of that name."""
 
