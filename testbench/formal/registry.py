@@ -2,6 +2,7 @@
 
 from testbench.formal.arithmetic_proofs import ARITHMETIC_PROOFS
 from testbench.formal.proof import Mutation, Proof
+from testbench.formal.switch_proofs import SWITCH_PROOFS
 from testbench.formal.table_proofs import TABLE_PROOFS
 
 _FIFO = "rtl.kit.fifo"
@@ -117,6 +118,7 @@ PROOFS: tuple[Proof, ...] = (
         ),
     ),
     *TABLE_PROOFS,
+    *SWITCH_PROOFS,
     *ARITHMETIC_PROOFS,
 )
 

@@ -1,0 +1,282 @@
+"""The switch: buffer and queues of an input, credits of an output, tables."""
+
+from types import SimpleNamespace
+
+from amaranth import Cat, Module, Mux, Signal
+
+from testbench.formal.contract import Contract
+
+
+class ChannelStoreContract(Contract):
+    """One packet, any one, is followed from its first flit to the end of its last copy.
+
+    The environment writes packets of any length while less than `n_flits` are held, and reads them in any order, each
+    as often as it likes; the last time it gives the flits back. A flit given back is a credit: so granules must
+    suffice for packets of one flit each, which the unit asserts.
+    """
+
+    def __init__(self, *, n_flits: int, granule_flits: int):
+        super().__init__()
+        self.n_flits = n_flits
+        self.granule_flits = granule_flits
+
+    def build(self, m: Module) -> None:
+        from rtl.switch.channel_store import ChannelStore
+
+        n = self.n_flits + 1
+        m.submodules.unit = unit = ChannelStore(data_width=1, granule_flits=self.granule_flits, n_granules=n)
+        write, word, last = (self.free(1, name) for name in ("write", "word", "last"))
+        start, name, read, final = (
+            self.free(shape, label) for shape, label in ((1, "start"), (range(n), "name"), (1, "read"), (1, "final"))
+        )
+
+        # Reader: one packet at a time, only such as have begun. Writer: within its credits.
+        startable, inside, busy, giving = Signal(n), Signal(), Signal(), Signal()
+        held = Signal(range(self.n_flits + 1))
+        begins, ends = Signal(), Signal()
+        m.d.comb += [
+            unit.write.eq(write), unit.write_data.eq(word), unit.write_last.eq(last), unit.start.eq(start),
+            unit.start_at.eq(name), unit.read.eq(read), unit.free.eq(giving), begins.eq(write & ~inside),
+            ends.eq(read & unit.last),
+        ]
+        self.assume(~write | (held != self.n_flits))
+        self.assume(~read | (busy & unit.available))
+        self.assume(~start | ((~busy | ends) & (name < n) & startable.bit_select(name, 1)))
+        m.d.sync += held.eq(held + write - (read & giving))
+        with m.If(write):
+            m.d.sync += inside.eq(~last)
+        with m.If(start):
+            m.d.sync += [busy.eq(1), giving.eq(final)]
+        with m.Elif(ends):
+            m.d.sync += busy.eq(0)
+        for k in range(n):
+            with m.If(begins & (unit.granule == k)):
+                m.d.sync += startable[k].eq(1)
+            with m.Elif(start & final & (name == k)):
+                m.d.sync += startable[k].eq(0)
+
+        # The packet that is followed: its name, its length so far, and one of its flits.
+        pick, place = self.free(1, "pick"), self.constant(2, "place")
+        live, arriving, own, kept = Signal(), Signal(), Signal(range(n)), Signal()
+        length, step = Signal(4), Signal(4)
+        follow, mine = Signal(), Signal()
+        m.d.comb += follow.eq(begins & pick & ~live)
+        with m.If(follow):
+            m.d.sync += [live.eq(1), own.eq(unit.granule), length.eq(1), arriving.eq(~last)]
+            with m.If(place == 0):
+                m.d.sync += kept.eq(word)
+        with m.Elif(write & arriving):
+            m.d.sync += [length.eq(length + 1), arriving.eq(~last)]
+            with m.If(length == place):
+                m.d.sync += kept.eq(word)
+        with m.If(start):
+            m.d.sync += [mine.eq(live & (name == own) & ~(mine & ends & giving)), step.eq(0)]
+        with m.Elif(read):
+            m.d.sync += step.eq(step + 1)
+        with m.If(mine & ends & giving):
+            m.d.sync += live.eq(0)
+        self.assume(length != 15)
+
+        watched = Signal()
+        m.d.comb += watched.eq(busy & mine)
+        self.check(~watched | (unit.available == (step < length)))
+        self.check(~watched | (unit.last == (~arriving & (step + 1 == length))))
+        # Its name may be used again once its last copy is being read.
+        self.check(~(begins & live) | (unit.granule != own) | (watched & giving))
+        due, expected = Signal(), Signal()
+        m.d.sync += [due.eq(watched & read & (step == place)), expected.eq(kept)]
+        self.check(~due | (unit.data == expected))
+
+        self.reach(held == self.n_flits, "no credit left")
+        self.reach(watched & ends & giving & (length > self.granule_flits), "a packet of several granules is read")
+        self.reach(watched & read & arriving, "a packet leaves while it comes in")
+        again = Signal()
+        with m.If(mine & ends & ~giving):
+            m.d.sync += again.eq(1)
+        self.reach(again & mine & ends & giving, "a second copy is the last one")
+
+
+class ChannelQueuesContract(Contract):
+    """One packet, any one, is followed through its queue: taken in its turn, once, a multicast once for each port."""
+
+    def __init__(self, *, n_names: int):
+        super().__init__()
+        self.n_names = n_names
+
+    def build(self, m: Module) -> None:
+        from rtl.switch.channel_queues import ChannelQueues
+
+        n, radix = self.n_names, 2
+        m.submodules.unit = unit = ChannelQueues(radix=radix, n_names=n)
+        push, name, short, multicast, ports = (
+            self.free(shape, label) for shape, label in (
+                (1, "push"), (range(n), "name"), (1, "short"), (1, "multicast"), (radix, "ports"),
+            )
+        )
+        take, take_mc, take_ports = self.free(radix, "take"), self.free(1, "take_mc"), self.free(radix, "take_ports")
+        m.d.comb += [
+            unit.push.eq(push), unit.push_name.eq(name), unit.push_short.eq(short), unit.push_multicast.eq(multicast),
+            unit.push_ports.eq(ports), unit.take.eq(take), unit.take_mc.eq(take_mc), unit.take_mc_ports.eq(take_ports),
+        ]
+        # A name is free again when its packet has been read, which is some cycles after it was taken.
+        used, resting = Signal(n), Signal(n)
+        gone = Signal(n)
+        whole = (take != 0) | (take_mc & unit.taken_whole)
+        m.d.comb += gone.eq(Mux(whole, 1 << unit.taken_name, 0))
+        m.d.sync += [used.eq(used & ~gone | Mux(push, 1 << name, 0)), resting.eq(gone)]
+        self.assume(~push | ((name < n) & ~(used | resting).bit_select(name, 1)))
+        self.assume(~push | multicast | (ports == 1) | (ports == 2))
+        self.assume((take & ~unit.waiting) == 0)
+        self.assume((take != 3) & ((take == 0) | ~take_mc))
+        self.assume(~take_mc | (unit.mc_waits & ((take_ports & ~unit.mc_ports) == 0)))
+        self.assume(~take_mc | (take_ports != 0) | (unit.mc_ports == 0))
+
+        # How many are in each queue.
+        queue, removed = Signal(radix + 1), Signal(radix + 1)
+        m.d.comb += [
+            queue.eq(Mux(push, Mux(multicast, 4, ports), 0)),
+            removed.eq(Cat(take, take_mc & unit.taken_whole)),
+        ]
+        counts = [Signal(range(n + 1), name=f"count_{q}") for q in range(radix + 1)]
+        waiting = Cat(unit.waiting, unit.mc_waits)
+        for q, count in enumerate(counts):
+            m.d.sync += count.eq(count + queue[q] - removed[q])
+            self.check(waiting[q] == (count != 0))
+
+        # The one followed.
+        pick = self.free(1, "pick")
+        live, own, its, rest, its_short = Signal(), Signal(range(n)), Signal(radix + 1), Signal(radix), Signal()
+        ahead = Signal(range(n + 1))
+        turn = Signal()
+        m.d.comb += turn.eq(live & (ahead == 0))
+        with m.If(push & pick & ~live):
+            m.d.sync += [live.eq(1), own.eq(name), its.eq(queue), rest.eq(ports), its_short.eq(short)]
+            for q, count in enumerate(counts):
+                with m.If(queue[q]):
+                    m.d.sync += ahead.eq(count - removed[q])
+        with m.If(live & (its & removed).any()):
+            m.d.sync += ahead.eq(ahead - 1)
+            with m.If(ahead == 0):
+                m.d.sync += live.eq(0)
+        with m.If(turn & its[radix] & take_mc):
+            m.d.sync += rest.eq(rest & ~take_ports)
+        first = Cat(unit.waiting_short, unit.mc_short)
+        touched = (its & Cat(take, take_mc)).any()
+        self.check(~(turn & touched) | (unit.taken_name == own))
+        self.check(~(live & (ahead != 0) & touched) | (unit.taken_name != own))
+        self.check(~turn | ((its & first).any() == its_short))
+        self.check(~(turn & its[radix]) | ((unit.mc_ports == rest) & (unit.mc_name == own)))
+        self.check(~(turn & its[radix] & take_mc) | (unit.taken_whole == ((rest & ~take_ports) == 0)))
+
+        self.reach(turn & its[0] & (counts[0] == n - 1), "a queue of all names but one")
+        alone = turn & its[radix] & take_mc & unit.taken_whole & (rest != 3) & (rest != 0)
+        self.reach(alone, "the last copy alone")
+        behind = Signal()
+        with m.If(live & (ahead == 2)):
+            m.d.sync += behind.eq(1)
+        self.reach(behind & turn & touched, "two were ahead")
+
+
+class OutputCreditContract(Contract):
+    """Credits of an output are conserved, and what was sent towards it has room in front of the link."""
+
+    def __init__(self, *, n_credits: int):
+        super().__init__()
+        self.n_credits = n_credits
+
+    def build(self, m: Module) -> None:
+        from rtl.switch.output_port import OutputPort
+
+        n = self.n_credits
+        sizes = SimpleNamespace(radix=2, data_width=1, buffer_flits=n, longest=2, short=1)
+        m.submodules.unit = unit = OutputPort(sizes=sizes)
+        sent, source, ready = self.free(2, "sent"), self.free(1, "source"), self.free(1, "ready")
+        credit, credit_vc = self.free(1, "credit"), self.free(1, "credit_vc")
+        self.assume(((sent & ~unit.accepts) == 0) & (sent != 3))
+        coming, vc = Signal(2), Signal()
+        m.d.sync += [coming.eq(Mux(sent != 0, 1 << source, 0)), vc.eq(sent[1])]
+        m.d.comb += [
+            unit.sent.eq(sent), unit.link.ready.eq(ready), unit.link.credit_valid.eq(credit),
+            unit.link.credit_vc.eq(credit_vc),
+        ]
+        for number in range(2):
+            m.d.comb += [unit.i[number].valid.eq(coming[number]), unit.i[number].flit.vc.eq(vc)]
+
+        moved = unit.link.valid & unit.link.ready
+        for channel in range(2):
+            # On the way to the link, and at the receiver.
+            under_way, there = Signal(range(n + 2)), Signal(range(n + 2))
+            out, back = moved & (unit.link.flit.vc == channel), credit & (credit_vc == channel)
+            m.d.sync += [under_way.eq(under_way + sent[channel] - out), there.eq(there + out - back)]
+            self.assume(~back | (there != 0))
+            self.check(unit.credits[channel] + under_way + there == n)
+            self.check(~out | (under_way != 0))
+            self.check(unit.room[channel] == (unit.credits[channel] > 2))
+            self.check(unit.room_short[channel] == (unit.credits[channel] > 1))
+            self.check(~unit.accepts[channel] | (unit.credits[channel] != 0))
+            self.reach(there == n, f"all credits of channel {channel} are at the receiver")
+        waits = Signal(3)
+        with m.If(unit.link.valid | (unit.credits[0] + unit.credits[1] == 2 * n)):
+            m.d.sync += waits.eq(0)
+        with m.Elif(waits != 7):
+            m.d.sync += waits.eq(waits + 1)
+        self.reach(~unit.accepts.any() & (unit.credits[0] != 0), "no room in front of a link that pauses")
+
+
+class RouteTableContract(Contract):
+    """For one NodeID, any one: the port written last, 0 before, the default port beyond the table."""
+
+    def build(self, m: Module) -> None:
+        from rtl.switch.route_table import PORT_BITS, RouteTable
+
+        m.submodules.unit = unit = RouteTable(n_lookups=2, entries=4)
+        write, node, port = self.free(1, "write"), self.free(24, "node"), self.free(PORT_BITS, "port")
+        default, key = self.free(PORT_BITS, "default"), self.constant(24, "key")
+        asked = [self.free(24, f"asked_{k}") for k in range(2)]
+        m.d.comb += [
+            unit.write.valid.eq(write), unit.write.payload.node_id.eq(node), unit.write.payload.port.eq(port),
+            unit.default_port.eq(default), *(unit.lookup[k].node_id.eq(asked[k]) for k in range(2)),
+        ]
+        value, written = Signal(PORT_BITS), Signal()
+        taken = write & unit.write.ready
+        with m.If(taken & (node == key)):
+            m.d.sync += [value.eq(port), written.eq(1)]
+        for k in range(2):
+            hit = Signal(name=f"hit_{k}")
+            m.d.sync += hit.eq((asked[k] == key) & unit.write.ready)
+            self.check(~hit | (unit.lookup[k].port == Mux(key < 4, value, default)))
+            self.reach(hit & written & (key < 4) & (value != 0), f"an entry is found by look-up {k}")
+
+
+class MulticastTableContract(Contract):
+    """For one MLID, any one: the ports written last, none before, none below the first and beyond the last colour."""
+
+    def build(self, m: Module) -> None:
+        from rtl.switch.multicast_table import COLOUR_BITS, GROUP_BITS, MulticastTable
+
+        entries, radix = 16, 18
+        m.submodules.unit = unit = MulticastTable(n_lookups=1, radix=radix, entries=entries)
+        write, colour, group = self.free(1, "write"), self.free(COLOUR_BITS, "colour"), self.free(GROUP_BITS, "group")
+        mask, asked, key = self.free(16, "mask"), self.free(16, "asked"), self.constant(16, "key")
+        read_colour, read_group = self.free(COLOUR_BITS, "read_colour"), self.free(GROUP_BITS, "read_group")
+        m.d.comb += [
+            unit.write.valid.eq(write), unit.write.payload.colour.eq(colour), unit.write.payload.group.eq(group),
+            unit.write.payload.mask.eq(mask), unit.lookup[0].mlid.eq(asked),
+            unit.address.colour.eq(read_colour), unit.address.group.eq(read_group),
+        ]
+        known = (key >= 0xC000) & (key < 0xC000 + entries)
+        low, high = Signal(16), Signal(2)
+        taken, same = write & unit.write.ready, colour == key - 0xC000
+        with m.If(taken & same & (group == 0)):
+            m.d.sync += low.eq(mask)
+        with m.If(taken & same & (group == 1)):
+            m.d.sync += high.eq(mask)
+        hit, clear = Signal(), Signal()
+        m.d.sync += [hit.eq((asked == key) & unit.write.ready), clear.eq(unit.write.ready & ~write)]
+        self.check(~hit | (unit.lookup[0].ports == Mux(known, Cat(low, high), 0)))
+        of_key, of_group = Signal(), Signal(GROUP_BITS)
+        m.d.sync += [of_key.eq((read_colour == key - 0xC000) & (key >= 0xC000)), of_group.eq(read_group)]
+        expected = Mux(known & (of_group == 0), low, Mux(known & (of_group == 1), high, 0))
+        self.check(~(of_key & clear) | (unit.mask == expected))
+        self.reach(hit & known & (low == 5) & (high == 2), "both groups of an entry are found")
+        self.reach(of_key & clear & (unit.mask == 2), "the registers read a mask")

@@ -1,0 +1,116 @@
+"""Proofs of the switch."""
+
+from testbench.formal.proof import Mutation, Proof
+
+_STORE = "rtl.switch.channel_store"
+_QUEUES = "rtl.switch.channel_queues"
+_OUTPUT = "rtl.switch.output_port"
+_ROUTES = "rtl.switch.route_table"
+_MFT = "rtl.switch.multicast_table"
+_CONTRACTS = "testbench.formal.contracts.switch"
+
+SWITCH_PROOFS: tuple[Proof, ...] = (
+    Proof(
+        name="switch-buffer",
+        claim="packets are read whole and unchanged in any order, names are unique, granules suffice",
+        contract=f"{_CONTRACTS}:ChannelStoreContract",
+        parameters={"n_flits": 3, "granule_flits": 2},
+        depth=10, quick=False,
+        mutations=(
+            Mutation(
+                name="leaks-granules", module=_STORE, old="leaving.eq(self.read & ~open_here & (at_end | self.last)),",
+                new="leaving.eq(self.read & ~open_here & at_end),",
+            ),
+            Mutation(
+                name="frees-for-the-first-copy", module=_STORE, old="returned.i.valid.eq(leaving & self.free),",
+                new="returned.i.valid.eq(leaving),",
+            ),
+            Mutation(
+                name="reads-too-soon", module=_STORE, old="self.available.eq(~open_here | written),",
+                new="self.available.eq(1),",
+            ),
+            Mutation(
+                name="link-seen-late", module=_STORE, old="get_link = chain.read_port(transparent_for=(put_link,))",
+                new="get_link = chain.read_port()",
+            ),
+        ),
+    ),
+    Proof(
+        name="switch-queues",
+        claim="packets are taken in their turn, each once, multicasts once for each port",
+        contract=f"{_CONTRACTS}:ChannelQueuesContract",
+        parameters={"n_names": 3},
+        depth=8, quick=False,
+        mutations=(
+            Mutation(
+                name="joins-what-was-taken", module=_QUEUES, old="joins.eq((queue & some).any()),",
+                new="joins.eq((queue & filled).any()),",
+            ),
+            Mutation(
+                name="forgets-copies", module=_QUEUES, old="ports.eq(Mux(self.take_mc, rest, self.mc_ports)),",
+                new="ports.eq(self.mc_ports),",
+            ),
+            Mutation(
+                name="leaves-after-the-first-copy", module=_QUEUES, old="self.take_mc & ~rest.any())),",
+                new="self.take_mc)),",
+            ),
+            Mutation(
+                name="link-seen-late", module=_QUEUES, old="get = links.read_port(transparent_for=(put,))",
+                new="get = links.read_port()",
+            ),
+        ),
+    ),
+    Proof(
+        name="switch-credits",
+        claim="credits of an output are conserved; what is sent towards it has room in front of the link",
+        contract=f"{_CONTRACTS}:OutputCreditContract",
+        parameters={"n_credits": 4},
+        depth=16, quick=False,
+        any_memory=False,
+        mutations=(
+            Mutation(
+                name="free-flits", module=_OUTPUT, old="following.eq(level + Mux(returned, 1, 0) - self.sent[vc]),",
+                new="following.eq(Mux(returned, level + 1, level - self.sent[vc])),",
+            ),
+            Mutation(
+                name="forgets-what-is-under-way", module=_OUTPUT, old="(fifo.level <= _FIFO_DEPTH - 2)",
+                new="(fifo.level <= _FIFO_DEPTH - 1)",
+            ),
+            Mutation(
+                name="room-for-one-less", module=_OUTPUT, old="room.eq(following > sizes.longest),",
+                new="room.eq(following >= sizes.longest),",
+            ),
+        ),
+    ),
+    Proof(
+        name="switch-routes",
+        claim="a look-up gives the port written last, 0 before, the default port beyond the table",
+        contract=f"{_CONTRACTS}:RouteTableContract",
+        depth=14,
+        mutations=(
+            Mutation(
+                name="aliases", module=_ROUTES, old="(self.write.valid & ~entry.node_id[self.index_bits:].any())",
+                new="self.write.valid",
+            ),
+            Mutation(
+                name="does-not-clear", module=_ROUTES, old="write.en.eq(clearing | ", new="write.en.eq(~clearing & ",
+            ),
+        ),
+    ),
+    Proof(
+        name="switch-multicast-table",
+        claim="a look-up gives the ports written last, none before, none for unknown MLIDs; reads give the same",
+        contract=f"{_CONTRACTS}:MulticastTableContract",
+        depth=24,
+        mutations=(
+            Mutation(
+                name="any-high-bits", module=_MFT, old="known.eq(lookup.mlid[self.index_bits:] == first_index)",
+                new="known.eq(lookup.mlid[14:] == 3)",
+            ),
+            Mutation(
+                name="writes-all-groups", module=_MFT, old="self.write.valid & (entry.group == group) & ",
+                new="self.write.valid & ",
+            ),
+        ),
+    ),
+)
