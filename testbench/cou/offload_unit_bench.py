@@ -378,8 +378,7 @@ async def damaged_packets(dut):
         return
     unit = Unit(dut)
     await unit.start(max_cycles=100_000)
-    base = 0
-    for target, bits in ((1, 2), (3, 2), (2, 2), (1, 1), (2, 1), (3, 1)):
+    for base, (target, bits) in enumerate(((1, 2), (3, 2), (2, 2), (1, 1), (2, 1), (3, 1))):
         while True:
             hit, spared = (
                 make_operation(
@@ -390,7 +389,6 @@ async def damaged_packets(dut):
             )
             if hit.packets and any(desc["reduce_flag"] | desc["swap_local_data"] for desc in hit.descriptors):
                 break
-        base += 1
         for job, operation in enumerate((hit, spared)):
             if operation.descriptors[0]["local_addr"]:
                 unit.memory.data[4096 * job:4096 * job + 64] = operation.operand

@@ -10,7 +10,6 @@ from rtl.queue.vp_table import VpTable
 from testbench.queue.parts import SUPPORTED, QueueSystem
 from testbench.runner import run_bench
 
-
 PARAMETERS = {
     "data_width": 64, "mtu": 64, "n_peers": 8, "n_blocks": 8, "intermediate_bytes": 256, "n_cous": 1,
     "sequence_depth": 8, "supported": (),
