@@ -80,6 +80,8 @@ def run_on_board(request: CollectiveRequest, board: Board) -> BoardResult:
     """
     if request.nodes != max(2, board.n_nodes):
         raise RequestError(f"nodes must be {max(2, board.n_nodes)} on this board, not {request.nodes}")
+    if request.schedule.groups():
+        raise RequestError(f"algorithm must be one without multicast on a board, not {request.algorithm!r}")
     if board.n_nodes == 1:
         request = _mirrored(request)
     if config_digest(request.config) != board.digest:
