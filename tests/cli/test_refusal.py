@@ -92,12 +92,12 @@ def test_config_typo(conic: Conic) -> None:
     Path("typo.yaml").write_text("nic: {n_vp: 16}")
     refused(conic(*shlex.split(f"{ALLREDUCE} --config typo.yaml")),
             "conic run: typo.yaml: nic.n_vp: no such field (got 16); "
-            "allowed: n_vps, n_cous, n_p2p_tags, max_burst_beats")
+            "allowed: n_vps, n_cous, n_p2p_tags, max_burst_beats, n_groups")
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("nods: 4", "has no flag 'nods'; allowed: algorithm, collective, config, dtype, input, jobs, json, nodes, op, "
-                "output, preset, root, seed, size, topology, trace, waves"),
+    ("nods: 4", "has no flag 'nods'; allowed: algorithm, baud, board, collective, config, dtype, input, jobs, json, "
+                "nodes, op, output, preset, root, seed, size, topology, trace, waves"),
     ("nodes: [4]", ": nodes must be one value, not [4]"),
     ("nodes: true", ": nodes must be a value, not True"),
     ("json: 1", ": json must be true or false, not 1"),
