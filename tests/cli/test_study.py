@@ -48,7 +48,8 @@ def test_list(conic: Conic) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["nothing"], "NAME must be one of area, mft"), (["mft", "--quick", "--part", "ring"], "--part must be one of dragonfly"),
+    (["nothing"], "NAME must be one of area, mft"),
+    (["mft", "--quick", "--part", "ring"], "--part must be one of dragonfly"),
     (["mft", "--rows", "/nowhere.json"], "No such file"),
 ])
 def test_refused(conic: Conic, arguments: list[str], message: str) -> None:
