@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firmware_models.golden import mismatched_bits, reference
+from firmware_models.config import load_preset
+from firmware_models.golden import mismatched_bits, reference, sha256
+from sim.collective import CollectiveRequest, verify
 
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 PROGRAM = Path(__file__).with_name("rank_program.py")
@@ -98,3 +100,30 @@ def test_wrong_order_is_seen(tmp_path):
     (got,) = mpich(tmp_path, "allreduce", "ring", {"x": inputs}, [0]).values()
     assert mismatched_bits(got, reference("allreduce", "ring", inputs).results) == 0
     assert mismatched_bits(got, reference("allreduce", "recursive-doubling", inputs).results) > 0
+
+
+def hardware_and_mpich(folder, algorithm, *, nodes, size, orders):
+    """The sha256 of an allreduce on the RTL under `orders` arrival orders, which must agree, and that of MPICH's."""
+    request = CollectiveRequest(
+        collective="allreduce", algorithm=algorithm, nodes=nodes, size=size, config=load_preset("small"),
+        preset="small",
+    )
+    ours = verify(request, orders=orders)
+    assert (ours.distinct_results, ours.mismatched_bits) == (1, 0)
+    (theirs,) = mpich(folder, "allreduce", algorithm, {"x": request.data(0)}, [0]).values()
+    return ours.sha256, sha256(np.stack([theirs]))
+
+
+@pytest.mark.parametrize("algorithm", ["rabenseifner", "ring"])
+def test_bits_of_the_hardware(algorithm, tmp_path):
+    """The NIC's RTL at a count where algorithms differ in the order of their sums."""
+    ours, theirs = hardware_and_mpich(tmp_path, algorithm, nodes=5, size=1000, orders=2)
+    assert ours == theirs
+
+
+@pytest.mark.long
+def test_a_hundred_orders(tmp_path):
+    """What ``conic verify allreduce --algorithm rabenseifner --nodes 8 --size 64KiB --orders 100`` prints."""
+    ours, theirs = hardware_and_mpich(tmp_path, "rabenseifner", nodes=8, size=65536, orders=100)
+    print(f"100 orders on the RTL, and MPICH: {ours}")
+    assert ours == theirs
