@@ -36,7 +36,7 @@ def request_for(collective, algorithm, nodes, elements, *, config=SMALL, item=8,
 @pytest.mark.parametrize(("collective", "algorithm"), EVERY)
 def test_every_algorithm(collective, algorithm):
     """Every bit is the golden model's; more than one pulse, and blocks of unequal size."""
-    for nodes, elements in ((3, 77), (4, 300)):
+    for nodes, elements in ((3, 77), (4, 130)):
         result = run_collective(request_for(collective, algorithm, nodes, elements))
         assert result.mismatched_bits == 0, (nodes, elements)
         assert len(result.completions) == nodes
@@ -66,28 +66,26 @@ def test_bytes():
         assert result.mismatched_bits == 0, collective
 
 
-@pytest.mark.parametrize("nodes", [4])
-@pytest.mark.parametrize("pulse_bytes", [16, 48, 128])
-def test_sizes_at_boundaries(nodes, pulse_bytes):
+@pytest.mark.parametrize("pulse_bytes", [16, *(pytest.param(size, marks=pytest.mark.long) for size in (48, 128))])
+def test_sizes_at_boundaries(pulse_bytes):
     """Blocks of a pulse or two, an element less and an element more; the last one shorter, or empty."""
-    for blocks in (pulse_bytes // 8, 2 * pulse_bytes // 8):
-        for elements in (nodes * (blocks - 1) + 1, nodes * blocks - 1, nodes * blocks, nodes * blocks + 1):
-            result = run_collective(request_for("allreduce", "rabenseifner", nodes, elements, pulse_bytes=pulse_bytes))
+    for block in (pulse_bytes // 8, 2 * pulse_bytes // 8):
+        for elements in (4 * (block - 1) + 1, 4 * block - 1, 4 * block, 4 * block + 1):
+            result = run_collective(request_for("allreduce", "rabenseifner", 4, elements, pulse_bytes=pulse_bytes))
             assert result.mismatched_bits == 0, elements
 
 
 def test_empty_blocks():
     """Fewer elements than nodes: packets without data keep the order all the same."""
     for collective, algorithm in IN_BLOCKS:
-        for elements in (1, 5):
-            request = request_for(collective, algorithm, 7, elements)
-            assert run_collective(request).mismatched_bits == 0, (collective, algorithm, elements)
+        request = request_for(collective, algorithm, 5, 3)
+        assert run_collective(request).mismatched_bits == 0, (collective, algorithm)
 
 
 def test_roots():
     """Every root, where blocks go round the last rank."""
     for names in (("reduce", "rabenseifner"), ("scatter", "binomial"), ("gather", "binomial")):
-        for root in range(5):
+        for root in (1, 4):
             assert run_collective(request_for(*names, 5, 50, root=root)).mismatched_bits == 0, (names, root)
 
 
