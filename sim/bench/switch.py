@@ -37,8 +37,9 @@ def measure(
     Returns
     -------
     dict
-        `hop_cycles`, `uniform_throughput` (of the worse packet size), `multicast_throughput` (a row for each fan-out),
-        the rows that they come from, and `failures`: packets lost, changed, doubled or out of order, credits missing.
+        `hop_cycles` (the longest of an unloaded switch), `uniform_throughput` (of the worse packet size),
+        `multicast_throughput` (a row for each fan-out), the rows that they come from, and `failures`: packets lost,
+        changed, doubled or out of order, credits missing.
     """
     radix = config.switch.radix
     sizes = {"header": 0, "mtu": config.datapath.mtu // config.datapath.flit_bytes}
@@ -72,7 +73,7 @@ def measure(
         trees.append(row)
     progress(stage, total, total)
     return {
-        "hop_cycles": {"min": latency["min"], "max": latency["max"]},
+        "hop_cycles": latency["max"], "hop_cycles_min": latency["min"],
         "uniform_throughput": min(row["throughput"] for row in uniform),
         "multicast_throughput": trees, "uniform": uniform, "hotspot": hotspot, "radix": radix,
         "data_width": config.datapath.data_width, "mtu": config.datapath.mtu,

@@ -69,15 +69,14 @@ def switch(
     else:
         _print(report, rows)
     failures = report["failures"] + report["with_preset_buffer"]["failures"] + sum(row["failures"] for row in rows)
-    holds = report["hop_cycles"]["max"] <= REQUIRED["hop_cycles"] and \
+    holds = report["hop_cycles"] <= REQUIRED["hop_cycles"] and \
         report["uniform_throughput"] >= REQUIRED["uniform_throughput"]
     return 0 if holds and not failures else 1
 
 
 def _print(report: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     console = Console(width=None if Console().is_terminal else 120)
-    hop = report["hop_cycles"]
-    console.print(f"hop {hop['min']} to {hop['max']} cycles, radix {report['radix']}, "
+    console.print(f"hop {report['hop_cycles_min']} to {report['hop_cycles']} cycles, radix {report['radix']}, "
                   f"{report['buffer_flits']} flits a buffer, failures {report['failures']}", highlight=False)
     uniform = Table("radix", "buffer, flits", "uniform, header packets", "uniform, mtu packets")
     mine = {"radix": report["radix"], "buffer_flits": report["buffer_flits"],
