@@ -98,9 +98,24 @@ def _units_table(figures: dict[str, Any]) -> Iterator[str]:
                f"| {row['dsp']} |")
 
 
+def _switch_table(figures: dict[str, Any]) -> Iterator[str]:
+    yield "| traffic | buffer, flits | header packets | mtu packets |"
+    yield "| --- | ---: | ---: | ---: |"
+    uniform = {row["packet"]: row["throughput"] for row in figures["uniform"]}
+    for row in ({"buffer_flits": figures["buffer_flits"], **uniform}, figures["with_preset_buffer"]):
+        yield f"| uniform random | {row['buffer_flits']:,} | {row['header']:.1%} | {row['mtu']:.1%} |"
+    for row in figures["multicast_throughput"]:
+        if row["fanout"] != row["copies"]:
+            continue
+        for who, end in (("all ports send", ""), ("one port sends", "_one_sender")):
+            yield (f"| multicast to {row['fanout']}, {who} | {figures['buffer_flits']:,} | {row['header' + end]:.1%} "
+                   f"| {row['mtu' + end]:.1%} |")
+
+
 TABLES: dict[str, Callable[[Any], Iterator[str]]] = {
     "buffer": _buffer_table, "buffer_load": _buffer_load_table, "cluster": _cluster_table, "fpga": _fpga_table,
     "reduce": _reduce_table, "routing": routing_table,
+    "switch": _switch_table,
     "units": _units_table,
 }
 """What makes a table of the file of that name."""
