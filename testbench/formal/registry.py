@@ -104,16 +104,18 @@ PROOFS: tuple[Proof, ...] = (
         any_memory=False,
         mutations=(
             Mutation(
-                name="grants-one-too-many", module=_CREDIT, old="ok = read.data < limit", new="ok = read.data <= limit"
+                name="grants-one-too-many", module=_CREDIT,
+                old="ok.eq(read.data[0] < Mux(", new="ok.eq(read.data[0] <= Mux(",
             ),
             Mutation(
-                name="returns-one-at-most", module=_CREDIT, old="read.data - giving.credits, 0", new="read.data - 1, 0"
+                name="returns-one-at-most", module=_CREDIT,
+                old="read.data[k] - giving.credits, 0", new="read.data[k] - 1, 0",
             ),
             Mutation(
                 name="last-for-anyone",
                 module=_CREDIT,
-                old="Mux(asking.oldest, share, share - 1)",
-                new="Mux(asking.oldest, share, share)",
+                old="Mux(asking.oldest, share, share - 1)),",
+                new="Mux(asking.oldest, share, share)),",
             ),
         ),
     ),

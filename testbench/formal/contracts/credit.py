@@ -43,6 +43,9 @@ class CreditTableContract(Contract):
         asked, oldest = Signal(), Signal()
         out = Signal(9)
         mine = (asking.job_id == job) & (asking.peer == peer)
+        # The place that is followed belongs to one receiver; groups may have the others.
+        self.assume(~(unit.i.valid & mine) | ~asking.multicast)
+        self.assume(~unit.i_return.valid | (giving.job_id != job) | (giving.peer != peer) | (giving.place == 0))
         returned = unit.i_return.valid & unit.i_return.ready & (giving.job_id == job) & (giving.peer == peer)
         m.d.sync += [asked.eq(unit.i.valid & unit.i.ready & mine), oldest.eq(asking.oldest)]
         granted = asked & unit.o.payload.ok
