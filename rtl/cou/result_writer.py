@@ -52,7 +52,7 @@ class ResultWriter(wiring.Component):
         output = self.i.payload
         beats = self.result
         sending = self.tx.payload
-        m.submodules.pieces = pieces = PieceWriter(self.config)
+        m.submodules.cutter = pieces = PieceWriter(self.config)
         connect(m, pieces.o_written, flipped(self.o_written))
         connect(m, pieces.write, flipped(self.write))
 

@@ -217,7 +217,7 @@ async def no_bubbles(dut: SimHandleBase, width: int, length: int) -> None:
     sink = PacketSink(dut, f"depacketizer_{width}__o", width, stall=0)
     await clock.start(dut)
     getattr(dut, f"depacketizer_{width}__node_id").value = NODE
-    packet = random_packet(rng("bubbles"), width)
+    packet = random_packet(rng("bubbles"), width, multicast=0)
     packet = Packet(packet.header | {"length": length}, bytes(length))
     n_flits = len(frame(packet, width))
     for _ in range(count):

@@ -133,7 +133,7 @@ async def errors_hit_only_who_caused_them(dut):
         "address not aligned": (doubling(bad, 64, local_addr=bad.window.start + 1), Status.BAD_ADDRESS),
         "no CT": (doubling(bad, 64)[:1], Status.BAD_SEQUENCE),
         "no CH": (doubling(bad, 64)[1:], Status.BAD_SEQUENCE),
-        "operator that is not there": (doubling(bad, 64, operator=3), Status.UNSUPPORTED),
+        "operator that doubles do not have": (doubling(bad, 64, operator=4), Status.UNSUPPORTED),
         "not of this queue": ([send(good, bad, b"x")], Status.BAD_DESCRIPTOR),
         "remote address outside of the window": (
             [put(bad, good, 64, remote_addr=bad.window.start)], Status.REMOTE_ACCESS

@@ -88,8 +88,8 @@ async def refusals(dut: SimHandleBase) -> None:
 @cocotb.test()
 async def resynchronises(dut: SimHandleBase) -> None:
     """A refused sequence swallows neither CH nor point-to-point descriptors, and ends at `sequence_depth`."""
-    cluster = await start(dut)
-    port = await cluster.open(5, dq_log2=7, cq_log2=6)
+    cluster = await start(dut, max_cycles=200_000)
+    port = await cluster.open(5, dq_log2=(4 * DEPTH).bit_length() - 1, cq_log2=6)  # all that is posted fits at once
     maker = cluster.makers[5]
 
     # CH within: the second sequence is served. A point-to-point descriptor within: served, what follows is headless.

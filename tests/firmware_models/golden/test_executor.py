@@ -9,6 +9,7 @@ from firmware_models.abi.encoding import Kind
 from firmware_models.config import load_preset
 from firmware_models.golden import DeadlockError, ExecutionError, Node, execute, mismatched_bits, reference
 from firmware_models.schedule import (
+    MulticastGroup,
     PeerTable,
     Place,
     ScheduleError,
@@ -26,6 +27,8 @@ ALGORITHMS = [
     ("broadcast", "binomial"), ("reduce", "binomial"), ("allreduce", "recursive-doubling"),
     ("barrier", "dissemination"),
 ]
+GROUP = 77
+"""MGID of the multicast group of all nodes."""
 BASE = 0x10000
 RESULT = 0x4000
 
@@ -33,15 +36,21 @@ RESULT = 0x4000
 def compiled(collective, algorithm, inputs, *, root=0, pulse_bytes=64, kind=None, edit=None, config=CONFIG):
     """Nodes for the executor: descriptors, and memories with the operands in place."""
     n_nodes, length = len(inputs), inputs.shape[1] * inputs.itemsize
+    schedule = build(collective, algorithm, n_nodes=n_nodes, root=root)
+    in_group = any(step.multicast_to for sequence in schedule.sequences for step in sequence)
+    vp_of = (lambda rank: 3) if in_group else (lambda rank: rank % 4)  # one VP at all receivers of a multicast
+    members = frozenset(range(100, 100 + n_nodes))
+    groups = [MulticastGroup(mgid=GROUP, mlid=0xC005, node_ids=members)] if in_group else []
     places = [
         Place(
-            node_id=100 + rank, vp=rank % 4, local_addr=BASE, result_addr=BASE + RESULT, operand=inputs[rank].tobytes()
+            node_id=100 + rank, vp=vp_of(rank), local_addr=BASE, result_addr=BASE + RESULT,
+            operand=inputs[rank].tobytes(),
         )
         for rank in range(n_nodes)
     ]
     sequences = compile_schedule(
-        build(collective, algorithm, n_nodes=n_nodes, root=root), places=places, job_id=9, config=config, length=length,
-        pulse_bytes=pulse_bytes, kind=kind,
+        schedule, places=places, job_id=9, config=config, length=length, pulse_bytes=pulse_bytes, kind=kind,
+        groups=groups,
     )
     nodes = []
     for rank, sequence in enumerate(sequences):
@@ -49,7 +58,9 @@ def compiled(collective, algorithm, inputs, *, root=0, pulse_bytes=64, kind=None
             edit(rank, sequence)
         memory = np.zeros(2 * RESULT, np.uint8)
         memory[:length] = np.frombuffer(inputs[rank].tobytes(), np.uint8)
-        nodes.append(Node(node_id=100 + rank, descriptors=pack_sequence(sequence), memory=memory, memory_base=BASE))
+        nodes.append(Node(
+            node_id=100 + rank, descriptors=pack_sequence(sequence), memory=memory, memory_base=BASE, groups=[GROUP],
+        ))
     return nodes
 
 
