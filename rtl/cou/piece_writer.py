@@ -101,22 +101,24 @@ class PieceWriter(wiring.Component):
         m.d.comb += [
             walk.pieces.eq(run.pieces), turned.eq(rotate_up(beat.payload, places, bits=8)), out.payload.data.eq(merged),
         ]
+        # A beat of leftovers has none of the beat on offer, which belongs to somebody else and may change.
+        flush = Signal()
+        m.d.comb += flush.eq((left == 0) & (lane != 0))
         for byte in range(flit_bytes):
             bits = slice(8 * byte, 8 * byte + 8)
-            m.d.comb += merged[bits].eq(Mux(byte < lane, held[bits], turned[bits]))
+            m.d.comb += merged[bits].eq(Mux(byte < lane, held[bits], Mux(flush, 0, turned[bits])))
 
         # What the beat being made still needs, what there is, and what is left over for the next one.
         here = Signal(lane_bits + 1)
         need, more = Signal(lane_bits + 1), Signal(lane_bits + 1)
         after = Signal(self.shapes.bytes)
-        full, flush, spent, ends = (Signal(name=name) for name in ("full", "flush", "spent", "ends"))
+        full, spent, ends = (Signal(name=name) for name in ("full", "spent", "ends"))
         m.d.comb += [
             here.eq(flit_bytes - source),
             need.eq(Mux(left < flit_bytes - lane, left, flit_bytes - lane)),
             full.eq(need <= here),
             after.eq(left - need),
             more.eq(Mux(after < here - need, after, here - need)),
-            flush.eq((left == 0) & (lane != 0)),
         ]
         with m.FSM():
             with m.State("IDLE"):

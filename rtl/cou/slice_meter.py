@@ -1,6 +1,6 @@
 """Where a slice of blocks lies: in the message, and in the intermediate result of a pulse."""
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -76,10 +76,9 @@ class SliceMeter(wiring.Component):
             for total, factor, size in (
                 (start, self.first, self.block_bytes), (before, low, self.bytes), (behind, high, self.bytes)
             ):
-                digit = Array(factor[2 * k:2 * k + 2] for k in reversed(range(n_steps)))[step]
-                m.d.sync += total.eq(
-                    (total << 2) + Mux(digit[0], size, 0) + Mux(digit[1], size << 1, 0)
-                )
+                even = Cat(factor, Const(0, 2 * n_steps - shapes.block))  # whole digits
+                digit = Array(even[2 * k:2 * k + 2] for k in reversed(range(n_steps)))[step]
+                m.d.sync += total.eq((total << 2) + Mux(digit[0], size, 0) + Mux(digit[1], size << 1, 0))
         m.d.comb += [
             self.done.eq(self.run & (step == n_steps)),
             self.position.eq(before + Mux(self.first > self.n_full, rest, 0)),
