@@ -19,11 +19,13 @@ class HostMemory:
     Parameters
     ----------
     dut : SimHandleBase
-        The component; its ports are named ``read`` and ``write``.
+        The component.
     data_width : int
         Bits of a flit.
     size : int
         Bytes of memory.
+    read, write : str, optional
+        Names of the ports; None: the component has none.
 
     Attributes
     ----------
@@ -33,7 +35,9 @@ class HostMemory:
         Addresses of requests that are answered with an error.
     """
 
-    def __init__(self, dut: SimHandleBase, data_width: int, size: int):
+    def __init__(
+        self, dut: SimHandleBase, data_width: int, size: int, *, read: str | None = "read", write: str | None = "write"
+    ):
         self.data = bytearray(size)
         self.bad: set[int] = set()
         self.clock = dut.clk
@@ -41,13 +45,15 @@ class HostMemory:
         self._rng: random.Random = rng("host memory")
         reading = ReadSignature(data_width).members
         writing = WriteSignature(data_width).members
-        self._reads = StreamSink(dut, "read__request", reading["request"].signature.members["payload"].shape)
-        self._read_data = StreamSource(dut, "read__data", reading["data"].signature.members["payload"].shape)
-        self._writes = StreamSink(dut, "write__request", writing["request"].signature.members["payload"].shape)
-        self._write_data = StreamSink(dut, "write__data", writing["data"].signature.members["payload"].shape)
-        self._done = StreamSource(dut, "write__done", writing["done"].signature.members["payload"].shape)
-        cocotb.start_soon(self._serve_reads())
-        cocotb.start_soon(self._serve_writes())
+        if read is not None:
+            self._reads = StreamSink(dut, f"{read}__request", reading["request"].signature.members["payload"].shape)
+            self._read_data = StreamSource(dut, f"{read}__data", reading["data"].signature.members["payload"].shape)
+            cocotb.start_soon(self._serve_reads())
+        if write is not None:
+            self._writes = StreamSink(dut, f"{write}__request", writing["request"].signature.members["payload"].shape)
+            self._write_data = StreamSink(dut, f"{write}__data", writing["data"].signature.members["payload"].shape)
+            self._done = StreamSource(dut, f"{write}__done", writing["done"].signature.members["payload"].shape)
+            cocotb.start_soon(self._serve_writes())
 
     async def _serve_reads(self) -> None:
         while True:
