@@ -14,7 +14,7 @@ from firmware_models.abi.formats import COMPLETION, DESCRIPTOR, PAYLOAD_BYTES, R
 from sim.host.transport import Transport
 
 ALIGNMENT = 64
-"""Alignment of every allocation: the widest flit."""
+"""Alignment of every allocation, or more: the widest flit."""
 
 _CONTROL = {register.name: register.offset for register in registers.CONTROL_PAGE}
 _PAGE = {register.name: register.offset for register in registers.VP_PAGE}
@@ -98,6 +98,14 @@ class NodeDriver:
         self._write("irq_enable", 1)
         self._write("control", 1)
 
+    def set_node_id(self, node_id: int) -> None:
+        """Gives the NIC another NodeID than the number of its node."""
+        self._write("node_id", node_id)
+
+    def set_watchdog(self, cycles: int) -> None:
+        """Ends operations that make no progress for so many cycles; 0 never."""
+        self._write("watchdog", cycles)
+
     def join_group(self, mgid: int) -> None:
         """Lets the NIC take multicasts to group `mgid`. Raises :class:`HostError` if it has no entry left."""
         if mgid in self._groups:
@@ -109,9 +117,10 @@ class NodeDriver:
         self._write("group_entry", mgid | 1 << 31)
         self._groups.append(mgid)
 
-    def allocate(self, n_bytes: int) -> int:
+    def allocate(self, n_bytes: int, *, alignment: int = ALIGNMENT) -> int:
         """Address of `n_bytes` of fresh memory. Raises :class:`HostError` if there is none left."""
-        address, end = self._free, self._free + -(-max(n_bytes, 1) // ALIGNMENT) * ALIGNMENT
+        address = -(-self._free // alignment) * alignment
+        end = address + -(-max(n_bytes, 1) // ALIGNMENT) * ALIGNMENT
         if end > len(self.memory):
             raise HostError(f"memory of node {self.node} must hold {end} bytes, not {len(self.memory)}")
         self._free = end
@@ -172,9 +181,11 @@ class Port:
     def __init__(self, driver: NodeDriver, vp: int, *, dq_log2: int, cq_log2: int, rq_log2: int):
         self.driver, self.vp = driver, vp
         self.dq_log2, self.cq_log2, self.rq_log2 = dq_log2, cq_log2, rq_log2
-        self._dq = driver.allocate(DESCRIPTOR.bytes << dq_log2)
-        self._cq = driver.allocate(COMPLETION.bytes << cq_log2)
-        self._rq = driver.allocate(RECEIVE.bytes << rq_log2)
+        # The NIC takes the base of a ring for a multiple of its entries' size.
+        self._dq, self._cq, self._rq = (
+            driver.allocate(entry.bytes << log2, alignment=entry.bytes)
+            for entry, log2 in ((DESCRIPTOR, dq_log2), (COMPLETION, cq_log2), (RECEIVE, rq_log2))
+        )
         # Memory of a board may hold entries of an earlier run, whose phase would look right.
         driver.store(self._cq, bytes(COMPLETION.bytes << cq_log2))
         driver.store(self._rq, bytes(RECEIVE.bytes << rq_log2))
