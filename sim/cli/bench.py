@@ -2,6 +2,7 @@
 
 import click
 
+from sim.cli.bench_latency import latency
 from sim.cli.bench_switch import switch
 from sim.cli.example import example
 
@@ -11,4 +12,5 @@ def command() -> None:
     """Measures one unit on the RTL; each takes --json."""
 
 
+command.add_command(latency)
 command.add_command(switch)

@@ -1,0 +1,78 @@
+"""`conic bench latency`: cycles of an unloaded NIC, on the RTL."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from firmware_models.config import ConfigError
+from sim.bench.latency import REQUIRED, holds, measure, sweep, with_widths
+from sim.cli.console import answer, progress_bars
+from sim.cli.example import example
+from sim.cli.hardware import hardware, hardware_options
+from sim.cli.number import Number
+from sim.cli.refusal import fails, refuses
+from testbench.runner import BenchError
+
+
+@click.command("latency", epilog=example("conic bench latency --json"))
+@hardware_options
+@click.option("--units", type=Number(1, 16),
+              help="Offload units, a power of two; the others are idle anyway.  [default: those of the preset]")
+@click.option("--sweep", "sweeping", is_flag=True, help="Data widths from 64 to 512 bits as well, with one unit each.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@refuses(ConfigError, ValueError)
+@fails(BenchError)
+def latency(
+    *, preset: str | None, config: Path | None, units: int | None, sweeping: bool, as_json: bool,
+) -> int:
+    """Trigger, reduce hop, doorbell to first flit: one operation at a time, nothing stalls."""
+    name, tree = hardware(preset, config)
+    if units is not None:
+        tree = replace(tree, nic=replace(tree.nic, n_cous=units))
+    with progress_bars() as progress:
+        progress("the NIC in its bench", 0, 1)
+        report = measure(tree) | {"preset": name}
+        progress("the NIC in its bench", 1, 1)
+        rows = sweep(tree, progress=progress) if sweeping else []
+    if sweeping:
+        report = with_widths(report, rows)
+    if as_json:
+        answer(report, as_json=True)
+    else:
+        _print(report, rows)
+    return 0 if all(holds(one) for one in (report, *rows)) else 1
+
+
+def _print(report: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    console = Console(width=None if Console().is_terminal else 120)
+    for name in ("trigger_cycles", "reduce_hop_cycles", "doorbell_to_first_flit_cycles"):
+        most = f" (at most {REQUIRED[name]})" if name in REQUIRED else ""
+        console.print(f"{name.replace('_', ' ')}: {report[name]}{most}", highlight=False)
+    hops = Table("data width", "bytes", "hop", "header to header", "last flit in to sum out", "trigger")
+    for one in (report, *rows):
+        for row in one["hops"]:
+            hops.add_row(*(str(value) for value in (
+                one["data_width"], row["bytes"], row["hop_cycles"], row["header_hop_cycles"],
+                row["after_last_flit_cycles"], row["trigger_cycles"],
+            )))
+    console.print(hops)
+    for title, one in (("hop of the smallest packet", report["hops"][0]),
+                       ("8 bytes in the descriptor", next(iter(report["doorbells"].values())))):
+        stages = Table(title, "cycle")
+        for stage, cycle in one["stages"].items():
+            stages.add_row(stage, str(cycle))
+        console.print(stages)
+    waits = Table("trigger: the packet that comes last", "cycles")
+    for what, cycles in report["triggers"].items():
+        waits.add_row(what, str(cycles))
+    console.print(waits)
+    doorbells = Table("doorbell to first flit", "cycles", "of these in host memory", "reads")
+    for what, row in report["doorbells"].items():
+        doorbells.add_row(
+            what, str(row["cycles"]), str(row["memory_reads"] * row["memory_cycles"]), str(row["memory_reads"])
+        )
+    console.print(doorbells)
