@@ -22,7 +22,7 @@ from testbench.runner import BenchError
 @hardware_options
 @click.option("--units", type=Number(1, 16),
               help="Offload units, a power of two; the others are idle anyway.  [default: those of the preset]")
-@click.option("--sweep", "sweeping", is_flag=True, help="Data widths from 64 to 512 bits as well, with one unit each.")
+@click.option("--sweep", "sweeping", is_flag=True, help="64, 128 and 256 bits as well, with one unit each.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses(ConfigError, ValueError)
 @fails(BenchError)

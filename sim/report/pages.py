@@ -39,7 +39,7 @@ def filled_in(page: str, figures: Path) -> str:
         before, _, rest = page.partition(start)
         if end not in rest:
             raise ValueError(f"the table {name!r} must end with a mark {end!r}")
-        rows = "\n".join(TABLES[name](json.loads((figures / f"{name}.json").read_text())))
+        rows = "\n".join(TABLES[name](json.loads((figures / f"{SOURCES.get(name, name)}.json").read_text())))
         page = f"{before}{start}{rows}\n{end}{rest.partition(end)[2]}"
     return page
 
@@ -112,13 +112,56 @@ def _switch_table(figures: dict[str, Any]) -> Iterator[str]:
                    f"| {row['mtu' + end]:.1%} |")
 
 
+def _latency_table(figures: dict[str, Any]) -> Iterator[str]:
+    yield "| data width | bytes | trigger | hop | of it behind the last flit in | header in to header out |"
+    yield "| ---: | ---: | ---: | ---: | ---: | ---: |"
+    for one in (figures, *figures.get("widths", [])):
+        for row in one["hops"]:
+            yield (f"| {one['data_width']} | {row['bytes']:,} | {row['trigger_cycles']} | {row['hop_cycles']} "
+                   f"| {row['after_last_flit_cycles']} | {row['header_hop_cycles']} |")
+
+
+def _latency_stages_table(figures: dict[str, Any]) -> Iterator[str]:
+    smallest, largest = figures["hops"][0], figures["hops"][-1]
+    yield f"| what | cycle, {smallest['bytes']} bytes | cycle, {largest['bytes']} bytes |"
+    yield "| --- | ---: | ---: |"
+    for stage, cycle in smallest["stages"].items():
+        yield f"| {stage} | {cycle} | {largest['stages'][stage]} |"
+
+
+def _latency_triggers_table(figures: dict[str, Any]) -> Iterator[str]:
+    yield "| packet that comes last | cycles |"
+    yield "| --- | ---: |"
+    for what, cycles in figures["triggers"].items():
+        yield f"| {what} | {cycles} |"
+
+
+def _latency_doorbells_table(figures: dict[str, Any]) -> Iterator[str]:
+    yield "| what | cycles | reads of host memory behind each other | cycles in host memory |"
+    yield "| --- | ---: | ---: | ---: |"
+    for what, row in figures["doorbells"].items():
+        yield f"| {what} | {row['cycles']} | {row['memory_reads']} | {row['memory_reads'] * row['memory_cycles']} |"
+
+
+def _latency_doorbell_stages_table(figures: dict[str, Any]) -> Iterator[str]:
+    yield "| what | cycle |"
+    yield "| --- | ---: |"
+    for stage, cycle in next(iter(figures["doorbells"].values()))["stages"].items():
+        yield f"| {stage} | {cycle} |"
+
+
 TABLES: dict[str, Callable[[Any], Iterator[str]]] = {
     "buffer": _buffer_table, "buffer_load": _buffer_load_table, "cluster": _cluster_table, "fpga": _fpga_table,
-    "reduce": _reduce_table, "routing": routing_table,
+    "latency": _latency_table, "latency_doorbell_stages": _latency_doorbell_stages_table,
+    "latency_doorbells": _latency_doorbells_table, "latency_stages": _latency_stages_table,
+    "latency_triggers": _latency_triggers_table, "reduce": _reduce_table, "routing": routing_table,
     "switch": _switch_table,
     "units": _units_table,
 }
-"""What makes a table of the file of that name."""
+"""What makes a table of the file of that name, or of another one in :data:`SOURCES`."""
+
+SOURCES = {name: "latency" for name in TABLES if name.startswith("latency_")}
+"""Files of tables that have none of their own."""
 
 
 if __name__ == "__main__":

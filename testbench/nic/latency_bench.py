@@ -16,7 +16,9 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 from firmware_models.abi import formats, registers
 from firmware_models.abi.encoding import Kind, Operand, P2pOp, PacketType
 from firmware_models.abi.formats import COMPLETION, DESCRIPTOR, PACKET_HEADER
+from rtl.interface import flit
 from testbench.clock import cycles, start
+from testbench.codec import decoder
 from testbench.dma.memory import HostMemory
 from testbench.link.link_model import LinkSink, LinkSource
 from testbench.runner import parameters, report
@@ -41,6 +43,8 @@ STAGES = (
     ("first flit at the link", "tx__valid", None),
 )
 """What a packet passes that is combined with an operand and sent on: name, signal that says so, and when."""
+DATA_FLITS = "flits of channel 0 at the link"
+"""Channel 1 carries the credit of the packet, which mixes with the result."""
 RESULT_FLIT = "first flit of the sum at the link"
 DOORBELL_STAGES = (
     ("doorbell at the register bus", "s_axil__wvalid"),
@@ -64,6 +68,7 @@ class Probe:
     def __init__(self, dut: SimHandleBase):
         self.dut = dut
         self.cycle = 0
+        self._decode = decoder(flit(parameters()["data_width"]))
         self.seen: dict[str, list[int]] = {}
         self._signals: dict[str, Any] = {}
         for name in dict.fromkeys((*(path for _, path, _ in STAGES), *(path for _, path in DOORBELL_STAGES))):
@@ -80,6 +85,8 @@ class Probe:
             for name, handle in self._signals.items():
                 if int(handle.value):
                     self.seen.setdefault(name, []).append(self.cycle)
+            if int(self._signals["tx__valid"].value) and not self._decode(int(self.dut.tx__flit.value))["vc"]:
+                self.seen.setdefault(DATA_FLITS, []).append(self.cycle)
 
     def clear(self) -> None:
         """Forgets everything."""
@@ -200,7 +207,7 @@ async def latencies(dut: SimHandleBase) -> None:
         places = {}
         for name, path, which in STAGES:
             places[name] = probe.seen[path][flits - 1] if which else probe.first(path)
-        places[RESULT_FLIT] = probe.seen["tx__valid"][header_flits]
+        places[RESULT_FLIT] = probe.seen[DATA_FLITS][header_flits]
         begin = places[STAGES[0][0]]
         hops.append({
             "bytes": length, "hop_cycles": places[RESULT_FLIT] - begin,
