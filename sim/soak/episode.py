@@ -235,7 +235,7 @@ class Episode:
             ended = self._cluster.run(_BUDGET)
             self._cluster.check_registers()
         except (SimulationFaultError, RegisterAccessError) as fault:
-            raise self._error(str(fault), names) from None
+            raise self._error(str(fault), names, broken=True) from None
         if not ended:
             raise self._error(f"some operation did not end by cycle {self._cluster.cycle}", names)
 
@@ -271,12 +271,13 @@ class Episode:
         if wrong:
             raise self._error("\n".join(wrong), [])
 
-    def _error(self, what: str, names: list[str]) -> SoakError:
-        counters = [
+    def _error(self, what: str, names: list[str], *, broken: bool = False) -> SoakError:
+        """The error, with what every NIC has counted, unless the cluster is broken and cannot say."""
+        counters = [] if broken else [
             f"node {driver.node}: " + ", ".join(
                 f"{counter.name} {driver.read_counter(counter.name)}" for counter in registers.EVENT_COUNTERS
             ) for driver in self._drivers
-        ] if "nic" not in what else []
+        ]
         return SoakError("\n".join([
             f"episode {self._number}, after {self.coverage.operations} operations: {what}",
             *(f"  in this round: {name}" for name in names), *counters,

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from firmware_models.config import Config
-from sim.cluster import build_library
+from sim.cluster import RegisterAccessError, SimulationFaultError, build_library
 from sim.report.progress import ProgressCallback
 from sim.soak.episode import Coverage, Episode, SoakError
 
@@ -42,12 +42,12 @@ def soak(
     covered = Coverage()
     numbers = range(-(-operations // EPISODE_OPERATIONS)) if episode is None else [episode]
     for number in numbers:
-        one = Episode(library, config, nodes=nodes, seed=seed, number=number, waves=waves)
         first = number * EPISODE_OPERATIONS
         try:
+            one = Episode(library, config, nodes=nodes, seed=seed, number=number, waves=waves)
             for done in one.run(min(EPISODE_OPERATIONS, operations - first)):
                 say("operations", first + done, operations)
-        except SoakError as error:
+        except (SoakError, SimulationFaultError, RegisterAccessError) as error:
             again = f"conic soak --operations {operations} --nodes {nodes} --seed {seed} --episode {number}"
             raise SoakError(f"{error}\nagain, with a waveform: {again} --waves soak.fst") from None
         covered.add(one.coverage)

@@ -9,6 +9,7 @@ import sim.soak.episode
 import sim.soak.messages
 from firmware_models.abi.formats import DESCRIPTOR
 from firmware_models.config import Config
+from sim.cluster import SimulationFaultError
 from sim.soak.draw import algorithms, boundaries
 from sim.soak.episode import SoakError
 from sim.soak.soak import soak
@@ -93,6 +94,15 @@ def test_a_lost_completion_is_found(small: Config, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(sim.soak.episode.Port, "ring", silent)
     assert "some operation did not end by cycle" in planted(monkeypatch, small, _BUDGET=20_000, _WATCHDOG=0)
+
+
+def test_a_broken_rule_is_named(small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: the simulation reports a fault; nothing is asked of the cluster any more."""
+    def broken(_cluster: Any, _most: int) -> bool:
+        raise SimulationFaultError("cycle 7: switch0 link 1: an output follows an input within a cycle")
+
+    monkeypatch.setattr(sim.soak.episode.Cluster, "run", broken)
+    assert planted(monkeypatch, small).startswith("cycle 7: switch0 link 1")
 
 
 def test_a_wrong_message_is_found(small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
