@@ -64,7 +64,7 @@ ARITHMETIC_PROOFS: tuple[Proof, ...] = (
             name=f"float-add-{cycles}",
             claim=f"every sum of two numbers of 8 bits is IEEE 754's, {cycles} cycles later",
             contract=_CONTRACT, parameters={"operation": "add", "cycles": cycles, **_NUMBER},
-            depth=cycles + 6, mutations=_ADD_MUTATIONS, quick=cycles == 8,
+            depth=cycles + 6, mutations=_ADD_MUTATIONS, quick=cycles == 5,
         )
         for cycles in (5, 8, 15)
     ),
@@ -72,6 +72,6 @@ ARITHMETIC_PROOFS: tuple[Proof, ...] = (
         name="float-multiply",
         claim="every product of two numbers of 8 bits is IEEE 754's",
         contract=_CONTRACT, parameters={"operation": "multiply", "cycles": 8, **_NUMBER},
-        depth=14, mutations=_MULTIPLY_MUTATIONS,
+        depth=14, mutations=_MULTIPLY_MUTATIONS, quick=False,
     ),
 )

@@ -16,7 +16,7 @@ def fields(layout: data.StructLayout) -> list[tuple[str, int]]:
     return list(layout.members.items())
 
 
-@pytest.mark.parametrize("divisor", [4, 7])
+@pytest.mark.parametrize("divisor", [pytest.param(4, marks=pytest.mark.long), 7])
 def test_bridge(divisor: int) -> None:
     run_bench(Bridge(divisor=divisor), bench="testbench.fpga.bridge_bench", parameters={
         "divisor": divisor, "requests": 40, "layouts": {"access": fields(Access), "answer": fields(Answer)},

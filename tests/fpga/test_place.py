@@ -86,7 +86,7 @@ def test_xilinx():
 
 def test_the_adder_keeps_its_figures():
     """Deterministic for fixed seeds; all depths and seeds: ``conic fp --bench``."""
-    figures = measure_adder(depths=[8], seeds=(1, 2, 3))
+    figures = measure_adder(depths=[8], seeds=(1,))
     print(figures)
     assert figures["stages"] == 8
     assert figures["fmax_mhz"]["median"] >= 180

@@ -26,7 +26,7 @@ def assert_clean(report, requests):
     assert min(report["elements"].values()) > requests / len(OPERATIONS) / 2
 
 
-@pytest.mark.parametrize(("data_width", "add_cycles"), [(64, 5), (128, 8)])
+@pytest.mark.parametrize(("data_width", "add_cycles"), [(64, 5), pytest.param(128, 8, marks=pytest.mark.long)])
 def test_every_operation(data_width, add_cycles, seed):
     requests = 4_000_000
     assert_clean(check(requests=requests, seed=seed, data_width=data_width, add_cycles=add_cycles), requests)
