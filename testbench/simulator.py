@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cocotb_tools.runner import Runner, get_runner
 
-from testbench.toolchain import build_folder, environment, verilator_version
+from testbench.toolchain import build_folder, discard_precompiled_headers, environment, verilator_version
 
 _fst = Path(__file__).with_name("fst")
 
@@ -96,6 +96,7 @@ def build(verilog: str, *, top: str, waves: bool = False) -> tuple[Runner, Path]
             )
         except RuntimeError:
             raise BuildError(f"{simulator} refused {source}:\n{log.read_text()}") from None
+        discard_precompiled_headers(folder)
         done.touch()
         return runner, folder
 

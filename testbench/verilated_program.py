@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from testbench.toolchain import build_folder, environment, verilator_version
+from testbench.toolchain import build_folder, discard_precompiled_headers, environment, verilator_version
 
 
 class VerilatedProgramError(RuntimeError):
@@ -63,6 +63,7 @@ def build_program(
             for name, header in made.items():
                 (folder / name).write_text(header)
             run([*command, "-CFLAGS", f"-I{folder}", "--Mdir", str(folder), str(source), str(main)])
+            discard_precompiled_headers(folder)
     return program
 
 

@@ -16,7 +16,13 @@ from firmware_models.abi.formats import PACKET_HEADER
 from firmware_models.config import Config, SwitchConfig
 from rtl.emit import emit_verilog
 from sim.report.progress import ProgressCallback
-from testbench.toolchain import build_folder, environment, verilator_root, verilator_version
+from testbench.toolchain import (
+    build_folder,
+    discard_precompiled_headers,
+    environment,
+    verilator_root,
+    verilator_version,
+)
 
 _SOURCES = ("library.cpp", "cluster.cpp")
 _HEADERS = (
@@ -82,6 +88,7 @@ def _verilated(prefix: str, top: str, config: Config, *, waves: bool) -> Path:
             source = folder / f"{prefix}.v"
             source.write_text(emit_verilog(top, config))
             _run(["verilator", *options, *_OPTIMISE, "--Mdir", str(folder), str(source)], folder)
+            discard_precompiled_headers(folder)
             (folder / "done").touch()
         assert done.exists()
     return folder
