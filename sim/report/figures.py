@@ -1,4 +1,4 @@
-"""Measures the figures of the README on the RTL: ``python -m sim.report.figures docs/figures/cluster.json``.
+"""Measures the cycles that the pages show on the RTL: ``python -m sim.report.figures docs/figures/cluster.json``.
 
 Cycle counts are deterministic: the same sources give the same file.
 """
@@ -13,26 +13,44 @@ from firmware_models.config import load_preset
 from firmware_models.schedule import default_algorithm
 from sim.collective import CollectiveRequest, run_collective
 
-NODES = 4
 PRESET = "small"
-SIZES = {"broadcast": (64, 4096, 65536), "reduce": (64, 4096, 65536), "allreduce": (64, 4096, 65536), "barrier": (0,)}
 
 
-def measure() -> Iterator[dict[str, Any]]:
-    """Yields a row per collective and size."""
-    for collective, sizes in SIZES.items():
-        for size in sizes:
-            request = CollectiveRequest(
-                collective=collective, algorithm=default_algorithm(collective), nodes=NODES, size=size,
-                config=load_preset(PRESET), preset=PRESET,
-            )
-            result = run_collective(request)
-            yield {
-                "collective": collective, "algorithm": request.algorithm, "nodes": NODES, "bytes": size,
-                "preset": PRESET, "cycles": result.cycles, "goodput_fraction": round(result.goodput_fraction, 4),
-                "mismatched_bits": result.mismatched_bits,
-            }
+def _star() -> Iterator[dict[str, Any]]:
+    """Four nodes at a switch, each collective by its usual algorithm."""
+    for collective in ("broadcast", "reduce", "allreduce", "barrier"):
+        for size in (0,) if collective == "barrier" else (64, 4096, 65536):
+            yield {"collective": collective, "algorithm": default_algorithm(collective), "nodes": 4, "size": size}
+
+
+def _multicast() -> Iterator[dict[str, Any]]:
+    """Sixteen nodes on a fat tree: algorithms with multicast beside those without."""
+    algorithms = {
+        "broadcast": ("multicast", "binomial", "double-binary-tree"),
+        "allreduce": ("reduce-multicast", "recursive-doubling"),
+        "barrier": ("multicast", "dissemination"),
+    }
+    for collective, names in algorithms.items():
+        for name in names:
+            yield {"collective": collective, "algorithm": name, "nodes": 16, "topology": "fat-tree:4",
+                   "size": 0 if collective == "barrier" else 65536}
+
+
+CASES = {"cluster": _star, "multicast": _multicast}
+"""What is measured for the file of that name."""
+
+
+def measure(figure: str) -> Iterator[dict[str, Any]]:
+    """Yields a row per case of one of :data:`CASES`."""
+    for case in CASES[figure]():
+        result = run_collective(CollectiveRequest(config=load_preset(PRESET), preset=PRESET, **case))
+        yield {
+            "collective": case["collective"], "algorithm": case["algorithm"], "nodes": case["nodes"],
+            "bytes": case["size"], "preset": PRESET, "cycles": result.cycles,
+            "goodput_fraction": round(result.goodput_fraction, 4), "mismatched_bits": result.mismatched_bits,
+        }
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(list(measure()), indent=1) + "\n")
+    output = Path(sys.argv[1])
+    output.write_text(json.dumps(list(measure(output.stem)), indent=1) + "\n")

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.report.figures import measure
-from sim.report.pages import TABLES, filled_in
+from sim.report.figures import CASES, measure
+from sim.report.pages import filled_in
+from sim.report.tables import TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures"
@@ -36,10 +37,11 @@ def test_wrong_marks() -> None:
         filled_in("<!-- table wrong -->\n<!-- /table wrong -->", FIGURES)
 
 
-def test_nothing_mismatched() -> None:
-    assert not any(row["mismatched_bits"] for row in json.loads((FIGURES / "cluster.json").read_text()))
+@pytest.mark.parametrize("figure", CASES)
+def test_nothing_mismatched(figure: str) -> None:
+    assert not any(row["mismatched_bits"] for row in json.loads((FIGURES / f"{figure}.json").read_text()))
 
 
-@pytest.mark.long
-def test_figures_repeat() -> None:
-    assert list(measure()) == json.loads((FIGURES / "cluster.json").read_text()), "run `make bench`"
+@pytest.mark.parametrize("figure", ["cluster", pytest.param("multicast", marks=pytest.mark.long)])
+def test_figures_repeat(figure: str) -> None:
+    assert list(measure(figure)) == json.loads((FIGURES / f"{figure}.json").read_text()), "run `make bench`"

@@ -1,0 +1,89 @@
+"""The tables of the pages, by the names that their marks use."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sim.report import latency_tables, routing_tables
+from sim.report.table import Row, Table
+
+CELLS = {"LUT4": "LUT4", "CCU2C": "carry", "TRELLIS_FF": "FF", "DP16KD": "block RAM", "TRELLIS_DPR16X4": "LUT RAM",
+         "MULT18X18D": "DSP"}
+"""ECP5 cells that the table shows, and what they are called there."""
+
+
+def _cluster(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    yield "collective", "algorithm", "nodes", "bytes", "cycles", "goodput", "mismatched bits"
+    for row in rows:
+        goodput = f"{row['goodput_fraction']:.1%}" if row["bytes"] else ""
+        yield (row["collective"], row["algorithm"], row["nodes"], f"{row['bytes']:,}", f"{row['cycles']:,}", goodput,
+               row["mismatched_bits"])
+
+
+def _fpga(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    yield "top", "preset", *CELLS.values()
+    for row in rows:
+        yield row["top"], f"`{row['preset']}`", *(f"{row['cells'].get(cell, 0):,}" for cell in CELLS)
+
+
+def _reduce(figures: dict[str, Any]) -> Iterator[Row]:
+    yield "cycles", "Fmax best, MHz", "Fmax median, MHz", "latency, ns", "LUT4", "LUT4eq", "FF", "DSP"
+    for row in figures["depths"]:
+        rates = row["fmax_mhz"]
+        yield (row["cycles"], f"{rates['best']:.0f}", f"{rates['median']:.0f}", f"{row['latency_ns']:.1f}",
+               f"{row['lut4']:,}", f"{row['lut4eq']:,}", f"{row['ff']:,}", row["dsp"])
+
+
+def _units(figures: dict[str, Any]) -> Iterator[Row]:
+    yield "unit", "Fmax median, MHz", "LUT4eq", "FF", "block RAM", "DSP"
+    for name, row in figures["units"].items():
+        yield name, f"{row['fmax_mhz']:.0f}", f"{row['lut4eq']:,}", f"{row['ff']:,}", row["block_ram"], row["dsp"]
+
+
+def _buffer(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    yield "unit", "Fmax best, MHz", "Fmax median, MHz", "LUT4", "LUT4eq", "FF", "block RAM"
+    for row in rows:
+        rates = row["fmax_mhz"]
+        yield (row["unit"], f"{rates['best']:.0f}", f"{rates['median']:.0f}", f"{row['lut4']:,}",
+               f"{row['lut4eq']:,}", f"{row['ff']:,}", row["block_ram"])
+
+
+def _buffer_load(figures: dict[str, Any]) -> Iterator[Row]:
+    yield ("mode", "load", "failures", "look-up, cycles", "insertion steps, mean", "most", "stash, most",
+           "operations a cycle")
+    for row in figures["sweep"]:
+        look, steps = row["lookup_cycles"], row["insert_steps"]
+        cycles = f"{look['min']}" if look["min"] == look["max"] else f"{look['min']} to {look['max']:,}"
+        yield (row["mode"], f"{row['load']:.0%}", row["failures"], cycles, f"{steps['mean']:.2f}", steps["max"],
+               row["stash_peak"], f"{row['operations_per_cycle']:.2f}")
+
+
+def _switch(figures: dict[str, Any]) -> Iterator[Row]:
+    yield "traffic", "buffer, flits", "header packets", "mtu packets"
+    uniform = {row["packet"]: row["throughput"] for row in figures["uniform"]}
+    for row in ({"buffer_flits": figures["buffer_flits"], **uniform}, figures["with_preset_buffer"]):
+        yield "uniform random", f"{row['buffer_flits']:,}", f"{row['header']:.1%}", f"{row['mtu']:.1%}"
+    for row in figures["multicast_throughput"]:
+        if row["fanout"] != row["copies"]:
+            continue
+        for who, end in (("all ports send", ""), ("one port sends", "_one_sender")):
+            yield (f"multicast to {row['fanout']}, {who}", f"{figures['buffer_flits']:,}",
+                   f"{row['header' + end]:.1%}", f"{row['mtu' + end]:.1%}")
+
+
+TABLES = {
+    "buffer": Table(source="buffer", rows=_buffer),
+    "buffer_load": Table(source="buffer_load", rows=_buffer_load),
+    "cluster": Table(source="cluster", words=2, rows=_cluster),
+    "fpga": Table(source="fpga", words=2, rows=_fpga),
+    "latency": Table(source="latency", words=0, rows=latency_tables.hops),
+    "latency_doorbell_stages": Table(source="latency", rows=latency_tables.doorbell_stages),
+    "latency_doorbells": Table(source="latency", rows=latency_tables.doorbells),
+    "latency_stages": Table(source="latency", rows=latency_tables.stages),
+    "latency_triggers": Table(source="latency", rows=latency_tables.triggers),
+    "multicast": Table(source="multicast", words=2, rows=_cluster),
+    "reduce": Table(source="reduce", words=0, rows=_reduce),
+    "routing": Table(source="routing", words=2, rows=routing_tables.cases),
+    "routing_opensm": Table(source="routing", words=2, rows=routing_tables.beside_opensm),
+    "switch": Table(source="switch", rows=_switch),
+    "units": Table(source="units", rows=_units),
+}
