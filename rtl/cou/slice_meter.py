@@ -76,8 +76,8 @@ class SliceMeter(wiring.Component):
             for total, factor, size in (
                 (start, self.first, self.block_bytes), (before, low, self.bytes), (behind, high, self.bytes)
             ):
-                even = Cat(factor, Const(0, 2 * n_steps - shapes.block))  # whole digits
-                digit = Array(even[2 * k:2 * k + 2] for k in reversed(range(n_steps)))[step]
+                padded = Cat(factor, Const(0, 2 * n_steps - shapes.block))  # whole digits
+                digit = Array(padded[2 * k:2 * k + 2] for k in reversed(range(n_steps)))[step]
                 m.d.sync += total.eq((total << 2) + Mux(digit[0], size, 0) + Mux(digit[1], size << 1, 0))
         m.d.comb += [
             self.done.eq(self.run & (step == n_steps)),
