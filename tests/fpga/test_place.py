@@ -7,7 +7,7 @@ from amaranth import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fpga.place import Part, PlacementError, place
+from fpga.place import Part, PlacementError, estimate, place
 from fpga.reduce_figures import measure_adder
 from fpga.synthesis import synthesise
 from fpga.unit import export, measure_unit
@@ -54,6 +54,10 @@ def test_the_critical_path_is_the_clock_period(netlist):
     assert 1000 / placed.fmax_mhz == pytest.approx(delay, rel=0.01)
 
 
+def test_an_estimate_is_near_what_routing_gives(netlist):
+    assert estimate(netlist, part=Part(), seed=1) == pytest.approx(place(netlist, part=Part(), seed=1).fmax_mhz, rel=0.3)
+
+
 def test_a_smaller_device_of_a_slower_grade_is_slower(netlist):
     fast = place(netlist, part=Part(), seed=1)
     slow = place(netlist, part=Part(device="25k", speed=6, package="CABGA381"), seed=1)
@@ -65,8 +69,10 @@ def test_refusals(tmp_path):
     synthesise(COMBINATIONAL, top="gate", keep=path)
     with pytest.raises(PlacementError, match=r"^no path leads from register to register"):
         place(path, part=Part(), seed=1)
+    with pytest.raises(PlacementError, match=r"^no path leads from register to register"):
+        estimate(path, part=Part(), seed=1)
     with pytest.raises(PlacementError, match=r"[Pp]ackage"):
-        place(path, part=Part(package="CABGA1"), seed=1)
+        estimate(path, part=Part(package="CABGA1"), seed=1)
 
 
 def test_a_unit_is_counted_alone_and_placed_between_registers():
