@@ -2,7 +2,10 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -111,28 +114,38 @@ def run_collective(
 
 
 def verify(
-    request: CollectiveRequest, *, orders: int, progress: ProgressCallback | None = None
+    request: CollectiveRequest, *, orders: int, workers: int = 1, progress: ProgressCallback | None = None
 ) -> VerifyResult:
-    """Carries out `request` under `orders` random arrival orders, stalls, delays and pulse sizes; errors as above."""
+    """Carries out `request` under `orders` random arrival orders, stalls, delays and pulse sizes; errors as above.
+
+    Orders are independent: `workers` processes take one after the other, and their number changes no result.
+    """
     library = build_library(request.hardware(), progress=progress)
     say = progress or (lambda _stage, _done, _total: None)
     seen: list[str] = []
     mismatched = 0
-    for order in range(orders):
-        say("orders", order, orders)
-        rng = random.Random(f"{request.seed} order {order}")
-        step = 64 if request.schedule.block_count == 1 else 16
-        pulse_bytes = step * rng.randint(1, largest_pulse(request.schedule, request.config) // step)
-        result = _run(
-            library, replace(request, stalls=random_stalls(rng.getrandbits(32)), pulse_bytes=pulse_bytes), order=order
-        )
-        seen.append(result.sha256)
-        mismatched += result.mismatched_bits
-    say("orders", orders, orders)
+    say("orders", 0, orders)
+    # Not forked: whoever calls this may have threads, of a progress bar for one.
+    with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
+        carry_out = map if workers == 1 else pool.map  # the pool starts no process before it has work
+        for digest, bits in carry_out(partial(_in_order, library, request), range(orders)):
+            seen.append(digest)
+            mismatched += bits
+            say("orders", len(seen), orders)
     return VerifyResult(
         orders=orders, distinct_results=len(set(seen)), mismatched_bits=mismatched, sha256=seen[0],
         first_difference=next((order for order, digest in enumerate(seen) if digest != seen[0]), None),
     )
+
+
+def _in_order(library: Path, request: CollectiveRequest, order: int) -> tuple[str, int]:
+    """Hash and mismatched bits of the results under random order number `order`."""
+    rng = random.Random(f"{request.seed} order {order}")
+    step = 64 if request.schedule.block_count == 1 else 16
+    pulse_bytes = step * rng.randint(1, largest_pulse(request.schedule, request.config) // step)
+    stalls = random_stalls(rng.getrandbits(32))
+    result = _run(library, replace(request, stalls=stalls, pulse_bytes=pulse_bytes), order=order)
+    return result.sha256, result.mismatched_bits
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What goes where: the answer to standard output, everything else to standard error."""
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sim.report.progress import ProgressCallback
+
+_SECONDS_PER_LINE = 60
 
 
 def answer(values: Mapping[str, Any], *, as_json: bool) -> None:
@@ -24,16 +27,18 @@ def answer(values: Mapping[str, Any], *, as_json: bool) -> None:
 
 @contextmanager
 def progress_bars() -> Iterator[ProgressCallback]:
-    """Bars on standard error, one a stage; on anything but a terminal, a line when a stage begins."""
+    """Bars on standard error, one a stage; on anything but a terminal, a line when a stage begins and every minute."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        begun: set[str] = set()
+        last: dict[str, float] = {}
         start = time.monotonic()
 
         def line(stage: str, done: int, total: int) -> None:
-            if stage not in begun:
-                begun.add(stage)
-                console.print(f"{time.monotonic() - start:6.1f} s  {stage}", highlight=False)
+            now = time.monotonic()
+            if now - last.get(stage, -math.inf) >= _SECONDS_PER_LINE:
+                count = f" {done}/{total}" if stage in last else ""
+                last[stage] = now
+                console.print(f"{now - start:6.1f} s  {stage}{count}", highlight=False)
 
         yield line
         return

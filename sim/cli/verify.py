@@ -1,5 +1,6 @@
 """`conic verify`: one collective under many random arrival orders, stalls and delays: one bit pattern, or none."""
 
+import os
 from typing import Any
 
 import click
@@ -18,13 +19,15 @@ from sim.collective import CollectiveError, RequestError, verify
 @collective_options
 @click.option("--orders", type=Number(1), default=100, show_default=True,
               help="Random orders, stalls and delays to try.")
+@click.option("--workers", type=Number(1), default=os.cpu_count() or 1, show_default="one a processor",
+              help="Processes that try orders side by side; changes no result.")
 @refuses(RequestError, ScheduleError, ConfigError)
 @fails(CollectiveError)
-def command(*, orders: int, as_json: bool, **flags: Any) -> int:
+def command(*, orders: int, workers: int, as_json: bool, **flags: Any) -> int:
     """Runs COLLECTIVE under many random orders: one sha256, or it says which order gave another."""
     request = collective_request(**flags)
     with progress_bars() as progress:
-        result = verify(request, orders=orders, progress=progress)
+        result = verify(request, orders=orders, workers=workers, progress=progress)
     answer({
         "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
         "orders": result.orders, "distinct_results": result.distinct_results,

@@ -92,8 +92,10 @@ def test_runs_repeat_exactly():
 
 def test_verify():
     """Many orders, stalls, delays and pulse sizes: one result."""
-    result = verify(request_for("reduce", nodes=5, size=1000), orders=8)
+    request = request_for("reduce", nodes=5, size=1000)
+    result = verify(request, orders=8)
     assert (result.distinct_results, result.mismatched_bits, result.first_difference) == (1, 0, None)
+    assert verify(request, orders=8, workers=2) == result
 
 
 def test_wrong_bits_are_seen(monkeypatch):
