@@ -98,14 +98,15 @@ CompletionEvent = data.StructLayout({
 })
 """What a block tells the completion queue; room for it was reserved when the descriptor was taken."""
 
-WindowQuery = data.StructLayout({"vp": formats.VP_BITS, "addr": 64, "bytes": 32})
+WindowQuery = data.StructLayout({"vp": formats.VP_BITS, "addr": 64, "bytes": 32, "right": 2})
+"""`right` is a ``firmware_models.abi.encoding.Right``."""
 
 
 class WindowSignature(wiring.Signature):
     """A client's port on the memory-window check of the VP table.
 
     Every ``query`` gets one ``answer``, in order: `ok` if the VP is enabled, `addr` is a multiple of the
-    flit and [addr, addr + bytes) lies in its window.
+    flit and [addr, addr + bytes) lies in one of its windows that has the `right`.
     """
 
     def __init__(self):

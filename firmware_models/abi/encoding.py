@@ -76,11 +76,24 @@ class PacketType(IntEnum):
     PUT = 3
     """A fragment to be written to remote memory."""
     GET = 4
-    """Request for remote memory."""
+    """Asks for remote memory: as many bytes as `pulse` says."""
     GET_DATA = 5
-    """A fragment that answers a GET."""
+    """Answers GET: a fragment, or a status other than OK and no data. Virtual channel 1."""
     ACK = 6
     """Answers SEND and PUT, with a status. Virtual channel 1."""
+
+
+class Right(IntEnum):
+    """What memory may be used for: numbers of the bits of vp_window_rights."""
+
+    LOCAL_READ = 0
+    """Operands of the VP's own descriptors: what PUT and collectives send."""
+    LOCAL_WRITE = 1
+    """Results of the VP's own descriptors: what collectives write back, and where the data of a GET go."""
+    REMOTE_READ = 2
+    """GET of others."""
+    REMOTE_WRITE = 3
+    """PUT of others, and addresses that their collective packets bring (SwapRemoteAddr)."""
 
 
 class CplKind(IntEnum):
@@ -104,7 +117,7 @@ class Status(IntEnum):
     BAD_SEQUENCE = 2
     """No CH where a sequence begins, CH or another job inside one, no CT before the doorbell's end, or too long."""
     BAD_ADDRESS = 3
-    """A local address outside of the VP's memory window, or not aligned to a flit."""
+    """A local address outside of the VP's memory windows, without the right, or not aligned to a flit."""
     BAD_LENGTH = 4
     """A length that the kind of descriptor does not allow."""
     UNSUPPORTED = 5
@@ -112,7 +125,7 @@ class Status(IntEnum):
     MEMORY_ERROR = 6
     """The host memory answered a read or write with an error."""
     REMOTE_ACCESS = 7
-    """The remote address lies outside of the destination VP's memory window."""
+    """The remote address lies outside of the destination VP's memory windows, or lacks the right, or is not aligned."""
     RECEIVER_NOT_READY = 8
     """The destination VP is not enabled, or its receive queue is full."""
     LENGTH_MISMATCH = 9

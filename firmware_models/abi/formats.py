@@ -97,10 +97,10 @@ PACKET_HEADER = Format(
         Field("mlid", MLID_BITS, "Multicast: colour, from 0xC000; selects the entry of the switches' tables (MFT)."),
         reserved(0, 2),
         Field("source_id", NODE_BITS, "NodeID of the source."),
-        Field("pulse", PULSE_BITS, "Pulse number of the job."),
+        Field("pulse", PULSE_BITS, "Pulse number of the job; in GET the bytes asked for."),
         Field("tag", 16, "Number of the point-to-point operation at its source; of a multicast, its place in the sender's window, which CREDIT packets bring back."),
-        Field("status", 8, "Outcome, in ACK.", Status),
-        Field("addr", 64, "Remote address: PUT, GET, SwapRemoteAddr."),
+        Field("status", 8, "Outcome, in ACK and GET_DATA.", Status),
+        Field("addr", 64, "Remote address: PUT, GET, SwapRemoteAddr; ACK and GET_DATA repeat that of the packet they answer."),
     ),
 )
 

@@ -61,7 +61,8 @@ CONTROL_PAGE = (
     Register("n_groups", 0x038, Access.RO, "Multicast groups that this NIC can be a member of at once.", width=9),
     Register("group_select", 0x03C, Access.RW, "Entry of the membership table that group_entry shows.", width=8),
     Register("group_entry", 0x040, Access.RW, "Bits 23:0 MGID, bit 31 joined: writing joins or leaves. Bits 30:24 read 0."),
-    Register("vp_select", 0x100, Access.RW, "VP that vp_commit configures.", width=11),
+    Register("n_windows", 0x044, Access.RO, "Memory windows of each VP.", width=7),
+    Register("vp_select", 0x100, Access.RW, "VP that vp_commit and window_commit configure.", width=11),
     Register("vp_dq_base_lo", 0x104, Access.RW, "Descriptor ring, low half; a multiple of 128."),
     Register("vp_dq_base_hi", 0x108, Access.RW, "Descriptor ring, high half."),
     Register("vp_dq_log2", 0x10C, Access.RW, "Log2 of the descriptors in the ring, at most 15.", width=4),
@@ -75,7 +76,8 @@ CONTROL_PAGE = (
     Register("vp_window_base_hi", 0x12C, Access.RW, "Memory window: first byte, high half."),
     Register("vp_window_limit_lo", 0x130, Access.RW, "Memory window: first byte after it, low half."),
     Register("vp_window_limit_hi", 0x134, Access.RW, "Memory window: first byte after it, high half."),
-    Register("vp_commit", 0x138, Access.WO, "Loads the record into vp_select's entry, its indexes to 0. Bit 0: enable.", width=1),
+    Register("vp_commit", 0x138, Access.WO, "Loads the record into vp_select's entry, its indexes to 0. Bit 0: enable. Bit 1: leave its windows as they are; else window 0 is the record's and the others are withdrawn.", width=2),
+    Register("vp_window_rights", 0x13C, Access.RW, "Memory window: rights, a bit for each Right.", width=4, reset=0xF),
     Register("buffer_select", 0x140, Access.RW, "Offload unit whose packet buffer the registers buffer_* show.", width=4),
     Register("buffer_fault", 0x144, Access.WO, "Test only, builds with cou.ecc: the next write of bits 1:0 (1 tag, 2 header, 3 payload) has bits 3:2 errors (1, 2), from bit 11:4 on.", width=12),
     Register("buffer_slots", 0x148, Access.RO, "Packets that a buffer has memory for.", width=25),
@@ -97,6 +99,8 @@ CONTROL_PAGE = (
     Register("buffer_corrected_hi", 0x18C, Access.RO, "High half as latched."),
     Register("buffer_uncorrectable_lo", 0x190, Access.RO, "Errors of the memories that could not be put right. Reading it latches the high half."),
     Register("buffer_uncorrectable_hi", 0x194, Access.RO, "High half as latched."),
+    Register("window_select", 0x1A0, Access.RW, "Window of vp_select's that window_commit configures.", width=6),
+    Register("window_commit", 0x1A4, Access.WO, "Bit 0: registers vp_window_base, vp_window_limit and vp_window_rights as that window; 0 withdraws it.", width=1),
 )
 
 VP_PAGE = (

@@ -53,6 +53,8 @@ class NicConfig:
     """Collective offload units; a power of two. Job j is served by unit j modulo n_cous."""
     n_p2p_tags: Annotated[int, Field(ge=2, le=256)] = 8
     """Point-to-point operations in flight; a power of two."""
+    n_windows: Annotated[int, Field(ge=1, le=64)] = 4
+    """Memory windows of each virtual port; a power of two."""
     max_burst_beats: Annotated[int, Field(ge=1, le=256)] = 16
     """Longest AXI4 burst; a power of two."""
     n_groups: Annotated[int, Field(ge=1, le=256)] = 16
@@ -60,7 +62,7 @@ class NicConfig:
 
     @model_validator(mode="after")
     def _check(self) -> "NicConfig":
-        for name in ("n_vps", "n_cous", "n_p2p_tags", "max_burst_beats"):
+        for name in ("n_vps", "n_cous", "n_p2p_tags", "n_windows", "max_burst_beats"):
             _power_of_two(name, getattr(self, name))
         return self
 

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import Operand, PacketType
+from firmware_models.abi.encoding import Operand, PacketType, Right
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.cou.command import CouShapes, Select, Source
@@ -68,7 +68,7 @@ class PassPlanner(wiring.Component):
             "expired": In(1), "packet": In(PacketHeader), "packet_there": In(1),
             "node_id": In(formats.NODE_BITS), "window_ok": In(1),
             "needs_load": Out(1), "needs_packet": Out(1), "sends": Out(1), "foreign_address": Out(1),
-            "mismatch": Out(1), "query": Out(data.StructLayout({"addr": 64, "bytes": 32})),
+            "mismatch": Out(1), "query": Out(data.StructLayout({"addr": 64, "bytes": 32, "right": 2})),
             "after": Out(layout), "run": Out(shapes.run),
         })
 
@@ -131,6 +131,8 @@ class PassPlanner(wiring.Component):
             run.output.bytes.eq(record.size), run.output.pieces.eq(record.pieces),
             self.query.addr.eq(Mux(brought, packet.addr, desc.result_addr)),
             self.query.bytes.eq(Mux(brought, record.size, operation.length)),
+            # Who names the address needs the right: a peer with SwapRemoteAddr, or this VP.
+            self.query.right.eq(Mux(brought, Right.REMOTE_WRITE, Right.LOCAL_WRITE)),
         ]
         header = run.output.header
         unused = [field.name for field in formats.PACKET_HEADER.fields if field.is_reserved]

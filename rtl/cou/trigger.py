@@ -191,6 +191,7 @@ class Trigger(wiring.Component):
             self.o_credit.payload.multicast.eq(desc.multicast), self.o_credit.payload.members.eq(desc.members),
             self.window.query.payload.vp.eq(operation.vp), self.window.query.payload.bytes.eq(planner.query.bytes),
             self.window.query.payload.addr.eq(planner.query.addr),
+            self.window.query.payload.right.eq(planner.query.right),
             self.write_job.eq(jobs[current]), self.progress_job.eq(jobs[current]),
             self.trace_event.job_id.eq(operation.job_id), self.trace_event.pulse.eq(record.pulse),
         ]

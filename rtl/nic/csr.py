@@ -1,6 +1,6 @@
 """The NIC's registers: control page, event counters, doorbell pages."""
 
-from amaranth import Cat, Const, Module, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,7 +13,7 @@ from rtl.cou.packet_buffer import FaultOrder
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.nic.event_counters import EventCounters, Events
 from rtl.nic.group_filter import GROUP_BITS, GroupEntry
-from rtl.queue.records import Doorbell, DoorbellKind, VpCommit
+from rtl.queue.records import Doorbell, DoorbellKind, VpCommit, WindowCommit
 
 DOORBELLS = {"dq_prod": DoorbellKind.DQ_PROD, "cq_cons": DoorbellKind.CQ_CONS, "rq_cons": DoorbellKind.RQ_CONS}
 
@@ -22,7 +22,8 @@ class RegisterFile(wiring.Component):
     """Decodes the register map (:mod:`firmware_models.abi.registers`) behind AXI4-Lite.
 
     Reads of addresses that hold no register, or one that cannot be read, are answered SLVERR; writes to such
-    addresses, to read-only registers, and commits or doorbells for a VP that this NIC does not have, have no effect.
+    addresses, to read-only registers, and commits or doorbells for a VP or a window that this NIC does not have,
+    have no effect.
     A write that must wait (commits and doorbells, while the VP table is at work) is answered when it has been done.
 
     Parameters
@@ -36,6 +37,8 @@ class RegisterFile(wiring.Component):
         The bus.
     commit : ``Out(stream.Signature(VpCommit))``, doorbell : ``Out(stream.Signature(Doorbell))``
         VP table.
+    window : ``Out(stream.Signature(WindowCommit))``
+        VP table: memory windows.
     enable : ``Out(1)``, node_id : ``Out(24)``, watchdog : ``Out(32)``
         Registers.
     cycles : ``Out(64)``
@@ -62,6 +65,7 @@ class RegisterFile(wiring.Component):
             "bus": In(AxiLiteSignature(address_bits=registers.ADDRESS_BITS)),
             "commit": Out(stream.Signature(VpCommit)),
             "doorbell": Out(stream.Signature(Doorbell)),
+            "window": Out(stream.Signature(WindowCommit)),
             "enable": Out(1),
             "node_id": Out(formats.NODE_BITS),
             "watchdog": Out(32),
@@ -118,7 +122,13 @@ class RegisterFile(wiring.Component):
                 m.d.comb += record[name].eq(Cat(held[f"vp_{name}_lo"], held[f"vp_{name}_hi"]))
         m.d.comb += [
             record.enable.eq(write.payload.data[0]),
+            self.commit.payload.keep.eq(write.payload.data[1]),
             self.commit.payload.vp.eq(held["vp_select"]),
+            self.window.payload.vp.eq(held["vp_select"]),
+            self.window.payload.index.eq(held["window_select"]),
+            self.window.payload.window.base.eq(record.window_base),
+            self.window.payload.window.limit.eq(record.window_limit),
+            self.window.payload.window.rights.eq(Mux(write.payload.data[0], record.window_rights, 0)),
             self.doorbell.payload.vp.eq(page_vp),
             self.doorbell.payload.index.eq(write.payload.data),
         ]
@@ -153,6 +163,10 @@ class RegisterFile(wiring.Component):
                         elif register.name == "vp_commit":
                             with m.If(held["vp_select"] < config.nic.n_vps):
                                 m.d.comb += [self.commit.valid.eq(write.valid), write.ready.eq(self.commit.ready)]
+                        elif register.name == "window_commit":
+                            known = held["window_select"] < config.nic.n_windows
+                            with m.If((held["vp_select"] < config.nic.n_vps) & known):
+                                m.d.comb += [self.window.valid.eq(write.valid), write.ready.eq(self.window.ready)]
         # What happens in the cycle of the clearing must not be lost.
         with m.If(self.notify):
             m.d.sync += irq_status.eq(1)
@@ -169,6 +183,7 @@ class RegisterFile(wiring.Component):
             "data_width": config.datapath.data_width,
             "mtu": config.datapath.mtu,
             "n_groups": config.nic.n_groups,
+            "n_windows": config.nic.n_windows,
             "group_entry": Cat(self.group.mgid, Const(0, 7), self.group.joined),
             "cycles_lo": self.cycles[:32],
             "cycles_hi": cycles_hi,

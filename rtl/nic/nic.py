@@ -68,7 +68,9 @@ class Nic(wiring.Component):
         n_cous, width = config.nic.n_cous, config.datapath.data_width
 
         m.submodules.csr = csr = RegisterFile(config)
-        m.submodules.vp_table = vp_table = VpTable(n_vps=config.nic.n_vps, data_width=width, n_windows=n_cous + 2)
+        m.submodules.vp_table = vp_table = VpTable(
+            n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=n_cous + 4
+        )
         m.submodules.descriptor_queue = queue = DescriptorQueue(
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
             intermediate_bytes=config.cou.intermediate_bytes, n_cous=n_cous,
@@ -76,7 +78,7 @@ class Nic(wiring.Component):
         )
         m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width)
         m.submodules.dma = dma = DmaEngine(
-            n_readers=n_cous + 2, n_writers=n_cous + 2, data_width=width, max_burst_beats=config.nic.max_burst_beats
+            n_readers=n_cous + 3, n_writers=n_cous + 3, data_width=width, max_burst_beats=config.nic.max_burst_beats
         )
         m.submodules.p2p = p2p = P2p(config)
         cous = []
@@ -88,6 +90,7 @@ class Nic(wiring.Component):
         connect(m, flipped(self.s_axil), csr.bus)
         connect(m, csr.commit, vp_table.commit)
         connect(m, csr.doorbell, vp_table.doorbell)
+        connect(m, csr.window, vp_table.window)
         connect(m, dma.m_axi, flipped(self.m_axi))
         m.d.comb += [vp_table.enable.eq(csr.enable), completions.cycles.eq(csr.cycles), self.irq.eq(csr.irq)]
 
@@ -97,7 +100,12 @@ class Nic(wiring.Component):
         connect(m, queue.o_p2p, p2p.i_desc)
         connect(m, completions.slot, vp_table.completion)
         connect(m, p2p.receive_slot, vp_table.receive)
-        m.d.comb += queue.p2p_room.eq(p2p.room)
+        m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
+        # What others GET, and what GETs bring: clients of their own, so that answers wait for no request.
+        for index, window in enumerate(p2p.get_window):
+            connect(m, window, vp_table.windows[n_cous + 2 + index])
+        connect(m, p2p.get_read, dma.i_read[n_cous + 2])
+        connect(m, p2p.get_write, dma.i_write[n_cous + 2])
         for index, unit in enumerate((*cous, p2p, queue)):
             connect(m, unit.window, vp_table.windows[index])
             connect(m, unit.read, dma.i_read[index])

@@ -18,7 +18,7 @@ class ReceiveRouter(wiring.Component):
     Parameters
     ----------
     vc : int
-        0 takes COLLECTIVE, SEND and PUT; 1 takes CREDIT and ACK.
+        0 takes COLLECTIVE, SEND, PUT and GET; 1 takes CREDIT, ACK and GET_DATA.
 
     Members
     -------
@@ -47,8 +47,8 @@ class ReceiveRouter(wiring.Component):
         drop = n_cous + 1
         header = self.i.header.payload
         to_cou, to_p2p = (
-            ({PacketType.CREDIT}, {PacketType.ACK}) if self.vc
-            else ({PacketType.COLLECTIVE}, {PacketType.SEND, PacketType.PUT})
+            ({PacketType.CREDIT}, {PacketType.ACK, PacketType.GET_DATA}) if self.vc
+            else ({PacketType.COLLECTIVE}, {PacketType.SEND, PacketType.PUT, PacketType.GET})
         )
 
         route = Signal(range(drop + 1))

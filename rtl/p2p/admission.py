@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import PacketType, Status
+from firmware_models.abi.encoding import PacketType, Right, Status
 from rtl.abi import PacketHeader
 from rtl.interface import ReceiveSlotSignature, WindowSignature
 from rtl.p2p.records import Admitted
@@ -14,8 +14,8 @@ from rtl.p2p.records import Admitted
 class Admission(wiring.Component):
     """Judges the headers of received packets, one after the other.
 
-    SEND needs an entry of the destination VP's receive queue, PUT a range within its memory window (none for
-    an empty PUT). Anything else is dropped without an answer.
+    SEND needs an entry of the destination VP's receive queue, PUT a range within a memory window of it that others may
+    write (none for an empty PUT). Anything else is dropped without an answer.
 
     Timing: two cycles and the time of the check.
 
@@ -50,6 +50,7 @@ class Admission(wiring.Component):
             window.query.payload.vp.eq(header.dest_vp),
             window.query.payload.addr.eq(header.addr),
             window.query.payload.bytes.eq(header.length),
+            window.query.payload.right.eq(Right.REMOTE_WRITE),
             slot.query.payload.vp.eq(header.dest_vp),
         ]
 

@@ -1,6 +1,6 @@
 """Answers to the packets that this node has sent."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,9 +10,10 @@ from rtl.p2p.records import TrackerCommand
 
 
 class AnswerReceiver(wiring.Component):
-    """Turns ACK packets into commands for the tracker; other packets have no business here and are dropped.
+    """Turns ACK packets into commands for the tracker and passes on GET_DATA packets; others have no business here.
 
-    Waits for nothing but the tracker, so that the channel of the answers always drains.
+    Waits for nothing but the tracker and whoever writes the data of GETs, so that the channel of the answers always
+    drains.
 
     Timing: combinational, no latency.
 
@@ -27,14 +28,17 @@ class AnswerReceiver(wiring.Component):
         Packets of virtual channel 1.
     o : ``Out(stream.Signature(TrackerCommand))``
         Answers.
+    o_data : ``Out(PacketSignature(data_width))``
+        GET_DATA packets.
     unknown : ``Out(1)``
-        Pulse: a packet that is no ACK was dropped.
+        Pulse: a packet that is neither was dropped.
     """
 
     def __init__(self, *, data_width: int):
         super().__init__({
             "i": In(PacketSignature(data_width)),
             "o": Out(stream.Signature(TrackerCommand)),
+            "o_data": Out(PacketSignature(data_width)),
             "unknown": Out(1),
         })
 
@@ -42,18 +46,25 @@ class AnswerReceiver(wiring.Component):
         m = Module()
         header, payload = self.i.header, self.i.payload
         in_payload = Signal()
+        onward = self.o_data
+        to_landing = Signal()
         is_ack = header.payload.type == PacketType.ACK
+        is_data = header.payload.type == PacketType.GET_DATA
         m.d.comb += [
             self.o.valid.eq(header.valid & is_ack & ~in_payload),
             self.o.payload.number.eq(header.payload.tag),
             self.o.payload.status.eq(header.payload.status),
             self.o.payload.detail.eq(header.payload.addr),
-            header.ready.eq(~in_payload & (self.o.ready | ~is_ack)),
-            payload.ready.eq(in_payload),
+            onward.header.valid.eq(header.valid & is_data & ~in_payload),
+            onward.header.payload.eq(header.payload),
+            onward.payload.valid.eq(payload.valid & in_payload & to_landing),
+            onward.payload.payload.eq(payload.payload),
+            header.ready.eq(~in_payload & Mux(is_ack, self.o.ready, onward.header.ready | ~is_data)),
+            payload.ready.eq(in_payload & (onward.payload.ready | ~to_landing)),
         ]
         with m.If(header.valid & header.ready):
-            m.d.sync += in_payload.eq(header.payload.length != 0)
+            m.d.sync += [in_payload.eq(header.payload.length != 0), to_landing.eq(is_data)]
         with m.Elif(payload.valid & payload.ready & payload.payload.last):
             m.d.sync += in_payload.eq(0)
-        m.d.sync += self.unknown.eq(header.valid & header.ready & ~is_ack)
+        m.d.sync += self.unknown.eq(header.valid & header.ready & ~is_ack & ~is_data)
         return m

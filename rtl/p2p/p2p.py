@@ -1,10 +1,11 @@
 """The point-to-point path of the NIC."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
+from firmware_models.abi.encoding import P2pOp
 from firmware_models.config import Config
 from rtl.abi import Descriptor
 from rtl.interface import (
@@ -15,14 +16,18 @@ from rtl.interface import (
     WindowSignature,
     WriteSignature,
 )
+from rtl.kit.arbiter import PacketArbiter
 from rtl.p2p.answers import AnswerReceiver
+from rtl.p2p.get_landing import GetLanding
+from rtl.p2p.get_requester import GetRequester
+from rtl.p2p.get_server import GetServer
 from rtl.p2p.receive import P2pReceive
 from rtl.p2p.tracker import Tracker
 from rtl.p2p.transmit import P2pTransmit
 
 
 class P2p(wiring.Component):
-    """SEND (a mini packet into a receive queue) and PUT (local memory into remote memory), and their answers.
+    """SEND (a mini packet into a receive queue), PUT (local memory into remote memory), GET (the other way).
 
     Every descriptor ends in exactly one completion. Semantics and the argument that it cannot deadlock:
     ``docs/p2p.md``.
@@ -36,22 +41,26 @@ class P2p(wiring.Component):
     -------
     i_desc : ``In(stream.Signature({desc}))``
         Descriptors whose fields, and whose local addresses, have been checked.
-    room : ``Out(1)``
-        A descriptor offered now is taken at once. Stays up until one is.
+    room, get_room : ``Out(1)``
+        A SEND or PUT, or a GET, offered now is taken at once. Stay up until a descriptor is.
     tx : array of 2 ``Out(PacketSignature)``
-        Packets to the network; the index is the virtual channel: SEND and PUT on 0, ACK on 1.
+        Packets to the network; the index is the virtual channel: SEND, PUT and GET on 0, ACK and GET_DATA on 1.
     rx : array of 2 ``In(PacketSignature)``
         Packets from the network, likewise.
     read, write : ``Out(ReadSignature)``, ``Out(WriteSignature)``
-        Host memory.
+        Host memory: operands of PUT; what SEND and PUT of others bring.
+    get_read, get_write : ``Out(ReadSignature)``, ``Out(WriteSignature)``
+        Host memory: what others GET; what GET brings.
     window, receive_slot : ``Out(WindowSignature)``, ``Out(ReceiveSlotSignature)``
         Checks of what was received.
+    get_window : array of 2 ``Out(WindowSignature)``
+        Checks of what others GET, and of where the data of a GET go.
     o_event : ``Out(stream.Signature(CompletionEvent))``
         Completions; room for each was reserved before its descriptor came.
     delivered : ``Out(1)``
         Pulse: a receive entry has been written.
     unknown : ``Out(1)``
-        Pulse: a packet was dropped that is no SEND, PUT or ACK, or answers nothing that is in progress.
+        Pulse: a packet was dropped that is of no type that comes here, or answers nothing that is in progress.
     busy : ``Out(1)``
         Some operation is in progress.
     node_id, cycles, watchdog
@@ -64,10 +73,14 @@ class P2p(wiring.Component):
         super().__init__({
             "i_desc": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "room": Out(1),
+            "get_room": Out(1),
             "tx": Out(PacketSignature(width)).array(2),
             "rx": In(PacketSignature(width)).array(2),
             "read": Out(ReadSignature(width)),
             "write": Out(WriteSignature(width)),
+            "get_read": Out(ReadSignature(width)),
+            "get_write": Out(WriteSignature(width)),
+            "get_window": Out(WindowSignature()).array(2),
             "window": Out(WindowSignature()),
             "receive_slot": Out(ReceiveSlotSignature()),
             "o_event": Out(stream.Signature(CompletionEvent)),
@@ -81,47 +94,80 @@ class P2p(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        width, n = self.config.datapath.data_width, self.config.nic.n_p2p_tags
+        width, n, mtu = self.config.datapath.data_width, self.config.nic.n_p2p_tags, self.config.datapath.mtu
         m.submodules.tracker = tracker = Tracker(n=n)
-        m.submodules.transmit = transmit = P2pTransmit(data_width=width, mtu=self.config.datapath.mtu, n=n)
+        m.submodules.transmit = transmit = P2pTransmit(data_width=width, mtu=mtu, n=n)
+        m.submodules.requester = requester = GetRequester(data_width=width, mtu=mtu, n=n)
+        m.submodules.landing = landing = GetLanding(data_width=width, mtu=mtu, n=n)
+        m.submodules.server = server = GetServer(data_width=width, mtu=mtu)
         m.submodules.receive = receive = P2pReceive(data_width=width)
         m.submodules.answers = answers = AnswerReceiver(data_width=width)
 
-        # What this node asks of others.
-        connect(m, flipped(self.i_desc), transmit.i)
-        connect(m, tracker.o_number, transmit.i_number)
-        connect(m, transmit.o_open, tracker.i_open)
-        connect(m, transmit.o_progress, tracker.i_progress)
+        # What this node asks of others. A GET has a way of its own, so that a long one holds up nothing else.
+        senders = (transmit, requester)
+        m.submodules.requests = requests = PacketArbiter(data_width=width, n=2)
+        is_get = self.i_desc.payload.desc.p2p_op == P2pOp.GET
+        m.d.comb += [
+            self.i_desc.ready.eq(Mux(is_get, requester.i.ready, transmit.i.ready)),
+            tracker.o_number.ready.eq(Mux(is_get, requester.i_number.ready, transmit.i_number.ready)),
+        ]
+        for index, sender in enumerate(senders):
+            m.d.comb += [
+                sender.i.payload.eq(self.i_desc.payload),
+                sender.i.valid.eq(self.i_desc.valid & (is_get == index)),
+                sender.i_number.payload.eq(tracker.o_number.payload),
+                sender.i_number.valid.eq(tracker.o_number.valid),
+                sender.node_id.eq(self.node_id),
+                sender.failed.eq(tracker.failed),
+            ]
+            connect(m, sender.o_open, tracker.i_open[index])
+            connect(m, sender.o_progress, tracker.i_progress[index])
+            connect(m, sender.o, requests.i[index])
+        connect(m, requests.o, flipped(self.tx[0]))
         connect(m, transmit.read, flipped(self.read))
-        connect(m, transmit.o, flipped(self.tx[0]))
         connect(m, flipped(self.rx[1]), answers.i)
         connect(m, answers.o, tracker.i_answer)
         connect(m, tracker.o_event, flipped(self.o_event))
+        connect(m, requester.o_book, landing.i_book)
+        connect(m, answers.o_data, landing.i)
+        connect(m, landing.o_land, tracker.i_land)
+        connect(m, tracker.o_land, landing.i_land)
+        connect(m, landing.o_landed, tracker.i_landed)
+        connect(m, landing.write, flipped(self.get_write))
+        connect(m, landing.window, flipped(self.get_window[1]))
         m.d.comb += [
             self.room.eq(transmit.room),
+            self.get_room.eq(requester.room),
+            requester.n_waiting.eq(tracker.n_waiting),
             self.busy.eq(tracker.busy),
-            transmit.node_id.eq(self.node_id),
-            transmit.failed.eq(tracker.failed),
             tracker.cycles.eq(self.cycles),
             tracker.watchdog.eq(self.watchdog),
         ]
 
         # What others ask of this node.
         connect(m, flipped(self.rx[0]), receive.i)
-        connect(m, receive.o, flipped(self.tx[1]))
+        connect(m, receive.o_get, server.i)
+        m.submodules.replies = replies = PacketArbiter(data_width=width, n=2)
+        connect(m, receive.o, replies.i[0])
+        connect(m, server.o, replies.i[1])
+        connect(m, replies.o, flipped(self.tx[1]))
+        connect(m, server.read, flipped(self.get_read))
+        connect(m, server.window, flipped(self.get_window[0]))
         connect(m, receive.window, flipped(self.window))
         connect(m, receive.receive_slot, flipped(self.receive_slot))
         connect(m, receive.write, flipped(self.write))
         m.d.comb += [
             self.delivered.eq(receive.delivered),
             receive.node_id.eq(self.node_id),
+            server.node_id.eq(self.node_id),
             receive.cycles.eq(self.cycles),
         ]
 
-        # Three sources of one count: pulses that coincide go out one by one. One link brings all packets, so there is
+        # Four sources of one count: pulses that coincide go out one by one. One link brings all packets, so there is
         # at most one a cycle, but for the few that wait in the depacketizers.
         waiting = Signal(5)
         m.d.comb += self.unknown.eq(waiting != 0)
-        m.d.sync += waiting.eq(waiting + tracker.unknown + receive.unknown + answers.unknown - self.unknown)
+        sources = tracker.unknown + receive.unknown + answers.unknown + landing.unknown
+        m.d.sync += waiting.eq(waiting + sources - self.unknown)
 
         return m

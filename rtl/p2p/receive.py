@@ -1,10 +1,12 @@
 """The receiving half of the point-to-point path."""
 
-from amaranth import Module
-from amaranth.lib import wiring
+from amaranth import Module, Mux
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
+from firmware_models.abi.encoding import PacketType
+from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, ReceiveSlotSignature, WindowSignature, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
 from rtl.p2p.admission import Admission
@@ -16,7 +18,7 @@ PAYLOAD_BEATS = 16
 
 
 class P2pReceive(wiring.Component):
-    """Packets in, answers out: :class:`Admission`, then :class:`Delivery`; the payload waits in between.
+    """Packets in, answers out: :class:`Admission`, then :class:`Delivery`; the payload waits in between. GETs go past.
 
     The next packet is judged while the last beats of the one before are written.
 
@@ -28,7 +30,9 @@ class P2pReceive(wiring.Component):
     Members
     -------
     i : ``In(PacketSignature(data_width))``
-        Packets of virtual channel 0: SEND and PUT.
+        Packets of virtual channel 0: SEND, PUT and GET.
+    o_get : ``Out(stream.Signature(PacketHeader))``
+        GETs; one that has a payload is none, and unknown.
     o : ``Out(PacketSignature(data_width))``
         Answers: ACK packets.
     window, receive_slot, write, delivered, unknown, node_id, cycles
@@ -40,6 +44,7 @@ class P2pReceive(wiring.Component):
         super().__init__({
             "i": In(PacketSignature(data_width)),
             "o": Out(PacketSignature(data_width)),
+            "o_get": Out(stream.Signature(PacketHeader)),
             "window": Out(WindowSignature()),
             "receive_slot": Out(ReceiveSlotSignature()),
             "write": Out(WriteSignature(data_width)),
@@ -56,7 +61,15 @@ class P2pReceive(wiring.Component):
         m.submodules.payload = payload = StreamFifo(shape=beat(self.data_width), depth=PAYLOAD_BEATS)
         m.submodules.delivery = delivery = Delivery(data_width=self.data_width)
 
-        connect(m, flipped(self.i.header), admission.i)
+        header = self.i.header
+        is_get = (header.payload.type == PacketType.GET) & (header.payload.length == 0)
+        m.d.comb += [
+            admission.i.payload.eq(header.payload),
+            admission.i.valid.eq(header.valid & ~is_get),
+            self.o_get.payload.eq(header.payload),
+            self.o_get.valid.eq(header.valid & is_get),
+            header.ready.eq(Mux(is_get, self.o_get.ready, admission.i.ready)),
+        ]
         connect(m, flipped(self.i.payload), payload.i)
         connect(m, admission.window, flipped(self.window))
         connect(m, admission.receive_slot, flipped(self.receive_slot))

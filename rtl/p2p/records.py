@@ -12,6 +12,11 @@ DETAIL_BITS = formats.COMPLETION["detail"].width
 FRAGMENT_COUNT_BITS = 32 - 6 + 1
 """Bits of a count of fragments: a message has less than 2**32 bytes, a fragment at least 64."""
 
+GET_WINDOW = 16
+"""Fragments that the GETs of one node may have asked for and not received."""
+GET_COUNT_BITS = (2 * GET_WINDOW).bit_length()
+"""Bits of a count of them; the limit can be overshot by the few that the tracker has not counted yet."""
+
 Fragment = data.StructLayout({
     "header": PacketHeader,
     "final": 1,
@@ -27,7 +32,7 @@ Fragment = data.StructLayout({
 """
 
 
-class TrackerOp(enum.Enum, shape=2):
+class TrackerOp(enum.Enum, shape=3):
     """What is to be done with the tracker's record of an operation."""
 
     OPEN = 0
@@ -35,9 +40,13 @@ class TrackerOp(enum.Enum, shape=2):
     PROGRESS = 1
     """A fragment is about to be sent, or will never be; the last one closes the operation's sending."""
     ANSWER = 2
-    """A fragment was answered."""
+    """A fragment of a SEND or PUT was answered."""
     CHECK = 3
     """Has it made progress lately?"""
+    LAND = 4
+    """May an answer to a GET be written? If so, the operation does not end before LANDED."""
+    LANDED = 5
+    """That has been done, or has failed."""
 
 
 TrackerCommand = data.StructLayout({
@@ -52,7 +61,30 @@ TrackerCommand = data.StructLayout({
     "status": STATUS_BITS,
     "detail": DETAIL_BITS,
 })
-"""OPEN uses `vp`, `kind`, `bytes`, `tag`; PROGRESS `sent`, `final`, `status`, `detail`; ANSWER `status`, `detail`."""
+"""OPEN uses `vp`, `kind`, `bytes`, `tag`; PROGRESS `sent`, `final`, `status`, `detail`; ANSWER and LANDED
+`status`, `detail`."""
+
+Booking = data.StructLayout({
+    "number": NUMBER_BITS,
+    "vp": formats.VP_BITS,
+    "node": formats.NODE_BITS,
+    "local": 64,
+    "remote": 64,
+    "left": 32,
+    "over": 1,
+})
+"""What is to come of a GET: `left` bytes from `remote` at `node`, to go to `local`; `over` once all have come."""
+
+Landing = data.StructLayout({
+    "number": NUMBER_BITS,
+    "accept": 1,
+    "answer": 1,
+    "status": STATUS_BITS,
+    "addr": 64,
+    "detail": DETAIL_BITS,
+    "length": formats.PACKET_HEADER["length"].width,
+})
+"""A GET_DATA packet, judged: written to `addr` if `accept`; its operation hears of it if `answer`."""
 
 Admitted = data.StructLayout({
     "header": PacketHeader,

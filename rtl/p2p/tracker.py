@@ -5,13 +5,14 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import Status
+from firmware_models.abi.encoding import CplKind, Status
 from rtl.interface import CompletionEvent
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.p2p.records import (
     DETAIL_BITS,
     FRAGMENT_COUNT_BITS,
+    GET_COUNT_BITS,
     NUMBER_BITS,
     STATUS_BITS,
     TrackerCommand,
@@ -20,6 +21,8 @@ from rtl.p2p.records import (
 
 CHECK_CYCLES = 16
 """Cycles between two looks of the watchdog, each at one operation."""
+N_INPUTS = 8
+"""Sources of commands, the watchdog among them."""
 STAMP_BITS = 34
 """The watchdog compares 32 bits of cycles; two more, so that an operation is looked at long before they wrap."""
 
@@ -27,9 +30,10 @@ STAMP_BITS = 34
 class Tracker(wiring.Component):
     """Counts the fragments of each operation and their answers, and completes it exactly once.
 
-    An operation ends when its last fragment has been sent and all of them are answered; its completion carries the
-    first error. If it makes no progress for `watchdog` cycles it completes with TIMEOUT (or the error that it had).
-    Its place is given to another operation only once its fragments have all left the transmit side.
+    An operation ends when its last fragment has been sent (of a GET: asked for) and all of them are answered; its
+    completion carries the first error. If it makes no progress for `watchdog` cycles it completes with TIMEOUT (or the
+    error that it had), but never while data of a GET are being written. Its place is given to another operation only
+    once its fragments have all left the transmit side.
 
     Operations are numbered; the low bits of the number are the place, the others tell the operations that used one
     place apart. The number travels in the packets, so an answer that comes too late is counted as `unknown` and
@@ -46,9 +50,15 @@ class Tracker(wiring.Component):
     -------
     o_number : ``Out(stream.Signature(16))``
         Number for the next operation; valid while a place is free. Taking it takes the place.
-    i_open, i_progress, i_answer : ``In(stream.Signature(TrackerCommand))``
-        Commands of their kind; `op` is filled in here. An operation's OPEN must be taken before its first PROGRESS is
-        offered, and a PROGRESS before its packet leaves.
+    i_open, i_progress : arrays of 2 ``In(stream.Signature(TrackerCommand))``
+        Commands of those who send SEND and PUT, and of those who send GET; `op` is filled in here. An operation's OPEN
+        must be taken before its first PROGRESS is offered, and a PROGRESS before its packet leaves.
+    i_answer, i_land, i_landed : ``In(stream.Signature(TrackerCommand))``
+        Answers to SEND and PUT, to GET, and their end. No LAND before the last one's `o_land` has been taken.
+    o_land : ``Out(stream.Signature(1))``
+        Whether a LAND is in order: its operation is a GET in progress with an answer to come. A LANDED follows.
+    n_waiting : ``Out``
+        Fragments of GETs that have been asked for and are not there.
     failed : ``Out(n)``
         For each place: the operation has failed, the rest of it need not be sent.
     busy : ``Out(1)``
@@ -67,9 +77,13 @@ class Tracker(wiring.Component):
         self.n = n
         super().__init__({
             "o_number": Out(stream.Signature(NUMBER_BITS)),
-            "i_open": In(stream.Signature(TrackerCommand)),
-            "i_progress": In(stream.Signature(TrackerCommand)),
+            "i_open": In(stream.Signature(TrackerCommand)).array(2),
+            "i_progress": In(stream.Signature(TrackerCommand)).array(2),
             "i_answer": In(stream.Signature(TrackerCommand)),
+            "i_land": In(stream.Signature(TrackerCommand)),
+            "i_landed": In(stream.Signature(TrackerCommand)),
+            "o_land": Out(stream.Signature(1)),
+            "n_waiting": Out(GET_COUNT_BITS),
             "failed": Out(n),
             "busy": Out(1),
             "o_event": Out(stream.Signature(CompletionEvent)),
@@ -88,6 +102,7 @@ class Tracker(wiring.Component):
             "bytes": 32,
             "tag": 32,
             "unanswered": FRAGMENT_COUNT_BITS,
+            "landing": GET_COUNT_BITS,
             "sending": 1,
             "status": STATUS_BITS,
             "detail": DETAIL_BITS,
@@ -118,22 +133,26 @@ class Tracker(wiring.Component):
 
         # The watchdog goes round the places, slowly enough not to be in the way.
         timer, check_place, check = Signal(range(CHECK_CYCLES)), Signal(place_bits), Signal()
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=4)
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=N_INPUTS)
         m.d.sync += timer.eq(timer + 1)
         with m.If(timer == 0):
             with m.If((self.watchdog != 0) & alive.bit_select(check_place, 1)):
                 m.d.sync += check.eq(1)
             with m.Elif(~check):
                 m.d.sync += check_place.eq(check_place + 1)
-        with m.If(check & arbiter.i[3].ready):
+        checks = arbiter.i[N_INPUTS - 1]
+        with m.If(check & checks.ready):
             m.d.sync += [check.eq(0), check_place.eq(check_place + 1)]
         m.d.comb += [
-            arbiter.i[3].valid.eq(check),
-            arbiter.i[3].payload.op.eq(TrackerOp.CHECK),
-            arbiter.i[3].payload.number.eq(check_place),
+            checks.valid.eq(check),
+            checks.payload.op.eq(TrackerOp.CHECK),
+            checks.payload.number.eq(check_place),
         ]
-        inputs = ((self.i_open, TrackerOp.OPEN), (self.i_progress, TrackerOp.PROGRESS),
-                  (self.i_answer, TrackerOp.ANSWER))
+        inputs = (
+            *((source, TrackerOp.OPEN) for source in self.i_open),
+            *((source, TrackerOp.PROGRESS) for source in self.i_progress),
+            (self.i_answer, TrackerOp.ANSWER), (self.i_land, TrackerOp.LAND), (self.i_landed, TrackerOp.LANDED),
+        )
         for port, (source, op) in zip(arbiter.i, inputs, strict=False):
             m.d.comb += [
                 port.valid.eq(source.valid),
@@ -157,6 +176,8 @@ class Tracker(wiring.Component):
         ]
 
         ends, expired, touched = Signal(), Signal(), Signal()
+        is_get = old.kind == CplKind.GET
+        is_mine = is_alive & (old.generation == command.number[place_bits:])
 
         def note_error(status, detail):
             """The first error stays."""
@@ -174,6 +195,11 @@ class Tracker(wiring.Component):
             event.tag.eq(new.tag),
             event.detail.eq(new.detail),
         ]
+
+        # One LAND at a time is asked, so there is always room for its verdict.
+        m.submodules.verdicts = verdicts = StreamFifo(shape=1, depth=2)
+        connect(m, verdicts.o, flipped(self.o_land))
+        m.d.comb += verdicts.i.payload.eq(touched)
 
         m.d.sync += self.unknown.eq(0)
         with m.FSM():
@@ -206,8 +232,7 @@ class Tracker(wiring.Component):
                         ]
                         note_error(command.status, command.detail)
                     with m.Case(TrackerOp.ANSWER):
-                        is_mine = is_alive & (old.generation == command.number[place_bits:])
-                        with m.If(is_mine & (old.unanswered != 0)):
+                        with m.If(is_mine & ~is_get & (old.unanswered != 0)):
                             m.d.comb += [
                                 touched.eq(1),
                                 new.unanswered.eq(old.unanswered - 1),
@@ -216,8 +241,22 @@ class Tracker(wiring.Component):
                             note_error(command.status, command.detail)
                         with m.Else():
                             m.d.sync += self.unknown.eq(1)
+                    with m.Case(TrackerOp.LAND):
+                        with m.If(is_mine & is_get & (old.unanswered != old.landing)):
+                            m.d.comb += [touched.eq(1), new.landing.eq(old.landing + 1), new.stamp.eq(now)]
+                        m.d.comb += verdicts.i.valid.eq(1)
+                    with m.Case(TrackerOp.LANDED):
+                        m.d.comb += [
+                            touched.eq(1),
+                            new.unanswered.eq(old.unanswered - 1),
+                            new.landing.eq(old.landing - 1),
+                            new.stamp.eq(now),
+                        ]
+                        note_error(command.status, command.detail)
                     with m.Case(TrackerOp.CHECK):
-                        with m.If(is_alive & (self.watchdog != 0) & (idle >= self.watchdog)):
+                        # What is being written is going to end; its operation must not end before it.
+                        late = (self.watchdog != 0) & (idle >= self.watchdog)
+                        with m.If(is_alive & late & (old.landing == 0)):
                             m.d.comb += [touched.eq(1), expired.eq(1)]
                             note_error(Status.TIMEOUT, old.unanswered)
 
@@ -227,6 +266,13 @@ class Tracker(wiring.Component):
                 ]
                 with m.If(~ends | events.i.ready):
                     m.d.comb += [write.en.eq(touched), arbiter.o.ready.eq(1)]
+                    with m.If(is_get & is_alive & (command.op != TrackerOp.OPEN)):
+                        with m.If(expired):
+                            m.d.sync += self.n_waiting.eq(self.n_waiting - old.unanswered)
+                        with m.Elif(command.op == TrackerOp.PROGRESS):
+                            m.d.sync += self.n_waiting.eq(self.n_waiting + command.sent)
+                        with m.Elif(command.op == TrackerOp.LANDED):
+                            m.d.sync += self.n_waiting.eq(self.n_waiting - 1)
                     with m.If(touched):
                         m.d.sync += failed.bit_select(place, 1).eq(new.status != Status.OK)
                     with m.If(command.op == TrackerOp.OPEN):

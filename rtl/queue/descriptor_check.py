@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator, P2pOp, Status
+from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator, P2pOp, Right, Status
 from rtl.abi import Descriptor
 from rtl.interface import WindowSignature
 from rtl.queue.records import STATUS_BITS
@@ -23,14 +23,15 @@ class DescriptorCheck(wiring.Component):
     1. ``BAD_DESCRIPTOR``: reserved bits; unknown encodings; `source_vp` is not the queue's VP; a collective one with
        `p2p_op`, an operand that does not go with `kind`, `peer` out of range, a slice beyond the last block, or a
        multicast without receivers or with an `mlid` below 0xC000; a point-to-point one with `ch` or `ct`, a SEND that
-       is not MP. A point-to-point descriptor may have anything in the fields that only collective ones use, an RDMA
-       descriptor anything in its payload.
-    2. ``UNSUPPORTED``: GET, a point-to-point multicast, more than `n_blocks` blocks, blocks with SwapRemoteAddr, a
+       is not MP, a GET that is. A point-to-point descriptor may have anything in the fields that only collective ones
+       use, an RDMA descriptor anything in its payload.
+    2. ``UNSUPPORTED``: a point-to-point multicast, more than `n_blocks` blocks, blocks with SwapRemoteAddr, a
        reduction that is not in `supported`.
     3. ``BAD_LENGTH``: a payload of more than 64 bytes; `pulse_bytes` that is 0 or not a multiple of 64, with blocks of
        16; the slice's share of a pulse longer than the mtu, or that of all blocks than `intermediate_bytes`; 2**16
        pulses or more; a reduction, or blocks, of broken elements.
-    4. ``BAD_ADDRESS``: memory outside of the window, or not aligned to a flit. No bytes, no question.
+    4. ``BAD_ADDRESS``: memory outside of the windows, without the right, or not aligned to a flit. No bytes, no
+       question.
 
     A slice is whole blocks from 0 to the last one; block_count itself, alone, is the slice without bytes.
 
@@ -80,7 +81,8 @@ class DescriptorCheck(wiring.Component):
         desc = self.i.payload.desc
         collective, p2p = desc.c, ~desc.c
         mini = desc.kind == Kind.MP
-        from_memory = Mux(desc.c, desc.operand == Operand.MEMORY, (desc.p2p_op == P2pOp.PUT) & ~mini)
+        is_get = p2p & (desc.p2p_op == P2pOp.GET)
+        from_memory = Mux(desc.c, desc.operand == Operand.MEMORY, ((desc.p2p_op == P2pOp.PUT) & ~mini) | is_get)
         from_payload = Mux(desc.c, desc.operand == Operand.PAYLOAD, (desc.p2p_op == P2pOp.SEND) | mini)
 
         def unknown(name: str):
@@ -123,7 +125,6 @@ class DescriptorCheck(wiring.Component):
             (desc.datatype == datatype) & (desc.operator == operator) for datatype, operator in self.supported
         ).any()
         unsupported = Cat(
-            p2p & (desc.p2p_op == P2pOp.GET),
             p2p & desc.multicast,
             collective & (desc.block_count > self.n_blocks),
             collective & cut & desc.swap_remote_addr,
@@ -152,6 +153,7 @@ class DescriptorCheck(wiring.Component):
             query.payload.vp.eq(self.i.payload.vp),
             query.payload.addr.eq(Mux(ask_operand, desc.local_addr, desc.result_addr)),
             query.payload.bytes.eq(desc.length),
+            query.payload.right.eq(Mux(ask_operand & ~is_get, Right.LOCAL_READ, Right.LOCAL_WRITE)),
             self.o.payload.status.eq(status),
         ]
         with m.FSM():

@@ -44,8 +44,8 @@ class DescriptorQueue(wiring.Component):
         DMA engine.
     cou : array of n_cous ``Out(SequenceSignature())``
         Offload units.
-    p2p_room : ``In(1)``
-        The point-to-point block takes one more descriptor. Stays high until one has been taken.
+    p2p_room, get_room : ``In(1)``
+        The point-to-point block takes one more SEND or PUT, or GET. Stay high until a descriptor has been taken.
     o_p2p : ``Out(stream.Signature({desc}))``
         Point-to-point descriptors.
     o_event : ``Out(stream.Signature(CompletionEvent))``
@@ -72,6 +72,7 @@ class DescriptorQueue(wiring.Component):
             "read": Out(ReadSignature(data_width)),
             "cou": Out(SequenceSignature()).array(n_cous),
             "p2p_room": In(1),
+            "get_room": In(1),
             "o_p2p": Out(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "o_event": Out(stream.Signature(CompletionEvent)),
             "consumed": Out(1),
@@ -92,5 +93,8 @@ class DescriptorQueue(wiring.Component):
             connect(m, flipped(getattr(self, name)), getattr(scheduler, name))
         for k in range(self.n_cous):
             connect(m, flipped(self.cou[k]), scheduler.cou[k])
-        m.d.comb += [scheduler.p2p_room.eq(self.p2p_room), self.consumed.eq(scheduler.consumed)]
+        m.d.comb += [
+            scheduler.p2p_room.eq(self.p2p_room), scheduler.get_room.eq(self.get_room),
+            self.consumed.eq(scheduler.consumed),
+        ]
         return m

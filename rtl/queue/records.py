@@ -3,7 +3,7 @@
 from amaranth.lib import data, enum
 
 from firmware_models.abi import formats, registers
-from firmware_models.abi.encoding import Status
+from firmware_models.abi.encoding import Right, Status
 
 INDEX_BITS = next(register.width for register in registers.VP_PAGE if register.name == "dq_prod")
 """Ring indexes count entries modulo 2**16; rings are at most half as long, so one lap's entries differ."""
@@ -20,10 +20,21 @@ def _record_fields() -> dict[str, int]:
 
 
 VpRecord = data.StructLayout({"enable": 1, **_record_fields()})
-"""What software configures of a VP: rings (base, log2 of the entries), memory window [base, limit)."""
+"""What software configures of a VP: rings (base, log2 of the entries), first memory window."""
 
-VpCommit = data.StructLayout({"vp": formats.VP_BITS, "wipe": 1, "record": VpRecord})
-"""Loads a record and zeroes the VP's indexes. `wipe` (after reset only) also forgets that the VP has work."""
+VpCommit = data.StructLayout({"vp": formats.VP_BITS, "wipe": 1, "keep": 1, "record": VpRecord})
+"""Loads a record and zeroes the VP's indexes. `wipe` (after reset only) also forgets that the VP has work.
+
+The record's window becomes window 0 and the others are withdrawn, unless `keep`: then all stay as they are.
+"""
+
+WINDOW_BITS = next(register.width for register in registers.CONTROL_PAGE if register.name == "window_select")
+
+Window = data.StructLayout({"base": 64, "limit": 64, "rights": len(Right)})
+"""Memory [base, limit) and what it may be used for, a bit for each ``Right``; no right, no window."""
+
+WindowCommit = data.StructLayout({"vp": formats.VP_BITS, "index": WINDOW_BITS, "window": Window})
+"""Registers one window of a VP."""
 
 
 class DoorbellKind(enum.Enum, shape=2):

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import Status
+from firmware_models.abi.encoding import P2pOp, Status
 from rtl.abi import Descriptor
 from rtl.interface import CompletionEvent, SequenceSignature
 from rtl.queue.descriptor_fetch import FetchCommand, FetchedDescriptor
@@ -44,8 +44,8 @@ class Scheduler(wiring.Component):
         Descriptor check.
     cou : array of n_cous ``Out(SequenceSignature())``
         Offload units.
-    p2p_room : ``In(1)``
-        The point-to-point block takes one more descriptor. Stays high until one has been taken.
+    p2p_room, get_room : ``In(1)``
+        The point-to-point block takes one more SEND or PUT, or GET. Stay high until a descriptor has been taken.
     o_p2p : ``Out(stream.Signature({desc}))``
         Point-to-point descriptors.
     o_event : ``Out(stream.Signature(CompletionEvent))``
@@ -69,6 +69,7 @@ class Scheduler(wiring.Component):
             "status": In(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
             "cou": Out(SequenceSignature()).array(n_cous),
             "p2p_room": In(1),
+            "get_room": In(1),
             "o_p2p": Out(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "o_event": Out(stream.Signature(CompletionEvent)),
             "consumed": Out(1),
@@ -234,7 +235,7 @@ class Scheduler(wiring.Component):
                             m.next = "DELIVER"
                         with m.Elif(desc.c):
                             m.next = "PROBE"
-                        with m.Elif(self.p2p_room):
+                        with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
                             m.next = "P2P"
                         with m.Else():
                             block()

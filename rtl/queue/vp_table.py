@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from rtl.interface import ReceiveSlotSignature, WindowSignature
-from rtl.queue.records import INDEX_BITS, Doorbell, DoorbellKind, Turn, TurnEnd, VpCommit
+from rtl.queue.records import INDEX_BITS, WINDOW_BITS, Doorbell, DoorbellKind, Turn, TurnEnd, VpCommit, WindowCommit
 from rtl.queue.ring_slots import RingSlots
 from rtl.queue.turn_table import TurnTable
 from rtl.queue.window_check import WindowCheck
@@ -15,7 +15,7 @@ from rtl.queue.window_check import WindowCheck
 class VpTable(wiring.Component):
     """What the NIC knows of every VP, kept where it is used: rings by turn, rings by slot, windows.
 
-    After reset the table disables every VP, one after the other; commits and doorbells wait for that. A commit
+    After reset the table disables every VP, one after the other; commits, windows and doorbells wait for that. A commit
     is to be made while the VP has no operation in progress. Doorbells of a disabled VP have no effect.
 
     Parameters
@@ -25,6 +25,8 @@ class VpTable(wiring.Component):
     data_width : int
         Bits of a flit.
     n_windows : int
+        Memory windows of each VP, a power of two, 1 to 64.
+    n_clients : int
         Clients of the window check, at least 1.
     retry_cycles : int
         Pause between turns while none of the VPs can go on.
@@ -37,38 +39,45 @@ class VpTable(wiring.Component):
         No turn begins while 0.
     commit : ``In(stream.Signature(VpCommit))``, doorbell : ``In(stream.Signature(Doorbell))``
         From the register file, for VPs below `n_vps`.
+    window : ``In(stream.Signature(WindowCommit))``
+        Windows to register or withdraw, of VPs below `n_vps` and windows below `n_windows`.
     turn : ``Out(stream.Signature(Turn))``, end : ``In(stream.Signature(TurnEnd))``
         Descriptor queue.
     completion : ``In(ReceiveSlotSignature())``
         Completion queue: entries of completion rings. Room is not checked, for a turn has reserved it.
     receive : ``In(ReceiveSlotSignature())``
         Receive queues.
-    windows : array of n_windows ``In(WindowSignature())``
+    windows : array of n_clients ``In(WindowSignature())``
         Window checks.
     busy : ``Out(1)``
         Some VP has unread descriptors.
     """
 
     def __init__(
-        self, *, n_vps: int, data_width: int, n_windows: int, retry_cycles: int = 32, first_index: int = 0
+        self, *, n_vps: int, data_width: int, n_windows: int, n_clients: int, retry_cycles: int = 32,
+        first_index: int = 0,
     ):
         if n_vps & (n_vps - 1) or not 2 <= n_vps <= 1 << formats.VP_BITS:
             raise ValueError(f"n_vps must be a power of two, 2 to {1 << formats.VP_BITS}, not {n_vps!r}")
-        if n_windows < 1:
-            raise ValueError(f"n_windows must be at least 1, not {n_windows!r}")
+        if n_windows & (n_windows - 1) or not 1 <= n_windows <= 1 << WINDOW_BITS:
+            raise ValueError(f"n_windows must be a power of two, 1 to {1 << WINDOW_BITS}, not {n_windows!r}")
+        if n_clients < 1:
+            raise ValueError(f"n_clients must be at least 1, not {n_clients!r}")
         if not 0 <= first_index < 1 << INDEX_BITS:
             raise ValueError(f"first_index must be 0 to {(1 << INDEX_BITS) - 1}, not {first_index!r}")
         self.n_vps, self.data_width, self.n_windows = n_vps, data_width, n_windows
+        self.n_clients = n_clients
         self.retry_cycles, self.first_index = retry_cycles, first_index
         super().__init__({
             "enable": In(1),
             "commit": In(stream.Signature(VpCommit)),
             "doorbell": In(stream.Signature(Doorbell)),
+            "window": In(stream.Signature(WindowCommit)),
             "turn": Out(stream.Signature(Turn)),
             "end": In(stream.Signature(TurnEnd)),
             "completion": In(ReceiveSlotSignature()),
             "receive": In(ReceiveSlotSignature()),
-            "windows": In(WindowSignature()).array(n_windows),
+            "windows": In(WindowSignature()).array(n_clients),
             "busy": Out(1),
         })
 
@@ -86,13 +95,13 @@ class VpTable(wiring.Component):
             first_index=self.first_index,
         )
         m.submodules.window_check = window_check = WindowCheck(
-            n_vps=self.n_vps, n=self.n_windows, data_width=self.data_width
+            n_vps=self.n_vps, n_windows=self.n_windows, n=self.n_clients, data_width=self.data_width
         )
         connect(m, flipped(self.turn), turns.turn)
         connect(m, flipped(self.end), turns.end)
         connect(m, flipped(self.completion), completions.slot)
         connect(m, flipped(self.receive), receives.slot)
-        for k in range(self.n_windows):
+        for k in range(self.n_clients):
             connect(m, flipped(self.windows[k]), window_check.i[k])
         m.d.comb += [turns.enable.eq(self.enable), self.busy.eq(turns.busy)]
 
@@ -121,6 +130,12 @@ class VpTable(wiring.Component):
             m.d.sync += loaded.eq(0)
             with m.If(wiping):
                 m.d.sync += [wipe_vp.eq(wipe_vp + 1), wiping.eq(wipe_vp != self.n_vps - 1)]
+
+        m.d.comb += [
+            window_check.window.payload.eq(self.window.payload),
+            window_check.window.valid.eq(self.window.valid & ~wiping),
+            self.window.ready.eq(window_check.window.ready & ~wiping),
+        ]
 
         bell = self.doorbell
         m.d.comb += [

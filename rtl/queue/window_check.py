@@ -1,29 +1,34 @@
-"""Memory windows of the virtual ports: what a VP may make the NIC read and write."""
+"""Memory windows of the virtual ports: what a VP may make the NIC read and write, and what others may."""
 
 from amaranth import Array, Cat, Module, Signal
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In
 
 from firmware_models.abi import formats
 from rtl.interface import WindowQuery, WindowSignature
 from rtl.kit.round_robin import RoundRobin
-from rtl.queue.records import VpCommit
-
-Window = data.StructLayout({"enable": 1, "base": 64, "limit": 64})
+from rtl.queue.records import VpCommit, Window, WindowCommit
 
 
 class WindowCheck(wiring.Component):
-    """Answers whether memory lies in a VP's window.
+    """Answers whether one window of a VP holds all of some memory and has the right that is asked for.
 
+    Windows may overlap; each is looked at by itself, so memory that only two of them together hold is refused.
     Clients are served in turn, one query at a time; a client that does not take its answer holds up nobody else.
-    A query of no bytes asks for its address alone to lie in the window or at its end.
+    A query of no bytes asks for its address alone to lie in a window or at its end.
 
-    Timing: an answer is valid 4 cycles after its query's turn comes.
+    A commit closes the VP first and opens it last: no query finds windows of the old record and the new one. A window
+    that is withdrawn is refused to every query whose turn comes later.
+
+    Timing: an answer is valid 4 cycles after its query's turn comes if window 0 holds the memory, a cycle later for
+    every other window that has to be looked at. A commit takes a cycle for each window and one more.
 
     Parameters
     ----------
     n_vps : int
         Virtual ports, a power of two, at least 2.
+    n_windows : int
+        Windows of each, a power of two.
     n : int
         Clients, at least 1.
     data_width : int
@@ -32,34 +37,62 @@ class WindowCheck(wiring.Component):
     Members
     -------
     commit : ``In(stream.Signature(VpCommit))``
-        Records to load; always ready.
+        Records to load.
+    window : ``In(stream.Signature(WindowCommit))``
+        Windows to register or withdraw.
     i : array of n ``In(WindowSignature())``
         Clients.
     """
 
-    def __init__(self, *, n_vps: int, n: int, data_width: int):
+    def __init__(self, *, n_vps: int, n_windows: int, n: int, data_width: int):
         if n < 1:
             raise ValueError(f"n must be at least 1, not {n!r}")
-        self.n_vps, self.n, self.data_width = n_vps, n, data_width
+        self.n_vps, self.n_windows, self.n, self.data_width = n_vps, n_windows, n, data_width
         super().__init__({
             "commit": In(stream.Signature(VpCommit)),
+            "window": In(stream.Signature(WindowCommit)),
             "i": In(WindowSignature()).array(n),
         })
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.windows = windows = memory.Memory(shape=Window, depth=self.n_vps, init=[])
+        vp_bits, index_bits = (self.n_vps - 1).bit_length(), (self.n_windows - 1).bit_length()
+        m.submodules.windows = windows = memory.Memory(shape=Window, depth=self.n_vps * self.n_windows, init=[])
+        m.submodules.enables = enables = memory.Memory(shape=1, depth=self.n_vps, init=[])
         load, look = windows.write_port(), windows.read_port()
+        load_enable, look_enable = enables.write_port(), enables.read_port()
 
-        record = self.commit.payload.record
-        m.d.comb += [
-            self.commit.ready.eq(1),
-            load.en.eq(self.commit.valid),
-            load.addr.eq(self.commit.payload.vp),
-            load.data.enable.eq(record.enable),
-            load.data.base.eq(record.window_base),
-            load.data.limit.eq(record.window_limit),
-        ]
+        # Loading. A commit goes through the windows of its VP: the first one is the record's, the others have no
+        # right and so are none.
+        commit, record = self.commit, self.commit.payload.record
+        swept = Signal(range(self.n_windows + 1))
+        closed = Signal()
+        m.d.comb += [load_enable.addr.eq(commit.payload.vp), load_enable.data.eq(record.enable & commit.ready)]
+        with m.If(commit.valid):
+            m.d.comb += [
+                load.addr.eq(Cat(swept[:index_bits], commit.payload.vp[:vp_bits])),
+                load.en.eq(closed & (swept != self.n_windows) & ~commit.payload.keep),
+                load_enable.en.eq(~closed | commit.ready),
+                commit.ready.eq(closed & (commit.payload.keep | (swept == self.n_windows))),
+            ]
+            with m.If(swept == 0):
+                m.d.comb += [
+                    load.data.base.eq(record.window_base),
+                    load.data.limit.eq(record.window_limit),
+                    load.data.rights.eq(record.window_rights),
+                ]
+            m.d.sync += closed.eq(~commit.ready)
+            with m.If(closed):
+                m.d.sync += swept.eq(swept + 1)
+            with m.If(commit.ready):
+                m.d.sync += swept.eq(0)
+        with m.Else():
+            m.d.comb += [
+                load.addr.eq(Cat(self.window.payload.index[:index_bits], self.window.payload.vp[:vp_bits])),
+                load.data.eq(self.window.payload.window),
+                load.en.eq(self.window.valid),
+                self.window.ready.eq(1),
+            ]
 
         # A client waits its turn while its query is valid and its last answer has been taken.
         m.submodules.turn = turn = RoundRobin(n=self.n)
@@ -72,40 +105,50 @@ class WindowCheck(wiring.Component):
             with m.If(port.answer.valid & port.answer.ready):
                 m.d.sync += answered[k].eq(0)
 
+        # The windows of a VP come out of the memory one a cycle: `index` is asked for, the one before it (`there`) is
+        # compared, and the one before that (`compared`) decides.
         client = Signal.like(turn.index)
         query = Signal(WindowQuery)
         end = Signal(65)
-        aligned, known, above, below = Signal(), Signal(), Signal(), Signal()
+        aligned, known = Signal(), Signal()
+        index = Signal(range(self.n_windows + 1))
+        there, compared, last = Signal(), Signal(), Signal()
+        above, below, allowed = Signal(), Signal(), Signal()
+        held, over = Signal(), Signal()
         queries = Array(port.query.payload for port in self.i)
+        m.d.comb += [
+            look.en.eq(1), look.addr.eq(Cat(index[:index_bits], query.vp[:vp_bits])),
+            look_enable.en.eq(1), look_enable.addr.eq(query.vp),
+            held.eq(Cat(aligned, known, above, below, allowed).all()),
+            over.eq(compared & (held | last)),
+        ]
         with m.FSM():
             with m.State("CHOOSE"):
                 m.d.comb += turn.advance.eq(1)
                 for k, port in enumerate(self.i):
                     m.d.comb += port.query.ready.eq(turn.grant[k])
-                m.d.sync += [query.eq(queries[turn.index]), client.eq(turn.index)]
+                m.d.sync += [
+                    query.eq(queries[turn.index]), client.eq(turn.index), index.eq(0), there.eq(0), compared.eq(0),
+                ]
                 with m.If(turn.requests.any()):
-                    m.next = "LOOK"
-            with m.State("LOOK"):
-                m.d.comb += [look.en.eq(1), look.addr.eq(query.vp)]
+                    m.next = "SEARCH"
+            with m.State("SEARCH"):
                 m.d.sync += [
                     end.eq(query.addr + query.bytes),
                     aligned.eq(~query.addr[: (self.data_width // 8 - 1).bit_length()].any()),
                     known.eq(query.vp < self.n_vps if self.n_vps < 1 << formats.VP_BITS else 1),
-                ]
-                m.next = "COMPARE"
-            with m.State("COMPARE"):
-                m.d.sync += [
-                    known.eq(known & look.data.enable),
+                    there.eq(index != self.n_windows),
+                    compared.eq(there),
+                    last.eq(index == self.n_windows),
                     above.eq(query.addr >= look.data.base),
                     below.eq(end <= look.data.limit),
+                    allowed.eq(look_enable.data & look.data.rights.bit_select(query.right, 1)),
                 ]
-                m.next = "ANSWER"
-            with m.State("ANSWER"):
-                for k, port in enumerate(self.i):
-                    with m.If(client == k):
-                        m.d.sync += [
-                            port.answer.payload.ok.eq(Cat(aligned, known, above, below).all()),
-                            answered[k].eq(1),
-                        ]
-                m.next = "CHOOSE"
+                with m.If(index != self.n_windows):
+                    m.d.sync += index.eq(index + 1)
+                with m.If(over):
+                    for k, port in enumerate(self.i):
+                        with m.If(client == k):
+                            m.d.sync += [port.answer.payload.ok.eq(held), answered[k].eq(1)]
+                    m.next = "CHOOSE"
         return m

@@ -4,15 +4,17 @@ The driver of a node stands on a transport: a simulated cluster, in which it rea
 register accesses take their time on the bus, or a board behind a serial port.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from firmware_models.abi import registers
-from firmware_models.abi.encoding import CplKind, Status
+from firmware_models.abi.encoding import CplKind, Right, Status
 from firmware_models.abi.formats import COMPLETION, DESCRIPTOR, PAYLOAD_BYTES, RECEIVE
 from sim.host.transport import Transport
 
+ALL_RIGHTS = (1 << len(Right)) - 1
 ALIGNMENT = 64
 """Alignment of every allocation, or more: the widest flit."""
 
@@ -194,7 +196,7 @@ class Port:
         self._received = 0
 
     def open_window(self, base: int, limit: int) -> None:
-        """Gives the port its memory window and enables it."""
+        """Gives the port window 0, with all rights, and enables it; it has no other windows then."""
         values = {
             "vp_select": self.vp, "vp_dq_log2": self.dq_log2, "vp_cq_log2": self.cq_log2, "vp_rq_log2": self.rq_log2,
         }
@@ -202,9 +204,32 @@ class Port:
             ("vp_dq_base", self._dq), ("vp_cq_base", self._cq), ("vp_rq_base", self._rq), ("vp_window_base", base),
             ("vp_window_limit", limit),
         ):
-            values |= {f"{name}_lo": address & 0xFFFFFFFF, f"{name}_hi": address >> 32}
-        for name, value in (*values.items(), ("vp_commit", 1)):
+            values |= _halves(name, address)
+        for name, value in (*values.items(), ("vp_window_rights", ALL_RIGHTS), ("vp_commit", 1)):
             self.driver._write(name, value)
+
+    def register_window(self, index: int, base: int, limit: int, rights: Iterable[Right] = tuple(Right)) -> None:
+        """Registers memory [base, limit) as window `index` of the port, which :meth:`open_window` has enabled.
+
+        Raises :class:`HostError` if the NIC does not have that window.
+        """
+        bits = sum(1 << right for right in set(rights))
+        self._select_window(index)
+        values = _halves("vp_window_base", base) | _halves("vp_window_limit", limit) | {"vp_window_rights": bits}
+        for name, value in (*values.items(), ("window_commit", 1)):
+            self.driver._write(name, value)
+
+    def withdraw_window(self, index: int) -> None:
+        """Withdraws a window: what is asked for from now on is refused. Operations that use it should have ended."""
+        self._select_window(index)
+        self.driver._write("window_commit", 0)
+
+    def _select_window(self, index: int) -> None:
+        n_windows = self.driver._read("n_windows")
+        if not 0 <= index < n_windows:
+            raise HostError(f"window of VP {self.vp} must be 0 to {n_windows - 1} (nic.n_windows), not {index}")
+        self.driver._write("vp_select", self.vp)
+        self.driver._write("window_select", index)
 
     def post(self, descriptors: bytes) -> None:
         """Puts packed descriptors into the ring. Raises :class:`HostError` if they cannot fit."""
@@ -264,6 +289,11 @@ class Port:
         """Address of an entry, or of its last word, which is written last."""
         entry = self._cq + index % (1 << self.cq_log2) * COMPLETION.bytes
         return entry + COMPLETION.bytes - 8 if last_word else entry
+
+
+def _halves(name: str, value: int) -> dict[str, int]:
+    """The two registers of a 64-bit value."""
+    return {f"{name}_lo": value & 0xFFFFFFFF, f"{name}_hi": value >> 32}
 
 
 def _phase(index: int, log2: int) -> int:

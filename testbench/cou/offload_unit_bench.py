@@ -8,7 +8,7 @@ from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import CplKind, PacketType, Status
+from firmware_models.abi.encoding import CplKind, PacketType, Right, Status
 from rtl.cou.buffer_statistics import statistics_layout
 from rtl.cou.packet_buffer import FaultOrder
 from rtl.interface import CompletionEvent, SequenceSignature, WindowSignature
@@ -43,6 +43,8 @@ class Unit:
         self.descriptor = StreamSource(dut, "port__descriptor", _SHAPES["descriptor"])
         self.rx = [PacketSource(dut, f"rx__{vc}", width) for vc in range(2)]
         self.tx = [PacketSink(dut, "tx__0", width, callback=self._sent), PacketSink(dut, "tx__1", width)]
+        self.rights: list[int] = []
+        """What the window queries asked for."""
         self.queries = StreamSink(dut, "window__query", _SHAPES["query"], callback=self._check)
         self.answers = StreamSource(dut, "window__answer", data.StructLayout({"ok": 1}))
         self.events = StreamSink(dut, "o_event", CompletionEvent)
@@ -59,6 +61,7 @@ class Unit:
 
     def _check(self, query):
         assert query["bytes"], "no bytes to check"
+        self.rights.append(query["right"])
         self.answers.append({"ok": int(not self.refuse_window)})
 
     def _sent(self, packet: Packet):
@@ -305,6 +308,12 @@ async def end_flag_and_swapped_address(dut):
         event = await unit.events.receive()
         assert event["status"] == (Status.OK if allowed else Status.BAD_ADDRESS)
         assert bytes(unit.memory.data[8192:8256]) == (operation.operand if allowed else bytes(64))
+    assert unit.rights == [Right.REMOTE_WRITE] * 2, "a peer named the address"
+    # Ended without an address: the result goes where the descriptor says, which nobody has checked yet.
+    await unit.submit(_single(unit, cp=1, write_back=0))
+    unit.rx[0].append(_packet(pulse=2, coll_end=1))
+    assert (await unit.events.receive())["status"] == Status.BAD_ADDRESS
+    assert unit.rights[2:] == [Right.LOCAL_WRITE], "this VP named the address"
     assert not unit.tx[0].received
 
 

@@ -14,7 +14,7 @@ from rtl.cou.buffer_statistics import BUFFER_SUMS, statistics_layout
 from rtl.cou.command import index_bits
 from rtl.nic.event_counters import EVENT_BITS, Events
 from rtl.nic.group_filter import GroupEntry
-from rtl.queue.records import Doorbell, VpCommit
+from rtl.queue.records import Doorbell, VpCommit, WindowCommit
 from testbench import clock
 from testbench.codec import encode
 from testbench.queue.axil import axi_lite_master
@@ -33,6 +33,7 @@ async def start(dut: SimHandleBase) -> tuple[AxiLiteMaster, StreamSink, StreamSi
     """Resets; returns the bus manager and what the VP table would get."""
     axil = axi_lite_master(dut)
     commits, doorbells = StreamSink(dut, "commit", VpCommit), StreamSink(dut, "doorbell", Doorbell)
+    dut.window__ready.value = 1
     dut.events.value = dut.notify.value = dut.busy.value = dut.statistics.value = dut.group.value = 0
     await clock.start(dut)
     return axil, commits, doorbells
@@ -52,7 +53,7 @@ async def registers_hold_what_was_written(dut: SimHandleBase) -> None:
     fixed = {
         "n_vps": CONFIG.nic.n_vps, "n_cous": CONFIG.nic.n_cous, "data_width": CONFIG.datapath.data_width,
         "mtu": CONFIG.datapath.mtu, "buffer_slots": CONFIG.buffer_slots, "buffer_packets": CONFIG.buffer_packets,
-        "n_groups": CONFIG.nic.n_groups,
+        "n_groups": CONFIG.nic.n_groups, "n_windows": CONFIG.nic.n_windows,
     }
     for register in registers.CONTROL_PAGE:
         if register.access is not Access.WO and not register.name.startswith("cycles"):
@@ -138,8 +139,8 @@ async def unmapped_reads_are_refused(dut: SimHandleBase) -> None:
     """SLVERR and no data where there is no readable register."""
     axil, *_ = await start(dut)
     after_counters = registers.COUNTERS + 8 * len(registers.EVENT_COUNTERS)
-    for address in (0x044, 0x0FC, AT["vp_commit"], 0x13C, 0x1FC, after_counters, 0x1000, registers.VP_PAGES,
-                    registers.VP_PAGES + 0x1000, (1 << registers.ADDRESS_BITS) - 4):
+    for address in (0x048, 0x0FC, AT["vp_commit"], AT["window_commit"], 0x19C, 0x1FC, after_counters, 0x1000,
+                    registers.VP_PAGES, registers.VP_PAGES + 0x1000, (1 << registers.ADDRESS_BITS) - 4):
         assert await resp_of_read(axil, address) == (SLVERR, 0), hex(address)
 
 
@@ -161,9 +162,10 @@ async def commits_and_doorbells(dut: SimHandleBase) -> None:
                 name, shift = {"lo": (name, 0), "hi": (name, 32)}.get(half, (register.name.removeprefix("vp_"), 0))
                 record[name] = record.get(name, 0) | value << shift
         await axil.write_dword(AT["vp_select"], vp)
-        await axil.write_dword(AT["vp_commit"], record["enable"])
+        keep = numbers.getrandbits(1)
+        await axil.write_dword(AT["vp_commit"], record["enable"] | keep << 1)
         if vp < CONFIG.nic.n_vps:
-            expected_commits.append({"vp": vp, "wipe": 0, "record": record})
+            expected_commits.append({"vp": vp, "wipe": 0, "keep": keep, "record": record})
         for _ in range(5):
             vp, register = numbers.randrange(CONFIG.nic.n_vps + 4), numbers.choice(registers.VP_PAGE)
             index = numbers.getrandbits(16)
@@ -177,11 +179,35 @@ async def commits_and_doorbells(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
+async def windows_pass_through(dut: SimHandleBase) -> None:
+    """Windows arrive as written, without a right if withdrawn; of a VP or window that does not exist, not at all."""
+    axil, *_ = await start(dut)
+    numbers = rng("windows")
+    windows = StreamSink(dut, "window", WindowCommit)
+    expected: list[dict[str, Any]] = []
+    for _ in range(40):
+        vp, index = numbers.randrange(CONFIG.nic.n_vps + 4), numbers.randrange(2 * CONFIG.nic.n_windows)
+        base, limit, rights = numbers.getrandbits(64), numbers.getrandbits(64), numbers.getrandbits(4)
+        enable = numbers.getrandbits(1)
+        for name, value in (
+            ("vp_select", vp), ("window_select", index), ("vp_window_rights", rights), ("vp_window_base_lo", base),
+            ("vp_window_base_hi", base >> 32), ("vp_window_limit_lo", limit), ("vp_window_limit_hi", limit >> 32),
+            ("window_commit", enable),
+        ):
+            await axil.write_dword(AT[name], value & 0xFFFF_FFFF)
+        if vp < CONFIG.nic.n_vps and index < CONFIG.nic.n_windows:
+            window = {"base": base, "limit": limit, "rights": rights if enable else 0}
+            expected.append({"vp": vp, "index": index, "window": window})
+    assert windows.received == expected
+    assert 5 < len(expected) < 35
+
+
+@cocotb.test()
 async def partial_and_unaligned_accesses(dut: SimHandleBase) -> None:
     """Every combination of strobes and address remainder: an effect only for whole, aligned words; no data leaks."""
     for name in BUS_INPUTS:
         getattr(dut, f"bus__{name}").value = 0
-    dut.commit__ready.value = dut.doorbell__ready.value = 1
+    dut.commit__ready.value = dut.doorbell__ready.value = dut.window__ready.value = 1
     dut.events.value = dut.notify.value = dut.busy.value = 0
     await clock.start(dut)
     numbers = rng("raw accesses")

@@ -6,6 +6,7 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import registers
+from firmware_models.abi.encoding import Right
 from firmware_models.abi.formats import COMPLETION, DESCRIPTOR, RECEIVE
 from testbench.dma.memory import HostMemory
 from testbench.queue.axil import axi_lite_master
@@ -76,8 +77,19 @@ class NicHost:
             values |= {f"vp_{name}_lo": address, f"vp_{name}_hi": 0}
         for name, value in values.items():
             await self.write(name, value)
+        await self.write("vp_window_rights", (1 << len(Right)) - 1)
         await self.write("vp_commit", 1)
         return port
+
+    async def register(self, port: Port, index: int, window: range, *rights: Right) -> None:
+        """Registers a further window of a VP; without rights it is withdrawn."""
+        values = {
+            "vp_select": port.vp, "window_select": index, "vp_window_base_lo": window.start, "vp_window_base_hi": 0,
+            "vp_window_limit_lo": window.stop, "vp_window_limit_hi": 0,
+            "vp_window_rights": sum(1 << right for right in rights), "window_commit": int(bool(rights)),
+        }
+        for name, value in values.items():
+            await self.write(name, value)
 
     async def submit(self, port: Port, *descriptors: bytes) -> None:
         """Writes descriptors into the ring and rings the doorbell."""

@@ -4,7 +4,7 @@ import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge
 
-from firmware_models.abi.encoding import CplKind, Operand, P2pOp, Status
+from firmware_models.abi.encoding import CplKind, Operand, P2pOp, Right, Status
 from firmware_models.abi.formats import DESCRIPTOR
 from testbench.clock import start
 from testbench.link.link_model import LinkWire
@@ -38,6 +38,14 @@ def put(port: Port, to: Port, length: int, **fields: int) -> bytes:
     return DESCRIPTOR.pack(**{
         "kind": 1, "p2p_op": P2pOp.PUT, "dest_id": NODE_ID, "dest_vp": to.vp, "source_vp": port.vp, "length": length,
         "local_addr": port.window.start, "remote_addr": to.window.start + 0x1000, **fields,
+    })
+
+
+def get(port: Port, to: Port, length: int, **fields: int) -> bytes:
+    """Memory of another VP's window into one's own."""
+    return DESCRIPTOR.pack(**{
+        "kind": 1, "p2p_op": P2pOp.GET, "dest_id": NODE_ID, "dest_vp": to.vp, "source_vp": port.vp, "length": length,
+        "local_addr": port.window.start + 0x1000, "remote_addr": to.window.start, **fields,
     })
 
 
@@ -115,6 +123,84 @@ async def messages_and_puts(dut):
         await host.submit(here, put(here, there, length))
         assert (await host.completion(here))["status"] == Status.OK
         assert host.memory.read(there.window.start + 0x1000, 1024) == content[:length] + bytes(1024 - length)
+    for length in (0, 1, 127, 128, 129, 600, 4000):
+        far = rng(f"far {length}").randbytes(length)
+        host.memory.write(there.window.start, far)
+        host.memory.write(here.window.start + 0x1000, bytes(4096))
+        await host.submit(here, get(here, there, length, tag=length))
+        completion = await host.completion(here)
+        assert (completion["status"], completion["kind"]) == (Status.OK, CplKind.GET)
+        assert (completion["tag"], completion["bytes"]) == (length, length)
+        assert host.memory.read(here.window.start + 0x1000, 4096) == far + bytes(4096 - length)
+
+
+@cocotb.test()
+async def windows_are_kept(dut):
+    """Each right, on either side, at the last byte of a window, one flit beyond it, and over the border to the next."""
+    host = await nic(dut)
+    a, b = await host.open(0), await host.open(3)
+    size = 0x400
+    # Further windows of both, from 0x60000 and 0x70000 on: one for each of three rights, all adjacent.
+    places = {}
+    for port, low in ((a, 0x60000), (b, 0x70000)):
+        for index, right in ((1, Right.LOCAL_READ), (2, Right.LOCAL_WRITE), (3, Right.REMOTE_READ)):
+            places[port.vp, right] = window = range(low, low + size)
+            await host.register(port, index, window, right)
+            low += size
+    before = rng("windows").randbytes(0x20000)
+    host.memory.write(0x60000, before)
+    local_read, local_write = places[0, Right.LOCAL_READ], places[0, Right.LOCAL_WRITE]
+    far_read, far_write = places[3, Right.REMOTE_READ], b.window
+    length = 0x100
+    good = {
+        "PUT": put(a, b, length, local_addr=local_read.stop - length, remote_addr=far_write.stop - length),
+        "GET": get(a, b, length, local_addr=local_write.stop - length, remote_addr=far_read.stop - length),
+    }
+    bad, far = Status.BAD_ADDRESS, Status.REMOTE_ACCESS
+    cases = {
+        "PUT of memory to be written": (put(a, b, 8, local_addr=local_write.start), bad),
+        "PUT of memory for others": (put(a, b, 8, local_addr=places[0, Right.REMOTE_READ].start), bad),
+        "PUT over the border": (put(a, b, length, local_addr=local_read.stop - length + 8), bad),
+        "PUT a byte too long": (put(a, b, length + 1, local_addr=local_read.stop - length), bad),
+        "GET into memory to be read": (get(a, b, 8, local_addr=local_read.start), bad),
+        "GET over the border": (get(a, b, length, local_addr=local_write.stop - length + 8), bad),
+        "GET before the window": (get(a, b, length, local_addr=a.window.start - 8), bad),
+        "PUT to memory to be read": (put(a, b, 8, remote_addr=far_read.start), far),
+        "PUT to memory of the other VP": (put(a, b, 8, remote_addr=places[3, Right.LOCAL_WRITE].start), far),
+        "PUT beyond the window": (put(a, b, 128, remote_addr=far_write.stop - 120), far),
+        "GET of memory of the other VP": (get(a, b, 8, remote_addr=places[3, Right.LOCAL_READ].start), far),
+        "GET a byte too long": (get(a, b, 129, remote_addr=far_read.stop - 128), far),
+        "GET before the window of others": (get(a, b, 8, remote_addr=far_read.start - 8), far),
+        "GET of a VP that is not there": (get(a, Port(2, 0), 8, remote_addr=far_read.start), far),
+    }
+    # None of what is refused may show in the memory that is compared.
+    await host.submit(a, good["PUT"])
+    assert (await host.completion(a))["status"] == Status.OK
+    put_data = host.memory.read(local_read.stop - length, length)
+    assert host.memory.read(far_write.stop - length, length) == put_data
+    compared = (0x60000, 0x20000), (b.window.start, len(b.window))
+    content = [host.memory.read(*place) for place in compared]
+    for name, (descriptor, status) in cases.items():
+        if "too long" in name and status == far:
+            # Its first fragment is allowed and lands.
+            descriptor = DESCRIPTOR.pack(**DESCRIPTOR.unpack(descriptor) | {"local_addr": a.window.start})
+        await host.submit(a, descriptor)
+        completion = await host.completion(a)
+        assert completion["status"] == status, (name, completion)
+        assert [host.memory.read(*place) for place in compared] == content, name
+    await host.submit(a, good["GET"])
+    assert (await host.completion(a))["status"] == Status.OK
+    assert host.memory.read(local_write.stop - length, length) == host.memory.read(far_read.stop - length, length)
+    # Withdrawn while its VP is disabled, which keeps the others.
+    await host.write("vp_select", b.vp)
+    await host.write("vp_commit", 2)
+    await host.submit(a, good["GET"])
+    assert (await host.completion(a))["status"] == far
+    await host.register(b, 3, far_read)
+    await host.write("vp_commit", 3)
+    for descriptor, status in ((good["GET"], far), (good["PUT"], Status.OK)):
+        await host.submit(a, descriptor)
+        assert (await host.completion(a))["status"] == status
 
 
 @cocotb.test()
@@ -138,6 +224,10 @@ async def errors_hit_only_who_caused_them(dut):
         "remote address outside of the window": (
             [put(bad, good, 64, remote_addr=bad.window.start)], Status.REMOTE_ACCESS
         ),
+        "GET of another's memory": (
+            [get(bad, good, 64, remote_addr=bad.window.start)], Status.REMOTE_ACCESS
+        ),
+        "GET into another's memory": ([get(bad, good, 64, local_addr=outside)], Status.BAD_ADDRESS),
         "receiver that is not there": ([send(bad, Port(2, 0), b"x")], Status.RECEIVER_NOT_READY),
     }
     for name, (descriptors, status) in cases.items():
@@ -159,3 +249,7 @@ async def lost_peer_times_out(dut):
     completion = await host.completion(port)
     assert completion["status"] == Status.TIMEOUT
     assert completion["detail"] == 0, "waited for SeqID 0 of pulse 0"
+    await host.submit(port, get(port, port, 300, dest_id=NODE_ID ^ 1))
+    completion = await host.completion(port)
+    assert (completion["status"], completion["kind"]) == (Status.TIMEOUT, CplKind.GET)
+    assert completion["detail"] == 3, "three fragments of 128 bytes were asked for"

@@ -1,7 +1,7 @@
 """What surrounds the point-to-point path in its bench: memory, virtual ports, network. All in Python."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
+from firmware_models.abi.encoding import Right
 from rtl.interface import ReadSignature, ReceiveSlotSignature, WindowSignature, WriteSignature
 from testbench.packet import Packet, PacketSink, PacketSource
 from testbench.runner import rng
@@ -26,7 +27,7 @@ def port(driver: type, dut: SimHandleBase, name: str, signature: Any, stream: st
 class Memory:
     """Answers reads and writes as the DMA engine does; ranges of `bad` addresses answer errors.
 
-    A write of which any beat is refused is not carried out at all.
+    A write of which any beat is refused is not carried out at all. Each port is a client of its own.
     """
 
     def __init__(self, dut: SimHandleBase, prefix: str, width: int, size: int, *, pause: float | None = None):
@@ -34,38 +35,53 @@ class Memory:
         self.bad: list[range] = []
         self.written: list[range] = []
         """Ranges in the order in which they were written."""
-        self._flit = width // 8
-        self._clock = dut.clk
-        reads, writes = ReadSignature(width), WriteSignature(width)
-        self._data = port(StreamSource, dut, f"{prefix}read", reads, "data", idle=pause)
-        port(StreamSink, dut, f"{prefix}read", reads, "request", stall=pause, callback=self._read)
-        self._done = port(StreamSource, dut, f"{prefix}write", writes, "done", idle=pause)
-        port(StreamSink, dut, f"{prefix}write", writes, "request", stall=pause, callback=self._request)
-        port(StreamSink, dut, f"{prefix}write", writes, "data", stall=pause, callback=self._beat)
-        self._requests: deque[dict[str, int]] = deque()
-        self._beats: list[dict[str, int]] = []
+        self.flit = width // 8
+        reads = ReadSignature(width)
+        for name in ("read", "get_read"):
+            source = port(StreamSource, dut, f"{prefix}{name}", reads, "data", idle=pause)
+            port(StreamSink, dut, f"{prefix}{name}", reads, "request", stall=pause, callback=self._reader(source))
+        self.writers = {name: Writer(self, dut, f"{prefix}{name}", pause=pause) for name in ("write", "get_write")}
 
     def refuses(self, addresses: range) -> bool:
         """Whether an access to these addresses fails."""
         return any(bad.start < addresses.stop and addresses.start < bad.stop for bad in self.bad)
 
-    def _check(self, request: dict[str, int]) -> None:
+    def check(self, request: dict[str, int]) -> None:
+        """No client asks for nothing, or at an address that is not aligned."""
         assert request["bytes"] > 0, request
-        assert request["addr"] % self._flit == 0, request
+        assert request["addr"] % self.flit == 0, request
 
-    def _read(self, request: dict[str, int]) -> None:
-        addr, count = request["addr"], request["bytes"]
-        self._check(request)
-        beats = -(-count // self._flit)
-        for k in range(beats):
-            start = addr + k * self._flit
-            last = k == beats - 1
-            error = last and self.refuses(range(addr, addr + count))
-            word = int.from_bytes(self.content[start:start + self._flit], "little")
-            self._data.append({"data": word, "last": int(last), "error": int(error)})
+    def _reader(self, source: StreamSource) -> Callable[[dict[str, int]], None]:
+        """Answers the requests of one read port."""
+
+        def read(request: dict[str, int]) -> None:
+            addr, count = request["addr"], request["bytes"]
+            self.check(request)
+            beats = -(-count // self.flit)
+            for k in range(beats):
+                start = addr + k * self.flit
+                last = k == beats - 1
+                error = last and self.refuses(range(addr, addr + count))
+                word = int.from_bytes(self.content[start:start + self.flit], "little")
+                source.append({"data": word, "last": int(last), "error": int(error)})
+
+        return read
+
+
+class Writer:
+    """One write port of a memory."""
+
+    def __init__(self, memory: Memory, dut: SimHandleBase, name: str, *, pause: float | None):
+        self.memory = memory
+        writes = WriteSignature(8 * memory.flit)
+        self.done = port(StreamSource, dut, name, writes, "done", idle=pause)
+        port(StreamSink, dut, name, writes, "request", stall=pause, callback=self._request)
+        port(StreamSink, dut, name, writes, "data", stall=pause, callback=self._beat)
+        self._requests: deque[dict[str, int]] = deque()
+        self._beats: list[dict[str, int]] = []
 
     def _request(self, request: dict[str, int]) -> None:
-        self._check(request)
+        self.memory.check(request)
         self._requests.append(request)
         self._finish()
 
@@ -76,42 +92,51 @@ class Memory:
     def _finish(self) -> None:
         while self._requests:
             addr, count = self._requests[0]["addr"], self._requests[0]["bytes"]
-            beats = -(-count // self._flit)
+            beats = -(-count // self.memory.flit)
             if len(self._beats) < beats:
                 return
             self._requests.popleft()
             taken, self._beats = self._beats[:beats], self._beats[beats:]
             assert [beat["last"] for beat in taken] == [0] * (beats - 1) + [1]
-            data = b"".join(beat["data"].to_bytes(self._flit, "little") for beat in taken)[:count]
-            error = self.refuses(range(addr, addr + count))
+            data = b"".join(beat["data"].to_bytes(self.memory.flit, "little") for beat in taken)[:count]
+            error = self.memory.refuses(range(addr, addr + count))
             if not error:
-                self.content[addr:addr + count] = data
-                self.written.append(range(addr, addr + count))
-            self._done.append({"error": int(error)})
+                self.memory.content[addr:addr + count] = data
+                self.memory.written.append(range(addr, addr + count))
+            self.done.append({"error": int(error)})
 
 
 class VirtualPorts:
     """Memory windows and receive rings, by VP; a VP without an entry is disabled."""
 
     def __init__(self, dut: SimHandleBase, prefix: str, *, flit: int, pause: float | None = None):
-        self.windows: dict[int, range] = {}
+        self.windows: dict[int, list[tuple[range, Collection[Right]]]] = {}
+        """Memory and rights, by VP."""
         self.rings: dict[int, tuple[int, int]] = {}
         """Address and number of entries."""
         self.produced: dict[int, int] = {}
         self._flit = flit
         windows, slots = WindowSignature(), ReceiveSlotSignature()
-        self._window = port(StreamSource, dut, f"{prefix}window", windows, "answer", idle=pause)
-        port(StreamSink, dut, f"{prefix}window", windows, "query", stall=pause, callback=self._ask_window)
+        for name in ("window", "get_window__0", "get_window__1"):
+            source = port(StreamSource, dut, f"{prefix}{name}", windows, "answer", idle=pause)
+            port(StreamSink, dut, f"{prefix}{name}", windows, "query", stall=pause, callback=self._window(source))
         self._slot = port(StreamSource, dut, f"{prefix}receive_slot", slots, "answer", idle=pause)
         port(StreamSink, dut, f"{prefix}receive_slot", slots, "query", stall=pause, callback=self._ask_slot)
 
-    def allows(self, vp: int, addr: int, count: int) -> bool:
-        """Whether the VP's window holds this range."""
-        window = self.windows.get(vp)
-        return window is not None and addr % self._flit == 0 and window.start <= addr and addr + count <= window.stop
+    def allows(self, vp: int, addr: int, count: int, right: int) -> bool:
+        """Whether a window of the VP holds this range and has the right."""
+        return addr % self._flit == 0 and any(
+            window.start <= addr and addr + count <= window.stop and right in rights
+            for window, rights in self.windows.get(vp, [])
+        )
 
-    def _ask_window(self, query: dict[str, int]) -> None:
-        self._window.append({"ok": int(self.allows(query["vp"], query["addr"], query["bytes"]))})
+    def _window(self, source: StreamSource) -> Callable[[dict[str, int]], None]:
+        """Answers the queries of one client."""
+
+        def ask(query: dict[str, int]) -> None:
+            source.append({"ok": int(self.allows(query["vp"], query["addr"], query["bytes"], query["right"]))})
+
+        return ask
 
     def _ask_slot(self, query: dict[str, int]) -> None:
         vp = query["vp"]

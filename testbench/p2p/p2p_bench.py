@@ -8,7 +8,7 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Status
+from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Right, Status
 from firmware_models.config import Config, DatapathConfig, NicConfig
 from rtl.abi import Descriptor
 from rtl.interface import CompletionEvent
@@ -57,9 +57,9 @@ class Bench:
         self.expected: dict[int, dict[str, int]] = {}
         self.posted = 0
         self._next_target = TARGET
-        names = ("node_id", "cycles", "watchdog", "room", "busy")
+        names = ("node_id", "cycles", "watchdog", "room", "get_room", "busy")
         self._ports = {name: getattr(dut, f"{prefix}{name}") for name in names}
-        self.vps.windows[OPEN_VP] = range(TARGET, MEMORY_BYTES)
+        self.vps.windows[OPEN_VP] = [(range(TARGET, MEMORY_BYTES), (Right.REMOTE_WRITE,))]
         self.vps.rings = {OPEN_VP: (RINGS, 1024), FULL_VP: (RINGS + 1024 * ENTRY_BYTES, FULL_ENTRIES)}
         self.memory.bad = [range(BAD_SOURCE, BAD_SOURCE + 1)]
 
@@ -77,14 +77,18 @@ class Bench:
         cocotb.start_soon(self._run())
 
     async def _run(self) -> None:
-        cycles, had_room = 1000, False
-        valid, ready = self.descriptors.bus.valid, self.descriptors.bus.ready
+        cycles, had_room = 1000, {"room": False, "get_room": False}
+        bus = self.descriptors.bus
         while True:
             await RisingEdge(self.dut.clk)
-            room, taken = int(self._ports["room"].value), int(valid.value) and int(ready.value)
-            assert not (room and int(valid.value)) or int(ready.value), "room, but the descriptor had to wait"
-            assert room or not had_room, "room went away without a descriptor"
-            had_room = room and not taken
+            valid, ready = bool(int(bus.valid.value)), bool(int(bus.ready.value))
+            operation = int(bus.payload.value) >> formats.DESCRIPTOR.offset("p2p_op") & 3 if valid else None
+            for name in had_room:
+                room = bool(int(self._ports[name].value))
+                if valid and (operation == P2pOp.GET) == (name == "get_room"):
+                    assert room == ready, f"{name} {room}, but ready {ready}"
+                assert room or not had_room[name], f"{name} went away without a descriptor"
+                had_room[name] = room and not (valid and ready)
             cycles += 1
             self._ports["cycles"].value = cycles
 
@@ -231,7 +235,7 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
 
     def refused(_: Any) -> None:
         status, fields = numbers.choice((
-            (Status.UNSUPPORTED, {"p2p_op": P2pOp.GET, "length": 64}),
+            (Status.UNSUPPORTED, {"p2p_op": 3, "length": 64}),
             (Status.BAD_DESCRIPTOR, {"p2p_op": P2pOp.SEND, "kind": Kind.RDMA, "length": 8}),
             (Status.BAD_LENGTH, {"p2p_op": P2pOp.SEND, "kind": Kind.MP, "length": 65}),
             (Status.BAD_LENGTH, {"p2p_op": P2pOp.PUT, "kind": Kind.MP, "length": 1 << 31}),
@@ -329,7 +333,8 @@ async def strangers_are_counted(dut: SimHandleBase, width: int) -> None:
     strange = 0
 
     def stranger(vc: int) -> Packet:
-        kinds = [kind for kind in PacketType if kind not in ((PacketType.SEND, PacketType.PUT), (PacketType.ACK,))[vc]]
+        mine = ((PacketType.SEND, PacketType.PUT, PacketType.GET), (PacketType.ACK,))[vc]
+        kinds = [kind for kind in PacketType if kind not in mine]
         return Packet.make(
             numbers.randbytes(numbers.choice((0, 1, 40, MTU))), type=numbers.choice(kinds), tag=numbers.getrandbits(16),
             version=1, dest_vp=OPEN_VP, source_id=NODE,

@@ -7,6 +7,7 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats, registers
+from firmware_models.abi.encoding import Right
 from testbench.cou.host_memory import HostMemory
 from testbench.queue.axil import axi_lite_master
 from testbench.queue.parts import DATA_WIDTH, FIRST_INDEX
@@ -14,6 +15,7 @@ from testbench.queue.parts import DATA_WIDTH, FIRST_INDEX
 CONTROL = {register.name: register.offset for register in registers.CONTROL_PAGE}
 PAGE = {register.name: register.offset for register in registers.VP_PAGE}
 INDEX_MASK = 0xFFFF
+ALL_RIGHTS = (1 << len(Right)) - 1
 
 
 @dataclass
@@ -99,8 +101,23 @@ class Host:
             values |= {f"vp_{name}_lo": value & 0xFFFF_FFFF, f"vp_{name}_hi": value >> 32}
         for name, value in values.items():
             await self.write(name, value)
+        await self.write("vp_window_rights", ALL_RIGHTS)
         await self.write("vp_commit", 1)
         return port
+
+    async def register(self, vp: int, index: int, window: tuple[int, int], rights: int) -> None:
+        """Registers window `index` of a VP."""
+        values = {"vp_select": vp, "window_select": index, "vp_window_rights": rights}
+        for name, value in (("base", window[0]), ("limit", window[1])):
+            values |= {f"vp_window_{name}_lo": value & 0xFFFF_FFFF, f"vp_window_{name}_hi": value >> 32}
+        for name, value in values.items():
+            await self.write(name, value)
+        await self.write("window_commit", 1)
+
+    async def withdraw(self, vp: int, index: int) -> None:
+        """Withdraws window `index` of a VP."""
+        for name, value in (("vp_select", vp), ("window_select", index), ("window_commit", 0)):
+            await self.write(name, value)
 
     def free(self, port: HostVp) -> int:
         """Descriptors that the ring has room for, by the completions that have been read."""

@@ -47,6 +47,7 @@ class QueueSystem(wiring.Component):
             "write": Out(WriteSignature(DATA_WIDTH)),
             "cou": Out(SequenceSignature()).array(N_COUS),
             "p2p_room": In(1),
+            "get_room": In(1),
             "o_p2p": Out(stream.Signature(P2pDescriptor)),
             "i_event": In(stream.Signature(CompletionEvent)).array(N_COUS + 1),
             "windows": In(WindowSignature()).array(N_CLIENTS),
@@ -57,8 +58,8 @@ class QueueSystem(wiring.Component):
         m = Module()
         m.submodules.csr = csr = RegisterFile(CONFIG)
         m.submodules.table = table = VpTable(
-            n_vps=N_VPS, data_width=DATA_WIDTH, n_windows=N_CLIENTS + 1, retry_cycles=RETRY_CYCLES,
-            first_index=FIRST_INDEX,
+            n_vps=N_VPS, data_width=DATA_WIDTH, n_windows=CONFIG.nic.n_windows, n_clients=N_CLIENTS + 1,
+            retry_cycles=RETRY_CYCLES, first_index=FIRST_INDEX,
         )
         m.submodules.descriptors = descriptors = DescriptorQueue(
             data_width=DATA_WIDTH, mtu=CONFIG.datapath.mtu, n_peers=CONFIG.cou.n_peers, n_blocks=CONFIG.cou.n_blocks,
@@ -69,6 +70,7 @@ class QueueSystem(wiring.Component):
         connect(m, flipped(self.bus), csr.bus)
         connect(m, csr.commit, table.commit)
         connect(m, csr.doorbell, table.doorbell)
+        connect(m, csr.window, table.window)
         connect(m, table.turn, descriptors.turn)
         connect(m, descriptors.end, table.end)
         connect(m, descriptors.window, table.windows[N_CLIENTS])
@@ -92,7 +94,7 @@ class QueueSystem(wiring.Component):
             csr.events.descriptors.eq(descriptors.consumed),
             csr.events.completions.eq(completions.posted),
             csr.events.completion_errors.eq(completions.posted_error),
-            descriptors.p2p_room.eq(self.p2p_room),
+            descriptors.p2p_room.eq(self.p2p_room), descriptors.get_room.eq(self.get_room),
             self.irq.eq(csr.irq),
         ]
         return m

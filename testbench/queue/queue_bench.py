@@ -26,10 +26,14 @@ class Cluster:
         self.makers: dict[int, UnitMaker] = {}
 
     async def open(self, vp: int, **sizes: int) -> HostVp:
-        """Enables a VP with a window of its own."""
+        """Enables a VP with windows of its own."""
         window = (0x4000_0000 * (vp + 1), 0x4000_0000 * (vp + 1) + 0x10_0000)
         self.makers[vp] = UnitMaker(vp, window, rng(f"units of vp {vp}"))
-        return await self.host.open(vp, window=window, **sizes)
+        port = await self.host.open(vp, window=window, **sizes)
+        for index, (part, rights) in enumerate(self.makers[vp].windows().items()):
+            if index:
+                await self.host.register(vp, index, part, sum(1 << right for right in rights))
+        return port
 
     async def post(self, port: HostVp, *units: Unit, ring: bool = True) -> None:
         """Puts units into a VP's ring, and rings."""
@@ -244,11 +248,27 @@ async def busy_unit_blocks_nobody_else(dut: SimHandleBase) -> None:
     # The same with the point-to-point block.
     cluster.p2p.held = True
     await cluster.post(stuck, maker.send(), maker.send(), maker.send(), maker.send())
-    lone = cluster.makers[9].sequence()
+    maker9 = cluster.makers[9]
+    lone = maker9.sequence()
     await cluster.post(other, lone)
     assert (await cluster.host.wait(other, 1))[0]["tag"] == lone.completion["tag"]
     cluster.p2p.held = False
     await cluster.host.wait(stuck, 4)
+
+    # GETs wait for room of their own: while there is none others go on, and so does their VP once it has been served.
+    cluster.p2p.get_held = True
+    for _ in range(3):
+        await cluster.post(other, maker9.send())
+        await cluster.host.wait(other, 1)
+    gets = [maker.get() for _ in range(3)]
+    await cluster.post(stuck, *gets)
+    for _ in range(4):
+        await cluster.post(other, maker9.send(), maker9.put())
+        await cluster.host.wait(other, 2)
+    assert not cluster.host.poll(stuck)
+    cluster.p2p.held, cluster.p2p.get_held = True, False
+    found = await cluster.host.wait(stuck, 3)
+    assert {entry["tag"] for entry in found} == {unit.completion["tag"] for unit in gets}
 
 
 @cocotb.test()

@@ -1,12 +1,16 @@
 """Bench of the VP table as its clients see it: memory windows and receive rings."""
 
+import random
+from dataclasses import dataclass, field
+
 import cocotb
 from cocotb.handle import SimHandleBase
 
+from firmware_models.abi.encoding import Right
 from rtl.interface import ReceiveSlotSignature, WindowSignature
 from testbench import clock
-from testbench.queue.host import Host
-from testbench.queue.parts import FIRST_INDEX, N_CLIENTS, N_COUS, N_VPS
+from testbench.queue.host import ALL_RIGHTS, Host
+from testbench.queue.parts import CONFIG, FIRST_INDEX, N_CLIENTS, N_COUS, N_VPS
 from testbench.queue.units import FLIT
 from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
@@ -35,7 +39,7 @@ async def start(dut: SimHandleBase) -> Host:
         getattr(dut, f"cou__{k}__descriptor__ready").value = 0
     for k in range(N_COUS + 1):
         getattr(dut, f"i_event__{k}__valid").value = 0
-    dut.o_p2p__ready.value = dut.p2p_room.value = 0
+    dut.o_p2p__ready.value = dut.p2p_room.value = dut.get_room.value = 0
     return Host(dut)
 
 
@@ -67,7 +71,9 @@ async def windows_end_where_they_end(dut: SimHandleBase) -> None:
 
     asked = [numbers.sample(cases, len(cases)) for _ in range(N_CLIENTS)]
     for source, mine in zip(queries, asked, strict=True):
-        source.extend({"vp": vp, "addr": addr, "bytes": size} for vp, addr, size in mine)
+        source.extend(
+            {"vp": vp, "addr": addr, "bytes": size, "right": numbers.choice(list(Right))} for vp, addr, size in mine
+        )
     for sink, mine in zip(answers, asked, strict=True):
         for case in mine:
             assert (await sink.receive())["ok"] == inside(case), f"vp {case[0]}: {case[1]:#x}, {case[2]} bytes"
@@ -75,6 +81,157 @@ async def windows_end_where_they_end(dut: SimHandleBase) -> None:
     assert 20 < accepted < len(cases) - 20, "the cases are all of one kind"
     await clock.cycles(dut, 20)
     assert [len(sink.received) for sink in answers] == [len(cases)] * N_CLIENTS
+
+
+@dataclass
+class Registered:
+    """What a VP's windows are, as the bench has registered them: index to (base, limit, rights)."""
+
+    enable: bool = True
+    windows: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+
+    def allows(self, addr: int, size: int, right: Right) -> int:
+        """Whether one window alone holds it all and has the right."""
+        return int(self.enable and addr % FLIT == 0 and any(
+            low <= addr and addr + size <= high and rights >> right & 1 for low, high, rights in self.windows.values()
+        ))
+
+
+class Checks:
+    """One client of the window check, asking questions whose answers the bench knows."""
+
+    def __init__(self, dut: SimHandleBase, client: int = 0):
+        for k in range(N_CLIENTS):
+            getattr(dut, f"windows__{k}__query__valid").value = 0
+            getattr(dut, f"windows__{k}__answer__ready").value = 0
+        dut.receive__query__valid.value = dut.receive__answer__ready.value = 0
+        self.query = StreamSource(dut, f"windows__{client}__query", _window_query)
+        self.answer = StreamSink(dut, f"windows__{client}__answer", _window_answer)
+        self.accepted = self.refused = 0
+
+    async def ask(self, vp: int, registered: Registered, cases: list[tuple[int, int, Right]]) -> None:
+        """Asks for (address, bytes, right) and checks every answer."""
+        self.query.extend({"vp": vp, "addr": addr, "bytes": size, "right": right} for addr, size, right in cases)
+        for addr, size, right in cases:
+            ok = (await self.answer.receive())["ok"]
+            windows = {k: tuple(map(hex, window)) for k, window in registered.windows.items()}
+            assert ok == registered.allows(addr, size, right), f"vp {vp}: {addr:#x}, {size}, {right!r}; {windows}"
+            self.accepted, self.refused = self.accepted + ok, self.refused + 1 - ok
+
+
+def edges(registered: Registered, numbers: random.Random, count: int) -> list[tuple[int, int, Right]]:
+    """Accesses at the edges of the windows, a byte and a flit to either side, for every right."""
+    cases = []
+    for low, high, _ in registered.windows.values():
+        for step in (-FLIT, -1, 0, 1, FLIT):
+            for size in (0, 1, FLIT, 3 * FLIT, high - low):
+                cases += [(low + step, size), (high + step - size, size), ((high + step - size) // FLIT * FLIT, size)]
+    cases = [(addr, size) for addr, size in cases if 0 <= addr < 1 << 64 and 0 <= size < 1 << 32]
+    return [(*case, right) for case in numbers.sample(cases, min(count, len(cases))) for right in Right]
+
+
+@cocotb.test()
+async def every_window_has_its_rights(dut: SimHandleBase) -> None:
+    """Several windows a VP, with every set of rights: alone, overlapping, adjacent, at the top, empty, inverted."""
+    host = await start(dut)
+    numbers = rng("rights")
+    checks = Checks(dut)
+    await clock.start(dut, max_cycles=150_000)
+    n = CONFIG.nic.n_windows
+    for vp in (2, N_VPS - 1):
+        await host.open(vp, dq_log2=0, cq_log2=0, window=(0x1000, 0x2000))
+        registered = Registered(windows={0: (0x1000, 0x2000, ALL_RIGHTS)})
+        for rights in range(ALL_RIGHTS + 1):
+            low = FLIT * numbers.randrange(0x400, 0x4000)
+            shapes = [
+                (low, low + FLIT * numbers.randrange(1, 99)), (low, low), (low + FLIT, low), (0x2000, 0x3000),
+                (0x1800, 0x2800), ((1 << 64) - 0x800, (1 << 64) - 1), (0, 0x1000), (low + 1, low + 0x101),
+            ]
+            index = numbers.randrange(1, n)
+            registered.windows[index] = (*numbers.choice(shapes), rights)
+            await host.register(vp, index, registered.windows[index][:2], rights)
+            await checks.ask(vp, registered, edges(registered, numbers, 12))
+    assert checks.accepted > 100
+    assert checks.refused > 100
+
+
+@cocotb.test()
+async def adjacent_windows_do_not_add_up(dut: SimHandleBase) -> None:
+    """An access over the border of two windows is refused, in whatever order they stand; so is one that wraps."""
+    host = await start(dut)
+    checks = Checks(dut)
+    await clock.start(dut)
+    await host.open(4, dq_log2=0, cq_log2=0, window=(0x2000, 0x3000))
+    await host.register(4, 3, (0x1000, 0x2000), ALL_RIGHTS)
+    await host.register(4, 1, (0x3000, 0x4000), ALL_RIGHTS)
+    registered = Registered(windows={
+        0: (0x2000, 0x3000, ALL_RIGHTS), 3: (0x1000, 0x2000, ALL_RIGHTS), 1: (0x3000, 0x4000, ALL_RIGHTS),
+    })
+    border = [(border - FLIT, size) for border in (0x2000, 0x3000) for size in (FLIT, FLIT + 1, 2 * FLIT)]
+    spans = [*border, (0x1000, 0x1000), (0x1000, 0x1001), (0x1000, 0x2000), (0x1000, 0x3000), (0x2000, 0x1000)]
+    await checks.ask(4, registered, [(*span, right) for span in spans for right in Right])
+    # Both ends of the address space are windows: what begins in one and wraps into the other is in neither.
+    top = (1 << 64) - FLIT
+    await host.register(4, 1, (0, 0x1000), ALL_RIGHTS)
+    await host.register(4, 2, (top - 0x1000, (1 << 64) - 1), ALL_RIGHTS)
+    registered.windows |= {1: (0, 0x1000, ALL_RIGHTS), 2: (top - 0x1000, (1 << 64) - 1, ALL_RIGHTS)}
+    spans = [(top, FLIT - 1), (top, FLIT), (top, FLIT + 1), (top, 2 * FLIT), (top - FLIT, 2 * FLIT + 8), (0, FLIT)]
+    await checks.ask(4, registered, [(*span, right) for span in spans for right in Right])
+    assert checks.accepted > 20
+    assert checks.refused > 20
+
+
+@cocotb.test()
+async def withdrawn_windows_are_gone(dut: SimHandleBase) -> None:
+    """Withdrawn while the VP runs or is disabled, or by a new record; a record that keeps them keeps them."""
+    host = await start(dut)
+    numbers = rng("withdrawn")
+    checks = Checks(dut, client=1)
+    await clock.start(dut, max_cycles=200_000)
+    n = CONFIG.nic.n_windows
+    vps = (1, 2, N_VPS - 2)
+    state = {}
+    for vp in vps:
+        port = await host.open(vp, dq_log2=0, cq_log2=0, window=(0x1000 * vp, 0x1000 * vp + 0x800))
+        state[vp] = Registered(windows={0: (*port.window, ALL_RIGHTS)})
+
+    async def commit(vp: int, *, enable: int, keep: int) -> None:
+        await host.write("vp_select", vp)
+        await host.write("vp_commit", enable | keep << 1)
+        state[vp].enable = bool(enable)
+
+    for vp in vps * 3:
+        registered = state[vp]
+        for index in range(1, n):
+            low = 0x10_0000 * (index + 1) + 0x1000 * vp
+            registered.windows[index] = (low, low + FLIT * numbers.randrange(1, 64), numbers.randrange(1, 16))
+            await host.register(vp, index, registered.windows[index][:2], registered.windows[index][2])
+        everything = edges(registered, numbers, 8)
+        await checks.ask(vp, registered, everything)
+        # While it runs.
+        gone = numbers.randrange(n)
+        await host.withdraw(vp, gone)
+        del registered.windows[gone]
+        await checks.ask(vp, registered, everything)
+        # While it is disabled: nothing is allowed then, and the window does not come back with the VP.
+        await commit(vp, enable=0, keep=1)
+        await checks.ask(vp, registered, everything)
+        gone = numbers.choice(list(registered.windows))
+        await host.withdraw(vp, gone)
+        del registered.windows[gone]
+        await checks.ask(vp, registered, everything)
+        await commit(vp, enable=1, keep=1)
+        await checks.ask(vp, registered, everything)
+        # Windows of other VPs are theirs.
+        other = vps[vps.index(vp) - 1]
+        await checks.ask(other, state[other], edges(state[other], numbers, 4) + everything[:40])
+        # A new record, without any window but its own.
+        port = await host.open(vp, dq_log2=0, cq_log2=0, window=(0x8000 * vp, 0x8000 * vp + 0x100))
+        await checks.ask(vp, Registered(windows={0: (*port.window, ALL_RIGHTS)}), everything)
+        registered.windows = {0: (*port.window, ALL_RIGHTS)}
+        await checks.ask(vp, registered, edges(registered, numbers, 8))
+    assert checks.accepted > 100
+    assert checks.refused > 100
 
 
 @cocotb.test()

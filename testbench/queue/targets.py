@@ -16,7 +16,7 @@ _members = SequenceSignature().members
 _probe, _answer, _descriptor = (
     _members[name].signature.members["payload"].shape for name in ("probe", "answer", "descriptor")
 )
-_kinds = {P2pOp.SEND: CplKind.SEND, P2pOp.PUT: CplKind.PUT}
+_kinds = {P2pOp.SEND: CplKind.SEND, P2pOp.PUT: CplKind.PUT, P2pOp.GET: CplKind.GET}
 
 
 def event_of(first: dict[str, int], kind: CplKind) -> dict[str, int]:
@@ -90,25 +90,29 @@ class P2pStandIn:
 
     def __init__(self, dut: SimHandleBase, *, places: int = 2):
         self.dut, self.places = dut, places
-        self.held = False
+        self.held = self.get_held = False
+        """Takes no SEND and PUT, no GET."""
         self.accepted: list[dict[str, int]] = []
         self._used = 0
         self._rng = rng("p2p")
         self.events = StreamSource(dut, f"i_event__{N_COUS}", CompletionEvent)
         StreamSink(dut, "o_p2p", P2pDescriptor, callback=self._take)
-        dut.p2p_room.value = 0
+        self._rooms = {dut.p2p_room: lambda: not self.held, dut.get_room: lambda: not self.get_held}
+        for port in self._rooms:
+            port.value = 0
         cocotb.start_soon(self._show_room())
 
     async def _show_room(self) -> None:
         # Room does not vanish by itself: `held` is only obeyed while there is none or after the next descriptor.
-        room, seen = 0, 0
+        rooms, seen = dict.fromkeys(self._rooms, 0), 0
         while True:
             await RisingEdge(self.dut.clk)
-            free = self._used < self.places and not self.held
-            if not room or len(self.accepted) != seen:
-                room = int(free)
+            free = self._used < self.places
+            for port, wanted in self._rooms.items():
+                if not rooms[port] or len(self.accepted) != seen:
+                    rooms[port] = int(free and wanted())
+                port.value = rooms[port]
             seen = len(self.accepted)
-            self.dut.p2p_room.value = room
 
     def _take(self, item: dict[str, Any]) -> None:
         assert self._used < self.places, "a descriptor without room"

@@ -5,13 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import CplKind, Datatype, Kind, Operand, Operator, P2pOp, Status
+from firmware_models.abi.encoding import CplKind, Datatype, Kind, Operand, Operator, P2pOp, Right, Status
 from testbench.queue.parts import CONFIG, DATA_WIDTH, SUPPORTED
 
 FLIT = DATA_WIDTH // 8
 MTU = CONFIG.datapath.mtu
 DEPTH = CONFIG.cou.sequence_depth
 Fields = dict[str, int]
+SIDE_BYTES = 0x1_0000
+"""Bytes of the windows on both sides of a VP's first one."""
 _element_bytes = {Datatype.FLOAT64: 8, Datatype.INT32: 4, Datatype.DOUBLE_INT: 16}
 
 
@@ -70,9 +72,19 @@ class UnitMaker:
         self._tag += 1
         return self._tag
 
-    def place(self, length: int) -> int:
-        """An address in the window for `length` bytes: its first, its last, or any."""
+    def windows(self) -> dict[tuple[int, int], set[Right]]:
+        """All windows: the one with every right, and two beside it for reading and for writing only."""
         low, high = self.window
+        return {
+            self.window: set(Right), (high, high + SIDE_BYTES): {Right.LOCAL_READ},
+            (low - SIDE_BYTES, low): {Right.LOCAL_WRITE},
+        }
+
+    def place(self, length: int, right: Right) -> int:
+        """An address for `length` bytes in a window that has the right: its first, its last, or any."""
+        low, high = self.rng.choice([
+            (low, high) for (low, high), rights in self.windows().items() if right in rights and length <= high - low
+        ])
         last = (high - length) // FLIT * FLIT
         return self.rng.choice((low, last, self.rng.randrange(low, last + 1, FLIT)))
 
@@ -93,10 +105,22 @@ class UnitMaker:
         length = self.rng.choice((0, 1, 63, 64, *((4096, self.rng.randrange(20000)) if kind is Kind.RDMA else ())))
         desc = {
             "kind": kind, "p2p_op": P2pOp.PUT, "source_vp": self.vp, "length": length, "tag": self.tag(),
-            "local_addr": self.place(length) if length and kind is Kind.RDMA else self.rng.getrandbits(64),
+            "local_addr": self.place(length, Right.LOCAL_READ) if length and kind is Kind.RDMA
+            else self.rng.getrandbits(64),
             "remote_addr": self.rng.getrandbits(64), "payload": self.rng.getrandbits(512),
         }
         return Unit([desc], kind=CplKind.PUT)
+
+    def get(self) -> Unit:
+        """A remote read."""
+        length = self.rng.choice((0, 1, 63, 64, 4096, self.rng.randrange(20000)))
+        desc = {
+            "kind": Kind.RDMA, "p2p_op": P2pOp.GET, "source_vp": self.vp, "length": length, "tag": self.tag(),
+            "local_addr": self.place(length, Right.LOCAL_WRITE) if length else self.rng.getrandbits(64),
+            "remote_addr": self.rng.getrandbits(64), "payload": self.rng.getrandbits(512),
+            "result_addr": self.rng.getrandbits(64),
+        }
+        return Unit([desc], kind=CplKind.GET)
 
     def _slice(self, block_count: int, pulse_bytes: int) -> Fields:
         """Any slice whose share of a pulse is no longer than a packet."""
@@ -139,14 +163,16 @@ class UnitMaker:
                 "datatype": reduction[0], "operator": reduction[1],
                 **self._slice(block_count, pulse_bytes), "tag": self.tag(),
                 "peer": self.rng.randrange(CONFIG.cou.n_peers), "out_seq_id": self.rng.getrandbits(5),
-                "local_addr": self.place(length) if operand is Operand.MEMORY and length else self.rng.getrandbits(64),
-                "result_addr": self.place(length) if write_back and length else self.rng.getrandbits(64),
+                "local_addr": self.place(length, Right.LOCAL_READ) if operand is Operand.MEMORY and length
+                else self.rng.getrandbits(64),
+                "result_addr": self.place(length, Right.LOCAL_WRITE) if write_back and length
+                else self.rng.getrandbits(64),
             })
         return Unit(descs)
 
     def good(self) -> Unit:
         """Any unit that is in order."""
-        return self.rng.choice((self.send, self.put, self.sequence))()
+        return self.rng.choice((self.send, self.put, self.get, self.sequence))()
 
     def refused(self, name: str) -> Unit:
         """The unit of :data:`REFUSALS` of that name."""
@@ -210,7 +236,7 @@ def _in_blocks(
 
 
 def _window(field: str, before: int, beyond: int) -> Callable[[UnitMaker], Unit]:
-    """A sequence that reaches `before` its window, or `beyond` it."""
+    """A sequence that reaches `before` its window, or `beyond` it: over the border to the next window."""
 
     def build(maker: UnitMaker) -> Unit:
         low, high = maker.window
@@ -220,6 +246,26 @@ def _window(field: str, before: int, beyond: int) -> Callable[[UnitMaker], Unit]
         use = {"operand": Operand.MEMORY, "kind": Kind.RDMA} if field == "local_addr" else {"write_back": 1}
         unit.descs[index] |= use | {field: low - before if before else high - length + beyond}
         return Unit(unit.descs, Status.BAD_ADDRESS, detail=index)
+
+    return build
+
+
+def _beside(make: str, kind: CplKind, /, *, above: bool, step: int = 0) -> Callable[[UnitMaker], Unit]:
+    """A PUT or GET, or a sequence of one descriptor with operand or result, in a window without the right."""
+
+    def build(maker: UnitMaker) -> Unit:
+        low, high = maker.window
+        addr = (high if above else low - SIDE_BYTES) + 0x100 + step
+        change = {"length": 64}
+        if make == "sequence":
+            unit = maker.sequence(length=64, steps=1, blocks=0)
+            change |= {"write_back": 1, "result_addr": addr} if above else {
+                "operand": Operand.MEMORY, "kind": Kind.RDMA, "local_addr": addr,
+            }
+        else:
+            unit = getattr(maker, make)()
+            change |= {"kind": Kind.RDMA, "local_addr": addr}
+        return Unit([unit.descs[0] | change], Status.BAD_ADDRESS, kind)
 
     return build
 
@@ -288,7 +334,15 @@ REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
     "p2p with ch": _one("send", _descriptor, CplKind.DESCRIPTOR, ch=1),
     "SEND by RDMA": _one("send", _descriptor, CplKind.DESCRIPTOR, kind=Kind.RDMA),
     "long PUT by MP": _one("put", Status.BAD_LENGTH, CplKind.PUT, kind=Kind.MP, length=65),
-    "GET": _one("put", _unsupported, CplKind.GET, p2p_op=P2pOp.GET),
+    "GET by MP": _one("get", _descriptor, CplKind.DESCRIPTOR, kind=Kind.MP),
+    "multicast GET": _one("get", _unsupported, CplKind.GET, multicast=1),
+    "GET to where nothing is": _one("get", Status.BAD_ADDRESS, CplKind.GET, local_addr=0x10_0000, length=1),
+    "unaligned GET": _beside("get", CplKind.GET, above=False, step=1),
+    "GET beyond the top": _one("get", Status.BAD_ADDRESS, CplKind.GET, local_addr=(1 << 64) - 64, length=128),
+    "GET into memory to be read": _beside("get", CplKind.GET, above=True),
+    "PUT of memory to be written": _beside("put", CplKind.PUT, above=False),
+    "operand to be written": _beside("sequence", CplKind.COLLECTIVE, above=False),
+    "result to be read": _beside("sequence", CplKind.COLLECTIVE, above=True),
     "multicast SEND": _one("send", _unsupported, CplKind.SEND, multicast=1),
     "long SEND": _one("send", Status.BAD_LENGTH, CplKind.SEND, length=65),
     "unaligned PUT": _far_put(local_addr=0x10_0001, length=64),

@@ -22,6 +22,8 @@ REFUSED = {
     "datapath: {data_width: 65}": "x.yaml: datapath.data_width: input should be 64, 128, 256 or 512, not 65",
     "nic: {n_vps: 1}": "x.yaml: nic.n_vps: input should be greater than or equal to 2, not 1",
     "nic: {n_vps: 4096}": "x.yaml: nic.n_vps: input should be less than or equal to 2048, not 4096",
+    "nic: {n_windows: 3}": "x.yaml: nic: n_windows must be a power of two, not 3",
+    "nic: {n_windows: 128}": "x.yaml: nic.n_windows: input should be less than or equal to 64, not 128",
     "nic: {n_vps: many}": "x.yaml: nic.n_vps: input should be a valid integer, not 'many'",
     "cou: {n_contexts: 2}": "x.yaml: cou: n_contexts must be at least n_jobs (4), not 2",
     "cou: {buffer_bytes: 1024}":

@@ -11,6 +11,10 @@ def test_p2p():
     run_bench(bundle(), bench="testbench.p2p.p2p_bench", parameters={"operations": 120})
 
 
+def test_get():
+    run_bench(bundle(), bench="testbench.p2p.get_bench", parameters={"operations": 120})
+
+
 @pytest.mark.parametrize("preset", ["small", "paper"])
 def test_presets_elaborate(preset):
     from amaranth.back import rtlil

@@ -14,6 +14,7 @@ PARAMETERS = {
     "data_width": 64, "mtu": 64, "n_peers": 8, "n_blocks": 8, "intermediate_bytes": 256, "n_cous": 1,
     "sequence_depth": 8, "supported": (),
 }
+TABLE = {"n_vps": 8, "data_width": 64, "n_windows": 2, "n_clients": 1}
 
 
 def test_queues():
@@ -29,7 +30,9 @@ def test_presets_elaborate(preset):
     config = load_preset(preset)
     width = config.datapath.data_width
     parts = (
-        VpTable(n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_cous + 2),
+        VpTable(
+            n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=config.nic.n_cous + 4
+        ),
         DescriptorQueue(
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
             intermediate_bytes=config.cou.intermediate_bytes, n_cous=config.nic.n_cous,
@@ -44,10 +47,12 @@ def test_presets_elaborate(preset):
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: VpTable(n_vps=12, data_width=64, n_windows=1), "n_vps must be a power of two, 2 to 2048, not 12"),
-        (lambda: VpTable(n_vps=8, data_width=64, n_windows=0), "n_windows must be at least 1, not 0"),
+        (lambda: VpTable(**TABLE | {"n_vps": 12}), "n_vps must be a power of two, 2 to 2048, not 12"),
+        (lambda: VpTable(**TABLE | {"n_windows": 3}), "n_windows must be a power of two, 1 to 64, not 3"),
+        (lambda: VpTable(**TABLE | {"n_windows": 128}), "n_windows must be a power of two, 1 to 64, not 128"),
+        (lambda: VpTable(**TABLE | {"n_clients": 0}), "n_clients must be at least 1, not 0"),
         (
-            lambda: VpTable(n_vps=8, data_width=64, n_windows=1, first_index=-1),
+            lambda: VpTable(**TABLE, first_index=-1),
             "first_index must be 0 to 65535, not -1",
         ),
         (lambda: CompletionQueue(n=1, data_width=32), "data_width must be 64, 128, 256 or 512, not 32"),

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from firmware_models.abi.encoding import CplKind, Kind, P2pOp, Status
+from firmware_models.abi.encoding import CplKind, Kind, P2pOp, Right, Status
 from firmware_models.abi.formats import DESCRIPTOR
 from sim.cluster import Cluster
-from sim.host import HostError, NodeDriver, Port
+from sim.host import Completion, HostError, NodeDriver, Port
 from sim.topology import parse_topology
 
 MEMORY_BYTES = 1 << 16
@@ -129,6 +129,41 @@ def test_rings_stand_where_the_nic_expects_them(cluster: Cluster, hosts: list[No
     received = ports[1].receive()
     assert received is not None
     assert received.payload == (11).to_bytes(8, "little")
+
+
+def test_windows_and_gets(cluster: Cluster, hosts: list[NodeDriver]) -> None:
+    """Memory of another node by GET, through a window for just that; withdrawn, it is refused."""
+    reader, owner = (driver.open_port(6) for driver in hosts)
+    local, far = (driver.allocate(2048) for driver in hosts)
+    reader.open_window(local, local + 2048)
+    owner.open_window(0, 0)
+    owner.register_window(1, far, far + 1024, [Right.REMOTE_READ])
+    data = bytes(range(256)) * 8
+    hosts[1].store(far, data)
+
+    def get(length: int, *, node: int = 1, **fields: int) -> Completion:
+        reader.post(DESCRIPTOR.pack(**{
+            "kind": Kind.RDMA, "p2p_op": P2pOp.GET, "source_vp": 6, "dest_id": node, "dest_vp": 6, "length": length,
+            "local_addr": local, "remote_addr": far, **fields,
+        }))
+        reader.watch_completions(1)
+        reader.ring()
+        assert cluster.run(100_000)
+        completion = reader.poll()
+        assert completion is not None
+        assert completion.kind is CplKind.GET
+        return completion
+
+    assert get(1000).status is Status.OK
+    assert hosts[0].load(local, 1008) == data[:1000] + bytes(8)
+    assert get(64, remote_addr=far + 1024 - 56).status is Status.REMOTE_ACCESS
+    assert get(64, local_addr=local + 2048 - 56).status is Status.BAD_ADDRESS
+    assert hosts[0].load(local, 2048) == data[:1000] + bytes(1048)
+    owner.withdraw_window(1)
+    refused = get(8)
+    assert (refused.status, refused.detail) == (Status.REMOTE_ACCESS, far)
+    with pytest.raises(HostError, match=r"^window of VP 6 must be 0 to 3 \(nic.n_windows\), not 4$"):
+        owner.register_window(4, 0, 64)
 
 
 def test_counters(cluster: Cluster, hosts: list[NodeDriver]) -> None:

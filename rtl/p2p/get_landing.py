@@ -1,0 +1,184 @@
+"""Where the data of a GET go."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import memory, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi.encoding import Right, Status
+from rtl.abi import PacketHeader
+from rtl.interface import PacketSignature, WindowSignature, WriteSignature, beat
+from rtl.kit.fifo import StreamFifo
+from rtl.p2p.landing_writer import LandingWriter
+from rtl.p2p.records import Booking, Landing, TrackerCommand
+
+PAYLOAD_BEATS = 16
+"""Payload that comes in while the packet is being judged."""
+
+
+class GetLanding(wiring.Component):
+    """Judges GET_DATA packets, writes those that were asked for, and tells the tracker what has become of them.
+
+    The answers of an operation come in the order of its requests, for both travel in order. So one answer at a time
+    can be right: that of the fragment that follows the one before, with its address and length, from the node
+    that was asked. Whatever else comes (twice, late, of nothing) is counted as `unknown` and touches no memory. Every
+    write has been allowed by the tracker, in whose account the operation cannot end before it is done, and by the
+    memory windows of the operation's VP as they are then.
+
+    Waits for the tracker, the VP table and memory, and for nothing of the network.
+
+    Timing: about twelve cycles a packet, while the one before it is written.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+    mtu : int
+        Largest fragment in bytes.
+    n : int
+        Places of the tracker.
+
+    Members
+    -------
+    i_book : ``In(stream.Signature(Booking))``
+        Operations that are about to be opened.
+    i : ``In(PacketSignature(data_width))``
+        GET_DATA packets.
+    o_land : ``Out(stream.Signature(TrackerCommand))``, i_land : ``In(stream.Signature({ok}))``
+        Whether the operation of a packet is still in progress; if so it waits for the packet's end.
+    o_landed : ``Out(stream.Signature(TrackerCommand))``
+        That end.
+    window : ``Out(WindowSignature())``
+        Memory windows.
+    write : ``Out(WriteSignature(data_width))``
+        Local memory.
+    unknown : ``Out(1)``
+        Pulse: a packet that nobody asked for was dropped.
+    """
+
+    def __init__(self, *, data_width: int, mtu: int, n: int):
+        self.data_width = data_width
+        self.mtu = mtu
+        self.n = n
+        super().__init__({
+            "i_book": In(stream.Signature(Booking)),
+            "i": In(PacketSignature(data_width)),
+            "o_land": Out(stream.Signature(TrackerCommand)),
+            "i_land": In(stream.Signature(1)),
+            "o_landed": Out(stream.Signature(TrackerCommand)),
+            "window": Out(WindowSignature()),
+            "write": Out(WriteSignature(data_width)),
+            "unknown": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        place_bits = self.n.bit_length() - 1
+        m.submodules.bookings = bookings = memory.Memory(shape=Booking, depth=self.n, init=[])
+        look, book = bookings.read_port(), bookings.write_port()
+        m.submodules.payload = payload = StreamFifo(shape=beat(self.data_width), depth=PAYLOAD_BEATS)
+        m.submodules.landings = landings = StreamFifo(shape=Landing, depth=2)
+        m.submodules.writer = writer = LandingWriter(data_width=self.data_width)
+        connect(m, flipped(self.i.payload), payload.i)
+        connect(m, payload.o, writer.i_payload)
+        connect(m, landings.o, writer.i)
+        connect(m, writer.write, flipped(self.write))
+        connect(m, writer.o_landed, flipped(self.o_landed))
+
+        # The packet in hand, and what is expected of its operation.
+        header, result = Signal(PacketHeader), Signal(Landing)
+        booked, after = look.data, Signal(Booking)
+        size = Signal.like(header.length)
+        good = header.status == Status.OK
+        expected = Signal()
+        m.d.comb += [
+            look.addr.eq(self.i.header.payload.tag[:place_bits]),
+            size.eq(Mux(booked.left < self.mtu, booked.left, self.mtu)),
+            after.eq(booked),
+            after.local.eq(booked.local + self.mtu),
+            after.remote.eq(booked.remote + self.mtu),
+            after.left.eq(booked.left - size),
+            after.over.eq(booked.left <= self.mtu),
+        ]
+
+        query, answer = self.window.query, self.window.answer
+        land = Signal(TrackerCommand)
+        m.d.comb += [
+            land.number.eq(header.tag),
+            self.o_land.payload.eq(land),
+            query.payload.vp.eq(booked.vp),
+            query.payload.addr.eq(booked.local),
+            query.payload.bytes.eq(header.length),
+            query.payload.right.eq(Right.LOCAL_WRITE),
+            landings.i.payload.eq(result),
+            book.data.eq(Mux(self.i_book.ready, self.i_book.payload, after)),
+            book.addr.eq(Mux(self.i_book.ready, self.i_book.payload.number, header.tag)[:place_bits]),
+        ]
+
+        def refuse():
+            """Nobody asked for this: its payload goes, and no word of it to the tracker."""
+            m.d.sync += [result.answer.eq(0), result.accept.eq(0), self.unknown.eq(1)]
+            m.next = "PASS"
+
+        m.d.sync += self.unknown.eq(0)
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += [
+                    self.i_book.ready.eq(self.i_book.valid),
+                    book.en.eq(self.i_book.valid),
+                    self.i.header.ready.eq(~self.i_book.valid),
+                    look.en.eq(self.i.header.valid & self.i.header.ready),
+                ]
+                m.d.sync += header.eq(self.i.header.payload)
+                with m.If(self.i.header.valid & self.i.header.ready):
+                    m.next = "COMPARE"
+            with m.State("COMPARE"):
+                m.d.sync += [
+                    expected.eq(
+                        (booked.number == header.tag) & ~booked.over & (booked.remote == header.addr)
+                        & (booked.node == header.source_id) & (header.length == Mux(good, size, 0))
+                    ),
+                    result.number.eq(header.tag),
+                    result.length.eq(header.length),
+                    result.accept.eq(header.length != 0),
+                    result.answer.eq(1),
+                    result.status.eq(header.status),
+                    result.addr.eq(booked.local),
+                    result.detail.eq(header.addr),
+                ]
+                m.next = "JUDGE"
+            with m.State("JUDGE"):
+                m.next = "LAND"
+                with m.If(~expected):
+                    refuse()
+            with m.State("LAND"):
+                m.d.comb += self.o_land.valid.eq(1)
+                with m.If(self.o_land.ready):
+                    m.next = "LANDING"
+            with m.State("LANDING"):
+                m.d.comb += self.i_land.ready.eq(1)
+                with m.If(self.i_land.valid):
+                    with m.If(self.i_land.payload):
+                        m.d.comb += book.en.eq(1)
+                        m.next = "PASS"
+                        with m.If(result.accept):
+                            m.next = "ASK"
+                    with m.Else():
+                        refuse()
+            with m.State("ASK"):
+                m.d.comb += query.valid.eq(1)
+                with m.If(query.ready):
+                    m.next = "WINDOW"
+            with m.State("WINDOW"):
+                m.d.comb += answer.ready.eq(1)
+                with m.If(answer.valid):
+                    m.next = "PASS"
+                    with m.If(~answer.payload.ok):
+                        m.d.sync += [
+                            result.accept.eq(0), result.status.eq(Status.BAD_ADDRESS), result.detail.eq(booked.local),
+                        ]
+            with m.State("PASS"):
+                m.d.comb += landings.i.valid.eq(1)
+                with m.If(landings.i.ready):
+                    m.next = "IDLE"
+
+        return m

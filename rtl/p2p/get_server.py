@@ -1,0 +1,187 @@
+"""Answering the GETs of others."""
+
+from amaranth import Array, Const, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import PacketType, Right, Status
+from rtl.abi import PacketHeader
+from rtl.interface import PacketSignature, ReadSignature, WindowSignature
+from rtl.kit.fifo import StreamFifo
+from rtl.p2p.records import GET_WINDOW, STATUS_BITS
+
+N_BUFFERS = 4
+"""Fragments held at once, so that the latency of memory does not show."""
+N_REQUESTS = GET_WINDOW
+"""Requests that may wait: all that one requester has, so that it does not hold up what comes behind them."""
+
+
+class GetServer(wiring.Component):
+    """Reads what GET packets ask for and sends it back, one GET_DATA packet each, in order.
+
+    The window is looked at right before the memory is read. What must not be read, or cannot be, is answered with a
+    status and no data. A fragment is read whole before its answer begins, for only then its status is known; bytes of
+    the last flit beyond those asked for are sent as zeros.
+
+    Timing: fragments follow each other with two idle cycles, once their data are there.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+    mtu : int
+        Largest fragment in bytes.
+
+    Members
+    -------
+    i : ``In(stream.Signature(PacketHeader))``
+        GET packets.
+    window : ``Out(WindowSignature())``
+        Memory windows.
+    read : ``Out(ReadSignature(data_width))``
+        Local memory.
+    o : ``Out(PacketSignature(data_width))``
+        GET_DATA packets.
+    node_id : ``In(24)``
+        NodeID of this node.
+    """
+
+    def __init__(self, *, data_width: int, mtu: int):
+        self.data_width = data_width
+        self.mtu = mtu
+        super().__init__({
+            "i": In(stream.Signature(PacketHeader)),
+            "window": Out(WindowSignature()),
+            "read": Out(ReadSignature(data_width)),
+            "o": Out(PacketSignature(data_width)),
+            "node_id": In(formats.NODE_BITS),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        flit_bytes = self.data_width // 8
+        flit_log2 = (flit_bytes - 1).bit_length()
+        job = data.StructLayout({"request": PacketHeader, "read": 1, "status": STATUS_BITS})
+        m.submodules.requests = requests = StreamFifo(shape=PacketHeader, depth=N_REQUESTS)
+        m.submodules.jobs = jobs = StreamFifo(shape=job, depth=N_BUFFERS)
+        m.submodules.reads = reads = StreamFifo(shape=data.StructLayout({"error": 1}), depth=N_BUFFERS)
+        m.submodules.buffer = buffer = StreamFifo(shape=self.data_width, depth=N_BUFFERS * self.mtu // flit_bytes)
+        connect(m, flipped(self.i), requests.i)
+
+        # Places in the buffer that are free.
+        free = Signal(range(N_BUFFERS + 1), init=N_BUFFERS)
+        reserve, returned = Signal(), Signal()
+        m.d.sync += free.eq(free - reserve + returned)
+
+        # First half: look at the window, ask the memory.
+        request = requests.o.payload
+        asked = request.pulse
+        status = Signal(Status)
+        query, answer = self.window.query, self.window.answer
+        m.d.comb += [
+            query.payload.vp.eq(request.dest_vp),
+            query.payload.addr.eq(request.addr),
+            query.payload.bytes.eq(asked),
+            query.payload.right.eq(Right.REMOTE_READ),
+            self.read.request.payload.addr.eq(request.addr),
+            self.read.request.payload.bytes.eq(asked),
+            jobs.i.payload.request.eq(request),
+            jobs.i.payload.status.eq(status),
+            jobs.i.payload.read.eq((status == Status.OK) & (asked != 0)),
+        ]
+        with m.FSM(name="read_fsm"):
+            with m.State("REQUEST"):
+                m.d.sync += status.eq(Mux(asked > self.mtu, Status.BAD_LENGTH, Status.OK))
+                with m.If(requests.o.valid):
+                    m.next = "ASK"
+                    with m.If((asked > self.mtu) | (asked == 0)):
+                        m.next = "PASS"
+            with m.State("ASK"):
+                m.d.comb += query.valid.eq(1)
+                with m.If(query.ready):
+                    m.next = "ANSWER"
+            with m.State("ANSWER"):
+                m.d.comb += answer.ready.eq(1)
+                with m.If(answer.valid):
+                    m.next = "RESERVE"
+                    with m.If(~answer.payload.ok):
+                        m.d.sync += status.eq(Status.REMOTE_ACCESS)
+                        m.next = "PASS"
+            with m.State("RESERVE"):
+                with m.If(free != 0):
+                    m.d.comb += reserve.eq(1)
+                    m.next = "READ"
+            with m.State("READ"):
+                m.d.comb += self.read.request.valid.eq(1)
+                with m.If(self.read.request.ready):
+                    m.next = "PASS"
+            with m.State("PASS"):
+                m.d.comb += jobs.i.valid.eq(1)
+                with m.If(jobs.i.ready):
+                    m.d.comb += requests.o.ready.eq(1)
+                    m.next = "REQUEST"
+
+        # Data that come back fill the buffer; there is always room, it was reserved.
+        arrived = self.read.data
+        m.d.comb += [
+            arrived.ready.eq(buffer.i.ready & reads.i.ready),
+            buffer.i.valid.eq(arrived.valid & arrived.ready),
+            buffer.i.payload.eq(arrived.payload.data),
+            reads.i.valid.eq(arrived.valid & arrived.ready & arrived.payload.last),
+            reads.i.payload.error.eq(arrived.payload.error),
+        ]
+
+        # Second half: the answer, once its data are there.
+        done = jobs.o.payload
+        failed = done.read & reads.o.payload.error
+        reply = Signal(PacketHeader)
+        m.d.comb += [
+            reply.type.eq(PacketType.GET_DATA),
+            reply.version.eq(formats.PACKET_VERSION),
+            reply.length.eq(Mux(done.read & ~failed, done.request.pulse, 0)),
+            reply.fragment.eq(done.request.fragment),
+            reply.dest_id.eq(done.request.source_id),
+            reply.dest_vp.eq(done.request.source_vp),
+            reply.source_id.eq(self.node_id),
+            reply.source_vp.eq(done.request.dest_vp),
+            reply.tag.eq(done.request.tag),
+            reply.status.eq(Mux(failed, Status.MEMORY_ERROR, done.status)),
+            reply.addr.eq(done.request.addr),
+            self.o.header.payload.eq(reply),
+        ]
+        left = Signal(range(self.mtu // flit_bytes + 1))
+        tail = Signal(flit_log2)
+        throwing = Signal()
+        # What the last flit holds beyond the bytes asked for may lie outside of the window.
+        masks = Array(Const((1 << 8 * (count or flit_bytes)) - 1, self.data_width) for count in range(flit_bytes))
+        m.d.comb += [
+            self.o.payload.payload.data.eq(buffer.o.payload & Mux(left == 1, masks[tail], ~Const(0, self.data_width))),
+            self.o.payload.payload.last.eq(left == 1),
+        ]
+        with m.FSM(name="send_fsm"):
+            with m.State("HEADER"):
+                m.d.comb += [
+                    self.o.header.valid.eq(jobs.o.valid & (~done.read | reads.o.valid)),
+                    jobs.o.ready.eq(self.o.header.valid & self.o.header.ready),
+                    reads.o.ready.eq(jobs.o.ready & done.read),
+                ]
+                m.d.sync += [
+                    left.eq((done.request.pulse + (flit_bytes - 1)) >> flit_log2),
+                    tail.eq(done.request.pulse),
+                    throwing.eq(failed),
+                ]
+                with m.If(jobs.o.ready & done.read):
+                    m.next = "DATA"
+            with m.State("DATA"):
+                m.d.comb += [
+                    self.o.payload.valid.eq(buffer.o.valid & ~throwing),
+                    buffer.o.ready.eq(throwing | self.o.payload.ready),
+                ]
+                with m.If(buffer.o.valid & buffer.o.ready):
+                    m.d.sync += left.eq(left - 1)
+                    with m.If(left == 1):
+                        m.d.comb += returned.eq(1)
+                        m.next = "HEADER"
+
+        return m
