@@ -92,6 +92,7 @@ class GetLanding(wiring.Component):
         expected = Signal()
         m.d.comb += [
             look.addr.eq(self.i.header.payload.tag[:place_bits]),
+            look.en.eq(0),  # what was read stands until the next packet
             size.eq(Mux(booked.left < self.mtu, booked.left, self.mtu)),
             after.eq(booked),
             after.local.eq(booked.local + self.mtu),
