@@ -1,6 +1,6 @@
 """Signatures of the streams between blocks: the contracts that let each block be built and tested alone."""
 
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
@@ -116,17 +116,58 @@ class WindowSignature(wiring.Signature):
         })
 
 
-class SequenceSignature(wiring.Signature):
-    """The scheduler's port on a collective offload unit.
+UNIT_BITS = 4
+"""Bits of the number of an offload unit."""
 
-    ``probe`` asks whether a sequence of `job_id` can be taken now; ``answer`` says so and, if `ok`, a place has been
-    reserved for it. Then ``descriptor`` brings the sequence, checked, in order, the one with `last` (CT) commits it.
-    `abort` (with `last`) gives the place back instead: nothing of the sequence is executed, no completion comes.
+
+class PlacementSignature(wiring.Signature):
+    """An asker's port on the job table: which offload unit serves a job?
+
+    Every ``query`` gets one ``answer``, in order. What an answer with `ok` obliges to, and what `ok` says, depends on
+    who asks: see :class:`rtl.nic.job_table.JobTable`. `base_pulse` is the number of the job's next pulse.
     """
 
     def __init__(self):
         super().__init__({
-            "probe": Out(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
+            "query": Out(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
+            "answer": In(stream.Signature(data.StructLayout({
+                "ok": 1, "unit": UNIT_BITS, "base_pulse": formats.PULSE_BITS,
+            }))),
+        })
+
+
+class JobNews(enum.Enum, shape=2):
+    """What an offload unit tells the job table."""
+
+    PACKET_GONE = 0
+    """A packet of the job has left the unit's buffer: it was consumed, or dropped as a duplicate."""
+    ENDED = 1
+    """The operation that the job table let in has ended after `pulses` pulses (none if it never began). `owing`: peers
+    still hold packets of the job that they owe credits for."""
+    SETTLED = 2
+    """The last of these credits has come back, and no operation of the job is in progress."""
+
+
+JobReport = data.StructLayout({
+    "news": JobNews, "job_id": formats.JOB_BITS, "owing": 1, "pulses": formats.PULSE_BITS,
+})
+"""From an offload unit to the job table: something that kept a job at the unit is over."""
+
+
+class SequenceSignature(wiring.Signature):
+    """The scheduler's port on a collective offload unit.
+
+    ``probe`` asks whether a sequence of `job_id` can be taken now, and says which number its first pulse has;
+    ``answer`` says so and, if `ok`, a place has been reserved for it. Then ``descriptor`` brings the sequence,
+    checked, in order, the one with `last` (CT) commits it. `abort` (with `last`) gives the place back instead:
+    nothing of the sequence is executed, no completion comes.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "probe": Out(stream.Signature(data.StructLayout({
+                "job_id": formats.JOB_BITS, "base_pulse": formats.PULSE_BITS,
+            }))),
             "answer": In(stream.Signature(data.StructLayout({"ok": 1}))),
             "descriptor": Out(stream.Signature(data.StructLayout({"desc": Descriptor, "last": 1, "abort": 1}))),
         })

@@ -116,7 +116,7 @@ COMPLETION = Format(
         Field("bytes", 32, "Bytes of the message."),
         Field("tag", 32, "Tag of the descriptor (of the first one of a sequence)."),
         reserved(1, 32),
-        Field("detail", 64, "Depends on status: the address, the length, or the key that was waited for."),
+        Field("detail", 64, "Depends on status: the address, the length, or what was waited for. TIMEOUT: bits 15:0 packets consumed, 31:16 pulse, 63:32 a bit for each SeqID that the descriptor still wanted and that has not come (none: it waited for a credit)."),
         *(reserved(2 + word, 64) for word in range(4)),
         Field("timestamp", 63, "Cycle counter of the NIC."),
         Field("phase", 1, "Inverts each time the ring wraps; the first lap writes 1."),

@@ -124,7 +124,7 @@ EVENT_COUNTERS = (
     Counter("rx_packets", "Packets received, good or not."),
     Counter("rx_malformed", "Packets dropped: unknown type or version, or a length that does not match."),
     Counter("rx_wrong_node", "Packets dropped: another NodeID."),
-    Counter("rx_unknown", "Answers dropped: no such operation in progress."),
+    Counter("rx_unknown", "Packets dropped that belong to nothing here: answers to no operation in progress, credits for a job that has none out, collective packets for a VP that there is not."),
     Counter("descriptors", "Descriptors taken from the queues."),
     Counter("completions", "Completions written."),
     Counter("completion_errors", "Completions written with an error."),

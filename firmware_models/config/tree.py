@@ -50,7 +50,7 @@ class NicConfig:
     n_vps: Annotated[int, Field(ge=2, le=2048)] = 16
     """Virtual ports; a power of two."""
     n_cous: Annotated[int, Field(ge=1, le=16)] = 1
-    """Collective offload units; a power of two. Job j is served by unit j modulo n_cous."""
+    """Collective offload units; a power of two. A job is served by the one with the least to do when it is touched."""
     n_p2p_tags: Annotated[int, Field(ge=2, le=256)] = 8
     """Point-to-point operations in flight; a power of two."""
     n_windows: Annotated[int, Field(ge=1, le=64)] = 4

@@ -14,6 +14,7 @@ from rtl.cou.buffer_statistics import statistics_layout
 from rtl.cou.command import index_bits
 from rtl.cou.credit_return import CreditReturn
 from rtl.cou.credit_table import CreditTable
+from rtl.cou.job_reporter import JobReporter
 from rtl.cou.operand_loader import OperandLoader
 from rtl.cou.operation_table import OperationTable
 from rtl.cou.packet_buffer import FaultOrder, PacketBuffer
@@ -21,6 +22,7 @@ from rtl.cou.sequence_store import SequenceStore
 from rtl.cou.trigger import Trigger
 from rtl.interface import (
     CompletionEvent,
+    JobReport,
     PacketSignature,
     ReadSignature,
     SequenceSignature,
@@ -47,6 +49,8 @@ class OffloadUnit(wiring.Component):
         Address check.
     o_event : ``Out(stream.Signature(CompletionEvent))``
         Completions, one for each sequence that was committed.
+    o_report : ``Out(stream.Signature(JobReport))``
+        To the job table: what no longer keeps a job here.
     node_id, watchdog : ``In``
         From the registers.
     busy, fired, inserted, duplicate, trace_valid : ``Out(1)``; trace_event : ``Out(TraceEvent)``; statistics : ``Out``
@@ -66,6 +70,7 @@ class OffloadUnit(wiring.Component):
             "write": Out(WriteSignature(width)),
             "window": Out(WindowSignature()),
             "o_event": Out(stream.Signature(CompletionEvent)),
+            "o_report": Out(stream.Signature(JobReport)),
             "node_id": In(formats.NODE_BITS),
             "watchdog": In(32),
             "busy": Out(1), "fired": Out(1), "inserted": Out(1), "duplicate": Out(1),
@@ -85,6 +90,8 @@ class OffloadUnit(wiring.Component):
         m.submodules.credit_table = credit_table = CreditTable(config)
         m.submodules.credit_return = credit_return = CreditReturn(config)
         m.submodules.aggregator = aggregator = Aggregator(config)
+
+        m.submodules.reporter = reporter = JobReporter()
 
         # Sequences become operations, operations become pulses.
         connect(m, flipped(self.port), store.port)
@@ -148,6 +155,13 @@ class OffloadUnit(wiring.Component):
             # A CREDIT packet has no payload; one that comes with it all the same is drained.
             returning.payload.ready.eq(1),
         ]
+
+        # What keeps a job here, and when it is over.
+        connect(m, buffer.o_gone, reporter.i_gone)
+        connect(m, store.o_ended, reporter.i_ended)
+        connect(m, reporter.o_end, credit_table.i_end)
+        connect(m, credit_table.o_rest, reporter.i_rest)
+        connect(m, reporter.o, flipped(self.o_report))
 
         # Passes.
         connect(m, trigger.o_run, aggregator.i)

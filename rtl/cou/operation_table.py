@@ -157,7 +157,7 @@ class OperationTable(wiring.Component):
         release = self.o_release
         m.submodules.ending = ending = RoundRobin(n=n_jobs)
         m.d.comb += [
-            ending.requests.eq(Mux(event.valid | start.valid | (settle != 0), 0, finished)),
+            ending.requests.eq(Mux(event.valid | release.valid | start.valid | (settle != 0), 0, finished)),
             ending.advance.eq(1),
         ]
         with m.If(event.valid & event.ready):

@@ -7,6 +7,7 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from firmware_models.abi import formats
 from firmware_models.config import Config
 from firmware_models.config.tree import BUFFER_STASH
 from rtl.abi import HashKey, PacketHeader
@@ -20,6 +21,8 @@ from rtl.cou.packet_slots import SlotPool
 from rtl.cou.tag_table import answer_layout, tag_layout
 from rtl.interface import PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
+
+_gone = data.StructLayout({"job_id": formats.JOB_BITS})
 
 FaultOrder = data.StructLayout({"target": 2, "bits": 2, "bit": 8})
 """Test input: the next write of `target` (1: tag, 2: header, 3: payload) has `bits` errors (1 or 2), from `bit` on."""
@@ -83,6 +86,8 @@ class PacketBuffer(wiring.Component):
         Their beats, the last one of each marked; none if `length` was 0.
     free : ``In(stream.Signature({key, slot}))``
         Packets that are done with, as look-up or event named them. Others are ignored.
+    o_gone : ``Out(stream.Signature({job_id}))``
+        One for each packet that has left: freed, or dropped as a duplicate. Frees and drops wait for it.
     inserted : ``Out(1)``
         Pulse: a packet was stored.
     duplicate : ``Out(1)``
@@ -115,7 +120,7 @@ class PacketBuffer(wiring.Component):
             "o_meta": Out(stream.Signature(PacketHeader)),
             "i_read": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": 13}))),
             "o_read": Out(stream.Signature(beat(width))), "read_error": Out(1),
-            "free": In(stream.Signature(tag)),
+            "free": In(stream.Signature(tag)), "o_gone": Out(stream.Signature(_gone)),
             "inserted": Out(1), "duplicate": Out(1), "full": Out(1),
             "level": Out(range(n_slots + 1)), "peak": Out(range(n_slots + 1)),
             "statistics": Out(statistics_layout(self.level_bits)),
@@ -138,7 +143,13 @@ class PacketBuffer(wiring.Component):
         m.submodules.payloads = payloads = GuardedMemory(
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
         )
-        connect(m, flipped(self.free), table.remove)
+        # A packet that leaves is told of in the cycle in which it is done with.
+        m.submodules.gone = gone = StreamFifo(shape=_gone, depth=4)
+        connect(m, gone.o, flipped(self.o_gone))
+        m.d.comb += [
+            table.remove.valid.eq(self.free.valid & gone.i.ready), table.remove.payload.eq(self.free.payload),
+            self.free.ready.eq(table.remove.ready & gone.i.ready),
+        ]
         connect(m, flipped(self.i_read), reader.i)
         connect(m, reader.o, flipped(self.o_read))
 
@@ -183,7 +194,9 @@ class PacketBuffer(wiring.Component):
         m.d.comb += [
             complete.eq(entered.o.valid & outcome.o.valid & ~(receiving & (slot == oldest.slot))),
             self.o_arrival.valid.eq(complete & ~outcome.o.payload), self.o_arrival.payload.eq(oldest),
-            dropped.eq(complete & outcome.o.payload & ~table.removed),
+            dropped.eq(complete & outcome.o.payload & ~table.removed & ~self.free.valid & gone.i.ready),
+            gone.i.valid.eq((self.free.valid & table.remove.ready) | dropped),
+            gone.i.payload.job_id.eq(Mux(self.free.valid, self.free.payload.key.job_id, oldest.key.job_id)),
             entered.o.ready.eq(Mux(outcome.o.payload, dropped, complete & self.o_arrival.ready)),
             outcome.o.ready.eq(entered.o.ready),
             pool.i.valid.eq(table.removed | dropped),

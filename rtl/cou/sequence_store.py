@@ -5,7 +5,7 @@ Architecture: ``rtl/cou/README.md``. Golden model: ``firmware_models.golden.exec
 
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Operand
@@ -14,6 +14,9 @@ from rtl.abi import DescriptorControl
 from rtl.cou.block_cutter import BlockCutter
 from rtl.cou.command import CouShapes
 from rtl.interface import SequenceSignature
+from rtl.kit.arbiter import StreamArbiter
+
+_ended = data.StructLayout({"job_id": formats.JOB_BITS, "pulses": formats.PULSE_BITS})
 
 
 class SequenceStore(wiring.Component):
@@ -21,11 +24,14 @@ class SequenceStore(wiring.Component):
 
     A job has one operation at a time: ``port.answer`` refuses a probe for a job that is in progress, and
     one that finds no place free. Pulses of a job are numbered through its operations, so that packets of
-    the next operation, which a faster peer may send already, never bear a key of the current one.
+    the next operation, which a faster peer may send already, never bear a key of the current one. The probe says
+    with which number to begin.
+
+    Every probe but that of a job in progress leads to one item on ``o_ended``: when it is refused for want of a place,
+    when its sequence is aborted, or when its operation ends.
 
     Timing: a probe is answered after one cycle; the operation is offered the cycle after its last descriptor or, if the
-    message is cut into blocks, 70 cycles after the first one if that is later. After a reset the counts of pulses are
-    cleared first, one a cycle.
+    message is cut into blocks, 70 cycles after the first one if that is later.
 
     Members
     -------
@@ -34,7 +40,9 @@ class SequenceStore(wiring.Component):
     o_operation : ``Out(stream.Signature(operation))``
         Committed operations.
     i_release : ``In(stream.Signature({job, pulses}))``
-        Ends an operation after `pulses` pulses and frees its place. Always ready.
+        Ends an operation after `pulses` pulses and frees its place.
+    o_ended : ``Out(stream.Signature({job_id, pulses}))``
+        What has been let in is over; it had so many pulses.
     place, control : ``In``, ``Out``
         Descriptor at `place` (job, position); one cycle later.
     payload_place, payload : ``In``, ``Out``
@@ -50,6 +58,7 @@ class SequenceStore(wiring.Component):
             "port": In(SequenceSignature()),
             "o_operation": Out(stream.Signature(shapes.operation)),
             "i_release": In(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
+            "o_ended": Out(stream.Signature(_ended)),
             "place": In(data.StructLayout({"position": shapes.place, "job": shapes.job})),
             "control": Out(DescriptorControl),
             "payload_place": In(data.StructLayout({"position": shapes.place, "job": shapes.job})),
@@ -65,26 +74,18 @@ class SequenceStore(wiring.Component):
 
         m.submodules.control = control = memory.Memory(shape=DescriptorControl, depth=depth, init=[])
         m.submodules.payload = payload = memory.Memory(shape=8 * formats.PAYLOAD_BYTES, depth=depth, init=[])
-        m.submodules.pulses = pulses = memory.Memory(shape=formats.PULSE_BITS, depth=1 << formats.JOB_BITS, init=[])
         control_write, control_read = control.write_port(), control.read_port()
         payload_write, payload_read = payload.write_port(), payload.read_port()
-        pulse_write, pulse_read = pulses.write_port(), pulses.read_port()
 
         m.d.comb += [
             control_read.addr.eq(self.place), self.control.eq(control_read.data),
             payload_read.addr.eq(self.payload_place), self.payload.eq(payload_read.data),
         ]
 
-        # A reset does not reach into the memory: sweep it.
-        cleared = Signal()
-        sweep = Signal(formats.JOB_BITS)
-        with m.If(~cleared):
-            m.d.sync += [sweep.eq(sweep + 1), cleared.eq(sweep.all())]
-
         # A place is taken when the probe is answered, so that two sequences can't be promised the same one.
         taken = Signal(n_jobs)
         owner = Array(Signal(formats.JOB_BITS, name=f"owner_{job}") for job in range(n_jobs))
-        base = Array(Signal(formats.PULSE_BITS, name=f"base_{job}") for job in range(n_jobs))
+        base = Signal(formats.PULSE_BITS)
         in_progress = Cat(taken[job] & (owner[job] == self.port.probe.payload.job_id) for job in range(n_jobs)).any()
         free_job = Signal(shapes.job)
         for job in reversed(range(n_jobs)):
@@ -93,9 +94,11 @@ class SequenceStore(wiring.Component):
         filling = Signal(shapes.job)
         position = Signal(shapes.place)
         answer = self.port.answer
+        # `over`: something that was let in has not begun.
+        over, over_job = Signal(), Signal(formats.JOB_BITS)
         m.d.comb += [
             self.busy.eq(taken.any()),
-            self.port.probe.ready.eq(~answer.valid & cleared),
+            self.port.probe.ready.eq(~answer.valid & ~over),
         ]
         with m.If(answer.valid & answer.ready):
             m.d.sync += answer.valid.eq(0)
@@ -105,8 +108,10 @@ class SequenceStore(wiring.Component):
             with m.If(ok):
                 m.d.sync += [
                     taken.bit_select(free_job, 1).eq(1), owner[free_job].eq(self.port.probe.payload.job_id),
-                    filling.eq(free_job), position.eq(0),
+                    filling.eq(free_job), position.eq(0), base.eq(self.port.probe.payload.base_pulse),
                 ]
+            with m.Elif(~in_progress):
+                m.d.sync += [over.eq(1), over_job.eq(self.port.probe.payload.job_id)]
 
         # Blocks are those of the first descriptor; the scheduler sees to it that the others agree.
         m.submodules.cutter = cutter = BlockCutter(n_blocks=self.config.cou.n_blocks)
@@ -121,13 +126,12 @@ class SequenceStore(wiring.Component):
         taken_up = Signal(shapes.operation)
         blocks = taken_up.blocks
         m.d.comb += [
-            incoming.ready.eq(~complete),
+            incoming.ready.eq(~complete & ~over),
             cutter.length.eq(incoming.payload.desc.length), cutter.datatype.eq(incoming.payload.desc.datatype),
             cutter.block_count.eq(incoming.payload.desc.block_count),
             operation.valid.eq(complete & ~(blocks.cut & cutter.busy)),
             control_write.addr.eq(Cat(position, filling)), control_write.data.eq(bits[:split]),
             payload_write.addr.eq(Cat(position, filling)), payload_write.data.eq(bits[split:]),
-            pulse_read.addr.eq(owner[filling]),
         ]
         with m.If(operation.valid & operation.ready):
             m.d.sync += complete.eq(0)
@@ -144,7 +148,7 @@ class SequenceStore(wiring.Component):
                 ]
             with m.If(incoming.payload.last):
                 with m.If(incoming.payload.abort):
-                    m.d.sync += taken.bit_select(filling, 1).eq(0)
+                    m.d.sync += [taken.bit_select(filling, 1).eq(0), over.eq(1), over_job.eq(owner[filling])]
                 with m.Else():
                     desc = incoming.payload.desc
                     m.d.sync += [
@@ -152,7 +156,7 @@ class SequenceStore(wiring.Component):
                         taken_up.job.eq(filling), taken_up.job_id.eq(desc.job_id),
                         taken_up.vp.eq(desc.source_vp), taken_up.length.eq(desc.length),
                         taken_up.pulse_bytes.eq(desc.pulse_bytes),
-                        taken_up.base_pulse.eq(pulse_read.data), base[filling].eq(pulse_read.data),
+                        taken_up.base_pulse.eq(base),
                         taken_up.n_descriptors.eq(position + 1),
                     ]
 
@@ -163,15 +167,19 @@ class SequenceStore(wiring.Component):
             operation.payload.blocks.tail_bytes.eq(cutter.tail_bytes), operation.payload.blocks.clear.eq(clear),
         ]
 
-        # The count of pulses is written back when the operation ends, before its job can be probed again.
+        # A place is free before it is told, so that whoever is let in because of that finds it.
+        m.submodules.ended = ended = StreamArbiter(shape=_ended, n=2)
+        connect(m, ended.o, flipped(self.o_ended))
         release = self.i_release
         m.d.comb += [
-            release.ready.eq(1),
-            pulse_write.addr.eq(Mux(cleared, owner[release.payload.job], sweep)),
-            pulse_write.data.eq(Mux(cleared, base[release.payload.job] + release.payload.pulses, 0)),
-            pulse_write.en.eq(release.valid | ~cleared),
+            ended.i[0].valid.eq(release.valid), release.ready.eq(ended.i[0].ready),
+            ended.i[0].payload.job_id.eq(owner[release.payload.job]),
+            ended.i[0].payload.pulses.eq(release.payload.pulses),
+            ended.i[1].valid.eq(over), ended.i[1].payload.job_id.eq(over_job), ended.i[1].payload.pulses.eq(0),
         ]
-        with m.If(release.valid):
+        with m.If(ended.i[1].ready & over):
+            m.d.sync += over.eq(0)
+        with m.If(release.valid & release.ready):
             m.d.sync += taken.bit_select(release.payload.job, 1).eq(0)
         return m
 

@@ -139,18 +139,24 @@ class Trigger(wiring.Component):
 
         # Look-ups are answered in order: the queue knows whose they are. It can't overflow, since a context has one
         # look-up at most.
-        m.submodules.asked = asked = StreamFifo(shape=shapes.context, depth=max(2, n_contexts))
+        m.submodules.asked = asked = StreamFifo(
+            shape=data.StructLayout({"context": shapes.context, "search": 1}), depth=max(2, n_contexts)
+        )
         key = Signal(HashKey)
+        asker = asked.o.payload
+        # A context that is given up looks for all packets that its descriptor still wants: the missing ones are named.
+        ahead, missing, searched = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS), Signal()
+        wanted = Signal(16)
         m.d.comb += [
-            self.i_lookup.ready.eq(1), asked.o.ready.eq(self.i_lookup.valid),
-            contexts.answered.eq(self.i_lookup.valid), contexts.answer_context.eq(asked.o.payload),
+            self.i_lookup.ready.eq(1), asked.o.ready.eq(self.i_lookup.valid), wanted.eq(desc.cp_count - record.consumed),
+            contexts.answered.eq(self.i_lookup.valid & ~asker.search), contexts.answer_context.eq(asker.context),
             self.damaged.eq(
-                (self.i_lookup.valid & self.i_lookup.payload.error) << jobs[asked.o.payload]
+                (self.i_lookup.valid & self.i_lookup.payload.error & ~asker.search) << jobs[asker.context]
             ),
             contexts.answer_hit.eq(self.i_lookup.payload.hit), contexts.answer_packet.eq(self.i_lookup.payload.slot),
             key.job_id.eq(operation.job_id), key.node_id.eq(self.node_id), key.vp.eq(operation.vp),
-            key.seq_id.eq(record.consumed + desc.seq_skip), key.pulse.eq(record.pulse),
-            contexts.wait_key.eq(key), self.o_lookup.payload.eq(key), asked.i.payload.eq(current),
+            key.seq_id.eq(record.consumed + desc.seq_skip + ahead), key.pulse.eq(record.pulse),
+            contexts.wait_key.eq(key), self.o_lookup.payload.eq(key), asked.i.payload.context.eq(current),
         ]
 
         # Loaded operands. An error is noted, and the context goes on with what came, so that its peers get what
@@ -245,6 +251,7 @@ class Trigger(wiring.Component):
         with m.FSM():
             with m.State("IDLE"):
                 m.d.sync += [window_known.eq(0), credit_came.eq(0), meta_asked.eq(0)]
+                m.d.sync += [ahead.eq(0), missing.eq(0), searched.eq(0)]
                 # What has been executed goes first: it frees the way for its successor.
                 with m.If(retired.o.valid):
                     m.d.comb += [chosen.eq(retired.o.payload.context), retired.o.ready.eq(1)]
@@ -275,9 +282,11 @@ class Trigger(wiring.Component):
                 m.next = "IDLE"
 
             with m.State("LOOK"):
-                with m.If(self.expired & ~contexts.packet_there):
+                with m.If(self.expired & ~contexts.packet_there & planner.needs_packet & ~searched):
+                    m.next = "SEARCH"
+                with m.Elif(self.expired & ~contexts.packet_there):
                     m.d.comb += [
-                        fault.eq(1), status.eq(Status.TIMEOUT), detail.eq(Cat(record.consumed, record.pulse)),
+                        fault.eq(1), status.eq(Status.TIMEOUT), detail.eq(Cat(record.consumed, record.pulse, missing)),
                     ]
                     finish()
                 with m.Elif(~record.measured):
@@ -305,6 +314,21 @@ class Trigger(wiring.Component):
                             m.next = "CREDIT"
                     with m.Else():
                         give_away()
+
+            with m.State("SEARCH"):
+                m.d.comb += [self.o_lookup.valid.eq(1), asked.i.payload.search.eq(1)]
+                with m.If(self.o_lookup.ready):
+                    m.d.comb += asked.i.valid.eq(1)
+                    m.next = "SEARCHED"
+            with m.State("SEARCHED"):
+                with m.If(self.i_lookup.valid & asker.search):
+                    m.d.sync += missing.bit_select(key.seq_id, 1).eq(~self.i_lookup.payload.hit)
+                    with m.If((ahead + 1 == wanted) | ahead.all()):
+                        m.d.sync += [ahead.eq(0), searched.eq(1)]
+                        m.next = "LOOK"
+                    with m.Else():
+                        m.d.sync += ahead.eq(ahead + 1)
+                        m.next = "SEARCH"
 
             with m.State("MEASURE"):
                 m.d.comb += [

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import registers
 from firmware_models.config import Config
+from rtl.cou.command import index_bits
 from rtl.cou.offload_unit import OffloadUnit
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
@@ -21,6 +22,8 @@ from rtl.link.link_tx import LinkTx
 from rtl.link.packetizer import Packetizer
 from rtl.nic.csr import RegisterFile
 from rtl.nic.group_filter import GroupFilter
+from rtl.nic.job_locator import JobLocator
+from rtl.nic.job_table import JobTable
 from rtl.nic.receive_router import ReceiveRouter
 from rtl.p2p.p2p import P2p
 from rtl.queue.completion_queue import CompletionQueue
@@ -86,6 +89,11 @@ class Nic(wiring.Component):
             m.submodules[f"cou_{index}"] = cou = OffloadUnit(config)
             cous.append(cou)
 
+        # Room for the packets of a job at its unit: the buffer, and what is on the way to it.
+        m.submodules.job_table = job_table = JobTable(
+            n_units=n_cous, n_packets=config.buffer_slots + 8, level_bits=index_bits(config.buffer_slots) + 1
+        )
+
         # Host side.
         connect(m, flipped(self.s_axil), csr.bus)
         connect(m, csr.commit, vp_table.commit)
@@ -100,6 +108,7 @@ class Nic(wiring.Component):
         connect(m, queue.o_p2p, p2p.i_desc)
         connect(m, completions.slot, vp_table.completion)
         connect(m, p2p.receive_slot, vp_table.receive)
+        connect(m, queue.placement, job_table.sequence)
         m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
         # What others GET, and what GETs bring: clients of their own, so that answers wait for no request.
         for index, window in enumerate(p2p.get_window):
@@ -118,11 +127,12 @@ class Nic(wiring.Component):
         m.submodules.link_rx = link_rx = LinkRx(data_width=width, buffer_flits=config.link.buffer_flits)
         connect(m, link_tx.link, flipped(self.tx))
         connect(m, flipped(self.rx), link_rx.link)
-        received, malformed, wrong_node, sent = [], [], [], []
+        received, malformed, wrong_node, unknown, sent = [], [], [], [p2p.unknown], []
         for vc in range(2):
             m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=n_cous + 1)
             m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
             m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(data_width=width, mtu=config.datapath.mtu)
+            m.submodules[f"locator_{vc}"] = locator = JobLocator(config, vc=vc)
             m.submodules[f"rx_router_{vc}"] = router = ReceiveRouter(config, vc=vc)
             connect(m, arbiter.o, packetizer.i)
             connect(m, packetizer.o, link_tx.i[vc])
@@ -131,17 +141,23 @@ class Nic(wiring.Component):
                 # Multicasts travel on channel 0 alone.
                 m.submodules.groups = groups = GroupFilter(config)
                 connect(m, depacketizer.o, groups.i)
-                connect(m, groups.o, router.i)
+                connect(m, groups.o, locator.i)
+                connect(m, locator.placement, job_table.packet)
             else:
-                connect(m, depacketizer.o, router.i)
+                connect(m, depacketizer.o, locator.i)
+                connect(m, locator.placement, job_table.credit)
+            connect(m, locator.o, router.i)
             for index, unit in enumerate((*cous, p2p)):
                 connect(m, unit.tx[vc], arbiter.i[index])
                 connect(m, router.o[index], unit.rx[vc])
-            m.d.comb += depacketizer.node_id.eq(csr.node_id)
+            m.d.comb += [
+                depacketizer.node_id.eq(csr.node_id), router.unit.eq(locator.unit), router.known.eq(locator.known),
+            ]
             sent.append(packetizer.o.valid & packetizer.o.ready & packetizer.o.payload.last)
             received.append(depacketizer.received)
             malformed += [depacketizer.malformed, router.misplaced]
             wrong_node.append(depacketizer.wrong_node)
+            unknown.append(router.unknown)
 
         # Registers, counters, traces.
         connect(m, csr.group_write, groups.write)
@@ -150,7 +166,9 @@ class Nic(wiring.Component):
         ]
         for index, unit in enumerate(cous):
             connect(m, queue.cou[index], unit.port)
+            connect(m, unit.o_report, job_table.reports[index])
             m.d.comb += [
+                job_table.levels[index].eq(unit.statistics.level),
                 unit.node_id.eq(csr.node_id), unit.watchdog.eq(csr.watchdog),
                 self.trace[index].valid.eq(unit.trace_valid),
                 [self.trace[index][name].eq(unit.trace_event[name]) for name in TraceEvent.members],
@@ -171,7 +189,7 @@ class Nic(wiring.Component):
         ]
         events = {
             "tx_packets": sent, "rx_packets": received, "rx_malformed": malformed, "rx_wrong_node": wrong_node,
-            "rx_unknown": [p2p.unknown], "descriptors": [queue.consumed], "completions": [completions.posted],
+            "rx_unknown": unknown, "descriptors": [queue.consumed], "completions": [completions.posted],
             "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in cous],
             "buffer_inserts": [unit.inserted for unit in cous], "rx_duplicates": [unit.duplicate for unit in cous],
             "rx_not_joined": [groups.not_joined],

@@ -6,11 +6,12 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
-from rtl.interface import PacketSignature
+from rtl.interface import UNIT_BITS, PacketSignature
 
 
 class ReceiveRouter(wiring.Component):
-    """Routes the packets of one virtual channel: collective ones by JobID, the others to the point-to-point path.
+    """Routes the packets of one virtual channel: collective ones to the unit of their job, the others to the
+    point-to-point path. Those of no job are dropped and reported.
 
     A packet on a channel that its type does not belong to could make one channel wait for the other; it is dropped
     whole and reported.
@@ -24,10 +25,14 @@ class ReceiveRouter(wiring.Component):
     -------
     i : ``In(PacketSignature(data_width))``
         Packets of the channel.
+    unit : ``In``, known : ``In(1)``
+        With the header of a collective packet: the unit of its job, and whether there is one.
     o : array of n_cous + 1 ``Out(PacketSignature(data_width))``
         One for each offload unit, the last one for the point-to-point path.
     misplaced : ``Out(1)``
-        Pulse: a packet has been dropped.
+        Pulse: a packet that does not belong to the channel has been dropped.
+    unknown : ``Out(1)``
+        Pulse: a collective packet of no job has been dropped.
     """
 
     def __init__(self, config: Config, *, vc: int):
@@ -38,7 +43,10 @@ class ReceiveRouter(wiring.Component):
         super().__init__({
             "i": In(PacketSignature(width)),
             "o": Out(PacketSignature(width)).array(config.nic.n_cous + 1),
+            "unit": In(UNIT_BITS),
+            "known": In(1),
             "misplaced": Out(1),
+            "unknown": Out(1),
         })
 
     def elaborate(self, platform):
@@ -51,10 +59,10 @@ class ReceiveRouter(wiring.Component):
             else ({PacketType.COLLECTIVE}, {PacketType.SEND, PacketType.PUT, PacketType.GET})
         )
 
-        route = Signal(range(drop + 1))
+        route, collective = Signal(range(drop + 1)), Signal()
         with m.Switch(header.type):
             with m.Case(*to_cou):
-                m.d.comb += route.eq(header.job_id & (n_cous - 1))
+                m.d.comb += [route.eq(Mux(self.known, self.unit, drop)), collective.eq(1)]
             with m.Case(*to_p2p):
                 m.d.comb += route.eq(n_cous)
             with m.Default():
@@ -76,7 +84,9 @@ class ReceiveRouter(wiring.Component):
             self.i.payload.ready.eq(in_payload & payload_ready[target]),
         ]
         with m.If(self.i.header.valid & self.i.header.ready):
-            m.d.comb += self.misplaced.eq(route == drop)
+            m.d.comb += [
+                self.misplaced.eq((route == drop) & ~collective), self.unknown.eq((route == drop) & collective),
+            ]
             m.d.sync += [latched.eq(route), in_payload.eq(header.length != 0)]
         with m.If(self.i.payload.valid & self.i.payload.ready & self.i.payload.payload.last):
             m.d.sync += in_payload.eq(0)

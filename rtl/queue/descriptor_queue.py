@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Datatype, Operator
 from rtl.abi import Descriptor
-from rtl.interface import CompletionEvent, ReadSignature, SequenceSignature, WindowSignature
+from rtl.interface import CompletionEvent, PlacementSignature, ReadSignature, SequenceSignature, WindowSignature
 from rtl.queue.descriptor_check import DescriptorCheck
 from rtl.queue.descriptor_fetch import DescriptorFetch
 from rtl.queue.records import Turn, TurnEnd
@@ -42,6 +42,8 @@ class DescriptorQueue(wiring.Component):
         VP table.
     read : ``Out(ReadSignature(data_width))``
         DMA engine.
+    placement : ``Out(PlacementSignature())``
+        Job table.
     cou : array of n_cous ``Out(SequenceSignature())``
         Offload units.
     p2p_room, get_room : ``In(1)``
@@ -70,6 +72,7 @@ class DescriptorQueue(wiring.Component):
             "end": Out(stream.Signature(TurnEnd)),
             "window": Out(WindowSignature()),
             "read": Out(ReadSignature(data_width)),
+            "placement": Out(PlacementSignature()),
             "cou": Out(SequenceSignature()).array(n_cous),
             "p2p_room": In(1),
             "get_room": In(1),
@@ -89,7 +92,7 @@ class DescriptorQueue(wiring.Component):
         connect(m, check.o, scheduler.status)
         connect(m, flipped(self.window), check.window)
         connect(m, flipped(self.read), fetch.read)
-        for name in ("turn", "end", "o_p2p", "o_event"):
+        for name in ("turn", "end", "o_p2p", "o_event", "placement"):
             connect(m, flipped(getattr(self, name)), getattr(scheduler, name))
         for k in range(self.n_cous):
             connect(m, flipped(self.cou[k]), scheduler.cou[k])

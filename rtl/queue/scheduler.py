@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import P2pOp, Status
 from rtl.abi import Descriptor
-from rtl.interface import CompletionEvent, SequenceSignature
+from rtl.interface import CompletionEvent, PlacementSignature, SequenceSignature
 from rtl.queue.descriptor_fetch import FetchCommand, FetchedDescriptor
 from rtl.queue.records import INDEX_BITS, STATUS_BITS, Turn, TurnEnd
 from rtl.queue.unit_record import UnitRecord
@@ -28,7 +28,7 @@ class Scheduler(wiring.Component):
     Parameters
     ----------
     n_cous : int
-        Offload units, a power of two; job j goes to unit j modulo `n_cous`.
+        Offload units, a power of two.
     sequence_depth : int
         Descriptors of the longest sequence.
     batch : int
@@ -42,6 +42,8 @@ class Scheduler(wiring.Component):
         Descriptor fetch.
     check : ``Out(stream.Signature({desc, vp}))``, status : ``In(stream.Signature({status}))``
         Descriptor check.
+    placement : ``Out(PlacementSignature())``
+        Job table: which offload unit a sequence goes to. Not `ok`: its job has another one in progress.
     cou : array of n_cous ``Out(SequenceSignature())``
         Offload units.
     p2p_room, get_room : ``In(1)``
@@ -67,6 +69,7 @@ class Scheduler(wiring.Component):
             "i": In(stream.Signature(FetchedDescriptor)),
             "check": Out(stream.Signature(data.StructLayout({"desc": Descriptor, "vp": formats.VP_BITS}))),
             "status": In(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
+            "placement": Out(PlacementSignature()),
             "cou": Out(SequenceSignature()).array(n_cous),
             "p2p_room": In(1),
             "get_room": In(1),
@@ -95,7 +98,11 @@ class Scheduler(wiring.Component):
             unit.inside.eq(inside),
         ]
 
-        target = unit.job_id[: (self.n_cous - 1).bit_length()] if self.n_cous > 1 else 0
+        # The job table's answer is asked for once; it lets the operation in.
+        query, placed = self.placement.query, self.placement.answer
+        target = Signal(range(max(2, self.n_cous)))
+        base_pulse = Signal(formats.PULSE_BITS)
+        m.d.comb += query.payload.job_id.eq(unit.job_id)
         cou = Array(self.cou)
         probe_ready, answer_valid, answer_ok, descriptor_ready = Signal(), Signal(), Signal(), Signal()
         probing, answering, delivering, aborting = Signal(), Signal(), Signal(), Signal()
@@ -110,6 +117,7 @@ class Scheduler(wiring.Component):
             m.d.comb += [
                 port.probe.valid.eq(probing & chosen),
                 port.probe.payload.job_id.eq(unit.job_id),
+                port.probe.payload.base_pulse.eq(base_pulse),
                 port.answer.ready.eq(answering & chosen),
                 port.descriptor.valid.eq((delivering | aborting) & chosen),
                 port.descriptor.payload.desc.eq(desc),
@@ -234,12 +242,24 @@ class Scheduler(wiring.Component):
                         with m.Elif(inside):
                             m.next = "DELIVER"
                         with m.Elif(desc.c):
-                            m.next = "PROBE"
+                            m.next = "LOCATE"
                         with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
                             m.next = "P2P"
                         with m.Else():
                             block()
 
+            with m.State("LOCATE"):
+                m.d.comb += query.valid.eq(1)
+                with m.If(query.ready):
+                    m.next = "LOCATED"
+            with m.State("LOCATED"):
+                m.d.comb += placed.ready.eq(1)
+                m.d.sync += [target.eq(placed.payload.unit), base_pulse.eq(placed.payload.base_pulse)]
+                with m.If(placed.valid):
+                    with m.If(placed.payload.ok):
+                        m.next = "PROBE"
+                    with m.Else():
+                        block()
             with m.State("PROBE"):
                 m.d.comb += probing.eq(1)
                 with m.If(probe_ready):

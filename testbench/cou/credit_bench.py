@@ -28,6 +28,11 @@ class Table:
         self.ask = StreamSource(dut, "i", _stream("i"))
         self.answers = StreamSink(dut, "o", _stream("o"))
         self.back = StreamSource(dut, "i_return", _stream("i_return"))
+        self.end = StreamSource(dut, "i_end", _stream("i_end"))
+        self.rest = StreamSink(dut, "o_rest", _stream("o_rest"))
+        self.told = 0
+        self.watched: set[int] = set()
+        """Jobs whose operation has ended while credits were out, and that have taken none since."""
         self.out: Counter[tuple[int, int, int]] = Counter()
         self.share = parameters()["peer_credits"]
         self.n_places = min(self.share, 4)
@@ -43,6 +48,7 @@ class Table:
             assert answer["ok"] == (len(free) > (not oldest)), (free, oldest)
             if not answer["ok"]:
                 return None
+            self.watched.discard(job)
             assert answer["place"] in free
             self.out[job, peer, answer["place"]] = members
         else:
@@ -50,6 +56,7 @@ class Table:
             if not answer["ok"]:
                 return None
             assert answer["place"] == 0
+            self.watched.discard(job)
             self.out[job, peer, 0] += 1
         return int(answer["place"])
 
@@ -57,7 +64,31 @@ class Table:
         """Brings credits back."""
         await self.back.send({"job_id": job, "peer": peer, "place": place, "credits": count})
         self.out[job, peer, place] -= min(count, self.out[job, peer, place])
+        if job in self.watched and not self.owed(job):
+            self.watched.remove(job)
+            assert await self._told() == {"job_id": job, "ended": 0, "owing": 0}
         await cycles(self.dut, 3)
+        assert len(self.rest.received) == self.told, "told of a job that nobody asked for"
+
+    async def _told(self) -> dict[str, int]:
+        self.told += 1
+        item: dict[str, int] = await self.rest.receive()
+        return item
+
+    def owed(self, job: int) -> int:
+        """All credits of a job that are out."""
+        return sum(count for (of, _, _), count in self.out.items() if of == job)
+
+    async def ends(self, job: int) -> bool:
+        """An operation of the job ends; whether credits are out."""
+        await self.end.send({"job_id": job})
+        owing = self.owed(job) > 0
+        assert await self._told() == {"job_id": job, "ended": 1, "owing": int(owing)}
+        if owing:
+            self.watched.add(job)
+        else:
+            self.watched.discard(job)
+        return owing
 
 
 @cocotb.test()
@@ -65,11 +96,19 @@ async def follows_the_model(dut: SimHandleBase) -> None:
     """Random requests and returns for groups and single peers."""
     table, numbers = Table(dut), rng("requests")
     await start(dut, max_cycles=400_000)
-    granted = refused = 0
+    granted = refused = owing = settled = 0
     groups = {(job, peer): numbers.choice((0, 0, 1, 2, 15, 255)) for job in (0, 3, 255) for peer in range(4)}
     for _ in range(parameters()["requests"]):
         (job, peer), members = numbers.choice(list(groups.items()))
-        if numbers.random() < 0.5:
+        if numbers.random() < 0.1:
+            owing += await table.ends(job)
+        elif numbers.random() < 0.05:
+            watched = job in table.watched
+            for (of, other, place), count in list(table.out.items()):
+                if of == job and count:
+                    await table.give(job, other, place, count)
+            settled += watched
+        elif numbers.random() < 0.5:
             got = await table.take(job, peer, oldest=numbers.getrandbits(1), members=members)
             granted += got is not None
             refused += got is None
@@ -77,8 +116,10 @@ async def follows_the_model(dut: SimHandleBase) -> None:
             places = [place for place in range(table.n_places) if table.out[job, peer, place]]
             if places:
                 place = numbers.choice(places)
+                watched = job in table.watched
                 await table.give(job, peer, place, numbers.randint(1, table.out[job, peer, place]))
-    report(granted=granted, refused=refused)
+                settled += watched and job not in table.watched
+    report(granted=granted, refused=refused, owing=owing, settled=settled)
 
 
 @cocotb.test()

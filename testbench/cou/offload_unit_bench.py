@@ -11,7 +11,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, PacketType, Right, Status
 from rtl.cou.buffer_statistics import statistics_layout
 from rtl.cou.packet_buffer import FaultOrder
-from rtl.interface import CompletionEvent, SequenceSignature, WindowSignature
+from rtl.interface import CompletionEvent, JobNews, JobReport, SequenceSignature, WindowSignature
 from testbench.clock import cycles, start
 from testbench.cou.host_memory import HostMemory
 from testbench.cou.operation_model import ELEMENTS, NODE_ID, Operation, make_operation
@@ -48,6 +48,14 @@ class Unit:
         self.queries = StreamSink(dut, "window__query", _SHAPES["query"], callback=self._check)
         self.answers = StreamSource(dut, "window__answer", data.StructLayout({"ok": 1}))
         self.events = StreamSink(dut, "o_event", CompletionEvent)
+        self.base: Counter[int] = Counter()
+        """Number of the next pulse of each job, as the job table keeps it."""
+        self.gone: Counter[int] = Counter()
+        """Packets that have left the buffer, by JobID."""
+        self.busy: set[int] = set()
+        self.owing: set[int] = set()
+        """Jobs with an operation, and with credits that were out when the last one ended."""
+        self.reports = StreamSink(dut, "o_report", JobReport, callback=self._reported)
         self.outstanding: Counter[tuple[int, int]] = Counter()
         self.most_outstanding = 0
         self.refuse_window = False
@@ -63,6 +71,23 @@ class Unit:
         assert query["bytes"], "no bytes to check"
         self.rights.append(query["right"])
         self.answers.append({"ok": int(not self.refuse_window)})
+
+    def _reported(self, report_):
+        """What the job table is told."""
+        job = report_["job_id"]
+        match JobNews(report_["news"]):
+            case JobNews.PACKET_GONE:
+                self.gone[job] += 1
+            case JobNews.ENDED:
+                assert job in self.busy, "the end of an operation that was not let in"
+                self.busy.remove(job)
+                self.base[job] += report_["pulses"]
+                self.owing.discard(job)
+                if report_["owing"]:
+                    self.owing.add(job)
+            case JobNews.SETTLED:
+                assert job in self.owing, "settled without a debt"
+                self.owing.remove(job)
 
     def _sent(self, packet: Packet):
         """The receiver of a packet gives its credit back, some time later."""
@@ -96,9 +121,12 @@ class Unit:
     async def submit(self, operation: Operation):
         """Offers a sequence until there is a place for it, and sends it."""
         while True:
-            await self.probe.send({"job_id": operation.job_id}, sync=True)
-            if (await self.answer.receive())["ok"]:
-                break
+            if operation.job_id not in self.busy:
+                self.busy.add(operation.job_id)
+                base = self.base[operation.job_id] % (1 << formats.PULSE_BITS)
+                await self.probe.send({"job_id": operation.job_id, "base_pulse": base}, sync=True)
+                if (await self.answer.receive())["ok"]:
+                    break
             await cycles(self.dut, 20)
         for index, desc in enumerate(operation.descriptors):
             last = index == len(operation.descriptors) - 1
@@ -222,6 +250,11 @@ async def random_operations(dut):
     assert all(packet.header["credits"] == 1 for packet in unit.tx[1].received)
     assert unit.most_outstanding <= parameters()["peer_credits"]
     assert unit.figures().level == 0, "packets left behind"
+    arrived = Counter(packet.header["job_id"] for operation in expected for packet in operation.packets)
+    assert unit.gone == arrived, "the job table takes jobs to be here that are not, or not to be here that are"
+    assert not unit.busy
+    assert not unit.owing, "credits are back, and the job table was not told"
+    assert {job: unit.base[job] for job in base} == base
     assert int(dut.busy.value) == 0
     report(operations=len(expected), fired=fired)
 
@@ -280,17 +313,28 @@ async def watchdog_ends_a_hopeless_wait(dut):
     unit = Unit(dut)
     await unit.start()
     dut.watchdog.value = 500
-    await unit.submit(_single(unit, cp_count=2))
-    unit.rx[0].append(_packet())
-    event = await unit.events.receive()
-    assert event["status"] == Status.TIMEOUT
-    assert event["detail"] == 1, "waited for the packet with SeqID 1 of pulse 0"
-    await cycles(dut, 50)
-    assert int(dut.busy.value) == 0
+    for pulse, (wanted, there) in enumerate(((2, {0}), (1, set()), (9, {0, 1, 4, 6, 8}), (40, {1, 3}))):
+        await unit.submit(_single(unit, cp_count=wanted))
+        for seq_id in unit.rng.sample(sorted(there), len(there)):
+            unit.rx[0].append(_packet(seq_id=seq_id, pulse=pulse))
+        event = await unit.events.receive()
+        assert event["status"] == Status.TIMEOUT
+        consumed = next(seq_id for seq_id in range(33) if seq_id not in there)
+        missing = {seq_id % 32 for seq_id in range(consumed, min(wanted, consumed + 32))} - there
+        assert event["detail"] & 0xFFFFFFFF == consumed | pulse << 16
+        assert event["detail"] >> 32 == sum(1 << seq_id for seq_id in missing), f"{missing} are missing"
+        await cycles(dut, 50)
+        assert int(dut.busy.value) == 0
     # The unit still works.
     await unit.submit(_single(unit))
-    unit.rx[0].append(_packet(pulse=1))
+    unit.rx[0].append(_packet(pulse=4))
     assert (await unit.events.receive())["status"] == Status.OK
+    # Without a credit nothing is missing but the credit.
+    unit.returns = False
+    share = parameters()["peer_credits"]
+    await unit.submit(_single(unit, cp=1, cp_count=0, write_back=0, length=64 * (share + 1), peer=2))
+    event = await unit.events.receive()
+    assert (event["status"], event["detail"]) == (Status.TIMEOUT, (5 + share) << 16)
 
 
 @cocotb.test()
@@ -353,14 +397,17 @@ async def aborted_sequence_leaves_nothing(dut):
     await unit.start()
     operation = _single(unit, cp_count=0, cp=1)
     for _ in range(2 * parameters()["n_jobs"]):
-        await unit.probe.send({"job_id": 9}, sync=True)
+        unit.busy.add(9)
+        await unit.probe.send({"job_id": 9, "base_pulse": 0}, sync=True)
         assert (await unit.answer.receive())["ok"]
         bits = formats.DESCRIPTOR.to_int(operation.descriptors[0])
         unit.descriptor.append({"desc": bits, "last": 1, "abort": 1})
         await unit.descriptor.drain()
-        await cycles(dut, 3)
+        while unit.busy:
+            await RisingEdge(dut.clk)
     await cycles(dut, 100)
     assert not unit.tx[0].received
+    assert unit.base[9] == 0
     assert not unit.events.received
     assert int(dut.busy.value) == 0
 
@@ -371,8 +418,9 @@ async def busy_job_is_refused(dut):
     unit = Unit(dut)
     await unit.start()
     await unit.submit(_single(unit))
-    await unit.probe.send({"job_id": 9}, sync=True)
+    await unit.probe.send({"job_id": 9, "base_pulse": 1}, sync=True)
     assert not (await unit.answer.receive())["ok"]
+    assert unit.busy == {9}
     other = _single(unit, job_id=10, cp_count=0)
     await unit.submit(other)
     assert (await unit.events.receive())["job_id"] == 10

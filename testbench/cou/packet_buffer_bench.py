@@ -68,6 +68,9 @@ class Bench:
             dut, "o_read", beat(self.width), callback=lambda _: self.read_errors.append(int(dut.read_error.value))
         )
         self.free = StreamSource(dut, "free", tag)
+        self.gone = StreamSink(dut, "o_gone", data.StructLayout({"job_id": formats.JOB_BITS}))
+        self.left: Counter[int] = Counter()
+        """Packets that have left, by JobID."""
         self.sent: dict[int, Packet] = {}
         self.stored: dict[int, Stored] = {}
         self.counts: Counter[str] = Counter()
@@ -135,6 +138,7 @@ class Bench:
         """Frees a packet."""
         stored = self.stored.pop(key)
         await self.free.send({"key": key, "slot": stored.slot}, sync=True)
+        self.left[stored.packet.header["job_id"]] += 1
         self.counts["freed"] += 1
 
     async def empty(self):
@@ -151,6 +155,9 @@ class Bench:
             await RisingEdge(self.dut.clk)
         await cycles(self.dut, 5)
         assert int(self.dut.level.value) == len(self.stored)
+        while len(self.gone.received) < self.left.total():
+            await RisingEdge(self.dut.clk)
+        assert Counter(item["job_id"] for item in self.gone.received) == self.left
 
 
 async def order_fault(bench: Bench, target: int, bits: int, bit: int) -> None:
@@ -244,8 +251,9 @@ async def duplicates_are_dropped(dut):
     await bench.settle()
     for key in keys:
         bench.source.append(bench.packet(key))
+        bench.left[key["job_id"]] += 1
     await bench.source.drain()
-    await cycles(dut, 50)
+    await bench.check_level()
     assert len(seen) == len(keys)
     for key in keys:
         await bench.check_hit(bits_of(key))

@@ -9,6 +9,7 @@ _FIFO = "rtl.kit.fifo"
 _SKID = "rtl.kit.skid"
 _SLOTS = "rtl.cou.packet_slots"
 _CREDIT = "rtl.cou.credit_table"
+_JOBS = "rtl.nic.job_table"
 
 
 class UnknownProofError(ValueError):
@@ -98,7 +99,7 @@ PROOFS: tuple[Proof, ...] = (
     ),
     Proof(
         name="credit-table",
-        claim="no credit is lost or made; the last one of a peer goes to the oldest pulse only",
+        claim="no credit is lost or made; the last one goes to the oldest pulse only; a job told to be at rest is",
         contract="testbench.formal.contracts.credit:CreditTableContract",
         depth=20,
         any_memory=False,
@@ -112,10 +113,60 @@ PROOFS: tuple[Proof, ...] = (
                 old="read.data[k] - giving.credits, 0", new="read.data[k] - 1, 0",
             ),
             Mutation(
+                name="at-rest-with-credits-out", module=_CREDIT,
+                old="with m.If(sum_out.watched & (after.out == 0)):",
+                new="with m.If(sum_out.watched & (sum_out.out != 0)):",
+            ),
+            Mutation(
+                name="never-settled", module=_CREDIT,
+                old="                    after.watched.eq(owing),", new="                    after.watched.eq(0),",
+            ),
+            Mutation(
                 name="last-for-anyone",
                 module=_CREDIT,
                 old="Mux(asking.oldest, share, share - 1)),",
                 new="Mux(asking.oldest, share, share)),",
+            ),
+        ),
+    ),
+    Proof(
+        name="job-table",
+        claim="never two units for one job; it stays where it is until nothing of it is there, and is let go of then",
+        contract="testbench.formal.contracts.job_table:JobTableContract",
+        depth=13,
+        quick=False,
+        mutations=(
+            Mutation(
+                name="let-go-with-packets-in-the-buffer", module=_JOBS,
+                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
+                new="at_rest.eq(~entry.busy & ~entry.owing),",
+            ),
+            Mutation(
+                name="let-go-with-credits-out", module=_JOBS,
+                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
+                new="at_rest.eq(~entry.busy & (entry.packets == 0)),",
+            ),
+            Mutation(
+                name="let-go-during-an-operation", module=_JOBS,
+                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
+                new="at_rest.eq(~entry.owing & (entry.packets == 0)),",
+            ),
+            Mutation(
+                name="reads-what-is-being-written", module=_JOBS,
+                old="read = table.read_port(transparent_for=[write])", new="read = table.read_port()",
+            ),
+            Mutation(
+                name="acts-twice-while-it-waits", module=_JOBS,
+                old="act.eq((by_packet | by_sequence | reported) & ~blocked),",
+                new="act.eq(by_packet | by_sequence | reported),",
+            ),
+            Mutation(
+                name="never-let-go", module=_JOBS,
+                old="act & ~at_rest & ~stays & (entry.unit == k)", new="0",
+            ),
+            Mutation(
+                name="half-a-sweep", module=_JOBS,
+                old="swept.eq(sweep == self.n_jobs - 1)]", new="swept.eq(1)]",
             ),
         ),
     ),

@@ -10,6 +10,7 @@ from firmware_models.config.load import load_preset
 from rtl.abi import Descriptor
 from rtl.interface import (
     CompletionEvent,
+    PlacementSignature,
     ReadSignature,
     ReceiveSlotSignature,
     SequenceSignature,
@@ -45,6 +46,7 @@ class QueueSystem(wiring.Component):
             "irq": Out(1),
             "read": Out(ReadSignature(DATA_WIDTH)),
             "write": Out(WriteSignature(DATA_WIDTH)),
+            "placement": Out(PlacementSignature()),
             "cou": Out(SequenceSignature()).array(N_COUS),
             "p2p_room": In(1),
             "get_room": In(1),
@@ -80,6 +82,7 @@ class QueueSystem(wiring.Component):
         connect(m, flipped(self.read), descriptors.read)
         connect(m, flipped(self.write), completions.write)
         connect(m, flipped(self.o_p2p), descriptors.o_p2p)
+        connect(m, flipped(self.placement), descriptors.placement)
         for k in range(N_COUS):
             connect(m, flipped(self.cou[k]), descriptors.cou[k])
         for k in range(N_COUS + 1):

@@ -10,7 +10,7 @@ from firmware_models.abi.encoding import CplKind, Status
 from testbench import clock
 from testbench.queue.host import Host, HostVp
 from testbench.queue.parts import BATCH, N_COUS, N_VPS, RETRY_CYCLES
-from testbench.queue.targets import OffloadStandIn, P2pStandIn
+from testbench.queue.targets import OffloadStandIn, P2pStandIn, PlacementStandIn, unit_of
 from testbench.queue.units import DEPTH, REFUSALS, Unit, UnitMaker, bits, full
 from testbench.runner import rng
 
@@ -20,7 +20,8 @@ class Cluster:
 
     def __init__(self, dut: SimHandleBase):
         self.dut = dut
-        self.cous = [OffloadStandIn(dut, unit) for unit in range(N_COUS)]
+        self.placement = PlacementStandIn(dut)
+        self.cous = [OffloadStandIn(dut, unit, self.placement) for unit in range(N_COUS)]
         self.p2p = P2pStandIn(dut)
         self.host = Host(dut)
         self.makers: dict[int, UnitMaker] = {}
@@ -181,10 +182,11 @@ async def random_traffic(dut: SimHandleBase) -> None:
         assert p2p == [full(unit.descs[0]) for unit in fine if unit.kind is not CplKind.COLLECTIVE]
         expected = [[full(desc) for desc in unit.descs] for unit in fine if unit.kind is CplKind.COLLECTIVE]
         for cou in range(N_COUS):
-            of_cou = lambda unit: unit[0]["job_id"] % N_COUS == cou  # noqa: B023, E731
+            of_cou = lambda unit: unit_of(unit[0]["job_id"]) == cou  # noqa: B023, E731
             assert list(filter(of_cou, sequences)) == list(filter(of_cou, expected))
     total = sum(len(unit.descs) for units in sent.values() for unit in units)
     assert await cluster.host.counter("descriptors") == total
+    assert cluster.placement.refused, "no job was ever said to be busy"
     dut._log.info("%d units, %d descriptors, %d aborted", sum(map(len, sent.values())), total,
                   sum(cou.aborted for cou in cluster.cous))
 
@@ -221,6 +223,7 @@ async def busy_unit_blocks_nobody_else(dut: SimHandleBase) -> None:
     """While one unit takes nothing, others go on, and the memory is not worn down."""
     cluster = await start(dut)
     stuck, other = await cluster.open(2), await cluster.open(9)
+    assert (unit_of(4), unit_of(5)) == (0, 1)
     cluster.cous[0].held = True
     maker = cluster.makers[2]
     first, second = maker.sequence(steps=3), maker.send()

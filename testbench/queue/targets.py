@@ -7,7 +7,7 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import CplKind, P2pOp
-from rtl.interface import CompletionEvent, SequenceSignature
+from rtl.interface import CompletionEvent, PlacementSignature, SequenceSignature
 from testbench.queue.parts import N_COUS, P2pDescriptor
 from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
@@ -16,6 +16,9 @@ _members = SequenceSignature().members
 _probe, _answer, _descriptor = (
     _members[name].signature.members["payload"].shape for name in ("probe", "answer", "descriptor")
 )
+_query, _placed = (
+    PlacementSignature().members[name].signature.members["payload"].shape for name in ("query", "answer")
+)
 _kinds = {P2pOp.SEND: CplKind.SEND, P2pOp.PUT: CplKind.PUT, P2pOp.GET: CplKind.GET}
 
 
@@ -23,6 +26,32 @@ def event_of(first: dict[str, int], kind: CplKind) -> dict[str, int]:
     """The event that ends a unit well."""
     return {"vp": first["source_vp"], "status": 0, "kind": kind, "job_id": first["job_id"], "bytes": first["length"],
             "tag": first["tag"], "detail": 0}
+
+
+def unit_of(job: int) -> int:
+    """Where the stand-in of the job table has put a job."""
+    return job * 3 // 2 % N_COUS
+
+
+class PlacementStandIn:
+    """Answers where jobs are, or that one has an operation in progress; each operation gets a number of its own."""
+
+    def __init__(self, dut: SimHandleBase):
+        self.base_pulse: dict[int, int] = {}
+        """What was said last of each job that was let in."""
+        self.refused = 0
+        self._rng = rng("job table")
+        self._answers = StreamSource(dut, "placement__answer", _placed)
+        StreamSink(dut, "placement__query", _query, callback=self._ask)
+
+    def _ask(self, query: dict[str, int]) -> None:
+        ok = self._rng.random() < 0.8
+        base_pulse = self._rng.getrandbits(16)
+        if ok:
+            self.base_pulse[query["job_id"]] = base_pulse
+        self.refused += not ok
+        unit = unit_of(query["job_id"]) if ok else self._rng.getrandbits(4)
+        self._answers.append({"ok": int(ok), "unit": unit, "base_pulse": base_pulse})
 
 
 class OffloadStandIn:
@@ -34,12 +63,14 @@ class OffloadStandIn:
         A ``QueueSystem``.
     unit : int
         Number of the port.
+    placement : PlacementStandIn
+        Which job may come, with which number.
     places : int
         Sequences in progress at once.
     """
 
-    def __init__(self, dut: SimHandleBase, unit: int, *, places: int = 2):
-        self.dut, self.unit, self.places = dut, unit, places
+    def __init__(self, dut: SimHandleBase, unit: int, placement: PlacementStandIn, *, places: int = 2):
+        self.dut, self.unit, self.placement, self.places = dut, unit, placement, places
         self.held = False
         """Answers every probe with no."""
         self.accepted: list[list[dict[str, int]]] = []
@@ -56,7 +87,8 @@ class OffloadStandIn:
     def _probe(self, probe: dict[str, int]) -> None:
         job = probe["job_id"]
         assert self._reserved is None, "a probe while a place is reserved"
-        assert job % N_COUS == self.unit, f"job {job} at unit {self.unit}"
+        assert unit_of(job) == self.unit, f"job {job} at unit {self.unit}"
+        assert self.placement.base_pulse.pop(job) == probe["base_pulse"], "a probe with a stale number"
         ok = not self.held and job not in self._jobs and len(self._jobs) < self.places
         if ok:
             self._reserved = job

@@ -29,15 +29,17 @@ class CreditTableContract(Contract):
         job, peer = self.constant(bits, "job"), self.constant(bits, "peer")
         asking, giving = unit.i.payload, unit.i_return.payload
         # Requests and returns stand until they are taken, as streams do.
-        for port, name in ((unit.i, "ask"), (unit.i_return, "give")):
+        for port, name in ((unit.i, "ask"), (unit.i_return, "give"), (unit.i_end, "end")):
             valid, payload = self.free(1, name), self.free(len(port.payload.as_value()), f"{name}_payload")
             m.d.comb += [port.valid.eq(valid), port.payload.eq(payload)]
-            self.assume((port.payload.job_id >> bits == 0) & (port.payload.peer >> bits == 0))
+            if name != "end":
+                self.assume(port.payload.peer >> bits == 0)
+            self.assume(port.payload.job_id >> bits == 0)
             stalled, before = Signal(name=f"{name}_stalled"), Signal(len(payload), name=f"{name}_before")
             m.d.sync += [stalled.eq(valid & ~port.ready), before.eq(payload)]
             self.assume(~stalled | valid & (payload == before))
         take = self.free(1, "take")
-        m.d.comb += unit.o.ready.eq(take)
+        m.d.comb += [unit.o.ready.eq(take), unit.o_rest.ready.eq(self.free(1, "hear"))]
 
         # The answer comes a cycle after the request was taken.
         asked, oldest = Signal(), Signal()
@@ -56,6 +58,26 @@ class CreditTableContract(Contract):
         self.check(~asked | (unit.o.payload.ok == (out < share - 1 + oldest)))
         self.check(out <= share)
         self.check(~returned | unit.returned)
+
+        # The job is said to be at rest only if it is, and if no other peer confuses the count, whenever it is.
+        rest, heard = unit.o_rest, Signal()
+        m.d.sync += heard.eq(rest.valid & ~rest.ready)
+        told = rest.valid & ~heard & (rest.payload.job_id == job)
+        at_rest = told & ~rest.payload.owing
+        others, owing = Signal(), Signal()
+        for port in (unit.i, unit.i_return):
+            with m.If(port.valid & (port.payload.job_id == job) & (port.payload.peer != peer)):
+                m.d.sync += others.eq(1)
+        self.check(~at_rest | (out == 0))
+        self.check(~(told & rest.payload.owing) | others | (out != 0))
+        # What was said to be owed is said to be settled when it is, unless credits have been taken since.
+        with m.If(told):
+            m.d.sync += owing.eq(rest.payload.owing)
+        with m.Elif(granted):
+            m.d.sync += owing.eq(0)
+        self.check(~(told & ~rest.payload.ended) | others | owing)
+        self.check(~owing | others | (out != 0) | told)
+        self.reach(told & ~rest.payload.ended & at_rest, "the last credit comes back after the end of the operation")
         self.reach(out == share, "the whole share is out")
         refused = asked & ~unit.o.payload.ok
         self.reach(refused & ~oldest & (out == share - 1), "the last credit is kept for the oldest pulse")

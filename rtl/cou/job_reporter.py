@@ -1,0 +1,76 @@
+"""Tells the job table what no longer keeps a job at this unit.
+
+Architecture: ``docs/jobs.md``.
+"""
+
+from amaranth import Module
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi import formats
+from rtl.cou.credit_table import credit_rest
+from rtl.interface import JobNews, JobReport
+from rtl.kit.arbiter import StreamArbiter
+from rtl.kit.fifo import StreamFifo
+
+_job = data.StructLayout({"job_id": formats.JOB_BITS})
+_ended = data.StructLayout({"job_id": formats.JOB_BITS, "pulses": formats.PULSE_BITS})
+_ENDINGS = 4
+
+
+class JobReporter(wiring.Component):
+    """Makes reports of what the parts of a unit say: of packets that have gone, and of operations that have ended.
+
+    Of an operation that has ended the credit table is asked whether it still has credits out. Its answers, and its
+    word that the last one is back, are reported in the order in which it gives them: otherwise a late "credits are
+    out" could keep a job here for ever.
+
+    Members
+    -------
+    i_gone : ``In(stream.Signature({job_id}))``
+        A packet has left the buffer.
+    i_ended : ``In(stream.Signature({job_id, pulses}))``
+        An operation has ended.
+    o_end : ``Out(stream.Signature({job_id}))``, i_rest : ``In(stream.Signature({job_id, ended, owing}))``
+        Credit table.
+    o : ``Out(stream.Signature(JobReport))``
+        Reports.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "i_gone": In(stream.Signature(_job)),
+            "i_ended": In(stream.Signature(_ended)),
+            "o_end": Out(stream.Signature(_job)),
+            "i_rest": In(stream.Signature(credit_rest())),
+            "o": Out(stream.Signature(JobReport)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=JobReport, n=2)
+        m.submodules.pulses = pulses = StreamFifo(shape=formats.PULSE_BITS, depth=_ENDINGS)
+        connect(m, arbiter.o, flipped(self.o))
+
+        # The number of pulses waits here while the credit table is asked.
+        ended = self.i_ended
+        m.d.comb += [
+            self.o_end.valid.eq(ended.valid & pulses.i.ready), self.o_end.payload.job_id.eq(ended.payload.job_id),
+            pulses.i.valid.eq(ended.valid & self.o_end.ready), pulses.i.payload.eq(ended.payload.pulses),
+            ended.ready.eq(self.o_end.ready & pulses.i.ready),
+        ]
+
+        gone, rest = arbiter.i
+        m.d.comb += [
+            gone.valid.eq(self.i_gone.valid), self.i_gone.ready.eq(gone.ready),
+            gone.payload.news.eq(JobNews.PACKET_GONE), gone.payload.job_id.eq(self.i_gone.payload.job_id),
+            gone.payload.owing.eq(0), gone.payload.pulses.eq(0),
+            rest.valid.eq(self.i_rest.valid), self.i_rest.ready.eq(rest.ready),
+            rest.payload.job_id.eq(self.i_rest.payload.job_id), rest.payload.owing.eq(self.i_rest.payload.owing),
+            pulses.o.ready.eq(rest.valid & rest.ready & self.i_rest.payload.ended),
+        ]
+        with m.If(self.i_rest.payload.ended):
+            m.d.comb += [rest.payload.news.eq(JobNews.ENDED), rest.payload.pulses.eq(pulses.o.payload)]
+        with m.Else():
+            m.d.comb += [rest.payload.news.eq(JobNews.SETTLED), rest.payload.pulses.eq(0)]
+        return m

@@ -1,0 +1,194 @@
+"""Which offload unit serves which job.
+
+Architecture: ``docs/jobs.md``, ``docs/decisions/0009-jobs-move-at-rest.md``.
+"""
+
+from amaranth import Array, Module, Mux, Signal
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
+
+from firmware_models.abi import formats
+from rtl.interface import UNIT_BITS, JobNews, JobReport, PlacementSignature
+from rtl.kit.round_robin import RoundRobin
+from rtl.nic.least_unit import LeastUnit
+
+
+class JobTable(wiring.Component):
+    """Assigns each job to an offload unit at first touch, and keeps it there until it is at rest.
+
+    A job is *at rest* when nothing of it is at its unit: no operation, no packet in the buffer or on the way there, and
+    no credit that is still out. Whatever touches a job at rest, a packet or a sequence, assigns it anew: to the unit
+    with the fewest jobs, among those to the one with the emptiest buffer. So as long as no more than
+    n_units x m jobs are not at rest at once, no unit is ever given more than m.
+
+    All questions and reports pass through one pipeline, one a cycle, so they take effect one after the other: a packet
+    and a sequence that touch a job in the same cycle get the same answer.
+
+    Obligations of those who ask and report:
+
+    - ``packet``: each query is one packet of the job, which then goes to the unit that the answer (always `ok`) names.
+      That unit reports PACKET_GONE once for it.
+    - ``sequence``: `ok` lets one operation in, which then goes to that unit; it reports ENDED once for it, also if it
+      has no place for it after all. Without `ok` an operation of the job is in progress.
+    - ``credit``: only looks. `ok`: the job is not at rest, and credits that come for it go to that unit.
+    - The unit reports SETTLED once after each ENDED with `owing`, unless another operation has been let in meanwhile;
+      then it may as well leave it to the next ENDED.
+
+    Timing: an answer comes two cycles after its query if nobody else wants the table; an assignment takes as many
+    cycles more as the tournament of the units has rounds if another one came right before. After a reset the table is
+    cleared first, one job a cycle.
+
+    Parameters
+    ----------
+    n_units : int
+        Offload units, a power of two.
+    n_packets : int
+        Packets that one unit can hold, those on their way to it included.
+    level_bits : int
+        Bits of a buffer's level.
+    n_jobs : int
+        JobIDs, a power of two.
+
+    Members
+    -------
+    packet, sequence, credit : ``In(PlacementSignature())``
+        Who asks.
+    reports : array of n_units ``In(stream.Signature(JobReport))``
+        What the units say.
+    levels : array of n_units ``In(level_bits)``
+        Packets in the buffers of the units.
+    jobs : array of n_units ``Out(range(n_jobs + 1))``
+        Jobs at each unit that are not at rest.
+    """
+
+    def __init__(self, *, n_units: int, n_packets: int, level_bits: int, n_jobs: int = 1 << formats.JOB_BITS):
+        for name, value, most in (("n_units", n_units, 1 << UNIT_BITS), ("n_jobs", n_jobs, 1 << formats.JOB_BITS)):
+            if not 1 <= value <= most or value & (value - 1):
+                raise ValueError(f"{name} must be a power of two, 1 to {most}, not {value!r}")
+        if n_packets < 1:
+            raise ValueError(f"n_packets must be at least 1, not {n_packets!r}")
+        self.n_units, self.n_packets, self.n_jobs = n_units, n_packets, n_jobs
+        self.level_bits = level_bits
+        self.entry = data.StructLayout({
+            "unit": UNIT_BITS, "busy": 1, "owing": 1, "packets": bits_for(n_packets), "pulses": formats.PULSE_BITS,
+        })
+        super().__init__({
+            "packet": In(PlacementSignature()),
+            "sequence": In(PlacementSignature()),
+            "credit": In(PlacementSignature()),
+            "reports": In(stream.Signature(JobReport)).array(n_units),
+            "levels": In(level_bits).array(n_units),
+            "jobs": Out(range(n_jobs + 1)).array(n_units),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        n_units = self.n_units
+        job_bits = max(1, (self.n_jobs - 1).bit_length())
+        m.submodules.table = table = memory.Memory(shape=self.entry, depth=self.n_jobs, init=[])
+        write = table.write_port()
+        read = table.read_port(transparent_for=[write])
+        glance = table.read_port(transparent_for=[write])
+        m.submodules.least = least = LeastUnit(n_units=n_units, n_jobs=self.n_jobs, level_bits=self.level_bits)
+        for k in range(n_units):
+            m.d.comb += [least.jobs[k].eq(self.jobs[k]), least.levels[k].eq(self.levels[k])]
+
+        # A reset does not reach into the memory: sweep it.
+        swept, sweep = Signal(), Signal(job_bits)
+        with m.If(~swept):
+            m.d.sync += [sweep.eq(sweep + 1), swept.eq(sweep == self.n_jobs - 1)]
+
+        # First stage: one question or report is chosen, and its entry is read.
+        m.submodules.turn = turn = RoundRobin(n=n_units + 2)
+        report = Array(port.payload for port in self.reports)
+        chosen = Signal(JobReport)
+        advance = Signal()
+        m.d.comb += [
+            turn.requests[0].eq(self.packet.query.valid & swept),
+            turn.requests[1].eq(self.sequence.query.valid & swept),
+            turn.advance.eq(advance),
+            self.packet.query.ready.eq(turn.grant[0] & advance),
+            self.sequence.query.ready.eq(turn.grant[1] & advance),
+            chosen.eq(report[(turn.index - 2)[: max(1, (n_units - 1).bit_length())]]),
+            read.en.eq(advance),
+        ]
+        for k, port in enumerate(self.reports):
+            m.d.comb += [
+                turn.requests[k + 2].eq(port.valid & swept), port.ready.eq(turn.grant[k + 2] & advance),
+            ]
+        job = Signal(job_bits)
+        with m.If(turn.grant[0]):
+            m.d.comb += job.eq(self.packet.query.payload.job_id)
+        with m.Elif(turn.grant[1]):
+            m.d.comb += job.eq(self.sequence.query.payload.job_id)
+        with m.Else():
+            m.d.comb += job.eq(chosen.job_id)
+        m.d.comb += read.addr.eq(job)
+
+        # Second stage: it takes effect. What it writes is seen by whatever is being read in the same cycle.
+        by_packet, by_sequence, reported = Signal(), Signal(), Signal()
+        at_job, said = Signal(job_bits), Signal(JobReport)
+        with m.If(advance):
+            m.d.sync += [
+                by_packet.eq(turn.grant[0]), by_sequence.eq(turn.grant[1]), reported.eq(turn.grant[2:].any()),
+                at_job.eq(job), said.eq(chosen),
+            ]
+        entry, after = read.data, Signal(self.entry)
+        act, blocked, at_rest, stays, assigns = (
+            Signal(name=name) for name in ("act", "blocked", "at_rest", "stays", "assigns")
+        )
+        packet_answer, sequence_answer = self.packet.answer, self.sequence.answer
+        let_in = by_sequence & ~entry.busy
+        m.d.comb += [
+            at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),
+            stays.eq(after.busy | after.owing | (after.packets != 0)),
+            assigns.eq(at_rest & (by_packet | let_in)),
+            blocked.eq(
+                (by_packet & packet_answer.valid & ~packet_answer.ready)
+                | (by_sequence & sequence_answer.valid & ~sequence_answer.ready) | (assigns & ~least.valid)
+            ),
+            act.eq((by_packet | by_sequence | reported) & ~blocked),
+            advance.eq(~blocked),
+            after.eq(entry), least.taken.eq(act & assigns),
+            write.addr.eq(Mux(swept, at_job, sweep)), write.data.eq(Mux(swept, after, 0)), write.en.eq(act | ~swept),
+        ]
+        with m.If(assigns):
+            m.d.comb += after.unit.eq(least.unit)
+        with m.If(by_packet):
+            m.d.comb += after.packets.eq(entry.packets + 1)
+        with m.If(let_in):
+            m.d.comb += after.busy.eq(1)
+        with m.If(reported):
+            with m.Switch(said.news):
+                with m.Case(JobNews.PACKET_GONE):
+                    m.d.comb += after.packets.eq(entry.packets - (entry.packets != 0))
+                with m.Case(JobNews.ENDED):
+                    m.d.comb += [
+                        after.busy.eq(0), after.owing.eq(said.owing), after.pulses.eq(entry.pulses + said.pulses),
+                    ]
+                with m.Case(JobNews.SETTLED):
+                    m.d.comb += after.owing.eq(0)
+        for k in range(n_units):
+            comes, goes = act & at_rest & stays & (after.unit == k), act & ~at_rest & ~stays & (entry.unit == k)
+            m.d.sync += self.jobs[k].eq(self.jobs[k] + comes - goes)
+
+        # Answers. A look needs no turn: a credit that is to be found concerns a job that was assigned long ago.
+        for answer, mine in ((packet_answer, by_packet), (sequence_answer, by_sequence)):
+            with m.If(answer.ready):
+                m.d.sync += answer.valid.eq(0)
+            with m.If(act & mine):
+                m.d.sync += [
+                    answer.valid.eq(1), answer.payload.ok.eq(by_packet | let_in), answer.payload.unit.eq(after.unit),
+                    answer.payload.base_pulse.eq(entry.pulses),
+                ]
+        look, seen = self.credit.query, self.credit.answer
+        m.d.comb += [
+            look.ready.eq(swept & (~seen.valid | seen.ready)), glance.addr.eq(look.payload.job_id),
+            glance.en.eq(look.ready),
+            seen.payload.ok.eq(glance.data.busy | glance.data.owing | (glance.data.packets != 0)),
+            seen.payload.unit.eq(glance.data.unit), seen.payload.base_pulse.eq(glance.data.pulses),
+        ]
+        with m.If(look.ready):
+            m.d.sync += seen.valid.eq(look.valid)
+        return m

@@ -1,0 +1,143 @@
+"""The job table: one job, one unit, for as long as anything of the job is there."""
+
+from amaranth import Module, Signal
+
+from testbench.formal.contract import Contract
+
+N_UNITS = 2
+N_PACKETS = 2
+
+
+class JobTableContract(Contract):
+    """:class:`~rtl.nic.job_table.JobTable`: for one job, any one, beside others that do whatever they like.
+
+    The contract keeps books of what the answers have brought to each unit: packets, an operation, credits that are out.
+    Units report of this job only what they have; of the other job they report anything.
+    """
+
+    def build(self, m: Module) -> None:
+        from firmware_models.abi import formats
+
+        # Two jobs, two units, numbers of pulses modulo two: no register that says nothing.
+        formats.JOB_BITS, formats.PULSE_BITS = 1, 1
+        from rtl import interface
+
+        interface.UNIT_BITS = 1
+        from rtl.interface import JobNews
+        from rtl.nic.job_table import JobTable
+
+        m.submodules.unit = unit = JobTable(n_units=N_UNITS, n_packets=N_PACKETS, level_bits=1, n_jobs=2)
+        job = self.constant(1, "job")
+        for k in range(N_UNITS):
+            m.d.comb += unit.levels[k].eq(self.free(1, f"level_{k}"))
+
+        def stream(port, name):
+            """A stream into the unit: free, but an item stands until it is taken."""
+            valid, payload = self.free(1, name), self.free(len(port.payload.as_value()), f"{name}_payload")
+            m.d.comb += [port.valid.eq(valid), port.payload.eq(payload)]
+            stalled, before = Signal(name=f"{name}_stalled"), Signal(len(payload), name=f"{name}_before")
+            m.d.sync += [stalled.eq(valid & ~port.ready), before.eq(payload)]
+            self.assume(~stalled | valid & (payload == before))
+            return port.valid & port.ready
+
+        def asker(port, name):
+            """Questions taken, answers taken that are the job's, and how many of its questions are on their way."""
+            asked = stream(port.query, name)
+            m.d.comb += port.answer.ready.eq(self.free(1, f"{name}_answer_ready"))
+            answered = port.answer.valid & port.answer.ready
+            # Answers come in order: whose they are is remembered in a row.
+            row, level = Signal(2, name=f"{name}_row"), Signal(2, name=f"{name}_level")
+            mine = port.query.payload.job_id == job
+            shorter, rest = Signal(2, name=f"{name}_shorter"), Signal(2, name=f"{name}_rest")
+            m.d.comb += [shorter.eq(level - answered), rest.eq(row >> answered)]
+            m.d.sync += [level.eq(shorter + asked), row.eq(rest | ((asked & mine) << shorter))]
+            self.check(~port.answer.valid | (level != 0))
+            self.check(level <= 2)
+            waiting = sum(row[place] & (level > place) for place in range(2))
+            return asked & mine, answered & row[0], waiting
+
+        ask_packet, packet, packets_asked = asker(unit.packet, "packet")
+        ask_sequence, sequence, sequences_asked = asker(unit.sequence, "sequence")
+        ask_credit, credit, _ = asker(unit.credit, "credit")
+
+        held = [Signal(2, name=f"held_{k}") for k in range(N_UNITS)]
+        busy, owing = Signal(N_UNITS), Signal(N_UNITS)
+        pulses = Signal(1)
+        there = Signal(N_UNITS)
+        ended, any_report = Signal(N_UNITS), Signal()
+        for k, port in enumerate(unit.reports):
+            said = port.payload
+            taken = stream(port, f"report_{k}")
+            mine = port.valid & (said.job_id == job)
+            is_news = {news: Signal(name=f"{news.name}_{k}") for news in JobNews}
+            for news, signal in is_news.items():
+                m.d.comb += signal.eq(mine & (said.news == news))
+            self.assume(~port.valid | (said.news.as_value() < len(JobNews)))
+            self.assume(~is_news[JobNews.PACKET_GONE] | (held[k] != 0))
+            self.assume(~is_news[JobNews.ENDED] | busy[k])
+            self.assume(~is_news[JobNews.SETTLED] | owing[k])
+            came = packet & (unit.packet.answer.payload.unit == k)
+            begun = sequence & unit.sequence.answer.payload.ok & (unit.sequence.answer.payload.unit == k)
+            m.d.sync += held[k].eq(held[k] + came - (taken & is_news[JobNews.PACKET_GONE]))
+            m.d.comb += ended[k].eq(taken & is_news[JobNews.ENDED])
+            with m.If(begun):
+                m.d.sync += busy[k].eq(1)
+            with m.Elif(ended[k]):
+                m.d.sync += [busy[k].eq(0), owing[k].eq(said.owing), pulses.eq(pulses + said.pulses)]
+            with m.Elif(taken & is_news[JobNews.SETTLED]):
+                m.d.sync += owing[k].eq(0)
+            m.d.comb += there[k].eq((held[k] != 0) | busy[k] | owing[k])
+            with m.If(taken):
+                m.d.comb += any_report.eq(1)
+        # The units have room for so many packets of the job, those on their way included.
+        room = held[0] + held[1] + packets_asked < N_PACKETS
+        self.assume(~(unit.packet.query.valid & (unit.packet.query.payload.job_id == job)) | room)
+
+        # Never two units for one job, and never one that the job has been taken from while it was busy.
+        self.check(~there.all())
+        self.check(~packet | unit.packet.answer.payload.ok)
+        for k in range(N_UNITS):
+            self.check(~(packet & there[1 - k]) | (unit.packet.answer.payload.unit != k))
+            self.check(
+                ~(sequence & unit.sequence.answer.payload.ok & there[1 - k])
+                | (unit.sequence.answer.payload.unit != k)
+            )
+        # One operation at a time, and its pulses go on where those before ended.
+        let_in = sequence & unit.sequence.answer.payload.ok
+        self.check(~let_in | ~busy.any())
+        self.check(~let_in | (unit.sequence.answer.payload.base_pulse == pulses))
+        # Whoever looks for it while it is there finds it.
+        sought, place = Signal(), Signal(N_UNITS)
+        with m.If(ask_credit):
+            m.d.sync += [sought.eq(there.any()), place.eq(there)]
+        self.check(~(credit & sought) | unit.credit.answer.payload.ok)
+        for k in range(N_UNITS):
+            self.check(~(credit & sought & place[k]) | (unit.credit.answer.payload.unit == k))
+
+        # What is at rest is let go of: the counts tell, once nothing has happened for three cycles and the other job
+        # has never been seen.
+        other = Signal()
+        seen = [
+            (unit.packet.query, "job_id"), (unit.sequence.query, "job_id"), *((port, "job_id") for port in unit.reports)
+        ]
+        for port, name in seen:
+            with m.If(port.valid & (port.payload[name] != job)):
+                m.d.sync += other.eq(1)
+        quiet = Signal(2)
+        happens = ask_packet | ask_sequence | any_report | (packets_asked != 0) | (sequences_asked != 0)
+        with m.If(happens):
+            m.d.sync += quiet.eq(0)
+        with m.Elif(~quiet.all()):
+            m.d.sync += quiet.eq(quiet + 1)
+        for k in range(N_UNITS):
+            self.check(~quiet.all() | other | (unit.jobs[k] == there[k]))
+
+        was_at_first = Signal()
+        with m.If(there[0]):
+            m.d.sync += was_at_first.eq(1)
+        moved = was_at_first & let_in & (unit.sequence.answer.payload.unit == 1)
+        self.reach(ask_packet & ask_sequence & ~there.any(), "a packet and a sequence touch the job at once")
+        self.reach(moved, "the job has moved to another unit")
+        self.reach(owing.any() & ~busy.any(), "credits are out after the operation has ended")
+        self.reach(sequence & ~unit.sequence.answer.payload.ok, "an operation is refused while another is in progress")
+        self.reach(let_in & (pulses != 0), "an operation follows another one")

@@ -1,0 +1,240 @@
+"""Bench of the job table: units that hold jobs as units do, and everybody asking at once."""
+
+from collections import Counter
+
+import cocotb
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import Event, RisingEdge
+
+from rtl.interface import JobNews, JobReport, PlacementSignature
+from testbench.clock import cycles, start
+from testbench.runner import parameters, report, rng
+from testbench.stream import StreamSink, StreamSource
+
+_query, _answer = (
+    PlacementSignature().members[name].signature.members["payload"].shape for name in ("query", "answer")
+)
+
+
+class Asker:
+    """A port of the table; `told` is called with the job and the answer of each query, in order."""
+
+    def __init__(self, dut: SimHandleBase, name: str, told):
+        self.queries = StreamSource(dut, f"{name}__query", _query)
+        self.answers = StreamSink(dut, f"{name}__answer", _answer, callback=self._answered)
+        self.told = told
+        self.waiting: list[int] = []
+
+    def ask(self, job: int) -> None:
+        """Queues a question."""
+        self.waiting.append(job)
+        self.queries.append({"job_id": job})
+
+    def _answered(self, answer: dict[str, int]) -> None:
+        self.told(self.waiting.pop(0), answer)
+
+
+class Table:
+    """The table among units that keep books: what is where, and what each operation has left behind."""
+
+    def __init__(self, dut: SimHandleBase):
+        self.dut = dut
+        self.n_units = parameters()["n_units"]
+        self.rng = rng("units")
+        self.packet = Asker(dut, "packet", self._packet_placed)
+        self.sequence = Asker(dut, "sequence", self._sequence_placed)
+        self.credit = Asker(dut, "credit", self._credit_found)
+        self.reports = [StreamSource(dut, f"reports__{k}", JobReport) for k in range(self.n_units)]
+        self.packets: Counter[tuple[int, int]] = Counter()
+        self.busy: dict[int, int] = {}
+        self.owing: dict[int, int] = {}
+        self.pulses: Counter[int] = Counter()
+        self.let_in = self.refused = self.moved = self.found = 0
+        self.debts: dict[int, int] = {}
+        """A new number for each time that credits of a job are out after its operation."""
+        self.asked_of: list[int | None] = []
+        self._last: dict[int, int] = {}
+
+    async def start(self, **limits) -> None:
+        """Clock and reset, with empty buffers."""
+        await start(self.dut, **limits)
+        for k in range(self.n_units):
+            getattr(self.dut, f"levels__{k}").value = 0
+
+    def units_of(self, job: int) -> set[int]:
+        """Units that have something of the job."""
+        units = {unit for (of, unit), count in self.packets.items() if of == job and count}
+        return units | {where[job] for where in (self.busy, self.owing) if job in where}
+
+    def _place(self, job: int, unit: int) -> None:
+        assert self.units_of(job) <= {unit}, f"job {job} is at {self.units_of(job)}, and now at {unit}"
+        self.moved += self._last.get(job, unit) != unit
+        self._last[job] = unit
+
+    def _packet_placed(self, job: int, answer: dict[str, int]) -> None:
+        assert answer["ok"]
+        self._place(job, answer["unit"])
+        self.packets[job, answer["unit"]] += 1
+        cocotb.start_soon(self._consume(job, answer["unit"]))
+
+    def _sequence_placed(self, job: int, answer: dict[str, int]) -> None:
+        if not answer["ok"]:
+            self.refused += 1
+            return
+        assert job not in self.busy, "two operations of one job at once"
+        assert answer["base_pulse"] == self.pulses[job] % (1 << 16)
+        self._place(job, answer["unit"])
+        self.busy[job] = answer["unit"]
+        self.let_in += 1
+        cocotb.start_soon(self._operate(job, answer["unit"]))
+
+    def _credit_found(self, job: int, answer: dict[str, int]) -> None:
+        # What has come or gone while the question was on its way may be answered either way.
+        debt = self.asked_of.pop(0)
+        if debt is not None and self.debts.get(job) == debt:
+            assert answer["ok"], f"job {job} was not found"
+            assert {answer["unit"]} == self.units_of(job)
+            self.found += 1
+
+    def look(self, job: int) -> None:
+        """Looks for a job; if its credits are out from now until the answer, it has to be found."""
+        self.asked_of.append(self.debts.get(job))
+        self.credit.ask(job)
+
+    async def _pause(self) -> None:
+        await cycles(self.dut, self.rng.choice((1, 3, 20, 200)))
+
+    async def _report(self, unit: int, news: JobNews, job: int, **fields: int) -> None:
+        """Tells the table, and waits until it has taken the report."""
+        taken = Event()
+        item = {"news": news.value, "job_id": job, "owing": 0, "pulses": 0, **fields}
+        self.reports[unit].append(item, event=taken)
+        await taken.wait()
+
+    async def _consume(self, job: int, unit: int) -> None:
+        await self._pause()
+        # The books are changed first: a question may be answered in the very cycle of the report.
+        self.packets[job, unit] -= 1
+        await self._report(unit, JobNews.PACKET_GONE, job)
+
+    async def _operate(self, job: int, unit: int) -> None:
+        await self._pause()
+        pulses, owing = self.rng.choice((0, 1, 7, 60_000)), self.rng.getrandbits(1)
+        self.pulses[job] += pulses
+        self.busy.pop(job)
+        if owing:
+            self.owing[job] = unit
+            self.debts[job] = self.let_in
+        else:
+            self._settled(job)
+        await self._report(unit, JobNews.ENDED, job, pulses=pulses, owing=owing)
+        if not owing:
+            return
+        await self._pause()
+        # With another operation in progress the next end says how things stand.
+        if job not in self.busy and self.owing.get(job) == unit:
+            self._settled(job)
+            await self._report(unit, JobNews.SETTLED, job)
+
+    def _settled(self, job: int) -> None:
+        self.owing.pop(job, None)
+        self.debts.pop(job, None)
+
+    async def settle(self) -> None:
+        """Waits until nobody has anything to ask or to report any more."""
+        while True:
+            await cycles(self.dut, 400)
+            if not (any(self.packets.values()) or self.busy or self.owing or self.packet.waiting
+                    or self.sequence.waiting or any(source.pending for source in self.reports)):
+                await cycles(self.dut, 10)
+                return
+
+    def jobs(self) -> list[int]:
+        """Jobs at each unit, as the table counts them."""
+        return [int(getattr(self.dut, f"jobs__{k}").value) for k in range(self.n_units)]
+
+
+@cocotb.test()
+async def one_job_one_unit(dut: SimHandleBase) -> None:
+    """Packets, sequences and credits of few jobs, most of them touched by several at once."""
+    table = Table(dut)
+    await table.start(max_cycles=400_000)
+    numbers = rng("touches")
+    jobs = numbers.sample(range(256), 2 * table.n_units + 3)
+    for _ in range(parameters()["touches"]):
+        job = numbers.choice(jobs)
+        for asker in numbers.sample((table.packet, table.sequence, table.credit), numbers.randint(1, 3)):
+            if asker is table.credit:
+                table.look(job)
+            elif asker is table.packet or job not in asker.waiting:
+                asker.ask(job)
+        for k in range(table.n_units):
+            getattr(dut, f"levels__{k}").value = numbers.randrange(1 << 4)
+        await cycles(dut, numbers.choice((1, 1, 2, 10, 60)))
+    await table.settle()
+    assert table.jobs() == [0] * table.n_units, "jobs at rest were not let go of"
+    report(let_in=table.let_in, refused=table.refused, moved=table.moved, found=table.found)
+
+
+@cocotb.test()
+async def goes_to_the_least_load(dut: SimHandleBase) -> None:
+    """As long as n_units x m jobs are there at most, no unit has more than m; ties go to the emptiest buffer."""
+    table = Table(dut)
+    await table.start(max_cycles=400_000)
+    placed: dict[int, int] = {}
+    table.packet.told = lambda job, answer: placed.__setitem__(job, answer["unit"])
+    numbers = rng("load")
+    n, m = table.n_units, 4
+    jobs = numbers.sample(range(256), n * m + 1)
+    levels = numbers.sample(range(16), n)
+    for k, level in enumerate(levels):
+        getattr(dut, f"levels__{k}").value = level
+    await cycles(dut, 300)
+    table.packet.ask(jobs[0])
+    while len(placed) < 1:
+        await RisingEdge(dut.clk)
+    assert placed[jobs[0]] == levels.index(min(levels))
+    # One after the other without a pause, and some of them gone again: what is there is never more than n x m.
+    alive = [jobs[0]]
+    for job in jobs[1:] * 4:
+        if job in alive:
+            continue
+        if len(alive) == n * m:
+            for victim in numbers.sample(alive, numbers.randint(1, len(alive))):
+                alive.remove(victim)
+                unit = placed.pop(victim)
+                await table._report(unit, JobNews.PACKET_GONE, victim)
+            await cycles(dut, 4)
+        table.packet.ask(job)
+        alive.append(job)
+        if numbers.random() < 0.3 or len(alive) == n * m:
+            while len(placed) < len(alive):
+                await RisingEdge(dut.clk)
+            assert max(Counter(placed.values()).values()) <= m, placed
+            await cycles(dut, 2)
+            assert table.jobs() == [list(placed.values()).count(k) for k in range(n)]
+
+
+@cocotb.test()
+async def reset_clears_it(dut: SimHandleBase) -> None:
+    """What the memory held before a reset is forgotten."""
+    table = Table(dut)
+    await table.start(max_cycles=100_000)
+    units: list[int] = []
+    for asker in (table.packet, table.sequence, table.credit):
+        asker.told = lambda job, answer: units.append(answer["ok"])
+    for job in range(8):
+        table.packet.ask(job)
+    while len(units) < 8:
+        await RisingEdge(dut.clk)
+    dut.rst.value = 1
+    await cycles(dut, 2)
+    dut.rst.value = 0
+    await cycles(dut, 2)
+    units.clear()
+    for job in range(8):
+        table.credit.ask(job)
+    while len(units) < 8:
+        await RisingEdge(dut.clk)
+    assert not any(units), "a job from before the reset"
+    assert table.jobs() == [0] * table.n_units

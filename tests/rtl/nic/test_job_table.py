@@ -1,0 +1,43 @@
+"""The assignment of jobs to offload units, and the packets on their way to them."""
+
+import pytest
+
+from firmware_models.config.load import parse_config
+from rtl.nic.job_locator import JobLocator
+from rtl.nic.job_table import JobTable
+from testbench.runner import run_bench
+
+
+@pytest.mark.parametrize("n_units", [1, 2, 8])
+def test_job_table(n_units):
+    result = run_bench(
+        JobTable(n_units=n_units, n_packets=136, level_bits=8), bench="testbench.nic.job_table_bench",
+        parameters={"n_units": n_units, "touches": 1200},
+    )
+    print(", ".join(f"{count} {name}" for name, count in result.report.items()))
+    assert min(result.report["let_in"], result.report["refused"], result.report["found"]) > 0
+    assert bool(result.report["moved"]) == (n_units > 1)
+
+
+@pytest.mark.parametrize("vc", [0, 1])
+def test_job_locator(vc):
+    config = parse_config("nic: {n_vps: 16, n_cous: 4}\n", source="test")
+    result = run_bench(
+        JobLocator(config, vc=vc), bench="testbench.nic.locator_bench",
+        parameters={"vc": vc, "n_vps": 16, "data_width": config.datapath.data_width, "packets": 300},
+    )
+    assert min(result.report["asked"], result.report["unknown"], result.report["others"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_units": 3}, "n_units must be a power of two, 1 to 16, not 3"),
+        ({"n_units": 32}, "n_units must be a power of two, 1 to 16, not 32"),
+        ({"n_jobs": 100}, "n_jobs must be a power of two, 1 to 256, not 100"),
+        ({"n_packets": 0}, "n_packets must be at least 1, not 0"),
+    ],
+)
+def test_parameters_are_checked(parameters, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        JobTable(**{"n_units": 2, "n_packets": 8, "level_bits": 4} | parameters)
