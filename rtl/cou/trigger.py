@@ -148,7 +148,8 @@ class Trigger(wiring.Component):
         ahead, missing, searched = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS), Signal()
         wanted = Signal(16)
         m.d.comb += [
-            self.i_lookup.ready.eq(1), asked.o.ready.eq(self.i_lookup.valid), wanted.eq(desc.cp_count - record.consumed),
+            self.i_lookup.ready.eq(1), asked.o.ready.eq(self.i_lookup.valid),
+            wanted.eq(desc.cp_count - record.consumed),
             contexts.answered.eq(self.i_lookup.valid & ~asker.search), contexts.answer_context.eq(asker.context),
             self.damaged.eq(
                 (self.i_lookup.valid & self.i_lookup.payload.error & ~asker.search) << jobs[asker.context]
