@@ -110,7 +110,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="returns-one-at-most", module=_CREDIT,
-                old="read.data[k] - giving.credits, 0", new="read.data[k] - 1, 0",
+                old="write.data[k].eq(read.data[k] - back),", new="write.data[k].eq(read.data[k] - (back != 0)),",
             ),
             Mutation(
                 name="at-rest-with-credits-out", module=_CREDIT,
