@@ -9,6 +9,7 @@ from cocotb.handle import SimHandleBase
 from cocotb.queue import Queue
 from cocotb.triggers import RisingEdge
 
+from firmware_models.abi.formats import PACKET_HEADER
 from rtl.abi import PacketHeader
 from rtl.interface import beat
 from testbench.runner import rng
@@ -30,6 +31,15 @@ class Packet:
         if unknown:
             raise KeyError(f"packet header has no field {', '.join(sorted(unknown))}")
         return cls(fields | {"length": len(payload)} | header, payload)
+
+
+def pack_header(**fields: int) -> bytes:
+    """A packet header of any values, also of those that mean nothing, which the codec refuses."""
+    bits = 0
+    for name, value in fields.items():
+        assert 0 <= value < 1 << PACKET_HEADER[name].width, f"{name} = {value}"
+        bits |= value << PACKET_HEADER.offset(name)
+    return bits.to_bytes(PACKET_HEADER.bytes, "little")
 
 
 def beat_count(length: int, data_width: int) -> int:

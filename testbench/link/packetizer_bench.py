@@ -12,7 +12,7 @@ from firmware_models.abi.encoding import PacketType
 from rtl.interface import beat
 from testbench import clock
 from testbench.bundle import Bundle
-from testbench.packet import Packet, PacketSink, PacketSource, to_beats
+from testbench.packet import Packet, PacketSink, PacketSource, pack_header, to_beats
 from testbench.runner import parameters, rng
 from testbench.stream import StreamSink, StreamSource
 
@@ -61,9 +61,7 @@ def frame(packet: Packet, width: int, padding: int = 0) -> list[dict[str, int]]:
     """The flits of a packet: what the packetizer has to make of it."""
     # Reserved runs cannot be set through the codec; they are zero.
     fields = {name: value for name, value in packet.header.items() if not name.startswith("reserved_")}
-    bits = 0
-    for name, value in fields.items():
-        bits |= value << formats.PACKET_HEADER.offset(name)
+    bits = int.from_bytes(pack_header(**fields), "little")
     n_header = max(1, 256 // width)
     flits = [{"data": bits >> k * width & (1 << width) - 1, "last": 0} for k in range(n_header)]
     flits += to_beats(packet.payload, width, padding)

@@ -15,6 +15,7 @@ from testbench.clock import cycles, start
 from testbench.link.link_model import LinkSink, LinkSource
 from testbench.nic.host import NicHost, Port
 from testbench.nic.nic_bench import NODE_ID, doubling
+from testbench.packet import pack_header
 from testbench.runner import parameters, report, rng
 
 PEER_ID = 0x777
@@ -65,7 +66,7 @@ class Network:
             "type": PacketType.COLLECTIVE, "version": 1, "dest_id": NODE_ID, "source_id": PEER_ID,
             "length": len(payload), **fields,
         }
-        raw = PACKET_HEADER.pack(**header)
+        raw = pack_header(**header)
         raw += bytes(-len(raw) % self.flit_bytes) + payload + bytes(-len(payload) % self.flit_bytes)
         words = [
             int.from_bytes(raw[at : at + self.flit_bytes], "little") for at in range(0, len(raw), self.flit_bytes)

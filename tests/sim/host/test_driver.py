@@ -166,20 +166,6 @@ def test_windows_and_gets(cluster: Cluster, hosts: list[NodeDriver]) -> None:
         owner.register_window(4, 0, 64)
 
 
-def test_rings_stand_where_the_nic_expects_them(cluster: Cluster, hosts: list[NodeDriver]) -> None:
-    """Rings behind an allocation of 64 bytes: entries of 128 bytes are found all the same."""
-    for driver in hosts:
-        driver.allocate(64)
-    ports = opened(hosts, 3)
-    ports[0].post(send(11, vp=3))
-    ports[0].watch_completions(1)
-    ports[0].ring()
-    assert cluster.run(100_000)
-    received = ports[1].receive()
-    assert received is not None
-    assert received.payload == (11).to_bytes(8, "little")
-
-
 def test_counters(cluster: Cluster, hosts: list[NodeDriver]) -> None:
     ports = opened(hosts, 0)
     ports[0].post(send(1, vp=0))
