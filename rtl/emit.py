@@ -15,6 +15,7 @@ from amaranth.lib.wiring import Out
 
 from firmware_models.config import Config
 from rtl.interface import LinkSignature
+from rtl.kit.library import ModuleLibrary, flat_ports
 from rtl.nic.nic import Nic
 from rtl.switch.switch import Switch
 
@@ -37,8 +38,19 @@ def emit_verilog(top: str, config: Config) -> str:
     """
     if top not in TOPS:
         raise EmitError(f"top must be one of {', '.join(sorted(TOPS))}, not {top!r}")
-    text = verilog.convert(Boundary(TOPS[top](config)), name=f"conic_{top}", emit_src=False, strip_internal_attrs=True)
-    return _LINT + _ASSERTION.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", text)
+    return _LINT + _ASSERTION.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", "".join(_modules(top, config)))
+
+
+def _modules(top: str, config: Config) -> Iterator[str]:
+    """The top with what it alone uses, then each shared module."""
+    library = ModuleLibrary()
+    waiting: dict[str, wiring.Component] = {f"conic_{top}": Boundary(TOPS[top](config))}
+    written: set[str] = set()
+    while waiting:
+        for name, component in waiting.items():
+            yield verilog.convert(component, name=name, platform=library, emit_src=False, strip_internal_attrs=True)
+        written |= waiting.keys()
+        waiting = {name: SharedModule(one) for name, one in library.modules.items() if name not in written}
 
 
 _LINT = "".join(
@@ -84,6 +96,27 @@ class Boundary(wiring.Component):
         for name, inside, flow in self._wires:
             port = getattr(self, name)
             m.d.comb += port.eq(inside) if flow is Out else inside.eq(port)
+        return m
+
+
+class SharedModule(wiring.Component):
+    """Wraps a component as :class:`~rtl.kit.library.ModuleLibrary` instantiates it.
+
+    Members
+    -------
+    One scalar for each of the component's signals.
+    """
+
+    def __init__(self, component: wiring.Component):
+        self.component = component
+        super().__init__({name: flow(len(value)) for name, value, flow in flat_ports(component)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.core = self.component
+        for name, value, flow in flat_ports(self.component):
+            port = getattr(self, name)
+            m.d.comb += port.eq(value) if flow is Out else value.eq(port)
         return m
 
 

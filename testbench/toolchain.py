@@ -52,7 +52,7 @@ def build_folder() -> Path:
 
 def discard_precompiled_headers(folder: Path) -> None:
     """Removes what only the compiler of the model in `folder` wanted: a hundred times the size of a small program."""
-    for path in folder.glob("*.gch"):
+    for path in folder.rglob("*.gch"):
         path.unlink()
 
 

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The NIC: composition of its blocks.
 
 Architecture: ``docs/architecture.md``.
@@ -16,6 +17,7 @@ from rtl.dma.engine import DmaEngine
 from rtl.interface import LinkSignature, TraceEvent
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
+from rtl.kit.library import shared
 from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
@@ -30,6 +32,9 @@ from rtl.queue.completion_queue import CompletionQueue
 from rtl.queue.descriptor_queue import DescriptorQueue
 from rtl.queue.vp_table import VpTable
 from rtl.reduce.operation import operations
+
+SHARED_UNIT = "conic_offload_unit"
+"""Name of the module that all offload units are instances of."""
 
 
 class Nic(wiring.Component):
@@ -86,7 +91,8 @@ class Nic(wiring.Component):
         m.submodules.p2p = p2p = P2p(config)
         cous = []
         for index in range(n_cous):
-            m.submodules[f"cou_{index}"] = cou = OffloadUnit(config)
+            cou = OffloadUnit(config)
+            m.submodules[f"cou_{index}"] = shared(SHARED_UNIT, cou, platform)
             cous.append(cou)
 
         # Room for the packets of a job at its unit: the buffer, and what is on the way to it.

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The arithmetic of an offload unit: combines two streams of operands, beat by beat.
 
 Picture and reasons: ``docs/reduce.md``.
@@ -10,6 +11,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.library import shared
 from rtl.reduce.delay_line import DelayLine
 from rtl.reduce.direct_lane import CYCLES as DIRECT_CYCLES
 from rtl.reduce.direct_lane import DirectLane, Order
@@ -122,7 +124,7 @@ class ReduceUnit(wiring.Component):
         ]
         under_way_valid = Signal(self.add_cycles)
         m.d.sync += under_way_valid.eq(Cat(accept, under_way_valid))
-        direct = self._direct(m, decode, under_way_valid)
+        direct = self._direct(m, decode, under_way_valid, platform)
 
         # What selects the result, and the tag, keep pace with the functions.
         aside_layout = data.StructLayout({"data": self.data_width, "use": len(FUNCTIONS), "tag": self.tag_width})
@@ -138,7 +140,7 @@ class ReduceUnit(wiring.Component):
         lanes = []
         for lane in range(self.n_lanes):
             bits = slice(lane * LANE_BITS, (lane + 1) * LANE_BITS)
-            computed = self._functions(m, lane, request.a[bits], request.b[bits])
+            computed = self._functions(m, lane, request.a[bits], request.b[bits], platform)
             choice = Cat(bit & ~aside.o.use.any() for bit in aside.o.data[bits])
             for index, function in enumerate(FUNCTIONS):
                 if function in computed:
@@ -154,12 +156,13 @@ class ReduceUnit(wiring.Component):
 
         return m
 
-    def _direct(self, m, decode, under_way_valid):
+    def _direct(self, m, decode, under_way_valid, platform):
         """The lanes without rounding. Those with indices get to know how the doubles beside or before them compare."""
         arithmetic = any(operation.datatype in INTEGERS for operation in self.operations)
         lanes = []
         for index in range(self.n_lanes):
-            m.submodules[f"direct_{index}"] = lane = DirectLane(arithmetic=arithmetic)
+            lane = DirectLane(arithmetic=arithmetic)
+            m.submodules[f"direct_{index}"] = shared("conic_direct_lane", lane, platform)
             bits = slice(index * LANE_BITS, (index + 1) * LANE_BITS)
             m.d.comb += [lane.i_a.eq(self.i.payload.a[bits]), lane.i_b.eq(self.i.payload.b[bits])]
             lanes.append(lane)
@@ -179,10 +182,11 @@ class ReduceUnit(wiring.Component):
                 ]
         return Cat(lane.o for lane in lanes)
 
-    def _functions(self, m, lane, a, b):
+    def _functions(self, m, lane, a, b, platform):
         """The functions of one lane that this build has: the result of each, `add_cycles` after its operands."""
         def build(name, unit, part):
-            m.submodules[f"{name}_{lane}_{part.start}"] = unit
+            module = f"conic_{name}_{part.stop - part.start}"
+            m.submodules[f"{name}_{lane}_{part.start}"] = shared(module, unit, platform)
             m.d.comb += [unit.i_a.eq(a[part]), unit.i_b.eq(b[part])]
             return unit
 

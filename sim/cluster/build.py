@@ -15,6 +15,7 @@ from pathlib import Path
 from firmware_models.abi.formats import PACKET_HEADER
 from firmware_models.config import Config, SwitchConfig
 from rtl.emit import emit_verilog
+from rtl.nic.nic import SHARED_UNIT
 from sim.report.progress import ProgressCallback
 from testbench.toolchain import (
     build_folder,
@@ -32,6 +33,9 @@ _HEADERS = (
 _FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fno-gnu-unique", "-Wl,-Bsymbolic")
 """The last two keep several libraries in one process apart: each has classes of the same names."""
 _OPTIMISE = ("-MAKEFLAGS", "OPT_FAST=-O2 OPT_SLOW=-O0 OPT_GLOBAL=-O2")
+_FEWEST_UNITS_APART = 4
+"""From so many offload units on, Verilator takes one of them as a model of its own, whose objects the NIC holds. That
+costs time in each cycle, but the compiler's time does not grow with the number of units."""
 _FST = Path(str(resources.files("testbench"))) / "fst"
 
 
@@ -80,14 +84,21 @@ def _verilated(prefix: str, top: str, config: Config, *, waves: bool) -> Path:
         "--output-split", "20000", "--x-assign", "unique", "--x-initial", "unique", "-CFLAGS", "-fPIC", *trace,
         "--prefix", prefix,
     ]
+    apart = ""
     if top == "nic":
         config = replace(config, switch=SwitchConfig())  # a NIC knows nothing of switches
-    with _folder("models", [_design(), top, repr(config), *options, str(_OPTIMISE), verilator_version()]) as folder:
+        if config.nic.n_cous >= _FEWEST_UNITS_APART:
+            apart = f'`verilator_config\nhier_block -module "{SHARED_UNIT}"\n'
+            options += ["--hierarchical"]
+    parts = [_design(), top, repr(config), apart, *options, str(_OPTIMISE), verilator_version()]
+    with _folder("models", parts) as folder:
         done = folder / f"lib{prefix}.a"
         if not (folder / "done").exists():
             source = folder / f"{prefix}.v"
             source.write_text(emit_verilog(top, config))
-            _run(["verilator", *options, *_OPTIMISE, "--Mdir", str(folder), str(source)], folder)
+            (folder / "apart.vlt").write_text(apart)
+            settings = [str(folder / "apart.vlt")] if apart else []
+            _run(["verilator", *options, *_OPTIMISE, "--Mdir", str(folder), *settings, str(source)], folder)
             discard_precompiled_headers(folder)
             (folder / "done").touch()
         assert done.exists()
@@ -106,7 +117,9 @@ def _cluster(models: list[Path], shape: str) -> Path:
                 "g++", *_FLAGS, "-o", str(folder / "new.so"),
                 *(f"-I{path}" for path in (folder, sources, include, include / "vltstd", _FST, *models)),
                 *(str(sources / name) for name in _SOURCES),
-                *(str(next(model.glob("libV[A-Z]*.a"))) for model in models), str(models[0] / "libverilated.a"),
+                *(str(next(model.glob("libV[A-Z]*.a"))) for model in models),
+                *(str(path) for model in models for path in model.glob("V*/lib*.a")),  # units that stand apart
+                str(models[0] / "libverilated.a"),
                 "-lpthread",
             ], folder)
             # Renamed when complete, so that an interrupted build leaves nothing that looks like a library.

@@ -1,0 +1,66 @@
+"""Modules that stand in the Verilog once, however often they are instantiated.
+
+Amaranth writes a module of its own for every submodule. Eight offload units with four lanes each would be eight and
+thirty-two texts that differ in nothing, which every tool behind has to read, and to compile, one by one.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from amaranth import ClockSignal, Elaboratable, Instance, ResetSignal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+
+class ModuleLibrary:
+    """The platform of an elaboration that leaves shared modules out; they are converted one by one afterwards.
+
+    Members
+    -------
+    modules : dict of str to Component
+        The first component that asked for each name.
+    """
+
+    def __init__(self) -> None:
+        self.modules: dict[str, wiring.Component] = {}
+
+    def instance(self, name: str, component: wiring.Component) -> Instance:
+        """An instance of module `name`, whose ports are `component`'s.
+
+        Raises
+        ------
+        ValueError
+            If `name` is that of a module of another kind.
+        """
+        known = self.modules.setdefault(name, component)
+        if _shape(known) != _shape(component):
+            raise ValueError(f"shared module {name} must have the ports of {known!r}, not those of {component!r}")
+        ports = {f"{'o' if flow is Out else 'i'}_{port}": value for port, value, flow in flat_ports(component)}
+        return Instance(name, i_clk=ClockSignal(), i_rst=ResetSignal(), **ports)
+
+
+def shared(name: str, component: wiring.Component, platform: Any) -> Elaboratable:
+    """`component`, or an instance of its module where Verilog is written (`platform` is a :class:`ModuleLibrary`).
+
+    Parameters
+    ----------
+    name : str
+        Name of the module; says all that tells it from other modules of the design.
+    component : Component
+        Used as ever: its ports are the instance's.
+    platform
+        What ``elaborate`` was given.
+    """
+    return platform.instance(name, component) if isinstance(platform, ModuleLibrary) else component
+
+
+def flat_ports(component: wiring.Component) -> Iterator[tuple[str, Value, wiring.Flow]]:
+    """Every port of a shared module that has any width: its name, the component's value, its direction."""
+    for path, member, value in component.signature.flatten(component):
+        plain = Value.cast(value)
+        if len(plain):
+            yield "__".join(map(str, path)), plain, member.flow
+
+
+def _shape(component: wiring.Component) -> list[tuple[str, int, wiring.Flow]]:
+    return [(name, len(value), flow) for name, value, flow in flat_ports(component)]
