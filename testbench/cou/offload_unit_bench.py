@@ -3,136 +3,16 @@
 from collections import Counter
 
 import cocotb
-import numpy as np
-from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, PacketType, Right, Status
-from rtl.cou.buffer_statistics import statistics_layout
-from rtl.cou.packet_buffer import FaultOrder
-from rtl.interface import CompletionEvent, JobNews, JobReport, SequenceSignature, WindowSignature
-from testbench.clock import cycles, start
-from testbench.cou.host_memory import HostMemory
-from testbench.cou.operation_model import ELEMENTS, NODE_ID, Operation, make_operation
-from testbench.packet import Packet, PacketSink, PacketSource
+from testbench.clock import cycles
+from testbench.cou.message_shapes import in_blocks, shape_of, whole
+from testbench.cou.operation_model import NODE_ID, Operation, make_operation
+from testbench.cou.unit_driver import Unit
+from testbench.packet import Packet
 from testbench.runner import parameters, report, rng
-from testbench.stream import StreamSink, StreamSource
-
-_MEMORY_BYTES = 1 << 20
-_SHAPES = {
-    name: member.signature.members["payload"].shape
-    for name, member in (*SequenceSignature().members.items(), *WindowSignature().members.items())
-}
-
-
-class Unit:
-    """The offload unit with everything around it.
-
-    ``refuse_window`` makes the address check answer "no"; ``credit_delay`` is how long the network takes to return
-    the credit of a packet.
-    """
-
-    def __init__(self, dut):
-        width = parameters()["data_width"]
-        self.dut = dut
-        self.rng = rng("unit")
-        self.memory = HostMemory(dut, width, _MEMORY_BYTES)
-        self.probe = StreamSource(dut, "port__probe", _SHAPES["probe"])
-        self.answer = StreamSink(dut, "port__answer", _SHAPES["answer"])
-        self.descriptor = StreamSource(dut, "port__descriptor", _SHAPES["descriptor"])
-        self.rx = [PacketSource(dut, f"rx__{vc}", width) for vc in range(2)]
-        self.tx = [PacketSink(dut, "tx__0", width, callback=self._sent), PacketSink(dut, "tx__1", width)]
-        self.rights: list[int] = []
-        """What the window queries asked for."""
-        self.queries = StreamSink(dut, "window__query", _SHAPES["query"], callback=self._check)
-        self.answers = StreamSource(dut, "window__answer", data.StructLayout({"ok": 1}))
-        self.events = StreamSink(dut, "o_event", CompletionEvent)
-        self.base: Counter[int] = Counter()
-        """Number of the next pulse of each job, as the job table keeps it."""
-        self.gone: Counter[int] = Counter()
-        """Packets that have left the buffer, by JobID."""
-        self.busy: set[int] = set()
-        self.owing: set[int] = set()
-        """Jobs with an operation, and with credits that were out when the last one ended."""
-        self.reports = StreamSink(dut, "o_report", JobReport, callback=self._reported)
-        self.outstanding: Counter[tuple[int, int]] = Counter()
-        self.most_outstanding = 0
-        self.refuse_window = False
-        self.returns = True
-
-    async def start(self, **limits):
-        """Clock, reset, registers."""
-        await start(self.dut, **limits)
-        self.dut.node_id.value = NODE_ID
-        self.dut.watchdog.value = 0
-
-    def _check(self, query):
-        assert query["bytes"], "no bytes to check"
-        self.rights.append(query["right"])
-        self.answers.append({"ok": int(not self.refuse_window)})
-
-    def _reported(self, report_):
-        """What the job table is told."""
-        job = report_["job_id"]
-        match JobNews(report_["news"]):
-            case JobNews.PACKET_GONE:
-                self.gone[job] += 1
-            case JobNews.ENDED:
-                assert job in self.busy, "the end of an operation that was not let in"
-                self.busy.remove(job)
-                self.base[job] += report_["pulses"]
-                self.owing.discard(job)
-                if report_["owing"]:
-                    self.owing.add(job)
-            case JobNews.SETTLED:
-                assert job in self.owing, "settled without a debt"
-                self.owing.remove(job)
-
-    def _sent(self, packet: Packet):
-        """The receiver of a packet gives its credit back, some time later."""
-        pair = packet.header["job_id"], packet.header["peer"]
-        self.outstanding[pair] += 1
-        self.most_outstanding = max(self.most_outstanding, self.outstanding[pair])
-        if self.returns:
-            cocotb.start_soon(self._give_back(pair))
-
-    async def _give_back(self, pair: tuple[int, int]):
-        await cycles(self.dut, self.rng.choice((1, 10, 100)))
-        self.outstanding[pair] -= 1
-        self.rx[1].append(Packet.make(
-            type=PacketType.CREDIT, version=formats.PACKET_VERSION, job_id=pair[0], peer=pair[1], credits=1,
-            dest_id=NODE_ID,
-        ))
-
-    def figures(self):
-        """What the packet buffer has counted."""
-        return statistics_layout((parameters()["n_slots"] - 1).bit_length() + 1).from_bits(
-            int(self.dut.statistics.value)
-        )
-
-    async def spoil(self, target: int, bits: int):
-        """The next write of a tag (1), header (2) or payload (3) has errors somewhere in its first 64 bits."""
-        order = {"target": target, "bits": bits, "bit": self.rng.randrange(63)}
-        self.dut.fault.value, self.dut.arm.value = FaultOrder.const(order).as_bits(), 1
-        await RisingEdge(self.dut.clk)
-        self.dut.arm.value = 0
-
-    async def submit(self, operation: Operation):
-        """Offers a sequence until there is a place for it, and sends it."""
-        while True:
-            if operation.job_id not in self.busy:
-                self.busy.add(operation.job_id)
-                base = self.base[operation.job_id] % (1 << formats.PULSE_BITS)
-                await self.probe.send({"job_id": operation.job_id, "base_pulse": base}, sync=True)
-                if (await self.answer.receive())["ok"]:
-                    break
-            await cycles(self.dut, 20)
-        for index, desc in enumerate(operation.descriptors):
-            last = index == len(operation.descriptors) - 1
-            bits = formats.DESCRIPTOR.to_int(desc)
-            self.descriptor.append({"desc": bits, "last": int(last), "abort": 0})
-        await self.descriptor.drain()
 
 
 def _plain(packets: list[Packet]) -> list[tuple]:
@@ -145,47 +25,6 @@ def _per_pulse(packets: list[Packet]) -> dict:
     for packet in packets:
         groups.setdefault((packet.header["job_id"], packet.header["pulse"]), []).append(packet)
     return {key: _plain(group) for key, group in groups.items()}
-
-
-def _whole(random_, flit: int, mtu: int) -> dict:
-    """A message in one block; its length lies at a boundary of flit or pulse, or an element beside it."""
-    datatype = random_.choice(list(ELEMENTS))
-    size = np.dtype(ELEMENTS[datatype]).itemsize
-    pulse_bytes = random_.choice([pulse for pulse in (64, 128, 256) if pulse <= mtu])
-    edge = random_.choice((flit, 64, pulse_bytes, 2 * pulse_bytes, 3 * pulse_bytes))
-    return {
-        "length": random_.choice((0, edge - size, edge, min(edge + size, 3 * pulse_bytes))), "datatype": datatype,
-        "pulse_bytes": pulse_bytes, "n_descriptors": random_.choice((1, 2, 3, 5)), "max_packets": 4,
-    }
-
-
-def _in_blocks(random_, flit: int, mtu: int) -> dict:
-    """A message in blocks, whose size lies at a boundary or an element beside it; the last ones are short or empty."""
-    datatype = random_.choice(list(ELEMENTS))
-    size = np.dtype(ELEMENTS[datatype]).itemsize
-    block_count = random_.choice((2, 3, 5, 8))
-    pulse_bytes = random_.choice((16, 32, 48, 64))
-    edge = random_.choice((0, size, flit, pulse_bytes, 2 * pulse_bytes, 3 * pulse_bytes))
-    block = min(max(0, edge + random_.choice((-size, 0, size))), 3 * pulse_bytes)
-    # So many elements that a block has `block` bytes: the last ones are shorter, by one element each or more.
-    least = max(0, (block // size - 1) * block_count + 1) if block else 0
-    n_pulses = max(1, -(-block // pulse_bytes))
-    return {
-        "length": size * random_.choice((least, block // size * block_count, random_.randint(
-            least, block // size * block_count
-        ))),
-        "datatype": datatype, "pulse_bytes": pulse_bytes, "block_count": block_count,
-        "widest": min(block_count, mtu // pulse_bytes),
-        "n_descriptors": random_.choice((1, 2, 3, 5, 8)), "max_packets": 14 // n_pulses,
-    }
-
-
-def shape_of(operation: Operation) -> str:
-    """What a failure is to be found again by."""
-    head = operation.descriptors[0]
-    names = ("length", "pulse_bytes", "block_count", "datatype")
-    slices = [(desc.get("slice_first", 0), desc.get("slice_count", 0)) for desc in operation.descriptors]
-    return ", ".join(f"{name} {head[name]}" for name in names) + f", slices {slices}"
 
 
 @cocotb.test()
@@ -201,7 +40,7 @@ async def random_operations(dut):
         operations = []
         for job in range(n_jobs):
             place = (number * n_jobs + job) * 4096
-            draw = _in_blocks if unit.rng.random() < 0.6 else _whole
+            draw = in_blocks if unit.rng.random() < 0.6 else whole
             operation = make_operation(
                 unit.rng, job_id=3 + job, vp=5 + job, base_pulse=base[3 + job], tag=number * 16 + job,
                 local_addr=place, result_addr=place + 2048, **draw(unit.rng, flit, mtu),

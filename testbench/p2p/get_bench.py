@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Right, Status
 from rtl.p2p.records import GET_WINDOW
 from testbench import clock
-from testbench.p2p.p2p_bench import (
+from testbench.p2p.driver import (
     BAD_SOURCE,
     CLOSED_VP,
     MEMORY_BYTES,

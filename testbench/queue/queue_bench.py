@@ -10,8 +10,9 @@ from firmware_models.abi.encoding import CplKind, Status
 from testbench import clock
 from testbench.queue.host import Host, HostVp
 from testbench.queue.parts import BATCH, N_COUS, N_VPS, RETRY_CYCLES
+from testbench.queue.refusals import REFUSALS
 from testbench.queue.targets import OffloadStandIn, P2pStandIn, PlacementStandIn, unit_of
-from testbench.queue.units import DEPTH, REFUSALS, Unit, UnitMaker, bits, full
+from testbench.queue.units import DEPTH, Unit, UnitMaker, bits, full
 from testbench.runner import rng
 
 
@@ -77,7 +78,7 @@ async def refusals(dut: SimHandleBase) -> None:
     port = await cluster.open(3, dq_log2=6)
     maker = cluster.makers[3]
     for name in REFUSALS:
-        bad, good = maker.refused(name), maker.good()
+        bad, good = REFUSALS[name](maker), maker.good()
         await cluster.post(port, bad, good)
         found = {entry["tag"]: entry for entry in await cluster.host.wait(port, 2)}
         assert set(found) == {bad.completion["tag"], good.completion["tag"]}, name
@@ -138,7 +139,7 @@ async def random_traffic(dut: SimHandleBase) -> None:
         maker, units = cluster.makers[port.vp], sent.setdefault(port.vp, [])
         waiting: list[Unit] = []
         planned = [
-            maker.refused(numbers.choice(list(REFUSALS))) if numbers.random() < 0.3 else maker.good()
+            REFUSALS[numbers.choice(list(REFUSALS))](maker) if numbers.random() < 0.3 else maker.good()
             for _ in range(count)
         ]
         while planned or waiting:
@@ -279,7 +280,7 @@ async def full_ring_holds_back(dut: SimHandleBase) -> None:
     """A VP that reads no completions gets no more units taken than its ring has room for, and loses none."""
     cluster = await start(dut)
     lazy, other = await cluster.open(4, cq_log2=1), await cluster.open(6)
-    units = [cluster.makers[4].good() for _ in range(6)] + [cluster.makers[4].refused("no CH") for _ in range(2)]
+    units = [cluster.makers[4].good() for _ in range(6)] + [REFUSALS["no CH"](cluster.makers[4]) for _ in range(2)]
     await cluster.post(lazy, *units)
     await cluster.post(other, *[cluster.makers[6].send() for _ in range(8)])
     await cluster.host.wait(other, 8)

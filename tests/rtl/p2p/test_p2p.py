@@ -3,7 +3,7 @@
 import pytest
 
 from rtl.p2p.tracker import Tracker
-from testbench.p2p.p2p_bench import bundle
+from testbench.p2p.driver import bundle
 from testbench.runner import run_bench
 
 

@@ -1,0 +1,172 @@
+"""A point-to-point path that sends to itself through a network in Python, and the account of what it was asked."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import cocotb
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import RisingEdge
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import CplKind, Kind, P2pOp, Right, Status
+from firmware_models.config import Config, DatapathConfig, NicConfig
+from rtl.abi import Descriptor
+from rtl.interface import CompletionEvent
+from testbench import clock
+from testbench.bundle import Bundle
+from testbench.p2p.host import ENTRY_BYTES, Loopback, Memory, Pulse, VirtualPorts
+from testbench.runner import rng
+from testbench.stream import StreamSink, StreamSource
+
+MTU = 256
+TAGS = {64: 8, 256: 2}
+"""Operations in flight of the instance of each width."""
+NODE = 0x00C0DE
+MEMORY_BYTES = 1 << 20
+SOURCE, BAD_SOURCE, RINGS, TARGET = 0, 0x30000, 0x40000, 0x80000
+"""Where in memory data are sent from, reads are refused, receive rings stand, and PUTs write to."""
+OPEN_VP, CLOSED_VP, FULL_VP = 3, 4, 5
+FULL_ENTRIES = 2
+
+
+def bundle() -> Bundle:
+    """An instance of each width."""
+    from rtl.p2p.p2p import P2p
+
+    return Bundle({
+        f"p2p_{width}": P2p(Config(datapath=DatapathConfig(data_width=width, mtu=MTU), nic=NicConfig(n_p2p_tags=tags)))
+        for width, tags in TAGS.items()
+    })
+
+
+class Bench:
+    """The instance with everything around it, and the account of descriptors and completions."""
+
+    def __init__(self, dut: SimHandleBase, width: int, *, pause: float | None = None, delay: int = 40):
+        prefix = f"p2p_{width}__"
+        self.dut = dut
+        self.flit = width // 8
+        self.numbers = rng(f"operations {width}")
+        self.memory = Memory(dut, prefix, width, MEMORY_BYTES, pause=pause)
+        self.vps = VirtualPorts(dut, prefix, flit=self.flit, pause=pause)
+        self.network = Loopback(dut, prefix, width, pause=pause, delay=delay)
+        self.descriptors = StreamSource(dut, f"{prefix}i_desc", Bench.desc_shape(), idle=pause)
+        self.events = StreamSink(dut, f"{prefix}o_event", CompletionEvent, stall=pause)
+        self.unknown, self.delivered = Pulse(dut, f"{prefix}unknown"), Pulse(dut, f"{prefix}delivered")
+        self.expected: dict[int, dict[str, int]] = {}
+        self.posted = 0
+        self._next_target = TARGET
+        names = ("node_id", "cycles", "watchdog", "room", "get_room", "busy")
+        self._ports = {name: getattr(dut, f"{prefix}{name}") for name in names}
+        self.vps.windows[OPEN_VP] = [(range(TARGET, MEMORY_BYTES), (Right.REMOTE_WRITE,))]
+        self.vps.rings = {OPEN_VP: (RINGS, 1024), FULL_VP: (RINGS + 1024 * ENTRY_BYTES, FULL_ENTRIES)}
+        self.memory.bad = [range(BAD_SOURCE, BAD_SOURCE + 1)]
+
+    @staticmethod
+    def desc_shape() -> Any:
+        """Payload of i_desc."""
+        from amaranth.lib import data
+
+        return data.StructLayout({"desc": Descriptor})
+
+    async def start(self) -> None:
+        """Reset, then time runs and `room` is watched."""
+        await clock.start(self.dut)
+        self._ports["node_id"].value = NODE
+        cocotb.start_soon(self._run())
+
+    async def _run(self) -> None:
+        cycles, had_room = 1000, {"room": False, "get_room": False}
+        bus = self.descriptors.bus
+        while True:
+            await RisingEdge(self.dut.clk)
+            valid, ready = bool(int(bus.valid.value)), bool(int(bus.ready.value))
+            operation = int(bus.payload.value) >> formats.DESCRIPTOR.offset("p2p_op") & 3 if valid else None
+            for name in had_room:
+                room = bool(int(self._ports[name].value))
+                if valid and (operation == P2pOp.GET) == (name == "get_room"):
+                    assert room == ready, f"{name} {room}, but ready {ready}"
+                assert room or not had_room[name], f"{name} went away without a descriptor"
+                had_room[name] = room and not (valid and ready)
+            cycles += 1
+            self._ports["cycles"].value = cycles
+
+    def set_watchdog(self, cycles: int) -> None:
+        """Changes the limit."""
+        self._ports["watchdog"].value = cycles
+
+    @property
+    def busy(self) -> bool:
+        """Some operation is in progress."""
+        return bool(int(self._ports["busy"].value))
+
+    def post(self, expected: Mapping[str, int], **fields: int) -> dict[str, int]:
+        """Posts a descriptor to this node itself; `expected` is what of its completion differs from success."""
+        self.posted += 1
+        payload = fields.pop("payload_bytes", b"")
+        desc = {
+            "dest_id": NODE, "dest_vp": OPEN_VP, "source_vp": self.numbers.randrange(2048), "tag": self.posted,
+            "payload": int.from_bytes(payload, "little"), "length": len(payload),
+        } | fields
+        self.descriptors.append({"desc": desc})
+        self.expected[self.posted] = {
+            "vp": desc["source_vp"], "status": Status.OK, "kind": CplKind.SEND + desc["p2p_op"], "job_id": 0,
+            "bytes": desc["length"], "tag": self.posted, "detail": 0,
+        } | dict(expected)
+        return desc
+
+    def target(self, length: int) -> int:
+        """A fresh place to write to."""
+        start = self._next_target
+        self._next_target += -(-(length + 64) // 64) * 64
+        assert self._next_target <= MEMORY_BYTES - 0x2000
+        return start
+
+    async def settle(self, timeout: int = 60_000) -> None:
+        """Waits for all completions and checks that each came once, as expected."""
+        for _ in range(timeout):
+            if len(self.events.received) >= self.posted and not self.busy:
+                break
+            await RisingEdge(self.dut.clk)
+        await clock.cycles(self.dut, 300)
+        got = {event["tag"]: event for event in self.events.received}
+        assert len(self.events.received) == self.posted, f"{len(self.events.received)} completions of {self.posted}"
+        for tag, event in self.expected.items():
+            assert got[tag] == event, f"{got[tag]} instead of {event}"
+        assert not self.busy
+
+
+def lengths(flit: int) -> list[int]:
+    """Lengths at the boundaries of flit and mtu."""
+    around = {k * MTU + d for k in (1, 2, 5) for d in (-flit, -1, 0, 1, flit)}
+    return sorted({0, 1, flit - 1, flit, flit + 1, 63, 64, 65} | around)
+
+
+async def check_entries(bench: Bench, vp: int, sent: list[tuple[int, bytes]]) -> None:
+    """The ring holds exactly these mini packets: (source VP, data), in order."""
+    base, _ = bench.vps.rings[vp]
+    assert bench.vps.produced.get(vp, 0) == len(sent)
+    stamp = 0
+    for k, (source_vp, payload) in enumerate(sent):
+        start = base + k * ENTRY_BYTES
+        entry = formats.RECEIVE.unpack(bytes(bench.memory.content[start:start + ENTRY_BYTES]))
+        assert entry["timestamp"] >= stamp
+        stamp = entry["timestamp"]
+        assert entry == dict.fromkeys(entry, 0) | {
+            "payload": int.from_bytes(payload, "little"), "source_id": NODE, "source_vp": source_vp,
+            "length": len(payload), "phase": 1, "timestamp": stamp,
+        }
+    assert stamp > 0 or not sent
+
+
+def post_put(bench: Bench, length: int, mini: bool) -> tuple[int, bytes]:
+    """A PUT that succeeds; returns where its data have to stand."""
+    target = bench.target(length)
+    if mini:
+        data = bench.numbers.randbytes(length)
+        bench.post({}, p2p_op=P2pOp.PUT, kind=Kind.MP, payload_bytes=data, remote_addr=target)
+    else:
+        source = SOURCE + bench.numbers.randrange(0, 0x20000, bench.flit)
+        data = bytes(bench.memory.content[source:source + length])
+        bench.post({}, p2p_op=P2pOp.PUT, kind=Kind.RDMA, length=length, local_addr=source, remote_addr=target)
+    return target, data
