@@ -154,10 +154,10 @@ def test_length_mismatch(hosts: Hosts) -> None:
 
 
 def test_timeout(hosts: Hosts) -> None:
-    """Two packets wanted, one sent: `detail` says that SeqID 1 of pulse 0 is missing. The next operation is served."""
+    """Two packets wanted, one sent; `detail`: one consumed, pulse 0, SeqID 1 missing. The next operation is served."""
     hosts.post(1, BAD_VP, hosts.collective(node=1, cp=1, dest_id=0, dest_vp=BAD_VP, write_back=0))
     completion = hosts.outcome(hosts.collective(cp_count=2, reduce_flag=1))
-    assert (completion.status, completion.detail) == (Status.TIMEOUT, 1)
+    assert (completion.status, completion.detail) == (Status.TIMEOUT, 1 | 1 << 32 + 1)
     hosts.post(0, BAD_VP, hosts.collective())
     hosts.cluster.run_for(5_000)
     following = hosts.ports[0, BAD_VP].poll()
