@@ -160,8 +160,11 @@ class CollectiveRequest:
         return build(self.collective, self.algorithm, n_nodes=self.nodes, root=self.root)
 
     def hardware(self) -> Config:
-        """The configuration, its switch grown to what the topology needs."""
-        radix = max(self.config.switch.radix, *self.wired.radixes)
+        """The configuration, its switch with the ports and entries that the topology needs.
+
+        Ports without a cable would change no cycle, and a switch of 32 takes a compiler ten minutes.
+        """
+        radix = max(2, *self.wired.radixes)
         entries = max(self.config.switch.table_entries, 1 << (self.nodes - 1).bit_length())
         return replace(self.config, switch=replace(self.config.switch, radix=radix, table_entries=entries))
 

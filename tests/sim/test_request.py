@@ -1,5 +1,7 @@
 """Requests: what is refused, before anything is built, and in which words."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -74,7 +76,9 @@ def test_data_repeat():
     assert not np.array_equal(first.data(0), other.data(0))
 
 
-def test_hardware_grows_with_the_cluster():
-    """The preset's switch where it suffices, else one with ports enough."""
-    assert CollectiveRequest(**GOOD).hardware() == GOOD["config"]
-    assert CollectiveRequest(**GOOD | {"nodes": 9}).hardware().switch.radix == 16
+@pytest.mark.parametrize(("nodes", "radix"), [(2, 2), (3, 4), (4, 4), (5, 8), (9, 16)])
+def test_switch_has_the_ports_of_the_topology(nodes, radix):
+    """Nothing else differs from the preset."""
+    hardware = CollectiveRequest(**GOOD | {"nodes": nodes}).hardware()
+    assert hardware.switch.radix == radix
+    assert replace(hardware, switch=replace(hardware.switch, radix=GOOD["config"].switch.radix)) == GOOD["config"]
