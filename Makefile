@@ -60,6 +60,7 @@ waves: $(STAMP) ## run TEST (a pytest node) and keep its waveform
 bench: $(STAMP) ## measure the figures of the README again (minutes)
 	$(BIN)/python -m sim.report.figures docs/figures/cluster.json
 	$(BIN)/python -m sim.report.figures docs/figures/multicast.json
+	$(BIN)/python -m sim.report.figures docs/figures/paper.json
 	$(BIN)/python -m fpga.figures docs/figures/fpga.json
 	$(BIN)/python -m fpga.reduce_figures docs/figures/reduce.json
 	$(BIN)/python -m fpga.buffer_figures docs/figures/buffer.json

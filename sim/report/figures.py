@@ -13,8 +13,6 @@ from firmware_models.config import load_preset
 from firmware_models.schedule import default_algorithm
 from sim.collective import CollectiveRequest, run_collective
 
-PRESET = "small"
-
 
 def _star() -> Iterator[dict[str, Any]]:
     """Four nodes at a switch, each collective by its usual algorithm."""
@@ -36,17 +34,26 @@ def _multicast() -> Iterator[dict[str, Any]]:
                    "size": 0 if collective == "barrier" else 65536}
 
 
-CASES = {"cluster": _star, "multicast": _multicast}
+def _paper() -> Iterator[dict[str, Any]]:
+    """The NIC of the paper: a large message alone, and as many jobs at once as it was tested with."""
+    allreduce = {"collective": "allreduce", "algorithm": "recursive-doubling", "nodes": 4, "preset": "paper"}
+    for jobs, size in ((1, 65536), (1, 1 << 20), (32, 65536)):
+        yield allreduce | {"jobs": jobs, "size": size}
+
+
+CASES = {"cluster": _star, "multicast": _multicast, "paper": _paper}
 """What is measured for the file of that name."""
 
 
 def measure(figure: str) -> Iterator[dict[str, Any]]:
     """Yields a row per case of one of :data:`CASES`."""
     for case in CASES[figure]():
-        result = run_collective(CollectiveRequest(config=load_preset(PRESET), preset=PRESET, **case))
+        preset = case.get("preset", "small")
+        request = CollectiveRequest(**{"config": load_preset(preset), "preset": preset, **case})
+        result = run_collective(request)
         yield {
-            "collective": case["collective"], "algorithm": case["algorithm"], "nodes": case["nodes"],
-            "bytes": case["size"], "preset": PRESET, "cycles": result.cycles,
+            "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
+            "jobs": request.jobs, "bytes": request.size, "preset": preset, "cycles": result.cycles,
             "goodput_fraction": round(result.goodput_fraction, 4), "mismatched_bits": result.mismatched_bits,
         }
 

@@ -19,6 +19,13 @@ def _cluster(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
                row["mismatched_bits"])
 
 
+def _paper(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    yield "collective", "algorithm", "nodes", "jobs", "bytes a job", "cycles", "goodput", "mismatched bits"
+    for row in rows:
+        yield (row["collective"], row["algorithm"], row["nodes"], row["jobs"], f"{row['bytes']:,}",
+               f"{row['cycles']:,}", f"{row['goodput_fraction']:.1%}", row["mismatched_bits"])
+
+
 def _fpga(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
     yield "top", "preset", *CELLS.values()
     for row in rows:
@@ -81,6 +88,7 @@ TABLES = {
     "latency_stages": Table(source="latency", rows=latency_tables.stages),
     "latency_triggers": Table(source="latency", rows=latency_tables.triggers),
     "multicast": Table(source="multicast", words=2, rows=_cluster),
+    "paper": Table(source="paper", words=2, rows=_paper),
     "reduce": Table(source="reduce", words=0, rows=_reduce),
     "routing": Table(source="routing", words=2, rows=routing_tables.cases),
     "routing_opensm": Table(source="routing", words=2, rows=routing_tables.beside_opensm),

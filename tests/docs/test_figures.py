@@ -42,6 +42,8 @@ def test_nothing_mismatched(figure: str) -> None:
     assert not any(row["mismatched_bits"] for row in json.loads((FIGURES / f"{figure}.json").read_text()))
 
 
-@pytest.mark.parametrize("figure", ["cluster", pytest.param("multicast", marks=pytest.mark.long)])
+@pytest.mark.parametrize("figure", [
+    "cluster", *(pytest.param(name, marks=pytest.mark.long) for name in ("multicast", "paper")),
+])
 def test_figures_repeat(figure: str) -> None:
     assert list(measure(figure)) == json.loads((FIGURES / f"{figure}.json").read_text()), "run `make bench`"
