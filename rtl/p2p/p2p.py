@@ -105,7 +105,7 @@ class P2p(wiring.Component):
 
         # What this node asks of others. A GET has a way of its own, so that a long one holds up nothing else.
         senders = (transmit, requester)
-        m.submodules.requests = requests = PacketArbiter(data_width=width, n=2)
+        m.submodules.arbiter = arbiter = PacketArbiter(data_width=width, n=2)
         is_get = self.i_desc.payload.desc.p2p_op == P2pOp.GET
         m.d.comb += [
             self.i_desc.ready.eq(Mux(is_get, requester.i.ready, transmit.i.ready)),
@@ -122,8 +122,8 @@ class P2p(wiring.Component):
             ]
             connect(m, sender.o_open, tracker.i_open[index])
             connect(m, sender.o_progress, tracker.i_progress[index])
-            connect(m, sender.o, requests.i[index])
-        connect(m, requests.o, flipped(self.tx[0]))
+            connect(m, sender.o, arbiter.i[index])
+        connect(m, arbiter.o, flipped(self.tx[0]))
         connect(m, transmit.read, flipped(self.read))
         connect(m, flipped(self.rx[1]), answers.i)
         connect(m, answers.o, tracker.i_answer)
