@@ -102,6 +102,7 @@ PROOFS: tuple[Proof, ...] = (
         claim="no credit is lost or made; the last one goes to the oldest pulse only; a job told to be at rest is",
         contract="testbench.formal.contracts.credit:CreditTableContract",
         depth=20,
+        quick=False,
         any_memory=False,
         mutations=(
             Mutation(
