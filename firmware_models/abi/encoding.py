@@ -134,6 +134,8 @@ class Status(IntEnum):
     """The watchdog ended an operation that waited too long for a packet or an answer."""
     BUFFER_ERROR = 11
     """The packet buffer's memory has damaged a packet of the operation, or its tag, beyond correction."""
+    NO_PLACE = 12
+    """Its offload unit, or the point-to-point block, had no place for it for `retry_limit` cycles."""
 
 
 class TraceKind(IntEnum):

@@ -62,6 +62,7 @@ CONTROL_PAGE = (
     Register("group_select", 0x03C, Access.RW, "Entry of the membership table that group_entry shows.", width=8),
     Register("group_entry", 0x040, Access.RW, "Bits 23:0 MGID, bit 31 joined: writing joins or leaves. Bits 30:24 read 0."),
     Register("n_windows", 0x044, Access.RO, "Memory windows of each VP.", width=7),
+    Register("retry_limit", 0x048, Access.RW, "Cycles for which a unit is offered to a block without a place for it, before it ends in NO_PLACE; 0 forever."),
     Register("vp_select", 0x100, Access.RW, "VP that vp_commit and window_commit configure.", width=11),
     Register("vp_dq_base_lo", 0x104, Access.RW, "Descriptor ring, low half; a multiple of 128."),
     Register("vp_dq_base_hi", 0x108, Access.RW, "Descriptor ring, high half."),

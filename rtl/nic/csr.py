@@ -39,7 +39,7 @@ class RegisterFile(wiring.Component):
         VP table.
     window : ``Out(stream.Signature(WindowCommit))``
         VP table: memory windows.
-    enable : ``Out(1)``, node_id : ``Out(24)``, watchdog : ``Out(32)``
+    enable : ``Out(1)``, node_id : ``Out(24)``, watchdog, retry_limit : ``Out(32)``
         Registers.
     cycles : ``Out(64)``
         Cycle counter, 0 after reset.
@@ -69,6 +69,7 @@ class RegisterFile(wiring.Component):
             "enable": Out(1),
             "node_id": Out(formats.NODE_BITS),
             "watchdog": Out(32),
+            "retry_limit": Out(32),
             "cycles": Out(64),
             "busy": In(1),
             "buffer_select": Out(4),
@@ -100,7 +101,8 @@ class RegisterFile(wiring.Component):
         m.d.comb += [
             self.enable.eq(held["control"]),
             self.node_id.eq(held["node_id"]),
-            self.watchdog.eq(held["watchdog"]), self.buffer_select.eq(held["buffer_select"]),
+            self.watchdog.eq(held["watchdog"]), self.retry_limit.eq(held["retry_limit"]),
+            self.buffer_select.eq(held["buffer_select"]),
             self.buffer_fault.eq(write_data),
             self.group_select.eq(held["group_select"]), self.group_write.payload.eq(write_data),
         ]

@@ -106,7 +106,8 @@ class Nic(wiring.Component):
         connect(m, csr.doorbell, vp_table.doorbell)
         connect(m, csr.window, vp_table.window)
         connect(m, dma.m_axi, flipped(self.m_axi))
-        m.d.comb += [vp_table.enable.eq(csr.enable), completions.cycles.eq(csr.cycles), self.irq.eq(csr.irq)]
+        m.d.comb += [vp_table.enable.eq(csr.enable), vp_table.retry_limit.eq(csr.retry_limit)]
+        m.d.comb += [completions.cycles.eq(csr.cycles), self.irq.eq(csr.irq)]
 
         # Descriptors to the units, events back.
         connect(m, vp_table.turn, queue.turn)

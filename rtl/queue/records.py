@@ -59,10 +59,12 @@ Turn = data.StructLayout({
     "count": INDEX_BITS,
     "room": INDEX_BITS,
     "blocked": 1,
+    "expired": 1,
 })
 """A VP's turn: `count` descriptors stand from index `cons` of its ring on; `room` completions fit into its CQ.
 
-`blocked`: its last turn ended at a unit that could not be taken.
+`blocked`: its last turn ended at a unit that could not be taken. `expired`: the first unit has been waiting for a
+place for `retry_limit` cycles, and must not go on doing so.
 """
 
 TurnEnd = data.StructLayout({
@@ -70,7 +72,11 @@ TurnEnd = data.StructLayout({
     "cons": INDEX_BITS,
     "taken": INDEX_BITS,
     "blocked": 1,
+    "crowded": 1,
 })
-"""Ends a turn: the next descriptor is at `cons`; `taken` units were taken, each of which posts one completion."""
+"""Ends a turn: the next descriptor is at `cons`; `taken` units were taken, each of which posts one completion.
+
+`crowded`: the unit at `cons` found no place at its target.
+"""
 
 STATUS_BITS = max(Status).bit_length()

@@ -18,9 +18,10 @@ class Scheduler(wiring.Component):
 
     A unit is one point-to-point descriptor, or a sequence from CH to CT. It is taken only if its completion has room
     in the VP's completion ring and its target has room for it; otherwise the turn ends, nothing of the unit
-    is consumed, and the VP tries again later. Every unit taken ends in exactly one completion: its target's, or, if it
-    is refused, an error from here. A sequence refused halfway is aborted at its offload unit. What is refused, how, and
-    where the next unit begins: ``docs/queues.md``.
+    is consumed, and the VP tries again later. One that its turn calls expired is refused with NO_PLACE instead. Every
+    unit taken ends in exactly one completion: its target's, or, if it is refused, an error from here. A sequence that
+    is refused halfway is aborted at its offload unit. What is refused, how, and where the next unit begins:
+    ``docs/queues.md``.
 
     One turn serves the units that begin in its first fetch, at most `batch`; a VP that was blocked begins with a
     fetch of one.
@@ -86,7 +87,7 @@ class Scheduler(wiring.Component):
         turn = Signal(Turn)
         cons, left, room, taken = (Signal(INDEX_BITS, name=name) for name in ("cons", "left", "room", "taken"))
         pending = Signal(range(self.batch + 1))
-        blocked, extended = Signal(), Signal()
+        blocked, crowded, extended = Signal(), Signal(), Signal()
 
         # The unit, and how its refusal goes on.
         m.submodules.unit = unit = UnitRecord(sequence_depth=self.sequence_depth)
@@ -138,6 +139,7 @@ class Scheduler(wiring.Component):
             self.end.payload.cons.eq(cons),
             self.end.payload.taken.eq(taken),
             self.end.payload.blocked.eq(blocked),
+            self.end.payload.crowded.eq(crowded),
         ]
 
         def discard():
@@ -171,6 +173,14 @@ class Scheduler(wiring.Component):
             m.d.sync += blocked.eq(1)
             m.next = "DRAIN"
 
+        def crowd():
+            """Deals with what its target has no place for."""
+            with m.If(turn.expired):  # the turn of a VP that was blocked is one unit long
+                refuse(Status.NO_PLACE, at_hand=1, members_follow=desc.c & ~desc.ct)
+            with m.Else():
+                m.d.sync += crowded.eq(1)
+                block()
+
         with m.FSM():
             with m.State("TURN"):
                 m.d.comb += self.turn.ready.eq(1)
@@ -181,6 +191,7 @@ class Scheduler(wiring.Component):
                     room.eq(self.turn.payload.room),
                     blocked.eq(self.turn.payload.blocked),
                     taken.eq(0),
+                    crowded.eq(0),
                     extended.eq(0),
                     inside.eq(0),
                     refused.eq(0),
@@ -246,7 +257,7 @@ class Scheduler(wiring.Component):
                         with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
                             m.next = "P2P"
                         with m.Else():
-                            block()
+                            crowd()
 
             with m.State("LOCATE"):
                 m.d.comb += query.valid.eq(1)
@@ -271,7 +282,7 @@ class Scheduler(wiring.Component):
                         m.d.sync += inside.eq(1)
                         m.next = "DELIVER"
                     with m.Else():
-                        block()
+                        crowd()
             with m.State("DELIVER"):
                 m.d.comb += delivering.eq(1)
                 with m.If(descriptor_ready):

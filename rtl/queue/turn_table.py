@@ -8,6 +8,7 @@ from firmware_models.abi import formats
 from rtl.kit.fifo import StreamFifo
 from rtl.queue.records import INDEX_BITS, Doorbell, DoorbellKind, Turn, TurnEnd, VpCommit
 
+_CYCLE_BITS = 32
 DESCRIPTOR_LOG2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
 
 
@@ -31,6 +32,9 @@ class TurnTable(wiring.Component):
     out; it goes back to the tail when its turn ends and descriptors are left. So between two turns of one VP
     every other one has at most one. One turn is in progress at a time.
 
+    A unit that found no place at its target in one turn after the other, for `retry_limit` cycles, has *expired*: the
+    next turn says so (NIC paper, section 1.3: the request is repeated, and at last ends in an error).
+
     When every VP in the queue has been blocked since the last change, turns pause for `retry_cycles` or until a
     doorbell comes, so that retries do not wear down the host memory.
 
@@ -47,6 +51,8 @@ class TurnTable(wiring.Component):
     -------
     enable : ``In(1)``
         No turn begins while 0.
+    retry_limit : ``In(32)``
+        Cycles for which a unit may find no place; 0: forever.
     commit : ``In(stream.Signature(VpCommit))``
         Records to load.
     doorbell : ``In(stream.Signature(Doorbell))``
@@ -65,6 +71,7 @@ class TurnTable(wiring.Component):
         self.n_vps, self.retry_cycles, self.first_index = n_vps, retry_cycles, first_index
         super().__init__({
             "enable": In(1),
+            "retry_limit": In(_CYCLE_BITS),
             "commit": In(stream.Signature(VpCommit)),
             "doorbell": In(stream.Signature(Doorbell)),
             "turn": Out(stream.Signature(Turn)),
@@ -78,7 +85,9 @@ class TurnTable(wiring.Component):
 
         # One memory per writer's concern, so that each has one write port and one read port.
         ring_layout = data.StructLayout({"enable": 1, "base": 64 - DESCRIPTOR_LOG2, "log2": 4, "cq_log2": 4})
-        state_layout = data.StructLayout({"cons": INDEX_BITS, "reserved": INDEX_BITS, "blocked": 1})
+        state_layout = data.StructLayout({
+            "cons": INDEX_BITS, "reserved": INDEX_BITS, "blocked": 1, "crowded": 1, "since": _CYCLE_BITS,
+        })
         vp = Signal(formats.VP_BITS)
         ports = {}
         for name, shape in (
@@ -97,6 +106,11 @@ class TurnTable(wiring.Component):
         pause = Signal(range(self.retry_cycles + 1))
         with m.If(pause != 0):
             m.d.sync += pause.eq(pause - 1)
+
+        # Since when the unit at the head of a ring has been finding no place.
+        cycle = Signal(_CYCLE_BITS)
+        m.d.sync += cycle.eq(cycle + 1)
+        waited = (cycle - state.data.since)[:_CYCLE_BITS]
 
         action = Signal(Action)
         in_turn = Signal()
@@ -155,6 +169,8 @@ class TurnTable(wiring.Component):
                             state_w.data.cons.eq(end.payload.cons),
                             state_w.data.reserved.eq(reserved + end.payload.taken),
                             state_w.data.blocked.eq(end.payload.blocked),
+                            state_w.data.crowded.eq(end.payload.crowded),
+                            state_w.data.since.eq(Mux(state.data.crowded, state.data.since, cycle)),
                             waiting.i.valid.eq(now.enable & (end.payload.cons != prod.data)),
                             queued_w.en.eq(1),
                             queued_w.data.eq(waiting.i.valid),
@@ -191,6 +207,9 @@ class TurnTable(wiring.Component):
                             now.count.eq(prod.data - state.data.cons),
                             now.room.eq(Mux(used < size, size - used, 0)),
                             now.blocked.eq(state.data.blocked),
+                            now.expired.eq(
+                                state.data.crowded & (self.retry_limit != 0) & (waited >= self.retry_limit)
+                            ),
                         ]
         m.d.comb += [prod_w.data.eq(brought), cq_cons_w.data.eq(brought)]
         return m

@@ -37,6 +37,8 @@ class VpTable(wiring.Component):
     -------
     enable : ``In(1)``
         No turn begins while 0.
+    retry_limit : ``In(32)``
+        Cycles for which a unit may find no place at its target; 0: forever.
     commit : ``In(stream.Signature(VpCommit))``, doorbell : ``In(stream.Signature(Doorbell))``
         From the register file, for VPs below `n_vps`.
     window : ``In(stream.Signature(WindowCommit))``
@@ -70,6 +72,7 @@ class VpTable(wiring.Component):
         self.retry_cycles, self.first_index = retry_cycles, first_index
         super().__init__({
             "enable": In(1),
+            "retry_limit": In(32),
             "commit": In(stream.Signature(VpCommit)),
             "doorbell": In(stream.Signature(Doorbell)),
             "window": In(stream.Signature(WindowCommit)),
@@ -103,7 +106,9 @@ class VpTable(wiring.Component):
         connect(m, flipped(self.receive), receives.slot)
         for k in range(self.n_clients):
             connect(m, flipped(self.windows[k]), window_check.i[k])
-        m.d.comb += [turns.enable.eq(self.enable), self.busy.eq(turns.busy)]
+        m.d.comb += [
+            turns.enable.eq(self.enable), turns.retry_limit.eq(self.retry_limit), self.busy.eq(turns.busy),
+        ]
 
         # Memories keep their contents through a reset, so every record is wiped before the first commit.
         wiping = Signal(init=1)

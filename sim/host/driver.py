@@ -108,6 +108,10 @@ class NodeDriver:
         """Ends operations that make no progress for so many cycles; 0 never."""
         self._write("watchdog", cycles)
 
+    def set_retry_limit(self, cycles: int) -> None:
+        """Ends what finds no place in the NIC for so many cycles with NO_PLACE; 0 never."""
+        self._write("retry_limit", cycles)
+
     def join_group(self, mgid: int) -> None:
         """Lets the NIC take multicasts to group `mgid`. Raises :class:`HostError` if it has no entry left."""
         if mgid in self._groups:

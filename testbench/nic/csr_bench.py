@@ -75,7 +75,8 @@ async def registers_hold_what_was_written(dut: SimHandleBase) -> None:
                 assert await axil.read_dword(offset) == expected, hex(offset)
     for name, expected in fixed.items():
         assert await axil.read_dword(AT[name]) == expected
-    for name, port in (("control", dut.enable), ("node_id", dut.node_id), ("watchdog", dut.watchdog)):
+    for name, port in (("control", dut.enable), ("node_id", dut.node_id), ("watchdog", dut.watchdog),
+                       ("retry_limit", dut.retry_limit)):
         assert int(port.value) == written[AT[name]]
 
 
@@ -139,8 +140,8 @@ async def unmapped_reads_are_refused(dut: SimHandleBase) -> None:
     """SLVERR and no data where there is no readable register."""
     axil, *_ = await start(dut)
     after_counters = registers.COUNTERS + 8 * len(registers.EVENT_COUNTERS)
-    for address in (0x048, 0x0FC, AT["vp_commit"], AT["window_commit"], 0x19C, 0x1FC, after_counters, 0x1000,
-                    registers.VP_PAGES, registers.VP_PAGES + 0x1000, (1 << registers.ADDRESS_BITS) - 4):
+    for address in (AT["retry_limit"] + 4, 0x0FC, AT["vp_commit"], AT["window_commit"], 0x19C, 0x1FC, after_counters,
+                    0x1000, registers.VP_PAGES, registers.VP_PAGES + 0x1000, (1 << registers.ADDRESS_BITS) - 4):
         assert await resp_of_read(axil, address) == (SLVERR, 0), hex(address)
 
 

@@ -90,7 +90,7 @@ class QueueSystem(wiring.Component):
         for k in range(N_CLIENTS):
             connect(m, flipped(self.windows[k]), table.windows[k])
         m.d.comb += [
-            table.enable.eq(csr.enable),
+            table.enable.eq(csr.enable), table.retry_limit.eq(csr.retry_limit),
             completions.cycles.eq(csr.cycles),
             csr.notify.eq(completions.written),
             csr.busy.eq(table.busy | completions.busy),

@@ -276,6 +276,54 @@ async def busy_unit_blocks_nobody_else(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
+async def no_place_ends_in_an_error(dut: SimHandleBase) -> None:
+    """What finds no place for `retry_limit` cycles is refused, no earlier; what is behind it waits as long again."""
+    cluster = await start(dut)
+    cluster.placement.busy = 0.0
+    limit, most = 3000, 3000 + 2 * RETRY_CYCLES + 600  # the last try comes a pause and a round of turns later
+    stuck, other = await cluster.open(2), await cluster.open(9)
+    maker, maker9 = cluster.makers[2], cluster.makers[9]
+
+    def sequence(maker: UnitMaker, job: int) -> Unit:
+        unit = maker.sequence(steps=3)
+        for desc in unit.descs:
+            desc["job_id"] = job
+        return unit
+
+    assert (unit_of(4), unit_of(5)) == (0, 1)
+    cluster.cous[0].held = cluster.p2p.held = cluster.p2p.get_held = True
+    await cluster.post(other, maker9.send())  # takes the room that was still promised
+    await cluster.host.wait(other, 1)
+    await clock.cycles(dut, 400)
+    await cluster.host.write("retry_limit", limit)
+    units = [sequence(maker, 4), maker.send(), maker.get(), maker.put()]
+    since = await cluster.host.read("cycles_lo")
+    await cluster.post(stuck, *units)
+    while len(stuck.completions) < len(units):
+        lone = sequence(maker9, 5)
+        await cluster.post(other, lone)
+        assert (await cluster.host.wait(other, 1))[0]["tag"] == lone.completion["tag"]
+        if cluster.host.poll(stuck):
+            await cluster.host.acknowledge(stuck)
+    for unit, entry in zip(units, stuck.completions, strict=True):
+        assert shown(entry) == unit.completion | {"status": Status.NO_PLACE}
+        assert limit <= entry["timestamp"] - since <= most, (entry["timestamp"], since)
+        since = entry["timestamp"]
+    assert cluster.delivered(2) == ([], [])
+
+    # A place that comes in time is taken, and without a limit there is all the time in the world.
+    for setting, patience in ((limit, limit // 2), (0, 3 * limit)):
+        await cluster.host.write("retry_limit", setting)
+        cluster.cous[0].held = True
+        late = sequence(maker, 4)
+        await cluster.post(stuck, late)
+        await clock.cycles(dut, patience)
+        assert not cluster.host.poll(stuck)
+        cluster.cous[0].held = False
+        assert [shown(entry) for entry in await cluster.host.wait(stuck, 1)] == [late.completion]
+
+
+@cocotb.test()
 async def full_ring_holds_back(dut: SimHandleBase) -> None:
     """A VP that reads no completions gets no more units taken than its ring has room for, and loses none."""
     cluster = await start(dut)

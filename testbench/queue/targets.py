@@ -40,12 +40,14 @@ class PlacementStandIn:
         self.base_pulse: dict[int, int] = {}
         """What was said last of each job that was let in."""
         self.refused = 0
+        self.busy = 0.2
+        """How often a job has an operation in progress."""
         self._rng = rng("job table")
         self._answers = StreamSource(dut, "placement__answer", _placed)
         StreamSink(dut, "placement__query", _query, callback=self._ask)
 
     def _ask(self, query: dict[str, int]) -> None:
-        ok = self._rng.random() < 0.8
+        ok = self._rng.random() >= self.busy
         base_pulse = self._rng.getrandbits(16)
         if ok:
             self.base_pulse[query["job_id"]] = base_pulse

@@ -11,6 +11,7 @@ import pytest
 
 from firmware_models.abi.encoding import CplKind, Kind, Operand, Operator, P2pOp, Status
 from firmware_models.abi.formats import DESCRIPTOR
+from firmware_models.config import Config
 from sim.cluster import Cluster
 from sim.host import Completion, NodeDriver, Port
 from sim.topology import parse_topology
@@ -163,6 +164,32 @@ def test_timeout(hosts: Hosts) -> None:
     following = hosts.ports[0, BAD_VP].poll()
     assert following is not None
     assert following.status is Status.OK
+
+
+def test_no_place(hosts: Hosts, small: Config) -> None:
+    """As many operations as the offload units have places for wait for packets; one more ends, those go on."""
+    driver, places = hosts.drivers[0], small.nic.n_cous * small.cou.n_jobs
+    for node in hosts.drivers:
+        node.set_watchdog(0)
+    driver.set_retry_limit(1_000)
+    waiting = [driver.open_port(CLOSED_VP + number, dq_log2=2, cq_log2=2, rq_log2=1) for number in range(places)]
+    for number, port in enumerate(waiting):
+        window = driver.allocate(2 * LENGTH)
+        port.open_window(window, window + 2 * LENGTH)
+        port.post(DESCRIPTOR.pack(**hosts.collective() | {
+            "source_vp": port.vp, "job_id": 100 + number, "local_addr": window, "result_addr": window + LENGTH,
+            "cp_count": 1,
+        }))
+        port.ring()
+    hosts.cluster.run_for(5_000)
+    begin = hosts.cluster.cycle
+    hosts.post(0, BAD_VP, hosts.collective())
+    hosts.cluster.run_for(5_000)
+    completion = hosts.ports[0, BAD_VP].poll()
+    assert completion is not None
+    assert (completion.status, completion.kind, completion.detail) == (Status.NO_PLACE, CplKind.COLLECTIVE, 0)
+    assert 900 <= completion.timestamp - begin <= 2_000  # the NIC counts from its reset on, the cluster from before
+    assert [port.poll() for port in waiting] == [None] * places
 
 
 def test_timeout_of_a_message(hosts: Hosts) -> None:
