@@ -293,11 +293,14 @@ async def single_errors_are_corrected(dut):
     bench = Bench(dut)
     await bench.start()
     layout = statistics_layout(bench.level_bits)
+    certain = 0
     for round_ in range(30):
         target = 1 + round_ % 3
         bit = bench.rng.randrange((_TAG_BITS + 2 * bench.slot_code_bits, 2 * _HEADER_BITS, _PAYLOAD_BITS)[target - 1])
         if round_ < 2:
             bit = round_  # the valid bit, the lowest bit of the key
+        # Whatever is looked at on the way to a hit is counted; of the two copies of a slot, the one that is read.
+        certain += target != 1 or bit < _TAG_BITS
         key = random_key(bench.rng)
         await order_fault(bench, target, 1, bit)
         bench.insert(key, length=bench.mtu)
@@ -307,7 +310,7 @@ async def single_errors_are_corrected(dut):
             await bench.remove(bits_of(key))
     await bench.empty()
     figures = layout.from_bits(int(dut.statistics.value))
-    assert figures.corrected >= 30 - 4  # an error in the second copy of a slot is seen when it is read
+    assert certain <= figures.corrected <= 30
     assert figures.uncorrectable == 0
 
 
