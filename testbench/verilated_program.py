@@ -67,15 +67,17 @@ def build_program(
     return program
 
 
-def run(command: Sequence[str], *, allowed: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end in the environment of the tools.
+def run(
+    command: Sequence[str], *, allowed: tuple[int, ...] = (0,), text: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end in the environment of the tools, with `text` on its standard input.
 
     Raises
     ------
     VerilatedProgramError
         If its exit code is not one of those `allowed`.
     """
-    result = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    result = subprocess.run(command, env=environment(), capture_output=True, text=True, input=text, check=False)
     if result.returncode not in allowed:
         raise VerilatedProgramError(f"{command[0]} failed ({result.returncode}):\n{result.stdout}{result.stderr}")
     return result

@@ -15,7 +15,8 @@ from sim.cli.example import example
 from sim.cli.number import Number
 from sim.cli.refusal import fails, refuses
 from testbench.cou.key_patterns import PATTERNS
-from testbench.cou.table_driver import MODES, TableDriverError
+from testbench.cou.table_driver import MODES
+from testbench.verilated_program import VerilatedProgramError
 
 ENTRIES = 4096
 
@@ -33,7 +34,7 @@ ENTRIES = 4096
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Curves of the sweep, SVG or PNG.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses(ValueError)
-@fails(TableDriverError)
+@fails(VerilatedProgramError)
 def command(
     *, load: float | None, operations: int, mode: str, keys: str, entries: int, seed: int | None, sweeping: bool,
     plot: Path | None, as_json: bool,

@@ -1,7 +1,7 @@
 // Churns a Verilated tag table at a given load, with all of its ports busy at once, and checks every answer against
 // std::unordered_map.
 //
-// Usage: Vtable strict|hostile OPERATIONS TARGET SLOTS LATENCY SEED PAUSE LOOKUPS < keys
+// Usage: Vtag_table strict|hostile OPERATIONS TARGET SLOTS LATENCY SEED PAUSE LOOKUPS < keys
 // The keys come as lines of hexadecimal digits on standard input, in the order in which they are inserted; the list is
 // gone through again and again. One JSON object goes to standard output, mismatches in words to standard error.
 
@@ -17,7 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "Vtable.h"
+#include "Vtag_table.h"
 #include "verilated.h"
 
 namespace {
@@ -90,7 +90,7 @@ struct Histogram {
 
 struct Bench {
     VerilatedContext context;
-    Vtable table{&context};
+    Vtag_table table{&context};
     Random random;
     uint64_t cycle = 0, mismatches = 0;
     std::vector<std::vector<uint32_t>> keys;
@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
     const unsigned asking = unsigned(std::strtoul(argv[8], nullptr, 10));
 
     Bench bench(seed);
-    Vtable &table = bench.table;
+    Vtag_table &table = bench.table;
     Random &random = bench.random;
     for (std::string line; std::getline(std::cin, line);) {
         std::vector<uint32_t> key(words);

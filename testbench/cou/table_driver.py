@@ -3,10 +3,7 @@
 ``conic buffer`` is its command line.
 """
 
-import fcntl
-import hashlib
 import json
-import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -24,17 +21,13 @@ from firmware_models.abi import formats
 from rtl.cou.cuckoo_table import CuckooTable
 from rtl.cou.linear_table import LinearTable
 from testbench.cou.key_patterns import keys_of
-from testbench.toolchain import build_folder, environment, verilator_version
+from testbench.verilated_program import build_program, run
 
 MODES = ("cuckoo", "linear")
 LOOKUP_CYCLES = {"cuckoo": 4, "linear": 0}
 """Promised latency of a look-up; 0: none is promised."""
 _main = Path(__file__).with_suffix(".cpp")
 _key_words = (formats.HASH_KEY.width + 31) // 32
-
-
-class TableDriverError(RuntimeError):
-    """The driver does not build, or does not run to its end; the message holds the output."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,24 +111,12 @@ class _Boundary(wiring.Component):
 
 
 def build(shape: TableShape) -> Path:
-    """Builds the driver of a table, in a folder named by the hash of all that goes into it; returns the program."""
-    text = str(verilog.convert(_Boundary(shape.make()), name="tag_table", emit_src=False, strip_internal_attrs=True))
-    command = [
-        "verilator", "--cc", "--exe", "--build", "-O3", "--x-initial", "unique",
-        "-Wno-fatal", "-Wno-lint", "-Wno-style",
-        "--prefix", "Vtable", "--top-module", "tag_table", "-MAKEFLAGS", "OPT_FAST=-O2",
-        "-CFLAGS", f"-std=c++17 -DKEY_WORDS={_key_words}",
-    ]
-    key = "\0".join([verilator_version(), *command, text, _main.read_text()])
-    folder = build_folder() / "tag-table" / hashlib.sha256(key.encode()).hexdigest()[:20]
-    folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "Vtable"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not program.exists():
-            (folder / "table.v").write_text(text)
-            _run([*command, "--Mdir", str(folder), str(folder / "table.v"), str(_main)])
-    return program
+    """Builds the driver of a table, once for equal content; returns the program."""
+    text = verilog.convert(_Boundary(shape.make()), name="tag_table", emit_src=False, strip_internal_attrs=True)
+    return build_program(
+        "tag-table", text, top="tag_table", main=_main, flags=[f"-DKEY_WORDS={_key_words}"],
+        options=["--x-initial", "unique"],
+    )
 
 
 def churn(
@@ -168,7 +149,7 @@ def churn(
 
     Raises
     ------
-    TableDriverError
+    VerilatedProgramError
         If the driver does not build or run.
     """
     if not 0 < load <= 1:
@@ -185,7 +166,7 @@ def churn(
     ]
     numbers = list(islice(_distinct(keys_of(keys, shape=shape, numbers=Random(seed))), n_keys))
     text = "".join(f"{number:x}\n" for number in numbers)
-    result = _run([str(program), *arguments], allowed=(0, 1), text=text)
+    result = run([str(program), *arguments], allowed=(0, 1), text=text)
     report: dict[str, Any] = json.loads(result.stdout)
     return report | {"log": result.stderr}
 
@@ -196,12 +177,3 @@ def _distinct(keys: Iterable[int]) -> Iterator[int]:
         if key not in seen:
             seen.add(key)
             yield key
-
-
-def _run(
-    command: list[str], *, allowed: tuple[int, ...] = (0,), text: str | None = None,
-) -> subprocess.CompletedProcess[str]:
-    result = subprocess.run(command, env=environment(), capture_output=True, text=True, input=text, check=False)
-    if result.returncode not in allowed:
-        raise TableDriverError(f"{command[0]} failed ({result.returncode}):\n{result.stdout}{result.stderr}")
-    return result
