@@ -166,38 +166,26 @@ async def lost_gets_time_out(dut: SimHandleBase, width: int) -> None:
     """Lost requests and lost data end in TIMEOUT; data that come later touch no memory, though the place is in use."""
     bench = GetBench(dut, width, delay=4)
     numbers = bench.numbers
-    late: list[Packet] = []
-    lose = {"packet": False, "answer": False}
-
-    def packet_filter(packet: Packet) -> list[Packet]:
-        return [] if lose["packet"] else [packet]
-
-    def answer_filter(packet: Packet) -> list[Packet]:
-        if lose["answer"]:
-            late.append(packet)
-            return []
-        return [packet]
-
-    bench.network.filters = [packet_filter, answer_filter]
+    network = bench.network
     await bench.start()
     bench.set_watchdog(2000)
     strangers = 0
-    for what in ("packet", "answer") * 3:
-        lose[what] = True
+    for channel in (0, 1) * 3:  # requests and data, then answers
+        network.lose[channel] = True
         for _ in range(TAGS[width]):
             bench.get(numbers.choice((1, 64, MTU)), good=0, expected={"status": Status.TIMEOUT, "detail": 1})
         await bench.settle()
-        lose[what] = False
+        network.lose[channel] = False
         for _ in range(TAGS[width]):
             bench.landed.append(post_put(bench, numbers.choice(lengths(bench.flit)), mini=False))
             bench.get(numbers.choice(lengths(bench.flit)))
-        for packet in late:
-            bench.network.sources[1].append(packet)
-        strangers += len(late)
-        late.clear()
+        for packet in network.lost[1]:
+            network.sources[1].append(packet)
+        strangers += len(network.lost[1])
+        network.lost[1].clear()
         await bench.settle()
     # More fragments than may be on their way are lost, one operation after the other: the account comes out right.
-    lose["packet"] = True
+    network.lose[0] = True
     for _ in range(3):
         bench.get(2 * GET_WINDOW * MTU, good=0, expected={"status": Status.TIMEOUT, "detail": 0})
         event = (await bench.events.receive(), bench.expected[bench.posted])
@@ -205,7 +193,7 @@ async def lost_gets_time_out(dut: SimHandleBase, width: int) -> None:
             event = (await bench.events.receive(), bench.expected[bench.posted])
         assert GET_WINDOW <= event[0]["detail"] <= GET_WINDOW + 2
         event[1]["detail"] = event[0]["detail"]
-    lose["packet"] = False
+    network.lose[0] = False
     bench.get(3 * GET_WINDOW * MTU)
     await bench.settle()
     bench.check_memory()

@@ -152,11 +152,14 @@ class VirtualPorts:
 class Loopback:
     """The network: brings what leaves on each channel back in, in order, after a random delay.
 
-    `filters[vc]` maps a packet to the packets that arrive in its place.
+    `filters[vc]` maps a packet to the packets that arrive in its place. While `lose[vc]`, packets go to
+    `lost[vc]` instead.
     """
 
     def __init__(self, dut: SimHandleBase, prefix: str, width: int, *, pause: float | None = None, delay: int = 40):
         self.filters: list[Callable[[Packet], list[Packet]]] = [lambda packet: [packet]] * 2
+        self.lose = [False, False]
+        self.lost: list[list[Packet]] = [[], []]
         self.sources = [PacketSource(dut, f"{prefix}rx__{vc}", width, idle=pause) for vc in range(2)]
         self._queues: list[deque[Packet]] = [deque(), deque()]
         self.sent: list[list[Packet]] = [[], []]
@@ -169,7 +172,10 @@ class Loopback:
 
     def _leave(self, vc: int, packet: Packet) -> None:
         self.sent[vc].append(packet)
-        self._queues[vc].extend(self.filters[vc](packet))
+        if self.lose[vc]:
+            self.lost[vc].append(packet)
+        else:
+            self._queues[vc].extend(self.filters[vc](packet))
 
     async def _carry(self, dut: SimHandleBase, vc: int, delay: int) -> None:
         numbers = rng(f"delay {vc}")

@@ -120,34 +120,22 @@ async def lost_answers_time_out(dut: SimHandleBase, width: int) -> None:
     """Lost packets and answers end in TIMEOUT; late answers touch nothing, though their place is in use again."""
     bench = Bench(dut, width, delay=4)
     numbers = bench.numbers
-    late: list[Packet] = []
-    lose = {"packet": False, "answer": False}
-
-    def packet_filter(packet: Packet) -> list[Packet]:
-        return [] if lose["packet"] else [packet]
-
-    def answer_filter(packet: Packet) -> list[Packet]:
-        if lose["answer"]:
-            late.append(packet)
-            return []
-        return [packet]
-
-    bench.network.filters = [packet_filter, answer_filter]
+    network = bench.network
     await bench.start()
     bench.set_watchdog(2000)
     strangers = 0
-    for what in ("packet", "answer") * 3:
-        lose[what] = True
+    for channel in (0, 1) * 3:  # requests and data, then answers
+        network.lose[channel] = True
         # All places at once wait in vain; one fragment is missing of each.
         for _ in range(TAGS[width]):
             bench.post({"status": Status.TIMEOUT, "detail": 1}, p2p_op=P2pOp.SEND, payload_bytes=b"lost")
         await bench.settle()
-        lose[what] = False
+        network.lose[channel] = False
         for _ in range(2 * TAGS[width]):
             post_put(bench, numbers.choice(lengths(bench.flit)), mini=False)
-        for packet in late:
-            bench.network.sources[1].append(packet)
-        strangers += len(late)
+        for packet in network.lost[1]:
+            network.sources[1].append(packet)
+        strangers += len(network.lost[1])
         await bench.settle()
     assert strangers
     assert bench.unknown.count == strangers
