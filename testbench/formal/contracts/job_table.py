@@ -136,7 +136,9 @@ class JobTableContract(Contract):
         with m.If(there[0]):
             m.d.sync += was_at_first.eq(1)
         moved = was_at_first & let_in & (unit.sequence.answer.payload.unit == 1)
-        self.reach(ask_packet & ask_sequence & ~there.any(), "a packet and a sequence touch the job at once")
+        # One question is taken a cycle, so both are offered; the one that waits must find the unit of the other.
+        touched = [port.query.valid & (port.query.payload.job_id == job) for port in (unit.packet, unit.sequence)]
+        self.reach(touched[0] & touched[1] & ~there.any(), "a packet and a sequence touch the job at once")
         self.reach(moved, "the job has moved to another unit")
         self.reach(owing.any() & ~busy.any(), "credits are out after the operation has ended")
         self.reach(sequence & ~unit.sequence.answer.payload.ok, "an operation is refused while another is in progress")
