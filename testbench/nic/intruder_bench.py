@@ -132,7 +132,7 @@ async def intruders_harm_nobody(dut: SimHandleBase) -> None:
     assert not any(before.values())
 
     counts = dict.fromkeys(intruders, 0)
-    order = [(name, send) for name, sends in intruders.items() for send in sends * 3]
+    order = [(name, send) for name, sends in intruders.items() for send in sends * parameters()["times"]]
     network.rng.shuffle(order)
     n_operations = 0
     while order:

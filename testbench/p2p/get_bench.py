@@ -170,7 +170,7 @@ async def lost_gets_time_out(dut: SimHandleBase, width: int) -> None:
     await bench.start()
     bench.set_watchdog(2000)
     strangers = 0
-    for channel in (0, 1) * 3:  # requests and data, then answers
+    for channel in (0, 1) * parameters()["rounds"]:  # requests and data, then answers
         network.lose[channel] = True
         for _ in range(TAGS[width]):
             bench.get(numbers.choice((1, 64, MTU)), good=0, expected={"status": Status.TIMEOUT, "detail": 1})

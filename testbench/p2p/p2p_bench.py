@@ -124,7 +124,7 @@ async def lost_answers_time_out(dut: SimHandleBase, width: int) -> None:
     await bench.start()
     bench.set_watchdog(2000)
     strangers = 0
-    for channel in (0, 1) * 3:  # requests and data, then answers
+    for channel in (0, 1) * parameters()["rounds"]:  # requests and data, then answers
         network.lose[channel] = True
         # All places at once wait in vain; one fragment is missing of each.
         for _ in range(TAGS[width]):

@@ -13,7 +13,7 @@ from testbench.queue.parts import BATCH, N_COUS, N_VPS, RETRY_CYCLES
 from testbench.queue.refusals import REFUSALS
 from testbench.queue.targets import OffloadStandIn, P2pStandIn, PlacementStandIn, unit_of
 from testbench.queue.units import DEPTH, Unit, UnitMaker, bits, full
-from testbench.runner import rng
+from testbench.runner import parameters, rng
 
 
 class Cluster:
@@ -131,7 +131,7 @@ async def resynchronises(dut: SimHandleBase) -> None:
 @cocotb.test()
 async def random_traffic(dut: SimHandleBase) -> None:
     """Many VPs with rings of all sizes, good units and refused ones: one completion each, all in order."""
-    cluster = await start(dut, max_cycles=400_000)
+    cluster = await start(dut, max_cycles=20_000 * parameters()["units"])
     numbers = rng("traffic")
     sent: dict[int, list[Unit]] = {}
 
@@ -173,7 +173,7 @@ async def random_traffic(dut: SimHandleBase) -> None:
         await cluster.open(vp, dq_log2=numbers.choice((4, 5)), cq_log2=numbers.randrange(4))
         for vp in numbers.sample(range(N_VPS), 6)
     ]
-    for task in [cocotb.start_soon(process(port, 40)) for port in ports]:
+    for task in [cocotb.start_soon(process(port, parameters()["units"])) for port in ports]:
         await task
     await clock.cycles(dut, 500)
     for port in ports:

@@ -7,8 +7,13 @@ from rtl.cou.offload_unit import OffloadUnit
 from testbench.runner import run_bench
 
 
-@pytest.mark.parametrize(("data_width", "ecc", "rounds"), [(64, False, 12), (256, True, 4)])
-def test_offload_unit(data_width, ecc, rounds):
+@pytest.mark.parametrize(("data_width", "ecc", "rounds", "testcase"), [
+    (64, False, 12, None),
+    (256, True, 3, "random_operations|damaged_packets"),
+    pytest.param(64, True, 60, None, marks=pytest.mark.long),
+    pytest.param(256, True, 60, None, marks=pytest.mark.long),
+])
+def test_offload_unit(data_width, ecc, rounds, testcase):
     """Random operations and every special case, at a narrow and a wide data path, without and with check bits."""
     config = parse_config(
         f"datapath: {{data_width: {data_width}, mtu: 256}}\n"
@@ -17,7 +22,7 @@ def test_offload_unit(data_width, ecc, rounds):
         source="test",
     )
     result = run_bench(
-        OffloadUnit(config), bench="testbench.cou.offload_unit_bench",
+        OffloadUnit(config), bench="testbench.cou.offload_unit_bench", testcase=testcase,
         parameters={"data_width": data_width, "mtu": 256, "rounds": rounds, "n_jobs": 4, "peer_credits": 2,
                     "n_slots": config.buffer_slots, "ecc": ecc},
     )

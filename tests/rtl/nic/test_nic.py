@@ -1,5 +1,7 @@
 """The NIC as a whole."""
 
+import pytest
+
 from firmware_models.config.load import parse_config
 from rtl.nic.nic import Nic
 from testbench.runner import run_bench
@@ -26,11 +28,12 @@ def test_strangers():
     assert run_bench(Nic(CONFIG), bench="testbench.nic.stranger_bench", parameters=parameters).tests == 5
 
 
-def test_intruders_and_jobs():
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.long)])
+def test_intruders_and_jobs(times):
     """Packets that nobody asked for; jobs on their units, and more of them than there are places."""
     result = run_bench(
         Nic(CONFIG), bench="testbench.nic.intruder_bench",
-        parameters={"data_width": 64, "buffer_flits": 32, "n_vps": 4, "n_cous": 2, "n_jobs": 2},
+        parameters={"data_width": 64, "buffer_flits": 32, "n_vps": 4, "n_cous": 2, "n_jobs": 2, "times": times},
     )
     print(f"{result.report['operations']} operations beside {result.report['intruders']} intruders")
-    assert result.report["intruders"] == 3 * 19
+    assert result.report["intruders"] == times * 19

@@ -6,13 +6,19 @@ from rtl.p2p.tracker import Tracker
 from testbench.p2p.driver import bundle
 from testbench.runner import run_bench
 
+SIZES = pytest.mark.parametrize(
+    ("operations", "rounds"), [(60, 1), pytest.param(400, 6, marks=pytest.mark.long)], ids=["short", "long"]
+)
 
-def test_p2p():
-    run_bench(bundle(), bench="testbench.p2p.p2p_bench", parameters={"operations": 120})
+
+@SIZES
+def test_p2p(operations, rounds):
+    run_bench(bundle(), bench="testbench.p2p.p2p_bench", parameters={"operations": operations, "rounds": rounds})
 
 
-def test_get():
-    run_bench(bundle(), bench="testbench.p2p.get_bench", parameters={"operations": 120})
+@SIZES
+def test_get(operations, rounds):
+    run_bench(bundle(), bench="testbench.p2p.get_bench", parameters={"operations": operations, "rounds": rounds})
 
 
 @pytest.mark.parametrize("preset", ["small", "paper"])

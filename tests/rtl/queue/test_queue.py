@@ -17,8 +17,10 @@ PARAMETERS = {
 TABLE = {"n_vps": 8, "data_width": 64, "n_windows": 2, "n_clients": 1}
 
 
-def test_queues():
-    run_bench(QueueSystem(), bench="testbench.queue.queue_bench")
+@pytest.mark.parametrize("units", [20, pytest.param(200, marks=pytest.mark.long)])
+def test_queues(units):
+    """`units` are posted to each of six VPs, beside all that the bench does once."""
+    run_bench(QueueSystem(), bench="testbench.queue.queue_bench", parameters={"units": units})
 
 
 def test_vp_table():

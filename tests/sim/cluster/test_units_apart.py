@@ -1,0 +1,44 @@
+"""A NIC whose offload units are translated once, as a model of their own, is the same NIC."""
+
+from dataclasses import replace
+
+import pytest
+
+import sim.cluster.build
+from firmware_models.config import Config
+from firmware_models.config.load import parse_config
+from sim.collective import CollectiveRequest, CollectiveResult, run_collective
+
+# Everything is as small as it can be: it has to be compiled.
+CONFIG = parse_config(
+    "datapath: {data_width: 64, mtu: 64}\n"
+    "nic: {n_vps: 4, n_cous: 4, n_p2p_tags: 2, n_windows: 2}\n"
+    "cou: {n_jobs: 1, n_contexts: 2, sequence_depth: 8, buffer_bytes: 1024, buffer_mode: linear, n_peers: 4}\n"
+    "reduce: {datatypes: [float64], multiply: false}\n"
+    "switch: {radix: 4, table_entries: 4}\n",
+    source="test",
+)
+
+
+def run(config: Config) -> CollectiveResult:
+    """Four jobs, one to each unit."""
+    return run_collective(CollectiveRequest(
+        collective="allreduce", algorithm="recursive-doubling", nodes=3, jobs=4, size=512, config=config, preset="test",
+    ))
+
+
+def test_bits() -> None:
+    result = run(CONFIG)
+    assert result.mismatched_bits == 0
+    assert len(result.completions) == 3 * 4
+
+
+@pytest.mark.long
+def test_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cycle for cycle what one flat model does."""
+    apart = run(CONFIG)
+    monkeypatch.setattr(sim.cluster.build, "_FEWEST_UNITS_APART", CONFIG.nic.n_cous + 1)
+    flat = run(replace(CONFIG))
+    assert apart.cycles == flat.cycles
+    assert apart.sha256 == flat.sha256
+    assert [entry.timestamp for entry in apart.completions] == [entry.timestamp for entry in flat.completions]
