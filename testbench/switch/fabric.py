@@ -80,6 +80,21 @@ class Fabric:
         self.sources[source].append((vc, flits))
         return len(flits)
 
+    async def block(self, vc: int, *, mlid: int | None = None) -> None:
+        """Withholds the credits of a channel everywhere and sends on it until it stands still and has no room left.
+
+        One input alone can fill the buffers of all outputs, so how many packets that takes is not known before.
+        """
+        for sink in self.sinks:
+            sink.withheld = {vc}
+        quiet = 0
+        while quiet < 60:
+            for port, source in enumerate(self.sources):
+                if source.credits[vc] and not source.pending:
+                    self.send(port, self.numbers.choice(self.ports), vc, mlid=mlid)
+            await RisingEdge(self.dut.clk)
+            quiet = 0 if any(source.credits[vc] for source in self.sources) else quiet + 1
+
     async def settle(self) -> None:
         """Waits until every packet has come out and every credit is back, and a little longer."""
         while self.model.outstanding:
