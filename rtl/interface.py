@@ -140,7 +140,8 @@ class JobNews(enum.Enum, shape=2):
     """What an offload unit tells the job table."""
 
     PACKET_GONE = 0
-    """A packet of the job has left the unit's buffer: it was consumed, or dropped as a duplicate."""
+    """A packet of the job has left the unit's buffer: it was consumed, or dropped as a duplicate. Or a loan to a peer
+    has come back; one that is granted takes the place of the packet that asked for it, without a report."""
     ENDED = 1
     """The operation that the job table let in has ended after `pulses` pulses (none if it never began). `owing`: peers
     still hold packets of the job that they owe credits for."""

@@ -88,6 +88,7 @@ CONTROL_PAGE = (
     Register("buffer_stash", 0x158, Access.RO, "Tags in the stash now.", width=8),
     Register("buffer_stash_peak", 0x15C, Access.RO, "Most tags in the stash since reset.", width=8),
     Register("buffer_steps_max", 0x160, Access.RO, "Most insertion steps of a tag since reset; saturates.", width=12),
+    Register("buffer_unlent", 0x164, Access.RO, "Packets of the pool that are not lent now.", width=25),
     Register("buffer_level_sum_lo", 0x168, Access.RO, "Packets there, summed over the cycles since reset: over cycles, the mean. Reading it latches the high half."),
     Register("buffer_level_sum_hi", 0x16C, Access.RO, "High half as latched."),
     Register("buffer_steps_sum_lo", 0x170, Access.RO, "Insertion steps of all tags that found a place. Reading it latches the high half."),
@@ -125,7 +126,7 @@ EVENT_COUNTERS = (
     Counter("rx_packets", "Packets received, good or not."),
     Counter("rx_malformed", "Packets dropped: unknown type or version, or a length that does not match."),
     Counter("rx_wrong_node", "Packets dropped: another NodeID."),
-    Counter("rx_unknown", "Packets dropped that belong to nothing here: answers to no operation in progress, credits for a job that has none out, collective packets for a VP that there is not."),
+    Counter("rx_unknown", "Packets dropped that belong to nothing here: answers to no operation in progress, credits for a job that has none out, loans that were never granted, collective packets for a VP that there is not."),
     Counter("descriptors", "Descriptors taken from the queues."),
     Counter("completions", "Completions written."),
     Counter("completion_errors", "Completions written with an error."),
@@ -133,6 +134,8 @@ EVENT_COUNTERS = (
     Counter("buffer_inserts", "Packets put into packet buffers."),
     Counter("rx_duplicates", "Collective packets dropped: their key was in the packet buffer already."),
     Counter("rx_not_joined", "Multicast packets dropped: of a group that is not joined, or sent by this NIC itself."),
+    Counter("loans_granted", "Loans granted to peers: places of the packet buffers beyond their guaranteed credits."),
+    Counter("loans_unused", "Loans that have come back without a packet."),
 )
 
 SWITCH_PAGE = (

@@ -86,7 +86,9 @@ class CouConfig:
     n_peers: Annotated[int, Field(ge=1, le=64)] = 16
     """Peers that may send to one job; a power of two."""
     peer_credits: Annotated[int, Field(ge=1, le=128)] = 1
-    """Packets that one peer of one job may have outstanding at a receiver."""
+    """Packets that one peer of one job may always have outstanding at a receiver."""
+    lending: bool = True
+    """Whether packets that the buffer takes beyond these are lent to peers that ask for more."""
     n_blocks: Annotated[int, Field(ge=2, le=256)] = 32
     """Blocks that a message may be cut into; a power of two."""
     intermediate_bytes: Annotated[int, Field(ge=64, le=1 << 20)] = 2048
@@ -174,7 +176,7 @@ class Config:
                 f"cou.intermediate_bytes must be at least the mtu ({self.datapath.mtu}), "
                 f"not {self.cou.intermediate_bytes!r}"
             )
-        need = self.cou.n_jobs * self.cou.n_peers * self.cou.peer_credits
+        need = self.guaranteed_packets
         if self.buffer_packets < need:
             raise ValueError(
                 f"cou.buffer_bytes must hold n_jobs x n_peers x peer_credits = {need} packets of mtu "
@@ -183,6 +185,16 @@ class Config:
                    if self.buffer_slots >= need else "")
             )
         return self
+
+    @property
+    def guaranteed_packets(self) -> int:
+        """Packets that all peers of all jobs may have outstanding at one unit whatever the others do."""
+        return self.cou.n_jobs * self.cou.n_peers * self.cou.peer_credits
+
+    @property
+    def pool_packets(self) -> int:
+        """Packets that a packet buffer takes beyond these, and lends."""
+        return self.buffer_packets - self.guaranteed_packets if self.cou.lending else 0
 
     @property
     def buffer_slots(self) -> int:

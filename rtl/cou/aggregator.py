@@ -8,9 +8,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.config import Config
-from rtl.abi import HashKey
 from rtl.cou.byte_memory import ByteMemory
 from rtl.cou.command import CouShapes, Source
+from rtl.cou.lender import Consumed
 from rtl.cou.result_writer import ResultWriter
 from rtl.interface import PacketSignature, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
@@ -47,6 +47,8 @@ class Aggregator(wiring.Component):
         Packets that are done with.
     o_credit : ``Out(stream.Signature(credit))``
         Credits to give back for them.
+    consumed, taken : ``Out``; granted, gone : ``In``
+        Lender, in the cycle in which a packet is done with.
     tx : ``Out(PacketSignature(data_width))``
         Packets to the network.
     write : ``Out(WriteSignature(data_width))``
@@ -68,8 +70,9 @@ class Aggregator(wiring.Component):
             "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": 13}))),
             "i_read": In(stream.Signature(beat(width))),
             "packet_error": In(1), "damaged": Out(config.cou.n_jobs),
-            "o_free": Out(stream.Signature(data.StructLayout({"key": HashKey, "slot": shapes.packet}))),
+            "o_free": Out(stream.Signature(shapes.free)),
             "o_credit": Out(stream.Signature(shapes.credit)),
+            "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2),
             "tx": Out(PacketSignature(width)),
             "write": Out(WriteSignature(width)),
         })
@@ -142,8 +145,9 @@ class Aggregator(wiring.Component):
         m.d.comb += [
             self.o_read.payload.slot.eq(run.packet), self.o_read.payload.length.eq(output.bytes),
             outputs.i.payload.eq(self.i.payload.output),
-            freed.i.payload.key.eq(run.key), freed.i.payload.slot.eq(run.packet),
-            owed.i.payload.eq(run.credit),
+            freed.i.payload.key.eq(run.key), freed.i.payload.slot.eq(run.packet), freed.i.payload.gone.eq(self.gone),
+            self.consumed.loan.eq(run.credit.loan), self.consumed.want.eq(run.credit.want),
+            owed.i.payload.eq(run.credit), owed.i.payload.loan.eq(self.granted),
         ]
 
         with m.FSM():
@@ -175,6 +179,7 @@ class Aggregator(wiring.Component):
                 room = ~run.consume | (freed.i.ready & owed.i.ready)
                 m.d.comb += [
                     freed.i.valid.eq(run.consume & owed.i.ready), owed.i.valid.eq(run.consume & freed.i.ready),
+                    self.taken.eq(run.consume & room),
                 ]
                 with m.If(room):
                     m.next = "IDLE"

@@ -13,7 +13,7 @@ BUFFER_SUMS = ("level_sum", "steps_sum", "settled", "suspended", "corrected", "u
 def statistics_layout(level_bits: int) -> data.StructLayout:
     """Figures of one packet buffer since reset; the sums are 64 bits wide."""
     return data.StructLayout({
-        "level": level_bits, "peak": level_bits, "stash": LEVEL_BITS, "stash_peak": LEVEL_BITS,
+        "level": level_bits, "peak": level_bits, "unlent": level_bits, "stash": LEVEL_BITS, "stash_peak": LEVEL_BITS,
         "steps_max": STEP_BITS,
         **dict.fromkeys(BUFFER_SUMS, 64),
     })
@@ -34,8 +34,8 @@ class BufferStatistics(wiring.Component):
 
     Members
     -------
-    level, peak : ``In(level_bits)``, stash : ``In(LEVEL_BITS)``
-        Packets and tags that are there.
+    level, peak, unlent : ``In(level_bits)``, stash : ``In(LEVEL_BITS)``
+        Packets and tags that are there; places of the pool that are not lent.
     settled : ``In(1)``, steps : ``In(STEP_BITS)``
         A tag has found its place.
     suspended : ``In(1)``
@@ -48,7 +48,7 @@ class BufferStatistics(wiring.Component):
 
     def __init__(self, *, level_bits: int):
         super().__init__({
-            "level": In(level_bits), "peak": In(level_bits), "stash": In(LEVEL_BITS),
+            "level": In(level_bits), "peak": In(level_bits), "unlent": In(level_bits), "stash": In(LEVEL_BITS),
             "settled": In(1), "steps": In(STEP_BITS), "suspended": In(1), "corrected": In(3), "uncorrectable": In(3),
             "o": Out(statistics_layout(level_bits)),
         })
@@ -60,7 +60,9 @@ class BufferStatistics(wiring.Component):
             "level_sum": self.level, "steps_sum": Mux(self.settled, self.steps, 0), "settled": self.settled,
             "suspended": self.suspended, "corrected": self.corrected, "uncorrectable": self.uncorrectable,
         }
-        m.d.sync += [o.level.eq(self.level), o.peak.eq(self.peak), o.stash.eq(self.stash)]
+        m.d.sync += [
+            o.level.eq(self.level), o.peak.eq(self.peak), o.unlent.eq(self.unlent), o.stash.eq(self.stash),
+        ]
         for name, value in sums.items():
             # Added in the cycle after, so that the adders stand apart from what they count.
             added = Signal(len(value), name=f"{name}_added")

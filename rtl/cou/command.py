@@ -36,6 +36,10 @@ PLACE_BITS = 2
 """Bits of the place of a multicast in its sender's window."""
 
 
+Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2})
+"""A packet has left the packet buffer, worth so many reports to the job table: see :class:`~rtl.cou.lender.Lender`."""
+
+
 class CouShapes:
     """Shapes that follow from the configuration; one object for all parts of a unit."""
 
@@ -77,7 +81,10 @@ class CouShapes:
         self.credit = data.StructLayout({
             "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "dest_id": formats.NODE_BITS,
             "dest_vp": formats.VP_BITS, "source_vp": formats.VP_BITS, "place": PLACE_BITS,
+            "credits": 1, "loan": 1, "want": 1,
         })
+        """A CREDIT packet. In a pass `loan` says that the packet came on one, behind the :class:`Lender` that one is
+        granted; without `credits`, that one goes back to its lender."""
         self.output = data.StructLayout({
             "context": self.context, "job": self.job, "position": self.result_bytes, "bytes": self.result_bytes,
             "send": 1, "header": PacketHeader, "write_back": 1, "result_addr": 64, "pieces": self.pieces,
@@ -87,5 +94,7 @@ class CouShapes:
             "consume": 1, "packet": self.packet, "key": HashKey, "credit": self.credit, "output": self.output,
         })
         """One pass: operand a and the packet's data through the reduce unit, to the places in ``output``."""
+        self.free = data.StructLayout({"key": HashKey, "slot": self.packet, "gone": 2})
+        """A packet that is done with, and how many reports it is worth."""
         self.done = data.StructLayout({"context": self.context})
         self.written = data.StructLayout({"job": self.job, "error": 1})

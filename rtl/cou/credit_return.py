@@ -1,26 +1,32 @@
-"""End-to-end credits at the receiver: says to the sender that its packet has been consumed."""
+"""End-to-end credits on their way back: says to the sender that its packet has been consumed."""
 
 from amaranth import Module
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.interface import PacketSignature
+from rtl.kit.arbiter import StreamArbiter
 
 
 class CreditReturn(wiring.Component):
-    """Turns every consumed packet into one CREDIT packet to its source, on virtual channel 1.
+    """Turns every consumed packet into one CREDIT packet to its source, on virtual channel 1; and every loan that is
+    not needed into one to its lender.
 
     The packet bears the peer number that the consumed one brought, so that the sender finds its counter without a
-    search, and for the same reason the place of a multicast in the sender's window (`tag`).
+    search, and for the same reason its place in the sender's window (`tag`).
+
+    Timing: combinational; if there is a pool, one cycle.
 
     Members
     -------
     i : ``In(stream.Signature(credit))``
         Source of each consumed packet (`dest_id`, `dest_vp` of the answer).
+    i_unused : ``In(stream.Signature(credit))``
+        Lender of each loan that goes back. Ignored if there is no pool.
     node_id : ``In(24)``
         NodeID of this NIC.
     o : ``Out(PacketSignature(data_width))``
@@ -28,8 +34,11 @@ class CreditReturn(wiring.Component):
     """
 
     def __init__(self, config: Config):
+        self.config = config
+        self.shape = CouShapes(config).credit
         super().__init__({
-            "i": In(stream.Signature(CouShapes(config).credit)),
+            "i": In(stream.Signature(self.shape)),
+            "i_unused": In(stream.Signature(self.shape)),
             "node_id": In(formats.NODE_BITS),
             "o": Out(PacketSignature(config.datapath.data_width)),
         })
@@ -37,16 +46,23 @@ class CreditReturn(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         header = self.o.header.payload
-        credit = self.i.payload
+        notice = self.i
+        if self.config.pool_packets:
+            m.submodules.arbiter = arbiter = StreamArbiter(shape=self.shape, n=2)
+            connect(m, flipped(self.i), arbiter.i[0])
+            connect(m, flipped(self.i_unused), arbiter.i[1])
+            notice = arbiter.o
+        credit = notice.payload
         m.d.comb += [
-            self.o.header.valid.eq(self.i.valid),
-            self.i.ready.eq(self.o.header.ready),
+            self.o.header.valid.eq(notice.valid),
+            notice.ready.eq(self.o.header.ready),
             header.eq(0),
             header.type.eq(PacketType.CREDIT),
             header.version.eq(formats.PACKET_VERSION),
             header.job_id.eq(credit.job_id),
             header.peer.eq(credit.peer),
-            header.credits.eq(1), header.tag.eq(credit.place),
+            header.credits.eq(credit.credits), header.tag.eq(credit.place),
+            header.loan.eq(credit.loan), header.want.eq(credit.want),
             header.dest_id.eq(credit.dest_id),
             header.dest_vp.eq(credit.dest_vp),
             header.source_vp.eq(credit.source_vp),

@@ -5,14 +5,18 @@ Architecture: ``rtl/cou/README.md``.
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.cou.command import PLACE_BITS, CouShapes
+from rtl.kit.fifo import StreamFifo
 
 MAX_PLACES = 1 << PLACE_BITS
 """Multicasts of one group that one job has on their way at once."""
+
+LOANS_ASKED = 16
+"""Packets of one unit on their way that ask for a loan. There is room for the answers of all of them."""
 
 
 def credit_request() -> data.StructLayout:
@@ -25,7 +29,15 @@ def credit_request() -> data.StructLayout:
 
 def credit_answer() -> data.StructLayout:
     """What it answers."""
-    return data.StructLayout({"ok": 1, "place": PLACE_BITS})
+    return data.StructLayout({"ok": 1, "place": PLACE_BITS, "loan": 1, "want": 1})
+
+
+def credit_back() -> data.StructLayout:
+    """What a CREDIT packet brings."""
+    return data.StructLayout({
+        "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "place": PLACE_BITS, "credits": 8,
+        "loan": 1, "want": 1, "source_id": formats.NODE_BITS, "source_vp": formats.VP_BITS, "dest_vp": formats.VP_BITS,
+    })
 
 
 def credit_rest() -> data.StructLayout:
@@ -44,6 +56,16 @@ class CreditTable(wiring.Component):
     packets than there are places: the share of a peer, or :data:`MAX_PLACES` if that is less. A packet that a receiver
     keeps waiting holds its own place and no other; the last free place is for the oldest pulse.
 
+    If receivers have a pool, more is lent. A packet to a single peer asks for a loan (`want`) if a request for that peer
+    was refused since the last one. Its credit brings the loan or does not. Any pulse may take a loan, and loans go
+    first; packets on loan are counted at place 1, which single peers have no other use for. So a loan takes nothing
+    from the share.
+
+    A loan that comes is kept only if a request has been refused since the last packet and no other loan is there: the
+    context that was refused sleeps until it gets through, so it is going to take it. If not, the loan goes back at once
+    (``o_unused``). Channel 1 must not wait for that, so there is room for the answers to all packets that ask:
+    :data:`LOANS_ASKED`. Only an operation that is aborted can leave a loan here, for the next one of its job.
+
     A job whose operation has ended may be moved to another unit as soon as nothing of it is out here any more. So the
     credits of a job are also counted all together: the end of an operation is answered with whether some are out, and
     if so, it is told when the last one is back.
@@ -55,10 +77,13 @@ class CreditTable(wiring.Component):
     -------
     i : ``In(stream.Signature({job_id, peer, oldest, multicast, members}))``
         Asks for a credit, or with `multicast` for one of each of `members` receivers.
-    o : ``Out(stream.Signature({ok, place}))``
-        Whether it has been taken; the packet's place, 0 if it is not a multicast.
-    i_return : ``In(stream.Signature({job_id, peer, place, credits}))``
-        Credits coming back. More than are out is a protocol error of the peer: the count stops at zero.
+    o : ``Out(stream.Signature({ok, place, loan, want}))``
+        Whether it has been taken; the packet's place, whether it travels on a loan, whether it asks for one.
+    i_return : ``In(stream.Signature(credit_back()))``
+        Credits coming back. More than are out is a protocol error of the peer: the count stops at zero. So is a loan
+        that nobody asked for: it is ignored.
+    o_unused : ``Out(stream.Signature(credit))``
+        Loans that go back to their lender.
     returned : ``Out(1)``
         Pulse: a count went down, a refused request may succeed now.
     i_end : ``In(stream.Signature({job_id}))``
@@ -71,11 +96,11 @@ class CreditTable(wiring.Component):
     def __init__(self, config: Config):
         self.config = config
         self.shapes = CouShapes(config)
-        place = {"job_id": formats.JOB_BITS, "peer": formats.PEER_BITS}
         super().__init__({
             "i": In(stream.Signature(credit_request())),
             "o": Out(stream.Signature(credit_answer())),
-            "i_return": In(stream.Signature(data.StructLayout({**place, "place": PLACE_BITS, "credits": 8}))),
+            "i_return": In(stream.Signature(credit_back())),
+            "o_unused": Out(stream.Signature(self.shapes.credit)),
             "returned": Out(1),
             "i_end": In(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
             "o_rest": Out(stream.Signature(credit_rest())),
@@ -86,12 +111,15 @@ class CreditTable(wiring.Component):
         share = self.config.cou.peer_credits
         n_places = min(share, MAX_PLACES)
         depth = 1 << (formats.JOB_BITS + self.shapes.peer)
-        # Credits that are out, for each place; other peers than groups have only the first.
-        counts = data.ArrayLayout(8, n_places)
-        m.submodules.out = out = memory.Memory(shape=counts, depth=depth, init=[])
+        lends = self.config.pool_packets > 0
+        # Packets that are out, for each place. Single peers have one place for credits, and one for loans. A loan may
+        # be there that no packet has taken; a request may have been refused since the last packet.
+        counts = data.ArrayLayout(8, max(n_places, 2) if lends else n_places)
+        entry = data.StructLayout({"out": counts, **({"loan": 1, "refused": 1} if lends else {})})
+        m.submodules.out = out = memory.Memory(shape=entry, depth=depth, init=[])
         write, read = out.write_port(), out.read_port()
         # All that a job has out, and whether the last of it is to be told: 64 peers with four groups of 255, or with
-        # 128 packets each, are less than 2**16.
+        # 128 packets and 255 on loan each, are less than 2**16.
         totals = data.StructLayout({"out": 16, "watched": 1})
         m.submodules.total = total = memory.Memory(shape=totals, depth=1 << formats.JOB_BITS, init=[])
         total_write, total_read = total.write_port(), total.read_port()
@@ -122,6 +150,22 @@ class CreditTable(wiring.Component):
                 rest.payload.owing.eq(owing),
             ]
 
+        loan, want, granted, keep = (Signal(name=name) for name in ("loan", "want", "granted", "keep"))
+        if lends:
+            m.submodules.unused = unused = StreamFifo(shape=self.shapes.credit, depth=LOANS_ASKED)
+            connect(m, unused.o, flipped(self.o_unused))
+            # Packets that ask and have no answer yet. Each has a place in the queue; a packet may ask if one is left.
+            asked, room = Signal(range(LOANS_ASKED + 1)), Signal()
+            answered = giving.want & (asked != 0) & self.i_return.ready
+            notice = unused.i.payload
+            m.d.comb += [
+                granted.eq(giving.loan & answered), unused.i.valid.eq(granted & ~keep),
+                notice.job_id.eq(giving.job_id), notice.peer.eq(giving.peer), notice.loan.eq(1),
+                notice.dest_id.eq(giving.source_id), notice.dest_vp.eq(giving.source_vp),
+                notice.source_vp.eq(giving.dest_vp),
+            ]
+            m.d.sync += [asked.eq(asked + want - answered), room.eq(asked + unused.level < LOANS_ASKED)]
+
         sweep = Signal(len(place))
         with m.FSM():
             with m.State("CLEAR"):
@@ -151,7 +195,7 @@ class CreditTable(wiring.Component):
                 with m.If(asking.multicast):
                     free = Signal(n_places)
                     m.d.comb += [
-                        free.eq(Cat(read.data[k] == 0 for k in range(n_places))),
+                        free.eq(Cat(read.data.out[k] == 0 for k in range(n_places))),
                         # More than one free place, or any for the oldest pulse.
                         ok.eq(Mux(asking.oldest, free.any(), (free & (free - 1)).any())),
                     ]
@@ -160,13 +204,26 @@ class CreditTable(wiring.Component):
                             m.d.comb += chosen.eq(k)
                     for k in range(n_places):
                         with m.If(chosen == k):
-                            m.d.comb += write.data[k].eq(asking.members)
+                            m.d.comb += write.data.out[k].eq(asking.members)
                 with m.Else():
+                    own = Signal()
                     m.d.comb += [
-                        ok.eq(read.data[0] < Mux(asking.oldest, share, share - 1)),
-                        write.data[0].eq(read.data[0] + 1),
+                        own.eq(read.data.out[0] < Mux(asking.oldest, share, share - 1)),
+                        ok.eq(own | loan), chosen.eq(loan),
                     ]
-                m.d.sync += [self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen)]
+                    with m.If(own & ~loan):
+                        m.d.comb += write.data.out[0].eq(read.data.out[0] + 1)
+                    if lends:
+                        # What was refused is remembered, so there is always something to be written.
+                        m.d.comb += [
+                            loan.eq(read.data.loan), write.data.out[1].eq(read.data.out[1] + loan),
+                            write.en.eq(1), write.data.loan.eq(0), write.data.refused.eq(~ok),
+                            want.eq(ok & read.data.refused & room),
+                        ]
+                m.d.sync += [
+                    self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
+                    self.o.payload.loan.eq(loan), self.o.payload.want.eq(want),
+                ]
                 m.next = "IDLE"
             with m.State("GIVE"):
                 back = Signal(8)
@@ -174,12 +231,17 @@ class CreditTable(wiring.Component):
                     place.eq(give_place), write.en.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),
                     write.data.eq(read.data), total_write.en.eq(1), after.out.eq(sum_out.out - back),
                 ]
-                for k in range(n_places):
+                for k in range(counts.length):
                     with m.If(giving.place == k):
                         m.d.comb += [
-                            back.eq(Mux(read.data[k] > giving.credits, giving.credits, read.data[k])),
-                            write.data[k].eq(read.data[k] - back),
+                            back.eq(Mux(read.data.out[k] > giving.credits, giving.credits, read.data.out[k])),
+                            write.data.out[k].eq(read.data.out[k] - back),
                         ]
+                if lends:
+                    # The last count of packets on loan is spared: it must not wrap.
+                    m.d.comb += keep.eq(read.data.refused & ~read.data.loan & ~read.data.out[1].all())
+                    with m.If(granted & keep):
+                        m.d.comb += write.data.loan.eq(1)
                 with m.If(sum_out.watched & (after.out == 0)):
                     m.d.comb += after.watched.eq(0)
                     tell(giving.job_id, ended=0, owing=0)

@@ -3,11 +3,12 @@
 Architecture: ``docs/jobs.md``.
 """
 
-from amaranth import Module
+from amaranth import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
+from rtl.cou.command import Gone
 from rtl.cou.credit_table import credit_rest
 from rtl.interface import JobNews, JobReport
 from rtl.kit.arbiter import StreamArbiter
@@ -21,14 +22,18 @@ _ENDINGS = 4
 class JobReporter(wiring.Component):
     """Makes reports of what the parts of a unit say: of packets that have gone, and of operations that have ended.
 
+    A loan that is out keeps a job here as a packet does, so a packet that is consumed may be worth no report, or two.
+
     Of an operation that has ended the credit table is asked whether it still has credits out. Its answers, and its
     word that the last one is back, are reported in the order in which it gives them: otherwise a late "credits are
     out" could keep a job here for ever.
 
     Members
     -------
-    i_gone : ``In(stream.Signature({job_id}))``
-        A packet has left the buffer.
+    i_gone : ``In(stream.Signature({job_id, count}))``
+        A packet has left the buffer, worth so many reports.
+    i_unused : ``In(stream.Signature({job_id}))``
+        A loan has come back without a packet, worth one.
     i_ended : ``In(stream.Signature({job_id, pulses}))``
         An operation has ended.
     o_end : ``Out(stream.Signature({job_id}))``, i_rest : ``In(stream.Signature({job_id, ended, owing}))``
@@ -39,7 +44,8 @@ class JobReporter(wiring.Component):
 
     def __init__(self):
         super().__init__({
-            "i_gone": In(stream.Signature(_job)),
+            "i_gone": In(stream.Signature(Gone)),
+            "i_unused": In(stream.Signature(_job)),
             "i_ended": In(stream.Signature(_ended)),
             "o_end": Out(stream.Signature(_job)),
             "i_rest": In(stream.Signature(credit_rest())),
@@ -48,7 +54,7 @@ class JobReporter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=JobReport, n=2)
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=JobReport, n=3)
         m.submodules.pulses = pulses = StreamFifo(shape=formats.PULSE_BITS, depth=_ENDINGS)
         connect(m, arbiter.o, flipped(self.o))
 
@@ -60,11 +66,21 @@ class JobReporter(wiring.Component):
             ended.ready.eq(self.o_end.ready & pulses.i.ready),
         ]
 
-        gone, rest = arbiter.i
+        gone, rest, unused = arbiter.i
+        count, again = self.i_gone.payload.count, Signal()
         m.d.comb += [
-            gone.valid.eq(self.i_gone.valid), self.i_gone.ready.eq(gone.ready),
-            gone.payload.news.eq(JobNews.PACKET_GONE), gone.payload.job_id.eq(self.i_gone.payload.job_id),
-            gone.payload.owing.eq(0), gone.payload.pulses.eq(0),
+            gone.valid.eq(self.i_gone.valid & (count != 0)),
+            self.i_gone.ready.eq((count == 0) | (gone.ready & ((count == 1) | again))),
+            unused.valid.eq(self.i_unused.valid), self.i_unused.ready.eq(unused.ready),
+        ]
+        with m.If(gone.valid & gone.ready):
+            m.d.sync += again.eq((count == 2) & ~again)
+        for port, job_id in ((gone, self.i_gone.payload.job_id), (unused, self.i_unused.payload.job_id)):
+            m.d.comb += [
+                port.payload.news.eq(JobNews.PACKET_GONE), port.payload.job_id.eq(job_id),
+                port.payload.owing.eq(0), port.payload.pulses.eq(0),
+            ]
+        m.d.comb += [
             rest.valid.eq(self.i_rest.valid), self.i_rest.ready.eq(rest.ready),
             rest.payload.job_id.eq(self.i_rest.payload.job_id), rest.payload.owing.eq(self.i_rest.payload.owing),
             pulses.o.ready.eq(rest.valid & rest.ready & self.i_rest.payload.ended),

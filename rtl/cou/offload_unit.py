@@ -15,6 +15,7 @@ from rtl.cou.command import index_bits
 from rtl.cou.credit_return import CreditReturn
 from rtl.cou.credit_table import CreditTable
 from rtl.cou.job_reporter import JobReporter
+from rtl.cou.lender import Lender
 from rtl.cou.operand_loader import OperandLoader
 from rtl.cou.operation_table import OperationTable
 from rtl.cou.packet_buffer import FaultOrder, PacketBuffer
@@ -55,6 +56,8 @@ class OffloadUnit(wiring.Component):
         From the registers.
     busy, fired, inserted, duplicate, trace_valid : ``Out(1)``; trace_event : ``Out(TraceEvent)``; statistics : ``Out``
         For counters, registers and timelines.
+    loan_granted, loan_unused, loan_unknown : ``Out(1)``
+        Likewise: a loan is granted; one has come back unused; one has that was never lent.
     fault, arm : ``In``
         Test input of the packet buffer.
     """
@@ -74,6 +77,7 @@ class OffloadUnit(wiring.Component):
             "node_id": In(formats.NODE_BITS),
             "watchdog": In(32),
             "busy": Out(1), "fired": Out(1), "inserted": Out(1), "duplicate": Out(1),
+            "loan_granted": Out(1), "loan_unused": Out(1), "loan_unknown": Out(1),
             "statistics": Out(statistics_layout(index_bits(config.buffer_slots) + 1)),
             "fault": In(FaultOrder), "arm": In(1),
             "trace_valid": Out(1), "trace_event": Out(TraceEvent),
@@ -140,21 +144,38 @@ class OffloadUnit(wiring.Component):
 
         # Credits, both ends.
         returning = self.rx[1]
+        header, back = returning.header.payload, credit_table.i_return
         connect(m, trigger.o_credit, credit_table.i)
         connect(m, credit_table.o, trigger.i_credit)
         connect(m, aggregator.o_credit, credit_return.i)
+        connect(m, credit_table.o_unused, credit_return.i_unused)
         connect(m, credit_return.o, flipped(self.tx[1]))
         m.d.comb += [
             trigger.returned.eq(credit_table.returned), credit_return.node_id.eq(self.node_id),
-            credit_table.i_return.valid.eq(returning.header.valid),
-            returning.header.ready.eq(credit_table.i_return.ready),
-            credit_table.i_return.payload.job_id.eq(returning.header.payload.job_id),
-            credit_table.i_return.payload.peer.eq(returning.header.payload.peer),
-            credit_table.i_return.payload.credits.eq(returning.header.payload.credits),
-            credit_table.i_return.payload.place.eq(returning.header.payload.tag),
+            back.valid.eq(returning.header.valid), returning.header.ready.eq(back.ready),
+            [back.payload[name].eq(header[name]) for name in back.payload.shape().members if name != "place"],
+            back.payload.place.eq(header.tag),
             # A CREDIT packet has no payload; one that comes with it all the same is drained.
             returning.payload.ready.eq(1),
         ]
+
+        # The pool: loans that are granted with credits, and those that come back unused.
+        if config.pool_packets:
+            m.submodules.lender = lender = Lender(pool=config.pool_packets)
+            unused = header.loan & (header.credits == 0)
+            told = reporter.i_unused
+            m.d.comb += [
+                lender.consumed.eq(aggregator.consumed), lender.taken.eq(aggregator.taken),
+                aggregator.granted.eq(lender.granted), aggregator.gone.eq(lender.gone), buffer.unlent.eq(lender.free),
+                told.payload.job_id.eq(header.job_id), told.valid.eq(returning.header.valid & unused & lender.known),
+                lender.unused.eq(told.valid & told.ready),
+                self.loan_granted.eq(lender.taken & lender.granted), self.loan_unused.eq(lender.unused),
+                self.loan_unknown.eq(returning.header.valid & unused & ~lender.known),
+            ]
+            with m.If(unused):
+                m.d.comb += [back.valid.eq(0), returning.header.ready.eq(told.ready | ~lender.known)]
+        else:
+            m.d.comb += aggregator.gone.eq(1)
 
         # What keeps a job here, and when it is over.
         connect(m, buffer.o_gone, reporter.i_gone)

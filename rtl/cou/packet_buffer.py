@@ -7,12 +7,11 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from firmware_models.abi import formats
 from firmware_models.config import Config
 from firmware_models.config.tree import BUFFER_STASH
 from rtl.abi import HashKey, PacketHeader
 from rtl.cou.buffer_statistics import BufferStatistics, statistics_layout
-from rtl.cou.command import index_bits
+from rtl.cou.command import CouShapes, Gone, index_bits
 from rtl.cou.cuckoo_table import CuckooTable
 from rtl.cou.guarded_memory import GuardedMemory
 from rtl.cou.linear_table import LinearTable
@@ -21,8 +20,6 @@ from rtl.cou.packet_slots import SlotPool
 from rtl.cou.tag_table import answer_layout, tag_layout
 from rtl.interface import PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
-
-_gone = data.StructLayout({"job_id": formats.JOB_BITS})
 
 FaultOrder = data.StructLayout({"target": 2, "bits": 2, "bit": 8})
 """Test input: the next write of `target` (1: tag, 2: header, 3: payload) has `bits` errors (1 or 2), from `bit` on."""
@@ -84,10 +81,11 @@ class PacketBuffer(wiring.Component):
         Payloads wanted, their first `length` bytes.
     o_read : ``Out(stream.Signature(beat(data_width)))``
         Their beats, the last one of each marked; none if `length` was 0.
-    free : ``In(stream.Signature({key, slot}))``
+    free : ``In(stream.Signature({key, slot, gone}))``
         Packets that are done with, as look-up or event named them. Others are ignored.
-    o_gone : ``Out(stream.Signature({job_id}))``
-        One for each packet that has left: freed, or dropped as a duplicate. Frees and drops wait for it.
+    o_gone : ``Out(stream.Signature({job_id, count}))``
+        One for each packet that has left: freed (`count` is its `gone`), or dropped as a duplicate (1). Frees and drops
+        wait for it.
     inserted : ``Out(1)``
         Pulse: a packet was stored.
     duplicate : ``Out(1)``
@@ -98,6 +96,8 @@ class PacketBuffer(wiring.Component):
         No slot is free.
     read_error : ``Out(1)``
         With a beat on ``o_read``: it has an error that could not be corrected.
+    unlent : ``In``
+        What the lender has left, for the statistics.
     statistics : ``Out``
         See :class:`~rtl.cou.buffer_statistics.BufferStatistics`.
     fault, arm : ``In(FaultOrder)``, ``In(1)``
@@ -120,10 +120,10 @@ class PacketBuffer(wiring.Component):
             "o_meta": Out(stream.Signature(PacketHeader)),
             "i_read": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": 13}))),
             "o_read": Out(stream.Signature(beat(width))), "read_error": Out(1),
-            "free": In(stream.Signature(tag)), "o_gone": Out(stream.Signature(_gone)),
+            "free": In(stream.Signature(CouShapes(config).free)), "o_gone": Out(stream.Signature(Gone)),
             "inserted": Out(1), "duplicate": Out(1), "full": Out(1),
             "level": Out(range(n_slots + 1)), "peak": Out(range(n_slots + 1)),
-            "statistics": Out(statistics_layout(self.level_bits)),
+            "unlent": In(self.level_bits), "statistics": Out(statistics_layout(self.level_bits)),
             "fault": In(FaultOrder), "arm": In(1),
         })
 
@@ -144,10 +144,11 @@ class PacketBuffer(wiring.Component):
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
         )
         # A packet that leaves is told of in the cycle in which it is done with.
-        m.submodules.gone = gone = StreamFifo(shape=_gone, depth=4)
+        m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4)
         connect(m, gone.o, flipped(self.o_gone))
         m.d.comb += [
-            table.remove.valid.eq(self.free.valid & gone.i.ready), table.remove.payload.eq(self.free.payload),
+            table.remove.valid.eq(self.free.valid & gone.i.ready),
+            table.remove.payload.key.eq(self.free.payload.key), table.remove.payload.slot.eq(self.free.payload.slot),
             self.free.ready.eq(table.remove.ready & gone.i.ready),
         ]
         connect(m, flipped(self.i_read), reader.i)
@@ -197,6 +198,7 @@ class PacketBuffer(wiring.Component):
             dropped.eq(complete & outcome.o.payload & ~table.removed & ~self.free.valid & gone.i.ready),
             gone.i.valid.eq((self.free.valid & table.remove.ready) | dropped),
             gone.i.payload.job_id.eq(Mux(self.free.valid, self.free.payload.key.job_id, oldest.key.job_id)),
+            gone.i.payload.count.eq(Mux(self.free.valid, self.free.payload.gone, 1)),
             entered.o.ready.eq(Mux(outcome.o.payload, dropped, complete & self.o_arrival.ready)),
             outcome.o.ready.eq(entered.o.ready),
             pool.i.valid.eq(table.removed | dropped),
@@ -225,7 +227,8 @@ class PacketBuffer(wiring.Component):
         asked = self.o_meta.valid & self.o_meta.ready
         answered = self.o_lookup.valid & self.o_lookup.ready
         m.d.comb += [
-            count.level.eq(pool.level), count.peak.eq(pool.peak), count.stash.eq(table.stash_level),
+            count.level.eq(pool.level), count.peak.eq(pool.peak), count.unlent.eq(self.unlent),
+            count.stash.eq(table.stash_level),
             count.settled.eq(table.settled), count.steps.eq(table.steps),
             count.suspended.eq(answered & ~self.o_lookup.payload.hit),
             count.corrected.eq(table.corrected + (beats & payloads.corrected) + (asked & headers.corrected)),

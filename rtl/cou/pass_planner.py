@@ -57,7 +57,8 @@ class PassPlanner(wiring.Component):
     after : ``Out(record)``
         The context's record once the pass has been given away.
     run : ``Out(run)``
-        The pass; what the trigger knows is 0: `packet`, `key`, the header's `tag`, and the numbers of context and job.
+        The pass; what the trigger knows is 0: `packet`, `key`, the header's `tag`, `loan` and `want`, and the numbers
+        of context and job.
     """
 
     def __init__(self, config: Config):
@@ -137,7 +138,7 @@ class PassPlanner(wiring.Component):
         header = run.output.header
         unused = [field.name for field in formats.PACKET_HEADER.fields if field.is_reserved]
         m.d.comb += [
-            [header[name].eq(0) for name in ("fragment", "credits", "tag", "status", *unused)],
+            [header[name].eq(0) for name in ("fragment", "credits", "tag", "loan", "want", "status", *unused)],
             header.type.eq(PacketType.COLLECTIVE), header.version.eq(formats.PACKET_VERSION),
             header.seq_id.eq(desc.out_seq_id), header.job_id.eq(operation.job_id),
             header.swap_data.eq(desc.swap_remote_data), header.swap_addr.eq(desc.swap_remote_addr),
@@ -153,7 +154,8 @@ class PassPlanner(wiring.Component):
             run.consume.eq(more),
             run.credit.job_id.eq(operation.job_id), run.credit.peer.eq(packet.peer),
             run.credit.dest_id.eq(packet.source_id), run.credit.dest_vp.eq(packet.source_vp),
-            run.credit.source_vp.eq(operation.vp), run.credit.place.eq(packet.tag),
+            run.credit.source_vp.eq(operation.vp), run.credit.place.eq(packet.tag), run.credit.credits.eq(1),
+            run.credit.loan.eq(packet.loan & ~packet.multicast), run.credit.want.eq(packet.want & ~packet.multicast),
             run.packet.eq(0), run.key.eq(0), run.output.context.eq(0), run.output.job.eq(0),
         ]
 

@@ -235,12 +235,12 @@ class Trigger(wiring.Component):
             with m.Else():
                 m.next = "RUN"
 
-        # The place of a multicast, from the answer of the credit table until the pass has been given away.
-        place = Signal.like(self.i_credit.payload.place)
+        # The packet's place, from the answer of the credit table until the pass has been given away.
+        answer, kept = self.i_credit.payload, Signal(credit_answer())
         with m.If(self.i_credit.valid):
-            m.d.sync += place.eq(self.i_credit.payload.place)
-        with m.If(desc.multicast):
-            m.d.comb += run.output.header.tag.eq(Mux(self.i_credit.valid, self.i_credit.payload.place, place))
+            m.d.sync += kept.eq(answer)
+        for name, field in (("tag", "place"), ("loan", "loan"), ("want", "want")):
+            m.d.comb += run.output.header[name].eq(Mux(self.i_credit.valid, answer[field], kept[field]))
 
         credit_came = Signal()
         meta_asked = Signal()

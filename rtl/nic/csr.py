@@ -193,7 +193,7 @@ class RegisterFile(wiring.Component):
             "buffer_slots": config.buffer_slots, "buffer_packets": config.buffer_packets,
             **{
                 f"buffer_{name}": self.statistics[name]
-                for name in ("level", "peak", "stash", "stash_peak", "steps_max")
+                for name in ("level", "peak", "unlent", "stash", "stash_peak", "steps_max")
             },
             **held,
         }

@@ -95,9 +95,10 @@ class Nic(wiring.Component):
             m.submodules[f"cou_{index}"] = shared(SHARED_UNIT, cou, platform)
             cous.append(cou)
 
-        # Room for the packets of a job at its unit: the buffer, and what is on the way to it.
+        # Room for the packets of a job at its unit: the buffer, what is on the way to it, and loans, which count too.
         m.submodules.job_table = job_table = JobTable(
-            n_units=n_cous, n_packets=config.buffer_slots + 8, level_bits=index_bits(config.buffer_slots) + 1
+            n_units=n_cous, n_packets=config.buffer_slots + 8 + config.pool_packets,
+            level_bits=index_bits(config.buffer_slots) + 1,
         )
 
         # Host side.
@@ -196,10 +197,12 @@ class Nic(wiring.Component):
         ]
         events = {
             "tx_packets": sent, "rx_packets": received, "rx_malformed": malformed, "rx_wrong_node": wrong_node,
-            "rx_unknown": unknown, "descriptors": [queue.consumed], "completions": [completions.posted],
+            "rx_unknown": [*unknown, *(unit.loan_unknown for unit in cous)],
+            "descriptors": [queue.consumed], "completions": [completions.posted],
             "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in cous],
             "buffer_inserts": [unit.inserted for unit in cous], "rx_duplicates": [unit.duplicate for unit in cous],
-            "rx_not_joined": [groups.not_joined],
+            "rx_not_joined": [groups.not_joined], "loans_granted": [unit.loan_granted for unit in cous],
+            "loans_unused": [unit.loan_unused for unit in cous],
         }
         for name, pulses in events.items():
             m.d.comb += csr.events[name].eq(sum(pulses))
