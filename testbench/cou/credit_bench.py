@@ -1,14 +1,13 @@
-"""Bench of the credit table: no receiver ever holds more than its share, and no credit is lost."""
+"""Bench of the credit table: no receiver ever holds more than its share and its loans, and nothing of it is lost."""
 
 from collections import Counter
 
 import cocotb
 from amaranth.hdl import ShapeLike
 from cocotb.handle import SimHandleBase
-from cocotb.triggers import RisingEdge
 
 from firmware_models.config.load import parse_config
-from rtl.cou.credit_table import CreditTable
+from rtl.cou.credit_table import LOANS_ASKED, CreditTable
 from testbench.clock import cycles, start
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
@@ -21,7 +20,7 @@ def _stream(name: str) -> ShapeLike:
 
 
 class Table:
-    """The table and a model of it: what is out, by job, peer and place."""
+    """The table and a model of it: what is out, by job, peer and place, and what has been lent."""
 
     def __init__(self, dut: SimHandleBase):
         self.dut = dut
@@ -30,45 +29,87 @@ class Table:
         self.back = StreamSource(dut, "i_return", _stream("i_return"))
         self.end = StreamSource(dut, "i_end", _stream("i_end"))
         self.rest = StreamSink(dut, "o_rest", _stream("o_rest"))
+        self.unused = StreamSink(dut, "o_unused", _stream("o_unused"))
         self.told = 0
         self.watched: set[int] = set()
         """Jobs whose operation has ended while credits were out, and that have taken none since."""
         self.out: Counter[tuple[int, int, int]] = Counter()
-        self.share = parameters()["peer_credits"]
+        self.share, self.lends = parameters()["peer_credits"], parameters()["lends"]
         self.n_places = min(self.share, 4)
+        self.loans: set[tuple[int, int]] = set()
+        self.refused: set[tuple[int, int]] = set()
+        """Peers whose loan is there; those of which a request was refused since their last packet."""
+        self.asking: Counter[tuple[int, int, int]] = Counter()
+        """Packets that are out and asked for a loan."""
+        self.given_back: list[dict[str, int]] = []
+        self.lent = self.kept = 0
 
     async def take(self, job: int, peer: int, *, oldest: int, members: int = 0) -> int | None:
         """Asks for a credit; the place, or None. Checks the answer against the model."""
+        # Answers that find no place may ask; those that wait to leave take places as well.
+        waiting = len(self.given_back) - len(self.unused.received)
+        certain = self.asking.total() + waiting < LOANS_ASKED
         self.ask.append({
             "job_id": job, "peer": peer, "oldest": oldest, "multicast": int(members > 0), "members": members,
         })
         answer = await self.answers.receive()
+        place = int(answer["place"])
         if members:
             free = [place for place in range(self.n_places) if not self.out[job, peer, place]]
             assert answer["ok"] == (len(free) > (not oldest)), (free, oldest)
+            assert not answer["loan"] and not answer["want"]
             if not answer["ok"]:
                 return None
-            self.watched.discard(job)
-            assert answer["place"] in free
-            self.out[job, peer, answer["place"]] = members
+            assert place in free
+            self.out[job, peer, place] = members
         else:
-            assert answer["ok"] == (self.out[job, peer, 0] < self.share - (not oldest))
+            pair, loan = (job, peer), (job, peer) in self.loans
+            assert answer["ok"] == (loan or self.out[job, peer, 0] < self.share - (not oldest))
             if not answer["ok"]:
+                self.refused.add(pair)
+                assert not answer["want"]
                 return None
-            assert answer["place"] == 0
-            self.watched.discard(job)
-            self.out[job, peer, 0] += 1
-        return int(answer["place"])
+            assert (answer["loan"], place) == (loan, loan)
+            if answer["want"]:
+                assert self.lends and pair in self.refused and self.asking.total() < LOANS_ASKED
+                self.asking[job, peer, place] += 1
+            else:
+                assert not (self.lends and pair in self.refused and certain), "it does not ask"
+            self.lent += loan
+            self.loans.discard(pair)
+            self.refused.discard(pair)
+            self.out[job, peer, place] += 1
+        self.watched.discard(job)
+        return place
 
-    async def give(self, job: int, peer: int, place: int, count: int) -> None:
-        """Brings credits back."""
-        await self.back.send({"job_id": job, "peer": peer, "place": place, "credits": count})
+    async def give(self, job: int, peer: int, place: int, count: int, *, want: int = 0, loan: int = 0) -> None:
+        """Brings credits back; with `want` that of a packet that asked, and with `loan` what it asked for."""
+        source = {"source_id": 100 + peer, "source_vp": peer, "dest_vp": 7}
+        await self.back.send({
+            "job_id": job, "peer": peer, "place": place, "credits": count, "want": want, "loan": loan, **source,
+        })
         self.out[job, peer, place] -= min(count, self.out[job, peer, place])
+        if want and self.asking.total():
+            self.asking[job, peer, place] -= 1
+            if loan and (job, peer) in self.refused and (job, peer) not in self.loans:
+                self.loans.add((job, peer))
+                self.kept += 1
+            elif loan:
+                self.given_back.append({
+                    "job_id": job, "peer": peer, "dest_id": 100 + peer, "dest_vp": peer, "source_vp": 7, "place": 0,
+                    "credits": 0, "loan": 1, "want": 0,
+                })
         if job in self.watched and not self.owed(job):
             self.watched.remove(job)
             assert await self._told() == {"job_id": job, "ended": 0, "owing": 0}
         await cycles(self.dut, 3)
         assert len(self.rest.received) == self.told, "told of a job that nobody asked for"
+
+    async def check_unused(self) -> None:
+        """What was not needed has gone back, all of it."""
+        self.unused.set_stall(0.0)
+        await cycles(self.dut, 3 * LOANS_ASKED)
+        assert self.unused.received == self.given_back
 
     async def _told(self) -> dict[str, int]:
         self.told += 1
@@ -97,18 +138,25 @@ async def follows_the_model(dut: SimHandleBase) -> None:
     table, numbers = Table(dut), rng("requests")
     await start(dut, max_cycles=400_000)
     granted = refused = owing = settled = 0
-    groups = {(job, peer): numbers.choice((0, 0, 1, 2, 15, 255)) for job in (0, 3, 255) for peer in range(4)}
-    for _ in range(parameters()["requests"]):
-        (job, peer), members = numbers.choice(list(groups.items()))
+    peers = [(job, peer) for job in (0, 3, 255) for peer in range(4)]
+    groups = dict(zip(peers, numbers.sample((0, 0, 0, 1, 2, 15, 255) * 2, len(peers)), strict=True))
+    for number in range(parameters()["requests"]):
+        if number % 60 == 0:
+            # A few peers at a time, so that some of them are refused.
+            focus, taking = numbers.sample(list(groups.items()), 2), numbers.choice((0.4, 0.6, 0.8))
+        (job, peer), members = numbers.choice(focus)
         if numbers.random() < 0.1:
             owing += await table.ends(job)
         elif numbers.random() < 0.05:
             watched = job in table.watched
             for (of, other, place), count in list(table.out.items()):
+                while of == job and table.asking[of, other, place]:
+                    await table.give(job, other, place, 1, want=1, loan=numbers.getrandbits(1))
+                    count -= 1
                 if of == job and count:
                     await table.give(job, other, place, count)
             settled += watched
-        elif numbers.random() < 0.5:
+        elif numbers.random() < taking:
             got = await table.take(job, peer, oldest=numbers.getrandbits(1), members=members)
             granted += got is not None
             refused += got is None
@@ -117,8 +165,15 @@ async def follows_the_model(dut: SimHandleBase) -> None:
             if places:
                 place = numbers.choice(places)
                 watched = job in table.watched
-                await table.give(job, peer, place, numbers.randint(1, table.out[job, peer, place]))
+                count, asking = table.out[job, peer, place], table.asking[job, peer, place]
+                if asking and (count == asking or numbers.getrandbits(1)):
+                    await table.give(job, peer, place, 1, want=1, loan=numbers.getrandbits(1))
+                else:
+                    await table.give(job, peer, place, numbers.randint(1, count - asking))
                 settled += watched and job not in table.watched
+    await table.check_unused()
+    if table.lends and table.share < 3:
+        assert min(table.lent, table.kept, len(table.given_back)), "no loan was taken, kept, given back"
     report(granted=granted, refused=refused, owing=owing, settled=settled)
 
 
@@ -140,10 +195,70 @@ async def a_slow_packet_holds_one_place(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
+async def loans_pile_up(dut: SimHandleBase) -> None:
+    """A peer that is always refused asks with every packet, and gets as far as its receiver lends; the oldest pulse
+    finds its own credit all the same."""
+    table = Table(dut)
+    await start(dut, max_cycles=400_000)
+    for _ in range(table.share - 1):
+        assert await table.take(3, 1, oldest=0) == 0
+    for lent in range(3 * LOANS_ASKED if table.lends else 0):
+        assert await table.take(3, 1, oldest=0) is None
+        assert await table.take(3, 1, oldest=1) == 0, "the last credit is the oldest pulse's"
+        assert await table.take(3, 1, oldest=0) is None
+        assert table.asking[3, 1, 0] == 1
+        await table.give(3, 1, 0, 1, want=1, loan=1)
+        assert await table.take(3, 1, oldest=0) == 1
+        assert table.out[3, 1, 1] == lent + 1 - lent // 4 * 3
+        # Packets on loan ask as well. Three of four are consumed now and then, and their loans are not renewed.
+        for _ in range(3 if lent % 4 == 3 else 0):
+            await table.give(3, 1, 1, 1, want=1)
+    await table.check_unused()
+
+
+@cocotb.test()
+async def asks_no_more_than_it_can_give_back(dut: SimHandleBase) -> None:
+    """With the way back closed every loan that comes finds its place, and credits come in all the time."""
+    table = Table(dut)
+    await start(dut, max_cycles=400_000)
+    table.unused.set_stall(1.0)
+    peers = [(job, peer) for job in range(32) for peer in range(4)] if table.lends else []
+    for job, peer in peers:
+        while await table.take(job, peer, oldest=1) is not None:
+            pass
+        await table.give(job, peer, 0, 1)
+        await table.take(job, peer, oldest=1)
+    assert not peers or table.asking.total() == LOANS_ASKED
+    # Nobody waits any more, so all of them go back.
+    for job, peer, place in list(+table.asking):
+        await table.give(job, peer, place, 1, want=1, loan=1)
+    assert not peers or len(table.given_back) == LOANS_ASKED
+    await cycles(dut, 50)
+    assert not table.unused.received
+    # The place of one that has left can be asked for again.
+    if peers:
+        await table.take(*peers[-1], oldest=1)
+        assert not table.asking.total()
+    await table.check_unused()
+    if peers:
+        assert await table.take(*peers[-1], oldest=1) is None
+        await table.give(*peers[-1], 0, 1)
+        await table.take(*peers[-1], oldest=1)
+        assert table.asking.total() == 1
+
+
+@cocotb.test()
 async def surplus_is_ignored(dut: SimHandleBase) -> None:
-    """Credits that nobody owes change nothing."""
+    """Credits that nobody owes change nothing, nor do loans that nobody asked for."""
     table = Table(dut)
     await start(dut, max_cycles=400_000)
     await table.give(1, 0, 0, 200)
+    for want in range(2):
+        await table.give(2, 1, want, 1, want=want, loan=1)
+    for _ in range(table.share):
+        assert await table.take(2, 1, oldest=1) == 0
+    assert await table.take(2, 1, oldest=1) is None
+    await table.give(2, 1, 1, 1, want=1, loan=1)
+    assert await table.take(2, 1, oldest=1) is None
     assert await table.take(1, 0, oldest=1, members=2) == 0
-    await RisingEdge(dut.clk)
+    await table.check_unused()

@@ -67,10 +67,10 @@ class Bench:
         self.read = StreamSink(
             dut, "o_read", beat(self.width), callback=lambda _: self.read_errors.append(int(dut.read_error.value))
         )
-        self.free = StreamSource(dut, "free", tag)
-        self.gone = StreamSink(dut, "o_gone", data.StructLayout({"job_id": formats.JOB_BITS}))
-        self.left: Counter[int] = Counter()
-        """Packets that have left, by JobID."""
+        self.free = StreamSource(dut, "free", data.StructLayout({**dict(tag.members), "gone": 2}))
+        self.gone = StreamSink(dut, "o_gone", data.StructLayout({"job_id": formats.JOB_BITS, "count": 2}))
+        self.left: Counter[tuple[int, int]] = Counter()
+        """Packets that have left, by JobID and worth."""
         self.sent: dict[int, Packet] = {}
         self.stored: dict[int, Stored] = {}
         self.counts: Counter[str] = Counter()
@@ -137,8 +137,9 @@ class Bench:
     async def remove(self, key: int):
         """Frees a packet."""
         stored = self.stored.pop(key)
-        await self.free.send({"key": key, "slot": stored.slot}, sync=True)
-        self.left[stored.packet.header["job_id"]] += 1
+        worth = self.rng.randrange(3)
+        await self.free.send({"key": key, "slot": stored.slot, "gone": worth}, sync=True)
+        self.left[stored.packet.header["job_id"], worth] += 1
         self.counts["freed"] += 1
 
     async def empty(self):
@@ -157,7 +158,7 @@ class Bench:
         assert int(self.dut.level.value) == len(self.stored)
         while len(self.gone.received) < self.left.total():
             await RisingEdge(self.dut.clk)
-        assert Counter(item["job_id"] for item in self.gone.received) == self.left
+        assert Counter((item["job_id"], item["count"]) for item in self.gone.received) == self.left
 
 
 async def order_fault(bench: Bench, target: int, bits: int, bit: int) -> None:
@@ -251,7 +252,7 @@ async def duplicates_are_dropped(dut):
     await bench.settle()
     for key in keys:
         bench.source.append(bench.packet(key))
-        bench.left[key["job_id"]] += 1
+        bench.left[key["job_id"], 1] += 1
     await bench.source.drain()
     await bench.check_level()
     assert len(seen) == len(keys)
