@@ -46,7 +46,7 @@ UNITS: dict[str, Callable[[], wiring.Component]] = {
     "Packetizer": lambda: Packetizer(data_width=_width),
     "Depacketizer": lambda: Depacketizer(data_width=_width, mtu=_mtu),
     "FloatAdd": lambda: FloatAdd(cycles=_config.reduce.add_cycles),
-    "SlotPool": lambda: SlotPool(n_slots=_config.buffer_slots),
+    "SlotPool": lambda: SlotPool(n_slots=load_preset("paper").buffer_slots),
     "Bridge": lambda: Bridge(divisor=50),
 }
 """Units of preset `small` and of the self-test design, by the name that the budget has."""

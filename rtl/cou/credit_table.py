@@ -15,6 +15,10 @@ from rtl.kit.fifo import StreamFifo
 MAX_PLACES = 1 << PLACE_BITS
 """Multicasts of one group that one job has on their way at once."""
 
+COUNT_BITS, TOTAL_BITS = 8, 16
+"""Bits of the packets out of one place, and of one job: 64 peers with four groups of 255, or with 128 packets and 255 on
+loan each, are less than 2**16."""
+
 LOANS_ASKED = 16
 """Packets of one unit on their way that ask for a loan. There is room for the answers of all of them."""
 
@@ -56,8 +60,8 @@ class CreditTable(wiring.Component):
     packets than there are places: the share of a peer, or :data:`MAX_PLACES` if that is less. A packet that a receiver
     keeps waiting holds its own place and no other; the last free place is for the oldest pulse.
 
-    If receivers have a pool, more is lent. A packet to a single peer asks for a loan (`want`) if a request for that peer
-    was refused since the last one. Its credit brings the loan or does not. Any pulse may take a loan, and loans go
+    If receivers have a pool, more is lent. A packet to a single peer asks for a loan (`want`) if a request for it was
+    refused since the last one. Its credit brings the loan or does not. Any pulse may take a loan, and loans go
     first; packets on loan are counted at place 1, which single peers have no other use for. So a loan takes nothing
     from the share.
 
@@ -114,13 +118,12 @@ class CreditTable(wiring.Component):
         lends = self.config.pool_packets > 0
         # Packets that are out, for each place. Single peers have one place for credits, and one for loans. A loan may
         # be there that no packet has taken; a request may have been refused since the last packet.
-        counts = data.ArrayLayout(8, max(n_places, 2) if lends else n_places)
+        counts = data.ArrayLayout(COUNT_BITS, max(n_places, 2) if lends else n_places)
         entry = data.StructLayout({"out": counts, **({"loan": 1, "refused": 1} if lends else {})})
         m.submodules.out = out = memory.Memory(shape=entry, depth=depth, init=[])
         write, read = out.write_port(), out.read_port()
-        # All that a job has out, and whether the last of it is to be told: 64 peers with four groups of 255, or with
-        # 128 packets and 255 on loan each, are less than 2**16.
-        totals = data.StructLayout({"out": 16, "watched": 1})
+        # All that a job has out, and whether the last of it is to be told.
+        totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1})
         m.submodules.total = total = memory.Memory(shape=totals, depth=1 << formats.JOB_BITS, init=[])
         total_write, total_read = total.write_port(), total.read_port()
         sum_out, after = total_read.data, total_write.data
@@ -226,7 +229,7 @@ class CreditTable(wiring.Component):
                 ]
                 m.next = "IDLE"
             with m.State("GIVE"):
-                back = Signal(8)
+                back = Signal(COUNT_BITS)
                 m.d.comb += [
                     place.eq(give_place), write.en.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),
                     write.data.eq(read.data), total_write.en.eq(1), after.out.eq(sum_out.out - back),

@@ -28,7 +28,8 @@ class JobTable(wiring.Component):
     Obligations of those who ask and report:
 
     - ``packet``: each query is one packet of the job, which then goes to the unit that the answer (always `ok`) names.
-      That unit reports PACKET_GONE once for it.
+      That unit reports PACKET_GONE once for it. It may do so later than when it has gone: a loan to a peer that takes
+      its place keeps the job there as the packet did.
     - ``sequence``: `ok` lets one operation in, which then goes to that unit; it reports ENDED once for it, also if it
       has no place for it after all. Without `ok` an operation of the job is in progress.
     - ``credit``: only looks. `ok`: the job is not at rest, and credits that come for it go to that unit.

@@ -57,7 +57,7 @@ class Table:
         if members:
             free = [place for place in range(self.n_places) if not self.out[job, peer, place]]
             assert answer["ok"] == (len(free) > (not oldest)), (free, oldest)
-            assert not answer["loan"] and not answer["want"]
+            assert (answer["loan"], answer["want"]) == (0, 0)
             if not answer["ok"]:
                 return None
             assert place in free
@@ -71,7 +71,9 @@ class Table:
                 return None
             assert (answer["loan"], place) == (loan, loan)
             if answer["want"]:
-                assert self.lends and pair in self.refused and self.asking.total() < LOANS_ASKED
+                assert self.lends
+                assert pair in self.refused
+                assert self.asking.total() < LOANS_ASKED
                 self.asking[job, peer, place] += 1
             else:
                 assert not (self.lends and pair in self.refused and certain), "it does not ask"

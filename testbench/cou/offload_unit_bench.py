@@ -8,6 +8,7 @@ from cocotb.triggers import RisingEdge
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, PacketType, Right, Status
 from testbench.clock import cycles
+from testbench.cou.lending_peers import Sender
 from testbench.cou.message_shapes import in_blocks, shape_of, whole
 from testbench.cou.operation_model import NODE_ID, Operation, make_operation
 from testbench.cou.unit_driver import Unit
@@ -16,7 +17,9 @@ from testbench.runner import parameters, report, rng
 
 
 def _plain(packets: list[Packet]) -> list[tuple]:
-    return [(tuple(sorted(packet.header.items())), packet.payload) for packet in packets]
+    """Packets without what depends on credits, which is checked as they come."""
+    left_out = {"tag": 0, "loan": 0, "want": 0}
+    return [(tuple(sorted({**packet.header, **left_out}.items())), packet.payload) for packet in packets]
 
 
 def _per_pulse(packets: list[Packet]) -> dict:
@@ -52,14 +55,16 @@ async def random_operations(dut):
             dut._log.info("round %d job %d: %s", number, 3 + job, shape_of(operation))
             operations.append(operation)
         arrivals = [packet for operation in operations for packet in operation.packets]
+        # Peers ask for loans now and then, and find that they do not need them.
+        wants = {id(packet): unit.rng.getrandbits(1) for packet in arrivals}
         unit.rng.shuffle(arrivals)
         early = unit.rng.randrange(len(arrivals) + 1)
         for packet in arrivals[:early]:
-            unit.rx[0].append(packet)
+            unit.arrives(packet, want=wants[id(packet)])
         for operation in operations:
             await unit.submit(operation)
         for packet in arrivals[early:]:
-            unit.rx[0].append(packet)
+            unit.arrives(packet, want=wants[id(packet)])
             await cycles(dut, unit.rng.choice((0, 0, 5, 50)))
         for operation in operations:
             expected.append(operation)
@@ -78,17 +83,19 @@ async def random_operations(dut):
             assert written == operation.result(before[head["tag"]]), (
                 f"job {head['job_id']} round {number}: another result, {shape_of(operation)}"
             )
+    await cycles(dut, 300)
     await unit.rx[1].drain()
     await cycles(dut, 300)
     sent = [packet for operation in expected for packet in operation.sent]
     assert _per_pulse(unit.tx[0].received) == _per_pulse(sent)
-    returned = Counter(
-        (packet.header["dest_id"], packet.header["dest_vp"], packet.header["peer"]) for packet in unit.tx[1].received
-    )
+    answers = [packet.header for packet in unit.tx[1].received if packet.header["credits"]]
+    returned = Counter((header["dest_id"], header["dest_vp"], header["peer"]) for header in answers)
     assert returned == credited, "credits lost or made"
-    assert all(packet.header["credits"] == 1 for packet in unit.tx[1].received)
-    assert unit.most_outstanding <= parameters()["peer_credits"]
+    assert all(header["credits"] == 1 for header in answers)
+    assert unit.receivers.free == unit.pool, "loans that are not needed were kept"
     assert unit.figures().level == 0, "packets left behind"
+    assert unit.figures().unlent == unit.pool, "loans lost or made"
+    assert not unit.pool or any(header["loan"] for header in answers), "nothing was lent"
     arrived = Counter(packet.header["job_id"] for operation in expected for packet in operation.packets)
     assert unit.gone == arrived, "the job table takes jobs to be here that are not, or not to be here that are"
     assert not unit.busy
@@ -96,6 +103,14 @@ async def random_operations(dut):
     assert {job: unit.base[job] for job in base} == base
     assert int(dut.busy.value) == 0
     report(operations=len(expected), fired=fired)
+
+
+async def count_pulses(clk, signal, seen: list[int]):
+    """Adds an item to `seen` for each cycle in which a signal is 1."""
+    while True:
+        await RisingEdge(clk)
+        if int(signal.value):
+            seen.append(1)
 
 
 def _single(unit: Unit, **changes) -> Operation:
@@ -127,7 +142,7 @@ async def wrong_length_is_reported(dut):
     await unit.start()
     operation = _single(unit)
     await unit.submit(operation)
-    unit.rx[0].append(_packet(payload=bytes(56)))
+    unit.arrives(_packet(payload=bytes(56)))
     event = await unit.events.receive()
     assert event["status"] == Status.LENGTH_MISMATCH
     assert bytes(unit.memory.data[4096:4160]) == operation.operand
@@ -141,7 +156,7 @@ async def memory_errors_are_reported(dut):
     for pulse, bad in enumerate((0, 4096)):
         unit.memory.bad = {bad}
         await unit.submit(_single(unit))
-        unit.rx[0].append(_packet(pulse=pulse))
+        unit.arrives(_packet(pulse=pulse))
         event = await unit.events.receive()
         assert event["status"] == Status.MEMORY_ERROR, f"address {bad}"
 
@@ -155,7 +170,7 @@ async def watchdog_ends_a_hopeless_wait(dut):
     for pulse, (wanted, there) in enumerate(((2, {0}), (1, set()), (9, {0, 1, 4, 6, 8}), (40, {1, 3}))):
         await unit.submit(_single(unit, cp_count=wanted))
         for seq_id in unit.rng.sample(sorted(there), len(there)):
-            unit.rx[0].append(_packet(seq_id=seq_id, pulse=pulse))
+            unit.arrives(_packet(seq_id=seq_id, pulse=pulse))
         event = await unit.events.receive()
         assert event["status"] == Status.TIMEOUT
         consumed = next(seq_id for seq_id in range(33) if seq_id not in there)
@@ -166,7 +181,7 @@ async def watchdog_ends_a_hopeless_wait(dut):
         assert int(dut.busy.value) == 0
     # The unit still works.
     await unit.submit(_single(unit))
-    unit.rx[0].append(_packet(pulse=4))
+    unit.arrives(_packet(pulse=4))
     assert (await unit.events.receive())["status"] == Status.OK
     # Without a credit nothing is missing but the credit.
     unit.returns = False
@@ -187,14 +202,14 @@ async def end_flag_and_swapped_address(dut):
         unit.memory.data[8192:8256] = bytes(64)
         await unit.submit(operation)
         ending = {"coll_end": 1, "swap_addr": 1, "swap_data": 1, "addr": 8192}
-        unit.rx[0].append(_packet(pulse=pulse, payload=operation.operand, **ending))
+        unit.arrives(_packet(pulse=pulse, payload=operation.operand, **ending))
         event = await unit.events.receive()
         assert event["status"] == (Status.OK if allowed else Status.BAD_ADDRESS)
         assert bytes(unit.memory.data[8192:8256]) == (operation.operand if allowed else bytes(64))
     assert unit.rights == [Right.REMOTE_WRITE] * 2, "a peer named the address"
     # Ended without an address: the result goes where the descriptor says, which nobody has checked yet.
     await unit.submit(_single(unit, cp=1, write_back=0))
-    unit.rx[0].append(_packet(pulse=2, coll_end=1))
+    unit.arrives(_packet(pulse=2, coll_end=1))
     assert (await unit.events.receive())["status"] == Status.BAD_ADDRESS
     assert unit.rights[2:] == [Right.LOCAL_WRITE], "this VP named the address"
     assert not unit.tx[0].received
@@ -206,7 +221,7 @@ async def swapped_vp(dut):
     unit = Unit(dut)
     await unit.start()
     await unit.submit(_single(unit, cp=1, swap_local_vp=1, dest_vp=100))
-    unit.rx[0].append(_packet(source_vp=321))
+    unit.arrives(_packet(source_vp=321))
     await unit.events.receive()
     assert [packet.header["dest_vp"] for packet in unit.tx[0].received] == [321]
 
@@ -222,11 +237,82 @@ async def no_credit_no_packet(dut):
     await unit.submit(operation)
     await cycles(dut, 3000)
     assert len(unit.tx[0].received) == share
-    for _ in range(share + 3):
-        unit.rx[1].append(Packet.make(type=PacketType.CREDIT, version=1, job_id=9, peer=2, credits=1, dest_id=NODE_ID))
+    unit.returns = True
+    for packet in unit.tx[0].received:
+        unit.give_back(packet)
     await unit.events.receive()
     await RisingEdge(dut.clk)
     assert len(unit.tx[0].received) == share + 3
+
+
+@cocotb.test()
+async def a_slow_peer_lends(dut):
+    """With a long way to its receiver the unit asks for loans, uses them, and has none left in the end."""
+    unit = Unit(dut)
+    unit.delays = (300,)
+    await unit.start(max_cycles=100_000)
+    share, n_packets = parameters()["peer_credits"], 40
+    await unit.submit(_single(unit, cp=1, cp_count=0, write_back=0, operand=2, length=64 * n_packets, peer=2))
+    await unit.events.receive()
+    most = unit.receivers.most
+    await cycles(dut, 1000)
+    assert len(unit.tx[0].received) == n_packets
+    assert unit.receivers.free == unit.pool, "loans that are not needed were kept"
+    if unit.pool:
+        assert most > 2 * share, "it did not go on with what it was lent"
+        assert unit.receivers.on_loan > 4 * unit.receivers.unused
+    else:
+        assert most == share
+
+
+@cocotb.test()
+async def a_busy_job_fills_the_buffer(dut):
+    """A peer that always has more to send gets the whole pool, and never more; then all of it comes back."""
+    unit = Unit(dut)
+    await unit.start(max_cycles=200_000)
+    if not unit.pool:
+        return
+    # Each packet that goes on a credit brings a loan more, and there are more and more packets between two of those.
+    share, n_packets = parameters()["peer_credits"], 8 * unit.pool
+    unit.sender = sender = Sender(share=share)
+    operation = _single(unit, length=64 * n_packets)
+    await unit.submit(operation)
+    for pulse in range(n_packets):
+        while (header := sender.take()) is None:
+            await RisingEdge(dut.clk)
+        unit.arrives(_packet(pulse=pulse), **header)
+        assert sender.own + sender.lent + sender.idle <= share + unit.pool
+    assert (await unit.events.receive())["status"] == Status.OK
+    assert sender.most == share + unit.pool, "the pool was not lent"
+    await cycles(dut, 300)
+    assert unit.figures().unlent == unit.pool - sender.idle
+    assert unit.gone[9] == n_packets - sender.idle
+    for _ in range(sender.idle):
+        unit.return_loan(9)
+    await cycles(dut, 300)
+    assert unit.figures().unlent == unit.pool
+    assert unit.gone[9] == n_packets
+
+
+@cocotb.test()
+async def loans_of_nobody(dut):
+    """Loans that come back, or carry packets, and were never lent: the pool stays as large as it is."""
+    unit = Unit(dut)
+    await unit.start()
+    unknown = []
+    cocotb.start_soon(count_pulses(dut.clk, dut.loan_unknown, unknown))
+    for _ in range(3):
+        unit.credit(job_id=9, loan=1)
+    await unit.rx[1].drain()
+    await cycles(dut, 50)
+    assert len(unknown) == (3 if unit.pool else 0)
+    assert not unit.gone
+    await unit.submit(_single(unit))
+    unit.arrives(_packet(), loan=1, tag=1)
+    assert (await unit.events.receive())["status"] == Status.OK
+    await cycles(dut, 50)
+    assert unit.gone == {9: 1}
+    assert unit.figures().unlent == unit.pool
 
 
 @cocotb.test()
@@ -263,7 +349,7 @@ async def busy_job_is_refused(dut):
     other = _single(unit, job_id=10, cp_count=0)
     await unit.submit(other)
     assert (await unit.events.receive())["job_id"] == 10
-    unit.rx[0].append(_packet())
+    unit.arrives(_packet())
     assert (await unit.events.receive())["job_id"] == 9
 
 
@@ -292,7 +378,7 @@ async def damaged_packets(dut):
                 unit.memory.data[0:64] = operation.operand
         await unit.spoil(target, bits)
         for packet in hit.packets + spared.packets:
-            unit.rx[0].append(packet)
+            unit.arrives(packet)
         await unit.rx[0].drain()
         await cycles(dut, 20)
         for operation in (hit, spared):

@@ -1,6 +1,7 @@
-"""An offload unit with everything around it: a job table, host memory, a network that gives credits back."""
+"""An offload unit with everything around it: a job table, host memory, peers that give credits back and lend."""
 
 from collections import Counter
+from dataclasses import replace
 
 import cocotb
 from amaranth.lib import data
@@ -13,6 +14,7 @@ from rtl.cou.packet_buffer import FaultOrder
 from rtl.interface import CompletionEvent, JobNews, JobReport, SequenceSignature, WindowSignature
 from testbench.clock import cycles, start
 from testbench.cou.host_memory import HostMemory
+from testbench.cou.lending_peers import Receivers, Sender
 from testbench.cou.operation_model import NODE_ID, Operation
 from testbench.packet import Packet, PacketSink, PacketSource
 from testbench.runner import parameters, rng
@@ -28,8 +30,8 @@ _SHAPES = {
 class Unit:
     """The offload unit with everything around it.
 
-    ``refuse_window`` makes the address check answer "no"; ``credit_delay`` is how long the network takes to return
-    the credit of a packet.
+    ``refuse_window`` makes the address check answer "no"; ``returns`` says whether peers give credits back, ``delays``
+    after how many cycles.
     """
 
     def __init__(self, dut):
@@ -41,7 +43,8 @@ class Unit:
         self.answer = StreamSink(dut, "port__answer", _SHAPES["answer"])
         self.descriptor = StreamSource(dut, "port__descriptor", _SHAPES["descriptor"])
         self.rx = [PacketSource(dut, f"rx__{vc}", width) for vc in range(2)]
-        self.tx = [PacketSink(dut, "tx__0", width, callback=self._sent), PacketSink(dut, "tx__1", width)]
+        callbacks = self._sent, self._told
+        self.tx = [PacketSink(dut, f"tx__{vc}", width, callback=callback) for vc, callback in enumerate(callbacks)]
         self.rights: list[int] = []
         """What the window queries asked for."""
         self.queries = StreamSink(dut, "window__query", _SHAPES["query"], callback=self._check)
@@ -55,10 +58,17 @@ class Unit:
         self.owing: set[int] = set()
         """Jobs with an operation, and with credits that were out when the last one ended."""
         self.reports = StreamSink(dut, "o_report", JobReport, callback=self._reported)
-        self.outstanding: Counter[tuple[int, int]] = Counter()
-        self.most_outstanding = 0
+        self.pool = parameters()["pool"]
+        self.receivers = Receivers(share=parameters()["peer_credits"], pool=self.pool, rng=self.rng)
+        self.held: Counter[int] = Counter()
+        """Packets that keep a job here, as the job table counts them: those that came, less what was reported."""
+        self.lent: Counter[int] = Counter()
+        """Loans of the unit that its peers hold, by JobID."""
+        self.sender: Sender | None = None
+        """Who gets the unit's CREDIT packets; without one, loans are given back at once."""
         self.refuse_window = False
         self.returns = True
+        self.delays = 1, 10, 100
 
     async def start(self, **limits):
         """Clock, reset, registers."""
@@ -77,6 +87,8 @@ class Unit:
         match JobNews(report_["news"]):
             case JobNews.PACKET_GONE:
                 self.gone[job] += 1
+                self.held[job] -= 1
+                assert self.held[job] >= self.lent[job], "loans are out, and the job seems to be at rest"
             case JobNews.ENDED:
                 assert job in self.busy, "the end of an operation that was not let in"
                 self.busy.remove(job)
@@ -88,21 +100,52 @@ class Unit:
                 assert job in self.owing, "settled without a debt"
                 self.owing.remove(job)
 
+    def arrives(self, packet: Packet, **header: int):
+        """A packet comes to the unit; its header may say more."""
+        self.held[packet.header["job_id"]] += 1
+        self.rx[0].append(replace(packet, header=dict(packet.header) | header))
+
     def _sent(self, packet: Packet):
         """The receiver of a packet gives its credit back, some time later."""
-        pair = packet.header["job_id"], packet.header["peer"]
-        self.outstanding[pair] += 1
-        self.most_outstanding = max(self.most_outstanding, self.outstanding[pair])
+        self.receivers.arrives(packet.header)
         if self.returns:
-            cocotb.start_soon(self._give_back(pair))
+            cocotb.start_soon(self._give_back(packet))
 
-    async def _give_back(self, pair: tuple[int, int]):
+    async def _give_back(self, packet: Packet):
+        await cycles(self.dut, self.rng.choice(self.delays))
+        self.give_back(packet)
+
+    def give_back(self, packet: Packet):
+        """The receiver of a packet has consumed it."""
+        self.credit(**self.receivers.consume(packet.header))
+
+    def credit(self, **header: int):
+        """A CREDIT packet comes."""
+        self.rx[1].append(Packet.make(**{
+            "type": PacketType.CREDIT, "version": formats.PACKET_VERSION, "dest_id": NODE_ID, **header,
+        }))
+
+    def _told(self, packet: Packet):
+        """A CREDIT packet of the unit: for a packet that it has consumed, or with a loan that it does not need."""
+        job = packet.header["job_id"]
+        if not packet.header["credits"]:
+            self.receivers.comes_back(packet.header)
+            return
+        self.lent[job] += packet.header["loan"]
+        if self.sender is not None:
+            self.lent[job] -= packet.header["tag"]
+            self.sender.credit(packet.header)
+        elif packet.header["loan"]:
+            cocotb.start_soon(self._no_need(job))
+
+    async def _no_need(self, job: int):
         await cycles(self.dut, self.rng.choice((1, 10, 100)))
-        self.outstanding[pair] -= 1
-        self.rx[1].append(Packet.make(
-            type=PacketType.CREDIT, version=formats.PACKET_VERSION, job_id=pair[0], peer=pair[1], credits=1,
-            dest_id=NODE_ID,
-        ))
+        self.return_loan(job)
+
+    def return_loan(self, job: int):
+        """A peer gives a loan back to the unit."""
+        self.lent[job] -= 1
+        self.credit(job_id=job, loan=1)
 
     def figures(self):
         """What the packet buffer has counted."""

@@ -9,6 +9,7 @@ _FIFO = "rtl.kit.fifo"
 _SKID = "rtl.kit.skid"
 _SLOTS = "rtl.cou.packet_slots"
 _CREDIT = "rtl.cou.credit_table"
+_LENDER = "rtl.cou.lender"
 _JOBS = "rtl.nic.job_table"
 
 
@@ -99,19 +100,21 @@ PROOFS: tuple[Proof, ...] = (
     ),
     Proof(
         name="credit-table",
-        claim="no credit is lost or made; the last one goes to the oldest pulse only; a job told to be at rest is",
+        claim="no credit or loan is lost or made; the last credit goes to the oldest pulse only; a loan that nobody "
+        "waits for goes back; a job told to be at rest is",
         contract="testbench.formal.contracts.credit:CreditTableContract",
-        depth=18,
+        depth=21,
         quick=False,
         any_memory=False,
         mutations=(
             Mutation(
                 name="grants-one-too-many", module=_CREDIT,
-                old="ok.eq(read.data[0] < Mux(", new="ok.eq(read.data[0] <= Mux(",
+                old="own.eq(read.data.out[0] < Mux(", new="own.eq(read.data.out[0] <= Mux(",
             ),
             Mutation(
                 name="returns-one-at-most", module=_CREDIT,
-                old="write.data[k].eq(read.data[k] - back),", new="write.data[k].eq(read.data[k] - (back != 0)),",
+                old="write.data.out[k].eq(read.data.out[k] - back),",
+                new="write.data.out[k].eq(read.data.out[k] - (back != 0)),",
             ),
             Mutation(
                 name="at-rest-with-credits-out", module=_CREDIT,
@@ -127,6 +130,64 @@ PROOFS: tuple[Proof, ...] = (
                 module=_CREDIT,
                 old="Mux(asking.oldest, share, share - 1)),",
                 new="Mux(asking.oldest, share, share)),",
+            ),
+            Mutation(
+                name="loan-used-twice", module=_CREDIT,
+                old="write.en.eq(1), write.data.loan.eq(0), ", new="write.en.eq(1), ",
+            ),
+            Mutation(
+                name="loan-takes-a-credit-as-well", module=_CREDIT,
+                old="with m.If(own & ~loan):", new="with m.If(own):",
+            ),
+            Mutation(
+                name="loan-kept-for-nobody", module=_CREDIT,
+                old="keep.eq(read.data.refused & ", new="keep.eq(",
+            ),
+            Mutation(
+                name="second-loan-lost", module=_CREDIT,
+                old="read.data.refused & ~read.data.loan & ", new="read.data.refused & ",
+            ),
+            Mutation(
+                name="asks-without-room", module=_CREDIT,
+                old="room.eq(asked + unused.level < LOANS_ASKED)", new="room.eq(asked < LOANS_ASKED)",
+            ),
+            Mutation(
+                name="asks-for-ever", module=_CREDIT,
+                old="write.data.refused.eq(~ok),", new="write.data.refused.eq(~ok | read.data.refused),",
+            ),
+        ),
+    ),
+    Proof(
+        name="lender",
+        claim="what is lent and what is free are the pool, whatever peers return; loans are not renewed at the cost of "
+        "those who have none",
+        contract="testbench.formal.contracts.lender:LenderContract",
+        parameters={"pool": 3},
+        mode="prove",
+        depth=16,
+        mutations=(
+            Mutation(
+                name="lends-more-than-there-are", module=_LENDER,
+                old="want & ((self.free != 0) | (ends & ~hungry))", new="want",
+            ),
+            Mutation(
+                name="keeps-what-was-consumed", module=_LENDER,
+                old="self.free + (self.taken & ends) + ", new="self.free + ",
+            ),
+            Mutation(
+                name="always-renews", module=_LENDER, old="(ends & ~hungry)", new="ends",
+            ),
+            Mutation(
+                name="takes-back-what-was-not-lent", module=_LENDER,
+                old="(self.unused & some)", new="self.unused",
+            ),
+            Mutation(
+                name="job-at-rest-with-loans-out", module=_LENDER,
+                old="self.gone.eq(1 + ends - self.granted)", new="self.gone.eq(1 + ends)",
+            ),
+            Mutation(
+                name="one-loan-back-twice", module=_LENDER,
+                old="(some & ~self.unused | two)", new="some",
             ),
         ),
     ),

@@ -1,8 +1,8 @@
-"""End-to-end credits: none is lost or made."""
+"""End-to-end credits and loans: none is lost or made."""
 
 from dataclasses import replace
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Signal
 
 from testbench.formal.contract import Contract
 
@@ -10,17 +10,21 @@ from testbench.formal.contract import Contract
 class CreditTableContract(Contract):
     """:class:`~rtl.cou.credit_table.CreditTable`: a count of its own for one place, any one, is always the table's.
 
-    Requests and returns of all places mix at random. A peer returns at most what is out, in any portions.
-
+    Requests and returns of all places mix at random. A peer returns at most what is out, in any portions, and sends a
+    loan or none with the credit of a packet that asked for one.
     """
 
     def build(self, m: Module) -> None:
         from firmware_models.abi import formats
         from firmware_models.config import load_preset
+        from rtl.cou import credit_table
         from rtl.cou.credit_table import CreditTable
 
+        # Small numbers: of eight packets out and more there is nothing new to be said.
+        most_asked = 2
+        credit_table.COUNT_BITS, credit_table.TOTAL_BITS, credit_table.LOANS_ASKED = 3, 5, most_asked
         # Two jobs of two peers: after a reset the table clears a count a cycle, and the search has to get past that.
-        formats.JOB_BITS = 1
+        formats.JOB_BITS, formats.NODE_BITS, formats.VP_BITS = 1, 1, 1
         small = load_preset("small")
         config = replace(small, cou=replace(small.cou, n_peers=2))
         share = config.cou.peer_credits
@@ -28,6 +32,7 @@ class CreditTableContract(Contract):
         bits = 1
         job, peer = self.constant(bits, "job"), self.constant(bits, "peer")
         asking, giving = unit.i.payload, unit.i_return.payload
+        self.assume((asking.members < 8) & (giving.credits < 8))
         # Requests and returns stand until they are taken, as streams do.
         for port, name in ((unit.i, "ask"), (unit.i_return, "give"), (unit.i_end, "end")):
             valid, payload = self.free(1, name), self.free(len(port.payload.as_value()), f"{name}_payload")
@@ -42,22 +47,61 @@ class CreditTableContract(Contract):
         m.d.comb += [unit.o.ready.eq(take), unit.o_rest.ready.eq(self.free(1, "hear"))]
 
         # The answer comes a cycle after the request was taken.
-        asked, oldest = Signal(), Signal()
-        out = Signal(9)
+        asked, oldest, others_asked = Signal(), Signal(), Signal()
+        own, lent = Signal(3), Signal(3)
         mine = (asking.job_id == job) & (asking.peer == peer)
+        given = unit.i_return.valid & (giving.job_id == job) & (giving.peer == peer)
         # The place that is followed belongs to one receiver; groups may have the others.
         self.assume(~(unit.i.valid & mine) | ~asking.multicast)
-        self.assume(~unit.i_return.valid | (giving.job_id != job) | (giving.peer != peer) | (giving.place == 0))
-        returned = unit.i_return.valid & unit.i_return.ready & (giving.job_id == job) & (giving.peer == peer)
-        m.d.sync += [asked.eq(unit.i.valid & unit.i.ready & mine), oldest.eq(asking.oldest)]
-        granted = asked & unit.o.payload.ok
-        m.d.sync += out.eq(out + granted - Mux(returned, giving.credits, 0))
-        self.assume(~(unit.i_return.valid & (giving.job_id == job) & (giving.peer == peer)) | (giving.credits <= out))
+        self.assume(~given | (giving.place < 2))
+        returned, others_returned = given & unit.i_return.ready, unit.i_return.valid & unit.i_return.ready & ~given
+        answer = unit.o.payload
+        m.d.sync += [
+            asked.eq(unit.i.valid & unit.i.ready & mine), oldest.eq(asking.oldest),
+            others_asked.eq(unit.i.valid & unit.i.ready & ~mine),
+        ]
+        granted, refuses = asked & answer.ok, asked & ~answer.ok
+        for count, place in ((own, 0), (lent, 1)):
+            back = Signal(3, name=f"back_{place}")
+            with m.If(returned & (giving.place == place)):
+                m.d.comb += back.eq(giving.credits)
+            m.d.sync += count.eq(count + (granted & (answer.loan == place)) - back)
+            self.assume(~(given & (giving.place == place)) | (giving.credits <= count))
+
+        # Who asks, and what comes of it: a loan on hand, or one that goes back.
+        wants, others_want = Signal(2), Signal(2)
+        refused, hand, going = Signal(), Signal(), Signal(2)
+        self.assume(~unit.i_return.valid | ~giving.loan | giving.want)
+        self.assume(~(unit.i_return.valid & giving.want) | ((giving.credits == 1) & ((wants != 0) | ~given)))
+        self.assume(~(unit.i_return.valid & giving.want) | ((others_want != 0) | given))
+        unused = unit.o_unused
+        m.d.comb += unused.ready.eq(self.free(1, "unused_ready"))
+        leaves = unused.valid & unused.ready
+        goes = leaves & (unused.payload.job_id == job) & (unused.payload.peer == peer)
+        comes = returned & giving.loan
+        m.d.sync += [
+            wants.eq(wants + (granted & answer.want) - (returned & giving.want)),
+            others_want.eq(others_want + (others_asked & answer.want) - (others_returned & giving.want)),
+            going.eq(going + (comes & ~(refused & ~hand)) - goes),
+        ]
+        with m.If(refuses):
+            m.d.sync += refused.eq(1)
+        with m.Elif(granted):
+            m.d.sync += [refused.eq(0), hand.eq(0)]
+        with m.If(comes & refused):
+            m.d.sync += hand.eq(1)
 
         self.check(~asked | unit.o.valid)
-        self.check(~asked | (unit.o.payload.ok == (out < share - 1 + oldest)))
-        self.check(out <= share)
+        self.check(~asked | (answer.ok == (hand | (own < share - 1 + oldest))))
+        self.check(~granted | ((answer.loan == hand) & (answer.place == answer.loan)))
+        self.check(~granted | ~answer.want | refused)
+        self.check(own <= share)
         self.check(~returned | unit.returned)
+        # A loan is on hand only for somebody who waits for it, and the others go back.
+        self.check(~hand | refused)
+        self.check(~goes | (going != 0))
+        self.check((going == 0) | unused.valid)
+        self.check(wants + others_want <= most_asked)
 
         # The job is said to be at rest only if it is, and if no other peer confuses the count, whenever it is.
         rest, heard = unit.o_rest, Signal()
@@ -68,17 +112,20 @@ class CreditTableContract(Contract):
         for port in (unit.i, unit.i_return):
             with m.If(port.valid & (port.payload.job_id == job) & (port.payload.peer != peer)):
                 m.d.sync += others.eq(1)
-        self.check(~at_rest | (out == 0))
-        self.check(~(told & rest.payload.owing) | others | (out != 0))
+        out = Signal()
+        m.d.comb += out.eq((own != 0) | (lent != 0))
+        self.check(~at_rest | ~out)
+        self.check(~(told & rest.payload.owing) | others | out)
         # What was said to be owed is said to be settled when it is, unless credits have been taken since.
         with m.If(told):
             m.d.sync += owing.eq(rest.payload.owing)
         with m.Elif(granted):
             m.d.sync += owing.eq(0)
         self.check(~(told & ~rest.payload.ended) | others | owing)
-        self.check(~owing | others | (out != 0) | told)
+        self.check(~owing | others | out | told)
         self.reach(told & ~rest.payload.ended & at_rest, "the last credit comes back after the end of the operation")
-        self.reach(out == share, "the whole share is out")
-        refused = asked & ~unit.o.payload.ok
-        self.reach(refused & ~oldest & (out == share - 1), "the last credit is kept for the oldest pulse")
+        self.reach(own == share, "the whole share is out")
+        self.reach(refuses & ~oldest & (own == share - 1), "the last credit is kept for the oldest pulse")
         self.reach(returned & (giving.credits == 1), "a credit comes back")
+        self.reach(granted & answer.loan, "a packet travels on a loan")
+        self.reach(goes, "a loan goes back that nobody waits for")

@@ -7,24 +7,25 @@ from rtl.cou.offload_unit import OffloadUnit
 from testbench.runner import run_bench
 
 
-@pytest.mark.parametrize(("data_width", "ecc", "rounds", "testcase"), [
-    (64, False, 12, None),
-    (256, True, 3, "random_operations|damaged_packets"),
-    pytest.param(64, True, 60, None, marks=pytest.mark.long),
-    pytest.param(256, True, 60, None, marks=pytest.mark.long),
+@pytest.mark.parametrize(("data_width", "ecc", "n_peers", "peer_credits", "rounds", "testcase"), [
+    (64, False, 4, 3, 12, None),
+    (256, True, 8, 2, 3, "random_operations|damaged_packets"),
+    pytest.param(64, True, 8, 2, 60, None, marks=pytest.mark.long),
+    pytest.param(256, True, 4, 3, 60, None, marks=pytest.mark.long),
 ])
-def test_offload_unit(data_width, ecc, rounds, testcase):
-    """Random operations and every special case, at a narrow and a wide data path, without and with check bits."""
+def test_offload_unit(data_width, ecc, n_peers, peer_credits, rounds, testcase):
+    """Random operations and every special case, at a narrow and a wide data path, without and with check bits, with a
+    pool and without."""
     config = parse_config(
         f"datapath: {{data_width: {data_width}, mtu: 256}}\n"
-        "cou: {n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: 8, peer_credits: 2,"
-        f" ecc: {str(ecc).lower()}}}\n",
+        f"cou: {{n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: {n_peers},"
+        f" peer_credits: {peer_credits}, ecc: {str(ecc).lower()}}}\n",
         source="test",
     )
     result = run_bench(
         OffloadUnit(config), bench="testbench.cou.offload_unit_bench", testcase=testcase,
-        parameters={"data_width": data_width, "mtu": 256, "rounds": rounds, "n_jobs": 4, "peer_credits": 2,
-                    "n_slots": config.buffer_slots, "ecc": ecc},
+        parameters={"data_width": data_width, "mtu": 256, "rounds": rounds, "n_jobs": 4, "ecc": ecc,
+                    "peer_credits": peer_credits, "n_slots": config.buffer_slots, "pool": config.pool_packets},
     )
     print(f"{result.report['operations']} operations, {result.report['fired']} descriptors executed")
     assert result.report["operations"] == 4 * rounds

@@ -1,0 +1,56 @@
+"""The pool of the packet buffer: what is lent and what is free is always the pool."""
+
+from amaranth import Module, Mux, Signal
+
+from testbench.formal.contract import Contract
+
+
+class LenderContract(Contract):
+    """:class:`~rtl.cou.lender.Lender`: no loan is lost or made, also if peers return loans that they never had.
+
+    Packets are consumed and loans come back in any order. Of more loans that come back than are out, those that are
+    too many count for nothing.
+    """
+
+    def __init__(self, *, pool: int):
+        super().__init__()
+        self.pool = pool
+
+    def build(self, m: Module) -> None:
+        from rtl.cou.lender import Lender
+
+        m.submodules.unit = unit = Lender(pool=self.pool)
+        taken, loan, want, unused = (self.free(1, name) for name in ("taken", "loan", "want", "unused"))
+        m.d.comb += [
+            unit.taken.eq(taken), unit.consumed.loan.eq(loan), unit.consumed.want.eq(want), unit.unused.eq(unused),
+        ]
+        lent = Signal(range(self.pool + 2))
+        without, packet, granted = Signal(), Signal(), Signal()
+        m.d.comb += [
+            without.eq(unused & (lent != 0)), packet.eq(loan & (lent > without)), granted.eq(taken & unit.granted),
+        ]
+        m.d.sync += lent.eq(lent + granted - without - (taken & packet))
+        self.check(lent <= self.pool)
+        self.check(unit.free == self.pool - lent)
+        self.check(~unused | (unit.known == (lent != 0)))
+        # What keeps the job here: the packet less, its loan less, a loan more.
+        self.check(~taken | (unit.gone + unit.granted == 1 + packet))
+
+        # A loan that is free is lent to whoever wants it; a packet on a credit that got none has the next one.
+        hungry = Signal()
+        with m.If(taken & want & ~packet):
+            m.d.sync += hungry.eq(~granted)
+        self.check(~granted | want)
+        self.check(~(taken & want) | (unit.free == 0) | granted)
+        self.check(~(taken & packet & hungry & (unit.free == 0)) | ~granted)
+        self.check(~(taken & packet & want & ~hungry) | granted)
+
+        all_lent = lent == self.pool
+        self.reach(all_lent & taken & packet & granted, "a loan is renewed")
+        self.reach(all_lent & taken & want & packet & ~granted, "a loan is not renewed: another packet waits for it")
+        self.reach(without & taken & packet, "two loans come back at once")
+        self.reach(unused & (lent == 0), "a loan comes back that was not lent")
+        again = Signal()
+        with m.If(all_lent):
+            m.d.sync += again.eq(1)
+        self.reach(again & (Mux(taken, lent, 1) == 0), "all loans have come back")
