@@ -14,6 +14,10 @@ class CreditTableContract(Contract):
     loan or none with the credit of a packet that asked for one.
     """
 
+    def __init__(self, *, lending: bool, peer_credits: int):
+        super().__init__()
+        self.lending, self.peer_credits = lending, peer_credits
+
     def build(self, m: Module) -> None:
         from firmware_models.abi import formats
         from firmware_models.config import load_preset
@@ -21,13 +25,15 @@ class CreditTableContract(Contract):
         from rtl.cou.credit_table import CreditTable
 
         # Small numbers: of eight packets out and more there is nothing new to be said.
-        most_asked = 2
+        most_asked = 1
         credit_table.COUNT_BITS, credit_table.TOTAL_BITS, credit_table.LOANS_ASKED = 3, 5, most_asked
         # Two jobs of two peers: after a reset the table clears a count a cycle, and the search has to get past that.
         formats.JOB_BITS, formats.NODE_BITS, formats.VP_BITS = 1, 1, 1
         small = load_preset("small")
-        config = replace(small, cou=replace(small.cou, n_peers=2))
-        share = config.cou.peer_credits
+        config = replace(small, cou=replace(
+            small.cou, n_peers=2, lending=self.lending, peer_credits=self.peer_credits
+        ))
+        share = self.peer_credits
         m.submodules.unit = unit = CreditTable(config)
         bits = 1
         job, peer = self.constant(bits, "job"), self.constant(bits, "peer")
@@ -101,7 +107,7 @@ class CreditTableContract(Contract):
         self.check(~hand | refused)
         self.check(~goes | (going != 0))
         self.check((going == 0) | unused.valid)
-        self.check(wants + others_want <= most_asked)
+        self.check(wants + others_want + going <= most_asked)
 
         # The job is said to be at rest only if it is, and if no other peer confuses the count, whenever it is.
         rest, heard = unit.o_rest, Signal()
@@ -127,5 +133,6 @@ class CreditTableContract(Contract):
         self.reach(own == share, "the whole share is out")
         self.reach(refuses & ~oldest & (own == share - 1), "the last credit is kept for the oldest pulse")
         self.reach(returned & (giving.credits == 1), "a credit comes back")
-        self.reach(granted & answer.loan, "a packet travels on a loan")
-        self.reach(goes, "a loan goes back that nobody waits for")
+        if self.lending:
+            self.reach(granted & answer.loan, "a packet travels on a loan")
+            self.reach(goes, "a loan goes back that nobody waits for")
