@@ -9,18 +9,18 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
-from rtl.cou.command import PLACE_BITS, CouShapes
+from rtl.cou.command import PLACE_BITS, CouShapes, index_bits
 from rtl.kit.fifo import StreamFifo
 
 MAX_PLACES = 1 << PLACE_BITS
 """Multicasts of one group that one job has on their way at once."""
 
 COUNT_BITS, TOTAL_BITS = 8, 16
-"""Bits of the packets out of one place, and of one job: 64 peers with four groups of 255, or with 128 packets and 255 on
-loan each, are less than 2**16."""
+"""Bits of the packets out of one place, and of one job: 64 peers with four groups of 255, or with 128 packets and 255
+on loan each, are less than 2**16."""
 
 LOANS_ASKED = 16
-"""Packets of one unit on their way that ask for a loan. There is room for the answers of all of them."""
+"""Packets of one unit on their way that ask for a loan, and loans that it has: all of them can be given back."""
 
 
 def credit_request() -> data.StructLayout:
@@ -61,14 +61,13 @@ class CreditTable(wiring.Component):
     keeps waiting holds its own place and no other; the last free place is for the oldest pulse.
 
     If receivers have a pool, more is lent. A packet to a single peer asks for a loan (`want`) if a request for it was
-    refused since the last one. Its credit brings the loan or does not. Any pulse may take a loan, and loans go
-    first; packets on loan are counted at place 1, which single peers have no other use for. So a loan takes nothing
-    from the share.
+    refused since the last one. Its credit brings the loan or does not. Any pulse may take a loan, and loans go first;
+    packets on loan are counted at place 1, which single peers have no other use for. So a loan takes nothing from the
+    share.
 
-    A loan that comes is kept only if a request has been refused since the last packet and no other loan is there: the
-    context that was refused sleeps until it gets through, so it is going to take it. If not, the loan goes back at once
-    (``o_unused``). Channel 1 must not wait for that, so there is room for the answers to all packets that ask:
-    :data:`LOANS_ASKED`. Only an operation that is aborted can leave a loan here, for the next one of its job.
+    A loan that comes is kept for the next packet while its job's operation is in progress, if that peer has no other
+    loan here. If not, it goes back at once (``o_unused``); what is here when the operation ends goes back then. Channel
+    1 must not wait for that, so there is room to give back all that packets have asked for: :data:`LOANS_ASKED`.
 
     A job whose operation has ended may be moved to another unit as soon as nothing of it is out here any more. So the
     credits of a job are also counted all together: the end of an operation is answered with whether some are out, and
@@ -117,9 +116,10 @@ class CreditTable(wiring.Component):
         depth = 1 << (formats.JOB_BITS + self.shapes.peer)
         lends = self.config.pool_packets > 0
         # Packets that are out, for each place. Single peers have one place for credits, and one for loans. A loan may
-        # be there that no packet has taken; a request may have been refused since the last packet.
+        # be there, whose lender stands in a slot; a request may have been refused since the last packet.
+        slot_bits = index_bits(LOANS_ASKED)
         counts = data.ArrayLayout(COUNT_BITS, max(n_places, 2) if lends else n_places)
-        entry = data.StructLayout({"out": counts, **({"loan": 1, "refused": 1} if lends else {})})
+        entry = data.StructLayout({"out": counts, **({"loan": 1, "slot": slot_bits, "refused": 1} if lends else {})})
         m.submodules.out = out = memory.Memory(shape=entry, depth=depth, init=[])
         write, read = out.write_port(), out.read_port()
         # All that a job has out, and whether the last of it is to be told.
@@ -153,21 +153,50 @@ class CreditTable(wiring.Component):
                 rest.payload.owing.eq(owing),
             ]
 
-        loan, want, granted, keep = (Signal(name=name) for name in ("loan", "want", "granted", "keep"))
+        loan, want, granted, keep, flush = (
+            Signal(name=name) for name in ("loan", "want", "granted", "keep", "flush")
+        )
+        # At the end of a job's operation one slot after the other is looked at.
+        full, spot, step, next_step = Signal(LOANS_ASKED), Signal(slot_bits), Signal(slot_bits), Signal()
+        flushing, flushed_job = Signal(), Signal(formats.JOB_BITS)
         if lends:
             m.submodules.unused = unused = StreamFifo(shape=self.shapes.credit, depth=LOANS_ASKED)
             connect(m, unused.o, flipped(self.o_unused))
-            # Packets that ask and have no answer yet. Each has a place in the queue; a packet may ask if one is left.
-            asked, room = Signal(range(LOANS_ASKED + 1)), Signal()
+            m.submodules.kept = kept = memory.Memory(shape=self.shapes.credit, depth=LOANS_ASKED, init=[])
+            keep_port, kept_port = kept.write_port(), kept.read_port(domain="comb")
+            # Packets that ask and have no answer yet, loans that are here, and those that wait to leave: each has a
+            # place in the queue, and a packet may ask if one is left.
+            asked, reserved = Signal(range(LOANS_ASKED + 1)), Signal(range(LOANS_ASKED + 1))
             answered = giving.want & (asked != 0) & self.i_return.ready
-            notice = unused.i.payload
+            notice = Signal(self.shapes.credit)
             m.d.comb += [
-                granted.eq(giving.loan & answered), unused.i.valid.eq(granted & ~keep),
+                granted.eq(giving.loan & answered), unused.i.valid.eq((granted & ~keep) | flush),
                 notice.job_id.eq(giving.job_id), notice.peer.eq(giving.peer), notice.loan.eq(1),
                 notice.dest_id.eq(giving.source_id), notice.dest_vp.eq(giving.source_vp),
                 notice.source_vp.eq(giving.dest_vp),
+                unused.i.payload.eq(Mux(flush, kept_port.data, notice)),
+                kept_port.addr.eq(step), keep_port.addr.eq(spot), keep_port.data.eq(notice),
+                keep_port.en.eq(granted & keep),
             ]
-            m.d.sync += [asked.eq(asked + want - answered), room.eq(asked + unused.level < LOANS_ASKED)]
+            m.d.sync += [
+                asked.eq(asked + want - answered),
+                reserved.eq(
+                    reserved + want - (answered & ~granted) - loan - (self.o_unused.valid & self.o_unused.ready)
+                ),
+            ]
+            for k in reversed(range(LOANS_ASKED)):
+                with m.If(~full[k]):
+                    m.d.comb += spot.eq(k)
+            with m.If(granted & keep):
+                m.d.sync += full.bit_select(spot, 1).eq(1)
+            with m.If(loan):
+                m.d.sync += full.bit_select(read.data.slot, 1).eq(0)
+            with m.If(flush):
+                m.d.sync += full.bit_select(step, 1).eq(0)
+            with m.If(next_step):
+                m.d.sync += [step.eq(step + 1), flushing.eq(step != LOANS_ASKED - 1)]
+
+            kept_place = Cat(kept_port.data.peer[: self.shapes.peer], kept_port.data.job_id)
 
         sweep = Signal(len(place))
         with m.FSM():
@@ -182,12 +211,18 @@ class CreditTable(wiring.Component):
                 with m.If(self.i.valid & ~self.o.valid):
                     m.d.comb += place.eq(ask_place)
                     m.next = "TAKE"
-                with m.Elif(self.i_end.valid & may_tell):
+                with m.Elif(self.i_end.valid & may_tell & ~flushing):
                     m.d.comb += job.eq(self.i_end.payload.job_id)
                     m.next = "END"
                 with m.Elif(self.i_return.valid & may_tell):
                     m.d.comb += place.eq(give_place)
                     m.next = "GIVE"
+                if lends:
+                    with m.Elif(flushing):
+                        found = full.bit_select(step, 1) & (kept_port.data.job_id == flushed_job)
+                        m.d.comb += [place.eq(kept_place), next_step.eq(~found)]
+                        with m.If(found):
+                            m.next = "FLUSH"
             with m.State("TAKE"):
                 ok, chosen = Signal(), Signal(PLACE_BITS)
                 m.d.comb += [
@@ -221,7 +256,7 @@ class CreditTable(wiring.Component):
                         m.d.comb += [
                             loan.eq(read.data.loan), write.data.out[1].eq(read.data.out[1] + loan),
                             write.en.eq(1), write.data.loan.eq(0), write.data.refused.eq(~ok),
-                            want.eq(ok & read.data.refused & room),
+                            want.eq(ok & read.data.refused & (reserved != LOANS_ASKED)),
                         ]
                 m.d.sync += [
                     self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
@@ -241,10 +276,10 @@ class CreditTable(wiring.Component):
                             write.data.out[k].eq(read.data.out[k] - back),
                         ]
                 if lends:
-                    # The last count of packets on loan is spared: it must not wrap.
-                    m.d.comb += keep.eq(read.data.refused & ~read.data.loan & ~read.data.out[1].all())
+                    # A job that is watched has no operation. The last count of packets on loan must not wrap.
+                    m.d.comb += keep.eq(~sum_out.watched & ~read.data.loan & ~read.data.out[1].all())
                     with m.If(granted & keep):
-                        m.d.comb += write.data.loan.eq(1)
+                        m.d.comb += [write.data.loan.eq(1), write.data.slot.eq(spot)]
                 with m.If(sum_out.watched & (after.out == 0)):
                     m.d.comb += after.watched.eq(0)
                     tell(giving.job_id, ended=0, owing=0)
@@ -256,5 +291,13 @@ class CreditTable(wiring.Component):
                     after.watched.eq(owing),
                 ]
                 tell(self.i_end.payload.job_id, ended=1, owing=owing)
+                m.d.sync += [flushed_job.eq(self.i_end.payload.job_id), flushing.eq(lends), step.eq(0)]
                 m.next = "IDLE"
+            if lends:
+                with m.State("FLUSH"):
+                    m.d.comb += [
+                        place.eq(kept_place), flush.eq(1), next_step.eq(1),
+                        write.data.eq(read.data), write.data.loan.eq(0), write.en.eq(1),
+                    ]
+                    m.next = "IDLE"
         return m

@@ -41,14 +41,15 @@ class Table:
         """Peers whose loan is there; those of which a request was refused since their last packet."""
         self.asking: Counter[tuple[int, int, int]] = Counter()
         """Packets that are out and asked for a loan."""
-        self.given_back: list[dict[str, int]] = []
+        self.given_back: list[tuple[int, int]] = []
         self.lent = self.kept = 0
 
     async def take(self, job: int, peer: int, *, oldest: int, members: int = 0) -> int | None:
         """Asks for a credit; the place, or None. Checks the answer against the model."""
         # Answers that find no place may ask; those that wait to leave take places as well.
         waiting = len(self.given_back) - len(self.unused.received)
-        certain = self.asking.total() + waiting < LOANS_ASKED
+        certain = self.asking.total() + len(self.loans) + waiting < LOANS_ASKED
+        room = self.asking.total() + len(self.loans) < LOANS_ASKED
         self.ask.append({
             "job_id": job, "peer": peer, "oldest": oldest, "multicast": int(members > 0), "members": members,
         })
@@ -73,7 +74,7 @@ class Table:
             if answer["want"]:
                 assert self.lends
                 assert pair in self.refused
-                assert self.asking.total() < LOANS_ASKED
+                assert room
                 self.asking[job, peer, place] += 1
             else:
                 assert not (self.lends and pair in self.refused and certain), "it does not ask"
@@ -93,14 +94,11 @@ class Table:
         self.out[job, peer, place] -= min(count, self.out[job, peer, place])
         if want and self.asking.total():
             self.asking[job, peer, place] -= 1
-            if loan and (job, peer) in self.refused and (job, peer) not in self.loans:
+            if loan and job not in self.watched and (job, peer) not in self.loans:
                 self.loans.add((job, peer))
                 self.kept += 1
             elif loan:
-                self.given_back.append({
-                    "job_id": job, "peer": peer, "dest_id": 100 + peer, "dest_vp": peer, "source_vp": 7, "place": 0,
-                    "credits": 0, "loan": 1, "want": 0,
-                })
+                self.given_back.append((job, peer))
         if job in self.watched and not self.owed(job):
             self.watched.remove(job)
             assert await self._told() == {"job_id": job, "ended": 0, "owing": 0}
@@ -110,8 +108,12 @@ class Table:
     async def check_unused(self) -> None:
         """What was not needed has gone back, all of it."""
         self.unused.set_stall(0.0)
-        await cycles(self.dut, 3 * LOANS_ASKED)
-        assert self.unused.received == self.given_back
+        await cycles(self.dut, 5 * LOANS_ASKED)
+        assert all(item == {
+            "job_id": item["job_id"], "peer": item["peer"], "dest_id": 100 + item["peer"], "dest_vp": item["peer"],
+            "source_vp": 7, "place": 0, "credits": 0, "loan": 1, "want": 0,
+        } for item in self.unused.received)
+        assert Counter((item["job_id"], item["peer"]) for item in self.unused.received) == Counter(self.given_back)
 
     async def _told(self) -> dict[str, int]:
         self.told += 1
@@ -131,6 +133,10 @@ class Table:
             self.watched.add(job)
         else:
             self.watched.discard(job)
+        # What is left of its loans goes back.
+        self.given_back += [pair for pair in self.loans if pair[0] == job]
+        self.loans = {pair for pair in self.loans if pair[0] != job}
+        await cycles(self.dut, 3 * LOANS_ASKED)
         return owing
 
 
@@ -231,22 +237,28 @@ async def asks_no_more_than_it_can_give_back(dut: SimHandleBase) -> None:
         await table.give(job, peer, 0, 1)
         await table.take(job, peer, oldest=1)
     assert not peers or table.asking.total() == LOANS_ASKED
-    # Nobody waits any more, so all of them go back.
+    # Half of the loans are there when the operations end, the others come later; all go back.
+    late = list(+table.asking)[LOANS_ASKED // 2:]
     for job, peer, place in list(+table.asking):
+        if (job, peer, place) not in late:
+            await table.give(job, peer, place, 1, want=1, loan=1)
+    assert not peers or len(table.loans) == LOANS_ASKED // 2
+    assert not table.given_back
+    for job in sorted({job for job, _ in peers}):
+        await table.ends(job)
+    for job, peer, place in late:
         await table.give(job, peer, place, 1, want=1, loan=1)
     assert not peers or len(table.given_back) == LOANS_ASKED
     await cycles(dut, 50)
     assert not table.unused.received
-    # The place of one that has left can be asked for again.
-    if peers:
-        await table.take(*peers[-1], oldest=1)
-        assert not table.asking.total()
-    await table.check_unused()
-    if peers:
-        assert await table.take(*peers[-1], oldest=1) is None
-        await table.give(*peers[-1], 0, 1)
-        await table.take(*peers[-1], oldest=1)
-        assert table.asking.total() == 1
+    # None can be asked for before they have left.
+    for _ in range(2):
+        if peers:
+            await table.give(*peers[-1], 0, 1)
+            assert await table.take(*peers[-1], oldest=1) == 0
+            assert table.asking.total() == bool(table.unused.received)
+            assert await table.take(*peers[-1], oldest=1) is None
+        await table.check_unused()
 
 
 @cocotb.test()
