@@ -135,7 +135,7 @@ PROOFS: tuple[Proof, ...] = (
     ),
     Proof(
         name="credit-loans",
-        claim="the same with loans, and no loan is lost or made; one that nobody waits for goes back",
+        claim="the same with loans, and no loan is lost or made; none stays after the end of an operation",
         contract="testbench.formal.contracts.credit:CreditTableContract",
         parameters={"lending": True, "peer_credits": 1},
         depth=22,
@@ -151,12 +151,20 @@ PROOFS: tuple[Proof, ...] = (
                 old="with m.If(own & ~loan):", new="with m.If(own):",
             ),
             Mutation(
-                name="loan-kept-for-nobody", module=_CREDIT,
-                old="keep.eq(read.data.refused & ", new="keep.eq(",
+                name="loan-kept-after-the-end", module=_CREDIT,
+                old="keep.eq(~sum_out.watched & ", new="keep.eq(",
+            ),
+            Mutation(
+                name="loan-stays-at-the-end", module=_CREDIT,
+                old="flushing.eq(lends), ", new="flushing.eq(0), ",
+            ),
+            Mutation(
+                name="loan-goes-back-and-stays", module=_CREDIT,
+                old="write.data.eq(read.data), write.data.loan.eq(0), write.en.eq(1),", new="write.data.eq(read.data),",
             ),
             Mutation(
                 name="asks-without-room", module=_CREDIT,
-                old="room.eq(asked + unused.level < LOANS_ASKED)", new="room.eq(asked < LOANS_ASKED)",
+                old="(reserved != LOANS_ASKED)", new="(asked != LOANS_ASKED)",
             ),
             Mutation(
                 name="asks-for-ever", module=_CREDIT,

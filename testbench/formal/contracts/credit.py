@@ -74,45 +74,57 @@ class CreditTableContract(Contract):
             m.d.sync += count.eq(count + (granted & (answer.loan == place)) - back)
             self.assume(~(given & (giving.place == place)) | (giving.credits <= count))
 
-        # Who asks, and what comes of it: a loan on hand, or one that goes back.
-        wants, others_want = Signal(2), Signal(2)
-        refused, hand, going = Signal(), Signal(), Signal(2)
+        # Who asks, and what comes of it: loans that are here, on hand or on the way back.
+        wants, others_want, here = Signal(2), Signal(2), Signal(2)
         self.assume(~unit.i_return.valid | ~giving.loan | giving.want)
         self.assume(~(unit.i_return.valid & giving.want) | ((giving.credits == 1) & ((wants != 0) | ~given)))
         self.assume(~(unit.i_return.valid & giving.want) | ((others_want != 0) | given))
         unused = unit.o_unused
         m.d.comb += unused.ready.eq(self.free(1, "unused_ready"))
-        leaves = unused.valid & unused.ready
-        goes = leaves & (unused.payload.job_id == job) & (unused.payload.peer == peer)
+        goes = unused.valid & unused.ready & (unused.payload.job_id == job) & (unused.payload.peer == peer)
         comes = returned & giving.loan
         m.d.sync += [
             wants.eq(wants + (granted & answer.want) - (returned & giving.want)),
             others_want.eq(others_want + (others_asked & answer.want) - (others_returned & giving.want)),
-            going.eq(going + (comes & ~(refused & ~hand)) - goes),
+            here.eq(here + comes - (granted & answer.loan) - goes),
         ]
+        # Until its operation ends one of them is on hand, and the others leave.
+        rest, heard = unit.o_rest, Signal()
+        m.d.sync += heard.eq(rest.valid & ~rest.ready)
+        told = rest.valid & ~heard & (rest.payload.job_id == job)
+        refused, hand, ended, over = Signal(), Signal(), Signal(), Signal()
         with m.If(refuses):
             m.d.sync += refused.eq(1)
         with m.Elif(granted):
             m.d.sync += [refused.eq(0), hand.eq(0)]
-        with m.If(comes & refused):
+        with m.If(comes):
             m.d.sync += hand.eq(1)
+        with m.If(told & rest.payload.ended):
+            m.d.sync += [ended.eq(1), over.eq(1)]
+        with m.Elif(granted | (others_asked & answer.ok)):
+            m.d.sync += over.eq(0)
 
+        enough = own < share - 1 + oldest
         self.check(~asked | unit.o.valid)
-        self.check(~asked | (answer.ok == (hand | (own < share - 1 + oldest))))
-        self.check(~granted | ((answer.loan == hand) & (answer.place == answer.loan)))
+        self.check(~asked | (answer.ok == (enough | (answer.ok & answer.loan))))
+        self.check(~granted | (answer.place == answer.loan))
         self.check(~granted | ~answer.want | refused)
         self.check(own <= share)
         self.check(~returned | unit.returned)
-        # A loan is on hand only for somebody who waits for it, and the others go back.
-        self.check(~hand | refused)
-        self.check(~goes | (going != 0))
-        self.check((going == 0) | unused.valid)
-        self.check(wants + others_want + going <= most_asked)
+        self.check(~(granted & answer.loan) | (here != 0))
+        self.check(~goes | (here != 0))
+        self.check(ended | ~asked | (answer.ok & answer.loan == hand))
+        self.check(ended | (here == hand) | unused.valid)
+        self.check(wants + others_want + here <= most_asked)
+        # After it none stays.
+        still = Signal(3)
+        with m.If(unit.i.valid | unit.i_return.valid | unit.i_end.valid | ~over):
+            m.d.sync += still.eq(0)
+        with m.Elif(still != 6):
+            m.d.sync += still.eq(still + 1)
+        self.check((still != 6) | (here == 0) | unused.valid)
 
         # The job is said to be at rest only if it is, and if no other peer confuses the count, whenever it is.
-        rest, heard = unit.o_rest, Signal()
-        m.d.sync += heard.eq(rest.valid & ~rest.ready)
-        told = rest.valid & ~heard & (rest.payload.job_id == job)
         at_rest = told & ~rest.payload.owing
         others, owing = Signal(), Signal()
         for port in (unit.i, unit.i_return):
@@ -135,4 +147,4 @@ class CreditTableContract(Contract):
         self.reach(returned & (giving.credits == 1), "a credit comes back")
         if self.lending:
             self.reach(granted & answer.loan, "a packet travels on a loan")
-            self.reach(goes, "a loan goes back that nobody waits for")
+            self.reach(goes, "a loan goes back unused")
