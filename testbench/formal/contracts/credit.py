@@ -147,4 +147,3 @@ class CreditTableContract(Contract):
         self.reach(returned & (giving.credits == 1), "a credit comes back")
         if self.lending:
             self.reach(granted & answer.loan, "a packet travels on a loan")
-            self.reach(goes, "a loan goes back unused")
