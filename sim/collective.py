@@ -313,7 +313,10 @@ def _result(
 
 def _occupancy(driver: NodeDriver, cou: int) -> dict[str, float]:
     figures = driver.read_buffer(cou)
-    return {"node": driver.node, "cou": cou, "now": figures.now, "peak": figures.peak, "mean": figures.mean}
+    return {
+        "node": driver.node, "cou": cou, "now": figures.now, "peak": figures.peak, "mean": figures.mean,
+        "unlent": figures.unlent,
+    }
 
 
 def _busiest(request: CollectiveRequest) -> tuple[int, int]:

@@ -72,6 +72,7 @@ class BufferFigures:
     suspended: int
     corrected: int
     uncorrectable: int
+    unlent: int
 
 
 class NodeDriver:
@@ -172,6 +173,7 @@ class NodeDriver:
             mean=level_sum / (packets * max(cycles, 1)), steps_mean=steps_sum / max(settled, 1),
             steps_max=self._read("buffer_steps_max"), stash_peak=self._read("buffer_stash_peak"),
             suspended=suspended, corrected=corrected, uncorrectable=uncorrectable,
+            unlent=self._read("buffer_unlent"),
         )
 
     def _read(self, name: str) -> int:

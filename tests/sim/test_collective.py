@@ -33,6 +33,17 @@ def test_bits(collective, nodes):
     assert result.counters["rx_malformed"] == result.counters["rx_wrong_node"] == 0
 
 
+@pytest.mark.parametrize(("collective", "jobs"), [("allreduce", 1), ("broadcast", 1), ("allreduce", 4)])
+def test_lending(collective, jobs):
+    """Busy jobs borrow from the pools of their receivers, use most of what they are lent, and give all of it back."""
+    result = run_collective(request_for(collective, nodes=4, size=32768, jobs=jobs))
+    assert result.mismatched_bits == 0
+    assert result.counters["loans_granted"] > 100
+    assert result.counters["loans_unused"] < result.counters["loans_granted"] // 5
+    assert {unit["unlent"] for unit in result.buffer_occupancy} == {SMALL.pool_packets}
+    assert result.counters["rx_unknown"] == 0
+
+
 @pytest.mark.parametrize("size", [8, 56, 64, 72, 248, 256, 264, 504, 512, 520, 65536])
 def test_sizes(size):
     """Every boundary of payload, flit and pulse, plus and minus one element, and many pulses."""
