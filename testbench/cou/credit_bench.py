@@ -225,6 +225,27 @@ async def loans_pile_up(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
+async def one_loan_for_each_peer(dut: SimHandleBase) -> None:
+    """A second loan for a peer goes back at once, and the first one is taken all the same."""
+    table = Table(dut)
+    await start(dut, max_cycles=400_000)
+    if not table.lends:
+        return
+    while await table.take(5, 2, oldest=1) is not None:
+        pass
+    for _ in range(2):
+        await table.give(5, 2, 0, 1)
+        assert await table.take(5, 2, oldest=1) == 0
+        assert await table.take(5, 2, oldest=1) is None
+    for _ in range(2):
+        await table.give(5, 2, 0, 1, want=1, loan=1)
+    assert table.loans == {(5, 2)}
+    assert table.given_back == [(5, 2)]
+    await table.check_unused()
+    assert await table.take(5, 2, oldest=0) == 1
+
+
+@cocotb.test()
 async def asks_no_more_than_it_can_give_back(dut: SimHandleBase) -> None:
     """With the way back closed every loan that comes finds its place, and credits come in all the time."""
     table = Table(dut)
