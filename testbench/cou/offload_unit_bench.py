@@ -6,14 +6,14 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import CplKind, PacketType, Right, Status
+from firmware_models.abi.encoding import CplKind, Right, Status
 from testbench.clock import cycles
-from testbench.cou.lending_peers import Sender
 from testbench.cou.message_shapes import in_blocks, shape_of, whole
-from testbench.cou.operation_model import NODE_ID, Operation, make_operation
+from testbench.cou.operation_model import make_operation
+from testbench.cou.single_operation import single_operation, single_packet
 from testbench.cou.unit_driver import Unit
 from testbench.packet import Packet
-from testbench.runner import parameters, report, rng
+from testbench.runner import parameters, report
 
 
 def _plain(packets: list[Packet]) -> list[tuple]:
@@ -105,44 +105,14 @@ async def random_operations(dut):
     report(operations=len(expected), fired=fired)
 
 
-async def count_pulses(clk, signal, seen: list[int]):
-    """Adds an item to `seen` for each cycle in which a signal is 1."""
-    while True:
-        await RisingEdge(clk)
-        if int(signal.value):
-            seen.append(1)
-
-
-def _single(unit: Unit, **changes) -> Operation:
-    """One descriptor that adds one packet to its operand and writes back; `changes` to its fields."""
-    operation = make_operation(
-        rng("single"), job_id=9, vp=2, base_pulse=0, length=64, pulse_bytes=64, local_addr=0, result_addr=4096, tag=77,
-        n_descriptors=1, max_packets=0,
-    )
-    operation.descriptors[0] |= {
-        "kind": 1, "operand": 2, "payload": 0, "local_addr": 0, "cp": 0, "cp_count": 1, "reduce_flag": 1,
-        "swap_local_data": 0, **changes,
-    }
-    unit.memory.data[0:64] = operation.operand
-    return operation
-
-
-def _packet(**header) -> Packet:
-    payload = header.pop("payload", bytes(64))
-    return Packet.make(payload, **{
-        "type": PacketType.COLLECTIVE, "version": 1, "job_id": 9, "dest_id": NODE_ID, "dest_vp": 2, "source_id": 3,
-        "source_vp": 4, "peer": 1, "seq_id": 0, "pulse": 0, **header,
-    })
-
-
 @cocotb.test()
 async def wrong_length_is_reported(dut):
     """A packet of another length than its slice is not added; the operation ends with an error all the same."""
     unit = Unit(dut)
     await unit.start()
-    operation = _single(unit)
+    operation = single_operation(unit)
     await unit.submit(operation)
-    unit.arrives(_packet(payload=bytes(56)))
+    unit.arrives(single_packet(payload=bytes(56)))
     event = await unit.events.receive()
     assert event["status"] == Status.LENGTH_MISMATCH
     assert bytes(unit.memory.data[4096:4160]) == operation.operand
@@ -155,8 +125,8 @@ async def memory_errors_are_reported(dut):
     await unit.start()
     for pulse, bad in enumerate((0, 4096)):
         unit.memory.bad = {bad}
-        await unit.submit(_single(unit))
-        unit.arrives(_packet(pulse=pulse))
+        await unit.submit(single_operation(unit))
+        unit.arrives(single_packet(pulse=pulse))
         event = await unit.events.receive()
         assert event["status"] == Status.MEMORY_ERROR, f"address {bad}"
 
@@ -168,9 +138,9 @@ async def watchdog_ends_a_hopeless_wait(dut):
     await unit.start()
     dut.watchdog.value = 500
     for pulse, (wanted, there) in enumerate(((2, {0}), (1, set()), (9, {0, 1, 4, 6, 8}), (40, {1, 3}))):
-        await unit.submit(_single(unit, cp_count=wanted))
+        await unit.submit(single_operation(unit, cp_count=wanted))
         for seq_id in unit.rng.sample(sorted(there), len(there)):
-            unit.arrives(_packet(seq_id=seq_id, pulse=pulse))
+            unit.arrives(single_packet(seq_id=seq_id, pulse=pulse))
         event = await unit.events.receive()
         assert event["status"] == Status.TIMEOUT
         consumed = next(seq_id for seq_id in range(33) if seq_id not in there)
@@ -180,13 +150,13 @@ async def watchdog_ends_a_hopeless_wait(dut):
         await cycles(dut, 50)
         assert int(dut.busy.value) == 0
     # The unit still works.
-    await unit.submit(_single(unit))
-    unit.arrives(_packet(pulse=4))
+    await unit.submit(single_operation(unit))
+    unit.arrives(single_packet(pulse=4))
     assert (await unit.events.receive())["status"] == Status.OK
     # Without a credit nothing is missing but the credit.
     unit.returns = False
     share = parameters()["peer_credits"]
-    await unit.submit(_single(unit, cp=1, cp_count=0, write_back=0, length=64 * (share + 1), peer=2))
+    await unit.submit(single_operation(unit, cp=1, cp_count=0, write_back=0, length=64 * (share + 1), peer=2))
     event = await unit.events.receive()
     assert (event["status"], event["detail"]) == (Status.TIMEOUT, (5 + share) << 16)
 
@@ -198,18 +168,18 @@ async def end_flag_and_swapped_address(dut):
     await unit.start()
     for pulse, allowed in enumerate((True, False)):
         unit.refuse_window = not allowed
-        operation = _single(unit, cp=1, write_back=0)
+        operation = single_operation(unit, cp=1, write_back=0)
         unit.memory.data[8192:8256] = bytes(64)
         await unit.submit(operation)
         ending = {"coll_end": 1, "swap_addr": 1, "swap_data": 1, "addr": 8192}
-        unit.arrives(_packet(pulse=pulse, payload=operation.operand, **ending))
+        unit.arrives(single_packet(pulse=pulse, payload=operation.operand, **ending))
         event = await unit.events.receive()
         assert event["status"] == (Status.OK if allowed else Status.BAD_ADDRESS)
         assert bytes(unit.memory.data[8192:8256]) == (operation.operand if allowed else bytes(64))
     assert unit.rights == [Right.REMOTE_WRITE] * 2, "a peer named the address"
     # Ended without an address: the result goes where the descriptor says, which nobody has checked yet.
-    await unit.submit(_single(unit, cp=1, write_back=0))
-    unit.arrives(_packet(pulse=2, coll_end=1))
+    await unit.submit(single_operation(unit, cp=1, write_back=0))
+    unit.arrives(single_packet(pulse=2, coll_end=1))
     assert (await unit.events.receive())["status"] == Status.BAD_ADDRESS
     assert unit.rights[2:] == [Right.LOCAL_WRITE], "this VP named the address"
     assert not unit.tx[0].received
@@ -220,103 +190,10 @@ async def swapped_vp(dut):
     """SwapLocalVP answers to the VP that the packet came from."""
     unit = Unit(dut)
     await unit.start()
-    await unit.submit(_single(unit, cp=1, swap_local_vp=1, dest_vp=100))
-    unit.arrives(_packet(source_vp=321))
+    await unit.submit(single_operation(unit, cp=1, swap_local_vp=1, dest_vp=100))
+    unit.arrives(single_packet(source_vp=321))
     await unit.events.receive()
     assert [packet.header["dest_vp"] for packet in unit.tx[0].received] == [321]
-
-
-@cocotb.test()
-async def no_credit_no_packet(dut):
-    """While the receiver gives no credit back, no more than its share is sent; then all of it."""
-    unit = Unit(dut)
-    unit.returns = False
-    await unit.start()
-    share = parameters()["peer_credits"]
-    operation = _single(unit, cp=1, cp_count=0, write_back=0, operand=2, length=64 * (share + 3), peer=2)
-    await unit.submit(operation)
-    await cycles(dut, 3000)
-    assert len(unit.tx[0].received) == share
-    unit.returns = True
-    for packet in unit.tx[0].received:
-        unit.give_back(packet)
-    await unit.events.receive()
-    await RisingEdge(dut.clk)
-    assert len(unit.tx[0].received) == share + 3
-
-
-@cocotb.test()
-async def a_slow_peer_lends(dut):
-    """With a long way to its receiver the unit asks for loans, uses them, and has none left in the end."""
-    unit = Unit(dut)
-    unit.delays = (300,)
-    await unit.start(max_cycles=100_000)
-    share, n_packets = parameters()["peer_credits"], 40
-    await unit.submit(_single(unit, cp=1, cp_count=0, write_back=0, operand=2, length=64 * n_packets, peer=2))
-    await unit.events.receive()
-    most = unit.receivers.most
-    await cycles(dut, 1000)
-    assert len(unit.tx[0].received) == n_packets
-    assert unit.receivers.free == unit.pool, "loans that are not needed were kept"
-    if unit.pool:
-        assert most > 2 * share, "it did not go on with what it was lent"
-        assert unit.receivers.on_loan > unit.receivers.unused
-    else:
-        assert most == share
-
-
-@cocotb.test()
-async def a_busy_job_fills_the_buffer(dut):
-    """A peer that always has more to send gets the whole pool, and never more; then all of it comes back."""
-    unit = Unit(dut)
-    await unit.start(max_cycles=200_000)
-    if not unit.pool:
-        return
-    # Each packet that goes on a credit brings a loan more, and there are more and more packets between two of those.
-    share, n_packets = parameters()["peer_credits"], 16 * unit.pool
-    unit.sender = sender = Sender(share=share)
-    unlent = set()
-    operation = _single(unit, length=64 * n_packets)
-    await unit.submit(operation)
-    for pulse in range(n_packets):
-        while (header := sender.take()) is None:
-            await RisingEdge(dut.clk)
-        unit.arrives(_packet(pulse=pulse), **header)
-        assert sender.own + sender.lent + sender.idle <= share + unit.pool
-        unlent.add(unit.figures().unlent)
-    assert (await unit.events.receive())["status"] == Status.OK
-    # All but what is just on its way back in a CREDIT packet.
-    assert min(unlent) == 0, "the pool was not lent"
-    assert sender.most >= share + unit.pool - 2
-    await cycles(dut, 300)
-    assert unit.figures().unlent == unit.pool - sender.idle
-    assert unit.gone[9] == n_packets - sender.idle
-    for _ in range(sender.idle):
-        unit.return_loan(9)
-    await cycles(dut, 300)
-    assert unit.figures().unlent == unit.pool
-    assert unit.gone[9] == n_packets
-
-
-@cocotb.test()
-async def loans_of_nobody(dut):
-    """Loans that come back, or carry packets, and were never lent: the pool stays as large as it is."""
-    unit = Unit(dut)
-    await unit.start()
-    unknown = []
-    cocotb.start_soon(count_pulses(dut.clk, dut.loan_unknown, unknown))
-    for _ in range(3):
-        unit.credit(job_id=9, loan=1)
-    await unit.rx[1].drain()
-    await cycles(dut, 50)
-    assert len(unknown) == (3 if unit.pool else 0)
-    assert not unit.gone
-    await unit.submit(_single(unit))
-    unit.arrives(_packet(), loan=1, tag=1)
-    assert (await unit.events.receive())["status"] == Status.OK
-    await cycles(dut, 50)
-    assert unit.gone == {9: 1}
-    assert unit.figures().unlent == unit.pool
 
 
 @cocotb.test()
@@ -324,7 +201,7 @@ async def aborted_sequence_leaves_nothing(dut):
     """A sequence that the scheduler takes back executes nothing and frees its place."""
     unit = Unit(dut)
     await unit.start()
-    operation = _single(unit, cp_count=0, cp=1)
+    operation = single_operation(unit, cp_count=0, cp=1)
     for _ in range(2 * parameters()["n_jobs"]):
         unit.busy.add(9)
         await unit.probe.send({"job_id": 9, "base_pulse": 0}, sync=True)
@@ -346,14 +223,14 @@ async def busy_job_is_refused(dut):
     """A job has one operation at a time; another job is taken meanwhile."""
     unit = Unit(dut)
     await unit.start()
-    await unit.submit(_single(unit))
+    await unit.submit(single_operation(unit))
     await unit.probe.send({"job_id": 9, "base_pulse": 1}, sync=True)
     assert not (await unit.answer.receive())["ok"]
     assert unit.busy == {9}
-    other = _single(unit, job_id=10, cp_count=0)
+    other = single_operation(unit, job_id=10, cp_count=0)
     await unit.submit(other)
     assert (await unit.events.receive())["job_id"] == 10
-    unit.arrives(_packet())
+    unit.arrives(single_packet())
     assert (await unit.events.receive())["job_id"] == 9
 
 

@@ -7,6 +7,20 @@ from rtl.cou.offload_unit import OffloadUnit
 from testbench.runner import run_bench
 
 
+def unit_and_parameters(*, data_width=64, ecc=False, n_peers=4, peer_credits=3):
+    """A unit of four jobs, and what its benches are told of it. Peers times credits decide how large its pool is."""
+    config = parse_config(
+        f"datapath: {{data_width: {data_width}, mtu: 256}}\n"
+        f"cou: {{n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: {n_peers},"
+        f" peer_credits: {peer_credits}, ecc: {str(ecc).lower()}}}\n",
+        source="test",
+    )
+    return OffloadUnit(config), {
+        "data_width": data_width, "mtu": 256, "n_jobs": 4, "ecc": ecc, "peer_credits": peer_credits,
+        "n_slots": config.buffer_slots, "pool": config.pool_packets,
+    }
+
+
 @pytest.mark.parametrize(("data_width", "ecc", "n_peers", "peer_credits", "rounds", "testcase"), [
     (64, False, 4, 3, 12, None),
     (256, True, 8, 2, 3, "random_operations|damaged_packets"),
@@ -16,16 +30,17 @@ from testbench.runner import run_bench
 def test_offload_unit(data_width, ecc, n_peers, peer_credits, rounds, testcase):
     """Random operations and every special case, at a narrow and a wide data path, without and with check bits, with a
     pool and without."""
-    config = parse_config(
-        f"datapath: {{data_width: {data_width}, mtu: 256}}\n"
-        f"cou: {{n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: {n_peers},"
-        f" peer_credits: {peer_credits}, ecc: {str(ecc).lower()}}}\n",
-        source="test",
-    )
+    unit, parameters = unit_and_parameters(data_width=data_width, ecc=ecc, n_peers=n_peers, peer_credits=peer_credits)
     result = run_bench(
-        OffloadUnit(config), bench="testbench.cou.offload_unit_bench", testcase=testcase,
-        parameters={"data_width": data_width, "mtu": 256, "rounds": rounds, "n_jobs": 4, "ecc": ecc,
-                    "peer_credits": peer_credits, "n_slots": config.buffer_slots, "pool": config.pool_packets},
+        unit, bench="testbench.cou.offload_unit_bench", testcase=testcase, parameters=parameters | {"rounds": rounds},
     )
     print(f"{result.report['operations']} operations, {result.report['fired']} descriptors executed")
     assert result.report["operations"] == 4 * rounds
+
+
+@pytest.mark.parametrize(("n_peers", "peer_credits"), [(4, 3), pytest.param(8, 2, marks=pytest.mark.long)])
+def test_credits_and_loans(n_peers, peer_credits):
+    """Both ends of credits and loans, with a pool and without."""
+    unit, parameters = unit_and_parameters(n_peers=n_peers, peer_credits=peer_credits)
+    assert (parameters["pool"] > 0) == (n_peers == 4)
+    run_bench(unit, bench="testbench.cou.lending_bench", parameters=parameters)
