@@ -49,7 +49,7 @@ UNITS: dict[str, Callable[[], wiring.Component]] = {
     "SlotPool": lambda: SlotPool(n_slots=load_preset("paper").buffer_slots),
     "Bridge": lambda: Bridge(divisor=50),
 }
-"""Units of preset `small` and of the self-test design, by the name that the budget has."""
+"""Units of preset `small` (the pool of slots of `paper`) and of the self-test design, by the name in the budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
