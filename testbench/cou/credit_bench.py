@@ -7,10 +7,13 @@ from amaranth.hdl import ShapeLike
 from cocotb.handle import SimHandleBase
 
 from firmware_models.config.load import parse_config
-from rtl.cou.credit_table import LOANS_ASKED, CreditTable
+from rtl.cou.credit_table import CreditTable
 from testbench.clock import cycles, start
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
+
+LOANS_ASKED = 16
+"""What decision 10 allows a unit: the table must keep to this number, not to its own."""
 
 
 def _stream(name: str) -> ShapeLike:
