@@ -31,6 +31,8 @@ class DatapathConfig:
     """Bits of a flit."""
     mtu: Annotated[int, Field(ge=64, le=4096)] = 256
     """Largest payload of a packet in bytes; a power of two."""
+    pipelined: bool = False
+    """Whether registers cut the paths between blocks: a higher frequency for some cycles of latency."""
 
     @model_validator(mode="after")
     def _check(self) -> "DatapathConfig":

@@ -12,9 +12,10 @@ REGISTER_FILE_DEPTH = 16
 class StreamFifo(wiring.Component):
     """A buffer of `depth` items between two streams.
 
-    Timing: no combinational path between ``i`` and ``o``. An item comes out one cycle after it went into an empty
-    buffer. One item per cycle, but for `depth` 1, which passes one in two cycles, and for a cycle now and then in
-    buffers of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that hold an item or two.
+    Timing: ``o.valid`` and ``o.payload`` are registers; no combinational path between ``i`` and ``o``. An item comes out
+    one cycle after it went into an empty buffer. One item per cycle, but for `depth` 1, which passes one in two
+    cycles, and for a cycle now and then in buffers of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that
+    hold an item or two.
 
     Parameters
     ----------
@@ -47,40 +48,39 @@ class StreamFifo(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        width = Shape.cast(self.shape).width
-        if self.depth <= REGISTER_FILE_DEPTH:
-            # A depth of 1 has no memory at all in the buffered variant.
-            kind = fifo.SyncFIFO if self.depth > 1 else fifo.SyncFIFOBuffered
-            m.submodules.store = store = kind(width=width, depth=self.depth)
-            m.d.comb += [
-                store.w_data.eq(self.i.payload),
-                store.w_en.eq(self.i.valid),
-                self.i.ready.eq(store.w_rdy),
-                self.o.payload.eq(store.r_data),
-                self.o.valid.eq(store.r_rdy),
-                store.r_en.eq(self.o.ready),
-                self.level.eq(store.level),
-            ]
-            return m
-
-        # Synchronous memory needs two cycles from write to read: an item that finds the memory empty goes past it
-        # into the head register.
-        m.submodules.store = store = fifo.SyncFIFOBuffered(width=width, depth=self.depth - 1)
-        head, full = Signal(self.shape), Signal()
-        take, pass_by = Signal(), Signal()
+        # What is offered is a register: the memory's read path, and what decides whether an item goes, are not part of
+        # the path of whoever takes it. An item that finds the memory empty goes past it into that register.
+        head, full, room = Signal(self.shape), Signal(), Signal()
+        take, came = Signal(), Signal()
         m.d.comb += [
             take.eq(~full | self.o.ready),
+            came.eq(self.i.valid & room),
+            self.i.ready.eq(room),
+            self.o.payload.eq(head),
+            self.o.valid.eq(full),
+        ]
+        if self.depth == 1:
+            m.d.comb += [room.eq(~full), self.level.eq(full)]
+            with m.If(take):
+                m.d.sync += full.eq(came)
+            with m.If(came):
+                m.d.sync += head.eq(self.i.payload)
+            return m
+
+        # Synchronous memory needs two cycles from write to read.
+        kind = fifo.SyncFIFO if self.depth <= REGISTER_FILE_DEPTH else fifo.SyncFIFOBuffered
+        m.submodules.store = store = kind(width=Shape.cast(self.shape).width, depth=self.depth - 1)
+        pass_by = Signal()
+        m.d.comb += [
             pass_by.eq(take & (store.level == 0)),
+            room.eq(store.w_rdy),
             store.w_data.eq(self.i.payload),
             store.w_en.eq(self.i.valid & ~pass_by),
             store.r_en.eq(take),
-            self.i.ready.eq(store.w_rdy),
-            self.o.payload.eq(head),
-            self.o.valid.eq(full),
             self.level.eq(store.level + full),
         ]
         with m.If(take):
-            m.d.sync += full.eq(Mux(pass_by, self.i.valid, store.r_rdy))
+            m.d.sync += full.eq(Mux(pass_by, came, store.r_rdy))
             with m.If(pass_by):
                 m.d.sync += head.eq(self.i.payload)
             with m.Else():

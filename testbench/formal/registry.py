@@ -29,14 +29,14 @@ PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="takes-when-full",
                 module=_FIFO,
-                old="self.i.ready.eq(store.w_rdy),\n                self.o.payload.eq(store.r_data),",
-                new="self.i.ready.eq(1),\n                self.o.payload.eq(store.r_data),",
+                old="self.i.ready.eq(room),",
+                new="self.i.ready.eq(1),",
             ),
             Mutation(
                 name="keeps-what-was-read",
                 module=_FIFO,
-                old="store.r_en.eq(self.o.ready),",
-                new="store.r_en.eq(self.o.ready & (store.level != 2)),",
+                old="store.r_en.eq(take),",
+                new="store.r_en.eq(take & (store.level != 2)),",
             ),
         ),
     ),

@@ -4,6 +4,7 @@ from rtl.interface import beat
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
 from rtl.kit.fifo import REGISTER_FILE_DEPTH, StreamFifo
 from rtl.kit.skid import SkidBuffer
+from rtl.kit.stage import PacketStage, StreamStage
 from testbench.bundle import Bundle
 
 DATA_WIDTH = 64
@@ -19,5 +20,10 @@ def kit_bundle() -> Bundle:
         **{f"fifo_{depth}": StreamFifo(shape=ITEM, depth=depth) for depth in FIFO_DEPTHS},
         "skid": SkidBuffer(shape=ITEM),
         **{f"arbiter_{n}": StreamArbiter(shape=ITEM, n=n) for n in ARBITER_INPUTS},
+        **{f"stage_{registers:d}": StreamStage(shape=ITEM, registers=registers) for registers in (False, True)},
+        **{
+            f"packet_stage_{registers:d}": PacketStage(data_width=DATA_WIDTH, registers=registers)
+            for registers in (False, True)
+        },
         **{f"packet_arbiter_{n}": PacketArbiter(data_width=DATA_WIDTH, n=n) for n in PACKET_ARBITER_INPUTS},
     })

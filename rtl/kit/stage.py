@@ -1,0 +1,98 @@
+"""Registers in a path between blocks that a design may have or not."""
+
+from amaranth import Module, Signal
+from amaranth.hdl import ShapeLike
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.abi import PacketHeader
+from rtl.interface import PacketSignature, beat
+from rtl.kit.skid import SkidBuffer
+
+
+class StreamStage(wiring.Component):
+    """A :class:`~rtl.kit.skid.SkidBuffer` if there is to be one, else wires.
+
+    Timing: with `registers` one cycle of latency, and no combinational path from one side to the other; else none.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Shape of the payload.
+    registers : bool
+        Whether there is one.
+
+    Members
+    -------
+    i : ``In(stream.Signature(shape))``
+        Items in.
+    o : ``Out(stream.Signature(shape))``
+        The same items.
+    """
+
+    def __init__(self, *, shape: ShapeLike, registers: bool):
+        self.shape, self.registers = shape, registers
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        if not self.registers:
+            connect(m, flipped(self.i), flipped(self.o))
+            return m
+        m.submodules.skid = skid = SkidBuffer(shape=self.shape)
+        connect(m, flipped(self.i), skid.i)
+        connect(m, skid.o, flipped(self.o))
+        return m
+
+
+class PacketStage(wiring.Component):
+    """The same for a stream of packets: header and payload.
+
+    A payload is offered only after its header has been taken, and the next header only after the last beat, on both
+    sides.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+    registers : bool
+        Whether there are registers.
+
+    Members
+    -------
+    i : ``In(PacketSignature(data_width))``
+        Packets in.
+    o : ``Out(PacketSignature(data_width))``
+        The same packets.
+    """
+
+    def __init__(self, *, data_width: int, registers: bool):
+        self.data_width, self.registers = data_width, registers
+        super().__init__({"i": In(PacketSignature(data_width)), "o": Out(PacketSignature(data_width))})
+
+    def elaborate(self, platform):
+        m = Module()
+        if not self.registers:
+            connect(m, flipped(self.i), flipped(self.o))
+            return m
+        m.submodules.header = header = SkidBuffer(shape=PacketHeader)
+        m.submodules.payload = payload = SkidBuffer(shape=beat(self.data_width))
+        connect(m, flipped(self.i.header), header.i)
+        connect(m, flipped(self.i.payload), payload.i)
+
+        # Both can hold something of different packets: what comes out keeps to the order of the signature.
+        in_payload = Signal()
+        goes, ends = Signal(), Signal()
+        m.d.comb += [
+            self.o.header.payload.eq(header.o.payload), self.o.header.valid.eq(header.o.valid & ~in_payload),
+            header.o.ready.eq(self.o.header.ready & ~in_payload),
+            self.o.payload.payload.eq(payload.o.payload), self.o.payload.valid.eq(payload.o.valid & in_payload),
+            payload.o.ready.eq(self.o.payload.ready & in_payload),
+            goes.eq(self.o.header.valid & self.o.header.ready),
+            ends.eq(self.o.payload.valid & self.o.payload.ready & payload.o.payload.last),
+        ]
+        with m.If(goes):
+            m.d.sync += in_payload.eq(header.o.payload.length != 0)
+        with m.Elif(ends):
+            m.d.sync += in_payload.eq(0)
+        return m
