@@ -12,10 +12,10 @@ REGISTER_FILE_DEPTH = 16
 class StreamFifo(wiring.Component):
     """A buffer of `depth` items between two streams.
 
-    Timing: ``o.valid`` and ``o.payload`` are registers; no combinational path between ``i`` and ``o``. An item comes out
-    one cycle after it went into an empty buffer. One item per cycle, but for `depth` 1, which passes one in two
-    cycles, and for a cycle now and then in buffers of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that
-    hold an item or two.
+    Timing: ``o.valid`` and ``o.payload`` are registers; no combinational path between ``i`` and ``o``. An item comes
+    out one cycle after it went into an empty buffer. One item per cycle, but for `depth` 1, which passes one in two
+    cycles, and for a cycle now and then in buffers of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`)
+    that hold an item or two.
 
     Parameters
     ----------
