@@ -82,9 +82,10 @@ class Depacketizer(wiring.Component):
         def beats_of(length):
             return (length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
 
-        # Pointers are one bit wider than the address. Beats from `committed` on belong to the packet that comes in.
-        stored, committed, taken = Signal(range(2 * depth)), Signal(range(2 * depth)), Signal(range(2 * depth))
-        full = ((stored - taken) & (2 * depth - 1)) == depth
+        # Beats from `committed` on belong to the packet that comes in. How many there are of both kinds is counted too, so
+        # that whether there is room is a register and not a subtraction on the way to the link's credits.
+        stored, committed, taken = Signal(range(depth)), Signal(range(depth)), Signal(range(depth))
+        level, kept_level, full = Signal(range(depth + 1)), Signal(range(depth + 1)), Signal()
 
         # Header: the flits before its last one are kept; the last one completes it.
         index = Signal(range(self.header_flits + 1))
@@ -113,7 +114,7 @@ class Depacketizer(wiring.Component):
         ]
         take = self.i.valid & self.i.ready
         fits = Signal()
-        verdict_bad, verdict_foreign, good = Signal(), Signal(), Signal()
+        verdict_bad, verdict_foreign, good, drops = Signal(), Signal(), Signal(), Signal()
         with m.If(in_header):
             m.d.comb += [
                 fits.eq(is_last_part & (header.length == 0)),
@@ -158,6 +159,7 @@ class Depacketizer(wiring.Component):
                     m.d.sync += committed.eq(stored + write.en)
                 with m.Else():
                     m.d.sync += stored.eq(committed)
+                    m.d.comb += drops.eq(1)
         m.d.sync += [
             self.received.eq(take & self.i.payload.last),
             self.malformed.eq(take & self.i.payload.last & verdict_bad),
@@ -167,13 +169,20 @@ class Depacketizer(wiring.Component):
         # Output: the read port's register holds the next beat of committed packets ahead of its use.
         ahead = Signal()
         m.d.comb += [
-            read.en.eq((taken != committed) & (~ahead | self.o.payload.ready & self.o.payload.valid)),
+            read.en.eq((kept_level != 0) & (~ahead | self.o.payload.ready & self.o.payload.valid)),
             read.addr.eq(taken),
         ]
         with m.If(read.en):
             m.d.sync += [taken.eq(taken + 1), ahead.eq(1)]
         with m.Elif(self.o.payload.valid & self.o.payload.ready):
             m.d.sync += ahead.eq(0)
+
+        # A packet is dropped when something comes, so when there is room: none is missing afterwards.
+        m.d.sync += [
+            level.eq(Mux(drops, kept_level, level + write.en) - read.en),
+            kept_level.eq(Mux(good, level + write.en, kept_level) - read.en),
+            full.eq(~drops & ~read.en & ((level == depth) | (level == depth - 1) & write.en)),
+        ]
 
         left = Signal(range(packet_beats + 1))
         m.d.comb += [

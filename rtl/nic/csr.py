@@ -1,5 +1,8 @@
 """The NIC's registers: control page, event counters, doorbell pages."""
 
+from functools import reduce
+from operator import or_
+
 from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -134,48 +137,51 @@ class RegisterFile(wiring.Component):
             self.doorbell.payload.vp.eq(page_vp),
             self.doorbell.payload.index.eq(write.payload.data),
         ]
+        # A write stands at the front for a cycle before it is delivered: what it means is worked out in that cycle.
+        decoded: dict[str, Signal] = {}
+
+        def means(name, condition):
+            """Whether the write at hand is one to the register `name`; a register, valid with ``write.valid``."""
+            decoded[name] = Signal(name=f"is_{name}")
+            m.d.sync += decoded[name].eq(condition)
+            return decoded[name]
+
+        rings_bell = Signal()
+        m.d.sync += rings_bell.eq(in_pages & (page_vp < config.nic.n_vps) & Cat(
+            page_offset == register.offset for register in registers.VP_PAGE
+        ).any())
+        for register in registers.VP_PAGE:
+            with m.If(page_offset == register.offset):
+                m.d.sync += self.doorbell.payload.kind.eq(DOORBELLS[register.name])
+        vp_known, window_known = held["vp_select"] < config.nic.n_vps, held["window_select"] < config.nic.n_windows
+        waits = {
+            "vp_commit": (self.commit, vp_known), "window_commit": (self.window, vp_known & window_known),
+            "group_entry": (self.group_write, 1),
+        }
         clear_irq = Signal()
-        with m.If(in_pages):
-            m.d.comb += write.ready.eq(1)
-            with m.If(page_vp < config.nic.n_vps):
-                with m.Switch(page_offset):
-                    for register in registers.VP_PAGE:
-                        with m.Case(register.offset):
-                            m.d.comb += [
-                                self.doorbell.payload.kind.eq(DOORBELLS[register.name]),
-                                self.doorbell.valid.eq(write.valid),
-                                write.ready.eq(self.doorbell.ready),
-                            ]
-        with m.Else():
-            m.d.comb += write.ready.eq(1)
-            with m.Switch(control_offset):
-                for register in registers.CONTROL_PAGE:
-                    with m.Case(register.offset):
-                        if register.name in held:
-                            with m.If(write.valid):
-                                m.d.sync += held[register.name].eq(write.payload.data)
-                        elif register.name == "irq_status":
-                            m.d.comb += clear_irq.eq(write.valid & write.payload.data[0])
-                        elif register.name == "buffer_fault":
-                            m.d.comb += self.buffer_arm.eq(write.valid)
-                        elif register.name == "group_entry":
-                            m.d.comb += [
-                                self.group_write.valid.eq(write.valid), write.ready.eq(self.group_write.ready),
-                            ]
-                        elif register.name == "vp_commit":
-                            with m.If(held["vp_select"] < config.nic.n_vps):
-                                m.d.comb += [self.commit.valid.eq(write.valid), write.ready.eq(self.commit.ready)]
-                        elif register.name == "window_commit":
-                            known = held["window_select"] < config.nic.n_windows
-                            with m.If((held["vp_select"] < config.nic.n_vps) & known):
-                                m.d.comb += [self.window.valid.eq(write.valid), write.ready.eq(self.window.ready)]
+        m.d.comb += write.ready.eq(1)
+        with m.If(rings_bell):
+            m.d.comb += [self.doorbell.valid.eq(write.valid), write.ready.eq(self.doorbell.ready)]
+        for register in registers.CONTROL_PAGE:
+            here = ~in_pages & (control_offset == register.offset)
+            if register.name in held:
+                with m.If(means(register.name, here) & write.valid):
+                    m.d.sync += held[register.name].eq(write.payload.data)
+            elif register.name == "irq_status":
+                m.d.comb += clear_irq.eq(means(register.name, here) & write.valid & write.payload.data[0])
+            elif register.name == "buffer_fault":
+                m.d.comb += self.buffer_arm.eq(means(register.name, here) & write.valid)
+            elif register.name in waits:
+                taker, known = waits[register.name]
+                with m.If(means(register.name, here & known)):
+                    m.d.comb += [taker.valid.eq(write.valid), write.ready.eq(taker.ready)]
         # What happens in the cycle of the clearing must not be lost.
         with m.If(self.notify):
             m.d.sync += irq_status.eq(1)
         with m.Elif(clear_irq):
             m.d.sync += irq_status.eq(0)
 
-        # Reads take a cycle, so that the selection ends in a register.
+        # Reads take a cycle, so that the selection ends in a register; two in a pipelined design.
         shown = {
             "id": registers.ID_VALUE,
             "version": registers.VERSION_VALUE,
@@ -205,24 +211,34 @@ class RegisterFile(wiring.Component):
         counter_at = read.payload.addr - registers.COUNTERS
         in_counters = (read.payload.addr >= registers.COUNTERS) & (counter_at < 8 * n_counters)
         m.d.comb += [
-            read.ready.eq(~answer.valid),
             counters.index.eq(counter_at[3:]),
             counters.high.eq(counter_at[2]),
             counters.latch.eq(read.valid & read.ready & in_counters),
         ]
+        # The word that is read is chosen by a bit for each register, which may stand in registers of their own.
+        readable = [register for register in registers.CONTROL_PAGE if register.access is not Access.WO]
+        hits = Cat(read.payload.addr == register.offset for register in readable)
+        asked, hit, hit_counter, counted = Signal(), Signal(len(readable)), Signal(), Signal(32)
+        if config.datapath.pipelined:
+            m.d.sync += [asked.eq(read.valid & read.ready), hit.eq(hits), hit_counter.eq(in_counters)]
+            m.d.sync += counted.eq(counters.value)
+        else:
+            m.d.comb += [asked.eq(read.valid & read.ready), hit.eq(hits), hit_counter.eq(in_counters)]
+            m.d.comb += counted.eq(counters.value)
+        m.d.comb += read.ready.eq(~answer.valid)
+        words = [Mux(hit_counter, counted, 0)]
+        for k, register in enumerate(readable):
+            words.append(Mux(hit[k], shown[register.name], 0))
+            with m.If(asked & hit[k]):
+                if register.name == "cycles_lo":
+                    m.d.sync += cycles_hi.eq(self.cycles[32:])
+                if register.name.removesuffix("_lo") in sums:
+                    m.d.sync += sum_hi.eq(sums[register.name.removesuffix("_lo")][32:])
         with m.If(answer.ready):
             m.d.sync += answer.valid.eq(0)
-        with m.If(read.valid & read.ready):
-            m.d.sync += [answer.valid.eq(1), answer.payload.error.eq(1), answer.payload.data.eq(0)]
-            with m.If(in_counters):
-                m.d.sync += [answer.payload.data.eq(counters.value), answer.payload.error.eq(0)]
-            with m.Switch(read.payload.addr):
-                for register in registers.CONTROL_PAGE:
-                    if register.access is not Access.WO:
-                        with m.Case(register.offset):
-                            m.d.sync += [answer.payload.data.eq(shown[register.name]), answer.payload.error.eq(0)]
-                            if register.name == "cycles_lo":
-                                m.d.sync += cycles_hi.eq(self.cycles[32:])
-                            if register.name.removesuffix("_lo") in sums:
-                                m.d.sync += sum_hi.eq(sums[register.name.removesuffix("_lo")][32:])
+        with m.If(asked):
+            m.d.sync += [
+                answer.valid.eq(1), answer.payload.error.eq(~hit_counter & ~hit.any()),
+                answer.payload.data.eq(reduce(or_, words)),
+            ]
         return m

@@ -1,5 +1,7 @@
 """Register file and AXI4-Lite front."""
 
+from dataclasses import replace
+
 import pytest
 
 from firmware_models.config.load import load_preset
@@ -8,8 +10,11 @@ from rtl.nic.csr import RegisterFile
 from testbench.runner import run_bench
 
 
-def test_register_file():
-    run_bench(RegisterFile(load_preset("small")), bench="testbench.nic.csr_bench")
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_register_file(pipelined):
+    small = load_preset("small")
+    config = replace(small, datapath=replace(small.datapath, pipelined=pipelined))
+    run_bench(RegisterFile(config), bench="testbench.nic.csr_bench")
 
 
 @pytest.mark.parametrize("bad", [2, 65])
