@@ -35,7 +35,8 @@ class DescriptorCheck(wiring.Component):
 
     A slice is whole blocks from 0 to the last one; block_count itself, alone, is the slice without bytes.
 
-    Timing: the answer is valid 3 cycles after the descriptor, and as long as each window question takes.
+    Timing: the answer is valid 3 cycles after the descriptor (5 if `pipelined`), and as long as each window question
+    takes.
 
     Parameters
     ----------
@@ -47,6 +48,8 @@ class DescriptorCheck(wiring.Component):
         Most blocks of a message, and most bytes of them all in one pulse; powers of two, the latter at least the mtu.
     supported : collection of (Datatype, Operator)
         Reductions that this build has.
+    pipelined : bool
+        Whether registers stand between the slice, its bytes, what is wrong and the answer.
 
     Members
     -------
@@ -60,7 +63,7 @@ class DescriptorCheck(wiring.Component):
 
     def __init__(
         self, *, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int,
-        supported: Collection[tuple[Datatype, Operator]],
+        supported: Collection[tuple[Datatype, Operator]], pipelined: bool = False,
     ):
         for name, value, low, high in (
             ("mtu", mtu, 64, 1 << 15), ("n_peers", n_peers, 1, 1 << formats.PEER_BITS), ("n_blocks", n_blocks, 1, 256),
@@ -69,7 +72,7 @@ class DescriptorCheck(wiring.Component):
             if value & (value - 1) or not low <= value <= high:
                 raise ValueError(f"{name} must be a power of two, {low} to {high}, not {value!r}")
         self.mtu, self.n_peers, self.supported = mtu, n_peers, tuple(supported)
-        self.n_blocks, self.intermediate_bytes = n_blocks, intermediate_bytes
+        self.n_blocks, self.intermediate_bytes, self.pipelined = n_blocks, intermediate_bytes, pipelined
         super().__init__({
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor, "vp": formats.VP_BITS}))),
             "o": Out(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
@@ -99,7 +102,8 @@ class DescriptorCheck(wiring.Component):
         end = desc.slice_first + desc.slice_count
         empty = cut & (desc.slice_first == desc.block_count) & (desc.slice_count == 1)
         beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, end > Mux(cut, desc.block_count, 1)) & ~empty
-        m.d.comb += [
+        stage = m.d.sync if self.pipelined else m.d.comb
+        stage += [
             n_blocks.eq(Mux(cut, desc.block_count, 1)),
             n_slice.eq(Mux(desc.slice_count == 0, n_blocks, Mux(empty, 0, desc.slice_count))),
         ]
@@ -147,6 +151,8 @@ class DescriptorCheck(wiring.Component):
         )
 
         status = Signal(STATUS_BITS)
+        bad, lacking, overlong = Signal(), Signal(), Signal()
+        stage += [bad.eq(bad_descriptor.any()), lacking.eq(unsupported.any()), overlong.eq(bad_length.any())]
         ask_operand, ask_result = Signal(), Signal()
         query, answer = self.window.query, self.window.answer
         m.d.comb += [
@@ -157,15 +163,23 @@ class DescriptorCheck(wiring.Component):
             self.o.payload.status.eq(status),
         ]
         with m.FSM():
-            with m.State("MULTIPLY"):
-                with m.If(self.i.valid):
+            if self.pipelined:
+                with m.State("SHARE"):
+                    with m.If(self.i.valid):
+                        m.next = "MULTIPLY"
+                with m.State("MULTIPLY"):
+                    m.next = "COMPARE"
+                with m.State("COMPARE"):
                     m.next = "LOOK"
+            else:
+                with m.State("MULTIPLY"):
+                    with m.If(self.i.valid):
+                        m.next = "LOOK"
             with m.State("LOOK"):
                 m.d.sync += [
                     status.eq(
-                        Mux(bad_descriptor.any(), Status.BAD_DESCRIPTOR,
-                            Mux(unsupported.any(), Status.UNSUPPORTED,
-                                Mux(bad_length.any(), Status.BAD_LENGTH, Status.OK)))
+                        Mux(bad, Status.BAD_DESCRIPTOR,
+                            Mux(lacking, Status.UNSUPPORTED, Mux(overlong, Status.BAD_LENGTH, Status.OK)))
                     ),
                     ask_operand.eq(from_memory & (desc.length != 0)),
                     ask_result.eq(collective & desc.write_back & (desc.length != 0)),
@@ -180,7 +194,7 @@ class DescriptorCheck(wiring.Component):
                     m.d.comb += self.o.valid.eq(1)
                     m.d.comb += self.i.ready.eq(self.o.ready)
                     with m.If(self.o.ready):
-                        m.next = "MULTIPLY"
+                        m.next = "SHARE" if self.pipelined else "MULTIPLY"
             with m.State("WINDOW"):
                 m.d.comb += answer.ready.eq(1)
                 with m.If(answer.valid):

@@ -8,7 +8,15 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Datatype, Operator
 from rtl.abi import Descriptor
-from rtl.interface import CompletionEvent, PlacementSignature, ReadSignature, SequenceSignature, WindowSignature
+from rtl.interface import (
+    CompletionEvent,
+    PlacementSignature,
+    ReadSignature,
+    SequenceSignature,
+    WindowQuery,
+    WindowSignature,
+)
+from rtl.kit.stage import StreamStage
 from rtl.queue.descriptor_check import DescriptorCheck
 from rtl.queue.descriptor_fetch import DescriptorFetch
 from rtl.queue.records import Turn, TurnEnd
@@ -33,6 +41,8 @@ class DescriptorQueue(wiring.Component):
         Reductions that this build has.
     batch : int
         Most descriptors to fetch at once.
+    pipelined : bool
+        Whether registers cut the paths of check and scheduler.
 
     Members
     -------
@@ -59,14 +69,17 @@ class DescriptorQueue(wiring.Component):
     def __init__(
         self, *, data_width: int, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int, n_cous: int,
         sequence_depth: int, supported: Collection[tuple[Datatype, Operator]], batch: int = 8,
+        pipelined: bool = False,
     ):
         self.data_width = data_width
         self.n_cous = n_cous
         self._fetch = DescriptorFetch(data_width=data_width)
         self._check = DescriptorCheck(
-            mtu=mtu, n_peers=n_peers, n_blocks=n_blocks, intermediate_bytes=intermediate_bytes, supported=supported
+            mtu=mtu, n_peers=n_peers, n_blocks=n_blocks, intermediate_bytes=intermediate_bytes, supported=supported,
+            pipelined=pipelined,
         )
-        self._scheduler = Scheduler(n_cous=n_cous, sequence_depth=sequence_depth, batch=batch)
+        self._scheduler = Scheduler(n_cous=n_cous, sequence_depth=sequence_depth, batch=batch, pipelined=pipelined)
+        self.pipelined = pipelined
         super().__init__({
             "turn": In(stream.Signature(Turn)),
             "end": Out(stream.Signature(TurnEnd)),
@@ -90,7 +103,10 @@ class DescriptorQueue(wiring.Component):
         connect(m, fetch.o, scheduler.i)
         connect(m, scheduler.check, check.i)
         connect(m, check.o, scheduler.status)
-        connect(m, flipped(self.window), check.window)
+        m.submodules.query = query = StreamStage(shape=WindowQuery, registers=self.pipelined)
+        connect(m, check.window.query, query.i)
+        connect(m, query.o, flipped(self.window.query))
+        connect(m, flipped(self.window.answer), check.window.answer)
         connect(m, flipped(self.read), fetch.read)
         for name in ("turn", "end", "o_p2p", "o_event", "placement"):
             connect(m, flipped(getattr(self, name)), getattr(scheduler, name))

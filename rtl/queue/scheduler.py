@@ -34,6 +34,8 @@ class Scheduler(wiring.Component):
         Descriptors of the longest sequence.
     batch : int
         Most descriptors to fetch at once.
+    pipelined : bool
+        Whether what is wrong with a descriptor is a register: a cycle more for each.
 
     Members
     -------
@@ -57,12 +59,13 @@ class Scheduler(wiring.Component):
         Pulses for every descriptor taken from a ring.
     """
 
-    def __init__(self, *, n_cous: int, sequence_depth: int, batch: int = 8):
+    def __init__(self, *, n_cous: int, sequence_depth: int, batch: int = 8, pipelined: bool = False):
         if n_cous < 1 or n_cous & (n_cous - 1):
             raise ValueError(f"n_cous must be a power of two, not {n_cous!r}")
         if not 1 <= batch < 1 << INDEX_BITS:
             raise ValueError(f"batch must be 1 to {(1 << INDEX_BITS) - 1}, not {batch!r}")
         self.n_cous, self.sequence_depth, self.batch = n_cous, sequence_depth, batch
+        self.pipelined = pipelined
         super().__init__({
             "turn": In(stream.Signature(Turn)),
             "end": Out(stream.Signature(TurnEnd)),
@@ -92,6 +95,9 @@ class Scheduler(wiring.Component):
         # The unit, and how its refusal goes on.
         m.submodules.unit = unit = UnitRecord(sequence_depth=self.sequence_depth)
         inside, refused, faulty, skip = Signal(), Signal(), Signal(), Signal()
+        broken = Signal()
+        look, examined = ("LOOK", m.d.sync) if self.pipelined else ("CHECK", m.d.comb)
+        examined += broken.eq(unit.broken)
         m.d.comb += [
             unit.desc.eq(desc),
             unit.unreadable.eq(unreadable),
@@ -227,7 +233,7 @@ class Scheduler(wiring.Component):
                     m.next = "DRAIN"
                 with m.Elif(self.i.valid):
                     m.d.comb += unit.begin.eq(1)
-                    m.next = "CHECK"
+                    m.next = look
 
             # Within a sequence that its offload unit has a place for.
             with m.State("INSIDE"):
@@ -237,12 +243,15 @@ class Scheduler(wiring.Component):
                     with m.Else():
                         m.next = "FETCH"
                 with m.Elif(self.i.valid):
-                    m.next = "CHECK"
+                    m.next = look
 
+            if self.pipelined:
+                with m.State("LOOK"):
+                    m.next = "CHECK"
             with m.State("CHECK"):
                 with m.If(unreadable):
                     refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
-                with m.Elif(unit.broken):
+                with m.Elif(broken):
                     member = desc.c & ~desc.ch
                     refuse(Status.BAD_SEQUENCE, at_hand=member, members_follow=member & ~desc.ct)
                 with m.Else():

@@ -68,7 +68,6 @@ class UnitRecord(wiring.Component):
         length, pulse_bytes, cp_count, block_count = Signal(32), Signal(16), Signal(16), Signal(16)
         index = Signal(range(self.sequence_depth + 1))
 
-        m.d.comb += self.overlong.eq(index == self.sequence_depth)
         with m.If(self.inside):
             m.d.comb += self.broken.eq(
                 desc.ch | ~desc.c | (desc.job_id != self.job_id) | (desc.length != length)
@@ -80,7 +79,7 @@ class UnitRecord(wiring.Component):
 
         with m.If(self.begin):
             m.d.sync += [
-                index.eq(0),
+                index.eq(0), self.overlong.eq(0),
                 self.job_id.eq(desc.job_id),
                 length.eq(desc.length),
                 pulse_bytes.eq(desc.pulse_bytes),
@@ -100,9 +99,11 @@ class UnitRecord(wiring.Component):
             with m.Else():
                 m.d.sync += event.kind.eq(CplKind.GET)
         with m.If(self.advance):
-            m.d.sync += [index.eq(index + 1), cp_count.eq(desc.cp_count)]
+            m.d.sync += [
+                index.eq(index + 1), self.overlong.eq(index == self.sequence_depth - 1), cp_count.eq(desc.cp_count),
+            ]
         with m.If(self.refuse):
-            m.d.sync += [event.status.eq(self.status), event.detail.eq(index), index.eq(0)]
+            m.d.sync += [event.status.eq(self.status), event.detail.eq(index), index.eq(0), self.overlong.eq(0)]
             # A first descriptor that says nothing reliable does not say what kind of operation this was, either.
             with m.If(~self.inside & ((self.status == Status.BAD_DESCRIPTOR) | (self.status == Status.MEMORY_ERROR))):
                 m.d.sync += event.kind.eq(CplKind.DESCRIPTOR)

@@ -1,5 +1,7 @@
 """The queues as the NIC composes them, around stand-ins for the other blocks."""
 
+from dataclasses import replace
+
 from amaranth import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -38,9 +40,10 @@ P2pDescriptor = data.StructLayout({"desc": Descriptor})
 
 
 class QueueSystem(wiring.Component):
-    """Register file, VP table, descriptor queue and completion queue, connected."""
+    """Register file, VP table, descriptor queue and completion queue, connected; pipelined ones or not."""
 
-    def __init__(self):
+    def __init__(self, *, pipelined: bool = False):
+        self.config = replace(CONFIG, datapath=replace(CONFIG.datapath, pipelined=pipelined))
         super().__init__({
             "bus": In(AxiLiteSignature(address_bits=ADDRESS_BITS)),
             "irq": Out(1),
@@ -58,7 +61,7 @@ class QueueSystem(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.csr = csr = RegisterFile(CONFIG)
+        m.submodules.csr = csr = RegisterFile(self.config)
         m.submodules.table = table = VpTable(
             n_vps=N_VPS, data_width=DATA_WIDTH, n_windows=CONFIG.nic.n_windows, n_clients=N_CLIENTS + 1,
             retry_cycles=RETRY_CYCLES, first_index=FIRST_INDEX,
@@ -67,6 +70,7 @@ class QueueSystem(wiring.Component):
             data_width=DATA_WIDTH, mtu=CONFIG.datapath.mtu, n_peers=CONFIG.cou.n_peers, n_blocks=CONFIG.cou.n_blocks,
             intermediate_bytes=CONFIG.cou.intermediate_bytes, n_cous=N_COUS,
             sequence_depth=CONFIG.cou.sequence_depth, supported=SUPPORTED, batch=BATCH,
+            pipelined=self.config.datapath.pipelined,
         )
         m.submodules.completions = completions = CompletionQueue(n=N_COUS + 2, data_width=DATA_WIDTH)
         connect(m, flipped(self.bus), csr.bus)

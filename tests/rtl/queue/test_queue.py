@@ -17,10 +17,11 @@ PARAMETERS = {
 TABLE = {"n_vps": 8, "data_width": 64, "n_windows": 2, "n_clients": 1}
 
 
+@pytest.mark.parametrize("pipelined", [False, True])
 @pytest.mark.parametrize("units", [20, pytest.param(200, marks=pytest.mark.long)])
-def test_queues(units):
+def test_queues(units, pipelined):
     """`units` are posted to each of six VPs, beside all that the bench does once."""
-    run_bench(QueueSystem(), bench="testbench.queue.queue_bench", parameters={"units": units})
+    run_bench(QueueSystem(pipelined=pipelined), bench="testbench.queue.queue_bench", parameters={"units": units})
 
 
 def test_vp_table():
