@@ -22,7 +22,29 @@ PROOFS: tuple[Proof, ...] = (
         name="fifo",
         claim="items come out in order, none is lost, none twice, the level is right",
         contract="testbench.formal.contracts.stream_order:FifoContract",
-        parameters={"depth": 3},
+        parameters={"depth": 3, "registered": False},
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="takes-when-full",
+                module=_FIFO,
+                old="self.i.ready.eq(store.w_rdy),",
+                new="self.i.ready.eq(1),",
+            ),
+            Mutation(
+                name="keeps-what-was-read",
+                module=_FIFO,
+                old="store.r_en.eq(self.o.ready),",
+                new="store.r_en.eq(self.o.ready & (store.level != 2)),",
+            ),
+        ),
+    ),
+    Proof(
+        name="registered-fifo",
+        claim="the same of the variant that offers from a register",
+        contract="testbench.formal.contracts.stream_order:FifoContract",
+        parameters={"depth": 3, "registered": True},
         mode="prove",
         depth=12,
         mutations=(

@@ -37,26 +37,26 @@ async def pass_through(dut: SimHandleBase, name: str, *, idle: float | None, sta
 
 
 @cocotb.test()
-@cocotb.parametrize(depth=FIFO_DEPTHS)
-async def fifo_keeps_order(dut: SimHandleBase, depth: int) -> None:
+@cocotb.parametrize(depth=FIFO_DEPTHS, registered=(0, 1))
+async def fifo_keeps_order(dut: SimHandleBase, depth: int, registered: int) -> None:
     """Random gaps on both sides."""
-    await pass_through(dut, f"fifo_{depth}", idle=None, stall=None, count=ITEMS)
+    await pass_through(dut, f"fifo_{depth}_{registered}", idle=None, stall=None, count=ITEMS)
 
 
 @cocotb.test()
-@cocotb.parametrize(depth=FIFO_DEPTHS[1:])
-async def fifo_runs_at_full_speed(dut: SimHandleBase, depth: int) -> None:
+@cocotb.parametrize(depth=FIFO_DEPTHS[1:], registered=(0, 1))
+async def fifo_runs_at_full_speed(dut: SimHandleBase, depth: int, registered: int) -> None:
     """One item a cycle without pauses."""
-    elapsed = await pass_through(dut, f"fifo_{depth}", idle=0, stall=0, count=ITEMS)
+    elapsed = await pass_through(dut, f"fifo_{depth}_{registered}", idle=0, stall=0, count=ITEMS)
     assert elapsed <= ITEMS + 6
 
 
 @cocotb.test()
-@cocotb.parametrize(depth=FIFO_DEPTHS)
-async def fifo_holds_its_depth(dut: SimHandleBase, depth: int) -> None:
+@cocotb.parametrize(depth=FIFO_DEPTHS, registered=(0, 1))
+async def fifo_holds_its_depth(dut: SimHandleBase, depth: int, registered: int) -> None:
     """With a sink that never takes, exactly `depth` items go in and `level` says so."""
-    source = StreamSource(dut, f"fifo_{depth}__i", ITEM, idle=None)
-    sink = StreamSink(dut, f"fifo_{depth}__o", ITEM, stall=1)
+    source = StreamSource(dut, f"fifo_{depth}_{registered}__i", ITEM, idle=None)
+    sink = StreamSink(dut, f"fifo_{depth}_{registered}__o", ITEM, stall=1)
     await clock.start(dut)
     sent = items("depth", depth + 5)
     source.extend(sent)
@@ -66,19 +66,19 @@ async def fifo_holds_its_depth(dut: SimHandleBase, depth: int) -> None:
             break
     await clock.cycles(dut, 80)
     assert len(source.sent) == depth
-    assert int(getattr(dut, f"fifo_{depth}__level").value) == depth
+    assert int(getattr(dut, f"fifo_{depth}_{registered}__level").value) == depth
     sink.set_stall(None)
     assert await sink.receive_all(depth + 5) == sent
     await clock.cycles(dut, 4)
-    assert int(getattr(dut, f"fifo_{depth}__level").value) == 0
+    assert int(getattr(dut, f"fifo_{depth}_{registered}__level").value) == 0
 
 
 @cocotb.test()
-@cocotb.parametrize(depth=FIFO_DEPTHS)
-async def fifo_takes_one_cycle(dut: SimHandleBase, depth: int) -> None:
+@cocotb.parametrize(depth=FIFO_DEPTHS, registered=(0, 1))
+async def fifo_takes_one_cycle(dut: SimHandleBase, depth: int, registered: int) -> None:
     """An item is offered in the cycle after it went into an empty buffer."""
-    source = StreamSource(dut, f"fifo_{depth}__i", ITEM, idle=0)
-    sink = StreamSink(dut, f"fifo_{depth}__o", ITEM, stall=0)
+    source = StreamSource(dut, f"fifo_{depth}_{registered}__i", ITEM, idle=0)
+    sink = StreamSink(dut, f"fifo_{depth}_{registered}__o", ITEM, stall=0)
     await clock.start(dut)
     for item in items("latency", 20):
         await source.send(item)

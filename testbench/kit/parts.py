@@ -17,7 +17,10 @@ ITEM = beat(16)
 def kit_bundle() -> Bundle:
     """All parts under one top."""
     return Bundle({
-        **{f"fifo_{depth}": StreamFifo(shape=ITEM, depth=depth) for depth in FIFO_DEPTHS},
+        **{
+            f"fifo_{depth}_{registered:d}": StreamFifo(shape=ITEM, depth=depth, registered=registered)
+            for depth in FIFO_DEPTHS for registered in (False, True)
+        },
         "skid": SkidBuffer(shape=ITEM),
         **{f"arbiter_{n}": StreamArbiter(shape=ITEM, n=n) for n in ARBITER_INPUTS},
         **{f"stage_{registers:d}": StreamStage(shape=ITEM, registers=registers) for registers in (False, True)},

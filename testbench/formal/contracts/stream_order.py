@@ -63,13 +63,14 @@ class StreamOrder(Contract):
 class FifoContract(StreamOrder):
     """:class:`~rtl.kit.fifo.StreamFifo`: order, no loss, no duplication, `level` is right."""
 
-    def __init__(self, *, depth: int):
+    def __init__(self, *, depth: int, registered: bool):
+        self.registered = registered
         super().__init__(capacity=depth, latency=1)
 
     def build(self, m: Module) -> None:
         from rtl.kit.fifo import StreamFifo
 
-        m.submodules.unit = unit = StreamFifo(shape=2, depth=self.capacity)
+        m.submodules.unit = unit = StreamFifo(shape=2, depth=self.capacity, registered=self.registered)
         inside = self.follow(m, unit.i, unit.o, width=2)
         self.check(unit.level == inside)
 
