@@ -59,6 +59,8 @@ class NicConfig:
     """Memory windows of each virtual port; a power of two."""
     max_burst_beats: Annotated[int, Field(ge=1, le=256)] = 16
     """Longest AXI4 burst; a power of two."""
+    get: bool = True
+    """Whether it can GET, and others can GET from it; without, descriptors with a GET are refused as UNSUPPORTED."""
     n_groups: Annotated[int, Field(ge=1, le=256)] = 16
     """Multicast groups that a NIC can be a member of at once."""
 

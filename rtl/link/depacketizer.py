@@ -82,8 +82,8 @@ class Depacketizer(wiring.Component):
         def beats_of(length):
             return (length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
 
-        # Beats from `committed` on belong to the packet that comes in. How many there are of both kinds is counted too, so
-        # that whether there is room is a register and not a subtraction on the way to the link's credits.
+        # Beats from `committed` on belong to the packet that comes in. How many there are of both kinds is counted too,
+        # so that whether there is room is a register and not a subtraction on the way to the link's credits.
         stored, committed, taken = Signal(range(depth)), Signal(range(depth)), Signal(range(depth))
         level, kept_level, full = Signal(range(depth + 1)), Signal(range(depth + 1)), Signal()
 

@@ -74,19 +74,22 @@ class Nic(wiring.Component):
         m = Module()
         config = self.config
         n_cous, width = config.nic.n_cous, config.datapath.data_width
+        n_gets = int(config.nic.get)
 
         m.submodules.csr = csr = RegisterFile(config)
         m.submodules.vp_table = vp_table = VpTable(
-            n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=n_cous + 4
+            n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=n_cous + 2 + 2 * n_gets
         )
         m.submodules.descriptor_queue = queue = DescriptorQueue(
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
             intermediate_bytes=config.cou.intermediate_bytes, n_cous=n_cous,
-            sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce),
+            sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce), get=config.nic.get,
+            pipelined=config.datapath.pipelined,
         )
         m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width)
         m.submodules.dma = dma = DmaEngine(
-            n_readers=n_cous + 3, n_writers=n_cous + 3, data_width=width, max_burst_beats=config.nic.max_burst_beats
+            n_readers=n_cous + 2 + n_gets, n_writers=n_cous + 2 + n_gets, data_width=width,
+            max_burst_beats=config.nic.max_burst_beats,
         )
         m.submodules.p2p = p2p = P2p(config)
         cous = []
@@ -119,10 +122,11 @@ class Nic(wiring.Component):
         connect(m, queue.placement, job_table.sequence)
         m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
         # What others GET, and what GETs bring: clients of their own, so that answers wait for no request.
-        for index, window in enumerate(p2p.get_window):
-            connect(m, window, vp_table.windows[n_cous + 2 + index])
-        connect(m, p2p.get_read, dma.i_read[n_cous + 2])
-        connect(m, p2p.get_write, dma.i_write[n_cous + 2])
+        if config.nic.get:
+            for index, window in enumerate(p2p.get_window):
+                connect(m, window, vp_table.windows[n_cous + 2 + index])
+            connect(m, p2p.get_read, dma.i_read[n_cous + 2])
+            connect(m, p2p.get_write, dma.i_write[n_cous + 2])
         for index, unit in enumerate((*cous, p2p, queue)):
             connect(m, unit.window, vp_table.windows[index])
             connect(m, unit.read, dma.i_read[index])

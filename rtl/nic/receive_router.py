@@ -11,7 +11,7 @@ from rtl.interface import UNIT_BITS, PacketSignature
 
 class ReceiveRouter(wiring.Component):
     """Routes the packets of one virtual channel: collective ones to the unit of their job, the others to the
-    point-to-point path. Those of no job are dropped and reported.
+    point-to-point path. Those of no job, and GETs and their answers if there is no GET, are dropped and reported.
 
     A packet on a channel that its type does not belong to could make one channel wait for the other; it is dropped
     whole and reported.
@@ -32,7 +32,7 @@ class ReceiveRouter(wiring.Component):
     misplaced : ``Out(1)``
         Pulse: a packet that does not belong to the channel has been dropped.
     unknown : ``Out(1)``
-        Pulse: a collective packet of no job has been dropped.
+        Pulse: a collective packet of no job, or one that a GET would need, has been dropped.
     """
 
     def __init__(self, config: Config, *, vc: int):
@@ -58,12 +58,16 @@ class ReceiveRouter(wiring.Component):
             ({PacketType.CREDIT}, {PacketType.ACK, PacketType.GET_DATA}) if self.vc
             else ({PacketType.COLLECTIVE}, {PacketType.SEND, PacketType.PUT, PacketType.GET})
         )
+        absent = set() if self.config.nic.get else to_p2p & {PacketType.GET, PacketType.GET_DATA}
 
-        route, collective = Signal(range(drop + 1)), Signal()
+        route, unknown = Signal(range(drop + 1)), Signal()
         with m.Switch(header.type):
             with m.Case(*to_cou):
-                m.d.comb += [route.eq(Mux(self.known, self.unit, drop)), collective.eq(1)]
-            with m.Case(*to_p2p):
+                m.d.comb += [route.eq(Mux(self.known, self.unit, drop)), unknown.eq(~self.known)]
+            if absent:
+                with m.Case(*absent):
+                    m.d.comb += [route.eq(drop), unknown.eq(1)]
+            with m.Case(*(to_p2p - absent)):
                 m.d.comb += route.eq(n_cous)
             with m.Default():
                 m.d.comb += route.eq(drop)
@@ -85,7 +89,7 @@ class ReceiveRouter(wiring.Component):
         ]
         with m.If(self.i.header.valid & self.i.header.ready):
             m.d.comb += [
-                self.misplaced.eq((route == drop) & ~collective), self.unknown.eq((route == drop) & collective),
+                self.misplaced.eq((route == drop) & ~unknown), self.unknown.eq(unknown),
             ]
             m.d.sync += [latched.eq(route), in_payload.eq(header.length != 0)]
         with m.If(self.i.payload.valid & self.i.payload.ready & self.i.payload.payload.last):

@@ -97,19 +97,38 @@ class P2p(wiring.Component):
         width, n, mtu = self.config.datapath.data_width, self.config.nic.n_p2p_tags, self.config.datapath.mtu
         m.submodules.tracker = tracker = Tracker(n=n)
         m.submodules.transmit = transmit = P2pTransmit(data_width=width, mtu=mtu, n=n)
-        m.submodules.requester = requester = GetRequester(data_width=width, mtu=mtu, n=n)
-        m.submodules.landing = landing = GetLanding(data_width=width, mtu=mtu, n=n)
-        m.submodules.server = server = GetServer(data_width=width, mtu=mtu)
         m.submodules.receive = receive = P2pReceive(data_width=width)
         m.submodules.answers = answers = AnswerReceiver(data_width=width)
 
         # What this node asks of others. A GET has a way of its own, so that a long one holds up nothing else.
-        senders = (transmit, requester)
-        m.submodules.arbiter = arbiter = PacketArbiter(data_width=width, n=2)
-        is_get = self.i_desc.payload.desc.p2p_op == P2pOp.GET
+        senders: tuple[P2pTransmit | GetRequester, ...] = (transmit,)
+        replies: tuple[P2pReceive | GetServer, ...] = (receive,)
+        unknown = tracker.unknown + receive.unknown + answers.unknown
+        if self.config.nic.get:
+            m.submodules.requester = requester = GetRequester(data_width=width, mtu=mtu, n=n)
+            m.submodules.landing = landing = GetLanding(data_width=width, mtu=mtu, n=n)
+            m.submodules.server = server = GetServer(data_width=width, mtu=mtu)
+            senders, replies = (transmit, requester), (receive, server)
+            unknown += landing.unknown
+            connect(m, requester.o_book, landing.i_book)
+            connect(m, answers.o_data, landing.i)
+            connect(m, landing.o_land, tracker.i_land)
+            connect(m, tracker.o_land, landing.i_land)
+            connect(m, landing.o_landed, tracker.i_landed)
+            connect(m, landing.write, flipped(self.get_write))
+            connect(m, landing.window, flipped(self.get_window[1]))
+            connect(m, receive.o_get, server.i)
+            connect(m, server.read, flipped(self.get_read))
+            connect(m, server.window, flipped(self.get_window[0]))
+            m.d.comb += [
+                self.get_room.eq(requester.room), requester.n_waiting.eq(tracker.n_waiting),
+                server.node_id.eq(self.node_id),
+            ]
+        m.submodules.arbiter = arbiter = PacketArbiter(data_width=width, n=len(senders))
+        is_get = (self.i_desc.payload.desc.p2p_op == P2pOp.GET) if self.config.nic.get else 0
         m.d.comb += [
-            self.i_desc.ready.eq(Mux(is_get, requester.i.ready, transmit.i.ready)),
-            tracker.o_number.ready.eq(Mux(is_get, requester.i_number.ready, transmit.i_number.ready)),
+            self.i_desc.ready.eq(Mux(is_get, senders[-1].i.ready, transmit.i.ready)),
+            tracker.o_number.ready.eq(Mux(is_get, senders[-1].i_number.ready, transmit.i_number.ready)),
         ]
         for index, sender in enumerate(senders):
             m.d.comb += [
@@ -128,17 +147,8 @@ class P2p(wiring.Component):
         connect(m, flipped(self.rx[1]), answers.i)
         connect(m, answers.o, tracker.i_answer)
         connect(m, tracker.o_event, flipped(self.o_event))
-        connect(m, requester.o_book, landing.i_book)
-        connect(m, answers.o_data, landing.i)
-        connect(m, landing.o_land, tracker.i_land)
-        connect(m, tracker.o_land, landing.i_land)
-        connect(m, landing.o_landed, tracker.i_landed)
-        connect(m, landing.write, flipped(self.get_write))
-        connect(m, landing.window, flipped(self.get_window[1]))
         m.d.comb += [
             self.room.eq(transmit.room),
-            self.get_room.eq(requester.room),
-            requester.n_waiting.eq(tracker.n_waiting),
             self.busy.eq(tracker.busy),
             tracker.cycles.eq(self.cycles),
             tracker.watchdog.eq(self.watchdog),
@@ -146,28 +156,23 @@ class P2p(wiring.Component):
 
         # What others ask of this node.
         connect(m, flipped(self.rx[0]), receive.i)
-        connect(m, receive.o_get, server.i)
-        m.submodules.replies = replies = PacketArbiter(data_width=width, n=2)
-        connect(m, receive.o, replies.i[0])
-        connect(m, server.o, replies.i[1])
-        connect(m, replies.o, flipped(self.tx[1]))
-        connect(m, server.read, flipped(self.get_read))
-        connect(m, server.window, flipped(self.get_window[0]))
+        m.submodules.replies = reply_arbiter = PacketArbiter(data_width=width, n=len(replies))
+        for index, reply in enumerate(replies):
+            connect(m, reply.o, reply_arbiter.i[index])
+        connect(m, reply_arbiter.o, flipped(self.tx[1]))
         connect(m, receive.window, flipped(self.window))
         connect(m, receive.receive_slot, flipped(self.receive_slot))
         connect(m, receive.write, flipped(self.write))
         m.d.comb += [
             self.delivered.eq(receive.delivered),
             receive.node_id.eq(self.node_id),
-            server.node_id.eq(self.node_id),
             receive.cycles.eq(self.cycles),
         ]
 
-        # Four sources of one count: pulses that coincide go out one by one. One link brings all packets, so there is
+        # Several sources of one count: pulses that coincide go out one by one. One link brings all packets, so there is
         # at most one a cycle, but for the few that wait in the depacketizers.
         waiting = Signal(5)
         m.d.comb += self.unknown.eq(waiting != 0)
-        sources = tracker.unknown + receive.unknown + answers.unknown + landing.unknown
-        m.d.sync += waiting.eq(waiting + sources - self.unknown)
+        m.d.sync += waiting.eq(waiting + unknown - self.unknown)
 
         return m

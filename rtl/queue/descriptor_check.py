@@ -25,8 +25,8 @@ class DescriptorCheck(wiring.Component):
        multicast without receivers or with an `mlid` below 0xC000; a point-to-point one with `ch` or `ct`, a SEND that
        is not MP, a GET that is. A point-to-point descriptor may have anything in the fields that only collective ones
        use, an RDMA descriptor anything in its payload.
-    2. ``UNSUPPORTED``: a point-to-point multicast, more than `n_blocks` blocks, blocks with SwapRemoteAddr, a
-       reduction that is not in `supported`.
+    2. ``UNSUPPORTED``: a point-to-point multicast, a GET where there is none, more than `n_blocks` blocks, blocks with
+       SwapRemoteAddr, a reduction that is not in `supported`.
     3. ``BAD_LENGTH``: a payload of more than 64 bytes; `pulse_bytes` that is 0 or not a multiple of 64, with blocks of
        16; the slice's share of a pulse longer than the mtu, or that of all blocks than `intermediate_bytes`; 2**16
        pulses or more; a reduction, or blocks, of broken elements.
@@ -48,6 +48,8 @@ class DescriptorCheck(wiring.Component):
         Most blocks of a message, and most bytes of them all in one pulse; powers of two, the latter at least the mtu.
     supported : collection of (Datatype, Operator)
         Reductions that this build has.
+    get : bool
+        Whether this build can GET.
     pipelined : bool
         Whether registers stand between the slice, its bytes, what is wrong and the answer.
 
@@ -63,7 +65,7 @@ class DescriptorCheck(wiring.Component):
 
     def __init__(
         self, *, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int,
-        supported: Collection[tuple[Datatype, Operator]], pipelined: bool = False,
+        supported: Collection[tuple[Datatype, Operator]], get: bool = True, pipelined: bool = False,
     ):
         for name, value, low, high in (
             ("mtu", mtu, 64, 1 << 15), ("n_peers", n_peers, 1, 1 << formats.PEER_BITS), ("n_blocks", n_blocks, 1, 256),
@@ -72,7 +74,8 @@ class DescriptorCheck(wiring.Component):
             if value & (value - 1) or not low <= value <= high:
                 raise ValueError(f"{name} must be a power of two, {low} to {high}, not {value!r}")
         self.mtu, self.n_peers, self.supported = mtu, n_peers, tuple(supported)
-        self.n_blocks, self.intermediate_bytes, self.pipelined = n_blocks, intermediate_bytes, pipelined
+        self.n_blocks, self.intermediate_bytes = n_blocks, intermediate_bytes
+        self.get, self.pipelined = get, pipelined
         super().__init__({
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor, "vp": formats.VP_BITS}))),
             "o": Out(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
@@ -130,6 +133,7 @@ class DescriptorCheck(wiring.Component):
         ).any()
         unsupported = Cat(
             p2p & desc.multicast,
+            0 if self.get else is_get,
             collective & (desc.block_count > self.n_blocks),
             collective & cut & desc.swap_remote_addr,
             reduces & ~has_reduction,

@@ -41,6 +41,8 @@ class DescriptorQueue(wiring.Component):
         Reductions that this build has.
     batch : int
         Most descriptors to fetch at once.
+    get : bool
+        Whether this build can GET.
     pipelined : bool
         Whether registers cut the paths of check and scheduler.
 
@@ -69,14 +71,14 @@ class DescriptorQueue(wiring.Component):
     def __init__(
         self, *, data_width: int, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int, n_cous: int,
         sequence_depth: int, supported: Collection[tuple[Datatype, Operator]], batch: int = 8,
-        pipelined: bool = False,
+        get: bool = True, pipelined: bool = False,
     ):
         self.data_width = data_width
         self.n_cous = n_cous
         self._fetch = DescriptorFetch(data_width=data_width)
         self._check = DescriptorCheck(
             mtu=mtu, n_peers=n_peers, n_blocks=n_blocks, intermediate_bytes=intermediate_bytes, supported=supported,
-            pipelined=pipelined,
+            get=get, pipelined=pipelined,
         )
         self._scheduler = Scheduler(n_cous=n_cous, sequence_depth=sequence_depth, batch=batch, pipelined=pipelined)
         self.pipelined = pipelined

@@ -1,5 +1,7 @@
 """The NIC as a whole."""
 
+from dataclasses import replace
+
 import pytest
 
 from firmware_models.config.load import parse_config
@@ -26,6 +28,13 @@ def test_strangers():
     """Packets that should not have come: counted by name, and harmless."""
     parameters = {"data_width": 64, "mtu": 128, "buffer_flits": 32}
     assert run_bench(Nic(CONFIG), bench="testbench.nic.stranger_bench", parameters=parameters).tests == 5
+
+
+def test_without_get():
+    """A NIC that is built without GET refuses it, counts what comes of others', and does the rest."""
+    parameters = {"data_width": 64, "mtu": 128, "buffer_flits": 32}
+    config = replace(CONFIG, nic=replace(CONFIG.nic, get=False))
+    assert run_bench(Nic(config), bench="testbench.nic.no_get_bench", parameters=parameters).tests == 2
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.long)])
