@@ -16,7 +16,8 @@ class BurstSplitter(wiring.Component):
     next burst is a subtraction of low address bits. A request at an odd place may take one burst more than needed.
 
     Timing: ``o.valid``, ``o.payload`` and ``i.ready`` are functions of registers. One cycle of latency; one burst
-    per cycle, and one idle cycle after each request.
+    per cycle, and one idle cycle after each request. With `pipelined` they are registers, the request is taken into one
+    before it is looked at, and the latency is three cycles.
 
     Parameters
     ----------
@@ -24,6 +25,8 @@ class BurstSplitter(wiring.Component):
         Bits of a beat.
     max_burst_beats : int
         Longest burst: a power of two from 1 to 256.
+    pipelined : bool
+        Whether requests and bursts have registers of their own.
 
     Members
     -------
@@ -35,9 +38,10 @@ class BurstSplitter(wiring.Component):
         behind the request's last byte, 0 if the beat ends with it.
     """
 
-    def __init__(self, *, data_width: int, max_burst_beats: int):
+    def __init__(self, *, data_width: int, max_burst_beats: int, pipelined: bool = False):
         self.burst_beats = check_burst(data_width=data_width, max_burst_beats=max_burst_beats)
         self.data_width = data_width
+        self.pipelined = pipelined
         self.log2_flit = (data_width // 8).bit_length() - 1
         self.burst = data.StructLayout({
             "addr": ADDRESS_BITS,
@@ -63,21 +67,31 @@ class BurstSplitter(wiring.Component):
         left = Signal(unsigned(32 - self.log2_flit + 1))
         head, tail = Signal(self.log2_flit), Signal(self.log2_flit)
 
+        # Neither who asks nor who chooses between the bursts is part of the arithmetic's path, if that is wanted.
+        request, asked = Signal(Request), Signal()
+        burst, cut = Signal(self.burst), Signal()
+        if self.pipelined:
+            self._take(m, request, asked, busy)
+            self._offer(m, burst, busy, cut)
+        else:
+            m.d.comb += [
+                request.eq(self.i.payload), asked.eq(self.i.valid & ~busy), self.i.ready.eq(~busy),
+                self.o.payload.eq(burst), self.o.valid.eq(busy), cut.eq(busy & self.o.ready),
+            ]
+
         room = Signal(range(self.burst_beats + 1))
         is_last = Signal()
         m.d.comb += [
             room.eq(self.burst_beats - offset),
             is_last.eq(left <= room),
-            self.i.ready.eq(~busy),
-            self.o.valid.eq(busy),
-            self.o.payload.addr.eq(Cat(Const(0, self.log2_flit), offset, block)),
-            self.o.payload.beats.eq(Mux(is_last, left, room)),
-            self.o.payload.last.eq(is_last),
-            self.o.payload.head.eq(head),
-            self.o.payload.tail.eq(tail),
+            burst.addr.eq(Cat(Const(0, self.log2_flit), offset, block)),
+            burst.beats.eq(Mux(is_last, left, room)),
+            burst.last.eq(is_last),
+            burst.head.eq(head),
+            burst.tail.eq(tail),
         ]
 
-        with m.If(self.o.valid & self.o.ready):
+        with m.If(cut):
             m.d.sync += [
                 block.eq(block + 1),
                 offset.eq(0),
@@ -85,8 +99,7 @@ class BurstSplitter(wiring.Component):
                 left.eq(left - room),
                 busy.eq(~is_last),
             ]
-        with m.If(self.i.valid & self.i.ready):
-            request = self.i.payload
+        with m.If(asked):
             # Bytes of the broken beats at both ends: none, one beat, or two.
             broken = Signal(self.log2_flit + 1)
             m.d.comb += broken.eq(request.bytes[:self.log2_flit] + request.addr[:self.log2_flit])
@@ -99,3 +112,20 @@ class BurstSplitter(wiring.Component):
             ]
 
         return m
+
+    def _take(self, m, request, asked, busy):
+        """A register for the request: it waits there until the one before has been cut."""
+        waiting = Signal()
+        m.d.comb += [self.i.ready.eq(~waiting), asked.eq(waiting & ~busy)]
+        with m.If(~waiting):
+            m.d.sync += [request.eq(self.i.payload), waiting.eq(self.i.valid)]
+        with m.Elif(~busy):
+            m.d.sync += waiting.eq(0)
+
+    def _offer(self, m, burst, busy, cut):
+        """A register for the burst: the next one is cut when it goes."""
+        offered, valid = Signal(self.burst), Signal()
+        free = ~valid | self.o.ready
+        m.d.comb += [self.o.payload.eq(offered), self.o.valid.eq(valid), cut.eq(busy & free)]
+        with m.If(free):
+            m.d.sync += [offered.eq(burst), valid.eq(busy)]

@@ -26,6 +26,8 @@ class DmaEngine(wiring.Component):
         Longest burst: a power of two from 1 to 256.
     id_width : int
         Bits of the bus's identifiers; all are 0.
+    pipelined : bool
+        Whether there are registers around the bursts, for a faster clock.
 
     Members
     -------
@@ -37,9 +39,15 @@ class DmaEngine(wiring.Component):
         The bus. Everything driven on it is a register.
     """
 
-    def __init__(self, *, n_readers: int, n_writers: int, data_width: int, max_burst_beats: int, id_width: int = 1):
-        self.reader = DmaReader(n=n_readers, data_width=data_width, max_burst_beats=max_burst_beats, id_width=id_width)
-        self.writer = DmaWriter(n=n_writers, data_width=data_width, max_burst_beats=max_burst_beats, id_width=id_width)
+    def __init__(
+        self, *, n_readers: int, n_writers: int, data_width: int, max_burst_beats: int, id_width: int = 1,
+        pipelined: bool = False,
+    ):
+        common = {
+            "data_width": data_width, "max_burst_beats": max_burst_beats, "id_width": id_width, "pipelined": pipelined,
+        }
+        self.reader = DmaReader(n=n_readers, **common)
+        self.writer = DmaWriter(n=n_writers, **common)
         super().__init__({
             "i_read": In(ReadSignature(data_width)).array(n_readers),
             "i_write": In(WriteSignature(data_width)).array(n_writers),

@@ -22,7 +22,9 @@ class DmaReader(wiring.Component):
     turn. All bursts bear identifier 0 and are therefore answered in order; up to `max_outstanding` are under way.
 
     Timing: everything driven on `m_axi` is a register. An address leaves 3 cycles after its request, data come
-    out 2 or 3 cycles after they arrived (buffers of more than 16 beats take one more). One beat per cycle.
+    out 2 or 3 cycles after they arrived (buffers of more than 16 beats take one more). One beat per cycle. With
+    `pipelined` an address leaves 6 cycles after its request, and a client that reads alone asks for a burst in every
+    other cycle: bursts of a single beat then bring it a beat in two cycles.
 
     Parameters
     ----------
@@ -39,6 +41,8 @@ class DmaReader(wiring.Component):
         client can have under way.
     id_width : int
         Bits of the bus's identifiers.
+    pipelined : bool
+        Whether there are registers around the bursts, for a faster clock.
 
     Members
     -------
@@ -50,7 +54,7 @@ class DmaReader(wiring.Component):
 
     def __init__(
         self, *, n: int, data_width: int, max_burst_beats: int, max_outstanding: int = 16,
-        buffer_beats: int | None = None, id_width: int = 1,
+        buffer_beats: int | None = None, id_width: int = 1, pipelined: bool = False,
     ):
         if n < 1:
             raise ValueError(f"n must be at least 1, not {n!r}")
@@ -66,6 +70,7 @@ class DmaReader(wiring.Component):
         self.max_burst_beats = max_burst_beats
         self.max_outstanding = max_outstanding
         self.buffer_beats = buffer_beats
+        self.pipelined = pipelined
         super().__init__({
             "i": In(ReadSignature(data_width)).array(n),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
@@ -76,11 +81,13 @@ class DmaReader(wiring.Component):
         axi = self.m_axi
 
         splitters = [
-            BurstSplitter(data_width=self.data_width, max_burst_beats=self.max_burst_beats) for _ in range(self.n)
+            BurstSplitter(
+                data_width=self.data_width, max_burst_beats=self.max_burst_beats, pipelined=self.pipelined
+            ) for _ in range(self.n)
         ]
         burst = splitters[0].burst
         granted_burst = data.StructLayout({"burst": burst, "client": range(self.n)})
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n)
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n, pipelined=self.pipelined)
 
         # What has been asked for and not answered, in order.
         expected = data.StructLayout({"client": range(self.n), "last": 1})

@@ -1,6 +1,6 @@
 """Writes to host memory for several clients over one AXI4 bus."""
 
-from amaranth import Array, Const, Module, Mux, Signal
+from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -21,7 +21,9 @@ class DmaWriter(wiring.Component):
     bus. Clients are served burst by burst in turn. All bursts bear identifier 0; up to `max_outstanding` wait for
     their response, and each client may have `max_requests` requests that were not reported done.
 
-    Timing: everything driven on `m_axi` is a register. One beat per cycle, bursts without a gap between them.
+    Timing: everything driven on `m_axi` is a register. One beat per cycle, bursts without a gap between them. With
+    `pipelined` an address leaves 3 cycles later, and bursts of a client that writes alone begin two cycles apart at
+    least.
 
     Parameters
     ----------
@@ -39,6 +41,8 @@ class DmaWriter(wiring.Component):
         Beats that each client's buffer holds, at least a burst; two bursts if not given.
     id_width : int
         Bits of the bus's identifiers.
+    pipelined : bool
+        Whether there are registers around the bursts, for a faster clock.
 
     Members
     -------
@@ -50,7 +54,7 @@ class DmaWriter(wiring.Component):
 
     def __init__(
         self, *, n: int, data_width: int, max_burst_beats: int, max_outstanding: int = 16, max_requests: int = 8,
-        buffer_beats: int | None = None, id_width: int = 1,
+        buffer_beats: int | None = None, id_width: int = 1, pipelined: bool = False,
     ):
         for name, value in (("n", n), ("max_outstanding", max_outstanding), ("max_requests", max_requests)):
             if value < 1:
@@ -66,6 +70,7 @@ class DmaWriter(wiring.Component):
         self.max_outstanding = max_outstanding
         self.max_requests = max_requests
         self.buffer_beats = buffer_beats
+        self.pipelined = pipelined
         super().__init__({
             "i": In(WriteSignature(data_width)).array(n),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
@@ -77,16 +82,20 @@ class DmaWriter(wiring.Component):
         flit_bytes = self.data_width // 8
 
         splitters = [
-            BurstSplitter(data_width=self.data_width, max_burst_beats=self.max_burst_beats) for _ in range(self.n)
+            BurstSplitter(
+                data_width=self.data_width, max_burst_beats=self.max_burst_beats, pipelined=self.pipelined
+            ) for _ in range(self.n)
         ]
         granted_burst = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n)})
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n)
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n, pipelined=self.pipelined)
 
         # A burst has an address, a turn on the data channel, and an answer to come.
         address = data.StructLayout({"addr": 64, "len": 8})
         expected = data.StructLayout({"client": range(self.n), "last": 1})
         m.submodules.aw = aw = SkidBuffer(shape=address)
-        m.submodules.turns = turns = StreamFifo(shape=granted_burst, depth=2)
+        # `owner` is the client once more, one bit for each: a beat's way out of its buffer begins with it.
+        turn_layout = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n), "owner": self.n})
+        m.submodules.turns = turns = StreamFifo(shape=turn_layout, depth=2)
         m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
         granted = arbiter.o.payload
         go = Signal()
@@ -97,7 +106,9 @@ class DmaWriter(wiring.Component):
             aw.i.payload.addr.eq(granted.burst.addr),
             aw.i.payload.len.eq(granted.burst.beats - 1),
             turns.i.valid.eq(arbiter.o.valid & go),
-            turns.i.payload.eq(granted),
+            turns.i.payload.burst.eq(granted.burst),
+            turns.i.payload.client.eq(granted.client),
+            turns.i.payload.owner.eq(Cat(granted.client == k for k in range(self.n))),
             order.i.valid.eq(arbiter.o.valid & go),
             order.i.payload.client.eq(granted.client),
             order.i.payload.last.eq(granted.burst.last),
@@ -174,7 +185,7 @@ class DmaWriter(wiring.Component):
                 buffer.i.valid.eq(client.data.valid),
                 buffer.i.payload.eq(client.data.payload.data),
                 client.data.ready.eq(buffer.i.ready),
-                buffer.o.ready.eq(turns.o.valid & (turn.client == k) & w.i.ready),
+                buffer.o.ready.eq(turns.o.valid & turn.owner[k] & w.i.ready),
                 request.valid.eq(splitter.o.valid & has_data),
                 request.payload.burst.eq(splitter.o.payload),
                 request.payload.client.eq(k),

@@ -1,6 +1,6 @@
 """Merges streams: items here, packets in :mod:`rtl.kit.packet_arbiter`."""
 
-from amaranth import Array, Module, Signal
+from amaranth import Array, Cat, Module, Signal
 from amaranth.hdl import ShapeLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -15,7 +15,9 @@ class StreamArbiter(wiring.Component):
     """Merges `n` streams into one, round robin, item by item.
 
     Timing: ``o.valid`` and ``o.payload`` are registers; ``i[k].ready`` depends on ``o.ready`` and on the
-    valids of all inputs combinationally. One cycle of latency, one item per cycle.
+    valids of all inputs combinationally. One cycle of latency, one item per cycle. With `pipelined` the choice is a
+    register too, and ``i[k].ready`` depends on ``o.ready`` only: two cycles of latency, one item per cycle, but of one
+    input alone one in two cycles.
 
     Parameters
     ----------
@@ -23,6 +25,8 @@ class StreamArbiter(wiring.Component):
         Shape of the payload.
     n : int
         Number of inputs. At least 1.
+    pipelined : bool
+        Whether the choice is made a cycle ahead.
 
     Members
     -------
@@ -32,11 +36,12 @@ class StreamArbiter(wiring.Component):
         All items; those of one input in their order.
     """
 
-    def __init__(self, *, shape: ShapeLike, n: int):
+    def __init__(self, *, shape: ShapeLike, n: int, pipelined: bool = False):
         if not isinstance(n, int) or n < 1:
             raise ValueError(f"n must be a positive integer, not {n!r}")
         self.shape = shape
         self.n = n
+        self.pipelined = pipelined
         super().__init__({
             "i": In(stream.Signature(shape)).array(n),
             "o": Out(stream.Signature(shape)),
@@ -46,23 +51,32 @@ class StreamArbiter(wiring.Component):
         m = Module()
         m.submodules.turn = turn = RoundRobin(n=self.n)
 
-        free = Signal()
+        # An input that was chosen in advance offers its item until it is taken; whether it has another one after it is
+        # not known yet, so the next choice is between the others.
+        choice, index = Signal(self.n), Signal.like(turn.index)
+        free, choose = Signal(), Signal()
+        valids = Cat(self.i[k].valid for k in range(self.n))
         m.d.comb += [
             free.eq(~self.o.valid | self.o.ready),
-            turn.advance.eq(free),
+            turn.advance.eq(choose),
         ]
+        if self.pipelined:
+            chosen = Signal()
+            m.d.comb += [turn.requests.eq(valids & ~choice), choose.eq(~chosen | free)]
+            with m.If(choose):
+                m.d.sync += [choice.eq(turn.grant), chosen.eq(turn.requests.any()), index.eq(turn.index)]
+        else:
+            chosen = turn.requests.any()
+            m.d.comb += [turn.requests.eq(valids), choose.eq(free), choice.eq(turn.grant), index.eq(turn.index)]
         for k in range(self.n):
-            m.d.comb += [
-                turn.requests[k].eq(self.i[k].valid),
-                self.i[k].ready.eq(turn.grant[k] & free),
-            ]
+            m.d.comb += self.i[k].ready.eq(choice[k] & free)
 
         valid = Signal()
         payload = Signal(self.shape)
         with m.If(free):
             m.d.sync += [
-                valid.eq(turn.requests.any()),
-                payload.eq(Array(self.i[k].payload for k in range(self.n))[turn.index]),
+                valid.eq(chosen),
+                payload.eq(Array(self.i[k].payload for k in range(self.n))[index]),
             ]
         m.d.comb += [
             self.o.valid.eq(valid),

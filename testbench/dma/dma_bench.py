@@ -23,13 +23,14 @@ REGION = 0x20000
 """Bytes of memory that belong to one client."""
 
 
-def bundle() -> Bundle:
+def bundle(*, pipelined: bool = False) -> Bundle:
     """An engine of each width."""
     from rtl.dma.engine import DmaEngine
 
     return Bundle({
         f"dma_{width}": DmaEngine(
-            n_readers=READERS, n_writers=WRITERS, data_width=width, max_burst_beats=beats, id_width=4
+            n_readers=READERS, n_writers=WRITERS, data_width=width, max_burst_beats=beats, id_width=4,
+            pipelined=pipelined,
         )
         for width, beats in BURST_BEATS.items()
     })

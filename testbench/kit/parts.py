@@ -22,11 +22,17 @@ def kit_bundle() -> Bundle:
             for depth in FIFO_DEPTHS for registered in (False, True)
         },
         "skid": SkidBuffer(shape=ITEM),
-        **{f"arbiter_{n}": StreamArbiter(shape=ITEM, n=n) for n in ARBITER_INPUTS},
+        **{
+            f"arbiter_{n}_{ahead:d}": StreamArbiter(shape=ITEM, n=n, pipelined=ahead)
+            for n in ARBITER_INPUTS for ahead in (False, True)
+        },
         **{f"stage_{registers:d}": StreamStage(shape=ITEM, registers=registers) for registers in (False, True)},
         **{
             f"packet_stage_{registers:d}": PacketStage(data_width=DATA_WIDTH, registers=registers)
             for registers in (False, True)
         },
-        **{f"packet_arbiter_{n}": PacketArbiter(data_width=DATA_WIDTH, n=n) for n in PACKET_ARBITER_INPUTS},
+        **{
+            f"packet_arbiter_{n}_{ahead:d}": PacketArbiter(data_width=DATA_WIDTH, n=n, pipelined=ahead)
+            for n in PACKET_ARBITER_INPUTS for ahead in (False, True)
+        },
     })

@@ -10,8 +10,9 @@ from testbench.dma.dma_bench import bundle
 from testbench.runner import run_bench
 
 
-def test_engine():
-    run_bench(bundle(), bench="testbench.dma.dma_bench", parameters={"transfers": 40})
+@pytest.mark.parametrize(("pipelined", "transfers"), [(False, 40), (True, 20)], ids=["plain", "pipelined"])
+def test_engine(pipelined, transfers):
+    run_bench(bundle(pipelined=pipelined), bench="testbench.dma.dma_bench", parameters={"transfers": transfers})
 
 
 @pytest.mark.parametrize("part", [DmaReader, DmaWriter])
