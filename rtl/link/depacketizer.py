@@ -37,6 +37,8 @@ class Depacketizer(wiring.Component):
         Bits of a flit: 64, 128, 256 or 512.
     mtu : int
         Largest payload in bytes; a power of two, at least 64.
+    pipelined : bool
+        Whether headers are offered from a register.
 
     Members
     -------
@@ -54,12 +56,13 @@ class Depacketizer(wiring.Component):
         Pulse with ``received``: the packet was well-formed but for another node, and dropped.
     """
 
-    def __init__(self, *, data_width: int, mtu: int):
+    def __init__(self, *, data_width: int, mtu: int, pipelined: bool = False):
         self.header_flits = header_flits(data_width)
         if mtu < 64 or mtu & (mtu - 1):
             raise ValueError(f"mtu must be a power of two and at least 64, not {mtu!r}")
         self.data_width = data_width
         self.mtu = mtu
+        self.pipelined = pipelined
         super().__init__({
             "i": In(stream.Signature(beat(data_width))),
             "node_id": In(formats.NODE_BITS),
@@ -75,7 +78,9 @@ class Depacketizer(wiring.Component):
         packet_beats = self.mtu // flit_bytes
         depth = 2 * packet_beats
 
-        m.submodules.headers = headers = StreamFifo(shape=PacketHeader, depth=HEADERS)
+        m.submodules.headers = headers = StreamFifo(
+            shape=PacketHeader, depth=HEADERS, registered=self.pipelined
+        )
         m.submodules.store = store = memory.Memory(shape=self.data_width, depth=depth, init=[])
         write, read = store.write_port(), store.read_port()
 

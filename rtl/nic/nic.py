@@ -18,6 +18,7 @@ from rtl.interface import LinkSignature, TraceEvent
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.library import shared
+from rtl.kit.stage import PacketStage
 from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
@@ -74,7 +75,7 @@ class Nic(wiring.Component):
         m = Module()
         config = self.config
         n_cous, width = config.nic.n_cous, config.datapath.data_width
-        n_gets = int(config.nic.get)
+        n_gets, pipelined = int(config.nic.get), config.datapath.pipelined
 
         m.submodules.csr = csr = RegisterFile(config)
         m.submodules.vp_table = vp_table = VpTable(
@@ -84,12 +85,12 @@ class Nic(wiring.Component):
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
             intermediate_bytes=config.cou.intermediate_bytes, n_cous=n_cous,
             sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce), get=config.nic.get,
-            pipelined=config.datapath.pipelined,
+            pipelined=pipelined,
         )
         m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width)
         m.submodules.dma = dma = DmaEngine(
             n_readers=n_cous + 2 + n_gets, n_writers=n_cous + 2 + n_gets, data_width=width,
-            max_burst_beats=config.nic.max_burst_beats,
+            max_burst_beats=config.nic.max_burst_beats, pipelined=pipelined,
         )
         m.submodules.p2p = p2p = P2p(config)
         cous = []
@@ -141,22 +142,30 @@ class Nic(wiring.Component):
         connect(m, flipped(self.rx), link_rx.link)
         received, malformed, wrong_node, unknown, sent = [], [], [], [p2p.unknown], []
         for vc in range(2):
-            m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=n_cous + 1)
+            m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(
+                data_width=width, n=n_cous + 1, pipelined=pipelined
+            )
+            m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width, registers=pipelined)
+            m.submodules[f"rx_stage_{vc}"] = rx_stage = PacketStage(data_width=width, registers=pipelined)
             m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
-            m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(data_width=width, mtu=config.datapath.mtu)
+            m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(
+                data_width=width, mtu=config.datapath.mtu, pipelined=pipelined
+            )
             m.submodules[f"locator_{vc}"] = locator = JobLocator(config, vc=vc)
             m.submodules[f"rx_router_{vc}"] = router = ReceiveRouter(config, vc=vc)
-            connect(m, arbiter.o, packetizer.i)
+            connect(m, arbiter.o, tx_stage.i)
+            connect(m, tx_stage.o, packetizer.i)
             connect(m, packetizer.o, link_tx.i[vc])
             connect(m, link_rx.o[vc], depacketizer.i)
+            connect(m, rx_stage.o, locator.i)
             if vc == 0:
                 # Multicasts travel on channel 0 alone.
                 m.submodules.groups = groups = GroupFilter(config)
                 connect(m, depacketizer.o, groups.i)
-                connect(m, groups.o, locator.i)
+                connect(m, groups.o, rx_stage.i)
                 connect(m, locator.placement, job_table.packet)
             else:
-                connect(m, depacketizer.o, locator.i)
+                connect(m, depacketizer.o, rx_stage.i)
                 connect(m, locator.placement, job_table.credit)
             connect(m, locator.o, router.i)
             for index, unit in enumerate((*cous, p2p)):

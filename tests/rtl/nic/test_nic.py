@@ -17,9 +17,11 @@ CONFIG = parse_config(
 )
 
 
-def test_nic():
+@pytest.mark.parametrize("pipelined", [False, True])
+def test_nic(pipelined):
     """Registers, collectives, messages, errors, with random pauses on every bus and link."""
-    result = run_bench(Nic(CONFIG), bench="testbench.nic.nic_bench")
+    config = replace(CONFIG, datapath=replace(CONFIG.datapath, pipelined=pipelined))
+    result = run_bench(Nic(config), bench="testbench.nic.nic_bench")
     print(f"{result.report['operations']} collective operations")
     assert result.report["operations"] == 18
 
