@@ -1,6 +1,6 @@
 """Merges streams: items here, packets in :mod:`rtl.kit.packet_arbiter`."""
 
-from amaranth import Array, Cat, Module, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.hdl import ShapeLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -52,7 +52,8 @@ class StreamArbiter(wiring.Component):
         m.submodules.turn = turn = RoundRobin(n=self.n)
 
         # An input that was chosen in advance offers its item until it is taken; whether it has another one after it is
-        # not known yet, so the next choice is between the others.
+        # not known yet, so the next choice is between the others. It is the last in turn: it is chosen again only if
+        # there is no other, and that is seen beside the choice.
         choice, index = Signal(self.n), Signal.like(turn.index)
         free, choose = Signal(), Signal()
         valids = Cat(self.i[k].valid for k in range(self.n))
@@ -60,16 +61,20 @@ class StreamArbiter(wiring.Component):
             free.eq(~self.o.valid | self.o.ready),
             turn.advance.eq(choose),
         ]
+        m.d.comb += turn.requests.eq(valids)
         if self.pipelined:
             chosen = Signal()
-            m.d.comb += [turn.requests.eq(valids & ~choice), choose.eq(~chosen | free)]
+            m.d.comb += choose.eq(~chosen | free)
             with m.If(choose):
-                m.d.sync += [choice.eq(turn.grant), chosen.eq(turn.requests.any()), index.eq(turn.index)]
+                m.d.sync += [
+                    choice.eq(turn.grant), index.eq(turn.index),
+                    chosen.eq(Mux(chosen, (valids & ~choice).any(), valids.any())),
+                ]
         else:
-            chosen = turn.requests.any()
-            m.d.comb += [turn.requests.eq(valids), choose.eq(free), choice.eq(turn.grant), index.eq(turn.index)]
+            chosen = valids.any()
+            m.d.comb += [choose.eq(free), choice.eq(turn.grant), index.eq(turn.index)]
         for k in range(self.n):
-            m.d.comb += self.i[k].ready.eq(choice[k] & free)
+            m.d.comb += self.i[k].ready.eq(choice[k] & chosen & free if self.pipelined else choice[k] & free)
 
         valid = Signal()
         payload = Signal(self.shape)
