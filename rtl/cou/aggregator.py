@@ -14,6 +14,7 @@ from rtl.cou.lender import Consumed
 from rtl.cou.result_writer import ResultWriter
 from rtl.interface import PacketSignature, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.stage import StreamStage
 from rtl.reduce.operation import operations
 from rtl.reduce.reduce_unit import ReduceUnit
 
@@ -26,6 +27,8 @@ class Aggregator(wiring.Component):
     intermediate result; it may also send it as a packet and write it to host memory. It then frees the packet and
     returns its credit.
 
+    Timing: with ``datapath.pipelined`` operands pass two registers on their way to the reduce unit.
+
     The caller must not give a context a second pass before the first one is reported on ``o_done``.
 
     Members
@@ -36,7 +39,7 @@ class Aggregator(wiring.Component):
         A pass has left its result everywhere but in host memory.
     o_written : ``Out(stream.Signature({job, error}))``
         Host memory has taken the result of a pass.
-    operand_address, operand_enable, operand : ``Out``, ``Out``, ``In``
+    operand_address, operand_enable, operand_advance, operand : ``Out``, ``Out``, ``Out``, ``In``
         Read port of the operand memory.
     i_packet, o_packet : packet buffer's read port, seen from here
     packet_error : ``In(1)``
@@ -65,7 +68,7 @@ class Aggregator(wiring.Component):
             "o_done": Out(stream.Signature(shapes.done)),
             "o_written": Out(stream.Signature(shapes.written)),
             "operand_address": Out(self.beat_bits + shapes.context),
-            "operand_enable": Out(1),
+            "operand_enable": Out(1), "operand_advance": Out(1),
             "operand": In(width),
             "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": 13}))),
             "i_read": In(stream.Signature(beat(width))),
@@ -80,15 +83,18 @@ class Aggregator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config, shapes = self.config, self.shapes
-        width = config.datapath.data_width
+        width, pipelined = config.datapath.data_width, config.datapath.pipelined
 
         m.submodules.reduce = reduce = ReduceUnit(
             data_width=width, add_cycles=config.reduce.add_cycles, tag_width=1, operations=operations(config.reduce)
         )
         m.submodules.writer = writer = ResultWriter(config)
         m.submodules.results = results = ByteMemory(
-            data_width=width, n_bytes=1 << (writer.result_log2 + shapes.context)
+            data_width=width, n_bytes=1 << (writer.result_log2 + shapes.context), registered=pipelined
         )
+        m.submodules.stage = stage = StreamStage(shape=reduce.i.payload.shape(), registers=pipelined)
+        connect(m, stage.o, reduce.i)
+        request = stage.i
         m.submodules.outputs = outputs = StreamFifo(shape=shapes.output, depth=4)
         m.submodules.freed = freed = StreamFifo(shape=self.o_free.payload.shape(), depth=4)
         m.submodules.owed = owed = StreamFifo(shape=shapes.credit, depth=4)
@@ -111,11 +117,12 @@ class Aggregator(wiring.Component):
         n_beats = Signal(shapes.result_bytes - self.flit_log2 + 1)
         m.d.comb += n_beats.eq((output.bytes + (config.datapath.flit_bytes - 1)) >> self.flit_log2)
 
-        # Operands a come from synchronous memories: `fetched` says that their beat stands at the outputs.
-        fetched = Signal()
-        last = Signal()
+        # Operands a come from synchronous memories: `fetched` says that their beat stands at the outputs. If there are
+        # registers behind these, it is `there` a cycle later.
+        fetched, there = Signal(), Signal()
+        last, there_last, there_odd = (Signal(name=name) for name in ("last", "there_last", "there_odd"))
         index = Signal.like(n_beats)
-        take = Signal()
+        take, moves = Signal(), Signal()
         fetch = Signal()
         place = Signal(writer.result_log2)
         m.d.comb += [
@@ -124,21 +131,32 @@ class Aggregator(wiring.Component):
             results.read_address.eq(Cat(place, output.context)), results.read_enable.eq(fetch),
         ]
 
+        # Elements of two words begin at even beats; `index` is that of the beat behind.
+        arrives = [there_last.eq(last), there_odd.eq(~index[0])]
+        if pipelined:
+            m.d.comb += moves.eq(fetched & (~there | take))
+            with m.If(moves):
+                m.d.sync += [there.eq(1), *arrives]
+            with m.Elif(take):
+                m.d.sync += there.eq(0)
+        else:
+            m.d.comb += [there.eq(fetched), moves.eq(take), *arrives]
+        m.d.comb += [self.operand_advance.eq(moves), results.read_advance.eq(moves)]
+
         b_there = ~run.use_packet | self.i_read.valid
         m.d.comb += [
-            reduce.i.payload.a.eq(Mux(
+            request.payload.a.eq(Mux(
                 run.a == Source.OPERAND, self.operand, Mux(run.a == Source.RESULT, results.read_data, 0)
             )),
-            reduce.i.payload.b.eq(self.i_read.payload.data),
-            reduce.i.payload.select.eq(run.select.as_value()),
-            reduce.i.payload.datatype.eq(run.datatype),
-            reduce.i.payload.operator.eq(run.operator),
-            # Elements of two words begin at even beats; `index` is that of the beat behind.
-            reduce.i.payload.odd.eq(~index[0]),
-            reduce.i.payload.tag.eq(last),
-            reduce.i.valid.eq(fetched & b_there),
-            take.eq(reduce.i.valid & reduce.i.ready),
-            self.i_read.ready.eq(fetched & run.use_packet & reduce.i.ready),
+            request.payload.b.eq(self.i_read.payload.data),
+            request.payload.select.eq(run.select.as_value()),
+            request.payload.datatype.eq(run.datatype),
+            request.payload.operator.eq(run.operator),
+            request.payload.odd.eq(there_odd),
+            request.payload.tag.eq(there_last),
+            request.valid.eq(there & b_there),
+            take.eq(request.valid & request.ready),
+            self.i_read.ready.eq(there & run.use_packet & request.ready),
             self.damaged.eq((self.i_read.valid & self.i_read.ready & self.packet_error) << output.job),
         ]
 
@@ -167,12 +185,12 @@ class Aggregator(wiring.Component):
                 with m.If(self.o_read.ready):
                     m.next = "STREAM"
             with m.State("STREAM"):
-                m.d.comb += fetch.eq((index != n_beats) & (~fetched | take))
+                m.d.comb += fetch.eq((index != n_beats) & (~fetched | moves))
                 with m.If(fetch):
                     m.d.sync += [index.eq(index + 1), fetched.eq(1), last.eq(index == n_beats - 1)]
-                with m.Elif(take):
+                with m.Elif(moves):
                     m.d.sync += fetched.eq(0)
-                with m.If(take & last):
+                with m.If(take & there_last):
                     m.next = "FINISH"
             with m.State("FINISH"):
                 # Both queues must have room, so that neither notice is given twice.

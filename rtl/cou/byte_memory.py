@@ -18,7 +18,8 @@ class ByteMemory(wiring.Component):
     that an access may touch are reached in one cycle.
 
     Timing: one write and one read per cycle; what is read comes one cycle later and stays until the next read.
-    A read in the cycle of a write to the same bytes may give either.
+    A read in the cycle of a write to the same bytes may give either. If `registered`, it comes in the cycle after the
+    `read_advance` that follows, and stays until the next one.
 
     Parameters
     ----------
@@ -26,6 +27,8 @@ class ByteMemory(wiring.Component):
         Bits of a beat.
     n_bytes : int
         Size, a power of two; accesses wrap at the end.
+    registered : bool
+        Whether there is a register between the memories and what puts the bytes in their places.
 
     Members
     -------
@@ -35,22 +38,25 @@ class ByteMemory(wiring.Component):
         … the `write_count` bytes (up to a beat) of the data from byte `write_first` on.
     read_enable, read_address : ``In``
         Reads this byte and those behind it.
+    read_advance : ``In(1)``
+        Takes what has been read into the register; ignored if there is none.
     read_data : ``Out(data_width)``
         A beat, the byte at `read_address` lowest.
     """
 
-    def __init__(self, *, data_width: int, n_bytes: int):
+    def __init__(self, *, data_width: int, n_bytes: int, registered: bool = False):
         self.data_width = data_width
         self.flit_bytes = data_width // 8
         if n_bytes & (n_bytes - 1) or n_bytes < 2 * self.flit_bytes:
             raise ValueError(f"n_bytes must be a power of two, at least {2 * self.flit_bytes}, not {n_bytes!r}")
-        self.n_bytes = n_bytes
+        self.n_bytes, self.registered = n_bytes, registered
         self.lane_bits = (self.flit_bytes - 1).bit_length()
         address_bits = (n_bytes - 1).bit_length()
         super().__init__({
             "write_enable": In(1), "write_address": In(address_bits), "write_data": In(data_width),
             "write_first": In(self.lane_bits), "write_count": In(self.lane_bits + 1),
-            "read_enable": In(1), "read_address": In(address_bits), "read_data": Out(data_width),
+            "read_enable": In(1), "read_address": In(address_bits), "read_advance": In(1),
+            "read_data": Out(data_width),
         })
 
     def elaborate(self, platform):
@@ -95,6 +101,14 @@ class ByteMemory(wiring.Component):
         for parity, (_, read) in enumerate(banks):
             m.d.comb += [read.addr.eq(beat_of(self.read_address, parity)), read.en.eq(self.read_enable)]
         even_data, odd_data = (read.data for _, read in banks)
+        if self.registered:
+            came = Cat(even_data, odd_data, at, odd)
+            kept = Signal.like(came, name="kept", reset_less=True)
+            with m.If(self.read_advance):
+                m.d.sync += kept.eq(came)
+            width = self.data_width
+            even_data, odd_data = kept[:width], kept[width:2 * width]
+            at, odd = kept[2 * width:2 * width + lane_bits], kept[-1]
         chosen = Signal(self.data_width)
         for byte in range(flit_bytes):
             bits = slice(8 * byte, 8 * byte + 8)

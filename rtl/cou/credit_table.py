@@ -73,7 +73,8 @@ class CreditTable(wiring.Component):
     credits of a job are also counted all together: the end of an operation is answered with whether some are out, and
     if so, it is told when the last one is back.
 
-    Timing: a request is answered after two cycles; `i_end` and `i_return` are taken when no request is in progress.
+    Timing: a request is answered after two cycles, after three with ``datapath.pipelined``; `i_end` and `i_return` are
+    taken when no request is in progress.
     After a reset the counts are cleared first, one a cycle.
 
     Members
@@ -122,11 +123,18 @@ class CreditTable(wiring.Component):
         entry = data.StructLayout({"out": counts, **({"loan": 1, "slot": slot_bits, "refused": 1} if lends else {})})
         m.submodules.out = out = memory.Memory(shape=entry, depth=depth, init=[])
         write, read = out.write_port(), out.read_port()
+        pipelined = self.config.datapath.pipelined
         # All that a job has out, and whether the last of it is to be told.
         totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1})
         m.submodules.total = total = memory.Memory(shape=totals, depth=1 << formats.JOB_BITS, init=[])
         total_write, total_read = total.write_port(), total.read_port()
-        sum_out, after = total_read.data, total_write.data
+        after = total_write.data
+        # What comes out of the memories; from registers, if there are to be any: then a state of its own fills them.
+        stored, sum_out, fill = read.data, total_read.data, Signal()
+        if pipelined:
+            stored, sum_out = Signal(entry), Signal(totals)
+            with m.If(fill):
+                m.d.sync += [stored.eq(read.data), sum_out.eq(total_read.data)]
 
         asking = self.i.payload
         giving = self.i_return.payload
@@ -190,7 +198,7 @@ class CreditTable(wiring.Component):
             with m.If(granted & keep):
                 m.d.sync += full.bit_select(spot, 1).eq(1)
             with m.If(loan):
-                m.d.sync += full.bit_select(read.data.slot, 1).eq(0)
+                m.d.sync += full.bit_select(stored.slot, 1).eq(0)
             with m.If(flush):
                 m.d.sync += full.bit_select(step, 1).eq(0)
             with m.If(next_step):
@@ -198,8 +206,26 @@ class CreditTable(wiring.Component):
 
             kept_place = Cat(kept_port.data.peer[: self.shapes.peer], kept_port.data.job_id)
 
+        # Of the credits that a peer returns; no more than are out.
+        back = Signal(COUNT_BITS)
+        counted = m.d.sync if pipelined else m.d.comb
+        counted += back.eq(0)
+        for k in range(counts.length):
+            with m.If(giving.place == k):
+                counted += back.eq(Mux(stored.out[k] > giving.credits, giving.credits, stored.out[k]))
+
+        def go(state):
+            m.next = f"READ_{state}" if pipelined else state
+
         sweep = Signal(len(place))
-        with m.FSM():
+        with m.FSM(init="CLEAR"):
+            if pipelined:
+                for state in ("TAKE", "COUNT", "END", *(("FLUSH",) if lends else ())):
+                    with m.State(f"READ_{state}"):
+                        m.d.comb += fill.eq(1)
+                        m.next = state
+                with m.State("COUNT"):
+                    m.next = "GIVE"
             with m.State("CLEAR"):
                 # A reset does not reach into the memory.
                 m.d.comb += [place.eq(sweep), write.data.eq(0), write.en.eq(1), after.eq(0), total_write.en.eq(1)]
@@ -210,30 +236,30 @@ class CreditTable(wiring.Component):
                 # A request in progress goes first: it is on the path from a packet's arrival to its effect.
                 with m.If(self.i.valid & ~self.o.valid):
                     m.d.comb += place.eq(ask_place)
-                    m.next = "TAKE"
+                    go("TAKE")
                 with m.Elif(self.i_end.valid & may_tell & ~flushing):
                     m.d.comb += job.eq(self.i_end.payload.job_id)
-                    m.next = "END"
+                    go("END")
                 with m.Elif(self.i_return.valid & may_tell):
                     m.d.comb += place.eq(give_place)
-                    m.next = "GIVE"
+                    go("COUNT" if pipelined else "GIVE")
                 if lends:
                     with m.Elif(flushing):
                         found = full.bit_select(step, 1) & (kept_port.data.job_id == flushed_job)
                         m.d.comb += [place.eq(kept_place), next_step.eq(~found)]
                         with m.If(found):
-                            m.next = "FLUSH"
+                            go("FLUSH")
             with m.State("TAKE"):
                 ok, chosen = Signal(), Signal(PLACE_BITS)
                 m.d.comb += [
-                    place.eq(ask_place), write.data.eq(read.data), write.en.eq(ok), self.i.ready.eq(1),
+                    place.eq(ask_place), write.data.eq(stored), write.en.eq(ok), self.i.ready.eq(1),
                     total_write.en.eq(ok), after.watched.eq(0),
                     after.out.eq(sum_out.out + Mux(asking.multicast, asking.members, 1)),
                 ]
                 with m.If(asking.multicast):
                     free = Signal(n_places)
                     m.d.comb += [
-                        free.eq(Cat(read.data.out[k] == 0 for k in range(n_places))),
+                        free.eq(Cat(stored.out[k] == 0 for k in range(n_places))),
                         # More than one free place, or any for the oldest pulse.
                         ok.eq(Mux(asking.oldest, free.any(), (free & (free - 1)).any())),
                     ]
@@ -246,17 +272,17 @@ class CreditTable(wiring.Component):
                 with m.Else():
                     own = Signal()
                     m.d.comb += [
-                        own.eq(read.data.out[0] < Mux(asking.oldest, share, share - 1)),
+                        own.eq(stored.out[0] < Mux(asking.oldest, share, share - 1)),
                         ok.eq(own | loan), chosen.eq(loan),
                     ]
                     with m.If(own & ~loan):
-                        m.d.comb += write.data.out[0].eq(read.data.out[0] + 1)
+                        m.d.comb += write.data.out[0].eq(stored.out[0] + 1)
                     if lends:
                         # What was refused is remembered, so there is always something to be written.
                         m.d.comb += [
-                            loan.eq(read.data.loan), write.data.out[1].eq(read.data.out[1] + loan),
+                            loan.eq(stored.loan), write.data.out[1].eq(stored.out[1] + loan),
                             write.en.eq(1), write.data.loan.eq(0), write.data.refused.eq(~ok),
-                            want.eq(ok & read.data.refused & (reserved != LOANS_ASKED)),
+                            want.eq(ok & stored.refused & (reserved != LOANS_ASKED)),
                         ]
                 m.d.sync += [
                     self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
@@ -264,20 +290,16 @@ class CreditTable(wiring.Component):
                 ]
                 m.next = "IDLE"
             with m.State("GIVE"):
-                back = Signal(COUNT_BITS)
                 m.d.comb += [
                     place.eq(give_place), write.en.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),
-                    write.data.eq(read.data), total_write.en.eq(1), after.out.eq(sum_out.out - back),
+                    write.data.eq(stored), total_write.en.eq(1), after.out.eq(sum_out.out - back),
                 ]
                 for k in range(counts.length):
                     with m.If(giving.place == k):
-                        m.d.comb += [
-                            back.eq(Mux(read.data.out[k] > giving.credits, giving.credits, read.data.out[k])),
-                            write.data.out[k].eq(read.data.out[k] - back),
-                        ]
+                        m.d.comb += write.data.out[k].eq(stored.out[k] - back)
                 if lends:
                     # A job that is watched has no operation. The last count of packets on loan must not wrap.
-                    m.d.comb += keep.eq(~sum_out.watched & ~read.data.loan & ~read.data.out[1].all())
+                    m.d.comb += keep.eq(~sum_out.watched & ~stored.loan & ~stored.out[1].all())
                     with m.If(granted & keep):
                         m.d.comb += [write.data.loan.eq(1), write.data.slot.eq(spot)]
                 with m.If(sum_out.watched & (after.out == 0)):
@@ -297,7 +319,7 @@ class CreditTable(wiring.Component):
                 with m.State("FLUSH"):
                     m.d.comb += [
                         place.eq(kept_place), flush.eq(1), next_step.eq(1),
-                        write.data.eq(read.data), write.data.loan.eq(0), write.en.eq(1),
+                        write.data.eq(stored), write.data.loan.eq(0), write.en.eq(1),
                     ]
                     m.next = "IDLE"
         return m

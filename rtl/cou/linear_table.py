@@ -86,7 +86,11 @@ class LinearTable(wiring.Component):
         m.d.comb += [
             pick_remove.eq(self.remove.valid & ~hold & (remove_first | ~self.insert.valid)),
             taken.eq(Mux(pick_remove, self.remove.payload, self.insert.payload)),
-            taken_home.eq(hash_index(taken.key, self.index_bits)),
+            # Of both, for the choice is known late.
+            taken_home.eq(Mux(
+                pick_remove, hash_index(self.remove.payload.key, self.index_bits),
+                hash_index(self.insert.payload.key, self.index_bits),
+            )),
         ]
 
         # Unless something else is said below, the entry behind is on its way.
@@ -210,10 +214,13 @@ class LinearTable(wiring.Component):
             with m.State("PROBE"):
                 # A doubtful entry is the one that is wanted only if no other is.
                 slot = Signal(self.slot_bits)
+                its_slot = number[:self.slot_bits]
                 ends = same | (empty & ~moved & ~moving)
                 m.d.comb += slot.eq(Mux(same, number, doubtful_slot))
-                gone = going & (going_tag.as_value() == Cat(key, slot))
-                hidden = self.hidden & (slot == self.hidden_slot)
+                # Both candidates are compared, for it is known late which of them it is.
+                key_goes = going & (going_tag.key.as_value() == key.as_value())
+                gone = key_goes & Mux(same, going_tag.slot == its_slot, going_tag.slot == doubtful_slot)
+                hidden = self.hidden & Mux(same, self.hidden_slot == its_slot, self.hidden_slot == doubtful_slot)
                 hit = (same | doubtful) & ~gone & ~hidden
                 with m.If(ends):
                     m.d.sync += [

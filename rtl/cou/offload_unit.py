@@ -31,10 +31,14 @@ from rtl.interface import (
     WindowSignature,
     WriteSignature,
 )
+from rtl.kit.stage import PacketStage, StreamStage
 
 
 class OffloadUnit(wiring.Component):
     """Executes the collective operations of its jobs.
+
+    Timing: with ``datapath.pipelined`` every stream passes a register on its way in or out, and no path leads from one
+    port to another.
 
     Members
     -------
@@ -97,12 +101,27 @@ class OffloadUnit(wiring.Component):
 
         m.submodules.reporter = reporter = JobReporter()
 
+        # Registers at the border and between parts, if there are to be any.
+        def cross(name, sender, receiver):
+            shape = sender.signature.members["payload"].shape
+            m.submodules[f"{name}_stage"] = stage = StreamStage(shape=shape, registers=config.datapath.pipelined)
+            connect(m, sender, stage.i)
+            connect(m, stage.o, receiver)
+
+        def packets(name):
+            m.submodules[f"{name}_stage"] = stage = PacketStage(
+                data_width=config.datapath.data_width, registers=config.datapath.pipelined
+            )
+            return stage
+
         # Sequences become operations, operations become pulses.
-        connect(m, flipped(self.port), store.port)
+        cross("probe", flipped(self.port).probe, store.port.probe)
+        cross("answer", store.port.answer, flipped(self.port).answer)
+        cross("descriptor", flipped(self.port).descriptor, store.port.descriptor)
         connect(m, store.o_operation, operations.i)
         connect(m, operations.o_release, store.i_release)
         connect(m, operations.o_start, trigger.i_start)
-        connect(m, operations.o_event, flipped(self.o_event))
+        cross("event", operations.o_event, flipped(self.o_event))
         m.d.comb += [
             operations.active.eq(trigger.active), operations.n_free.eq(trigger.n_free),
             operations.select.eq(trigger.select), trigger.operation.eq(operations.operation),
@@ -115,21 +134,27 @@ class OffloadUnit(wiring.Component):
             store.place.eq(trigger.place), trigger.control.eq(store.control),
             trigger.node_id.eq(self.node_id),
         ]
-        connect(m, trigger.window, flipped(self.window))
+        cross("query", trigger.window.query, flipped(self.window).query)
+        cross("checked", flipped(self.window).answer, trigger.window.answer)
 
         # Operands.
         connect(m, trigger.o_load, loader.i)
         connect(m, loader.o, trigger.i_loaded)
-        connect(m, loader.read, flipped(self.read))
+        cross("read_request", loader.read.request, flipped(self.read).request)
+        cross("read_data", flipped(self.read).data, loader.read.data)
         m.d.comb += [
             store.payload_place.eq(loader.payload_place), loader.payload.eq(store.payload),
             loader.address.eq(aggregator.operand_address), loader.enable.eq(aggregator.operand_enable),
+            loader.advance.eq(aggregator.operand_advance),
             aggregator.operand.eq(loader.beat),
         ]
 
         # Packets.
-        connect(m, flipped(self.rx[0]), buffer.i)
-        connect(m, buffer.o_arrival, trigger.i_arrival)
+        rx = [packets(f"rx_{vc}") for vc in range(2)]
+        for vc in range(2):
+            connect(m, flipped(self.rx[vc]), rx[vc].i)
+        connect(m, rx[0].o, buffer.i)
+        cross("arrival", buffer.o_arrival, trigger.i_arrival)
         connect(m, trigger.o_lookup, buffer.lookup)
         connect(m, buffer.o_lookup, trigger.i_lookup)
         connect(m, trigger.o_meta, buffer.i_meta)
@@ -143,13 +168,16 @@ class OffloadUnit(wiring.Component):
         connect(m, aggregator.o_free, buffer.free)
 
         # Credits, both ends.
-        returning = self.rx[1]
+        returning = rx[1].o
         header, back = returning.header.payload, credit_table.i_return
-        connect(m, trigger.o_credit, credit_table.i)
+        cross("credit", trigger.o_credit, credit_table.i)
         connect(m, credit_table.o, trigger.i_credit)
         connect(m, aggregator.o_credit, credit_return.i)
         connect(m, credit_table.o_unused, credit_return.i_unused)
-        connect(m, credit_return.o, flipped(self.tx[1]))
+        tx = [packets(f"tx_{vc}") for vc in range(2)]
+        for vc in range(2):
+            connect(m, tx[vc].o, flipped(self.tx[vc]))
+        connect(m, credit_return.o, tx[1].i)
         m.d.comb += [
             trigger.returned.eq(credit_table.returned), credit_return.node_id.eq(self.node_id),
             back.valid.eq(returning.header.valid), returning.header.ready.eq(back.ready),
@@ -182,14 +210,16 @@ class OffloadUnit(wiring.Component):
         connect(m, store.o_ended, reporter.i_ended)
         connect(m, reporter.o_end, credit_table.i_end)
         connect(m, credit_table.o_rest, reporter.i_rest)
-        connect(m, reporter.o, flipped(self.o_report))
+        cross("report", reporter.o, flipped(self.o_report))
 
         # Passes.
         connect(m, trigger.o_run, aggregator.i)
         connect(m, aggregator.o_done, trigger.i_done)
         connect(m, aggregator.o_written, operations.i_written)
-        connect(m, aggregator.tx, flipped(self.tx[0]))
-        connect(m, aggregator.write, flipped(self.write))
+        connect(m, aggregator.tx, tx[0].i)
+        cross("write_request", aggregator.write.request, flipped(self.write).request)
+        cross("write_data", aggregator.write.data, flipped(self.write).data)
+        cross("write_done", flipped(self.write).done, aggregator.write.done)
 
         m.d.comb += [
             self.busy.eq(store.busy), self.fired.eq(trigger.fired), self.inserted.eq(buffer.inserted),

@@ -30,8 +30,9 @@ class OperandLoader(wiring.Component):
         Host memory.
     payload_place, payload : ``Out``, ``In``
         Payload port of the sequence store.
-    address, beat : ``In``, ``Out``
-        Read port of the operand memory: beat `address` (beat in context, context); one cycle later if `enable`.
+    address, enable, advance, beat : ``In``, ``Out``
+        Read port of the operand memory: beat `address` (beat in context, context); one cycle later if `enable`. With
+        ``datapath.pipelined`` it comes after the next `advance`.
     """
 
     def __init__(self, config: Config):
@@ -45,7 +46,7 @@ class OperandLoader(wiring.Component):
             "payload_place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
             "payload": In(8 * formats.PAYLOAD_BYTES),
             "address": In(self.beat_bits + shapes.context),
-            "enable": In(1),
+            "enable": In(1), "advance": In(1),
             "beat": Out(config.datapath.data_width),
         })
 
@@ -55,10 +56,12 @@ class OperandLoader(wiring.Component):
         width, flit_bytes = config.datapath.data_width, config.datapath.flit_bytes
         lane_bits = (flit_bytes - 1).bit_length()
         place_bits = lane_bits + self.beat_bits
-        m.submodules.operands = operands = ByteMemory(data_width=width, n_bytes=1 << (place_bits + shapes.context))
+        m.submodules.operands = operands = ByteMemory(
+            data_width=width, n_bytes=1 << (place_bits + shapes.context), registered=config.datapath.pipelined
+        )
         m.d.comb += [
             operands.read_address.eq(Cat(Const(0, lane_bits), self.address)), operands.read_enable.eq(self.enable),
-            self.beat.eq(operands.read_data),
+            operands.read_advance.eq(self.advance), self.beat.eq(operands.read_data),
         ]
 
         # Both sides get every load: one asks for the pieces, the other one lays down what comes.
@@ -75,12 +78,17 @@ class OperandLoader(wiring.Component):
         # Request side.
         m.submodules.asked = asked = PieceWalk(config)
         request = self.read.request
+        # A cycle between the last request of a load and the next load keeps the path to the queue short.
+        asked_all = Signal()
         m.d.comb += [
             asked.pieces.eq(asking.o.payload.pieces),
-            request.valid.eq(asking.o.valid),
+            request.valid.eq(asking.o.valid & ~asked_all),
             request.payload.addr.eq(asking.o.payload.addr + asked.offset), request.payload.bytes.eq(asked.size),
-            asked.advance.eq(request.valid & request.ready), asking.o.ready.eq(request.ready & asked.last),
+            asked.advance.eq(request.valid & request.ready),
+            asking.o.ready.eq(asked_all if config.datapath.pipelined else request.ready & asked.last),
         ]
+        if config.datapath.pipelined:
+            m.d.sync += asked_all.eq(asked.advance & asked.last)
 
         # Data side: one context after the other. `place` is that of the next byte in the operand memory, `at` in
         # the flits that bring it.
@@ -91,6 +99,7 @@ class OperandLoader(wiring.Component):
         failed = Signal()
         room = Signal(lane_bits + 1)
         here = Signal(lane_bits + 1)
+        ends = Signal()
         words = [self.payload[k * width:(k + 1) * width] for k in range(8 * formats.PAYLOAD_BYTES // width)]
         word = words[0]
         for k, other in enumerate(words[1:], 1):
@@ -98,7 +107,7 @@ class OperandLoader(wiring.Component):
         m.d.comb += [
             walk.pieces.eq(current.pieces),
             room.eq(flit_bytes - at[:lane_bits]),
-            here.eq(Mux(left < room, left, room)),
+            ends.eq(left <= room), here.eq(Mux(ends, left, room)),
             operands.write_address.eq(Cat(place, current.context)),
             operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),
             operands.write_data.eq(Mux(current.from_payload, word, incoming.payload.data)),
@@ -121,7 +130,7 @@ class OperandLoader(wiring.Component):
                     m.d.sync += [place.eq(place + here), at.eq(at + here), left.eq(left - here)]
                     with m.If(~current.from_payload):
                         m.d.sync += failed.eq(failed | (incoming.payload.last & incoming.payload.error))
-                    with m.If(left == here):
+                    with m.If(ends):
                         m.d.comb += walk.advance.eq(1)
                         m.d.sync += [at.eq(current.addr + walk.next_offset), left.eq(walk.next_size)]
                         with m.If(walk.last):

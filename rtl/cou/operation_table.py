@@ -1,5 +1,7 @@
 """The operations in progress: cuts them into pulses, watches over them, and ends each in one completion."""
 
+from types import SimpleNamespace
+
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -20,6 +22,9 @@ class OperationTable(wiring.Component):
     operations that have none: otherwise two nodes could each fill their contexts with the job that the other one
     has no room for. When all pulses are through and host memory has acknowledged all writes, the completion is
     posted; the first error that was reported is its status.
+
+    Timing: an operation offers a pulse two cycles after the last one was taken, and another cycle later with
+    ``datapath.pipelined``, where reports also take effect a cycle later.
 
     Members
     -------
@@ -74,11 +79,18 @@ class OperationTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         n_jobs = self.config.cou.n_jobs
+        pipelined = self.config.datapath.pipelined
         operation = Array(Signal(self.shapes.operation, name=f"operation_{j}") for j in range(n_jobs))
         offset = Array(Signal(32, name=f"offset_{j}") for j in range(n_jobs))
         pulses = Array(Signal(formats.PULSE_BITS, name=f"pulses_{j}") for j in range(n_jobs))
         status = Array(Signal(8, name=f"status_{j}") for j in range(n_jobs))
         detail = Array(Signal(64, name=f"detail_{j}") for j in range(n_jobs))
+        # What is reported may be noted a cycle later: what ends an operation, `active`, comes as late.
+        reported = ("active", "n_free", "fault", "fault_job", "status", "detail", "progress", "progress_job",
+                    "write_started", "write_job", "damaged")
+        said = SimpleNamespace(**{name: Signal.like(getattr(self, name), name=f"said_{name}") for name in reported})
+        domain = m.d.sync if pipelined else m.d.comb
+        domain += [getattr(said, name).eq(getattr(self, name)) for name in reported]
         live, started, expired = Signal(n_jobs), Signal(n_jobs), Signal(n_jobs)
         finished = Signal(n_jobs)
 
@@ -91,12 +103,12 @@ class OperationTable(wiring.Component):
             writes = Signal(16, name=f"writes_{j}")
             idle_cycles = Signal(32, name=f"idle_cycles_{j}")
             written = self.i_written.valid & (self.i_written.payload.job == j)
-            begins_write = self.write_started & (self.write_job == j)
+            begins_write = said.write_started & (said.write_job == j)
             m.d.sync += writes.eq(writes + begins_write - written)
 
             # Errors: the first one stays. An expired operation starts no more pulses.
             m.d.sync += idle_cycles.eq(idle_cycles + 1)
-            with m.If(self.progress & (self.progress_job == j)):
+            with m.If(said.progress & (said.progress_job == j)):
                 m.d.sync += idle_cycles.eq(0)
             with m.Elif(live[j] & (self.watchdog != 0) & (idle_cycles >= self.watchdog)):
                 m.d.sync += [expired[j].eq(1), started[j].eq(1)]
@@ -104,30 +116,33 @@ class OperationTable(wiring.Component):
                     m.d.sync += status[j].eq(Status.TIMEOUT)
             with m.If(written & self.i_written.payload.error & (status[j] == Status.OK)):
                 m.d.sync += status[j].eq(Status.MEMORY_ERROR)
-            with m.If(self.damaged[j] & (status[j] == Status.OK)):
+            with m.If(said.damaged[j] & (status[j] == Status.OK)):
                 m.d.sync += status[j].eq(Status.BUFFER_ERROR)
-            with m.If(self.fault & (self.fault_job == j)):
-                with m.If((status[j] == Status.OK) | (status[j] == self.status) & (detail[j] == 0)):
-                    m.d.sync += [status[j].eq(self.status), detail[j].eq(self.detail)]
+            with m.If(said.fault & (said.fault_job == j)):
+                with m.If((status[j] == Status.OK) | (status[j] == said.status) & (detail[j] == 0)):
+                    m.d.sync += [status[j].eq(said.status), detail[j].eq(said.detail)]
 
             with m.If(self.i.valid & (self.i.payload.job == j)):
                 m.d.sync += [
                     operation[j].eq(self.i.payload), offset[j].eq(0), pulses[j].eq(0), status[j].eq(Status.OK),
                     detail[j].eq(0), live[j].eq(1), started[j].eq(0), expired[j].eq(0), idle_cycles.eq(0),
                 ]
-            m.d.comb += finished[j].eq(live[j] & started[j] & ~self.active[j] & (writes == 0))
+            m.d.comb += finished[j].eq(live[j] & started[j] & ~said.active[j] & (writes == 0))
 
         # Pulses are offered round robin over the operations. The offer is registered, so an operation rests for a
         # cycle or two between two of its pulses, until `active` and `n_free` tell of the last one.
-        without = Cat(~self.active[j] for j in range(n_jobs))
+        without = Cat(~said.active[j] for j in range(n_jobs))
         n_without = sum(without[j] for j in range(n_jobs))
-        spare = self.n_free > n_without
+        spare = said.n_free > n_without
         start = self.o_start
         settle = Signal(2)
+        # With registers in this path the choice is made in a cycle of its own. Who is chosen has not ended yet.
+        picked, picked_job = Signal(), Signal(self.shapes.job)
+        offering = start.valid | picked if pipelined else start.valid
         m.submodules.turn = turn = RoundRobin(n=n_jobs)
         m.d.comb += [
             turn.requests.eq(Mux(
-                start.valid | (settle != 0) | (self.n_free == 0), 0,
+                offering | (settle != 0) | (said.n_free == 0), 0,
                 live & ~started & (without | spare.replicate(n_jobs)),
             )),
             turn.advance.eq(1),
@@ -136,20 +151,21 @@ class OperationTable(wiring.Component):
             m.d.sync += settle.eq(settle - 1)
         with m.If(start.valid & start.ready):
             m.d.sync += [start.valid.eq(0), settle.eq(2)]
-        with m.If(turn.grant.any()):
-            chosen = operation[turn.index]
+        domain += [picked.eq(turn.grant.any()), picked_job.eq(turn.index)]
+        with m.If(picked):
+            chosen = operation[picked_job]
             rest = Signal(32)
-            m.d.comb += rest.eq(chosen.blocks.bytes - offset[turn.index])
+            m.d.comb += rest.eq(chosen.blocks.bytes - offset[picked_job])
             whole = rest > chosen.pulse_bytes
             m.d.sync += [
-                start.valid.eq(1), start.payload.job.eq(turn.index), start.payload.offset.eq(offset[turn.index]),
-                start.payload.pulse.eq(chosen.base_pulse + pulses[turn.index]),
+                start.valid.eq(1), start.payload.job.eq(picked_job), start.payload.offset.eq(offset[picked_job]),
+                start.payload.pulse.eq(chosen.base_pulse + pulses[picked_job]),
                 start.payload.bytes.eq(Mux(whole, chosen.pulse_bytes, rest)),
-                offset[turn.index].eq(offset[turn.index] + chosen.pulse_bytes),
-                pulses[turn.index].eq(pulses[turn.index] + 1),
+                offset[picked_job].eq(offset[picked_job] + chosen.pulse_bytes),
+                pulses[picked_job].eq(pulses[picked_job] + 1),
             ]
             with m.If(~whole):
-                m.d.sync += started.bit_select(turn.index, 1).eq(1)
+                m.d.sync += started.bit_select(picked_job, 1).eq(1)
 
         # Completions leave one at a time; the place is released with them. An offer that is still out belongs to
         # an operation that has a context to come.
@@ -157,7 +173,7 @@ class OperationTable(wiring.Component):
         release = self.o_release
         m.submodules.ending = ending = RoundRobin(n=n_jobs)
         m.d.comb += [
-            ending.requests.eq(Mux(event.valid | release.valid | start.valid | (settle != 0), 0, finished)),
+            ending.requests.eq(Mux(event.valid | release.valid | offering | (settle != 0), 0, finished)),
             ending.advance.eq(1),
         ]
         with m.If(event.valid & event.ready):

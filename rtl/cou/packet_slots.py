@@ -50,14 +50,15 @@ class SlotPool(wiring.Component):
 
         n_fresh = Signal(range(self.n_slots + 1))
         fresh = Signal()
+        none_fresh = Signal()
         m.d.comb += [
-            fresh.eq(n_fresh != self.n_slots),
+            fresh.eq(~none_fresh),
             self.o.valid.eq(fresh | returned.o.valid),
             self.o.payload.eq(Mux(fresh, n_fresh, returned.o.payload)),
             returned.o.ready.eq(self.o.ready & ~fresh),
         ]
         with m.If(self.o.ready & fresh):
-            m.d.sync += n_fresh.eq(n_fresh + 1)
+            m.d.sync += [n_fresh.eq(n_fresh + 1), none_fresh.eq(n_fresh == self.n_slots - 1)]
 
         taken = self.o.valid & self.o.ready
         with m.If(taken & ~self.i.valid):

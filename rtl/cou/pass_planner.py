@@ -1,5 +1,7 @@
 """What the descriptor fields mean: from a descriptor, a context and a packet to the pass that is to be run."""
 
+from types import SimpleNamespace
+
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -32,8 +34,18 @@ def record_layout(shapes: CouShapes) -> data.StructLayout:
     })
 
 
+def begin(record, start, blocks) -> list:
+    """Statements that make `record` that of a pulse that begins; until it is measured, its slice is the whole pulse."""
+    return [
+        record.eq(0), record.pulse.eq(start.pulse), record.offset.eq(start.offset), record.bytes.eq(start.bytes),
+        record.size.eq(start.bytes), record.start.eq(start.offset), record.pieces.count.eq(1),
+        record.pieces.bytes.eq(start.bytes), record.measured.eq(~blocks.cut), record.clear.eq(blocks.clear),
+    ]
+
+
 class PassPlanner(wiring.Component):
-    """Decodes the current descriptor of a context; combinational.
+    """Decodes the current descriptor of a context; combinational, but with ``datapath.pipelined`` some of what follows
+    from `record` and `desc` comes a cycle after them.
 
     Semantics: the descriptor's local operand first, then the packets in SeqID order, each replacing or reducing or
     merely triggering (NIC paper, section 1.2 and figure 2); with the last one the result leaves. All of that happens to
@@ -62,6 +74,7 @@ class PassPlanner(wiring.Component):
     """
 
     def __init__(self, config: Config):
+        self.config = config
         shapes = CouShapes(config)
         layout = record_layout(shapes)
         super().__init__({
@@ -73,20 +86,31 @@ class PassPlanner(wiring.Component):
             "after": Out(layout), "run": Out(shapes.run),
         })
 
+    def outputs(self) -> SimpleNamespace:
+        """A signal for each output, under its name: a plan that can be kept."""
+        names = (name for name, member in self.signature.members.items() if member.flow is Out)
+        return SimpleNamespace(**{name: Signal(self.signature.members[name].shape, name=name) for name in names})
+
     def elaborate(self, platform):
         m = Module()
         record, desc, operation, packet, run = self.record, self.desc, self.operation, self.packet, self.run
         # A pass that clears the intermediate result does nothing else.
         go_on = ~self.expired & ~record.clear
-        some = record.size != 0
+        # Comparisons of the context with its descriptor.
+        some, packets_left, one_left = (Signal(name=name) for name in ("some", "packets_left", "one_left"))
+        staged = m.d.sync if self.config.datapath.pipelined else m.d.comb
+        staged += [
+            some.eq(record.size != 0), packets_left.eq(record.consumed != desc.cp_count),
+            one_left.eq(record.consumed + 1 == desc.cp_count),
+        ]
 
         more = Signal()
         ends = Signal()
         final = Signal()
         m.d.comb += [
-            more.eq((self.packet_there | (record.consumed != desc.cp_count)) & ~record.clear),
+            more.eq((self.packet_there | packets_left) & ~record.clear),
             ends.eq(more & packet.coll_end),
-            final.eq(ends | ~more | (record.consumed + 1 == desc.cp_count)),
+            final.eq(ends | ~more | one_left),
             self.needs_packet.eq(more),
         ]
 

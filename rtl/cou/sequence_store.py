@@ -31,7 +31,8 @@ class SequenceStore(wiring.Component):
     when its sequence is aborted, or when its operation ends.
 
     Timing: a probe is answered after one cycle; the operation is offered the cycle after its last descriptor or, if the
-    message is cut into blocks, 70 cycles after the first one if that is later.
+    message is cut into blocks, 70 cycles after the first one if that is later. With ``datapath.pipelined`` both take
+    another cycle.
 
     Members
     -------
@@ -86,7 +87,8 @@ class SequenceStore(wiring.Component):
         taken = Signal(n_jobs)
         owner = Array(Signal(formats.JOB_BITS, name=f"owner_{job}") for job in range(n_jobs))
         base = Signal(formats.PULSE_BITS)
-        in_progress = Cat(taken[job] & (owner[job] == self.port.probe.payload.job_id) for job in range(n_jobs)).any()
+        same = Cat(taken[job] & (owner[job] == self.port.probe.payload.job_id) for job in range(n_jobs))
+        in_progress, compared = Signal(), Signal()
         free_job = Signal(shapes.job)
         for job in reversed(range(n_jobs)):
             with m.If(~taken[job]):
@@ -96,10 +98,17 @@ class SequenceStore(wiring.Component):
         answer = self.port.answer
         # `over`: something that was let in has not begun.
         over, over_job = Signal(), Signal(formats.JOB_BITS)
+        # A probe must not overtake the sequence before it, whose last descriptors may still be on their way.
+        begun = Signal()
         m.d.comb += [
             self.busy.eq(taken.any()),
-            self.port.probe.ready.eq(~answer.valid & ~over),
+            self.port.probe.ready.eq(~answer.valid & ~over & ~begun & compared),
         ]
+        if self.config.datapath.pipelined:
+            # A job that ends in the cycle of the comparison is in progress still.
+            m.d.sync += [compared.eq(self.port.probe.valid & ~self.port.probe.ready), in_progress.eq(same.any())]
+        else:
+            m.d.comb += [compared.eq(1), in_progress.eq(same.any())]
         with m.If(answer.valid & answer.ready):
             m.d.sync += answer.valid.eq(0)
         with m.If(self.port.probe.valid & self.port.probe.ready):
@@ -108,14 +117,14 @@ class SequenceStore(wiring.Component):
             with m.If(ok):
                 m.d.sync += [
                     taken.bit_select(free_job, 1).eq(1), owner[free_job].eq(self.port.probe.payload.job_id),
-                    filling.eq(free_job), position.eq(0), base.eq(self.port.probe.payload.base_pulse),
+                    begun.eq(1), filling.eq(free_job), position.eq(0), base.eq(self.port.probe.payload.base_pulse),
                 ]
             with m.Elif(~in_progress):
                 m.d.sync += [over.eq(1), over_job.eq(self.port.probe.payload.job_id)]
 
         # Blocks are those of the first descriptor; the scheduler sees to it that the others agree.
         m.submodules.cutter = cutter = BlockCutter(n_blocks=self.config.cou.n_blocks)
-        clear = self._reads_what_nobody_wrote(m, first=position == 0)
+        clear, unclear = self._reads_what_nobody_wrote(m, first=position == 0)
 
         # The descriptors are written as they come; only the last one makes an operation of them.
         incoming = self.port.descriptor
@@ -129,7 +138,7 @@ class SequenceStore(wiring.Component):
             incoming.ready.eq(~complete & ~over),
             cutter.length.eq(incoming.payload.desc.length), cutter.datatype.eq(incoming.payload.desc.datatype),
             cutter.block_count.eq(incoming.payload.desc.block_count),
-            operation.valid.eq(complete & ~(blocks.cut & cutter.busy)),
+            operation.valid.eq(complete & ~(blocks.cut & cutter.busy) & ~unclear),
             control_write.addr.eq(Cat(position, filling)), control_write.data.eq(bits[:split]),
             payload_write.addr.eq(Cat(position, filling)), payload_write.data.eq(bits[split:]),
         ]
@@ -147,6 +156,7 @@ class SequenceStore(wiring.Component):
                     blocks.count.eq(Mux(cut, incoming.payload.desc.block_count, 1)),
                 ]
             with m.If(incoming.payload.last):
+                m.d.sync += begun.eq(0)
                 with m.If(incoming.payload.abort):
                     m.d.sync += [taken.bit_select(filling, 1).eq(0), over.eq(1), over_job.eq(owner[filling])]
                 with m.Else():
@@ -184,7 +194,8 @@ class SequenceStore(wiring.Component):
         return m
 
     def _reads_what_nobody_wrote(self, m: Module, *, first):
-        """Whether some descriptor so far continues with blocks of the intermediate result that none has written.
+        """Whether some descriptor so far continues with blocks of the intermediate result that none has written, and
+        whether one is still being looked at.
 
         They have to be zeros then. Each descriptor writes all of its slice, so this can be seen before any runs.
         """
@@ -192,14 +203,22 @@ class SequenceStore(wiring.Component):
         desc = port.payload.desc
         n_blocks = self.config.cou.n_blocks
         end = Signal(self.shapes.block)
-        slice_, known, written = (Signal(n_blocks, name=name) for name in ("slice", "known", "written"))
+        known, written = Signal(n_blocks), Signal(n_blocks)
         found = Signal()
+        # What the descriptor says by itself; with registers behind it if there are to be any.
+        said = data.StructLayout({"came": 1, "first": 1, "reads": 1, "slice": n_blocks})
+        told, seen = Signal(said), Signal(said)
         m.d.comb += [
             end.eq(Mux(desc.slice_count == 0, desc.block_count, desc.slice_first + desc.slice_count)),
-            slice_.eq(Cat((desc.slice_first <= block) & (block < end) for block in range(n_blocks))),
-            known.eq(Mux(first, 0, written)),
+            told.came.eq(port.valid & port.ready), told.first.eq(first),
+            told.reads.eq((desc.block_count > 1) & (desc.operand == Operand.INTERMEDIATE)),
+            told.slice.eq(Cat((desc.slice_first <= block) & (block < end) for block in range(n_blocks))),
+            known.eq(Mux(seen.first, 0, written)),
         ]
-        with m.If(port.valid & port.ready):
-            missing = (desc.block_count > 1) & (desc.operand == Operand.INTERMEDIATE) & (slice_ & ~known).any()
-            m.d.sync += [written.eq(known | slice_), found.eq(missing | (found & ~first))]
-        return found
+        pipelined = self.config.datapath.pipelined
+        domain = m.d.sync if pipelined else m.d.comb
+        domain += seen.eq(told)
+        with m.If(seen.came):
+            missing = seen.reads & (seen.slice & ~known).any()
+            m.d.sync += [written.eq(known | seen.slice), found.eq(missing | (found & ~seen.first))]
+        return found, seen.came if pipelined else 0

@@ -15,7 +15,7 @@ class SliceMeter(wiring.Component):
     pieces lie one after the other. So what comes before block b are min(b, F) R bytes, and r more if b > F.
 
     Timing: the outputs are valid when `done`, which comes after one cycle for every two bits of a block number and
-    lasts while `run` does; the inputs have to stay.
+    lasts while `run` does; the inputs have to stay. Two cycles later with ``datapath.pipelined``.
 
     Members
     -------
@@ -48,24 +48,53 @@ class SliceMeter(wiring.Component):
             "n_pieces": Out(shapes.block), "last_bytes": Out(shapes.bytes),
         })
 
+    def measures(self, record, desc, operation) -> list:
+        """Statements that have the slice of a descriptor measured; all blocks while they have to be cleared."""
+        blocks = operation.blocks
+        return [
+            self.first.eq(Mux(record.clear, 0, desc.slice_first)),
+            self.count.eq(Mux(record.clear, 0, desc.slice_count)),
+            self.block_count.eq(blocks.count), self.n_full.eq(blocks.n_full), self.block_bytes.eq(blocks.bytes),
+            self.tail_bytes.eq(blocks.tail_bytes), self.offset.eq(record.offset), self.bytes.eq(record.bytes),
+            self.pulse_bytes.eq(operation.pulse_bytes),
+        ]
+
+    def notes(self, record) -> list:
+        """Statements that note in a record what has been measured."""
+        pieces = record.pieces
+        return [
+            record.measured.eq(1), record.position.eq(self.position), record.size.eq(self.size),
+            record.start.eq(self.start), pieces.count.eq(self.n_pieces), pieces.bytes.eq(self.bytes),
+            pieces.last_bytes.eq(self.last_bytes), pieces.stride.eq(self.block_bytes),
+        ]
+
     def elaborate(self, platform):
         m = Module()
         shapes = self.shapes
         end, low, high = (Signal(shapes.block, name=name) for name in ("end", "low", "high"))
         past = Signal(32)
         rest = Signal(shapes.bytes)
+        left = Signal(shapes.bytes)
+        begins_behind, ends_behind = Signal(), Signal()
         m.d.comb += [
             end.eq(Mux(self.count == 0, self.block_count, self.first + self.count)),
-            low.eq(Mux(self.first < self.n_full, self.first, self.n_full)),
-            high.eq(Mux(end < self.n_full, end, self.n_full)),
             past.eq(self.tail_bytes - self.offset),
         ]
         # Of the block behind the full ones.
         with m.If(self.tail_bytes > self.offset):
-            m.d.comb += rest.eq(Mux(past > self.pulse_bytes, self.pulse_bytes, past))
+            m.d.comb += left.eq(Mux(past > self.pulse_bytes, self.pulse_bytes, past))
+        # The inputs stay, so what follows from them may stand in registers from the second cycle on.
+        pipelined = self.config.datapath.pipelined
+        staged = m.d.sync if pipelined else m.d.comb
+        staged += [
+            low.eq(Mux(self.first < self.n_full, self.first, self.n_full)),
+            high.eq(Mux(end < self.n_full, end, self.n_full)),
+            rest.eq(left), begins_behind.eq(self.first > self.n_full), ends_behind.eq(end > self.n_full),
+        ]
 
         # Two bits of each factor a cycle, the highest first.
-        n_steps = (shapes.block + 1) // 2
+        n_digits = (shapes.block + 1) // 2
+        n_steps = n_digits + pipelined
         step = Signal(range(n_steps + 1))
         start = Signal(32)
         before, behind = Signal(shapes.result_bytes), Signal(shapes.result_bytes)
@@ -76,15 +105,22 @@ class SliceMeter(wiring.Component):
             for total, factor, size in (
                 (start, self.first, self.block_bytes), (before, low, self.bytes), (behind, high, self.bytes)
             ):
-                padded = Cat(factor, Const(0, 2 * n_steps - shapes.block))  # whole digits
-                digit = Array(padded[2 * k:2 * k + 2] for k in reversed(range(n_steps)))[step]
+                # Whole digits, and a zero before them while the factor is not there yet.
+                padded = Cat(factor, Const(0, 2 * n_digits - shapes.block))
+                digits = [Const(0, 2)] * pipelined + [padded[2 * k:2 * k + 2] for k in reversed(range(n_digits))]
+                digit = Array(digits)[step]
                 m.d.sync += total.eq((total << 2) + Mux(digit[0], size, 0) + Mux(digit[1], size << 1, 0))
+        complete, summed = Signal(), Signal()
+        end_position = Signal(shapes.result_bytes)
+        staged += [
+            summed.eq(complete), self.position.eq(before + Mux(begins_behind, rest, 0)),
+            end_position.eq(behind + Mux(ends_behind, rest, 0)),
+        ]
         m.d.comb += [
-            self.done.eq(self.run & (step == n_steps)),
-            self.position.eq(before + Mux(self.first > self.n_full, rest, 0)),
-            self.size.eq(behind + Mux(end > self.n_full, rest, 0) - self.position),
+            complete.eq(self.run & (step == n_steps)), self.done.eq(complete & summed),
+            self.size.eq(end_position - self.position),
             self.start.eq(start + self.offset),
             self.n_pieces.eq(high - low),
-            self.last_bytes.eq(Mux((self.first <= self.n_full) & (end > self.n_full), rest, 0)),
+            self.last_bytes.eq(Mux(~begins_behind & ends_behind, rest, 0)),
         ]
         return m

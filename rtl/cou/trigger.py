@@ -14,7 +14,7 @@ from rtl.abi import DescriptorControl, HashKey, PacketHeader
 from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile, Phase
 from rtl.cou.credit_table import credit_answer, credit_request
-from rtl.cou.pass_planner import PassPlanner, record_layout
+from rtl.cou.pass_planner import PassPlanner, begin, record_layout
 from rtl.cou.slice_meter import SliceMeter
 from rtl.cou.tag_table import answer_layout
 from rtl.interface import TraceEvent, WindowSignature
@@ -30,6 +30,9 @@ class Trigger(wiring.Component):
     pass is given to the aggregator. Packets of one pulse are asked for in ascending SeqID and consumed one by one,
     whatever order they came in; that fixes the rounding. If the message is cut into blocks, where a descriptor's slice
     lies is worked out before its operand is asked for.
+
+    Timing: a context is looked at in the cycle after it was chosen. With ``datapath.pipelined`` two cycles later: its
+    operation comes from a register then, and so does what the planner makes of it.
 
     Members
     -------
@@ -94,6 +97,9 @@ class Trigger(wiring.Component):
         m = Module()
         shapes = self.shapes
         n_contexts = self.config.cou.n_contexts
+        pipelined = self.config.datapath.pipelined
+        # Where the path from a context's memories to what is done with them has registers, if there are to be any.
+        staged = m.d.sync if pipelined else m.d.comb
 
         m.submodules.contexts = contexts = ContextFile(self.config)
         m.submodules.planner = planner = PassPlanner(self.config)
@@ -116,33 +122,36 @@ class Trigger(wiring.Component):
             self.place.job.eq(jobs[chosen]), self.place.position.eq(positions[chosen]),
             self.select.eq(jobs[current]),
         ]
-        record, desc, operation, packet = record_read.data, self.control, self.operation, self.i_meta.payload
+        record, desc, packet = record_read.data, self.control, self.i_meta.payload
+        operation, expired = Signal(shapes.operation), Signal()
+        staged += [operation.eq(self.operation), expired.eq(self.expired)]
         updated = Signal(layout)
         window_ok, window_known = Signal(), Signal()
         m.d.comb += [
             updated.eq(record), record_write.data.eq(updated),
             planner.record.eq(record), planner.desc.eq(desc), planner.operation.eq(operation),
-            planner.expired.eq(self.expired), planner.packet.eq(packet), planner.packet_there.eq(contexts.packet_there),
+            planner.expired.eq(expired), planner.packet.eq(packet), planner.packet_there.eq(contexts.packet_there),
             planner.node_id.eq(self.node_id), planner.window_ok.eq(window_ok),
+        ]
+        # The plan, and what it was made from that may change at any time.
+        plan = planner.outputs()
+        there, given_up = Signal(), Signal()
+        staged += [
+            *(signal.eq(getattr(planner, name)) for name, signal in vars(plan).items()),
+            there.eq(contexts.packet_there), given_up.eq(expired),
         ]
         connect(m, flipped(self.i_arrival), contexts.i_arrival)
 
-        # The slice of the descriptor; all blocks while they have to be cleared.
         blocks = operation.blocks
-        m.d.comb += [
-            meter.first.eq(Mux(record.clear, 0, desc.slice_first)),
-            meter.count.eq(Mux(record.clear, 0, desc.slice_count)),
-            meter.block_count.eq(blocks.count), meter.n_full.eq(blocks.n_full), meter.block_bytes.eq(blocks.bytes),
-            meter.tail_bytes.eq(blocks.tail_bytes), meter.offset.eq(record.offset), meter.bytes.eq(record.bytes),
-            meter.pulse_bytes.eq(operation.pulse_bytes),
-        ]
+        m.d.comb += meter.measures(record, desc, operation)
 
         # Look-ups are answered in order: the queue knows whose they are. It can't overflow, since a context has one
         # look-up at most.
         m.submodules.asked = asked = StreamFifo(
             shape=data.StructLayout({"context": shapes.context, "search": 1}), depth=max(2, n_contexts)
         )
-        key = Signal(HashKey)
+        key, next_key = Signal(HashKey), Signal(HashKey)
+        staged += key.eq(next_key)
         asker = asked.o.payload
         # A context that is given up looks for all packets that its descriptor still wants: the missing ones are named.
         ahead, missing, searched = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS), Signal()
@@ -155,30 +164,17 @@ class Trigger(wiring.Component):
                 (self.i_lookup.valid & self.i_lookup.payload.error & ~asker.search) << jobs[asker.context]
             ),
             contexts.answer_hit.eq(self.i_lookup.payload.hit), contexts.answer_packet.eq(self.i_lookup.payload.slot),
-            key.job_id.eq(operation.job_id), key.node_id.eq(self.node_id), key.vp.eq(operation.vp),
-            key.seq_id.eq(record.consumed + desc.seq_skip + ahead), key.pulse.eq(record.pulse),
+            next_key.job_id.eq(operation.job_id), next_key.node_id.eq(self.node_id), next_key.vp.eq(operation.vp),
+            next_key.seq_id.eq(record.consumed + desc.seq_skip + ahead), next_key.pulse.eq(record.pulse),
             contexts.wait_key.eq(key), self.o_lookup.payload.eq(key), asked.i.payload.context.eq(current),
         ]
 
-        # Loaded operands. An error is noted, and the context goes on with what came, so that its peers get what
-        # they wait for; that report can't wait and so has precedence over the FSM's.
+        # Loaded operands.
         loaded = self.i_loaded
-        load_fault = Signal()
         m.d.comb += [
             loaded.ready.eq(1), contexts.loaded.eq(loaded.valid), contexts.loaded_context.eq(loaded.payload.context),
-            load_fault.eq(loaded.valid & loaded.payload.error),
+            self.fault_job.eq(jobs[current]),
         ]
-        fault, status, detail = Signal(), Signal(8), Signal(64)
-        with m.If(load_fault):
-            m.d.comb += [
-                self.fault.eq(1), self.fault_job.eq(loaded.payload.job), self.status.eq(Status.MEMORY_ERROR),
-                self.detail.eq(desc.local_addr),
-            ]
-        with m.Else():
-            m.d.comb += [
-                self.fault.eq(fault), self.fault_job.eq(jobs[current]), self.status.eq(status),
-                self.detail.eq(detail),
-            ]
 
         # The aggregator must be able to report while a pass is being offered to it. A context has one pass at most, so
         # the queue always has room.
@@ -190,21 +186,24 @@ class Trigger(wiring.Component):
             load.context.eq(current), load.job.eq(jobs[current]), load.place.eq(positions[current]),
             load.from_payload.eq(desc.operand == Operand.PAYLOAD), load.pieces.eq(record.pieces),
             load.addr.eq(Mux(load.from_payload, 0, desc.local_addr) + record.start),
-            run.eq(planner.run), run.packet.eq(contexts.packet), run.key.eq(contexts.key),
+            run.eq(plan.run), run.packet.eq(contexts.packet), run.key.eq(contexts.key),
             run.output.context.eq(current), run.output.job.eq(jobs[current]),
             self.o_meta.payload.slot.eq(contexts.packet),
             self.o_credit.payload.job_id.eq(operation.job_id), self.o_credit.payload.peer.eq(desc.peer),
             self.o_credit.payload.oldest.eq(contexts.oldest),
             self.o_credit.payload.multicast.eq(desc.multicast), self.o_credit.payload.members.eq(desc.members),
-            self.window.query.payload.vp.eq(operation.vp), self.window.query.payload.bytes.eq(planner.query.bytes),
-            self.window.query.payload.addr.eq(planner.query.addr),
-            self.window.query.payload.right.eq(planner.query.right),
+            self.window.query.payload.vp.eq(operation.vp), self.window.query.payload.bytes.eq(plan.query.bytes),
+            self.window.query.payload.addr.eq(plan.query.addr),
+            self.window.query.payload.right.eq(plan.query.right),
             self.write_job.eq(jobs[current]), self.progress_job.eq(jobs[current]),
             self.trace_event.job_id.eq(operation.job_id), self.trace_event.pulse.eq(record.pulse),
         ]
 
         def trace(kind: TraceKind, index):
             m.d.comb += [self.trace_valid.eq(1), self.trace_event.event.eq(kind), self.trace_event.index.eq(index)]
+
+        def report(status: Status, detail):
+            m.d.comb += [self.fault.eq(1), self.status.eq(status), self.detail.eq(detail)]
 
         def sleep(phase: Phase):
             m.d.comb += [contexts.set_phase.eq(1), contexts.next_phase.eq(phase)]
@@ -219,15 +218,12 @@ class Trigger(wiring.Component):
             """Hands the pass to the aggregator; FSM state RUN waits if that is busy."""
             m.d.comb += self.o_run.valid.eq(1)
             with m.If(self.o_run.ready):
-                with m.If(planner.mismatch):
-                    m.d.comb += [
-                        fault.eq(1), status.eq(Status.LENGTH_MISMATCH),
-                        detail.eq(Cat(record.consumed, record.pulse, packet.length)),
-                    ]
+                with m.If(plan.mismatch):
+                    report(Status.LENGTH_MISMATCH, Cat(record.consumed, record.pulse, packet.length))
                 m.d.comb += [
-                    self.i_meta.ready.eq(planner.needs_packet), contexts.consume.eq(1),
-                    updated.eq(planner.after), record_write.en.eq(1),
-                    self.write_started.eq(run.output.write_back), self.fired.eq(planner.after.final),
+                    self.i_meta.ready.eq(plan.needs_packet), contexts.consume.eq(1),
+                    updated.eq(plan.after), record_write.en.eq(1),
+                    self.write_started.eq(run.output.write_back), self.fired.eq(plan.after.final),
                 ]
                 with m.If(~record.clear):
                     trace(TraceKind.FIRE, positions[current])
@@ -242,8 +238,15 @@ class Trigger(wiring.Component):
         for name, field in (("tag", "place"), ("loan", "loan"), ("want", "want")):
             m.d.comb += run.output.header[name].eq(Mux(self.i_credit.valid, answer[field], kept[field]))
 
-        credit_came = Signal()
-        meta_asked = Signal()
+        def look():
+            """Looks at the same context once more, when the plan follows from what is known now."""
+            m.next = "PLAN" if pipelined else "LOOK"
+
+        def choose(state):
+            """Goes on with what has been chosen, when its operation is there."""
+            m.next = f"FETCH_{state}" if pipelined else state
+
+        credit_came, meta_asked = Signal(), Signal()
         with m.If(self.returned):
             m.d.sync += credit_came.eq(1)
 
@@ -251,30 +254,38 @@ class Trigger(wiring.Component):
         m.d.sync += current.eq(chosen)
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += [window_known.eq(0), credit_came.eq(0), meta_asked.eq(0)]
-                m.d.sync += [ahead.eq(0), missing.eq(0), searched.eq(0)]
+                m.d.sync += [flag.eq(0) for flag in (window_known, credit_came, meta_asked, ahead, missing, searched)]
                 # What has been executed goes first: it frees the way for its successor.
                 with m.If(retired.o.valid):
                     m.d.comb += [chosen.eq(retired.o.payload.context), retired.o.ready.eq(1)]
-                    m.next = "RETIRE"
+                    choose("RETIRE")
                 with m.Elif(contexts.ready.any()):
                     m.d.comb += [chosen.eq(turn.index), turn.advance.eq(1)]
-                    m.next = "LOOK"
+                    choose("LOOK")
                 with m.Elif(self.i_start.valid):
                     for c in reversed(range(n_contexts)):
                         with m.If(contexts.free[c]):
                             m.d.comb += chosen.eq(c)
+                    choose("START")
+
+            if pipelined:
+                with m.State("FETCH_RETIRE"):
+                    m.next = "RETIRE"
+                with m.State("FETCH_START"):
+                    m.d.comb += self.select.eq(self.i_start.payload.job)
                     m.next = "START"
+                with m.State("FETCH_LOOK"):
+                    m.next = "PLAN"
+                with m.State("PLAN"):
+                    # The packet's header comes in the cycle after it was asked for.
+                    with m.If(~meta_asked | self.i_meta.valid):
+                        m.next = "LOOK"
 
             with m.State("START"):
                 start = self.i_start.payload
                 m.d.comb += [
                     self.i_start.ready.eq(1), contexts.start.eq(1), contexts.start_job.eq(start.job),
-                    updated.eq(0), updated.pulse.eq(start.pulse), updated.offset.eq(start.offset),
-                    updated.bytes.eq(start.bytes), record_write.en.eq(1),
-                    updated.size.eq(start.bytes), updated.start.eq(start.offset), updated.pieces.count.eq(1),
-                    updated.pieces.bytes.eq(start.bytes),
-                    updated.measured.eq(~blocks.cut), updated.clear.eq(blocks.clear),
+                    *begin(updated, start, blocks), record_write.en.eq(1),
                     self.select.eq(start.job), self.progress.eq(1), self.progress_job.eq(start.job),
                     self.trace_event.pulse.eq(start.pulse),
                 ]
@@ -283,33 +294,32 @@ class Trigger(wiring.Component):
                 m.next = "IDLE"
 
             with m.State("LOOK"):
-                with m.If(self.expired & ~contexts.packet_there & planner.needs_packet & ~searched):
+                with m.If(given_up & ~there & plan.needs_packet & ~searched):
                     m.next = "SEARCH"
-                with m.Elif(self.expired & ~contexts.packet_there):
-                    m.d.comb += [
-                        fault.eq(1), status.eq(Status.TIMEOUT), detail.eq(Cat(record.consumed, record.pulse, missing)),
-                    ]
+                with m.Elif(given_up & ~there):
+                    report(Status.TIMEOUT, Cat(record.consumed, record.pulse, missing))
                     finish()
                 with m.Elif(~record.measured):
                     m.next = "MEASURE"
-                with m.Elif(planner.needs_load):
+                with m.Elif(plan.needs_load):
                     m.d.comb += [self.o_load.valid.eq(1), updated.loaded.eq(1)]
                     with m.If(self.o_load.ready):
                         m.d.comb += record_write.en.eq(1)
                         sleep(Phase.LOADING)
-                with m.Elif(planner.needs_packet & ~contexts.packet_there):
+                with m.Elif(plan.needs_packet & ~there):
                     m.d.comb += self.o_lookup.valid.eq(1)
                     with m.If(self.o_lookup.ready):
                         m.d.comb += [asked.i.valid.eq(1), contexts.wait.eq(1)]
                         sleep(Phase.WAITING)
-                with m.Elif(planner.needs_packet & ~meta_asked):
+                with m.Elif(plan.needs_packet & ~meta_asked):
                     m.d.comb += self.o_meta.valid.eq(1)
                     with m.If(self.o_meta.ready):
                         m.d.sync += meta_asked.eq(1)
-                with m.Elif(~planner.needs_packet | self.i_meta.valid):
-                    with m.If(planner.foreign_address & ~window_known):
+                        look()
+                with m.Elif(~plan.needs_packet | self.i_meta.valid):
+                    with m.If(plan.foreign_address & ~window_known):
                         m.next = "CHECK"
-                    with m.Elif(planner.sends):
+                    with m.Elif(plan.sends):
                         m.d.comb += self.o_credit.valid.eq(1)
                         with m.If(self.o_credit.ready):
                             m.next = "CREDIT"
@@ -326,24 +336,21 @@ class Trigger(wiring.Component):
                     m.d.sync += missing.bit_select(key.seq_id, 1).eq(~self.i_lookup.payload.hit)
                     with m.If((ahead + 1 == wanted) | ahead.all()):
                         m.d.sync += [ahead.eq(0), searched.eq(1)]
-                        m.next = "LOOK"
+                        look()
                     with m.Else():
                         m.d.sync += ahead.eq(ahead + 1)
-                        m.next = "SEARCH"
+                        m.next = "SEARCH_NEXT" if pipelined else "SEARCH"
+            if pipelined:
+                with m.State("SEARCH_NEXT"):
+                    m.next = "SEARCH"
 
             with m.State("MEASURE"):
-                m.d.comb += [
-                    meter.run.eq(1), updated.measured.eq(1), updated.position.eq(meter.position),
-                    updated.size.eq(meter.size), updated.start.eq(meter.start),
-                    updated.pieces.count.eq(meter.n_pieces), updated.pieces.bytes.eq(record.bytes),
-                    updated.pieces.last_bytes.eq(meter.last_bytes), updated.pieces.stride.eq(blocks.bytes),
-                    record_write.en.eq(meter.done),
-                ]
+                m.d.comb += [meter.run.eq(1), record_write.en.eq(meter.done), *meter.notes(updated)]
                 with m.If(meter.done):
                     m.next = "MEASURED"
             with m.State("MEASURED"):
                 # The record comes back out of its memory.
-                m.next = "LOOK"
+                choose("LOOK")
 
             with m.State("CHECK"):
                 # An address that a packet brought, or that the descriptor did not announce.
@@ -353,10 +360,8 @@ class Trigger(wiring.Component):
                 with m.If(self.window.answer.valid):
                     m.d.sync += window_ok.eq(self.window.answer.payload.ok)
                     with m.If(~self.window.answer.payload.ok):
-                        m.d.comb += [
-                            fault.eq(1), status.eq(Status.BAD_ADDRESS), detail.eq(run.output.result_addr),
-                        ]
-                    m.next = "LOOK"
+                        report(Status.BAD_ADDRESS, run.output.result_addr)
+                    look()
 
             with m.State("CREDIT"):
                 m.d.comb += self.i_credit.ready.eq(1)
@@ -365,7 +370,7 @@ class Trigger(wiring.Component):
                         give_away()
                     with m.Else():
                         # The packet's description is asked for again when the context wakes up.
-                        m.d.comb += self.i_meta.ready.eq(planner.needs_packet)
+                        m.d.comb += self.i_meta.ready.eq(plan.needs_packet)
                         with m.If(credit_came | self.returned):
                             sleep(Phase.READY)
                         with m.Else():
@@ -384,4 +389,10 @@ class Trigger(wiring.Component):
                 with m.Else():
                     trace(TraceKind.RETIRE, positions[current])
                     sleep(Phase.READY)
+
+        # An error of a load is noted, and the context goes on with what came, so that its peers get what they wait for;
+        # that report can't wait and so has precedence over the FSM's.
+        with m.If(loaded.valid & loaded.payload.error):
+            m.d.comb += self.fault_job.eq(loaded.payload.job)
+            report(Status.MEMORY_ERROR, desc.local_addr)
         return m

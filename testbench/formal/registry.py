@@ -115,8 +115,8 @@ PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="one-slot-too-many",
                 module=_SLOTS,
-                old="fresh.eq(n_fresh != self.n_slots),",
-                new="fresh.eq(n_fresh <= self.n_slots),",
+                old="none_fresh.eq(n_fresh == self.n_slots - 1)",
+                new="none_fresh.eq(n_fresh == self.n_slots)",
             ),
         ),
     ),
@@ -131,12 +131,12 @@ PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="grants-one-too-many", module=_CREDIT,
-                old="own.eq(read.data.out[0] < Mux(", new="own.eq(read.data.out[0] <= Mux(",
+                old="own.eq(stored.out[0] < Mux(", new="own.eq(stored.out[0] <= Mux(",
             ),
             Mutation(
                 name="returns-one-at-most", module=_CREDIT,
-                old="write.data.out[k].eq(read.data.out[k] - back),",
-                new="write.data.out[k].eq(read.data.out[k] - (back != 0)),",
+                old="write.data.out[k].eq(stored.out[k] - back),",
+                new="write.data.out[k].eq(stored.out[k] - (back != 0)),",
             ),
             Mutation(
                 name="at-rest-with-credits-out", module=_CREDIT,
@@ -182,7 +182,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="loan-goes-back-and-stays", module=_CREDIT,
-                old="write.data.eq(read.data), write.data.loan.eq(0), write.en.eq(1),", new="write.data.eq(read.data),",
+                old="write.data.eq(stored), write.data.loan.eq(0), write.en.eq(1),", new="write.data.eq(stored),",
             ),
             Mutation(
                 name="asks-without-room", module=_CREDIT,
@@ -190,7 +190,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="asks-for-ever", module=_CREDIT,
-                old="write.data.refused.eq(~ok),", new="write.data.refused.eq(~ok | read.data.refused),",
+                old="write.data.refused.eq(~ok),", new="write.data.refused.eq(~ok | stored.refused),",
             ),
         ),
     ),
