@@ -95,9 +95,13 @@ class Aggregator(wiring.Component):
         m.submodules.stage = stage = StreamStage(shape=reduce.i.payload.shape(), registers=pipelined)
         connect(m, stage.o, reduce.i)
         request = stage.i
-        m.submodules.outputs = outputs = StreamFifo(shape=shapes.output, depth=4)
-        m.submodules.freed = freed = StreamFifo(shape=self.o_free.payload.shape(), depth=4)
-        m.submodules.owed = owed = StreamFifo(shape=shapes.credit, depth=4)
+        m.submodules.outputs = outputs = StreamFifo(
+            shape=shapes.output, depth=4, registered=self.config.datapath.pipelined
+        )
+        m.submodules.freed = freed = StreamFifo(
+            shape=self.o_free.payload.shape(), depth=4, registered=self.config.datapath.pipelined
+        )
+        m.submodules.owed = owed = StreamFifo(shape=shapes.credit, depth=4, registered=self.config.datapath.pipelined)
         connect(m, outputs.o, writer.i)
         connect(m, reduce.o, writer.result)
         connect(m, writer.o_done, flipped(self.o_done))

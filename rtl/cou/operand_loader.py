@@ -66,8 +66,10 @@ class OperandLoader(wiring.Component):
 
         # Both sides get every load: one asks for the pieces, the other one lays down what comes.
         n = config.cou.n_contexts
-        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=n)
-        m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=n)
+        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=n, registered=self.config.datapath.pipelined)
+        m.submodules.waiting = waiting = StreamFifo(
+            shape=shapes.load, depth=n, registered=self.config.datapath.pipelined
+        )
         m.d.comb += [
             asking.i.payload.eq(self.i.payload), waiting.i.payload.eq(self.i.payload),
             self.i.ready.eq(waiting.i.ready & asking.i.ready),

@@ -144,7 +144,7 @@ class PacketBuffer(wiring.Component):
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
         )
         # A packet that leaves is told of in the cycle in which it is done with.
-        m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4)
+        m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4, registered=self.config.datapath.pipelined)
         connect(m, gone.o, flipped(self.o_gone))
         m.d.comb += [
             table.remove.valid.eq(self.free.valid & gone.i.ready),
@@ -156,8 +156,8 @@ class PacketBuffer(wiring.Component):
 
         # Packets come in one after the other. A tag goes to the table with its header, and is hidden from look-ups
         # until the payload is there.
-        m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8)
-        m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8)
+        m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8, registered=self.config.datapath.pipelined)
+        m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8, registered=self.config.datapath.pipelined)
         arriving = Signal(tag_shape)
         receiving, slot = Signal(), Signal(self.slot_bits)
         header, payload = self.i.header, self.i.payload
@@ -247,7 +247,7 @@ class PacketBuffer(wiring.Component):
             return
         # Keys are kept by slot for this, in two copies like the headers, which have no read port to spare.
         m.submodules.keys = keys = GuardedMemory(width=HashKey.size, depth=self.n_slots, ecc=True, copies=2)
-        m.submodules.asked = asked = StreamFifo(shape=HashKey, depth=8)
+        m.submodules.asked = asked = StreamFifo(shape=HashKey, depth=8, registered=self.config.datapath.pipelined)
         looked = table.o_lookup
         checking = Signal(answer_layout(self.slot_bits))
         wanted = Signal(HashKey)

@@ -148,7 +148,8 @@ class Trigger(wiring.Component):
         # Look-ups are answered in order: the queue knows whose they are. It can't overflow, since a context has one
         # look-up at most.
         m.submodules.asked = asked = StreamFifo(
-            shape=data.StructLayout({"context": shapes.context, "search": 1}), depth=max(2, n_contexts)
+            shape=data.StructLayout({"context": shapes.context, "search": 1}), depth=max(2, n_contexts),
+            registered=self.config.datapath.pipelined,
         )
         key, next_key = Signal(HashKey), Signal(HashKey)
         staged += key.eq(next_key)
@@ -178,7 +179,9 @@ class Trigger(wiring.Component):
 
         # The aggregator must be able to report while a pass is being offered to it. A context has one pass at most, so
         # the queue always has room.
-        m.submodules.retired = retired = StreamFifo(shape=shapes.done, depth=max(2, n_contexts))
+        m.submodules.retired = retired = StreamFifo(
+            shape=shapes.done, depth=max(2, n_contexts), registered=self.config.datapath.pipelined
+        )
         connect(m, flipped(self.i_done), retired.i)
 
         load, run = self.o_load.payload, self.o_run.payload

@@ -91,7 +91,7 @@ class DmaReader(wiring.Component):
 
         # What has been asked for and not answered, in order.
         expected = data.StructLayout({"client": range(self.n), "last": 1})
-        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
+        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding, registered=self.pipelined)
 
         # A burst goes out only when both its address and its place in the order are taken.
         address = data.StructLayout({"addr": 64, "len": 8})
@@ -130,7 +130,8 @@ class DmaReader(wiring.Component):
         for k, (client, splitter) in enumerate(zip(self.i, splitters, strict=True)):
             m.submodules[f"splitter_{k}"] = splitter
             m.submodules[f"buffer_{k}"] = buffer = StreamFifo(
-                shape=client.data.payload.shape(), depth=self.buffer_beats
+                shape=client.data.payload.shape(), depth=self.buffer_beats,
+                registered=self.pipelined,
             )
             connect(m, flipped(client.request), splitter.i)
             connect(m, buffer.o, flipped(client.data))

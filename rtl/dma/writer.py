@@ -95,8 +95,8 @@ class DmaWriter(wiring.Component):
         m.submodules.aw = aw = SkidBuffer(shape=address)
         # `owner` is the client once more, one bit for each: a beat's way out of its buffer begins with it.
         turn_layout = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n), "owner": self.n})
-        m.submodules.turns = turns = StreamFifo(shape=turn_layout, depth=2)
-        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
+        m.submodules.turns = turns = StreamFifo(shape=turn_layout, depth=2, registered=self.pipelined)
+        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding, registered=self.pipelined)
         granted = arbiter.o.payload
         go = Signal()
         m.d.comb += [
@@ -124,7 +124,10 @@ class DmaWriter(wiring.Component):
         # Data channel: the beats of one burst after the other, out of the buffers of their clients.
         w_beat = data.StructLayout({"data": self.data_width, "strb": flit_bytes, "last": 1})
         m.submodules.w = w = SkidBuffer(shape=w_beat)
-        buffers = [StreamFifo(shape=self.data_width, depth=self.buffer_beats) for _ in range(self.n)]
+        buffers = [
+            StreamFifo(shape=self.data_width, depth=self.buffer_beats, registered=self.pipelined)
+            for _ in range(self.n)
+        ]
         turn = turns.o.payload
         count = Signal(range(splitters[0].burst_beats))
         w_last = Signal()
@@ -162,7 +165,9 @@ class DmaWriter(wiring.Component):
         for k, (client, splitter, buffer) in enumerate(zip(self.i, splitters, buffers, strict=True)):
             m.submodules[f"splitter_{k}"] = splitter
             m.submodules[f"buffer_{k}"] = buffer
-            m.submodules[f"done_{k}"] = done = StreamFifo(shape=client.done.payload.shape(), depth=self.max_requests)
+            m.submodules[f"done_{k}"] = done = StreamFifo(
+                shape=client.done.payload.shape(), depth=self.max_requests, registered=self.pipelined
+            )
             connect(m, done.o, flipped(client.done))
 
             # Requests whose outcome has a place in `done`.

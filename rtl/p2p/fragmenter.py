@@ -31,6 +31,8 @@ class Fragmenter(wiring.Component):
         Largest fragment in bytes.
     n : int
         Places of the tracker.
+    pipelined : bool
+        Whether what waits in buffers is offered from registers.
 
     Members
     -------
@@ -58,10 +60,11 @@ class Fragmenter(wiring.Component):
         NodeID of this node.
     """
 
-    def __init__(self, *, data_width: int, mtu: int, n: int):
+    def __init__(self, *, data_width: int, mtu: int, n: int, pipelined: bool = False):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
+        self.pipelined = pipelined
         super().__init__({
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "room": Out(1),
@@ -79,9 +82,13 @@ class Fragmenter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         flit_bytes = self.data_width // 8
-        m.submodules.fragments = fragments = StreamFifo(shape=Fragment, depth=N_BUFFERS)
-        m.submodules.reads = reads = StreamFifo(shape=self.o_read.payload.shape(), depth=N_BUFFERS)
-        m.submodules.buffer = buffer = StreamFifo(shape=self.data_width, depth=N_BUFFERS * self.mtu // flit_bytes)
+        m.submodules.fragments = fragments = StreamFifo(shape=Fragment, depth=N_BUFFERS, registered=self.pipelined)
+        m.submodules.reads = reads = StreamFifo(
+            shape=self.o_read.payload.shape(), depth=N_BUFFERS, registered=self.pipelined
+        )
+        m.submodules.buffer = buffer = StreamFifo(
+            shape=self.data_width, depth=N_BUFFERS * self.mtu // flit_bytes, registered=self.pipelined
+        )
         connect(m, fragments.o, flipped(self.o_fragment))
         connect(m, reads.o, flipped(self.o_read))
         connect(m, buffer.o, flipped(self.o_data))

@@ -78,8 +78,10 @@ class GetLanding(wiring.Component):
         place_bits = self.n.bit_length() - 1
         m.submodules.bookings = bookings = memory.Memory(shape=Booking, depth=self.n, init=[])
         look, book = bookings.read_port(), bookings.write_port()
-        m.submodules.payload = payload = StreamFifo(shape=beat(self.data_width), depth=PAYLOAD_BEATS)
-        m.submodules.landings = landings = StreamFifo(shape=Landing, depth=2)
+        m.submodules.payload = payload = StreamFifo(
+            shape=beat(self.data_width), depth=PAYLOAD_BEATS, registered=self.pipelined
+        )
+        m.submodules.landings = landings = StreamFifo(shape=Landing, depth=2, registered=self.pipelined)
         m.submodules.writer = writer = LandingWriter(data_width=self.data_width, pipelined=self.pipelined)
         connect(m, flipped(self.i.payload), payload.i)
         connect(m, payload.o, writer.i_payload)

@@ -103,7 +103,7 @@ class P2p(wiring.Component):
         width, n, mtu = self.config.datapath.data_width, self.config.nic.n_p2p_tags, self.config.datapath.mtu
         pipelined = self.config.datapath.pipelined
         m.submodules.tracker = tracker = Tracker(n=n, pipelined=pipelined)
-        m.submodules.transmit = transmit = P2pTransmit(data_width=width, mtu=mtu, n=n)
+        m.submodules.transmit = transmit = P2pTransmit(data_width=width, mtu=mtu, n=n, pipelined=pipelined)
         m.submodules.receive = receive = P2pReceive(data_width=width, pipelined=pipelined)
         m.submodules.answers = answers = AnswerReceiver(data_width=width)
         senders: list[P2pTransmit | GetRequester] = [transmit]

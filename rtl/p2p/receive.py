@@ -61,8 +61,10 @@ class P2pReceive(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.admission = admission = Admission()
-        m.submodules.admitted = admitted = StreamFifo(shape=Admitted, depth=2)
-        m.submodules.payload = payload = StreamFifo(shape=beat(self.data_width), depth=PAYLOAD_BEATS)
+        m.submodules.admitted = admitted = StreamFifo(shape=Admitted, depth=2, registered=self.pipelined)
+        m.submodules.payload = payload = StreamFifo(
+            shape=beat(self.data_width), depth=PAYLOAD_BEATS, registered=self.pipelined
+        )
         m.submodules.delivery = delivery = Delivery(data_width=self.data_width, pipelined=self.pipelined)
 
         # Where a packet goes is decided in front of the register. Header and payload need not wait for each other here:

@@ -25,6 +25,8 @@ class FragmentSender(wiring.Component):
         Bits of a flit.
     n : int
         Places of the tracker.
+    pipelined : bool
+        Whether what waits in buffers is offered from registers.
 
     Members
     -------
@@ -38,9 +40,10 @@ class FragmentSender(wiring.Component):
         Packets.
     """
 
-    def __init__(self, *, data_width: int, n: int):
+    def __init__(self, *, data_width: int, n: int, pipelined: bool = False):
         self.data_width = data_width
         self.n = n
+        self.pipelined = pipelined
         super().__init__({
             "i_fragment": In(stream.Signature(Fragment)),
             "i_read": In(stream.Signature(data.StructLayout({"error": 1}))),
@@ -55,7 +58,7 @@ class FragmentSender(wiring.Component):
         m = Module()
         flit_bytes = self.data_width // 8
         decided = data.StructLayout({"header": PacketHeader, "discard": 1})
-        m.submodules.packets = packets = StreamFifo(shape=decided, depth=2)
+        m.submodules.packets = packets = StreamFifo(shape=decided, depth=2, registered=self.pipelined)
 
         # Decide over the next fragment once its data are there.
         fragment = self.i_fragment.payload

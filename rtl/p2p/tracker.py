@@ -198,7 +198,7 @@ class Tracker(wiring.Component):
             with m.If((old.status == Status.OK) & (status != Status.OK)):
                 m.d.comb += [new.status.eq(status), new.detail.eq(detail)]
 
-        m.submodules.events = events = StreamFifo(shape=CompletionEvent, depth=2)
+        m.submodules.events = events = StreamFifo(shape=CompletionEvent, depth=2, registered=self.pipelined)
         connect(m, events.o, flipped(self.o_event))
         event = events.i.payload
         m.d.comb += [
@@ -211,7 +211,7 @@ class Tracker(wiring.Component):
         ]
 
         # One LAND at a time is asked, so there is always room for its verdict.
-        m.submodules.verdicts = verdicts = StreamFifo(shape=1, depth=2)
+        m.submodules.verdicts = verdicts = StreamFifo(shape=1, depth=2, registered=self.pipelined)
         connect(m, verdicts.o, flipped(self.o_land))
         m.d.comb += verdicts.i.payload.eq(touched)
 

@@ -23,6 +23,8 @@ class P2pTransmit(wiring.Component):
         Largest fragment in bytes.
     n : int
         Places of the tracker.
+    pipelined : bool
+        Whether what waits in buffers is offered from registers.
 
     Members
     -------
@@ -34,10 +36,11 @@ class P2pTransmit(wiring.Component):
         Operations, by place, of which no more needs to be sent.
     """
 
-    def __init__(self, *, data_width: int, mtu: int, n: int):
+    def __init__(self, *, data_width: int, mtu: int, n: int, pipelined: bool = False):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
+        self.pipelined = pipelined
         super().__init__({
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "room": Out(1),
@@ -52,8 +55,10 @@ class P2pTransmit(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.fragmenter = fragmenter = Fragmenter(data_width=self.data_width, mtu=self.mtu, n=self.n)
-        m.submodules.sender = sender = FragmentSender(data_width=self.data_width, n=self.n)
+        m.submodules.fragmenter = fragmenter = Fragmenter(
+            data_width=self.data_width, mtu=self.mtu, n=self.n, pipelined=self.pipelined
+        )
+        m.submodules.sender = sender = FragmentSender(data_width=self.data_width, n=self.n, pipelined=self.pipelined)
 
         connect(m, flipped(self.i), fragmenter.i)
         connect(m, flipped(self.i_number), fragmenter.i_number)
