@@ -119,7 +119,8 @@ class Aggregator(wiring.Component):
         run = Signal(shapes.run)
         output = run.output
         n_beats = Signal(shapes.result_bytes - self.flit_log2 + 1)
-        m.d.comb += n_beats.eq((output.bytes + (config.datapath.flit_bytes - 1)) >> self.flit_log2)
+        last_beat = Signal.like(n_beats)
+        bytes_ = self.i.payload.output.bytes
 
         # Operands a come from synchronous memories: `fetched` says that their beat stands at the outputs. If there are
         # registers behind these, it is `there` a cycle later.
@@ -177,7 +178,11 @@ class Aggregator(wiring.Component):
                 m.d.sync += [index.eq(0), fetched.eq(0)]
                 m.d.comb += [outputs.i.valid.eq(self.i.valid), self.i.ready.eq(outputs.i.ready)]
                 with m.If(self.i.valid & outputs.i.ready):
-                    m.d.sync += run.eq(self.i.payload)
+                    m.d.sync += [
+                        run.eq(self.i.payload),
+                        n_beats.eq((bytes_ + (config.datapath.flit_bytes - 1)) >> self.flit_log2),
+                        last_beat.eq((bytes_ - 1) >> self.flit_log2),
+                    ]
                     with m.If(self.i.payload.output.bytes == 0):
                         m.next = "FINISH"
                     with m.Elif(self.i.payload.use_packet):
@@ -191,7 +196,7 @@ class Aggregator(wiring.Component):
             with m.State("STREAM"):
                 m.d.comb += fetch.eq((index != n_beats) & (~fetched | moves))
                 with m.If(fetch):
-                    m.d.sync += [index.eq(index + 1), fetched.eq(1), last.eq(index == n_beats - 1)]
+                    m.d.sync += [index.eq(index + 1), fetched.eq(1), last.eq(index == last_beat)]
                 with m.Elif(moves):
                     m.d.sync += fetched.eq(0)
                 with m.If(take & there_last):

@@ -33,7 +33,8 @@ class ContextFile(wiring.Component):
     no context is ever polled.
 
     The trigger reads one context (`select`) and may change its phase (`set_phase`) each cycle; events that
-    come from elsewhere (arrival, look-up, load, credit) may hit any context at the same time.
+    come from elsewhere (arrival, look-up, load, credit) may hit any context at the same time. With
+    ``datapath.pipelined`` an arrival takes effect a cycle later.
 
     Members
     -------
@@ -99,6 +100,11 @@ class ContextFile(wiring.Component):
         # older[c] marks the contexts of the same job that were there when c started.
         older = Array(Signal(n, name=f"older_{c}") for c in range(n))
 
+        # A key that is alike may take effect a cycle later: a context that waits is left alone by the trigger, and one
+        # that is given up meanwhile wants it no more.
+        staged = m.d.sync if self.config.datapath.pipelined else m.d.comb
+        arrived_slot = Signal(self.shapes.packet)
+        staged += arrived_slot.eq(self.i_arrival.payload.slot)
         m.d.comb += self.i_arrival.ready.eq(1)
         for c in range(n):
             selected = self.select == c
@@ -118,14 +124,16 @@ class ContextFile(wiring.Component):
             # Events from elsewhere. None of them can hit a context in the cycle in which the trigger changes it to
             # the phase that the event would end, but for a returned credit, which the trigger watches itself.
             answered = self.answered & (self.answer_context == c)
-            arrived = self.i_arrival.valid & wanting[c] & (key[c] == self.i_arrival.payload.key)
+            same_key = Signal(name=f"same_key_{c}")
+            staged += same_key.eq(self.i_arrival.valid & wanting[c] & (key[c] == self.i_arrival.payload.key))
+            arrived = same_key & wanting[c]
             found = answered & self.answer_hit & wanting[c]
             with m.If(answered):
                 m.d.sync += asking[c].eq(0)
             with m.If(arrived | found):
                 m.d.sync += [there[c].eq(1), wanting[c].eq(0)]
                 with m.If(arrived):
-                    m.d.sync += packet[c].eq(self.i_arrival.payload.slot)
+                    m.d.sync += packet[c].eq(arrived_slot)
                 with m.Else():
                     m.d.sync += packet[c].eq(self.answer_packet)
             gone = Cat(self.expire[j] & (job[c] == j) for j in range(n_jobs)).any()

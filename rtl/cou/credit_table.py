@@ -302,7 +302,7 @@ class CreditTable(wiring.Component):
                     m.d.comb += keep.eq(~sum_out.watched & ~stored.loan & ~stored.out[1].all())
                     with m.If(granted & keep):
                         m.d.comb += [write.data.loan.eq(1), write.data.slot.eq(spot)]
-                with m.If(sum_out.watched & (after.out == 0)):
+                with m.If(sum_out.watched & (sum_out.out == back)):
                     m.d.comb += after.watched.eq(0)
                     tell(giving.job_id, ended=0, owing=0)
                 m.next = "IDLE"

@@ -138,7 +138,7 @@ class LinearTable(wiring.Component):
             with m.State("IDLE"):
                 m.d.comb += [
                     self.remove.ready.eq(~hold & (remove_first | ~self.insert.valid)),
-                    self.insert.ready.eq(~pick_remove),
+                    self.insert.ready.eq(~(self.remove.valid & ~hold & remove_first)),
                     read.addr.eq(taken_home), busy_removing.eq(pick_remove),
                 ]
                 m.d.sync += [
@@ -222,11 +222,12 @@ class LinearTable(wiring.Component):
                 gone = key_goes & Mux(same, going_tag.slot == its_slot, going_tag.slot == doubtful_slot)
                 hidden = self.hidden & Mux(same, self.hidden_slot == its_slot, self.hidden_slot == doubtful_slot)
                 hit = (same | doubtful) & ~gone & ~hidden
+                error = doubtful & hit & ~same
                 with m.If(ends):
                     m.d.sync += [
-                        self.o_lookup.valid.eq(1), self.o_lookup.payload.hit.eq(hit),
-                        self.o_lookup.payload.slot.eq(slot), self.o_lookup.payload.error.eq(hit & ~same), hold.eq(0),
-                        self.corrected.eq(same & wrong), self.uncorrectable.eq(hit & ~same),
+                        self.o_lookup.valid.eq(1), self.o_lookup.payload.hit.eq(hit), hold.eq(0),
+                        self.o_lookup.payload.slot.eq(slot), self.o_lookup.payload.error.eq(error),
+                        self.corrected.eq(same & wrong), self.uncorrectable.eq(error),
                     ]
                     m.next = "IDLE"
                 with m.Elif(empty):

@@ -154,7 +154,7 @@ class OffloadUnit(wiring.Component):
         for vc in range(2):
             connect(m, flipped(self.rx[vc]), rx[vc].i)
         connect(m, rx[0].o, buffer.i)
-        cross("arrival", buffer.o_arrival, trigger.i_arrival)
+        connect(m, buffer.o_arrival, trigger.i_arrival)
         connect(m, trigger.o_lookup, buffer.lookup)
         connect(m, buffer.o_lookup, trigger.i_lookup)
         connect(m, trigger.o_meta, buffer.i_meta)

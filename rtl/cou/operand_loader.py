@@ -99,6 +99,7 @@ class OperandLoader(wiring.Component):
         place = Signal(place_bits)
         at, left = Signal(6), Signal(shapes.bytes)
         failed = Signal()
+        # `room` bytes of the beat that comes, from `at` on.
         room = Signal(lane_bits + 1)
         here = Signal(lane_bits + 1)
         ends = Signal()
@@ -108,18 +109,23 @@ class OperandLoader(wiring.Component):
             word = Mux(at[lane_bits:] == k, other, word)
         m.d.comb += [
             walk.pieces.eq(current.pieces),
-            room.eq(flit_bytes - at[:lane_bits]),
             ends.eq(left <= room), here.eq(Mux(ends, left, room)),
-            operands.write_address.eq(Cat(place, current.context)),
-            operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),
-            operands.write_data.eq(Mux(current.from_payload, word, incoming.payload.data)),
             self.payload_place.job.eq(current.job), self.payload_place.position.eq(current.place),
             self.o.payload.context.eq(current.context), self.o.payload.job.eq(current.job),
             self.o.payload.error.eq(failed),
         ]
+        # What is written may be written a cycle later: a load is told of after that, and read later still.
+        writes = Signal()
+        staged = m.d.sync if config.datapath.pipelined else m.d.comb
+        staged += [
+            operands.write_enable.eq(writes), operands.write_address.eq(Cat(place, current.context)),
+            operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),
+            operands.write_data.eq(Mux(current.from_payload, word, incoming.payload.data)),
+        ]
         with m.FSM():
             with m.State("IDLE"):
                 m.d.sync += [place.eq(0), failed.eq(0), at.eq(current.addr), left.eq(walk.size)]
+                m.d.sync += room.eq(flit_bytes - current.addr[:lane_bits])
                 with m.If(waiting.o.valid):
                     m.next = "FETCH"
             with m.State("FETCH"):
@@ -128,13 +134,19 @@ class OperandLoader(wiring.Component):
             with m.State("MOVE"):
                 m.d.comb += incoming.ready.eq(~current.from_payload)
                 with m.If(current.from_payload | incoming.valid):
-                    m.d.comb += operands.write_enable.eq(1)
-                    m.d.sync += [place.eq(place + here), at.eq(at + here), left.eq(left - here)]
+                    m.d.comb += writes.eq(1)
+                    m.d.sync += [
+                        place.eq(place + here), at.eq(at + here), left.eq(left - here), room.eq(flit_bytes),
+                    ]
                     with m.If(~current.from_payload):
                         m.d.sync += failed.eq(failed | (incoming.payload.last & incoming.payload.error))
                     with m.If(ends):
                         m.d.comb += walk.advance.eq(1)
-                        m.d.sync += [at.eq(current.addr + walk.next_offset), left.eq(walk.next_size)]
+                        next_lane = (current.addr[:lane_bits] + walk.next_offset[:lane_bits])[:lane_bits]
+                        m.d.sync += [
+                            at.eq(current.addr + walk.next_offset), left.eq(walk.next_size),
+                            room.eq(flit_bytes - next_lane),
+                        ]
                         with m.If(walk.last):
                             m.next = "DONE"
             with m.State("DONE"):

@@ -102,6 +102,7 @@ class OperationTable(wiring.Component):
         for j in range(n_jobs):
             writes = Signal(16, name=f"writes_{j}")
             idle_cycles = Signal(32, name=f"idle_cycles_{j}")
+            detailed = Signal(name=f"detailed_{j}")
             written = self.i_written.valid & (self.i_written.payload.job == j)
             begins_write = said.write_started & (said.write_job == j)
             m.d.sync += writes.eq(writes + begins_write - written)
@@ -119,13 +120,14 @@ class OperationTable(wiring.Component):
             with m.If(said.damaged[j] & (status[j] == Status.OK)):
                 m.d.sync += status[j].eq(Status.BUFFER_ERROR)
             with m.If(said.fault & (said.fault_job == j)):
-                with m.If((status[j] == Status.OK) | (status[j] == said.status) & (detail[j] == 0)):
-                    m.d.sync += [status[j].eq(said.status), detail[j].eq(said.detail)]
+                with m.If((status[j] == Status.OK) | (status[j] == said.status) & ~detailed):
+                    m.d.sync += [status[j].eq(said.status), detail[j].eq(said.detail), detailed.eq(said.detail != 0)]
 
             with m.If(self.i.valid & (self.i.payload.job == j)):
                 m.d.sync += [
                     operation[j].eq(self.i.payload), offset[j].eq(0), pulses[j].eq(0), status[j].eq(Status.OK),
-                    detail[j].eq(0), live[j].eq(1), started[j].eq(0), expired[j].eq(0), idle_cycles.eq(0),
+                    detail[j].eq(0), detailed.eq(0), live[j].eq(1), started[j].eq(0), expired[j].eq(0),
+                    idle_cycles.eq(0),
                 ]
             m.d.comb += finished[j].eq(live[j] & started[j] & ~said.active[j] & (writes == 0))
 

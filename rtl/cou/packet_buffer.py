@@ -55,8 +55,9 @@ class PacketBuffer(wiring.Component):
       beat says so on `read_error`.
 
     Timing (cuckoo): the event comes 5 cycles after the header, or in the cycle after the last beat if that is
-    later; packets follow each other without a gap. Look-ups: see the tables, and with ``cou.ecc`` a cycle more. Headers
-    and the first beat of a payload come in the cycle after they were asked for.
+    later, and with ``datapath.pipelined`` one cycle after that; packets follow each other without a gap. Look-ups: see
+    the tables, and with ``cou.ecc`` a cycle more. Headers and the first beat of a payload come in the cycle after they
+    were asked for.
 
     Parameters
     ----------
@@ -191,9 +192,15 @@ class PacketBuffer(wiring.Component):
         # A packet has arrived when its tag and its payload are there. A duplicate gives its slot back instead, when no
         # other slot is just coming back.
         oldest = entered.o.payload
-        complete, dropped = Signal(), Signal()
+        complete, dropped, whole = Signal(), Signal(), Signal()
+        all_there = ~(receiving & (slot == oldest.slot))
+        if datapath.pipelined:
+            # Once it is there it stays.
+            m.d.sync += whole.eq(entered.o.valid & ~entered.o.ready & all_there)
+        else:
+            m.d.comb += whole.eq(all_there)
         m.d.comb += [
-            complete.eq(entered.o.valid & outcome.o.valid & ~(receiving & (slot == oldest.slot))),
+            complete.eq(entered.o.valid & outcome.o.valid & whole),
             self.o_arrival.valid.eq(complete & ~outcome.o.payload), self.o_arrival.payload.eq(oldest),
             dropped.eq(complete & outcome.o.payload & ~table.removed & ~self.free.valid & gone.i.ready),
             gone.i.valid.eq((self.free.valid & table.remove.ready) | dropped),

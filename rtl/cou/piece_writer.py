@@ -88,75 +88,73 @@ class PieceWriter(wiring.Component):
             m.d.sync += failed.eq(~last & (failed | done.payload.error))
 
     def _move(self, m: Module, run, moving):
-        """Data. `left` bytes of the piece have not been moved; the next one of the run stands in lane `source` of the
-        beat on offer and belongs into lane `lane` of the beat being made."""
+        """Data. A piece begins in lane `source` of the beat on offer and in lane `lane` of memory. How many beats of
+        each it touches is known before the first one is moved; then they are only counted."""
         width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
         lane_bits = (flit_bytes - 1).bit_length()
         m.submodules.walk = walk = PieceWalk(self.config)
         beat, out = self.i_beat, self.write.data
         source, lane = Signal(lane_bits), Signal(lane_bits)
-        left = Signal(self.shapes.bytes)
         places = Signal(lane_bits)
-        held, turned, merged = Signal(width), Signal(width), Signal(width)
+        held, turned = Signal(width), Signal(width)
+        # Beats still to be taken and to be made. `ahead`: the next one taken makes none. `alone`: the piece lies in one
+        # beat of the run. `used_up`: with the piece's last beat nothing more is to be done.
+        counts = range(self.config.datapath.mtu // flit_bytes + 2)
+        to_take, to_make = Signal(counts), Signal(counts)
+        ahead, alone, used_up = (Signal(name=name) for name in ("ahead", "alone", "used_up"))
         m.d.comb += [
-            walk.pieces.eq(run.pieces), turned.eq(rotate_up(beat.payload, places, bits=8)), out.payload.data.eq(merged),
+            walk.pieces.eq(run.pieces), turned.eq(rotate_up(beat.payload, places, bits=8)),
         ]
-        # A beat of leftovers has none of the beat on offer, which belongs to somebody else and may change.
+        # Lanes below `places` come from the beat before, if the piece began in it. A beat of leftovers has none of the
+        # beat on offer, which belongs to somebody else and may change.
         flush = Signal()
-        m.d.comb += flush.eq((left == 0) & (lane != 0))
+        m.d.comb += flush.eq(to_take == 0)
         for byte in range(flit_bytes):
             bits = slice(8 * byte, 8 * byte + 8)
-            m.d.comb += merged[bits].eq(Mux(byte < lane, held[bits], Mux(flush, 0, turned[bits])))
+            m.d.comb += out.payload.data[bits].eq(
+                Mux((byte < places) & (flush | ~alone), held[bits], Mux(flush, 0, turned[bits]))
+            )
 
-        # What the beat being made still needs, what there is, and what is left over for the next one.
-        here = Signal(lane_bits + 1)
-        need, more = Signal(lane_bits + 1), Signal(lane_bits + 1)
-        after = Signal(self.shapes.bytes)
-        full, spent, ends = (Signal(name=name) for name in ("full", "spent", "ends"))
+        # Of the piece that begins: where it ends in the beats on offer and in those of memory.
+        taken_bytes, made_bytes = Signal(self.shapes.bytes + 1), Signal(self.shapes.bytes + 1)
         m.d.comb += [
-            here.eq(flit_bytes - source),
-            need.eq(Mux(left < flit_bytes - lane, left, flit_bytes - lane)),
-            full.eq(need <= here),
-            after.eq(left - need),
-            more.eq(Mux(after < here - need, after, here - need)),
+            lane.eq(run.addr[:lane_bits] + walk.offset[:lane_bits]),
+            taken_bytes.eq(source + walk.size), made_bytes.eq(lane + walk.size),
         ]
+        last_taken, last_made = Signal(), Signal()
+        m.d.comb += [last_taken.eq(to_take == 1), last_made.eq(to_make == 1)]
         with m.FSM():
             with m.State("IDLE"):
                 m.d.sync += source.eq(0)
                 with m.If(moving):
                     m.next = "PIECE"
             with m.State("PIECE"):
-                address = Signal(lane_bits)
-                m.d.comb += address.eq(run.addr[:lane_bits] + walk.offset[:lane_bits])
-                m.d.sync += [left.eq(walk.size), lane.eq(address), places.eq(address - source)]
+                n_taken, n_made = (
+                    (count + (flit_bytes - 1))[lane_bits:] for count in (taken_bytes, made_bytes)
+                )
+                m.d.sync += [
+                    to_take.eq(n_taken), to_make.eq(n_made), source.eq(taken_bytes[:lane_bits]),
+                    places.eq(lane - source), alone.eq(n_taken == 1), ahead.eq((lane < source) & (n_taken != 1)),
+                    used_up.eq((taken_bytes[:lane_bits] == 0) | walk.last),
+                ]
                 m.next = "MOVE"
             with m.State("MOVE"):
-                m.d.comb += [
-                    out.valid.eq(flush | (beat.valid & full)),
-                    out.payload.last.eq(flush | (after == 0)),
-                ]
-                with m.If(flush):
-                    m.d.comb += ends.eq(out.ready)
-                with m.Elif(full):
-                    # A beat is complete; what is left over of the one on offer begins the next.
-                    moved = Signal(lane_bits + 2)
-                    m.d.comb += [
-                        moved.eq(source + need + more),
-                        spent.eq(moved == flit_bytes), ends.eq(beat.valid & out.ready & (after == 0)),
-                    ]
-                    with m.If(beat.valid & out.ready):
-                        m.d.sync += [
-                            source.eq(moved), lane.eq(more), left.eq(after - more), held.eq(turned),
-                        ]
-                        m.d.comb += beat.ready.eq(spent | (walk.last & (after == more)))
+                m.d.comb += [out.valid.eq(flush | (beat.valid & ~ahead)), out.payload.last.eq(last_made)]
+                moved = Signal()
+                with m.If(ahead):
+                    m.d.comb += [beat.ready.eq(1), moved.eq(beat.valid)]
                 with m.Else():
-                    m.d.comb += beat.ready.eq(1)
-                    with m.If(beat.valid):
-                        m.d.sync += [source.eq(0), lane.eq(lane + here), left.eq(left - here), held.eq(merged)]
-                with m.If(ends):
-                    m.d.comb += walk.advance.eq(1)
-                    m.next = "PIECE"
-                    with m.If(walk.last):
-                        m.d.sync += moving.eq(0)
-                        m.next = "IDLE"
+                    m.d.comb += moved.eq(out.valid & out.ready)
+                    with m.If(~flush):
+                        m.d.comb += beat.ready.eq(out.ready & (~last_taken | used_up))
+                with m.If(moved):
+                    m.d.sync += [
+                        held.eq(turned), to_take.eq(to_take - ~flush), to_make.eq(to_make - ~ahead), ahead.eq(0),
+                    ]
+                    with m.If(last_made & ~ahead):
+                        m.d.comb += walk.advance.eq(1)
+                        m.next = "PIECE"
+                        with m.If(walk.last):
+                            m.d.sync += moving.eq(0)
+                            m.next = "IDLE"
         return m

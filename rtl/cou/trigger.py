@@ -31,8 +31,8 @@ class Trigger(wiring.Component):
     whatever order they came in; that fixes the rounding. If the message is cut into blocks, where a descriptor's slice
     lies is worked out before its operand is asked for.
 
-    Timing: a context is looked at in the cycle after it was chosen. With ``datapath.pipelined`` two cycles later: its
-    operation comes from a register then, and so does what the planner makes of it.
+    Timing: a context is looked at in the cycle after it was chosen; two cycles later with ``datapath.pipelined``, where
+    its operation and what the planner makes of it come from registers. The pass follows a cycle later then.
 
     Members
     -------
@@ -142,7 +142,6 @@ class Trigger(wiring.Component):
         ]
         connect(m, flipped(self.i_arrival), contexts.i_arrival)
 
-        blocks = operation.blocks
         m.d.comb += meter.measures(record, desc, operation)
 
         # Look-ups are answered in order: the queue knows whose they are. It can't overflow, since a context has one
@@ -152,14 +151,13 @@ class Trigger(wiring.Component):
             registered=self.config.datapath.pipelined,
         )
         key, next_key = Signal(HashKey), Signal(HashKey)
-        staged += key.eq(next_key)
         asker = asked.o.payload
         # A context that is given up looks for all packets that its descriptor still wants: the missing ones are named.
         ahead, missing, searched = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS), Signal()
         wanted = Signal(16)
+        staged += [key.eq(next_key), wanted.eq(desc.cp_count - record.consumed)]
         m.d.comb += [
             self.i_lookup.ready.eq(1), asked.o.ready.eq(self.i_lookup.valid),
-            wanted.eq(desc.cp_count - record.consumed),
             contexts.answered.eq(self.i_lookup.valid & ~asker.search), contexts.answer_context.eq(asker.context),
             self.damaged.eq(
                 (self.i_lookup.valid & self.i_lookup.payload.error & ~asker.search) << jobs[asker.context]
@@ -217,6 +215,12 @@ class Trigger(wiring.Component):
             trace(TraceKind.PULSE_END, current)
             m.next = "IDLE"
 
+        def run_it():
+            """The pass can be handed over: in a state of its own if paths are to be short."""
+            m.next = "RUN"
+            if not pipelined:
+                give_away()
+
         def give_away():
             """Hands the pass to the aggregator; FSM state RUN waits if that is busy."""
             m.d.comb += self.o_run.valid.eq(1)
@@ -272,13 +276,11 @@ class Trigger(wiring.Component):
                     choose("START")
 
             if pipelined:
-                with m.State("FETCH_RETIRE"):
-                    m.next = "RETIRE"
-                with m.State("FETCH_START"):
-                    m.d.comb += self.select.eq(self.i_start.payload.job)
-                    m.next = "START"
-                with m.State("FETCH_LOOK"):
-                    m.next = "PLAN"
+                for state, following in (("LOOK", "PLAN"), ("RETIRE", "RETIRE"), ("START", "START")):
+                    with m.State(f"FETCH_{state}"):
+                        m.next = following
+                        if state == "START":
+                            m.d.comb += self.select.eq(self.i_start.payload.job)
                 with m.State("PLAN"):
                     # The packet's header comes in the cycle after it was asked for.
                     with m.If(~meta_asked | self.i_meta.valid):
@@ -288,7 +290,7 @@ class Trigger(wiring.Component):
                 start = self.i_start.payload
                 m.d.comb += [
                     self.i_start.ready.eq(1), contexts.start.eq(1), contexts.start_job.eq(start.job),
-                    *begin(updated, start, blocks), record_write.en.eq(1),
+                    *begin(updated, start, operation.blocks), record_write.en.eq(1),
                     self.select.eq(start.job), self.progress.eq(1), self.progress_job.eq(start.job),
                     self.trace_event.pulse.eq(start.pulse),
                 ]
@@ -327,7 +329,7 @@ class Trigger(wiring.Component):
                         with m.If(self.o_credit.ready):
                             m.next = "CREDIT"
                     with m.Else():
-                        give_away()
+                        run_it()
 
             with m.State("SEARCH"):
                 m.d.comb += [self.o_lookup.valid.eq(1), asked.i.payload.search.eq(1)]
@@ -370,7 +372,7 @@ class Trigger(wiring.Component):
                 m.d.comb += self.i_credit.ready.eq(1)
                 with m.If(self.i_credit.valid):
                     with m.If(self.i_credit.payload.ok):
-                        give_away()
+                        run_it()
                     with m.Else():
                         # The packet's description is asked for again when the context wakes up.
                         m.d.comb += self.i_meta.ready.eq(plan.needs_packet)
@@ -385,7 +387,7 @@ class Trigger(wiring.Component):
             with m.State("RETIRE"):
                 m.d.comb += [updated.final.eq(0), record_write.en.eq(1), self.progress.eq(1)]
                 with m.If(record.final):
-                    m.d.comb += [updated.middle.eq(0), updated.loaded.eq(0), updated.measured.eq(~blocks.cut)]
+                    m.d.comb += [updated.middle.eq(0), updated.loaded.eq(0), updated.measured.eq(~operation.blocks.cut)]
                     m.d.sync += positions[current].eq(positions[current] + 1)
                 with m.If(record.finished):
                     finish()

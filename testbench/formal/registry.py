@@ -140,7 +140,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="at-rest-with-credits-out", module=_CREDIT,
-                old="with m.If(sum_out.watched & (after.out == 0)):",
+                old="with m.If(sum_out.watched & (sum_out.out == back)):",
                 new="with m.If(sum_out.watched & (sum_out.out != 0)):",
             ),
             Mutation(

@@ -7,9 +7,13 @@ from rtl.cou.credit_table import CreditTable
 from testbench.runner import run_bench
 
 
-@pytest.mark.parametrize(("peer_credits", "lends"), [(1, False), (2, False), (1, True), (2, True), (6, True)])
-def test_credit_table(peer_credits, lends):
+@pytest.mark.parametrize(("peer_credits", "lends", "pipelined"), [
+    (1, False, False), (2, False, False), (1, True, False), (2, True, False), (6, True, False),
+    (2, False, True), (2, True, True),
+])
+def test_credit_table(peer_credits, lends, pipelined):
     yaml = (
+        f"datapath: {{pipelined: {str(pipelined).lower()}}}\n"
         f"cou: {{n_jobs: 2, n_peers: 4, peer_credits: {peer_credits}, buffer_bytes: 32768,"
         f" lending: {str(lends).lower()}}}\n"
     )

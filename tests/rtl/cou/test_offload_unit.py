@@ -7,12 +7,12 @@ from rtl.cou.offload_unit import OffloadUnit
 from testbench.runner import run_bench
 
 
-def unit_and_parameters(*, data_width=64, ecc=False, n_peers=4, peer_credits=3):
+def unit_and_parameters(*, data_width=64, ecc=False, n_peers=4, peer_credits=3, pipelined=False, mode="cuckoo"):
     """A unit of four jobs, and what its benches are told of it. Peers times credits decide how large its pool is."""
     config = parse_config(
-        f"datapath: {{data_width: {data_width}, mtu: 256}}\n"
+        f"datapath: {{data_width: {data_width}, mtu: 256, pipelined: {str(pipelined).lower()}}}\n"
         f"cou: {{n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: {n_peers},"
-        f" peer_credits: {peer_credits}, ecc: {str(ecc).lower()}}}\n",
+        f" peer_credits: {peer_credits}, ecc: {str(ecc).lower()}, buffer_mode: {mode}}}\n",
         source="test",
     )
     return OffloadUnit(config), {
@@ -36,6 +36,16 @@ def test_offload_unit(data_width, ecc, n_peers, peer_credits, rounds, testcase):
     )
     print(f"{result.report['operations']} operations, {result.report['fired']} descriptors executed")
     assert result.report["operations"] == 4 * rounds
+
+
+@pytest.mark.parametrize("mode", ["linear", pytest.param("cuckoo", marks=pytest.mark.long)])
+def test_with_registers_between_the_parts(mode):
+    """The same, credits and loans included, with registers between the parts of the unit and at its border."""
+    unit, parameters = unit_and_parameters(pipelined=True, mode=mode)
+    result = run_bench(unit, bench="testbench.cou.offload_unit_bench", parameters=parameters | {"rounds": 8})
+    assert result.report["operations"] == 4 * 8
+    unit, parameters = unit_and_parameters(pipelined=True, mode=mode)
+    run_bench(unit, bench="testbench.cou.lending_bench", parameters=parameters)
 
 
 @pytest.mark.parametrize(("n_peers", "peer_credits"), [(4, 3), pytest.param(8, 2, marks=pytest.mark.long)])

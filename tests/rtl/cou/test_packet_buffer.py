@@ -7,10 +7,13 @@ from rtl.cou.packet_buffer import PacketBuffer, tag_table
 from testbench.runner import run_bench
 
 
-def churn(*, data_width: int, mtu: int, rounds: int, mode: str = "cuckoo", ecc: bool = False) -> dict[str, int]:
+def churn(
+    *, data_width: int, mtu: int, rounds: int, mode: str = "cuckoo", ecc: bool = False,
+    pipelined: bool = False,
+) -> dict[str, int]:
     """Runs the bench on a buffer of 32 slots; how many of each operation there were."""
     config = parse_config(
-        f"datapath: {{data_width: {data_width}, mtu: {mtu}}}\n"
+        f"datapath: {{data_width: {data_width}, mtu: {mtu}, pipelined: {str(pipelined).lower()}}}\n"
         f"cou: {{n_jobs: 2, n_contexts: 4, n_peers: 8, peer_credits: 1, buffer_bytes: {32 * mtu},"
         f" buffer_mode: {mode}, ecc: {str(ecc).lower()}}}\n", source="test",
     )
@@ -25,12 +28,13 @@ def churn(*, data_width: int, mtu: int, rounds: int, mode: str = "cuckoo", ecc: 
     return result.report
 
 
-@pytest.mark.parametrize(("data_width", "mtu", "mode", "ecc"), [
-    (64, 128, "cuckoo", True), (256, 256, "cuckoo", False), (64, 128, "linear", False),
+@pytest.mark.parametrize(("data_width", "mtu", "mode", "ecc", "pipelined"), [
+    (64, 128, "cuckoo", True, False), (256, 256, "cuckoo", False, False), (64, 128, "linear", False, False),
+    (64, 128, "linear", False, True),
 ])
-def test_packet_buffer(data_width, mtu, mode, ecc):
+def test_packet_buffer(data_width, mtu, mode, ecc, pipelined):
     """Churn from half full to full, with random, structured and colliding keys."""
-    counts = churn(data_width=data_width, mtu=mtu, rounds=6 if ecc else 80, mode=mode, ecc=ecc)
+    counts = churn(data_width=data_width, mtu=mtu, rounds=6 if ecc else 80, mode=mode, ecc=ecc, pipelined=pipelined)
     assert counts["inserted"] == counts["freed"] > (40 if ecc else 500)
 
 
