@@ -147,8 +147,7 @@ class Trigger(wiring.Component):
         # Look-ups are answered in order: the queue knows whose they are. It can't overflow, since a context has one
         # look-up at most.
         m.submodules.asked = asked = StreamFifo(
-            shape=data.StructLayout({"context": shapes.context, "search": 1}), depth=max(2, n_contexts),
-            registered=self.config.datapath.pipelined,
+            shape=data.StructLayout({"context": shapes.context, "search": 1}), depth=max(2, n_contexts)
         )
         key, next_key = Signal(HashKey), Signal(HashKey)
         asker = asked.o.payload
@@ -177,9 +176,7 @@ class Trigger(wiring.Component):
 
         # The aggregator must be able to report while a pass is being offered to it. A context has one pass at most, so
         # the queue always has room.
-        m.submodules.retired = retired = StreamFifo(
-            shape=shapes.done, depth=max(2, n_contexts), registered=self.config.datapath.pipelined
-        )
+        m.submodules.retired = retired = StreamFifo(shape=shapes.done, depth=max(2, n_contexts))
         connect(m, flipped(self.i_done), retired.i)
 
         load, run = self.o_load.payload, self.o_run.payload

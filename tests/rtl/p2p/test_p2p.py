@@ -20,19 +20,19 @@ def run(bench, pipelined, operations, rounds):
     """Runs a bench on an instance of each width; the short run with registers on one, for they are the same at all."""
     narrow = pipelined and rounds == 1
     run_bench(
-        bundle(pipelined=pipelined, widths=(64,) if narrow else (64, 256)), bench=f"testbench.p2p.{bench}",
+        bundle(pipelined=pipelined, widths=(64,) if narrow else (64, 256)), bench=bench,
         parameters={"operations": operations, "rounds": rounds}, testcase="width=64" if narrow else None,
     )
 
 
 @SIZES
 def test_p2p(pipelined, operations, rounds):
-    run("p2p_bench", pipelined, operations, rounds)
+    run("testbench.p2p.p2p_bench", pipelined, operations, rounds)
 
 
 @SIZES
 def test_get(pipelined, operations, rounds):
-    run("get_bench", pipelined, operations, rounds)
+    run("testbench.p2p.get_bench", pipelined, operations, rounds)
 
 
 @pytest.mark.parametrize("preset", ["small", "paper"])
