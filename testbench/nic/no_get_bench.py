@@ -25,7 +25,8 @@ async def descriptors_of_gets(dut: SimHandleBase) -> None:
     victim = Victim(dut)
     port = await victim.start()
     fields = {
-        "kind": 1, "source_vp": port.vp, "dest_id": PEER_ID, "dest_vp": 1, "length": 64, "local_addr": port.window.start,
+        "kind": 1, "source_vp": port.vp, "dest_id": PEER_ID, "dest_vp": 1, "length": 64,
+        "local_addr": port.window.start,
     }
     await victim.host.submit(port, DESCRIPTOR.pack(p2p_op=P2pOp.GET, tag=7, **fields))
     refused = await victim.host.completion(port)
