@@ -2,7 +2,7 @@
 
 from amaranth import Module, Signal
 from amaranth.hdl import ShapeLike
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.abi import PacketHeader
@@ -57,6 +57,8 @@ class PacketStage(wiring.Component):
         Bits of a flit.
     registers : bool
         Whether there are registers.
+    beside : ShapeLike
+        Shape of what goes along with each header; nothing if not given.
 
     Members
     -------
@@ -64,27 +66,41 @@ class PacketStage(wiring.Component):
         Packets in.
     o : ``Out(PacketSignature(data_width))``
         The same packets.
+    i_beside : ``In(beside)``, o_beside : ``Out(beside)``
+        With the header.
     """
 
-    def __init__(self, *, data_width: int, registers: bool):
-        self.data_width, self.registers = data_width, registers
-        super().__init__({"i": In(PacketSignature(data_width)), "o": Out(PacketSignature(data_width))})
+    def __init__(self, *, data_width: int, registers: bool, beside: ShapeLike | None = None):
+        self.data_width, self.registers, self.beside = data_width, registers, beside
+        super().__init__({
+            "i": In(PacketSignature(data_width)), "o": Out(PacketSignature(data_width)),
+            **({} if beside is None else {"i_beside": In(beside), "o_beside": Out(beside)}),
+        })
 
     def elaborate(self, platform):
         m = Module()
         if not self.registers:
             connect(m, flipped(self.i), flipped(self.o))
+            if self.beside is not None:
+                m.d.comb += self.o_beside.eq(self.i_beside)
             return m
-        m.submodules.header = header = SkidBuffer(shape=PacketHeader)
+        m.submodules.header = header = SkidBuffer(
+            shape=data.StructLayout({"header": PacketHeader, "beside": 0 if self.beside is None else self.beside})
+        )
+        if self.beside is not None:
+            m.d.comb += [header.i.payload.beside.eq(self.i_beside), self.o_beside.eq(header.o.payload.beside)]
         m.submodules.payload = payload = SkidBuffer(shape=beat(self.data_width))
-        connect(m, flipped(self.i.header), header.i)
+        m.d.comb += [
+            header.i.payload.header.eq(self.i.header.payload),
+            header.i.valid.eq(self.i.header.valid), self.i.header.ready.eq(header.i.ready),
+        ]
         connect(m, flipped(self.i.payload), payload.i)
 
         # Both can hold something of different packets: what comes out keeps to the order of the signature.
         in_payload = Signal()
         goes, ends = Signal(), Signal()
         m.d.comb += [
-            self.o.header.payload.eq(header.o.payload), self.o.header.valid.eq(header.o.valid & ~in_payload),
+            self.o.header.payload.eq(header.o.payload.header), self.o.header.valid.eq(header.o.valid & ~in_payload),
             header.o.ready.eq(self.o.header.ready & ~in_payload),
             self.o.payload.payload.eq(payload.o.payload), self.o.payload.valid.eq(payload.o.valid & in_payload),
             payload.o.ready.eq(self.o.payload.ready & in_payload),
@@ -92,7 +108,7 @@ class PacketStage(wiring.Component):
             ends.eq(self.o.payload.valid & self.o.payload.ready & payload.o.payload.last),
         ]
         with m.If(goes):
-            m.d.sync += in_payload.eq(header.o.payload.length != 0)
+            m.d.sync += in_payload.eq(header.o.payload.header.length != 0)
         with m.Elif(ends):
             m.d.sync += in_payload.eq(0)
         return m

@@ -98,18 +98,19 @@ class Depacketizer(wiring.Component):
         is_last_part = index == self.header_flits - 1
         parts = [Signal(self.data_width, name=f"part_{k}") for k in range(self.header_flits)]
         kept = Signal(PacketHeader)
-        header = Signal(PacketHeader)
+        header, early = Signal(PacketHeader), Signal(PacketHeader)
         bad, foreign = Signal(), Signal()
         remaining = Signal(range(packet_beats + 1))
+        # What is checked looks at the parts themselves: at most widths all of it has come before the last one.
         m.d.comb += [
-            header.eq(Mux(in_header, Cat(*parts[:-1], self.i.payload.data), kept)),
+            early.eq(Cat(*parts[:-1], self.i.payload.data)), header.eq(Mux(in_header, early, kept)),
             parts[-1].eq(self.i.payload.data),
         ]
         now_bad = (
-            (header.version != formats.PACKET_VERSION) | (header.type > max(PacketType)) | (header.length > self.mtu)
-            | (header.multicast & ((header.type != PacketType.COLLECTIVE) | (header.mlid < formats.FIRST_MLID)))
+            (early.version != formats.PACKET_VERSION) | (early.type > max(PacketType)) | (early.length > self.mtu)
+            | (early.multicast & ((early.type != PacketType.COLLECTIVE) | (early.mlid < formats.FIRST_MLID)))
         )
-        now_foreign = (header.dest_id != self.node_id) & ~header.multicast
+        now_foreign = (early.dest_id != self.node_id) & ~early.multicast
 
         # Payload: beats beyond the length are not stored, so a packet never needs more room than its mtu.
         m.d.comb += [
@@ -122,7 +123,7 @@ class Depacketizer(wiring.Component):
         verdict_bad, verdict_foreign, good, drops = Signal(), Signal(), Signal(), Signal()
         with m.If(in_header):
             m.d.comb += [
-                fits.eq(is_last_part & (header.length == 0)),
+                fits.eq(is_last_part & (early.length == 0)),
                 verdict_bad.eq(~fits | now_bad),
                 verdict_foreign.eq(now_foreign),
             ]
@@ -147,10 +148,10 @@ class Depacketizer(wiring.Component):
                         m.d.sync += part.eq(self.i.payload.data)
                 with m.If(is_last_part):
                     m.d.sync += [
-                        kept.eq(header),
+                        kept.eq(early),
                         bad.eq(now_bad),
                         foreign.eq(now_foreign),
-                        remaining.eq(beats_of(header.length)),
+                        remaining.eq(beats_of(early.length)),
                     ]
             with m.Elif(remaining != 0):
                 m.d.sync += remaining.eq(remaining - 1)

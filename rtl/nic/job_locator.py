@@ -9,6 +9,7 @@ from firmware_models.config import Config
 from rtl.abi import PacketHeader
 from rtl.interface import UNIT_BITS, PacketSignature, PlacementSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.stage import PacketStage
 
 _DEPTH = 4
 """Headers, and beats of payload, that can be inside: as many as pass while an answer is on its way."""
@@ -20,7 +21,8 @@ class JobLocator(wiring.Component):
     A packet is asked for as soon as its header comes, while those before it are still being passed on; so the question
     costs latency, and no throughput.
 
-    Timing: packets of other types come out after one cycle, collective ones when the answer is there.
+    Timing: packets of other types come out after one cycle, collective ones when the answer is there; a cycle later in a
+    pipelined design.
 
     Parameters
     ----------
@@ -83,20 +85,27 @@ class JobLocator(wiring.Component):
             header.ready.eq(headers.i.ready & (~entering.asked | query.ready)),
         ]
 
-        in_payload = Signal()
+        # What leaves: the header, with it the unit and whether there is one, then the payload.
+        verdict = data.StructLayout({"unit": UNIT_BITS, "known": 1})
+        m.submodules.stage = stage = PacketStage(
+            data_width=self.config.datapath.data_width, registers=registered, beside=verdict
+        )
+        connect(m, stage.o, flipped(self.o))
+        out, in_payload = stage.i, Signal()
         leaving = headers.o.payload
         answered = ~leaving.asked | answers.o.valid
-        goes = self.o.header.valid & self.o.header.ready
+        goes = out.header.valid & out.header.ready
         m.d.comb += [
-            self.o.header.payload.eq(leaving.header), self.o.header.valid.eq(headers.o.valid & ~in_payload & answered),
+            out.header.payload.eq(leaving.header), out.header.valid.eq(headers.o.valid & ~in_payload & answered),
             headers.o.ready.eq(goes), answers.o.ready.eq(goes & leaving.asked),
-            self.unit.eq(answers.o.payload.unit),
-            self.known.eq(Mux(leaving.asked, answers.o.payload.ok, ~leaving.collective)),
-            self.o.payload.payload.eq(beats.o.payload), self.o.payload.valid.eq(beats.o.valid & in_payload),
-            beats.o.ready.eq(self.o.payload.ready & in_payload),
+            stage.i_beside.unit.eq(answers.o.payload.unit),
+            stage.i_beside.known.eq(Mux(leaving.asked, answers.o.payload.ok, ~leaving.collective)),
+            self.unit.eq(stage.o_beside.unit), self.known.eq(stage.o_beside.known),
+            out.payload.payload.eq(beats.o.payload), out.payload.valid.eq(beats.o.valid & in_payload),
+            beats.o.ready.eq(out.payload.ready & in_payload),
         ]
         with m.If(goes):
             m.d.sync += in_payload.eq(leaving.header.length != 0)
-        with m.If(self.o.payload.valid & self.o.payload.ready & self.o.payload.payload.last):
+        with m.If(out.payload.valid & out.payload.ready & out.payload.payload.last):
             m.d.sync += in_payload.eq(0)
         return m

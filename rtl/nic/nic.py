@@ -14,11 +14,11 @@ from rtl.cou.command import index_bits
 from rtl.cou.offload_unit import OffloadUnit
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
-from rtl.interface import LinkSignature, TraceEvent
+from rtl.interface import LinkSignature, TraceEvent, beat
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.library import shared
-from rtl.kit.stage import PacketStage
+from rtl.kit.stage import PacketStage, StreamStage
 from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
@@ -79,7 +79,8 @@ class Nic(wiring.Component):
 
         m.submodules.csr = csr = RegisterFile(config)
         m.submodules.vp_table = vp_table = VpTable(
-            n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=n_cous + 2 + 2 * n_gets
+            n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=n_cous + 2 + 2 * n_gets,
+            pipelined=pipelined,
         )
         m.submodules.descriptor_queue = queue = DescriptorQueue(
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
@@ -87,7 +88,7 @@ class Nic(wiring.Component):
             sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce), get=config.nic.get,
             pipelined=pipelined,
         )
-        m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width)
+        m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width, pipelined=pipelined)
         m.submodules.dma = dma = DmaEngine(
             n_readers=n_cous + 2 + n_gets, n_writers=n_cous + 2 + n_gets, data_width=width,
             max_burst_beats=config.nic.max_burst_beats, pipelined=pipelined,
@@ -105,6 +106,15 @@ class Nic(wiring.Component):
             level_bits=index_bits(config.buffer_slots) + 1,
         )
 
+        def ask(name, asker, answerer):
+            """Connects an asker of the job table: its question through a register, if wanted."""
+            m.submodules[f"{name}_query"] = stage = StreamStage(
+                shape=asker.query.payload.shape(), registers=pipelined
+            )
+            connect(m, asker.query, stage.i)
+            connect(m, stage.o, answerer.query)
+            connect(m, answerer.answer, asker.answer)
+
         # Host side.
         connect(m, flipped(self.s_axil), csr.bus)
         connect(m, csr.commit, vp_table.commit)
@@ -120,7 +130,7 @@ class Nic(wiring.Component):
         connect(m, queue.o_p2p, p2p.i_desc)
         connect(m, completions.slot, vp_table.completion)
         connect(m, p2p.receive_slot, vp_table.receive)
-        connect(m, queue.placement, job_table.sequence)
+        ask("sequence", queue.placement, job_table.sequence)
         m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
         # What others GET, and what GETs bring: clients of their own, so that answers wait for no request.
         if config.nic.get:
@@ -146,6 +156,7 @@ class Nic(wiring.Component):
                 data_width=width, n=n_cous + 1, pipelined=pipelined
             )
             m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width, registers=pipelined)
+            m.submodules[f"flit_stage_{vc}"] = flit_stage = StreamStage(shape=beat(width), registers=pipelined)
             m.submodules[f"rx_stage_{vc}"] = rx_stage = PacketStage(data_width=width, registers=pipelined)
             m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
             m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(
@@ -155,18 +166,21 @@ class Nic(wiring.Component):
             m.submodules[f"rx_router_{vc}"] = router = ReceiveRouter(config, vc=vc)
             connect(m, arbiter.o, tx_stage.i)
             connect(m, tx_stage.o, packetizer.i)
-            connect(m, packetizer.o, link_tx.i[vc])
+            connect(m, packetizer.o, flit_stage.i)
+            connect(m, flit_stage.o, link_tx.i[vc])
             connect(m, link_rx.o[vc], depacketizer.i)
             connect(m, rx_stage.o, locator.i)
             if vc == 0:
                 # Multicasts travel on channel 0 alone.
                 m.submodules.groups = groups = GroupFilter(config)
-                connect(m, depacketizer.o, groups.i)
+                m.submodules.groups_stage = groups_stage = PacketStage(data_width=width, registers=pipelined)
+                connect(m, depacketizer.o, groups_stage.i)
+                connect(m, groups_stage.o, groups.i)
                 connect(m, groups.o, rx_stage.i)
-                connect(m, locator.placement, job_table.packet)
+                ask("packet", locator.placement, job_table.packet)
             else:
                 connect(m, depacketizer.o, rx_stage.i)
-                connect(m, locator.placement, job_table.credit)
+                ask("credit", locator.placement, job_table.credit)
             connect(m, locator.o, router.i)
             for index, unit in enumerate((*cous, p2p)):
                 connect(m, unit.tx[vc], arbiter.i[index])

@@ -42,12 +42,12 @@ class CompletionQueue(wiring.Component):
         Some completion has not been acknowledged.
     """
 
-    def __init__(self, *, n: int, data_width: int):
+    def __init__(self, *, n: int, data_width: int, pipelined: bool = False):
         if n < 1:
             raise ValueError(f"n must be at least 1, not {n!r}")
         if data_width not in (64, 128, 256, 512):
             raise ValueError(f"data_width must be 64, 128, 256 or 512, not {data_width!r}")
-        self.n, self.data_width = n, data_width
+        self.n, self.data_width, self.pipelined = n, data_width, pipelined
         super().__init__({
             "i": In(stream.Signature(CompletionEvent)).array(n),
             "slot": Out(ReceiveSlotSignature()),
@@ -61,7 +61,7 @@ class CompletionQueue(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=CompletionEvent, n=self.n)
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=CompletionEvent, n=self.n, pipelined=self.pipelined)
         for k in range(self.n):
             connect(m, flipped(self.i[k]), arbiter.i[k])
 
