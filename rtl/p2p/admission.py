@@ -67,6 +67,8 @@ class Admission(wiring.Component):
                     result.answer.eq(1),
                     result.addr.eq(incoming.addr),
                     result.status.eq(Status.OK),
+                    result.send.eq(incoming.type == PacketType.SEND),
+                    result.empty.eq(incoming.length == 0),
                 ]
                 with m.If(self.i.valid):
                     with m.If(incoming.type == PacketType.SEND):

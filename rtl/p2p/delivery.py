@@ -22,13 +22,15 @@ class Delivery(wiring.Component):
 
     A mini packet becomes a whole entry of the receive queue, zeros after its payload, its last word last.
 
-    Timing: a packet takes two cycles more than its beats (SEND: those of the entry). Answers in the order
-    of the packets.
+    Timing: a packet takes two cycles more than its beats (SEND: those of the entry), with `pipelined` one that
+    leaves nothing to do two. Answers in the order of the packets.
 
     Parameters
     ----------
     data_width : int
         Bits of a flit.
+    pipelined : bool
+        Whether who waits for memory and who is waited for are kept apart by a cycle.
 
     Members
     -------
@@ -46,8 +48,9 @@ class Delivery(wiring.Component):
         NodeID of this node; time for the receive entries.
     """
 
-    def __init__(self, *, data_width: int):
+    def __init__(self, *, data_width: int, pipelined: bool = False):
         self.data_width = data_width
+        self.pipelined = pipelined
         super().__init__({
             "i": In(stream.Signature(Admitted)),
             "i_payload": In(stream.Signature(beat(data_width))),
@@ -68,7 +71,7 @@ class Delivery(wiring.Component):
         """First half: requests and data to memory, a note about each packet to the second half."""
         flit_bytes = self.data_width // 8
         header = self.i.payload.header
-        is_send = header.type == PacketType.SEND
+        is_send = self.i.payload.send
 
         note = data.StructLayout({"header": PacketHeader, "written": 1, "status": 8})
         m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES)
@@ -108,6 +111,13 @@ class Delivery(wiring.Component):
                     with m.Case(count):
                         m.d.comb += mask.eq(Const((1 << 8 * count) - 1, self.data_width))
 
+        def end_at_once():
+            """The packet leaves nothing to do; with registers its way out does not wait for memory's ready."""
+            if self.pipelined:
+                m.next = "PASS"
+            else:
+                m.d.comb += self.i.ready.eq(1)
+
         with m.FSM(name="write_fsm"):
             with m.State("BEGIN"):
                 m.d.sync += [index.eq(0), stamp.eq(self.cycles)]
@@ -119,12 +129,17 @@ class Delivery(wiring.Component):
                 with m.If(self.i.valid & (~answer | notes.i.ready) & (~accept | self.write.request.ready)):
                     with m.If(accept):
                         m.next = "COPY"
-                        with m.If(header.length == 0):
+                        with m.If(self.i.payload.empty):
                             m.next = "FILL"
-                    with m.Elif(header.length != 0):
+                    with m.Elif(~self.i.payload.empty):
                         m.next = "DROP"
                     with m.Else():
-                        m.d.comb += self.i.ready.eq(1)
+                        end_at_once()
+
+            if self.pipelined:
+                with m.State("PASS"):
+                    m.d.comb += self.i.ready.eq(1)
+                    m.next = "BEGIN"
 
             with m.State("COPY"):
                 m.d.comb += [

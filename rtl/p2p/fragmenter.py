@@ -120,9 +120,10 @@ class Fragmenter(wiring.Component):
         length = Signal(formats.PACKET_HEADER["length"].width)
         final = Signal()
         refusal = Signal(Status)
-        m.d.comb += [
+        # `left` stands for a cycle before a fragment is made of it, so these need not wait for the comparison.
+        m.d.sync += [
             final.eq(left <= self.mtu),
-            length.eq(Mux(final, left, self.mtu)),
+            length.eq(Mux(left <= self.mtu, left, self.mtu)),
         ]
         with m.If((desc.p2p_op != P2pOp.SEND) & (desc.p2p_op != P2pOp.PUT)):
             m.d.comb += refusal.eq(Status.UNSUPPORTED)
@@ -248,7 +249,7 @@ class Fragmenter(wiring.Component):
                     m.d.sync += [
                         local.eq(local + self.mtu),
                         remote.eq(remote + self.mtu),
-                        left.eq(left - length),
+                        left.eq(left - self.mtu),
                         index.eq(index + 1),
                     ]
                     m.next = "CHOOSE"

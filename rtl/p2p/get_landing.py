@@ -1,6 +1,6 @@
 """Where the data of a GET go."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -26,7 +26,7 @@ class GetLanding(wiring.Component):
 
     Waits for the tracker, the VP table and memory, and for nothing of the network.
 
-    Timing: about twelve cycles a packet, while the one before it is written.
+    Timing: about twelve cycles a packet, with `pipelined` about fifteen, while the one before it is written.
 
     Parameters
     ----------
@@ -36,6 +36,8 @@ class GetLanding(wiring.Component):
         Largest fragment in bytes.
     n : int
         Places of the tracker.
+    pipelined : bool
+        As of :class:`~rtl.p2p.landing_writer.LandingWriter`.
 
     Members
     -------
@@ -55,10 +57,11 @@ class GetLanding(wiring.Component):
         Pulse: a packet that nobody asked for was dropped.
     """
 
-    def __init__(self, *, data_width: int, mtu: int, n: int):
+    def __init__(self, *, data_width: int, mtu: int, n: int, pipelined: bool = False):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
+        self.pipelined = pipelined
         super().__init__({
             "i_book": In(stream.Signature(Booking)),
             "i": In(PacketSignature(data_width)),
@@ -77,7 +80,7 @@ class GetLanding(wiring.Component):
         look, book = bookings.read_port(), bookings.write_port()
         m.submodules.payload = payload = StreamFifo(shape=beat(self.data_width), depth=PAYLOAD_BEATS)
         m.submodules.landings = landings = StreamFifo(shape=Landing, depth=2)
-        m.submodules.writer = writer = LandingWriter(data_width=self.data_width)
+        m.submodules.writer = writer = LandingWriter(data_width=self.data_width, pipelined=self.pipelined)
         connect(m, flipped(self.i.payload), payload.i)
         connect(m, payload.o, writer.i_payload)
         connect(m, landings.o, writer.i)
@@ -89,7 +92,7 @@ class GetLanding(wiring.Component):
         booked, after = look.data, Signal(Booking)
         size = Signal.like(header.length)
         good = header.status == Status.OK
-        expected = Signal()
+        expected = Signal(4)
         m.d.comb += [
             look.addr.eq(self.i.header.payload.tag[:place_bits]),
             look.en.eq(0),  # what was read stands until the next packet
@@ -97,7 +100,7 @@ class GetLanding(wiring.Component):
             after.eq(booked),
             after.local.eq(booked.local + self.mtu),
             after.remote.eq(booked.remote + self.mtu),
-            after.left.eq(booked.left - size),
+            after.left.eq(booked.left - self.mtu),  # of no account once it is over
             after.over.eq(booked.left <= self.mtu),
         ]
 
@@ -134,10 +137,10 @@ class GetLanding(wiring.Component):
                     m.next = "COMPARE"
             with m.State("COMPARE"):
                 m.d.sync += [
-                    expected.eq(
-                        (booked.number == header.tag) & ~booked.over & (booked.remote == header.addr)
-                        & (booked.node == header.source_id) & (header.length == Mux(good, size, 0))
-                    ),
+                    expected.eq(Cat(
+                        (booked.number == header.tag) & ~booked.over, booked.remote == header.addr,
+                        booked.node == header.source_id, header.length == Mux(good, size, 0),
+                    )),
                     result.number.eq(header.tag),
                     result.length.eq(header.length),
                     result.accept.eq(header.length != 0),
@@ -149,7 +152,7 @@ class GetLanding(wiring.Component):
                 m.next = "JUDGE"
             with m.State("JUDGE"):
                 m.next = "LAND"
-                with m.If(~expected):
+                with m.If(~expected.all()):
                     refuse()
             with m.State("LAND"):
                 m.d.comb += self.o_land.valid.eq(1)

@@ -80,10 +80,11 @@ class GetRequester(wiring.Component):
         index = Signal(formats.FRAGMENT_BITS)
         size = Signal(formats.PACKET_HEADER["length"].width)
         final, failed = Signal(), Signal()
-        m.d.comb += [
+        m.d.comb += failed.eq(self.failed.bit_select(number[:self.n.bit_length() - 1], 1))
+        # `left` stands for a cycle before a request is made of it, so these need not wait for the comparison.
+        m.d.sync += [
             final.eq(left <= self.mtu),
-            size.eq(Mux(final, left, self.mtu)),
-            failed.eq(self.failed.bit_select(number[:self.n.bit_length() - 1], 1)),
+            size.eq(Mux(left <= self.mtu, left, self.mtu)),
         ]
 
         # Signals of their own, outside of any condition: constant bits next to conditional ones make Verilog that
@@ -164,7 +165,7 @@ class GetRequester(wiring.Component):
             with m.State("SEND"):
                 m.d.comb += self.o.header.valid.eq(1)
                 with m.If(self.o.header.ready):
-                    m.d.sync += [remote.eq(remote + self.mtu), left.eq(left - size), index.eq(index + 1)]
+                    m.d.sync += [remote.eq(remote + self.mtu), left.eq(left - self.mtu), index.eq(index + 1)]
                     m.next = "CHOOSE"
                     with m.If(final):
                         m.next = "IDLE"

@@ -18,12 +18,15 @@ class LandingWriter(wiring.Component):
 
     Of every packet that is to be answered the tracker hears once memory has acknowledged all of it.
 
-    Timing: a packet takes a cycle more than its beats. Reports in the order of the packets.
+    Timing: a packet takes a cycle more than its beats, with `pipelined` one without beats two. Reports in the order of
+    the packets.
 
     Parameters
     ----------
     data_width : int
         Bits of a flit.
+    pipelined : bool
+        Whether who waits for memory and who is waited for are kept apart by a cycle.
 
     Members
     -------
@@ -37,8 +40,9 @@ class LandingWriter(wiring.Component):
         Reports.
     """
 
-    def __init__(self, *, data_width: int):
+    def __init__(self, *, data_width: int, pipelined: bool = False):
         self.data_width = data_width
+        self.pipelined = pipelined
         super().__init__({
             "i": In(stream.Signature(Landing)),
             "i_payload": In(stream.Signature(beat(data_width))),
@@ -63,6 +67,13 @@ class LandingWriter(wiring.Component):
             write.data.payload.eq(self.i_payload.payload),
         ]
 
+        def end_at_once():
+            """The packet leaves nothing to do; with registers its way out does not wait for memory's ready."""
+            if self.pipelined:
+                m.next = "PASS"
+            else:
+                m.d.comb += self.i.ready.eq(1)
+
         with m.FSM():
             with m.State("BEGIN"):
                 noted, asked = ~landing.answer | notes.i.ready, ~landing.accept | write.request.ready
@@ -76,7 +87,11 @@ class LandingWriter(wiring.Component):
                     with m.Elif(landing.length != 0):
                         m.next = "DROP"
                     with m.Else():
-                        m.d.comb += self.i.ready.eq(1)
+                        end_at_once()
+            if self.pipelined:
+                with m.State("PASS"):
+                    m.d.comb += self.i.ready.eq(1)
+                    m.next = "BEGIN"
             with m.State("COPY"):
                 m.d.comb += [write.data.valid.eq(self.i_payload.valid), self.i_payload.ready.eq(write.data.ready)]
                 with m.If(self.i_payload.valid & write.data.ready & self.i_payload.payload.last):

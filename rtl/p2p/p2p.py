@@ -13,15 +13,18 @@ from rtl.interface import (
     PacketSignature,
     ReadSignature,
     ReceiveSlotSignature,
+    WindowQuery,
     WindowSignature,
     WriteSignature,
 )
 from rtl.kit.arbiter import PacketArbiter
+from rtl.kit.stage import PacketStage, StreamStage
 from rtl.p2p.answers import AnswerReceiver
 from rtl.p2p.get_landing import GetLanding
 from rtl.p2p.get_requester import GetRequester
 from rtl.p2p.get_server import GetServer
 from rtl.p2p.receive import P2pReceive
+from rtl.p2p.records import TrackerCommand
 from rtl.p2p.tracker import Tracker
 from rtl.p2p.transmit import P2pTransmit
 
@@ -31,6 +34,9 @@ class P2p(wiring.Component):
 
     Every descriptor ends in exactly one completion. Semantics and the argument that it cannot deadlock:
     ``docs/p2p.md``.
+
+    Timing: that of the parts. With ``config.datapath.pipelined`` packets take a cycle more on their way in and two on
+    their way out, queries of memory windows one; what the tracker is told counts two cycles later, of answers three.
 
     Parameters
     ----------
@@ -95,17 +101,41 @@ class P2p(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         width, n, mtu = self.config.datapath.data_width, self.config.nic.n_p2p_tags, self.config.datapath.mtu
-        m.submodules.tracker = tracker = Tracker(n=n)
+        pipelined = self.config.datapath.pipelined
+        m.submodules.tracker = tracker = Tracker(n=n, pipelined=pipelined)
         m.submodules.transmit = transmit = P2pTransmit(data_width=width, mtu=mtu, n=n)
         m.submodules.requester = requester = GetRequester(data_width=width, mtu=mtu, n=n)
-        m.submodules.landing = landing = GetLanding(data_width=width, mtu=mtu, n=n)
+        m.submodules.landing = landing = GetLanding(data_width=width, mtu=mtu, n=n, pipelined=pipelined)
         m.submodules.server = server = GetServer(data_width=width, mtu=mtu)
-        m.submodules.receive = receive = P2pReceive(data_width=width)
+        m.submodules.receive = receive = P2pReceive(data_width=width, pipelined=pipelined)
         m.submodules.answers = answers = AnswerReceiver(data_width=width)
+
+        # Packets and queries come in and go out through registers, if the clock is to be that fast: requests of others
+        # through those of the receiver. What the tracker hears of answers does so too, for it keeps memory waiting.
+        m.submodules.incoming = incoming = PacketStage(data_width=width, registers=pipelined)
+        connect(m, flipped(self.rx[1]), incoming.i)
+        outgoing = [PacketStage(data_width=width, registers=pipelined) for _ in range(2)]
+        for vc, stage in enumerate(outgoing):
+            m.submodules[f"outgoing_{vc}"] = stage
+            connect(m, stage.o, flipped(self.tx[vc]))
+        for name, source, target in (
+            ("answer", answers.o, tracker.i_answer), ("landed", landing.o_landed, tracker.i_landed),
+        ):
+            m.submodules[f"{name}_stage"] = stage = StreamStage(shape=TrackerCommand, registers=pipelined)
+            connect(m, source, stage.i)
+            connect(m, stage.o, target)
+        for name, asker, window in (
+            ("receive", receive, self.window), ("server", server, self.get_window[0]),
+            ("landing", landing, self.get_window[1]),
+        ):
+            m.submodules[f"{name}_query"] = stage = StreamStage(shape=WindowQuery, registers=pipelined)
+            connect(m, asker.window.query, stage.i)
+            connect(m, stage.o, flipped(window.query))
+            connect(m, flipped(window.answer), asker.window.answer)
 
         # What this node asks of others. A GET has a way of its own, so that a long one holds up nothing else.
         senders = (transmit, requester)
-        m.submodules.arbiter = arbiter = PacketArbiter(data_width=width, n=2)
+        m.submodules.arbiter = arbiter = PacketArbiter(data_width=width, n=2, pipelined=pipelined)
         is_get = self.i_desc.payload.desc.p2p_op == P2pOp.GET
         m.d.comb += [
             self.i_desc.ready.eq(Mux(is_get, requester.i.ready, transmit.i.ready)),
@@ -123,18 +153,15 @@ class P2p(wiring.Component):
             connect(m, sender.o_open, tracker.i_open[index])
             connect(m, sender.o_progress, tracker.i_progress[index])
             connect(m, sender.o, arbiter.i[index])
-        connect(m, arbiter.o, flipped(self.tx[0]))
+        connect(m, arbiter.o, outgoing[0].i)
         connect(m, transmit.read, flipped(self.read))
-        connect(m, flipped(self.rx[1]), answers.i)
-        connect(m, answers.o, tracker.i_answer)
+        connect(m, incoming.o, answers.i)
         connect(m, tracker.o_event, flipped(self.o_event))
         connect(m, requester.o_book, landing.i_book)
         connect(m, answers.o_data, landing.i)
         connect(m, landing.o_land, tracker.i_land)
         connect(m, tracker.o_land, landing.i_land)
-        connect(m, landing.o_landed, tracker.i_landed)
         connect(m, landing.write, flipped(self.get_write))
-        connect(m, landing.window, flipped(self.get_window[1]))
         m.d.comb += [
             self.room.eq(transmit.room),
             self.get_room.eq(requester.room),
@@ -147,13 +174,11 @@ class P2p(wiring.Component):
         # What others ask of this node.
         connect(m, flipped(self.rx[0]), receive.i)
         connect(m, receive.o_get, server.i)
-        m.submodules.replies = replies = PacketArbiter(data_width=width, n=2)
+        m.submodules.replies = replies = PacketArbiter(data_width=width, n=2, pipelined=pipelined)
         connect(m, receive.o, replies.i[0])
         connect(m, server.o, replies.i[1])
-        connect(m, replies.o, flipped(self.tx[1]))
+        connect(m, replies.o, outgoing[1].i)
         connect(m, server.read, flipped(self.get_read))
-        connect(m, server.window, flipped(self.get_window[0]))
-        connect(m, receive.window, flipped(self.window))
         connect(m, receive.receive_slot, flipped(self.receive_slot))
         connect(m, receive.write, flipped(self.write))
         m.d.comb += [

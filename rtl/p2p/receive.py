@@ -1,7 +1,7 @@
 """The receiving half of the point-to-point path."""
 
 from amaranth import Module, Mux
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
@@ -9,6 +9,7 @@ from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, ReceiveSlotSignature, WindowSignature, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.stage import StreamStage
 from rtl.p2p.admission import Admission
 from rtl.p2p.delivery import Delivery
 from rtl.p2p.records import Admitted
@@ -26,6 +27,8 @@ class P2pReceive(wiring.Component):
     ----------
     data_width : int
         Bits of a flit.
+    pipelined : bool
+        Whether packets come in through registers, and the parts have theirs.
 
     Members
     -------
@@ -39,8 +42,9 @@ class P2pReceive(wiring.Component):
         Those of :class:`Admission` and :class:`Delivery`.
     """
 
-    def __init__(self, *, data_width: int):
+    def __init__(self, *, data_width: int, pipelined: bool = False):
         self.data_width = data_width
+        self.pipelined = pipelined
         super().__init__({
             "i": In(PacketSignature(data_width)),
             "o": Out(PacketSignature(data_width)),
@@ -59,18 +63,28 @@ class P2pReceive(wiring.Component):
         m.submodules.admission = admission = Admission()
         m.submodules.admitted = admitted = StreamFifo(shape=Admitted, depth=2)
         m.submodules.payload = payload = StreamFifo(shape=beat(self.data_width), depth=PAYLOAD_BEATS)
-        m.submodules.delivery = delivery = Delivery(data_width=self.data_width)
+        m.submodules.delivery = delivery = Delivery(data_width=self.data_width, pipelined=self.pipelined)
 
-        header = self.i.header
-        is_get = (header.payload.type == PacketType.GET) & (header.payload.length == 0)
+        # Where a packet goes is decided in front of the register. Header and payload need not wait for each other here:
+        # a payload is stored whether its header has been looked at or not.
+        judged = data.StructLayout({"header": PacketHeader, "is_get": 1})
+        m.submodules.header_stage = header = StreamStage(shape=judged, registers=self.pipelined)
+        m.submodules.payload_stage = beats = StreamStage(shape=beat(self.data_width), registers=self.pipelined)
+        incoming = self.i.header
+        is_get = header.o.payload.is_get
         m.d.comb += [
-            admission.i.payload.eq(header.payload),
-            admission.i.valid.eq(header.valid & ~is_get),
-            self.o_get.payload.eq(header.payload),
-            self.o_get.valid.eq(header.valid & is_get),
-            header.ready.eq(Mux(is_get, self.o_get.ready, admission.i.ready)),
+            header.i.payload.header.eq(incoming.payload),
+            header.i.payload.is_get.eq((incoming.payload.type == PacketType.GET) & (incoming.payload.length == 0)),
+            header.i.valid.eq(incoming.valid),
+            incoming.ready.eq(header.i.ready),
+            admission.i.payload.eq(header.o.payload.header),
+            admission.i.valid.eq(header.o.valid & ~is_get),
+            self.o_get.payload.eq(header.o.payload.header),
+            self.o_get.valid.eq(header.o.valid & is_get),
+            header.o.ready.eq(Mux(is_get, self.o_get.ready, admission.i.ready)),
         ]
-        connect(m, flipped(self.i.payload), payload.i)
+        connect(m, flipped(self.i.payload), beats.i)
+        connect(m, beats.o, payload.i)
         connect(m, admission.window, flipped(self.window))
         connect(m, admission.receive_slot, flipped(self.receive_slot))
         connect(m, admission.o, admitted.i)

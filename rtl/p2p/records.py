@@ -93,8 +93,11 @@ Admitted = data.StructLayout({
     "status": STATUS_BITS,
     "addr": 64,
     "phase": 1,
+    "send": 1,
+    "empty": 1,
 })
 """A received packet, judged.
 
-It is written to `addr` if `accept`, and answered if `answer`: with `status`, or with the outcome of the write.
+It is written to `addr` if `accept`, and answered if `answer`: with `status`, or with the outcome of the write. `send`
+and `empty` say of its header what decides most: it is a SEND, and it has no payload.
 """

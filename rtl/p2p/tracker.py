@@ -39,12 +39,15 @@ class Tracker(wiring.Component):
     place apart. The number travels in the packets, so an answer that comes too late is counted as `unknown` and
     touches nothing. A number comes back after at least ``2**16 / n`` operations.
 
-    Timing: one command in two cycles. Everything but `ready` of the inputs is a function of registers.
+    Timing: one command in two cycles. Everything but `ready` of the inputs is a function of registers. With `pipelined`
+    one command in three cycles, which begins a cycle later, and time is a cycle late.
 
     Parameters
     ----------
     n : int
         Operations in progress, a power of two, 2 to 256.
+    pipelined : bool
+        Whether what is to become of a record is kept in registers before it is done.
 
     Members
     -------
@@ -71,10 +74,11 @@ class Tracker(wiring.Component):
         Time, and the limit; 0 is none.
     """
 
-    def __init__(self, *, n: int):
+    def __init__(self, *, n: int, pipelined: bool = False):
         if not 2 <= n <= 256 or n & (n - 1):
             raise ValueError(f"n must be a power of two from 2 to 256, not {n!r}")
         self.n = n
+        self.pipelined = pipelined
         super().__init__({
             "o_number": Out(stream.Signature(NUMBER_BITS)),
             "i_open": In(stream.Signature(TrackerCommand)).array(2),
@@ -131,12 +135,21 @@ class Tracker(wiring.Component):
         with m.Elif(~self.o_number.valid & ~taken.all()):
             m.d.sync += number.eq(number + 1)
 
+        # An operation whose last progress was before `limit` is late.
+        domain = m.d.sync if self.pipelined else m.d.comb
+        now, limit, is_watched = Signal(STAMP_BITS), Signal(STAMP_BITS), Signal()
+        domain += [
+            now.eq(self.cycles),
+            limit.eq(self.cycles[:STAMP_BITS] - self.watchdog),
+            is_watched.eq(self.watchdog != 0),
+        ]
+
         # The watchdog goes round the places, slowly enough not to be in the way.
         timer, check_place, check = Signal(range(CHECK_CYCLES)), Signal(place_bits), Signal()
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=N_INPUTS)
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=N_INPUTS, pipelined=self.pipelined)
         m.d.sync += timer.eq(timer + 1)
         with m.If(timer == 0):
-            with m.If((self.watchdog != 0) & alive.bit_select(check_place, 1)):
+            with m.If(is_watched & alive.bit_select(check_place, 1)):
                 m.d.sync += check.eq(1)
             with m.Elif(~check):
                 m.d.sync += check_place.eq(check_place + 1)
@@ -164,18 +177,19 @@ class Tracker(wiring.Component):
         # One command: read the record, then write it back changed.
         command = arbiter.o.payload
         place = command.number[:place_bits]
-        old, new = read.data, Signal(record_layout)
+        outcome = data.StructLayout({"record": record_layout, "touched": 1, "expired": 1, "ends": 1})
+        found, decided = Signal(outcome), Signal(outcome)
+        old, new, touched, expired = read.data, found.record, found.touched, found.expired
         is_alive = alive.bit_select(place, 1)
-        now = self.cycles[:STAMP_BITS]
-        idle = Signal(STAMP_BITS)
+        slack = Signal(STAMP_BITS)
         m.d.comb += [
             read.addr.eq(place),
             write.addr.eq(place),
-            write.data.eq(new),
-            idle.eq(now - old.stamp),
+            write.data.eq(decided.record),
+            slack.eq(limit - old.stamp),
         ]
 
-        ends, expired, touched = Signal(), Signal(), Signal()
+        none_left = Signal()
         is_get = old.kind == CplKind.GET
         is_mine = is_alive & (old.generation == command.number[place_bits:])
 
@@ -188,18 +202,40 @@ class Tracker(wiring.Component):
         connect(m, events.o, flipped(self.o_event))
         event = events.i.payload
         m.d.comb += [
-            event.vp.eq(new.vp),
-            event.status.eq(new.status),
-            event.kind.eq(new.kind),
-            event.bytes.eq(new.bytes),
-            event.tag.eq(new.tag),
-            event.detail.eq(new.detail),
+            event.vp.eq(decided.record.vp),
+            event.status.eq(decided.record.status),
+            event.kind.eq(decided.record.kind),
+            event.bytes.eq(decided.record.bytes),
+            event.tag.eq(decided.record.tag),
+            event.detail.eq(decided.record.detail),
         ]
 
         # One LAND at a time is asked, so there is always room for its verdict.
         m.submodules.verdicts = verdicts = StreamFifo(shape=1, depth=2)
         connect(m, verdicts.o, flipped(self.o_land))
         m.d.comb += verdicts.i.payload.eq(touched)
+
+        def finish():
+            """Does what was decided, once there is room for the completion."""
+            m.d.comb += events.i.valid.eq(decided.ends)
+            with m.If(~decided.ends | events.i.ready):
+                m.d.comb += [write.en.eq(decided.touched), arbiter.o.ready.eq(1)]
+                with m.If(is_get & is_alive & (command.op != TrackerOp.OPEN)):
+                    with m.If(decided.expired):
+                        m.d.sync += self.n_waiting.eq(self.n_waiting - old.unanswered)
+                    with m.Elif(command.op == TrackerOp.PROGRESS):
+                        m.d.sync += self.n_waiting.eq(self.n_waiting + command.sent)
+                    with m.Elif(command.op == TrackerOp.LANDED):
+                        m.d.sync += self.n_waiting.eq(self.n_waiting - 1)
+                with m.If(decided.touched):
+                    m.d.sync += failed.bit_select(place, 1).eq(decided.record.status != Status.OK)
+                with m.If(command.op == TrackerOp.OPEN):
+                    m.d.sync += alive.bit_select(place, 1).eq(1)
+                with m.Elif(decided.touched & (decided.ends | ~is_alive)):
+                    m.d.sync += alive.bit_select(place, 1).eq(0)
+                    with m.If(~decided.record.sending):
+                        m.d.sync += taken.bit_select(place, 1).eq(0)
+                m.next = "READ"
 
         m.d.sync += self.unknown.eq(0)
         with m.FSM():
@@ -209,7 +245,9 @@ class Tracker(wiring.Component):
                     m.next = "UPDATE"
 
             with m.State("UPDATE"):
-                m.d.comb += new.eq(old)
+                # The record is worth something only if it is `touched`, which takes longer to find out than what it is
+                # to become. That no answer is missing any more is seen without the sum.
+                m.d.comb += [new.eq(old), none_left.eq(old.unanswered == 0)]
                 with m.Switch(command.op):
                     with m.Case(TrackerOp.OPEN):
                         m.d.comb += [
@@ -227,60 +265,52 @@ class Tracker(wiring.Component):
                         m.d.comb += [
                             touched.eq(1),
                             new.unanswered.eq(old.unanswered + command.sent),
+                            none_left.eq((old.unanswered == 0) & ~command.sent),
                             new.sending.eq(~command.final),
                             new.stamp.eq(Mux(command.sent, now, old.stamp)),
                         ]
                         note_error(command.status, command.detail)
                     with m.Case(TrackerOp.ANSWER):
-                        with m.If(is_mine & ~is_get & (old.unanswered != 0)):
-                            m.d.comb += [
-                                touched.eq(1),
-                                new.unanswered.eq(old.unanswered - 1),
-                                new.stamp.eq(now),
-                            ]
-                            note_error(command.status, command.detail)
-                        with m.Else():
-                            m.d.sync += self.unknown.eq(1)
+                        m.d.comb += [
+                            touched.eq(is_mine & ~is_get & (old.unanswered != 0)),
+                            new.unanswered.eq(old.unanswered - 1),
+                            none_left.eq(old.unanswered == 1),
+                            new.stamp.eq(now),
+                        ]
+                        note_error(command.status, command.detail)
+                        m.d.sync += self.unknown.eq(~touched)
                     with m.Case(TrackerOp.LAND):
-                        with m.If(is_mine & is_get & (old.unanswered != old.landing)):
-                            m.d.comb += [touched.eq(1), new.landing.eq(old.landing + 1), new.stamp.eq(now)]
-                        m.d.comb += verdicts.i.valid.eq(1)
+                        m.d.comb += [
+                            touched.eq(is_mine & is_get & (old.unanswered != old.landing)),
+                            new.landing.eq(old.landing + 1),
+                            new.stamp.eq(now),
+                            verdicts.i.valid.eq(1),
+                        ]
                     with m.Case(TrackerOp.LANDED):
                         m.d.comb += [
                             touched.eq(1),
                             new.unanswered.eq(old.unanswered - 1),
+                            none_left.eq(old.unanswered == 1),
                             new.landing.eq(old.landing - 1),
                             new.stamp.eq(now),
                         ]
                         note_error(command.status, command.detail)
                     with m.Case(TrackerOp.CHECK):
                         # What is being written is going to end; its operation must not end before it.
-                        late = (self.watchdog != 0) & (idle >= self.watchdog)
-                        with m.If(is_alive & late & (old.landing == 0)):
-                            m.d.comb += [touched.eq(1), expired.eq(1)]
-                            note_error(Status.TIMEOUT, old.unanswered)
+                        late = is_watched & ~slack[-1]
+                        m.d.comb += [expired.eq(is_alive & late & (old.landing == 0)), touched.eq(expired)]
+                        note_error(Status.TIMEOUT, old.unanswered)
 
-                m.d.comb += [
-                    ends.eq(touched & is_alive & (expired | ~new.sending & (new.unanswered == 0))),
-                    events.i.valid.eq(ends),
-                ]
-                with m.If(~ends | events.i.ready):
-                    m.d.comb += [write.en.eq(touched), arbiter.o.ready.eq(1)]
-                    with m.If(is_get & is_alive & (command.op != TrackerOp.OPEN)):
-                        with m.If(expired):
-                            m.d.sync += self.n_waiting.eq(self.n_waiting - old.unanswered)
-                        with m.Elif(command.op == TrackerOp.PROGRESS):
-                            m.d.sync += self.n_waiting.eq(self.n_waiting + command.sent)
-                        with m.Elif(command.op == TrackerOp.LANDED):
-                            m.d.sync += self.n_waiting.eq(self.n_waiting - 1)
-                    with m.If(touched):
-                        m.d.sync += failed.bit_select(place, 1).eq(new.status != Status.OK)
-                    with m.If(command.op == TrackerOp.OPEN):
-                        m.d.sync += alive.bit_select(place, 1).eq(1)
-                    with m.Elif(touched & (ends | ~is_alive)):
-                        m.d.sync += alive.bit_select(place, 1).eq(0)
-                        with m.If(~new.sending):
-                            m.d.sync += taken.bit_select(place, 1).eq(0)
-                    m.next = "READ"
+                m.d.comb += found.ends.eq(touched & is_alive & (expired | ~new.sending & none_left))
+                if self.pipelined:
+                    m.d.sync += decided.eq(found)
+                    m.next = "FINISH"
+                else:
+                    m.d.comb += decided.eq(found)
+                    finish()
+
+            if self.pipelined:
+                with m.State("FINISH"):
+                    finish()
 
         return m

@@ -1,6 +1,6 @@
 """A point-to-point path that sends to itself through a network in Python, and the account of what it was asked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import cocotb
@@ -29,13 +29,16 @@ OPEN_VP, CLOSED_VP, FULL_VP = 3, 4, 5
 FULL_ENTRIES = 2
 
 
-def bundle() -> Bundle:
+def bundle(*, widths: Iterable[int] = tuple(TAGS), pipelined: bool = False) -> Bundle:
     """An instance of each width."""
     from rtl.p2p.p2p import P2p
 
     return Bundle({
-        f"p2p_{width}": P2p(Config(datapath=DatapathConfig(data_width=width, mtu=MTU), nic=NicConfig(n_p2p_tags=tags)))
-        for width, tags in TAGS.items()
+        f"p2p_{width}": P2p(Config(
+            datapath=DatapathConfig(data_width=width, mtu=MTU, pipelined=pipelined),
+            nic=NicConfig(n_p2p_tags=TAGS[width]),
+        ))
+        for width in widths
     })
 
 

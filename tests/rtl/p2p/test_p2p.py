@@ -7,18 +7,32 @@ from testbench.p2p.driver import bundle
 from testbench.runner import run_bench
 
 SIZES = pytest.mark.parametrize(
-    ("operations", "rounds"), [(60, 1), pytest.param(400, 6, marks=pytest.mark.long)], ids=["short", "long"]
+    ("pipelined", "operations", "rounds"),
+    [
+        (False, 60, 1), (True, 20, 1),
+        pytest.param(False, 400, 6, marks=pytest.mark.long), pytest.param(True, 400, 6, marks=pytest.mark.long),
+    ],
+    ids=["short", "short-pipelined", "long", "long-pipelined"],
 )
 
 
-@SIZES
-def test_p2p(operations, rounds):
-    run_bench(bundle(), bench="testbench.p2p.p2p_bench", parameters={"operations": operations, "rounds": rounds})
+def run(bench, pipelined, operations, rounds):
+    """Runs a bench on an instance of each width; the short run with registers on one, for they are the same at all."""
+    narrow = pipelined and rounds == 1
+    run_bench(
+        bundle(pipelined=pipelined, widths=(64,) if narrow else (64, 256)), bench=f"testbench.p2p.{bench}",
+        parameters={"operations": operations, "rounds": rounds}, testcase="width=64" if narrow else None,
+    )
 
 
 @SIZES
-def test_get(operations, rounds):
-    run_bench(bundle(), bench="testbench.p2p.get_bench", parameters={"operations": operations, "rounds": rounds})
+def test_p2p(pipelined, operations, rounds):
+    run("p2p_bench", pipelined, operations, rounds)
+
+
+@SIZES
+def test_get(pipelined, operations, rounds):
+    run("get_bench", pipelined, operations, rounds)
 
 
 @pytest.mark.parametrize("preset", ["small", "paper"])
