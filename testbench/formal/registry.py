@@ -135,8 +135,8 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="returns-one-at-most", module=_CREDIT,
-                old="write.data.out[k].eq(stored.out[k] - back),",
-                new="write.data.out[k].eq(stored.out[k] - (back != 0)),",
+                old="write.data.out[k].eq(stored.out[k] - back)",
+                new="write.data.out[k].eq(stored.out[k] - (back != 0))",
             ),
             Mutation(
                 name="at-rest-with-credits-out", module=_CREDIT,
