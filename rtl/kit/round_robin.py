@@ -1,6 +1,6 @@
 """Fair choice between requests."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -39,21 +39,24 @@ class RoundRobin(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        # Requests after the last one served go first; only without any of them the order starts over.
-        # x & -x isolates the lowest one, which synthesis maps onto a carry chain.
+        # Requests after the last one served go first; only without any of them the order starts over. Both answers are
+        # found side by side, each by looking whether there is a request below: carry chains would be slower.
         after = Signal(self.n)
-        preferred = Signal(self.n)
-        m.d.comb += preferred.eq(self.requests & after)
-        pool = Mux(preferred.any(), preferred, self.requests)
-        m.d.comb += self.grant.eq(pool & -pool)
+        preferred = self.requests & after
+        restarts = ~preferred.any()
+
+        def lowest(requests):
+            return Cat(requests[k] & ~requests[:k].any() for k in range(self.n))
+
+        m.d.comb += self.grant.eq(lowest(preferred) | (lowest(self.requests) & restarts.replicate(self.n)))
 
         # One-hot to binary: bit b is the OR of the grants whose number has bit b.
         for bit in range(len(self.index)):
             members = [self.grant[k] for k in range(self.n) if k >> bit & 1]
             m.d.comb += self.index[bit].eq(Cat(*members).any())
 
-        with m.If(self.advance & self.grant.any()):
+        with m.If(self.advance & self.requests.any()):
             # All ones above the bit granted.
-            m.d.sync += after.eq(~(self.grant | (self.grant - 1)))
+            m.d.sync += after.eq(Cat(self.grant[:k].any() for k in range(self.n)))
 
         return m

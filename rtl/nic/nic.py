@@ -88,7 +88,9 @@ class Nic(wiring.Component):
             sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce), get=config.nic.get,
             pipelined=pipelined,
         )
-        m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width, pipelined=pipelined)
+        m.submodules.completion_queue = completions = CompletionQueue(
+            n=n_cous + 2, data_width=width, pipelined=pipelined
+        )
         m.submodules.dma = dma = DmaEngine(
             n_readers=n_cous + 2 + n_gets, n_writers=n_cous + 2 + n_gets, data_width=width,
             max_burst_beats=config.nic.max_burst_beats, pipelined=pipelined,

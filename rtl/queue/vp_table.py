@@ -131,7 +131,9 @@ class VpTable(wiring.Component):
                 part.commit.valid.eq((wiping | self.commit.valid) & ~loaded[k]),
                 loading[k].eq(part.commit.valid & part.commit.ready),
             ]
-        m.d.comb += [done.eq((loaded if self.pipelined else loaded | loading).all()), self.commit.ready.eq(done & ~wiping)]
+        m.d.comb += [
+            done.eq((loaded if self.pipelined else loaded | loading).all()), self.commit.ready.eq(done & ~wiping),
+        ]
         m.d.sync += loaded.eq(loaded | loading)
         with m.If(done):
             m.d.sync += loaded.eq(0)
