@@ -144,7 +144,9 @@ class ContextFile(wiring.Component):
             with m.If((phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)):
                 m.d.sync += phase[c].eq(Phase.READY)
             # The oldest context has a claim to the last credit, so becoming the oldest one is a reason to ask again.
-            aged = self.finish & older[c].bit_select(self.select, 1)
+            # The trigger puts no other context to sleep in that cycle, so this too may be seen a cycle later.
+            aged = Signal(name=f"aged_{c}")
+            staged += aged.eq(self.finish & older[c].bit_select(self.select, 1))
             with m.If((phase[c] == Phase.BLOCKED) & (self.returned | aged | gone)):
                 m.d.sync += phase[c].eq(Phase.READY)
 

@@ -135,10 +135,10 @@ class Trigger(wiring.Component):
         ]
         # The plan, and what it was made from that may change at any time.
         plan = planner.outputs()
-        there, given_up = Signal(), Signal()
+        absent, hopeless = Signal(), Signal()
         staged += [
             *(signal.eq(getattr(planner, name)) for name, signal in vars(plan).items()),
-            there.eq(contexts.packet_there), given_up.eq(expired),
+            absent.eq(planner.needs_packet & ~contexts.packet_there), hopeless.eq(expired & ~contexts.packet_there),
         ]
         connect(m, flipped(self.i_arrival), contexts.i_arrival)
 
@@ -296,9 +296,9 @@ class Trigger(wiring.Component):
                 m.next = "IDLE"
 
             with m.State("LOOK"):
-                with m.If(given_up & ~there & plan.needs_packet & ~searched):
+                with m.If(hopeless & absent & ~searched):
                     m.next = "SEARCH"
-                with m.Elif(given_up & ~there):
+                with m.Elif(hopeless):
                     report(Status.TIMEOUT, Cat(record.consumed, record.pulse, missing))
                     finish()
                 with m.Elif(~record.measured):
@@ -308,7 +308,7 @@ class Trigger(wiring.Component):
                     with m.If(self.o_load.ready):
                         m.d.comb += record_write.en.eq(1)
                         sleep(Phase.LOADING)
-                with m.Elif(plan.needs_packet & ~there):
+                with m.Elif(absent):
                     m.d.comb += self.o_lookup.valid.eq(1)
                     with m.If(self.o_lookup.ready):
                         m.d.comb += [asked.i.valid.eq(1), contexts.wait.eq(1)]
