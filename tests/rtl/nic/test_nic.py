@@ -17,7 +17,7 @@ CONFIG = parse_config(
 )
 
 
-@pytest.mark.parametrize("pipelined", [False, True])
+@pytest.mark.parametrize("pipelined", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_nic(pipelined):
     """Registers, collectives, messages, errors, with random pauses on every bus and link."""
     config = replace(CONFIG, datapath=replace(CONFIG.datapath, pipelined=pipelined))
