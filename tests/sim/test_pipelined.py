@@ -1,0 +1,38 @@
+"""Clusters whose NICs have registers between all blocks: the same bits, some cycles later."""
+
+from dataclasses import replace
+
+import pytest
+
+from firmware_models.config import load_preset
+from sim.collective import CollectiveRequest, run_collective
+from sim.soak.soak import soak
+
+SMALL = load_preset("small")
+PIPELINED = replace(SMALL, datapath=replace(SMALL.datapath, pipelined=True))
+
+
+def request_for(collective, algorithm, **fields):
+    """A request on preset small, pipelined."""
+    return CollectiveRequest(
+        collective=collective, algorithm=algorithm, nodes=4, config=PIPELINED, preset="small", **{"size": 0} | fields
+    )
+
+
+@pytest.mark.parametrize(("collective", "algorithm", "fields"), [
+    ("allreduce", "recursive-doubling", {"size": 264}), ("allreduce", "rabenseifner", {"size": 8192, "jobs": 4}),
+    ("reduce", "binomial", {"size": 520, "root": 2}), ("broadcast", "multicast", {"size": 4096}),
+    ("barrier", "dissemination", {}),
+])
+def test_bits(collective, algorithm, fields):
+    """One job and several, and by multicast."""
+    result = run_collective(request_for(collective, algorithm, **fields))
+    assert result.mismatched_bits == 0
+    assert result.counters["completion_errors"] == result.counters["rx_unknown"] == 0
+
+
+def test_soak():
+    """A mix of collectives and messages, with random pauses of memories and links."""
+    seed = 6
+    print(f"seed {seed}")
+    assert soak(PIPELINED, operations=100, nodes=4, seed=seed).operations == 100
