@@ -17,7 +17,7 @@ def unit_and_parameters(*, data_width=64, ecc=False, n_peers=4, peer_credits=3, 
     )
     return OffloadUnit(config), {
         "data_width": data_width, "mtu": 256, "n_jobs": 4, "ecc": ecc, "peer_credits": peer_credits,
-        "n_slots": config.buffer_slots, "pool": config.pool_packets,
+        "n_slots": config.buffer_slots, "pool": config.pool_packets, "pipelined": pipelined,
     }
 
 
