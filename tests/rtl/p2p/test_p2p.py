@@ -9,7 +9,7 @@ from testbench.runner import run_bench
 SIZES = pytest.mark.parametrize(
     ("pipelined", "operations", "rounds"),
     [
-        (False, 60, 1), (True, 20, 1),
+        (False, 60, 1), pytest.param(True, 20, 1, marks=pytest.mark.long),
         pytest.param(False, 400, 6, marks=pytest.mark.long), pytest.param(True, 400, 6, marks=pytest.mark.long),
     ],
     ids=["short", "short-pipelined", "long", "long-pipelined"],
