@@ -17,7 +17,7 @@ PARAMETERS = {
 TABLE = {"n_vps": 8, "data_width": 64, "n_windows": 2, "n_clients": 1}
 
 
-@pytest.mark.parametrize("pipelined", [False, True])
+@pytest.mark.parametrize("pipelined", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("units", [20, pytest.param(200, marks=pytest.mark.long)])
 def test_queues(units, pipelined):
     """`units` are posted to each of six VPs, beside all that the bench does once."""
