@@ -95,13 +95,9 @@ class Aggregator(wiring.Component):
         m.submodules.stage = stage = StreamStage(shape=reduce.i.payload.shape(), registers=pipelined)
         connect(m, stage.o, reduce.i)
         request = stage.i
-        m.submodules.outputs = outputs = StreamFifo(
-            shape=shapes.output, depth=4, registered=self.config.datapath.pipelined
-        )
-        m.submodules.freed = freed = StreamFifo(
-            shape=self.o_free.payload.shape(), depth=4, registered=self.config.datapath.pipelined
-        )
-        m.submodules.owed = owed = StreamFifo(shape=shapes.credit, depth=4, registered=self.config.datapath.pipelined)
+        m.submodules.outputs = outputs = StreamFifo(shape=shapes.output, depth=4, registered=pipelined)
+        m.submodules.freed = freed = StreamFifo(shape=self.o_free.payload.shape(), depth=4, registered=pipelined)
+        m.submodules.owed = owed = StreamFifo(shape=shapes.credit, depth=4, registered=pipelined)
         connect(m, outputs.o, writer.i)
         connect(m, reduce.o, writer.result)
         connect(m, writer.o_done, flipped(self.o_done))
@@ -120,7 +116,7 @@ class Aggregator(wiring.Component):
         output = run.output
         n_beats = Signal(shapes.result_bytes - self.flit_log2 + 1)
         last_beat = Signal.like(n_beats)
-        bytes_ = self.i.payload.output.bytes
+        output_bytes = self.i.payload.output.bytes
 
         # Operands a come from synchronous memories: `fetched` says that their beat stands at the outputs. If there are
         # registers behind these, it is `there` a cycle later.
@@ -180,8 +176,8 @@ class Aggregator(wiring.Component):
                 with m.If(self.i.valid & outputs.i.ready):
                     m.d.sync += [
                         run.eq(self.i.payload),
-                        n_beats.eq((bytes_ + (config.datapath.flit_bytes - 1)) >> self.flit_log2),
-                        last_beat.eq((bytes_ - 1) >> self.flit_log2),
+                        n_beats.eq((output_bytes + (config.datapath.flit_bytes - 1)) >> self.flit_log2),
+                        last_beat.eq((output_bytes - 1) >> self.flit_log2),
                     ]
                     with m.If(self.i.payload.output.bytes == 0):
                         m.next = "FINISH"

@@ -31,7 +31,7 @@ from rtl.interface import (
     WindowSignature,
     WriteSignature,
 )
-from rtl.kit.stage import PacketStage, StreamStage
+from rtl.kit.stage import PacketStage, connect_through
 
 
 class OffloadUnit(wiring.Component):
@@ -103,10 +103,7 @@ class OffloadUnit(wiring.Component):
 
         # Registers at the border and between parts, if there are to be any.
         def cross(name, sender, receiver):
-            shape = sender.signature.members["payload"].shape
-            m.submodules[f"{name}_stage"] = stage = StreamStage(shape=shape, registers=config.datapath.pipelined)
-            connect(m, sender, stage.i)
-            connect(m, stage.o, receiver)
+            connect_through(m, f"{name}_stage", sender, receiver, registers=config.datapath.pipelined)
 
         def packets(name):
             m.submodules[f"{name}_stage"] = stage = PacketStage(

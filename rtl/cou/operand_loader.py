@@ -54,10 +54,11 @@ class OperandLoader(wiring.Component):
         m = Module()
         config, shapes = self.config, self.shapes
         width, flit_bytes = config.datapath.data_width, config.datapath.flit_bytes
+        pipelined = config.datapath.pipelined
         lane_bits = (flit_bytes - 1).bit_length()
         place_bits = lane_bits + self.beat_bits
         m.submodules.operands = operands = ByteMemory(
-            data_width=width, n_bytes=1 << (place_bits + shapes.context), registered=config.datapath.pipelined
+            data_width=width, n_bytes=1 << (place_bits + shapes.context), registered=pipelined
         )
         m.d.comb += [
             operands.read_address.eq(Cat(Const(0, lane_bits), self.address)), operands.read_enable.eq(self.enable),
@@ -66,10 +67,8 @@ class OperandLoader(wiring.Component):
 
         # Both sides get every load: one asks for the pieces, the other one lays down what comes.
         n = config.cou.n_contexts
-        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=n, registered=self.config.datapath.pipelined)
-        m.submodules.waiting = waiting = StreamFifo(
-            shape=shapes.load, depth=n, registered=self.config.datapath.pipelined
-        )
+        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=n, registered=pipelined)
+        m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=n, registered=pipelined)
         m.d.comb += [
             asking.i.payload.eq(self.i.payload), waiting.i.payload.eq(self.i.payload),
             self.i.ready.eq(waiting.i.ready & asking.i.ready),
@@ -87,9 +86,9 @@ class OperandLoader(wiring.Component):
             request.valid.eq(asking.o.valid & ~asked_all),
             request.payload.addr.eq(asking.o.payload.addr + asked.offset), request.payload.bytes.eq(asked.size),
             asked.advance.eq(request.valid & request.ready),
-            asking.o.ready.eq(asked_all if config.datapath.pipelined else request.ready & asked.last),
+            asking.o.ready.eq(asked_all if pipelined else request.ready & asked.last),
         ]
-        if config.datapath.pipelined:
+        if pipelined:
             m.d.sync += asked_all.eq(asked.advance & asked.last)
 
         # Data side: one context after the other. `place` is that of the next byte in the operand memory, `at` in
@@ -116,7 +115,7 @@ class OperandLoader(wiring.Component):
         ]
         # What is written may be written a cycle later: a load is told of after that, and read later still.
         writes = Signal()
-        staged = m.d.sync if config.datapath.pipelined else m.d.comb
+        staged = m.d.sync if pipelined else m.d.comb
         staged += [
             operands.write_enable.eq(writes), operands.write_address.eq(Cat(place, current.context)),
             operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),

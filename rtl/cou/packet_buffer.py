@@ -131,6 +131,7 @@ class PacketBuffer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         datapath, ecc = self.config.datapath, self.config.cou.ecc
+        pipelined = datapath.pipelined
         tag_shape = tag_layout(self.slot_bits)
 
         m.submodules.table = table = tag_table(self.config)
@@ -145,7 +146,7 @@ class PacketBuffer(wiring.Component):
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
         )
         # A packet that leaves is told of in the cycle in which it is done with.
-        m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4, registered=self.config.datapath.pipelined)
+        m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4, registered=pipelined)
         connect(m, gone.o, flipped(self.o_gone))
         m.d.comb += [
             table.remove.valid.eq(self.free.valid & gone.i.ready),
@@ -157,8 +158,8 @@ class PacketBuffer(wiring.Component):
 
         # Packets come in one after the other. A tag goes to the table with its header, and is hidden from look-ups
         # until the payload is there.
-        m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8, registered=self.config.datapath.pipelined)
-        m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8, registered=self.config.datapath.pipelined)
+        m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8, registered=pipelined)
+        m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8, registered=pipelined)
         arriving = Signal(tag_shape)
         receiving, slot = Signal(), Signal(self.slot_bits)
         header, payload = self.i.header, self.i.payload
@@ -194,7 +195,7 @@ class PacketBuffer(wiring.Component):
         oldest = entered.o.payload
         complete, dropped, whole = Signal(), Signal(), Signal()
         all_there = ~(receiving & (slot == oldest.slot))
-        if datapath.pipelined:
+        if pipelined:
             # Once it is there it stays.
             m.d.sync += whole.eq(entered.o.valid & ~entered.o.ready & all_there)
         else:

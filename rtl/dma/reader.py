@@ -83,7 +83,8 @@ class DmaReader(wiring.Component):
         splitters = [
             BurstSplitter(
                 data_width=self.data_width, max_burst_beats=self.max_burst_beats, pipelined=self.pipelined
-            ) for _ in range(self.n)
+            )
+            for _ in range(self.n)
         ]
         burst = splitters[0].burst
         granted_burst = data.StructLayout({"burst": burst, "client": range(self.n)})
@@ -130,8 +131,7 @@ class DmaReader(wiring.Component):
         for k, (client, splitter) in enumerate(zip(self.i, splitters, strict=True)):
             m.submodules[f"splitter_{k}"] = splitter
             m.submodules[f"buffer_{k}"] = buffer = StreamFifo(
-                shape=client.data.payload.shape(), depth=self.buffer_beats,
-                registered=self.pipelined,
+                shape=client.data.payload.shape(), depth=self.buffer_beats, registered=self.pipelined
             )
             connect(m, flipped(client.request), splitter.i)
             connect(m, buffer.o, flipped(client.data))

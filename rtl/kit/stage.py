@@ -1,5 +1,7 @@
 """Registers in a path between blocks that a design may have or not."""
 
+from typing import Any
+
 from amaranth import Module, Signal
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
@@ -43,6 +45,25 @@ class StreamStage(wiring.Component):
         connect(m, flipped(self.i), skid.i)
         connect(m, skid.o, flipped(self.o))
         return m
+
+
+def connect_through(m: Module, name: str, sender: Any, receiver: Any, *, registers: bool) -> None:
+    """Connects two streams by a :class:`StreamStage`.
+
+    Parameters
+    ----------
+    m : Module
+        Gets the stage as its submodule `name`.
+    name : str
+        Name of the stage.
+    sender, receiver : stream interface
+        As for ``connect``: an interface of the module itself must be flipped.
+    registers : bool
+        Whether there is a register.
+    """
+    m.submodules[name] = stage = StreamStage(shape=sender.signature.members["payload"].shape, registers=registers)
+    connect(m, sender, stage.i)
+    connect(m, stage.o, receiver)
 
 
 class PacketStage(wiring.Component):

@@ -138,13 +138,11 @@ class RegisterFile(wiring.Component):
             self.doorbell.payload.index.eq(write.payload.data),
         ]
         # A write stands at the front for a cycle before it is delivered: what it means is worked out in that cycle.
-        decoded: dict[str, Signal] = {}
-
         def means(name, condition):
             """Whether the write at hand is one to the register `name`; a register, valid with ``write.valid``."""
-            decoded[name] = Signal(name=f"is_{name}")
-            m.d.sync += decoded[name].eq(condition)
-            return decoded[name]
+            decoded = Signal(name=f"is_{name}")
+            m.d.sync += decoded.eq(condition)
+            return decoded
 
         rings_bell = Signal()
         m.d.sync += rings_bell.eq(in_pages & (page_vp < config.nic.n_vps) & Cat(
@@ -219,12 +217,10 @@ class RegisterFile(wiring.Component):
         readable = [register for register in registers.CONTROL_PAGE if register.access is not Access.WO]
         hits = Cat(read.payload.addr == register.offset for register in readable)
         asked, hit, hit_counter, counted = Signal(), Signal(len(readable)), Signal(), Signal(32)
-        if config.datapath.pipelined:
-            m.d.sync += [asked.eq(read.valid & read.ready), hit.eq(hits), hit_counter.eq(in_counters)]
-            m.d.sync += counted.eq(counters.value)
-        else:
-            m.d.comb += [asked.eq(read.valid & read.ready), hit.eq(hits), hit_counter.eq(in_counters)]
-            m.d.comb += counted.eq(counters.value)
+        stage = m.d.sync if config.datapath.pipelined else m.d.comb
+        stage += [
+            asked.eq(read.valid & read.ready), hit.eq(hits), hit_counter.eq(in_counters), counted.eq(counters.value),
+        ]
         m.d.comb += read.ready.eq(~answer.valid)
         words = [Mux(hit_counter, counted, 0)]
         for k, register in enumerate(readable):

@@ -18,7 +18,7 @@ from rtl.interface import LinkSignature, TraceEvent, beat
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.library import shared
-from rtl.kit.stage import PacketStage, StreamStage
+from rtl.kit.stage import PacketStage, StreamStage, connect_through
 from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
@@ -110,11 +110,7 @@ class Nic(wiring.Component):
 
         def ask(name, asker, answerer):
             """Connects an asker of the job table: its question through a register, if wanted."""
-            m.submodules[f"{name}_query"] = stage = StreamStage(
-                shape=asker.query.payload.shape(), registers=pipelined
-            )
-            connect(m, asker.query, stage.i)
-            connect(m, stage.o, answerer.query)
+            connect_through(m, f"{name}_query", asker.query, answerer.query, registers=pipelined)
             connect(m, answerer.answer, asker.answer)
 
         # Host side.

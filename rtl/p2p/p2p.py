@@ -13,18 +13,16 @@ from rtl.interface import (
     PacketSignature,
     ReadSignature,
     ReceiveSlotSignature,
-    WindowQuery,
     WindowSignature,
     WriteSignature,
 )
 from rtl.kit.arbiter import PacketArbiter
-from rtl.kit.stage import PacketStage, StreamStage
+from rtl.kit.stage import PacketStage, connect_through
 from rtl.p2p.answers import AnswerReceiver
 from rtl.p2p.get_landing import GetLanding
 from rtl.p2p.get_requester import GetRequester
 from rtl.p2p.get_server import GetServer
 from rtl.p2p.receive import P2pReceive
-from rtl.p2p.records import TrackerCommand
 from rtl.p2p.tracker import Tracker
 from rtl.p2p.transmit import P2pTransmit
 
@@ -144,13 +142,9 @@ class P2p(wiring.Component):
             m.submodules[f"outgoing_{vc}"] = stage
             connect(m, stage.o, flipped(self.tx[vc]))
         for name, source, target in commands:
-            m.submodules[f"{name}_stage"] = stage = StreamStage(shape=TrackerCommand, registers=pipelined)
-            connect(m, source, stage.i)
-            connect(m, stage.o, target)
+            connect_through(m, f"{name}_stage", source, target, registers=pipelined)
         for name, asker, window in queries:
-            m.submodules[f"{name}_query"] = stage = StreamStage(shape=WindowQuery, registers=pipelined)
-            connect(m, asker.window.query, stage.i)
-            connect(m, stage.o, flipped(window.query))
+            connect_through(m, f"{name}_query", asker.window.query, flipped(window.query), registers=pipelined)
             connect(m, flipped(window.answer), asker.window.answer)
 
         # What this node asks of others.

@@ -23,6 +23,8 @@ class CompletionQueue(wiring.Component):
         Producers, at least 1.
     data_width : int
         Bits of a flit.
+    pipelined : bool
+        Whether the choice between producers ends in a register: a cycle more.
 
     Members
     -------

@@ -13,10 +13,9 @@ from rtl.interface import (
     PlacementSignature,
     ReadSignature,
     SequenceSignature,
-    WindowQuery,
     WindowSignature,
 )
-from rtl.kit.stage import StreamStage
+from rtl.kit.stage import connect_through
 from rtl.queue.descriptor_check import DescriptorCheck
 from rtl.queue.descriptor_fetch import DescriptorFetch
 from rtl.queue.records import Turn, TurnEnd
@@ -105,9 +104,7 @@ class DescriptorQueue(wiring.Component):
         connect(m, fetch.o, scheduler.i)
         connect(m, scheduler.check, check.i)
         connect(m, check.o, scheduler.status)
-        m.submodules.query = query = StreamStage(shape=WindowQuery, registers=self.pipelined)
-        connect(m, check.window.query, query.i)
-        connect(m, query.o, flipped(self.window.query))
+        connect_through(m, "query", check.window.query, flipped(self.window.query), registers=self.pipelined)
         connect(m, flipped(self.window.answer), check.window.answer)
         connect(m, flipped(self.read), fetch.read)
         for name in ("turn", "end", "o_p2p", "o_event", "placement"):
