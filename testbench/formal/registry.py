@@ -17,51 +17,36 @@ class UnknownProofError(ValueError):
     """No such proof."""
 
 
+def _fifo(name: str, claim: str, *, registered: bool) -> Proof:
+    """A proof of a variant of the queue with asynchronous memory."""
+    room, take = ("room", "take") if registered else ("store.w_rdy", "self.o.ready")
+    return Proof(
+        name=name,
+        claim=claim,
+        contract="testbench.formal.contracts.stream_order:FifoContract",
+        parameters={"depth": 3, "registered": registered},
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="takes-when-full",
+                module=_FIFO,
+                old=f"self.i.ready.eq({room}),",
+                new="self.i.ready.eq(1),",
+            ),
+            Mutation(
+                name="keeps-what-was-read",
+                module=_FIFO,
+                old=f"store.r_en.eq({take}),",
+                new=f"store.r_en.eq({take} & (store.level != 2)),",
+            ),
+        ),
+    )
+
+
 PROOFS: tuple[Proof, ...] = (
-    Proof(
-        name="fifo",
-        claim="items come out in order, none is lost, none twice, the level is right",
-        contract="testbench.formal.contracts.stream_order:FifoContract",
-        parameters={"depth": 3, "registered": False},
-        mode="prove",
-        depth=12,
-        mutations=(
-            Mutation(
-                name="takes-when-full",
-                module=_FIFO,
-                old="self.i.ready.eq(store.w_rdy),",
-                new="self.i.ready.eq(1),",
-            ),
-            Mutation(
-                name="keeps-what-was-read",
-                module=_FIFO,
-                old="store.r_en.eq(self.o.ready),",
-                new="store.r_en.eq(self.o.ready & (store.level != 2)),",
-            ),
-        ),
-    ),
-    Proof(
-        name="registered-fifo",
-        claim="the same of the variant that offers from a register",
-        contract="testbench.formal.contracts.stream_order:FifoContract",
-        parameters={"depth": 3, "registered": True},
-        mode="prove",
-        depth=12,
-        mutations=(
-            Mutation(
-                name="takes-when-full",
-                module=_FIFO,
-                old="self.i.ready.eq(room),",
-                new="self.i.ready.eq(1),",
-            ),
-            Mutation(
-                name="keeps-what-was-read",
-                module=_FIFO,
-                old="store.r_en.eq(take),",
-                new="store.r_en.eq(take & (store.level != 2)),",
-            ),
-        ),
-    ),
+    _fifo("fifo", "items come out in order, none is lost, none twice, the level is right", registered=False),
+    _fifo("registered-fifo", "the same of the variant that offers from a register", registered=True),
     Proof(
         name="deep-fifo",
         claim="the same of the variant with synchronous memory",
