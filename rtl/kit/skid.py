@@ -1,6 +1,6 @@
 """Register stage for streams, in both directions."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.hdl import ShapeLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -43,19 +43,12 @@ class SkidBuffer(wiring.Component):
             self.i.ready.eq(ready),
         ]
 
+        # The skid register takes whatever passes while it is not in use, so its enable is a register alone.
+        with m.If(ready):
+            m.d.sync += skid.eq(self.i.payload)
         with m.If(~valid | self.o.ready):
-            m.d.sync += [
-                valid.eq(self.i.valid | ~ready),
-                ready.eq(1),
-            ]
-            with m.If(ready):
-                m.d.sync += payload.eq(self.i.payload)
-            with m.Else():
-                m.d.sync += payload.eq(skid)
-        with m.Elif(self.i.valid & ready):
-            m.d.sync += [
-                skid.eq(self.i.payload),
-                ready.eq(0),
-            ]
+            m.d.sync += [valid.eq(self.i.valid | ~ready), ready.eq(1), payload.eq(Mux(ready, self.i.payload, skid))]
+        with m.Elif(self.i.valid):
+            m.d.sync += ready.eq(0)
 
         return m

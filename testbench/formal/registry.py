@@ -78,7 +78,7 @@ PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="doubles-the-skid",
                 module=_SKID,
-                old="                ready.eq(1),\n",
+                old="ready.eq(1), ",
                 new="                ready.eq(ready | self.i.valid),\n",
             ),
         ),
