@@ -79,7 +79,7 @@ PROOFS: tuple[Proof, ...] = (
                 name="doubles-the-skid",
                 module=_SKID,
                 old="ready.eq(1), ",
-                new="                ready.eq(ready | self.i.valid),\n",
+                new="ready.eq(ready | self.i.valid), ",
             ),
         ),
     ),
