@@ -27,7 +27,7 @@ class Aggregator(wiring.Component):
     intermediate result; it may also send it as a packet and write it to host memory. It then frees the packet and
     returns its credit.
 
-    Timing: with ``datapath.pipelined`` operands pass two registers on their way to the reduce unit.
+    Timing: if ``cou`` is pipelined operands pass two registers on their way to the reduce unit.
 
     The caller must not give a context a second pass before the first one is reported on ``o_done``.
 
@@ -83,7 +83,7 @@ class Aggregator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config, shapes = self.config, self.shapes
-        width, pipelined = config.datapath.data_width, config.datapath.pipelined
+        width, pipelined = config.datapath.data_width, config.datapath.is_pipelined("cou")
 
         m.submodules.reduce = reduce = ReduceUnit(
             data_width=width, add_cycles=config.reduce.add_cycles, tag_width=1, operations=operations(config.reduce)

@@ -34,7 +34,7 @@ class ContextFile(wiring.Component):
 
     The trigger reads one context (`select`) and may change its phase (`set_phase`) each cycle; events that
     come from elsewhere (arrival, look-up, load, credit) may hit any context at the same time. With
-    ``datapath.pipelined`` an arrival takes effect a cycle later.
+    a pipelined ``cou`` an arrival takes effect a cycle later.
 
     Members
     -------
@@ -102,7 +102,7 @@ class ContextFile(wiring.Component):
 
         # A key that is alike may take effect a cycle later: a context that waits is left alone by the trigger, and one
         # that is given up meanwhile wants it no more.
-        staged = m.d.sync if self.config.datapath.pipelined else m.d.comb
+        staged = m.d.sync if self.config.datapath.is_pipelined("cou") else m.d.comb
         arrived_slot = Signal(self.shapes.packet)
         staged += arrived_slot.eq(self.i_arrival.payload.slot)
         m.d.comb += self.i_arrival.ready.eq(1)

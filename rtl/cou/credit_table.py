@@ -73,7 +73,7 @@ class CreditTable(wiring.Component):
     credits of a job are also counted all together: the end of an operation is answered with whether some are out, and
     if so, it is told when the last one is back.
 
-    Timing: a request is answered after two cycles, after three with ``datapath.pipelined``; `i_end` and `i_return` are
+    Timing: a request is answered after two cycles, after three if ``cou`` is pipelined; `i_end` and `i_return` are
     taken when no request is in progress.
     After a reset the counts are cleared first, one a cycle.
 
@@ -123,7 +123,7 @@ class CreditTable(wiring.Component):
         entry = data.StructLayout({"out": counts, **({"loan": 1, "slot": slot_bits, "refused": 1} if lends else {})})
         m.submodules.out = out = memory.Memory(shape=entry, depth=depth, init=[])
         write, read = out.write_port(), out.read_port()
-        pipelined = self.config.datapath.pipelined
+        pipelined = self.config.datapath.is_pipelined("cou")
         # All that a job has out, and whether the last of it is to be told.
         totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1})
         m.submodules.total = total = memory.Memory(shape=totals, depth=1 << formats.JOB_BITS, init=[])

@@ -37,7 +37,7 @@ from rtl.kit.stage import PacketStage, connect_through
 class OffloadUnit(wiring.Component):
     """Executes the collective operations of its jobs.
 
-    Timing: with ``datapath.pipelined`` every stream passes a register on its way in or out, and no path leads from one
+    Timing: if ``cou`` is pipelined every stream passes a register on its way in or out, and no path leads from one
     port to another.
 
     Members
@@ -103,11 +103,11 @@ class OffloadUnit(wiring.Component):
 
         # Registers at the border and between parts, if there are to be any.
         def cross(name, sender, receiver):
-            connect_through(m, f"{name}_stage", sender, receiver, registers=config.datapath.pipelined)
+            connect_through(m, f"{name}_stage", sender, receiver, registers=config.datapath.is_pipelined("cou"))
 
         def packets(name):
             m.submodules[f"{name}_stage"] = stage = PacketStage(
-                data_width=config.datapath.data_width, registers=config.datapath.pipelined
+                data_width=config.datapath.data_width, registers=config.datapath.is_pipelined("packets")
             )
             return stage
 

@@ -32,7 +32,7 @@ class OperandLoader(wiring.Component):
         Payload port of the sequence store.
     address, enable, advance, beat : ``In``, ``Out``
         Read port of the operand memory: beat `address` (beat in context, context); one cycle later if `enable`. With
-        ``datapath.pipelined`` it comes after the next `advance`.
+        a pipelined ``cou`` it comes after the next `advance`.
     """
 
     def __init__(self, config: Config):
@@ -54,7 +54,7 @@ class OperandLoader(wiring.Component):
         m = Module()
         config, shapes = self.config, self.shapes
         width, flit_bytes = config.datapath.data_width, config.datapath.flit_bytes
-        pipelined = config.datapath.pipelined
+        pipelined = config.datapath.is_pipelined("cou")
         lane_bits = (flit_bytes - 1).bit_length()
         place_bits = lane_bits + self.beat_bits
         m.submodules.operands = operands = ByteMemory(

@@ -24,7 +24,7 @@ class OperationTable(wiring.Component):
     posted; the first error that was reported is its status.
 
     Timing: an operation offers a pulse two cycles after the last one was taken, and another cycle later with
-    ``datapath.pipelined``, where reports also take effect a cycle later.
+    a pipelined ``cou``, where reports also take effect a cycle later.
 
     Members
     -------
@@ -79,7 +79,7 @@ class OperationTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         n_jobs = self.config.cou.n_jobs
-        pipelined = self.config.datapath.pipelined
+        pipelined = self.config.datapath.is_pipelined("cou")
         operation = Array(Signal(self.shapes.operation, name=f"operation_{j}") for j in range(n_jobs))
         offset = Array(Signal(32, name=f"offset_{j}") for j in range(n_jobs))
         pulses = Array(Signal(formats.PULSE_BITS, name=f"pulses_{j}") for j in range(n_jobs))

@@ -55,7 +55,7 @@ class PacketBuffer(wiring.Component):
       beat says so on `read_error`.
 
     Timing (cuckoo): the event comes 5 cycles after the header, or in the cycle after the last beat if that is
-    later, and with ``datapath.pipelined`` one cycle after that; packets follow each other without a gap. Look-ups: see
+    later, and if ``cou`` is pipelined one cycle after that; packets follow each other without a gap. Look-ups: see
     the tables, and with ``cou.ecc`` a cycle more. Headers and the first beat of a payload come in the cycle after they
     were asked for.
 
@@ -131,7 +131,7 @@ class PacketBuffer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         datapath, ecc = self.config.datapath, self.config.cou.ecc
-        pipelined = datapath.pipelined
+        pipelined = datapath.is_pipelined("cou")
         tag_shape = tag_layout(self.slot_bits)
 
         m.submodules.table = table = tag_table(self.config)
@@ -255,7 +255,9 @@ class PacketBuffer(wiring.Component):
             return
         # Keys are kept by slot for this, in two copies like the headers, which have no read port to spare.
         m.submodules.keys = keys = GuardedMemory(width=HashKey.size, depth=self.n_slots, ecc=True, copies=2)
-        m.submodules.asked = asked = StreamFifo(shape=HashKey, depth=8, registered=self.config.datapath.pipelined)
+        m.submodules.asked = asked = StreamFifo(
+            shape=HashKey, depth=8, registered=self.config.datapath.is_pipelined("cou")
+        )
         looked = table.o_lookup
         checking = Signal(answer_layout(self.slot_bits))
         wanted = Signal(HashKey)

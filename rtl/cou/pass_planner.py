@@ -44,7 +44,7 @@ def begin(record, start, blocks) -> list:
 
 
 class PassPlanner(wiring.Component):
-    """Decodes the current descriptor of a context; combinational, but with ``datapath.pipelined`` some of what follows
+    """Decodes the current descriptor of a context; combinational, but if ``cou`` is pipelined some of what follows
     from `record` and `desc` comes a cycle after them.
 
     Semantics: the descriptor's local operand first, then the packets in SeqID order, each replacing or reducing or
@@ -98,7 +98,7 @@ class PassPlanner(wiring.Component):
         go_on = ~self.expired & ~record.clear
         # Comparisons of the context with its descriptor.
         some, packets_left, one_left = (Signal(name=name) for name in ("some", "packets_left", "one_left"))
-        staged = m.d.sync if self.config.datapath.pipelined else m.d.comb
+        staged = m.d.sync if self.config.datapath.is_pipelined("cou") else m.d.comb
         staged += [
             some.eq(record.size != 0), packets_left.eq(record.consumed != desc.cp_count),
             one_left.eq(record.consumed + 1 == desc.cp_count),

@@ -31,7 +31,7 @@ class SequenceStore(wiring.Component):
     when its sequence is aborted, or when its operation ends.
 
     Timing: a probe is answered after one cycle; the operation is offered the cycle after its last descriptor or, if the
-    message is cut into blocks, 70 cycles after the first one if that is later. With ``datapath.pipelined`` both take
+    message is cut into blocks, 70 cycles after the first one if that is later. If ``cou`` is pipelined both take
     another cycle.
 
     Members
@@ -104,7 +104,7 @@ class SequenceStore(wiring.Component):
             self.busy.eq(taken.any()),
             self.port.probe.ready.eq(~answer.valid & ~over & ~begun & compared),
         ]
-        if self.config.datapath.pipelined:
+        if self.config.datapath.is_pipelined("cou"):
             # A job that ends in the cycle of the comparison is in progress still.
             m.d.sync += [compared.eq(self.port.probe.valid & ~self.port.probe.ready), in_progress.eq(same.any())]
         else:
@@ -215,7 +215,7 @@ class SequenceStore(wiring.Component):
             told.slice.eq(Cat((desc.slice_first <= block) & (block < end) for block in range(n_blocks))),
             known.eq(Mux(seen.first, 0, written)),
         ]
-        pipelined = self.config.datapath.pipelined
+        pipelined = self.config.datapath.is_pipelined("cou")
         domain = m.d.sync if pipelined else m.d.comb
         domain += seen.eq(told)
         with m.If(seen.came):

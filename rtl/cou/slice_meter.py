@@ -15,7 +15,7 @@ class SliceMeter(wiring.Component):
     pieces lie one after the other. So what comes before block b are min(b, F) R bytes, and r more if b > F.
 
     Timing: the outputs are valid when `done`, which comes after one cycle for every two bits of a block number and
-    lasts while `run` does; the inputs have to stay. Two cycles later with ``datapath.pipelined``.
+    lasts while `run` does; the inputs have to stay. Two cycles later if ``cou`` is pipelined.
 
     Members
     -------
@@ -84,7 +84,7 @@ class SliceMeter(wiring.Component):
         with m.If(self.tail_bytes > self.offset):
             m.d.comb += left.eq(Mux(past > self.pulse_bytes, self.pulse_bytes, past))
         # The inputs stay, so what follows from them may stand in registers from the second cycle on.
-        pipelined = self.config.datapath.pipelined
+        pipelined = self.config.datapath.is_pipelined("cou")
         staged = m.d.sync if pipelined else m.d.comb
         staged += [
             low.eq(Mux(self.first < self.n_full, self.first, self.n_full)),

@@ -31,7 +31,7 @@ class Trigger(wiring.Component):
     whatever order they came in; that fixes the rounding. If the message is cut into blocks, where a descriptor's slice
     lies is worked out before its operand is asked for.
 
-    Timing: a context is looked at in the cycle after it was chosen; two cycles later with ``datapath.pipelined``, where
+    Timing: a context is looked at in the cycle after it was chosen; two cycles later if ``cou`` is pipelined, where
     its operation and what the planner makes of it come from registers. The pass follows a cycle later then.
 
     Members
@@ -97,7 +97,7 @@ class Trigger(wiring.Component):
         m = Module()
         shapes = self.shapes
         n_contexts = self.config.cou.n_contexts
-        pipelined = self.config.datapath.pipelined
+        pipelined = self.config.datapath.is_pipelined("cou")
         # Where the path from a context's memories to what is done with them has registers, if there are to be any.
         staged = m.d.sync if pipelined else m.d.comb
 

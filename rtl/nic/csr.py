@@ -217,7 +217,7 @@ class RegisterFile(wiring.Component):
         readable = [register for register in registers.CONTROL_PAGE if register.access is not Access.WO]
         hits = Cat(read.payload.addr == register.offset for register in readable)
         asked, hit, hit_counter, counted = Signal(), Signal(len(readable)), Signal(), Signal(32)
-        stage = m.d.sync if config.datapath.pipelined else m.d.comb
+        stage = m.d.sync if config.datapath.is_pipelined("nic") else m.d.comb
         stage += [
             asked.eq(read.valid & read.ready), hit.eq(hits), hit_counter.eq(in_counters), counted.eq(counters.value),
         ]

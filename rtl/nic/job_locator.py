@@ -58,7 +58,7 @@ class JobLocator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         entry = data.StructLayout({"header": PacketHeader, "collective": 1, "asked": 1})
-        registered = self.config.datapath.pipelined
+        registered = self.config.datapath.is_pipelined("nic")
         m.submodules.headers = headers = StreamFifo(shape=entry, depth=_DEPTH, registered=registered)
         m.submodules.beats = beats = StreamFifo(
             shape=beat(self.config.datapath.data_width), depth=_DEPTH, registered=registered

@@ -75,25 +75,26 @@ class Nic(wiring.Component):
         m = Module()
         config = self.config
         n_cous, width = config.nic.n_cous, config.datapath.data_width
-        n_gets, pipelined = int(config.nic.get), config.datapath.pipelined
+        n_gets, is_pipelined = int(config.nic.get), config.datapath.is_pipelined
+        pipelined, packets = is_pipelined("nic"), is_pipelined("packets")
 
         m.submodules.csr = csr = RegisterFile(config)
         m.submodules.vp_table = vp_table = VpTable(
             n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=n_cous + 2 + 2 * n_gets,
-            pipelined=pipelined,
+            pipelined=is_pipelined("queue"),
         )
         m.submodules.descriptor_queue = queue = DescriptorQueue(
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
             intermediate_bytes=config.cou.intermediate_bytes, n_cous=n_cous,
             sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce), get=config.nic.get,
-            pipelined=pipelined,
+            pipelined=is_pipelined("queue"),
         )
         m.submodules.completion_queue = completions = CompletionQueue(
-            n=n_cous + 2, data_width=width, pipelined=pipelined
+            n=n_cous + 2, data_width=width, pipelined=is_pipelined("queue")
         )
         m.submodules.dma = dma = DmaEngine(
             n_readers=n_cous + 2 + n_gets, n_writers=n_cous + 2 + n_gets, data_width=width,
-            max_burst_beats=config.nic.max_burst_beats, pipelined=pipelined,
+            max_burst_beats=config.nic.max_burst_beats, pipelined=is_pipelined("dma"),
         )
         m.submodules.p2p = p2p = P2p(config)
         cous = []
@@ -153,9 +154,9 @@ class Nic(wiring.Component):
             m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(
                 data_width=width, n=n_cous + 1, pipelined=pipelined
             )
-            m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width, registers=pipelined)
-            m.submodules[f"flit_stage_{vc}"] = flit_stage = StreamStage(shape=beat(width), registers=pipelined)
-            m.submodules[f"rx_stage_{vc}"] = rx_stage = PacketStage(data_width=width, registers=pipelined)
+            m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width, registers=packets)
+            m.submodules[f"flit_stage_{vc}"] = flit_stage = StreamStage(shape=beat(width), registers=packets)
+            m.submodules[f"rx_stage_{vc}"] = rx_stage = PacketStage(data_width=width, registers=packets)
             m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
             m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(
                 data_width=width, mtu=config.datapath.mtu, pipelined=pipelined
@@ -171,7 +172,7 @@ class Nic(wiring.Component):
             if vc == 0:
                 # Multicasts travel on channel 0 alone.
                 m.submodules.groups = groups = GroupFilter(config)
-                m.submodules.groups_stage = groups_stage = PacketStage(data_width=width, registers=pipelined)
+                m.submodules.groups_stage = groups_stage = PacketStage(data_width=width, registers=packets)
                 connect(m, depacketizer.o, groups_stage.i)
                 connect(m, groups_stage.o, groups.i)
                 connect(m, groups.o, rx_stage.i)

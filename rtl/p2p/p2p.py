@@ -33,7 +33,7 @@ class P2p(wiring.Component):
     Every descriptor ends in exactly one completion. Semantics and the argument that it cannot deadlock:
     ``docs/p2p.md``.
 
-    Timing: that of the parts. With ``config.datapath.pipelined`` packets take a cycle more on their way in and two on
+    Timing: that of the parts. If ``packets`` are pipelined they take a cycle more on their way in and two on
     their way out, queries of memory windows one; what the tracker is told counts two cycles later, of answers three.
 
     Parameters
@@ -99,7 +99,7 @@ class P2p(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         width, n, mtu = self.config.datapath.data_width, self.config.nic.n_p2p_tags, self.config.datapath.mtu
-        pipelined = self.config.datapath.pipelined
+        pipelined, packets = self.config.datapath.is_pipelined("p2p"), self.config.datapath.is_pipelined("packets")
         m.submodules.tracker = tracker = Tracker(n=n, pipelined=pipelined)
         m.submodules.transmit = transmit = P2pTransmit(data_width=width, mtu=mtu, n=n, pipelined=pipelined)
         m.submodules.receive = receive = P2pReceive(data_width=width, pipelined=pipelined)
@@ -135,9 +135,9 @@ class P2p(wiring.Component):
 
         # Packets and queries come in and go out through registers, if the clock is to be that fast: requests of others
         # through those of the receiver. What the tracker hears of answers does so too, for it keeps memory waiting.
-        m.submodules.incoming = incoming = PacketStage(data_width=width, registers=pipelined)
+        m.submodules.incoming = incoming = PacketStage(data_width=width, registers=packets)
         connect(m, flipped(self.rx[1]), incoming.i)
-        outgoing = [PacketStage(data_width=width, registers=pipelined) for _ in range(2)]
+        outgoing = [PacketStage(data_width=width, registers=packets) for _ in range(2)]
         for vc, stage in enumerate(outgoing):
             m.submodules[f"outgoing_{vc}"] = stage
             connect(m, stage.o, flipped(self.tx[vc]))

@@ -35,7 +35,7 @@ def bundle(*, widths: Iterable[int] = tuple(TAGS), pipelined: bool = False) -> B
 
     return Bundle({
         f"p2p_{width}": P2p(Config(
-            datapath=DatapathConfig(data_width=width, mtu=MTU, pipelined=pipelined),
+            datapath=DatapathConfig(data_width=width, mtu=MTU, pipelined=("p2p", "packets") if pipelined else ()),
             nic=NicConfig(n_p2p_tags=TAGS[width]),
         ))
         for width in widths

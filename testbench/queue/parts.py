@@ -43,7 +43,8 @@ class QueueSystem(wiring.Component):
     """Register file, VP table, descriptor queue and completion queue, connected; pipelined ones or not."""
 
     def __init__(self, *, pipelined: bool = False):
-        self.config = replace(CONFIG, datapath=replace(CONFIG.datapath, pipelined=pipelined))
+        parts = ("nic", "queue") if pipelined else ()
+        self.config = replace(CONFIG, datapath=replace(CONFIG.datapath, pipelined=parts))
         super().__init__({
             "bus": In(AxiLiteSignature(address_bits=ADDRESS_BITS)),
             "irq": Out(1),
@@ -70,7 +71,7 @@ class QueueSystem(wiring.Component):
             data_width=DATA_WIDTH, mtu=CONFIG.datapath.mtu, n_peers=CONFIG.cou.n_peers, n_blocks=CONFIG.cou.n_blocks,
             intermediate_bytes=CONFIG.cou.intermediate_bytes, n_cous=N_COUS,
             sequence_depth=CONFIG.cou.sequence_depth, supported=SUPPORTED, batch=BATCH,
-            pipelined=self.config.datapath.pipelined,
+            pipelined=self.config.datapath.is_pipelined("queue"),
         )
         m.submodules.completions = completions = CompletionQueue(n=N_COUS + 2, data_width=DATA_WIDTH)
         connect(m, flipped(self.bus), csr.bus)

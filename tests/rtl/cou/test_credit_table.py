@@ -13,7 +13,7 @@ from testbench.runner import run_bench
 ])
 def test_credit_table(peer_credits, lends, pipelined):
     yaml = (
-        f"datapath: {{pipelined: {str(pipelined).lower()}}}\n"
+        f"datapath: {{pipelined: {['cou'] if pipelined else []}}}\n"
         f"cou: {{n_jobs: 2, n_peers: 4, peer_credits: {peer_credits}, buffer_bytes: 32768,"
         f" lending: {str(lends).lower()}}}\n"
     )

@@ -10,7 +10,7 @@ from testbench.runner import run_bench
 def unit_and_parameters(*, data_width=64, ecc=False, n_peers=4, peer_credits=3, pipelined=False, mode="cuckoo"):
     """A unit of four jobs, and what its benches are told of it. Peers times credits decide how large its pool is."""
     config = parse_config(
-        f"datapath: {{data_width: {data_width}, mtu: 256, pipelined: {str(pipelined).lower()}}}\n"
+        f"datapath: {{data_width: {data_width}, mtu: 256, pipelined: {['cou', 'packets'] if pipelined else []}}}\n"
         f"cou: {{n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: {n_peers},"
         f" peer_credits: {peer_credits}, ecc: {str(ecc).lower()}, buffer_mode: {mode}}}\n",
         source="test",

@@ -13,7 +13,7 @@ def churn(
 ) -> dict[str, int]:
     """Runs the bench on a buffer of 32 slots; how many of each operation there were."""
     config = parse_config(
-        f"datapath: {{data_width: {data_width}, mtu: {mtu}, pipelined: {str(pipelined).lower()}}}\n"
+        f"datapath: {{data_width: {data_width}, mtu: {mtu}, pipelined: {['cou'] if pipelined else []}}}\n"
         f"cou: {{n_jobs: 2, n_contexts: 4, n_peers: 8, peer_credits: 1, buffer_bytes: {32 * mtu},"
         f" buffer_mode: {mode}, ecc: {str(ecc).lower()}}}\n", source="test",
     )

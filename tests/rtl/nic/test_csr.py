@@ -10,7 +10,7 @@ from rtl.nic.csr import RegisterFile
 from testbench.runner import run_bench
 
 
-@pytest.mark.parametrize("pipelined", [False, True])
+@pytest.mark.parametrize("pipelined", [(), ("nic",)], ids=["plain", "pipelined"])
 def test_register_file(pipelined):
     small = load_preset("small")
     config = replace(small, datapath=replace(small.datapath, pipelined=pipelined))

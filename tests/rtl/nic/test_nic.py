@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from firmware_models.config import PIPELINED_PARTS
 from firmware_models.config.load import parse_config
 from rtl.nic.nic import Nic
 from testbench.runner import run_bench
@@ -17,7 +18,9 @@ CONFIG = parse_config(
 )
 
 
-@pytest.mark.parametrize("pipelined", [False, pytest.param(True, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "pipelined", [(), pytest.param(PIPELINED_PARTS, marks=pytest.mark.long)], ids=["plain", "pipelined"],
+)
 def test_nic(pipelined):
     """Registers, collectives, messages, errors, with random pauses on every bus and link."""
     config = replace(CONFIG, datapath=replace(CONFIG.datapath, pipelined=pipelined))
