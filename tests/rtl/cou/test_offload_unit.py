@@ -38,7 +38,8 @@ def test_offload_unit(data_width, ecc, n_peers, peer_credits, rounds, testcase):
     assert result.report["operations"] == 4 * rounds
 
 
-@pytest.mark.parametrize("mode", ["linear", pytest.param("cuckoo", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["linear", "cuckoo"])
 def test_with_registers_between_the_parts(mode):
     """The same, credits and loans included, with registers between the parts of the unit and at its border."""
     unit, parameters = unit_and_parameters(pipelined=True, mode=mode)

@@ -38,7 +38,7 @@ def test_strangers():
 def test_without_get():
     """A NIC that is built without GET refuses it, counts what comes of others', and does the rest."""
     parameters = {"data_width": 64, "mtu": 128, "buffer_flits": 32}
-    config = replace(CONFIG, nic=replace(CONFIG.nic, get=False))
+    config = replace(CONFIG, nic=replace(CONFIG.nic, get=False, n_cous=1))
     assert run_bench(Nic(config), bench="testbench.nic.no_get_bench", parameters=parameters).tests == 2
 
 
