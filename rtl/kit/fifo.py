@@ -3,7 +3,9 @@
 from amaranth import Module, Mux, Signal
 from amaranth.hdl import Shape, ShapeLike
 from amaranth.lib import fifo, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from rtl.kit.skid import SkidBuffer
 
 REGISTER_FILE_DEPTH = 16
 """Deepest buffer that is kept in LUT memory with an asynchronous read port."""
@@ -23,8 +25,8 @@ class StreamFifo(wiring.Component):
     depth : int
         Items that can be held. At least 1; need not be a power of two.
     registered : bool
-        Whether ``o.valid`` and ``o.payload`` are registers in shallow buffers too, as in deep ones: a faster design in
-        the same cycles, for a register and a choice more a bit.
+        Whether ``o.valid`` and ``o.payload`` are registers in shallow buffers too, as in deep ones and those of two: a
+        faster design in the same cycles, for a register and a choice more a bit.
 
     Members
     -------
@@ -50,6 +52,14 @@ class StreamFifo(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+
+        if self.depth == 2:
+            # A skid buffer holds two as well, in fewer cells than a LUT memory of sixteen.
+            m.submodules.skid = skid = SkidBuffer(shape=self.shape)
+            connect(m, flipped(self.i), skid.i)
+            connect(m, skid.o, flipped(self.o))
+            m.d.comb += self.level.eq(skid.o.valid + ~skid.i.ready)
+            return m
 
         if 1 < self.depth <= REGISTER_FILE_DEPTH and not self.registered:
             m.submodules.store = store = fifo.SyncFIFO(width=Shape.cast(self.shape).width, depth=self.depth)

@@ -48,6 +48,28 @@ PROOFS: tuple[Proof, ...] = (
     _fifo("fifo", "items come out in order, none is lost, none twice, the level is right", registered=False),
     _fifo("registered-fifo", "the same of the variant that offers from a register", registered=True),
     Proof(
+        name="fifo-of-two",
+        claim="the same of the variant that is a skid buffer",
+        contract="testbench.formal.contracts.stream_order:FifoContract",
+        parameters={"depth": 2, "registered": False},
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="counts-one",
+                module=_FIFO,
+                old="self.level.eq(skid.o.valid + ~skid.i.ready)",
+                new="self.level.eq(skid.o.valid)",
+            ),
+            Mutation(
+                name="loses-the-skid",
+                module=_SKID,
+                old="valid.eq(self.i.valid | ~ready),",
+                new="valid.eq(self.i.valid),",
+            ),
+        ),
+    ),
+    Proof(
         name="deep-fifo",
         claim="the same of the variant with synchronous memory",
         contract="testbench.formal.contracts.stream_order:DeepFifoContract",
