@@ -6,6 +6,23 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from rtl.abi import Descriptor, PacketHeader
 
+ADDRESS_BITS = 64
+"""Bits of an address wherever it goes from block to block. A build may have fewer (`nic.address_bits`): the upper ones
+are 0 then, but for addresses that no window check has seen yet, and those of other nodes."""
+
+
+def check_address_bits(address_bits: int) -> int:
+    """`address_bits`, the bits of a host address that a build has.
+
+    Raises
+    ------
+    ValueError
+        If it is not from 32 to 64.
+    """
+    if not 32 <= address_bits <= ADDRESS_BITS:
+        raise ValueError(f"address_bits must be 32 to {ADDRESS_BITS}, not {address_bits!r}")
+    return address_bits
+
 
 def beat(data_width: int) -> data.StructLayout:
     """One beat of a payload: `data` and whether it is the `last` of its packet or transfer."""
@@ -64,7 +81,7 @@ class ReadSignature(wiring.Signature):
     def __init__(self, data_width: int):
         self.data_width = data_width
         super().__init__({
-            "request": Out(stream.Signature(data.StructLayout({"addr": 64, "bytes": 32}))),
+            "request": Out(stream.Signature(data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32}))),
             "data": In(stream.Signature(data.StructLayout({"data": data_width, "last": 1, "error": 1}))),
         })
 
@@ -81,7 +98,7 @@ class WriteSignature(wiring.Signature):
     def __init__(self, data_width: int):
         self.data_width = data_width
         super().__init__({
-            "request": Out(stream.Signature(data.StructLayout({"addr": 64, "bytes": 32}))),
+            "request": Out(stream.Signature(data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32}))),
             "data": Out(stream.Signature(beat(data_width))),
             "done": In(stream.Signature(data.StructLayout({"error": 1}))),
         })
@@ -98,7 +115,7 @@ CompletionEvent = data.StructLayout({
 })
 """What a block tells the completion queue; room for it was reserved when the descriptor was taken."""
 
-WindowQuery = data.StructLayout({"vp": formats.VP_BITS, "addr": 64, "bytes": 32, "right": 2})
+WindowQuery = data.StructLayout({"vp": formats.VP_BITS, "addr": ADDRESS_BITS, "bytes": 32, "right": 2})
 """`right` is a ``firmware_models.abi.encoding.Right``."""
 
 
@@ -184,7 +201,7 @@ class ReceiveSlotSignature(wiring.Signature):
     def __init__(self):
         super().__init__({
             "query": Out(stream.Signature(data.StructLayout({"vp": formats.VP_BITS}))),
-            "answer": In(stream.Signature(data.StructLayout({"ok": 1, "addr": 64, "phase": 1}))),
+            "answer": In(stream.Signature(data.StructLayout({"ok": 1, "addr": ADDRESS_BITS, "phase": 1}))),
         })
 
 

@@ -79,6 +79,8 @@ class NicConfig:
     """Whether it can GET, and others can GET from it; without, descriptors with a GET are refused as UNSUPPORTED."""
     n_groups: Annotated[int, Field(ge=1, le=256)] = 16
     """Multicast groups that a NIC can be a member of at once."""
+    address_bits: Annotated[int, Field(ge=32, le=64)] = 64
+    """Bits of a host address. An address with a bit beyond them lies in no memory window."""
 
     @model_validator(mode="after")
     def _check(self) -> "NicConfig":

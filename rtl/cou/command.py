@@ -6,6 +6,7 @@ from amaranth.utils import bits_for
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
+from rtl.interface import ADDRESS_BITS
 
 
 class Source(enum.Enum, shape=2):
@@ -73,8 +74,9 @@ class CouShapes:
         self.start = data.StructLayout({
             "job": self.job, "pulse": formats.PULSE_BITS, "offset": 32, "bytes": self.bytes,
         })
+        self.address = config.nic.address_bits
         self.load = data.StructLayout({
-            "context": self.context, "job": self.job, "place": self.place, "from_payload": 1, "addr": 64,
+            "context": self.context, "job": self.job, "place": self.place, "from_payload": 1, "addr": self.address,
             "pieces": self.pieces,
         })
         self.loaded = data.StructLayout({"context": self.context, "job": self.job, "error": 1})
@@ -87,8 +89,9 @@ class CouShapes:
         granted; without `credits`, that one goes back to its lender."""
         self.output = data.StructLayout({
             "context": self.context, "job": self.job, "position": self.result_bytes, "bytes": self.result_bytes,
-            "send": 1, "header": PacketHeader, "write_back": 1, "result_addr": 64, "pieces": self.pieces,
+            "send": 1, "header": PacketHeader, "write_back": 1, "result_addr": ADDRESS_BITS, "pieces": self.pieces,
         })
+        """`result_addr` is whole, for the report of one that no window holds; with `write_back` it has been checked."""
         self.run = data.StructLayout({
             "a": Source, "select": Select, "use_packet": 1, "datatype": 4, "operator": 4,
             "consume": 1, "packet": self.packet, "key": HashKey, "credit": self.credit, "output": self.output,

@@ -84,7 +84,8 @@ class OperandLoader(wiring.Component):
         m.d.comb += [
             asked.pieces.eq(asking.o.payload.pieces),
             request.valid.eq(asking.o.valid & ~asked_all),
-            request.payload.addr.eq(asking.o.payload.addr + asked.offset), request.payload.bytes.eq(asked.size),
+            request.payload.addr.eq((asking.o.payload.addr + asked.offset)[: shapes.address]),
+            request.payload.bytes.eq(asked.size),
             asked.advance.eq(request.valid & request.ready),
             asking.o.ready.eq(asked_all if pipelined else request.ready & asked.last),
         ]

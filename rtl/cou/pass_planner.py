@@ -11,6 +11,7 @@ from firmware_models.abi.encoding import Operand, PacketType, Right
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.cou.command import CouShapes, Select, Source
+from rtl.interface import ADDRESS_BITS
 
 
 def record_layout(shapes: CouShapes) -> data.StructLayout:
@@ -82,7 +83,7 @@ class PassPlanner(wiring.Component):
             "expired": In(1), "packet": In(PacketHeader), "packet_there": In(1),
             "node_id": In(formats.NODE_BITS), "window_ok": In(1),
             "needs_load": Out(1), "needs_packet": Out(1), "sends": Out(1), "foreign_address": Out(1),
-            "mismatch": Out(1), "query": Out(data.StructLayout({"addr": 64, "bytes": 32, "right": 2})),
+            "mismatch": Out(1), "query": Out(data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32, "right": 2})),
             "after": Out(layout), "run": Out(shapes.run),
         })
 

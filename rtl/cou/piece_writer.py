@@ -40,7 +40,7 @@ class PieceWriter(wiring.Component):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         width = config.datapath.data_width
-        self.run = data.StructLayout({"job": shapes.job, "addr": 64, "pieces": shapes.pieces})
+        self.run = data.StructLayout({"job": shapes.job, "addr": shapes.address, "pieces": shapes.pieces})
         super().__init__({
             "i": In(stream.Signature(self.run)),
             "i_beat": In(stream.Signature(width)),
@@ -68,7 +68,8 @@ class PieceWriter(wiring.Component):
         m.d.comb += [
             asked.pieces.eq(run.pieces),
             request.valid.eq(announcing & unacknowledged.i.ready),
-            request.payload.addr.eq(run.addr + asked.offset), request.payload.bytes.eq(asked.size),
+            request.payload.addr.eq((run.addr + asked.offset)[: self.shapes.address]),
+            request.payload.bytes.eq(asked.size),
             asked.advance.eq(request.valid & request.ready),
             unacknowledged.i.valid.eq(announcing & request.ready),
             unacknowledged.i.payload.job.eq(run.job), unacknowledged.i.payload.last.eq(asked.last),

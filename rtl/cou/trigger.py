@@ -396,5 +396,5 @@ class Trigger(wiring.Component):
         # that report can't wait and so has precedence over the FSM's.
         with m.If(loaded.valid & loaded.payload.error):
             m.d.comb += self.fault_job.eq(loaded.payload.job)
-            report(Status.MEMORY_ERROR, desc.local_addr)
+            report(Status.MEMORY_ERROR, desc.local_addr[: shapes.address])
         return m

@@ -3,7 +3,8 @@
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-ADDRESS_BITS = 64
+from rtl.interface import ADDRESS_BITS
+
 PAGE_BYTES = 4096
 """No burst crosses a boundary of this size."""
 BURST_INCR = 0b01

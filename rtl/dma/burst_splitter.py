@@ -4,7 +4,8 @@ from amaranth import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.dma.axi4 import ADDRESS_BITS, check_burst
+from rtl.dma.axi4 import check_burst
+from rtl.interface import ADDRESS_BITS, check_address_bits
 
 Request = data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32})
 
@@ -27,6 +28,8 @@ class BurstSplitter(wiring.Component):
         Longest burst: a power of two from 1 to 256.
     pipelined : bool
         Whether requests and bursts have registers of their own.
+    address_bits : int
+        Bits of an address, 32 to 64; what a request has beyond them is ignored.
 
     Members
     -------
@@ -38,13 +41,16 @@ class BurstSplitter(wiring.Component):
         behind the request's last byte, 0 if the beat ends with it.
     """
 
-    def __init__(self, *, data_width: int, max_burst_beats: int, pipelined: bool = False):
+    def __init__(
+        self, *, data_width: int, max_burst_beats: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS
+    ):
         self.burst_beats = check_burst(data_width=data_width, max_burst_beats=max_burst_beats)
         self.data_width = data_width
         self.pipelined = pipelined
+        self.address_bits = check_address_bits(address_bits)
         self.log2_flit = (data_width // 8).bit_length() - 1
         self.burst = data.StructLayout({
-            "addr": ADDRESS_BITS,
+            "addr": address_bits,
             "beats": range(self.burst_beats + 1),
             "last": 1,
             "head": self.log2_flit,
@@ -62,7 +68,7 @@ class BurstSplitter(wiring.Component):
 
         # The address, cut at the burst boundary, and the beats that are still to be asked for.
         busy = Signal()
-        block = Signal(ADDRESS_BITS - split)
+        block = Signal(self.address_bits - split)
         offset = Signal(log2_burst)
         left = Signal(unsigned(32 - self.log2_flit + 1))
         head, tail = Signal(self.log2_flit), Signal(self.log2_flit)

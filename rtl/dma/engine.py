@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.reader import READ_CHANNELS, DmaReader
 from rtl.dma.writer import WRITE_CHANNELS, DmaWriter
-from rtl.interface import ReadSignature, WriteSignature
+from rtl.interface import ADDRESS_BITS, ReadSignature, WriteSignature
 
 
 class DmaEngine(wiring.Component):
@@ -28,6 +28,8 @@ class DmaEngine(wiring.Component):
         Bits of the bus's identifiers; all are 0.
     pipelined : bool
         Whether there are registers around the bursts, for a faster clock.
+    address_bits : int
+        Bits of an address, 32 to 64; the others are 0 on the bus.
 
     Members
     -------
@@ -41,10 +43,11 @@ class DmaEngine(wiring.Component):
 
     def __init__(
         self, *, n_readers: int, n_writers: int, data_width: int, max_burst_beats: int, id_width: int = 1,
-        pipelined: bool = False,
+        pipelined: bool = False, address_bits: int = ADDRESS_BITS,
     ):
         common = {
             "data_width": data_width, "max_burst_beats": max_burst_beats, "id_width": id_width, "pipelined": pipelined,
+            "address_bits": address_bits,
         }
         self.reader = DmaReader(n=n_readers, **common)
         self.writer = DmaWriter(n=n_writers, **common)

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.dma.axi4 import BURST_INCR, CACHE_NORMAL, Axi4Signature, check_burst, is_error
 from rtl.dma.burst_splitter import BurstSplitter
-from rtl.interface import ReadSignature
+from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.skid import SkidBuffer
@@ -43,6 +43,8 @@ class DmaReader(wiring.Component):
         Bits of the bus's identifiers.
     pipelined : bool
         Whether there are registers around the bursts, for a faster clock.
+    address_bits : int
+        Bits of an address, 32 to 64; the others are 0 on the bus.
 
     Members
     -------
@@ -54,7 +56,7 @@ class DmaReader(wiring.Component):
 
     def __init__(
         self, *, n: int, data_width: int, max_burst_beats: int, max_outstanding: int = 16,
-        buffer_beats: int | None = None, id_width: int = 1, pipelined: bool = False,
+        buffer_beats: int | None = None, id_width: int = 1, pipelined: bool = False, address_bits: int = ADDRESS_BITS,
     ):
         if n < 1:
             raise ValueError(f"n must be at least 1, not {n!r}")
@@ -71,6 +73,7 @@ class DmaReader(wiring.Component):
         self.max_outstanding = max_outstanding
         self.buffer_beats = buffer_beats
         self.pipelined = pipelined
+        self.address_bits = check_address_bits(address_bits)
         super().__init__({
             "i": In(ReadSignature(data_width)).array(n),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
@@ -82,7 +85,8 @@ class DmaReader(wiring.Component):
 
         splitters = [
             BurstSplitter(
-                data_width=self.data_width, max_burst_beats=self.max_burst_beats, pipelined=self.pipelined
+                data_width=self.data_width, max_burst_beats=self.max_burst_beats, pipelined=self.pipelined,
+                address_bits=self.address_bits,
             )
             for _ in range(self.n)
         ]
@@ -95,7 +99,7 @@ class DmaReader(wiring.Component):
         m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding, registered=self.pipelined)
 
         # A burst goes out only when both its address and its place in the order are taken.
-        address = data.StructLayout({"addr": 64, "len": 8})
+        address = data.StructLayout({"addr": self.address_bits, "len": 8})
         m.submodules.ar = ar = SkidBuffer(shape=address)
         granted = arbiter.o.payload
         m.d.comb += [

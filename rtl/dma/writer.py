@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.dma.axi4 import BURST_INCR, CACHE_NORMAL, Axi4Signature, check_burst, is_error
 from rtl.dma.burst_splitter import BurstSplitter
-from rtl.interface import WriteSignature
+from rtl.interface import ADDRESS_BITS, WriteSignature, check_address_bits
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.skid import SkidBuffer
@@ -43,6 +43,8 @@ class DmaWriter(wiring.Component):
         Bits of the bus's identifiers.
     pipelined : bool
         Whether there are registers around the bursts, for a faster clock.
+    address_bits : int
+        Bits of an address, 32 to 64; the others are 0 on the bus.
 
     Members
     -------
@@ -54,7 +56,7 @@ class DmaWriter(wiring.Component):
 
     def __init__(
         self, *, n: int, data_width: int, max_burst_beats: int, max_outstanding: int = 16, max_requests: int = 8,
-        buffer_beats: int | None = None, id_width: int = 1, pipelined: bool = False,
+        buffer_beats: int | None = None, id_width: int = 1, pipelined: bool = False, address_bits: int = ADDRESS_BITS,
     ):
         for name, value in (("n", n), ("max_outstanding", max_outstanding), ("max_requests", max_requests)):
             if value < 1:
@@ -71,6 +73,7 @@ class DmaWriter(wiring.Component):
         self.max_requests = max_requests
         self.buffer_beats = buffer_beats
         self.pipelined = pipelined
+        self.address_bits = check_address_bits(address_bits)
         super().__init__({
             "i": In(WriteSignature(data_width)).array(n),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
@@ -83,14 +86,15 @@ class DmaWriter(wiring.Component):
 
         splitters = [
             BurstSplitter(
-                data_width=self.data_width, max_burst_beats=self.max_burst_beats, pipelined=self.pipelined
+                data_width=self.data_width, max_burst_beats=self.max_burst_beats, pipelined=self.pipelined,
+                address_bits=self.address_bits,
             ) for _ in range(self.n)
         ]
         granted_burst = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n)})
         m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n, pipelined=self.pipelined)
 
         # A burst has an address, a turn on the data channel, and an answer to come.
-        address = data.StructLayout({"addr": 64, "len": 8})
+        address = data.StructLayout({"addr": self.address_bits, "len": 8})
         expected = data.StructLayout({"client": range(self.n), "last": 1})
         m.submodules.aw = aw = SkidBuffer(shape=address)
         # `owner` is the client once more, one bit for each: a beat's way out of its buffer begins with it.

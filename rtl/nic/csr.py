@@ -19,6 +19,11 @@ from rtl.nic.group_filter import GROUP_BITS, GroupEntry
 from rtl.queue.records import Doorbell, DoorbellKind, VpCommit, WindowCommit
 
 DOORBELLS = {"dq_prod": DoorbellKind.DQ_PROD, "cq_cons": DoorbellKind.CQ_CONS, "rq_cons": DoorbellKind.RQ_CONS}
+UPPER_HALVES = tuple(
+    register.name for register in registers.CONTROL_PAGE
+    if register.name.startswith("vp_") and register.name.endswith(("base_hi", "limit_hi"))
+)
+"""Registers with the upper 32 bits of addresses; bits beyond `nic.address_bits` do not exist."""
 
 
 class RegisterFile(wiring.Component):
@@ -32,7 +37,7 @@ class RegisterFile(wiring.Component):
     Parameters
     ----------
     config : Config
-        Where the registers that tell sizes are read from.
+        Where the registers that tell sizes are read from, and the bits of addresses.
 
     Members
     -------
@@ -93,9 +98,11 @@ class RegisterFile(wiring.Component):
         m.d.comb += counters.events.eq(self.events)
         m.d.sync += self.cycles.eq(self.cycles + 1)
 
-        # Every register that software writes and reads back has its bits here.
+        # Every register that software writes and reads back has its bits here; the upper half of an address, what there
+        # is of it.
+        widths = dict.fromkeys(UPPER_HALVES, config.nic.address_bits - 32)
         held = {
-            register.name: Signal(register.width, init=register.reset, name=register.name)
+            register.name: Signal(widths.get(register.name, register.width), init=register.reset, name=register.name)
             for register in registers.CONTROL_PAGE
             if register.access is Access.RW and register.name != "group_entry"
         }

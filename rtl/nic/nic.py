@@ -81,13 +81,13 @@ class Nic(wiring.Component):
         m.submodules.csr = csr = RegisterFile(config)
         m.submodules.vp_table = vp_table = VpTable(
             n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=n_cous + 2 + 2 * n_gets,
-            pipelined=is_pipelined("queue"),
+            pipelined=is_pipelined("queue"), address_bits=config.nic.address_bits,
         )
         m.submodules.descriptor_queue = queue = DescriptorQueue(
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
             intermediate_bytes=config.cou.intermediate_bytes, n_cous=n_cous,
             sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce), get=config.nic.get,
-            pipelined=is_pipelined("queue"),
+            pipelined=is_pipelined("queue"), address_bits=config.nic.address_bits,
         )
         m.submodules.completion_queue = completions = CompletionQueue(
             n=n_cous + 2, data_width=width, pipelined=is_pipelined("queue")
@@ -95,6 +95,7 @@ class Nic(wiring.Component):
         m.submodules.dma = dma = DmaEngine(
             n_readers=n_cous + 2 + n_gets, n_writers=n_cous + 2 + n_gets, data_width=width,
             max_burst_beats=config.nic.max_burst_beats, pipelined=is_pipelined("dma"),
+            address_bits=config.nic.address_bits,
         )
         m.submodules.p2p = p2p = P2p(config)
         cous = []

@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType, Right, Status
 from rtl.abi import PacketHeader
-from rtl.interface import ReceiveSlotSignature, WindowSignature
-from rtl.p2p.records import Admitted
+from rtl.interface import ADDRESS_BITS, ReceiveSlotSignature, WindowSignature, check_address_bits
+from rtl.p2p.records import admitted_layout
 
 
 class Admission(wiring.Component):
@@ -19,6 +19,11 @@ class Admission(wiring.Component):
 
     Timing: two cycles and the time of the check.
 
+    Parameters
+    ----------
+    address_bits : int
+        Bits of a host address, 32 to 64.
+
     Members
     -------
     i : ``In(stream.Signature(PacketHeader))``
@@ -27,21 +32,25 @@ class Admission(wiring.Component):
         Memory windows.
     receive_slot : ``Out(ReceiveSlotSignature)``
         Receive queues.
-    o : ``Out(stream.Signature(Admitted))``
+    o : ``Out(stream.Signature(admitted_layout(address_bits)))``
         One judgement for each header.
     unknown : ``Out(1)``
         Pulse: a packet was neither SEND nor PUT.
     """
 
-    i: In(stream.Signature(PacketHeader))
-    window: Out(WindowSignature())
-    receive_slot: Out(ReceiveSlotSignature())
-    o: Out(stream.Signature(Admitted))
-    unknown: Out(1)
+    def __init__(self, *, address_bits: int = ADDRESS_BITS):
+        self.admitted = admitted_layout(check_address_bits(address_bits))
+        super().__init__({
+            "i": In(stream.Signature(PacketHeader)),
+            "window": Out(WindowSignature()),
+            "receive_slot": Out(ReceiveSlotSignature()),
+            "o": Out(stream.Signature(self.admitted)),
+            "unknown": Out(1),
+        })
 
     def elaborate(self, platform):
         m = Module()
-        result = Signal(Admitted)
+        result = Signal(self.admitted)
         header = result.header
         incoming = self.i.payload
         window, slot = self.window, self.receive_slot

@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType, Status
 from rtl.abi import PacketHeader, Receive
-from rtl.interface import WriteSignature, beat
+from rtl.interface import ADDRESS_BITS, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
-from rtl.p2p.records import Admitted
+from rtl.p2p.records import admitted_layout
 
 N_WRITES = 8
 """Packets that may wait for their write to be done."""
@@ -31,10 +31,12 @@ class Delivery(wiring.Component):
         Bits of a flit.
     pipelined : bool
         Whether who waits for memory and who is waited for are kept apart by a cycle.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
-    i : ``In(stream.Signature(Admitted))``
+    i : ``In(stream.Signature(admitted_layout(address_bits)))``
         Packets, judged.
     i_payload : ``In(stream.Signature(beat(data_width)))``
         Their payload.
@@ -48,11 +50,11 @@ class Delivery(wiring.Component):
         NodeID of this node; time for the receive entries.
     """
 
-    def __init__(self, *, data_width: int, pipelined: bool = False):
+    def __init__(self, *, data_width: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
         self.pipelined = pipelined
         super().__init__({
-            "i": In(stream.Signature(Admitted)),
+            "i": In(stream.Signature(admitted_layout(address_bits))),
             "i_payload": In(stream.Signature(beat(data_width))),
             "write": Out(WriteSignature(data_width)),
             "o": Out(stream.Signature(PacketHeader)),

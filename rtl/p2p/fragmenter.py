@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
 from rtl.abi import Descriptor, PacketHeader
-from rtl.interface import ReadSignature
+from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
 from rtl.kit.fifo import StreamFifo
 from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
 
@@ -33,6 +33,8 @@ class Fragmenter(wiring.Component):
         Places of the tracker.
     pipelined : bool
         Whether what waits in buffers is offered from registers.
+    address_bits : int
+        Bits of a local address, 32 to 64; a remote one has 64.
 
     Members
     -------
@@ -60,11 +62,14 @@ class Fragmenter(wiring.Component):
         NodeID of this node.
     """
 
-    def __init__(self, *, data_width: int, mtu: int, n: int, pipelined: bool = False):
+    def __init__(
+        self, *, data_width: int, mtu: int, n: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS
+    ):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
         self.pipelined = pipelined
+        self.address_bits = check_address_bits(address_bits)
         super().__init__({
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "room": Out(1),
@@ -121,7 +126,7 @@ class Fragmenter(wiring.Component):
         number = Signal(NUMBER_BITS)
         is_send = desc.p2p_op == P2pOp.SEND
         is_mini = desc.kind == Kind.MP
-        local, remote, left = Signal(64), Signal(64), Signal(32)
+        local, remote, left = Signal(self.address_bits), Signal(ADDRESS_BITS), Signal(32)
         index = Signal(formats.FRAGMENT_BITS)
         mini_beats = Signal(range(formats.PAYLOAD_BYTES // flit_bytes + 1))
         length = Signal(formats.PACKET_HEADER["length"].width)

@@ -6,10 +6,17 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Right, Status
 from rtl.abi import PacketHeader
-from rtl.interface import PacketSignature, WindowSignature, WriteSignature, beat
+from rtl.interface import (
+    ADDRESS_BITS,
+    PacketSignature,
+    WindowSignature,
+    WriteSignature,
+    beat,
+    check_address_bits,
+)
 from rtl.kit.fifo import StreamFifo
 from rtl.p2p.landing_writer import LandingWriter
-from rtl.p2p.records import Booking, Landing, TrackerCommand
+from rtl.p2p.records import TrackerCommand, booking_layout, landing_layout
 
 PAYLOAD_BEATS = 16
 """Payload that comes in while the packet is being judged."""
@@ -38,10 +45,12 @@ class GetLanding(wiring.Component):
         Places of the tracker.
     pipelined : bool
         As of :class:`~rtl.p2p.landing_writer.LandingWriter`.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
-    i_book : ``In(stream.Signature(Booking))``
+    i_book : ``In(stream.Signature(booking_layout(address_bits)))``
         Operations that are about to be opened.
     i : ``In(PacketSignature(data_width))``
         GET_DATA packets.
@@ -57,13 +66,16 @@ class GetLanding(wiring.Component):
         Pulse: a packet that nobody asked for was dropped.
     """
 
-    def __init__(self, *, data_width: int, mtu: int, n: int, pipelined: bool = False):
+    def __init__(
+        self, *, data_width: int, mtu: int, n: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS
+    ):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
         self.pipelined = pipelined
+        self.address_bits = check_address_bits(address_bits)
         super().__init__({
-            "i_book": In(stream.Signature(Booking)),
+            "i_book": In(stream.Signature(booking_layout(address_bits))),
             "i": In(PacketSignature(data_width)),
             "o_land": Out(stream.Signature(TrackerCommand)),
             "i_land": In(stream.Signature(1)),
@@ -76,13 +88,16 @@ class GetLanding(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         place_bits = self.n.bit_length() - 1
-        m.submodules.bookings = bookings = memory.Memory(shape=Booking, depth=self.n, init=[])
+        booking, landing = booking_layout(self.address_bits), landing_layout(self.address_bits)
+        m.submodules.bookings = bookings = memory.Memory(shape=booking, depth=self.n, init=[])
         look, book = bookings.read_port(), bookings.write_port()
         m.submodules.payload = payload = StreamFifo(
             shape=beat(self.data_width), depth=PAYLOAD_BEATS, registered=self.pipelined
         )
-        m.submodules.landings = landings = StreamFifo(shape=Landing, depth=2, registered=self.pipelined)
-        m.submodules.writer = writer = LandingWriter(data_width=self.data_width, pipelined=self.pipelined)
+        m.submodules.landings = landings = StreamFifo(shape=landing, depth=2, registered=self.pipelined)
+        m.submodules.writer = writer = LandingWriter(
+            data_width=self.data_width, pipelined=self.pipelined, address_bits=self.address_bits
+        )
         connect(m, flipped(self.i.payload), payload.i)
         connect(m, payload.o, writer.i_payload)
         connect(m, landings.o, writer.i)
@@ -90,8 +105,8 @@ class GetLanding(wiring.Component):
         connect(m, writer.o_landed, flipped(self.o_landed))
 
         # The packet in hand, and what is expected of its operation.
-        header, result = Signal(PacketHeader), Signal(Landing)
-        booked, after = look.data, Signal(Booking)
+        header, result = Signal(PacketHeader), Signal(landing)
+        booked, after = look.data, Signal(booking)
         size = Signal.like(header.length)
         good = header.status == Status.OK
         expected = Signal(4)

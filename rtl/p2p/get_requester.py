@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, PacketType, Status
 from rtl.abi import Descriptor, PacketHeader
-from rtl.interface import PacketSignature
-from rtl.p2p.records import GET_COUNT_BITS, GET_WINDOW, NUMBER_BITS, Booking, TrackerCommand
+from rtl.interface import ADDRESS_BITS, PacketSignature
+from rtl.p2p.records import GET_COUNT_BITS, GET_WINDOW, NUMBER_BITS, TrackerCommand, booking_layout
 
 
 class GetRequester(wiring.Component):
@@ -30,6 +30,8 @@ class GetRequester(wiring.Component):
         Largest fragment in bytes.
     n : int
         Places of the tracker.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
@@ -39,7 +41,7 @@ class GetRequester(wiring.Component):
         A descriptor offered now is taken at once.
     i_number : ``In(stream.Signature(16))``
         Numbers for operations.
-    o_book : ``Out(stream.Signature(Booking))``
+    o_book : ``Out(stream.Signature(booking_layout(address_bits)))``
         Where the data of an operation will go; taken before the operation is opened.
     o_open, o_progress : ``Out(stream.Signature(TrackerCommand))``
         Operations that begin; what becomes of each fragment, before its request leaves.
@@ -53,7 +55,7 @@ class GetRequester(wiring.Component):
         NodeID of this node.
     """
 
-    def __init__(self, *, data_width: int, mtu: int, n: int):
+    def __init__(self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
@@ -61,7 +63,7 @@ class GetRequester(wiring.Component):
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "room": Out(1),
             "i_number": In(stream.Signature(NUMBER_BITS)),
-            "o_book": Out(stream.Signature(Booking)),
+            "o_book": Out(stream.Signature(booking_layout(address_bits))),
             "o_open": Out(stream.Signature(TrackerCommand)),
             "o_progress": Out(stream.Signature(TrackerCommand)),
             "failed": In(n),
@@ -76,7 +78,7 @@ class GetRequester(wiring.Component):
         number = Signal(NUMBER_BITS)
         kept = ("dest_id", "dest_vp", "source_vp", "length", "local_addr", "tag")
         desc = Signal(data.StructLayout({name: formats.DESCRIPTOR[name].width for name in kept}))
-        remote, left = Signal(64), Signal(32)
+        remote, left = Signal(ADDRESS_BITS), Signal(32)
         index = Signal(formats.FRAGMENT_BITS)
         size = Signal(formats.PACKET_HEADER["length"].width)
         final, failed = Signal(), Signal()

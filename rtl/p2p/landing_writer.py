@@ -5,9 +5,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import Status
-from rtl.interface import WriteSignature, beat
+from rtl.interface import ADDRESS_BITS, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
-from rtl.p2p.records import DETAIL_BITS, NUMBER_BITS, STATUS_BITS, Landing, TrackerCommand
+from rtl.p2p.records import DETAIL_BITS, NUMBER_BITS, STATUS_BITS, TrackerCommand, landing_layout
 
 N_WRITES = 8
 """Packets that may wait for their write to be done."""
@@ -27,10 +27,12 @@ class LandingWriter(wiring.Component):
         Bits of a flit.
     pipelined : bool
         Whether who waits for memory and who is waited for are kept apart by a cycle.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
-    i : ``In(stream.Signature(Landing))``
+    i : ``In(stream.Signature(landing_layout(address_bits)))``
         Packets, judged.
     i_payload : ``In(stream.Signature(beat(data_width)))``
         Their payload.
@@ -40,11 +42,11 @@ class LandingWriter(wiring.Component):
         Reports.
     """
 
-    def __init__(self, *, data_width: int, pipelined: bool = False):
+    def __init__(self, *, data_width: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
         self.pipelined = pipelined
         super().__init__({
-            "i": In(stream.Signature(Landing)),
+            "i": In(stream.Signature(landing_layout(address_bits))),
             "i_payload": In(stream.Signature(beat(data_width))),
             "write": Out(WriteSignature(data_width)),
             "o_landed": Out(stream.Signature(TrackerCommand)),

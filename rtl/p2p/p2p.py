@@ -39,7 +39,7 @@ class P2p(wiring.Component):
     Parameters
     ----------
     config : Config
-        `datapath` and `nic.n_p2p_tags`.
+        `datapath`, `nic.n_p2p_tags`, `nic.get` and `nic.address_bits`.
 
     Members
     -------
@@ -100,9 +100,14 @@ class P2p(wiring.Component):
         m = Module()
         width, n, mtu = self.config.datapath.data_width, self.config.nic.n_p2p_tags, self.config.datapath.mtu
         pipelined, packets = self.config.datapath.is_pipelined("p2p"), self.config.datapath.is_pipelined("packets")
+        address_bits = self.config.nic.address_bits
         m.submodules.tracker = tracker = Tracker(n=n, pipelined=pipelined)
-        m.submodules.transmit = transmit = P2pTransmit(data_width=width, mtu=mtu, n=n, pipelined=pipelined)
-        m.submodules.receive = receive = P2pReceive(data_width=width, pipelined=pipelined)
+        m.submodules.transmit = transmit = P2pTransmit(
+            data_width=width, mtu=mtu, n=n, pipelined=pipelined, address_bits=address_bits
+        )
+        m.submodules.receive = receive = P2pReceive(
+            data_width=width, pipelined=pipelined, address_bits=address_bits
+        )
         m.submodules.answers = answers = AnswerReceiver(data_width=width)
         senders: list[P2pTransmit | GetRequester] = [transmit]
         repliers: list[P2pReceive | GetServer] = [receive]
@@ -113,8 +118,12 @@ class P2p(wiring.Component):
         unknown = tracker.unknown + receive.unknown + answers.unknown
         if self.config.nic.get:
             # A GET has a way of its own, so that a long one holds up nothing else.
-            m.submodules.requester = requester = GetRequester(data_width=width, mtu=mtu, n=n)
-            m.submodules.landing = landing = GetLanding(data_width=width, mtu=mtu, n=n, pipelined=pipelined)
+            m.submodules.requester = requester = GetRequester(
+                data_width=width, mtu=mtu, n=n, address_bits=address_bits
+            )
+            m.submodules.landing = landing = GetLanding(
+                data_width=width, mtu=mtu, n=n, pipelined=pipelined, address_bits=address_bits
+            )
             m.submodules.server = server = GetServer(data_width=width, mtu=mtu)
             senders.append(requester)
             repliers.append(server)

@@ -7,12 +7,19 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
-from rtl.interface import PacketSignature, ReceiveSlotSignature, WindowSignature, WriteSignature, beat
+from rtl.interface import (
+    ADDRESS_BITS,
+    PacketSignature,
+    ReceiveSlotSignature,
+    WindowSignature,
+    WriteSignature,
+    beat,
+)
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.stage import StreamStage
 from rtl.p2p.admission import Admission
 from rtl.p2p.delivery import Delivery
-from rtl.p2p.records import Admitted
+from rtl.p2p.records import admitted_layout
 
 PAYLOAD_BEATS = 16
 """Payload that comes in while the packet is being judged; the time of a check."""
@@ -29,6 +36,8 @@ class P2pReceive(wiring.Component):
         Bits of a flit.
     pipelined : bool
         Whether packets come in through registers, and the parts have theirs.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
@@ -42,9 +51,10 @@ class P2pReceive(wiring.Component):
         Those of :class:`Admission` and :class:`Delivery`.
     """
 
-    def __init__(self, *, data_width: int, pipelined: bool = False):
+    def __init__(self, *, data_width: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
         self.pipelined = pipelined
+        self.address_bits = address_bits
         super().__init__({
             "i": In(PacketSignature(data_width)),
             "o": Out(PacketSignature(data_width)),
@@ -60,12 +70,16 @@ class P2pReceive(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.admission = admission = Admission()
-        m.submodules.admitted = admitted = StreamFifo(shape=Admitted, depth=2, registered=self.pipelined)
+        m.submodules.admission = admission = Admission(address_bits=self.address_bits)
+        m.submodules.admitted = admitted = StreamFifo(
+            shape=admitted_layout(self.address_bits), depth=2, registered=self.pipelined
+        )
         m.submodules.payload = payload = StreamFifo(
             shape=beat(self.data_width), depth=PAYLOAD_BEATS, registered=self.pipelined
         )
-        m.submodules.delivery = delivery = Delivery(data_width=self.data_width, pipelined=self.pipelined)
+        m.submodules.delivery = delivery = Delivery(
+            data_width=self.data_width, pipelined=self.pipelined, address_bits=self.address_bits
+        )
 
         # Where a packet goes is decided in front of the register. Header and payload need not wait for each other here:
         # a payload is stored whether its header has been looked at or not.

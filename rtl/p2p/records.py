@@ -4,6 +4,7 @@ from amaranth.lib import data, enum
 
 from firmware_models.abi import formats
 from rtl.abi import PacketHeader
+from rtl.interface import ADDRESS_BITS
 
 NUMBER_BITS = formats.PACKET_HEADER["tag"].width
 """Operations are numbered modulo 2**16; the low bits of the number are the place in the tracker."""
@@ -64,40 +65,49 @@ TrackerCommand = data.StructLayout({
 """OPEN uses `vp`, `kind`, `bytes`, `tag`; PROGRESS `sent`, `final`, `status`, `detail`; ANSWER and LANDED
 `status`, `detail`."""
 
-Booking = data.StructLayout({
-    "number": NUMBER_BITS,
-    "vp": formats.VP_BITS,
-    "node": formats.NODE_BITS,
-    "local": 64,
-    "remote": 64,
-    "left": 32,
-    "over": 1,
-})
-"""What is to come of a GET: `left` bytes from `remote` at `node`, to go to `local`; `over` once all have come."""
 
-Landing = data.StructLayout({
-    "number": NUMBER_BITS,
-    "accept": 1,
-    "answer": 1,
-    "status": STATUS_BITS,
-    "addr": 64,
-    "detail": DETAIL_BITS,
-    "length": formats.PACKET_HEADER["length"].width,
-})
-"""A GET_DATA packet, judged: written to `addr` if `accept`; its operation hears of it if `answer`."""
+def booking_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
+    """What is to come of a GET: `left` bytes from `remote` at `node`, to go to `local`; `over` once all have come.
 
-Admitted = data.StructLayout({
-    "header": PacketHeader,
-    "accept": 1,
-    "answer": 1,
-    "status": STATUS_BITS,
-    "addr": 64,
-    "phase": 1,
-    "send": 1,
-    "empty": 1,
-})
-"""A received packet, judged.
+    The other node may have addresses of more bits than this one.
+    """
+    return data.StructLayout({
+        "number": NUMBER_BITS,
+        "vp": formats.VP_BITS,
+        "node": formats.NODE_BITS,
+        "local": address_bits,
+        "remote": ADDRESS_BITS,
+        "left": 32,
+        "over": 1,
+    })
 
-It is written to `addr` if `accept`, and answered if `answer`: with `status`, or with the outcome of the write. `send`
-and `empty` say of its header what decides most: it is a SEND, and it has no payload.
-"""
+
+def landing_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
+    """A GET_DATA packet, judged: written to `addr` if `accept`; its operation hears of it if `answer`."""
+    return data.StructLayout({
+        "number": NUMBER_BITS,
+        "accept": 1,
+        "answer": 1,
+        "status": STATUS_BITS,
+        "addr": address_bits,
+        "detail": DETAIL_BITS,
+        "length": formats.PACKET_HEADER["length"].width,
+    })
+
+
+def admitted_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
+    """A received packet, judged.
+
+    It is written to `addr` if `accept`, and answered if `answer`: with `status`, or with the outcome of the write.
+    `send` and `empty` say of its header what decides most: it is a SEND, and it has no payload.
+    """
+    return data.StructLayout({
+        "header": PacketHeader,
+        "accept": 1,
+        "answer": 1,
+        "status": STATUS_BITS,
+        "addr": address_bits,
+        "phase": 1,
+        "send": 1,
+        "empty": 1,
+    })

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from rtl.abi import Descriptor
-from rtl.interface import PacketSignature, ReadSignature
+from rtl.interface import ADDRESS_BITS, PacketSignature, ReadSignature
 from rtl.p2p.fragmenter import Fragmenter
 from rtl.p2p.records import NUMBER_BITS, TrackerCommand
 from rtl.p2p.sender import FragmentSender
@@ -25,6 +25,8 @@ class P2pTransmit(wiring.Component):
         Places of the tracker.
     pipelined : bool
         Whether what waits in buffers is offered from registers.
+    address_bits : int
+        Bits of a local address, 32 to 64.
 
     Members
     -------
@@ -36,11 +38,14 @@ class P2pTransmit(wiring.Component):
         Operations, by place, of which no more needs to be sent.
     """
 
-    def __init__(self, *, data_width: int, mtu: int, n: int, pipelined: bool = False):
+    def __init__(
+        self, *, data_width: int, mtu: int, n: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS
+    ):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
         self.pipelined = pipelined
+        self.address_bits = address_bits
         super().__init__({
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "room": Out(1),
@@ -56,7 +61,8 @@ class P2pTransmit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.fragmenter = fragmenter = Fragmenter(
-            data_width=self.data_width, mtu=self.mtu, n=self.n, pipelined=self.pipelined
+            data_width=self.data_width, mtu=self.mtu, n=self.n, pipelined=self.pipelined,
+            address_bits=self.address_bits,
         )
         m.submodules.sender = sender = FragmentSender(data_width=self.data_width, n=self.n, pipelined=self.pipelined)
 

@@ -6,11 +6,15 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from rtl.abi import Descriptor
-from rtl.interface import ReadSignature
+from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
 from rtl.queue.records import INDEX_BITS
 
-FetchCommand = data.StructLayout({"base": 64, "log2": 4, "index": INDEX_BITS, "count": INDEX_BITS})
 FetchedDescriptor = data.StructLayout({"desc": Descriptor, "error": 1})
+
+
+def fetch_command(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
+    """`count` descriptors, from `index` on, of the ring of ``1 << log2`` that begins at `base`."""
+    return data.StructLayout({"base": address_bits, "log2": 4, "index": INDEX_BITS, "count": INDEX_BITS})
 
 
 class DescriptorFetch(wiring.Component):
@@ -26,10 +30,12 @@ class DescriptorFetch(wiring.Component):
     ----------
     data_width : int
         Bits of a flit.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
-    i : ``In(stream.Signature(FetchCommand))``
+    i : ``In(stream.Signature(fetch_command(address_bits)))``
         Commands; `count` at least 1.
     read : ``Out(ReadSignature(data_width))``
         DMA engine.
@@ -37,12 +43,13 @@ class DescriptorFetch(wiring.Component):
         Descriptors in order; `desc` means nothing if `error`.
     """
 
-    def __init__(self, *, data_width: int):
+    def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):
         if data_width not in (64, 128, 256, 512):
             raise ValueError(f"data_width must be 64, 128, 256 or 512, not {data_width!r}")
         self.data_width = data_width
+        self.address_bits = check_address_bits(address_bits)
         super().__init__({
-            "i": In(stream.Signature(FetchCommand)),
+            "i": In(stream.Signature(fetch_command(address_bits))),
             "read": Out(ReadSignature(data_width)),
             "o": Out(stream.Signature(FetchedDescriptor)),
         })
@@ -52,7 +59,7 @@ class DescriptorFetch(wiring.Component):
         entry_log2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
 
         # The place of the entry is computed a cycle before it is used.
-        command = Signal(FetchCommand)
+        command = Signal(fetch_command(self.address_bits))
         request = self.read.request
         m.d.comb += request.payload.bytes.eq(formats.DESCRIPTOR.bytes)
         with m.FSM():
@@ -64,7 +71,7 @@ class DescriptorFetch(wiring.Component):
             with m.State("PLACE"):
                 place = command.index & ((Const(1, 1) << command.log2) - 1)
                 m.d.sync += [
-                    request.payload.addr.eq(command.base + (place << entry_log2)),
+                    request.payload.addr.eq((command.base + (place << entry_log2))[:self.address_bits]),
                     request.valid.eq(1),
                     command.index.eq(command.index + 1),
                     command.count.eq(command.count - 1),

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi.encoding import Datatype, Operator
 from rtl.abi import Descriptor
 from rtl.interface import (
+    ADDRESS_BITS,
     CompletionEvent,
     PlacementSignature,
     ReadSignature,
@@ -18,7 +19,7 @@ from rtl.interface import (
 from rtl.kit.stage import connect_through
 from rtl.queue.descriptor_check import DescriptorCheck
 from rtl.queue.descriptor_fetch import DescriptorFetch
-from rtl.queue.records import Turn, TurnEnd
+from rtl.queue.records import TurnEnd, turn_layout
 from rtl.queue.scheduler import Scheduler
 
 
@@ -44,10 +45,12 @@ class DescriptorQueue(wiring.Component):
         Whether this build can GET.
     pipelined : bool
         Whether registers cut the paths of check and scheduler.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
-    turn : ``In(stream.Signature(Turn))``, end : ``Out(stream.Signature(TurnEnd))``
+    turn : ``In(stream.Signature(turn_layout(address_bits)))``, end : ``Out(stream.Signature(TurnEnd))``
         VP table.
     window : ``Out(WindowSignature())``
         VP table.
@@ -70,19 +73,21 @@ class DescriptorQueue(wiring.Component):
     def __init__(
         self, *, data_width: int, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int, n_cous: int,
         sequence_depth: int, supported: Collection[tuple[Datatype, Operator]], batch: int = 8,
-        get: bool = True, pipelined: bool = False,
+        get: bool = True, pipelined: bool = False, address_bits: int = ADDRESS_BITS,
     ):
         self.data_width = data_width
         self.n_cous = n_cous
-        self._fetch = DescriptorFetch(data_width=data_width)
+        self._fetch = DescriptorFetch(data_width=data_width, address_bits=address_bits)
         self._check = DescriptorCheck(
             mtu=mtu, n_peers=n_peers, n_blocks=n_blocks, intermediate_bytes=intermediate_bytes, supported=supported,
             get=get, pipelined=pipelined,
         )
-        self._scheduler = Scheduler(n_cous=n_cous, sequence_depth=sequence_depth, batch=batch, pipelined=pipelined)
+        self._scheduler = Scheduler(
+            n_cous=n_cous, sequence_depth=sequence_depth, batch=batch, pipelined=pipelined, address_bits=address_bits
+        )
         self.pipelined = pipelined
         super().__init__({
-            "turn": In(stream.Signature(Turn)),
+            "turn": In(stream.Signature(turn_layout(address_bits))),
             "end": Out(stream.Signature(TurnEnd)),
             "window": Out(WindowSignature()),
             "read": Out(ReadSignature(data_width)),

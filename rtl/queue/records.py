@@ -4,6 +4,7 @@ from amaranth.lib import data, enum
 
 from firmware_models.abi import formats, registers
 from firmware_models.abi.encoding import Right, Status
+from rtl.interface import ADDRESS_BITS
 
 INDEX_BITS = next(register.width for register in registers.VP_PAGE if register.name == "dq_prod")
 """Ring indexes count entries modulo 2**16; rings are at most half as long, so one lap's entries differ."""
@@ -30,10 +31,12 @@ The record's window becomes window 0 and the others are withdrawn, unless `keep`
 
 WINDOW_BITS = next(register.width for register in registers.CONTROL_PAGE if register.name == "window_select")
 
-Window = data.StructLayout({"base": 64, "limit": 64, "rights": len(Right)})
-"""Memory [base, limit) and what it may be used for, a bit for each ``Right``; no right, no window."""
+def window_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
+    """Memory [base, limit) and what it may be used for, a bit for each ``Right``; no right, no window."""
+    return data.StructLayout({"base": address_bits, "limit": address_bits, "rights": len(Right)})
 
-WindowCommit = data.StructLayout({"vp": formats.VP_BITS, "index": WINDOW_BITS, "window": Window})
+
+WindowCommit = data.StructLayout({"vp": formats.VP_BITS, "index": WINDOW_BITS, "window": window_layout()})
 """Registers one window of a VP."""
 
 
@@ -50,22 +53,25 @@ class DoorbellKind(enum.Enum, shape=2):
 
 Doorbell = data.StructLayout({"vp": formats.VP_BITS, "kind": DoorbellKind, "index": INDEX_BITS})
 
-Turn = data.StructLayout({
-    "vp": formats.VP_BITS,
-    "enable": 1,
-    "base": 64,
-    "log2": 4,
-    "cons": INDEX_BITS,
-    "count": INDEX_BITS,
-    "room": INDEX_BITS,
-    "blocked": 1,
-    "expired": 1,
-})
-"""A VP's turn: `count` descriptors stand from index `cons` of its ring on; `room` completions fit into its CQ.
 
-`blocked`: its last turn ended at a unit that could not be taken. `expired`: the first unit has been waiting for a
-place for `retry_limit` cycles, and must not go on doing so.
-"""
+def turn_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
+    """A VP's turn: `count` descriptors stand from index `cons` of its ring on; `room` completions fit into its CQ.
+
+    `blocked`: its last turn ended at a unit that could not be taken. `expired`: the first unit has been waiting for a
+    place for `retry_limit` cycles, and must not go on doing so.
+    """
+    return data.StructLayout({
+        "vp": formats.VP_BITS,
+        "enable": 1,
+        "base": address_bits,
+        "log2": 4,
+        "cons": INDEX_BITS,
+        "count": INDEX_BITS,
+        "room": INDEX_BITS,
+        "blocked": 1,
+        "expired": 1,
+    })
+
 
 TurnEnd = data.StructLayout({
     "vp": formats.VP_BITS,

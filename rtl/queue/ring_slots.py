@@ -5,7 +5,7 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In
 
 from firmware_models.abi import formats
-from rtl.interface import ReceiveSlotSignature
+from rtl.interface import ADDRESS_BITS, ReceiveSlotSignature, check_address_bits
 from rtl.queue.records import INDEX_BITS, VpCommit
 
 RING_NAMES = ("cq", "rq")
@@ -31,6 +31,8 @@ class RingSlots(wiring.Component):
         Whether to compare with the index that software has read up to. Without it, room is known from elsewhere.
     first_index : int
         Indexes after a commit.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
@@ -42,13 +44,17 @@ class RingSlots(wiring.Component):
         Client.
     """
 
-    def __init__(self, *, n_vps: int, ring: str, entry_bytes: int, check_room: bool, first_index: int = 0):
+    def __init__(
+        self, *, n_vps: int, ring: str, entry_bytes: int, check_room: bool, first_index: int = 0,
+        address_bits: int = ADDRESS_BITS,
+    ):
         if ring not in RING_NAMES:
             raise ValueError(f"ring must be one of {', '.join(RING_NAMES)}, not {ring!r}")
         if entry_bytes < 1 or entry_bytes & (entry_bytes - 1):
             raise ValueError(f"entry_bytes must be a power of two, not {entry_bytes!r}")
         self.n_vps, self.ring, self.entry_bytes = n_vps, ring, entry_bytes
         self.check_room, self.first_index = check_room, first_index
+        self.address_bits = check_address_bits(address_bits)
         members = {"commit": In(stream.Signature(VpCommit)), "slot": In(ReceiveSlotSignature())}
         if check_room:
             members["cons"] = In(stream.Signature(data.StructLayout({"vp": formats.VP_BITS, "index": INDEX_BITS})))
@@ -57,7 +63,8 @@ class RingSlots(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         entry_log2 = (self.entry_bytes - 1).bit_length()
-        ring_layout = data.StructLayout({"enable": 1, "base": 64 - entry_log2, "log2": 4})
+        base_bits = self.address_bits - entry_log2
+        ring_layout = data.StructLayout({"enable": 1, "base": base_bits, "log2": 4})
         m.submodules.rings = rings = memory.Memory(shape=ring_layout, depth=self.n_vps, init=[])
         m.submodules.prods = prods = memory.Memory(shape=INDEX_BITS, depth=self.n_vps, init=[])
         ring_load, ring_look = rings.write_port(), rings.read_port()
@@ -92,7 +99,7 @@ class RingSlots(wiring.Component):
                 read_up_to.eq(cons_look.data),
             ]
         offset = Signal(INDEX_BITS)
-        base = Signal(64 - entry_log2)
+        base = Signal(base_bits)
         used = (index - read_up_to)[:INDEX_BITS]
         size = Const(1, 1) << ring_look.data.log2
         answer = slot.answer.payload
@@ -131,7 +138,10 @@ class RingSlots(wiring.Component):
                 m.next = "TAKE"
             with m.State("TAKE"):
                 m.d.comb += [prod_store.en.eq(answer.ok & ~full), prod_store.data.eq(index + 1)]
-                m.d.sync += [answer.ok.eq(answer.ok & ~full), answer.addr.eq(Cat(Const(0, entry_log2), base + offset))]
+                m.d.sync += [
+                    answer.ok.eq(answer.ok & ~full),
+                    answer.addr.eq(Cat(Const(0, entry_log2), (base + offset)[:base_bits])),
+                ]
                 m.next = "ANSWER"
             with m.State("ANSWER"):
                 m.d.comb += slot.answer.valid.eq(1)

@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import P2pOp, Status
 from rtl.abi import Descriptor
-from rtl.interface import CompletionEvent, PlacementSignature, SequenceSignature
-from rtl.queue.descriptor_fetch import FetchCommand, FetchedDescriptor
-from rtl.queue.records import INDEX_BITS, STATUS_BITS, Turn, TurnEnd
+from rtl.interface import ADDRESS_BITS, CompletionEvent, PlacementSignature, SequenceSignature
+from rtl.queue.descriptor_fetch import FetchedDescriptor, fetch_command
+from rtl.queue.records import INDEX_BITS, STATUS_BITS, TurnEnd, turn_layout
 from rtl.queue.unit_record import UnitRecord
 
 
@@ -36,12 +36,14 @@ class Scheduler(wiring.Component):
         Most descriptors to fetch at once.
     pipelined : bool
         Whether what is wrong with a descriptor is a register: a cycle more for each.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
-    turn : ``In(stream.Signature(Turn))``, end : ``Out(stream.Signature(TurnEnd))``
+    turn : ``In(stream.Signature(turn_layout(address_bits)))``, end : ``Out(stream.Signature(TurnEnd))``
         VP table.
-    fetch : ``Out(stream.Signature(FetchCommand))``, i : ``In(stream.Signature(FetchedDescriptor))``
+    fetch : ``Out(stream.Signature(fetch_command(address_bits)))``, i : ``In(stream.Signature(FetchedDescriptor))``
         Descriptor fetch.
     check : ``Out(stream.Signature({desc, vp}))``, status : ``In(stream.Signature({status}))``
         Descriptor check.
@@ -59,17 +61,21 @@ class Scheduler(wiring.Component):
         Pulses for every descriptor taken from a ring.
     """
 
-    def __init__(self, *, n_cous: int, sequence_depth: int, batch: int = 8, pipelined: bool = False):
+    def __init__(
+        self, *, n_cous: int, sequence_depth: int, batch: int = 8, pipelined: bool = False,
+        address_bits: int = ADDRESS_BITS,
+    ):
         if n_cous < 1 or n_cous & (n_cous - 1):
             raise ValueError(f"n_cous must be a power of two, not {n_cous!r}")
         if not 1 <= batch < 1 << INDEX_BITS:
             raise ValueError(f"batch must be 1 to {(1 << INDEX_BITS) - 1}, not {batch!r}")
         self.n_cous, self.sequence_depth, self.batch = n_cous, sequence_depth, batch
         self.pipelined = pipelined
+        self.turn_layout = turn_layout(address_bits)
         super().__init__({
-            "turn": In(stream.Signature(Turn)),
+            "turn": In(stream.Signature(self.turn_layout)),
             "end": Out(stream.Signature(TurnEnd)),
-            "fetch": Out(stream.Signature(FetchCommand)),
+            "fetch": Out(stream.Signature(fetch_command(address_bits))),
             "i": In(stream.Signature(FetchedDescriptor)),
             "check": Out(stream.Signature(data.StructLayout({"desc": Descriptor, "vp": formats.VP_BITS}))),
             "status": In(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
@@ -87,7 +93,7 @@ class Scheduler(wiring.Component):
         desc, unreadable = self.i.payload.desc, self.i.payload.error
 
         # The turn: `left` descriptors stand in the ring, `pending` of them have been asked for.
-        turn = Signal(Turn)
+        turn = Signal(self.turn_layout)
         cons, left, room, taken = (Signal(INDEX_BITS, name=name) for name in ("cons", "left", "room", "taken"))
         pending = Signal(range(self.batch + 1))
         blocked, crowded, extended = Signal(), Signal(), Signal()

@@ -5,8 +5,9 @@ from amaranth.lib import data, enum, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
+from rtl.interface import ADDRESS_BITS, check_address_bits
 from rtl.kit.fifo import StreamFifo
-from rtl.queue.records import INDEX_BITS, Doorbell, DoorbellKind, Turn, TurnEnd, VpCommit
+from rtl.queue.records import INDEX_BITS, Doorbell, DoorbellKind, TurnEnd, VpCommit, turn_layout
 
 _CYCLE_BITS = 32
 DESCRIPTOR_LOG2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
@@ -46,6 +47,8 @@ class TurnTable(wiring.Component):
         Pause when nothing can be taken, at least 1.
     first_index : int
         Ring indexes after a commit.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
@@ -57,7 +60,7 @@ class TurnTable(wiring.Component):
         Records to load.
     doorbell : ``In(stream.Signature(Doorbell))``
         Indexes of the descriptor and the completion ring.
-    turn : ``Out(stream.Signature(Turn))``
+    turn : ``Out(stream.Signature(turn_layout(address_bits)))``
         Turns.
     end : ``In(stream.Signature(TurnEnd))``
         The end of each turn.
@@ -65,16 +68,19 @@ class TurnTable(wiring.Component):
         Some VP has a turn or waits for one.
     """
 
-    def __init__(self, *, n_vps: int, retry_cycles: int = 32, first_index: int = 0):
+    def __init__(
+        self, *, n_vps: int, retry_cycles: int = 32, first_index: int = 0, address_bits: int = ADDRESS_BITS
+    ):
         if retry_cycles < 1:
             raise ValueError(f"retry_cycles must be at least 1, not {retry_cycles!r}")
         self.n_vps, self.retry_cycles, self.first_index = n_vps, retry_cycles, first_index
+        self.address_bits = check_address_bits(address_bits)
         super().__init__({
             "enable": In(1),
             "retry_limit": In(_CYCLE_BITS),
             "commit": In(stream.Signature(VpCommit)),
             "doorbell": In(stream.Signature(Doorbell)),
-            "turn": Out(stream.Signature(Turn)),
+            "turn": Out(stream.Signature(turn_layout(address_bits))),
             "end": In(stream.Signature(TurnEnd)),
             "busy": Out(1),
         })
@@ -84,7 +90,9 @@ class TurnTable(wiring.Component):
         commit, doorbell, turn, end = self.commit, self.doorbell, self.turn, self.end
 
         # One memory per writer's concern, so that each has one write port and one read port.
-        ring_layout = data.StructLayout({"enable": 1, "base": 64 - DESCRIPTOR_LOG2, "log2": 4, "cq_log2": 4})
+        ring_layout = data.StructLayout({
+            "enable": 1, "base": self.address_bits - DESCRIPTOR_LOG2, "log2": 4, "cq_log2": 4,
+        })
         state_layout = data.StructLayout({
             "cons": INDEX_BITS, "reserved": INDEX_BITS, "blocked": 1, "crowded": 1, "since": _CYCLE_BITS,
         })

@@ -5,8 +5,17 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
-from rtl.interface import ReceiveSlotSignature, WindowSignature
-from rtl.queue.records import INDEX_BITS, WINDOW_BITS, Doorbell, DoorbellKind, Turn, TurnEnd, VpCommit, WindowCommit
+from rtl.interface import ADDRESS_BITS, ReceiveSlotSignature, WindowSignature, check_address_bits
+from rtl.queue.records import (
+    INDEX_BITS,
+    WINDOW_BITS,
+    Doorbell,
+    DoorbellKind,
+    TurnEnd,
+    VpCommit,
+    WindowCommit,
+    turn_layout,
+)
 from rtl.queue.ring_slots import RingSlots
 from rtl.queue.turn_table import TurnTable
 from rtl.queue.window_check import WindowCheck
@@ -34,6 +43,8 @@ class VpTable(wiring.Component):
         All ring indexes after a commit. The register map says 0; benches begin close to the wrap.
     pipelined : bool
         Whether the end of a commit follows from registers: a cycle more for each.
+    address_bits : int
+        Bits of a host address, 32 to 64: what records and windows have beyond them is forgotten.
 
     Members
     -------
@@ -45,7 +56,7 @@ class VpTable(wiring.Component):
         From the register file, for VPs below `n_vps`.
     window : ``In(stream.Signature(WindowCommit))``
         Windows to register or withdraw, of VPs below `n_vps` and windows below `n_windows`.
-    turn : ``Out(stream.Signature(Turn))``, end : ``In(stream.Signature(TurnEnd))``
+    turn : ``Out(stream.Signature(turn_layout(address_bits)))``, end : ``In(stream.Signature(TurnEnd))``
         Descriptor queue.
     completion : ``In(ReceiveSlotSignature())``
         Completion queue: entries of completion rings. Room is not checked, for a turn has reserved it.
@@ -59,7 +70,7 @@ class VpTable(wiring.Component):
 
     def __init__(
         self, *, n_vps: int, data_width: int, n_windows: int, n_clients: int, retry_cycles: int = 32,
-        first_index: int = 0, pipelined: bool = False,
+        first_index: int = 0, pipelined: bool = False, address_bits: int = ADDRESS_BITS,
     ):
         if n_vps & (n_vps - 1) or not 2 <= n_vps <= 1 << formats.VP_BITS:
             raise ValueError(f"n_vps must be a power of two, 2 to {1 << formats.VP_BITS}, not {n_vps!r}")
@@ -70,7 +81,7 @@ class VpTable(wiring.Component):
         if not 0 <= first_index < 1 << INDEX_BITS:
             raise ValueError(f"first_index must be 0 to {(1 << INDEX_BITS) - 1}, not {first_index!r}")
         self.n_vps, self.data_width, self.n_windows = n_vps, data_width, n_windows
-        self.n_clients = n_clients
+        self.n_clients, self.address_bits = n_clients, check_address_bits(address_bits)
         self.retry_cycles, self.first_index, self.pipelined = retry_cycles, first_index, pipelined
         super().__init__({
             "enable": In(1),
@@ -78,7 +89,7 @@ class VpTable(wiring.Component):
             "commit": In(stream.Signature(VpCommit)),
             "doorbell": In(stream.Signature(Doorbell)),
             "window": In(stream.Signature(WindowCommit)),
-            "turn": Out(stream.Signature(Turn)),
+            "turn": Out(stream.Signature(turn_layout(address_bits))),
             "end": In(stream.Signature(TurnEnd)),
             "completion": In(ReceiveSlotSignature()),
             "receive": In(ReceiveSlotSignature()),
@@ -89,18 +100,20 @@ class VpTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.turns = turns = TurnTable(
-            n_vps=self.n_vps, retry_cycles=self.retry_cycles, first_index=self.first_index
+            n_vps=self.n_vps, retry_cycles=self.retry_cycles, first_index=self.first_index,
+            address_bits=self.address_bits,
         )
         m.submodules.completions = completions = RingSlots(
             n_vps=self.n_vps, ring="cq", entry_bytes=formats.COMPLETION.bytes, check_room=False,
-            first_index=self.first_index,
+            first_index=self.first_index, address_bits=self.address_bits,
         )
         m.submodules.receives = receives = RingSlots(
             n_vps=self.n_vps, ring="rq", entry_bytes=formats.RECEIVE.bytes, check_room=True,
-            first_index=self.first_index,
+            first_index=self.first_index, address_bits=self.address_bits,
         )
         m.submodules.window_check = window_check = WindowCheck(
-            n_vps=self.n_vps, n_windows=self.n_windows, n=self.n_clients, data_width=self.data_width
+            n_vps=self.n_vps, n_windows=self.n_windows, n=self.n_clients, data_width=self.data_width,
+            address_bits=self.address_bits,
         )
         connect(m, flipped(self.turn), turns.turn)
         connect(m, flipped(self.end), turns.end)

@@ -1,13 +1,13 @@
 """Memory windows of the virtual ports: what a VP may make the NIC read and write, and what others may."""
 
 from amaranth import Array, Cat, Module, Signal
-from amaranth.lib import memory, stream, wiring
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In
 
 from firmware_models.abi import formats
-from rtl.interface import WindowQuery, WindowSignature
+from rtl.interface import ADDRESS_BITS, WindowQuery, WindowSignature, check_address_bits
 from rtl.kit.round_robin import RoundRobin
-from rtl.queue.records import VpCommit, Window, WindowCommit
+from rtl.queue.records import VpCommit, WindowCommit, window_layout
 
 
 class WindowCheck(wiring.Component):
@@ -15,7 +15,9 @@ class WindowCheck(wiring.Component):
 
     Windows may overlap; each is looked at by itself, so memory that only two of them together hold is refused.
     Clients are served in turn, one query at a time; a client that does not take its answer holds up nobody else.
-    A query of no bytes asks for its address alone to lie in a window or at its end.
+    A query of no bytes asks for its address alone to lie in a window or at its end. An address with a bit that this
+    build does not have lies in no window. What a window has beyond these bits is forgotten, so its limit, which lies
+    outside of it, is below ``1 << address_bits``.
 
     A commit closes the VP first and opens it last: no query finds windows of the old record and the new one. A window
     that is withdrawn is refused to every query whose turn comes later.
@@ -33,6 +35,8 @@ class WindowCheck(wiring.Component):
         Clients, at least 1.
     data_width : int
         Bits of a flit.
+    address_bits : int
+        Bits of a host address, 32 to 64.
 
     Members
     -------
@@ -44,10 +48,13 @@ class WindowCheck(wiring.Component):
         Clients.
     """
 
-    def __init__(self, *, n_vps: int, n_windows: int, n: int, data_width: int):
+    def __init__(
+        self, *, n_vps: int, n_windows: int, n: int, data_width: int, address_bits: int = ADDRESS_BITS
+    ):
         if n < 1:
             raise ValueError(f"n must be at least 1, not {n!r}")
         self.n_vps, self.n_windows, self.n, self.data_width = n_vps, n_windows, n, data_width
+        self.address_bits = check_address_bits(address_bits)
         super().__init__({
             "commit": In(stream.Signature(VpCommit)),
             "window": In(stream.Signature(WindowCommit)),
@@ -57,7 +64,8 @@ class WindowCheck(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         vp_bits, index_bits = (self.n_vps - 1).bit_length(), (self.n_windows - 1).bit_length()
-        m.submodules.windows = windows = memory.Memory(shape=Window, depth=self.n_vps * self.n_windows, init=[])
+        layout = window_layout(self.address_bits)
+        m.submodules.windows = windows = memory.Memory(shape=layout, depth=self.n_vps * self.n_windows, init=[])
         m.submodules.enables = enables = memory.Memory(shape=1, depth=self.n_vps, init=[])
         load, look = windows.write_port(), windows.read_port()
         load_enable, look_enable = enables.write_port(), enables.read_port()
@@ -89,7 +97,7 @@ class WindowCheck(wiring.Component):
         with m.Else():
             m.d.comb += [
                 load.addr.eq(Cat(self.window.payload.index[:index_bits], self.window.payload.vp[:vp_bits])),
-                load.data.eq(self.window.payload.window),
+                *self._fields(load.data, self.window.payload.window),
                 load.en.eq(self.window.valid),
                 self.window.ready.eq(1),
             ]
@@ -108,14 +116,14 @@ class WindowCheck(wiring.Component):
         # The windows of a VP come out of the memory one a cycle: `index` is asked for, the one before it (`there`) is
         # compared, and the one before that (`compared`) decides.
         client = Signal.like(turn.index)
-        query = Signal(WindowQuery)
-        end = Signal(65)
+        queries = [self._kept(m, port.query.payload, name=f"query_{k}") for k, port in enumerate(self.i)]
+        query, choice = Signal.like(queries[0], name="query"), Array(queries)[turn.index]
+        end = Signal(self.address_bits + 1)
         aligned, known = Signal(), Signal()
         index = Signal(range(self.n_windows + 1))
         there, compared, last = Signal(), Signal(), Signal()
         above, below, allowed = Signal(), Signal(), Signal()
         held, over = Signal(), Signal()
-        queries = Array(port.query.payload for port in self.i)
         m.d.comb += [
             look.en.eq(1), look.addr.eq(Cat(index[:index_bits], query.vp[:vp_bits])),
             look_enable.en.eq(1), look_enable.addr.eq(query.vp),
@@ -128,14 +136,14 @@ class WindowCheck(wiring.Component):
                 for k, port in enumerate(self.i):
                     m.d.comb += port.query.ready.eq(turn.grant[k])
                 m.d.sync += [
-                    query.eq(queries[turn.index]), client.eq(turn.index), index.eq(0), there.eq(0), compared.eq(0),
+                    query.eq(choice), client.eq(turn.index), index.eq(0), there.eq(0), compared.eq(0),
                 ]
                 with m.If(turn.requests.any()):
                     m.next = "SEARCH"
             with m.State("SEARCH"):
                 m.d.sync += [
                     end.eq(query.addr + query.bytes),
-                    aligned.eq(~query.addr[: (self.data_width // 8 - 1).bit_length()].any()),
+                    aligned.eq(~self._misplaced(query)),
                     known.eq(query.vp < self.n_vps if self.n_vps < 1 << formats.VP_BITS else 1),
                     there.eq(index != self.n_windows),
                     compared.eq(there),
@@ -152,3 +160,26 @@ class WindowCheck(wiring.Component):
                             m.d.sync += [port.answer.payload.ok.eq(held), answered[k].eq(1)]
                     m.next = "CHOOSE"
         return m
+
+    def _fields(self, target, source) -> list:
+        """Statements that take the `target`'s part of a window of full width."""
+        if target.shape() == source.shape():
+            return [target.eq(source)]
+        return [target[name].eq(source[name]) for name, _ in target.shape()]
+
+    def _kept(self, m: Module, query, *, name: str):
+        """What is kept of a query: of the bits that an address here has not, whether any is set."""
+        if self.address_bits == ADDRESS_BITS:
+            return query
+        members = {**WindowQuery.members, "addr": self.address_bits, "beyond": 1}
+        kept = Signal(data.StructLayout(members), name=name)
+        m.d.comb += [
+            *(kept[name].eq(query[name]) for name in WindowQuery.members),
+            kept.beyond.eq(query.addr[self.address_bits :].any()),
+        ]
+        return kept
+
+    def _misplaced(self, query):
+        """Whether an address is that of no flit of memory here."""
+        within_flit = query.addr[: (self.data_width // 8 - 1).bit_length()].any()
+        return within_flit if self.address_bits == ADDRESS_BITS else within_flit | query.beyond

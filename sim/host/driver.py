@@ -202,26 +202,27 @@ class Port:
         self._received = 0
 
     def open_window(self, base: int, limit: int) -> None:
-        """Gives the port window 0, with all rights, and enables it; it has no other windows then."""
+        """Gives the port window 0, with all rights, and enables it; it has no other windows then.
+
+        Raises :class:`HostError` if the NIC has no such addresses.
+        """
         values = {
             "vp_select": self.vp, "vp_dq_log2": self.dq_log2, "vp_cq_log2": self.cq_log2, "vp_rq_log2": self.rq_log2,
         }
-        for name, address in (
-            ("vp_dq_base", self._dq), ("vp_cq_base", self._cq), ("vp_rq_base", self._rq), ("vp_window_base", base),
-            ("vp_window_limit", limit),
-        ):
-            values |= _halves(name, address)
+        values |= self._addresses(
+            vp_dq_base=self._dq, vp_cq_base=self._cq, vp_rq_base=self._rq, vp_window_base=base, vp_window_limit=limit
+        )
         for name, value in (*values.items(), ("vp_window_rights", ALL_RIGHTS), ("vp_commit", 1)):
             self.driver._write(name, value)
 
     def register_window(self, index: int, base: int, limit: int, rights: Iterable[Right] = tuple(Right)) -> None:
         """Registers memory [base, limit) as window `index` of the port, which :meth:`open_window` has enabled.
 
-        Raises :class:`HostError` if the NIC does not have that window.
+        Raises :class:`HostError` if the NIC does not have that window, or no such addresses.
         """
         bits = sum(1 << right for right in set(rights))
         self._select_window(index)
-        values = _halves("vp_window_base", base) | _halves("vp_window_limit", limit) | {"vp_window_rights": bits}
+        values = self._addresses(vp_window_base=base, vp_window_limit=limit) | {"vp_window_rights": bits}
         for name, value in (*values.items(), ("window_commit", 1)):
             self.driver._write(name, value)
 
@@ -236,6 +237,21 @@ class Port:
             raise HostError(f"window of VP {self.vp} must be 0 to {n_windows - 1} (nic.n_windows), not {index}")
         self.driver._write("vp_select", self.vp)
         self.driver._write("window_select", index)
+
+    def _addresses(self, **addresses: int) -> dict[str, int]:
+        """The registers of addresses. Raises :class:`HostError` if the NIC has fewer bits than one of them needs."""
+        values: dict[str, int] = {}
+        for name, address in addresses.items():
+            if address >> 32:
+                # A register with the upper half of an address holds the bits that there are.
+                self.driver._write(f"{name}_hi", 0xFFFFFFFF)
+                n_bits = 32 + self.driver._read(f"{name}_hi").bit_length()
+                if address >> n_bits:
+                    raise HostError(
+                        f"{name} of VP {self.vp} must be below 2**{n_bits} (nic.address_bits), not {address:#x}"
+                    )
+            values |= _halves(name, address)
+        return values
 
     def post(self, descriptors: bytes) -> None:
         """Puts packed descriptors into the ring. Raises :class:`HostError` if they cannot fit."""

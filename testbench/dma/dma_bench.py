@@ -23,17 +23,22 @@ REGION = 0x20000
 """Bytes of memory that belong to one client."""
 
 
-def bundle(*, pipelined: bool = False) -> Bundle:
+def bundle(*, pipelined: bool = False, address_bits: int = 64) -> Bundle:
     """An engine of each width."""
     from rtl.dma.engine import DmaEngine
 
     return Bundle({
         f"dma_{width}": DmaEngine(
             n_readers=READERS, n_writers=WRITERS, data_width=width, max_burst_beats=beats, id_width=4,
-            pipelined=pipelined,
+            pipelined=pipelined, address_bits=address_bits,
         )
         for width, beats in BURST_BEATS.items()
     })
+
+
+def address_bits() -> int:
+    """Bits of an address of the engine under test."""
+    return parameters().get("address_bits", 64)
 
 
 @dataclass(frozen=True)
@@ -174,6 +179,39 @@ async def transfers_at_boundaries(dut: SimHandleBase, width: int) -> None:
     await clock.cycles(dut, 50)
     assert memory.read(0, memory.size) == bytes(content)
     assert all(len(writer.done.received) == count for writer in writers)
+
+
+@cocotb.test()
+@cocotb.parametrize(width=tuple(BURST_BEATS))
+async def transfers_at_the_top(dut: SimHandleBase, width: int) -> None:
+    """Up to the last byte that an address reaches: no burst lies elsewhere, whatever bits beyond an address has."""
+    bits = address_bits()
+    top, span = 1 << bits, 3 * 4096
+    numbers = rng(f"top {width}")
+    readers = [Reader(dut, width, k) for k in range(READERS)]
+    writers = [Writer(dut, width, 0)]
+    memory, content = await begin(dut, width, idle=None)
+    bursts: dict[str, list[tuple[int, int]]] = {"ar": [], "aw": []}
+    for channel, found in bursts.items():
+        cocotb.start_soon(record_bursts(dut, f"dma_{width}__", channel, found))
+
+    def transfers() -> list[Transfer]:
+        lengths = [numbers.choice((1, 7, width // 8, 4096, 4097, numbers.randint(1, span))) for _ in range(20)]
+        ends = [numbers.choice((0, 0, 1, 4096, numbers.randrange(span // 2))) for _ in lengths]
+        beyond = [numbers.getrandbits(64 - bits) << bits for _ in lengths]
+        return [
+            Transfer(high | max(top - span, top - length - end), min(length, span - end))
+            for length, end, high in zip(lengths, ends, beyond, strict=True)
+        ]
+
+    await Combine(*(cocotb.start_soon(reader.run(transfers(), bytes(content))) for reader in readers))
+    await Combine(*(cocotb.start_soon(writer.run(transfers(), memory, content)) for writer in writers))
+    await clock.cycles(dut, 50)
+    assert memory.read(0, memory.size) == bytes(content)
+    for found in bursts.values():
+        assert found
+        assert all(top - span <= address and address + beats * width // 8 <= top for address, beats in found)
+        assert any(address + beats * width // 8 == top for address, beats in found)
 
 
 @cocotb.test()

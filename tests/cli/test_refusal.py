@@ -92,7 +92,7 @@ def test_config_typo(conic: Conic) -> None:
     Path("typo.yaml").write_text("nic: {n_vp: 16}")
     refused(conic(*shlex.split(f"{ALLREDUCE} --config typo.yaml")),
             "conic run: typo.yaml: nic.n_vp: no such field (got 16); "
-            "allowed: n_vps, n_cous, n_p2p_tags, n_windows, max_burst_beats, get, n_groups")
+            "allowed: n_vps, n_cous, n_p2p_tags, n_windows, max_burst_beats, get, n_groups, address_bits")
 
 
 @pytest.mark.parametrize(("text", "message"), [

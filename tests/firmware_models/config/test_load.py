@@ -12,6 +12,9 @@ def test_presets():
     paper = load_preset("paper")
     assert (paper.nic.n_vps, paper.nic.n_cous, paper.cou.buffer_bytes, paper.cou.n_peers) == (2048, 8, 512 << 10, 16)
     assert paper.nic.n_cous * paper.cou.n_jobs == 32
+    narrow = [name for name in preset_names() if load_preset(name).nic.address_bits == 32]
+    assert narrow == ["ecpix5_85f", "ulx3s_85f", "versa_ecp5_5g"], "the presets of boards"
+    assert paper.nic.address_bits == 64
 
 
 REFUSED = {
@@ -27,6 +30,8 @@ REFUSED = {
     "nic: {n_vps: 4096}": "x.yaml: nic.n_vps: input should be less than or equal to 2048, not 4096",
     "nic: {n_windows: 3}": "x.yaml: nic: n_windows must be a power of two, not 3",
     "nic: {n_windows: 128}": "x.yaml: nic.n_windows: input should be less than or equal to 64, not 128",
+    "nic: {address_bits: 31}": "x.yaml: nic.address_bits: input should be greater than or equal to 32, not 31",
+    "nic: {address_bits: 65}": "x.yaml: nic.address_bits: input should be less than or equal to 64, not 65",
     "nic: {n_vps: many}": "x.yaml: nic.n_vps: input should be a valid integer, not 'many'",
     "cou: {n_contexts: 2}": "x.yaml: cou: n_contexts must be at least n_jobs (4), not 2",
     "cou: {buffer_bytes: 1024}":

@@ -15,6 +15,14 @@ def test_engine(pipelined, transfers):
     run_bench(bundle(pipelined=pipelined), bench="testbench.dma.dma_bench", parameters={"transfers": transfers})
 
 
+@pytest.mark.parametrize(("address_bits", "pipelined"), [(32, False), (40, True)])
+def test_narrow_addresses(address_bits, pipelined):
+    run_bench(
+        bundle(pipelined=pipelined, address_bits=address_bits), bench="testbench.dma.dma_bench",
+        testcase="transfers_at", parameters={"transfers": 15, "address_bits": address_bits},
+    )
+
+
 @pytest.mark.parametrize("part", [DmaReader, DmaWriter])
 def test_parameters_are_checked(part):
     good = {"n": 1, "data_width": 64, "max_burst_beats": 16}
@@ -27,6 +35,8 @@ def test_parameters_are_checked(part):
         ("buffer_beats", 15, "buffer_beats must be at least a burst \\(16\\), not 15"),
         ("data_width", 32, "data_width must be 64, 128, 256 or 512, not 32"),
         ("id_width", 0, "id_width must be at least 1, not 0"),
+        ("address_bits", 31, "address_bits must be 32 to 64, not 31"),
+        ("address_bits", 65, "address_bits must be 32 to 64, not 65"),
     ]:
         with pytest.raises(ValueError, match=f"^{message}$"):
             part(**(good | {name: value}))

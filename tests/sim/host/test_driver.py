@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from firmware_models.abi import registers
 from firmware_models.abi.encoding import CplKind, Kind, P2pOp, Right, Status
 from firmware_models.abi.formats import DESCRIPTOR
 from sim.cluster import Cluster
@@ -12,6 +14,7 @@ from sim.host import Completion, HostError, NodeDriver, Port
 from sim.topology import parse_topology
 
 MEMORY_BYTES = 1 << 16
+REGISTERS = {register.name: register.offset for register in registers.CONTROL_PAGE}
 
 
 @pytest.fixture
@@ -186,3 +189,55 @@ def test_memory_runs_out(hosts: list[NodeDriver]) -> None:
         driver.allocate(MEMORY_BYTES)
     with pytest.raises(HostError, match="descriptor ring of VP 1 must hold 3 entries, not 2"):
         driver.open_port(1, dq_log2=1).post(bytes(3 * DESCRIPTOR.bytes))
+
+
+class NarrowNic:
+    """Registers of a NIC whose addresses have 40 bits, and a memory; nothing happens in it."""
+
+    def __init__(self) -> None:
+        self.memories = [np.zeros(MEMORY_BYTES, np.uint8)]
+        self.cycle = 0
+        self.registers: dict[int, int] = {}
+
+    def read_register(self, node: int, address: int) -> int:
+        """Zero if it has not been written."""
+        if address == REGISTERS["n_windows"]:
+            return 4
+        return self.registers.get(address, 0)
+
+    def write_register(self, node: int, address: int, value: int, *, not_before: int = 0) -> None:
+        """Of the upper half of an address 8 bits are kept."""
+        upper = {REGISTERS[f"vp_{name}_hi"] for name in ("dq_base", "window_base", "window_limit")}
+        self.registers[address] = value & 0xFF if address in upper else value
+
+    def watch(self, node: int, address: int) -> None:
+        """Nothing is ever written."""
+
+    def run(self, most: int) -> bool:
+        """Nothing runs."""
+        return True
+
+    def run_for(self, cycles: int) -> None:
+        """Nothing runs."""
+
+    def check_registers(self) -> None:
+        """None fails."""
+
+
+def test_addresses_that_there_are_not() -> None:
+    """Windows up to the highest limit that can be written; what has more bits is refused, and not registered."""
+    nic = NarrowNic()
+    port = NodeDriver(nic, 0).open_port(1)
+    port.open_window(0, (1 << 40) - 1)
+    assert nic.registers[REGISTERS["vp_commit"]] == 1
+    port.register_window(2, 1 << 39, (1 << 39) + 64)
+    assert [nic.registers[REGISTERS[f"vp_window_{name}"]] for name in ("base_hi", "limit_lo")] == [1 << 7, 64]
+    nic.registers[REGISTERS["vp_commit"]] = nic.registers[REGISTERS["window_commit"]] = 0
+    with pytest.raises(HostError) as refused:
+        port.open_window(0, 1 << 40)
+    assert str(refused.value) == (
+        "vp_window_limit of VP 1 must be below 2**40 (nic.address_bits), not 0x10000000000"
+    )
+    with pytest.raises(HostError, match=r"^vp_window_base of VP 1 must be below 2\*\*40 .*, not 0x8000000000001000$"):
+        port.register_window(2, 1 << 63 | 0x1000, 0x2000)
+    assert nic.registers[REGISTERS["vp_commit"]] == nic.registers[REGISTERS["window_commit"]] == 0
