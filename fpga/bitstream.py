@@ -11,15 +11,12 @@ from typing import Any
 from fpga.blocks import CATEGORIES, by_block, read_cells
 from fpga.board import Board
 from fpga.board_top import BoardTop
-from fpga.place import Part, place
+from fpga.place import LARGE_DESIGN, Part, place
 from fpga.synthesis import synthesise
 
 NAME = "conic_selftest"
 SEED = 1
 """Seed of the placer, unless another is asked for."""
-
-_PLACER = ("--placer-heap-timingweight", "40", "--placer-heap-critexp", "4")
-"""Options of the placer: its own weight of timing (10) leaves a design of this size several ns slower."""
 
 _DEVICES = {"LFE5U-85F": "85k", "LFE5UM5G-85F": "um5g-85k", "LFE5UM5G-45F": "um5g-45k"}
 _PACKAGES = {"BG381": "CABGA381", "BG554": "CABGA554"}
@@ -114,8 +111,8 @@ def build_bitstream(
     placed = place(
         files["json"], part=board_part(board), seed=seed,
         arguments=[
-            "--lpf", files["lpf"].name, "--textcfg", files["config"].name, "--log", files["log"].name, *_PLACER,
-            "--router", "router2",
+            "--lpf", files["lpf"].name, "--textcfg", files["config"].name, "--log", files["log"].name,
+            *LARGE_DESIGN,
         ],
     )
 
