@@ -13,7 +13,7 @@ from testbench.cou.operation_model import make_operation
 from testbench.cou.single_operation import single_operation, single_packet
 from testbench.cou.unit_driver import Unit
 from testbench.packet import Packet
-from testbench.runner import parameters, report
+from testbench.runner import parameters, report, rng
 
 
 def _plain(packets: list[Packet]) -> list[tuple]:
@@ -171,16 +171,21 @@ async def end_flag_and_swapped_address(dut):
         operation = single_operation(unit, cp=1, write_back=0)
         unit.memory.data[8192:8256] = bytes(64)
         await unit.submit(operation)
-        ending = {"coll_end": 1, "swap_addr": 1, "swap_data": 1, "addr": 8192}
+        # Whatever bits it has, an address is asked about, and told, whole.
+        address = 8192 if allowed else 8192 | rng("swapped").getrandbits(32) << 32
+        ending = {"coll_end": 1, "swap_addr": 1, "swap_data": 1, "addr": address}
         unit.arrives(single_packet(pulse=pulse, payload=operation.operand, **ending))
         event = await unit.events.receive()
         assert event["status"] == (Status.OK if allowed else Status.BAD_ADDRESS)
+        assert event["detail"] == (0 if allowed else address)
         assert bytes(unit.memory.data[8192:8256]) == (operation.operand if allowed else bytes(64))
     assert unit.rights == [Right.REMOTE_WRITE] * 2, "a peer named the address"
     # Ended without an address: the result goes where the descriptor says, which nobody has checked yet.
-    await unit.submit(single_operation(unit, cp=1, write_back=0))
+    address = 4096 | 1 << 63 | 1 << 32
+    await unit.submit(single_operation(unit, cp=1, write_back=0, result_addr=address))
     unit.arrives(single_packet(pulse=2, coll_end=1))
-    assert (await unit.events.receive())["status"] == Status.BAD_ADDRESS
+    event = await unit.events.receive()
+    assert (event["status"], event["detail"]) == (Status.BAD_ADDRESS, address)
     assert unit.rights[2:] == [Right.LOCAL_WRITE], "this VP named the address"
     await cycles(dut, 100)
     assert not unit.tx[0].received

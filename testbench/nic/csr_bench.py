@@ -18,15 +18,23 @@ from rtl.queue.records import Doorbell, VpCommit, WindowCommit
 from testbench import clock
 from testbench.codec import encode
 from testbench.queue.axil import axi_lite_master
-from testbench.runner import rng
+from testbench.runner import parameters, rng
 from testbench.stream import StreamSink
 
 OKAY, SLVERR = 0, 2
 CONFIG = load_preset("small")
 AT = {register.name: register.offset for register in registers.CONTROL_PAGE}
+ADDRESS_BITS = parameters().get("address_bits", 64)
+"""Bits of an address of the register file under test."""
 BUS_INPUTS = (
     "awaddr", "awprot", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arprot", "arvalid", "rready"
 )
+
+
+def kept_bits(register: registers.Register) -> int:
+    """What a register keeps of a value: of the upper half of an address only the bits that an address has."""
+    is_upper_half = register.name.startswith("vp_") and register.name.endswith("_hi")
+    return (1 << (ADDRESS_BITS - 32 if is_upper_half else register.width)) - 1
 
 
 async def start(dut: SimHandleBase) -> tuple[AxiLiteMaster, StreamSink, StreamSink]:
@@ -68,7 +76,7 @@ async def registers_hold_what_was_written(dut: SimHandleBase) -> None:
     for register in writable * 3:
         value = numbers.getrandbits(32)
         await axil.write_dword(register.offset, value)
-        written[register.offset] = value & ((1 << register.width) - 1)
+        written[register.offset] = value & kept_bits(register)
         await axil.write_dword(numbers.choice(read_only).offset, numbers.getrandbits(32))
         for offset, expected in written.items():
             if numbers.random() < 0.3:
@@ -161,7 +169,7 @@ async def commits_and_doorbells(dut: SimHandleBase) -> None:
                 await axil.write_dword(register.offset, value)
                 name, _, half = register.name.removeprefix("vp_").rpartition("_")
                 name, shift = {"lo": (name, 0), "hi": (name, 32)}.get(half, (register.name.removeprefix("vp_"), 0))
-                record[name] = record.get(name, 0) | value << shift
+                record[name] = record.get(name, 0) | (value & kept_bits(register)) << shift
         await axil.write_dword(AT["vp_select"], vp)
         keep = numbers.getrandbits(1)
         await axil.write_dword(AT["vp_commit"], record["enable"] | keep << 1)
@@ -197,7 +205,8 @@ async def windows_pass_through(dut: SimHandleBase) -> None:
         ):
             await axil.write_dword(AT[name], value & 0xFFFF_FFFF)
         if vp < CONFIG.nic.n_vps and index < CONFIG.nic.n_windows:
-            window = {"base": base, "limit": limit, "rights": rights if enable else 0}
+            top = 1 << ADDRESS_BITS
+            window = {"base": base % top, "limit": limit % top, "rights": rights if enable else 0}
             expected.append({"vp": vp, "index": index, "window": window})
     assert windows.received == expected
     assert 5 < len(expected) < 35

@@ -66,6 +66,16 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
             length=length, local_addr=source, remote_addr=target,
         )
 
+    def alias(_: Any) -> None:
+        # Writable but for a bit above, of which this node may have none: it is asked for, and told, whole.
+        target = bench.target(64)
+        untouched.append((target, bytes(bench.memory.content[target:target + 64])))
+        target |= 1 << numbers.choice((32, 40, 63))
+        bench.post(
+            {"status": Status.REMOTE_ACCESS, "detail": target}, p2p_op=P2pOp.PUT, kind=Kind.RDMA, length=64,
+            local_addr=SOURCE, remote_addr=target,
+        )
+
     def unreadable(_: Any) -> None:
         good = numbers.randrange(3) * MTU
         source, target = BAD_SOURCE - good, bench.target(5 * MTU)
@@ -102,7 +112,8 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
     for _ in range(parameters()["operations"]):
         action, argument = numbers.choice((
             (send, OPEN_VP), (send, OPEN_VP), (put, None), (put, None), (put, None), (send, CLOSED_VP), (send, FULL_VP),
-            (violate, OPEN_VP), (violate, CLOSED_VP), (unreadable, None), (unwritable, None), (refused, None),
+            (violate, OPEN_VP), (violate, CLOSED_VP), (alias, None), (unreadable, None), (unwritable, None),
+            (refused, None),
         ))
         action(argument)
     await bench.settle()

@@ -11,10 +11,15 @@ from firmware_models.abi.encoding import Right
 from testbench.cou.host_memory import HostMemory
 from testbench.queue.axil import axi_lite_master
 from testbench.queue.parts import DATA_WIDTH, FIRST_INDEX
+from testbench.runner import parameters
 
 CONTROL = {register.name: register.offset for register in registers.CONTROL_PAGE}
 PAGE = {register.name: register.offset for register in registers.VP_PAGE}
 INDEX_MASK = 0xFFFF
+ADDRESS_BITS = parameters().get("address_bits", 64)
+"""Bits of an address of the queues under test."""
+RECEIVE_RINGS = 0x1_0000_0000 if ADDRESS_BITS > 32 else 0x8000_0000
+"""Receive rings stand from here on, in memory that there is not."""
 ALL_RIGHTS = (1 << len(Right)) - 1
 
 
@@ -89,7 +94,7 @@ class Host:
         """Lays out the rings of a VP and enables it."""
         port = HostVp(
             vp=vp, dq_base=self._allocate(128 << dq_log2), dq_log2=dq_log2, cq_base=self._allocate(64 << cq_log2),
-            cq_log2=cq_log2, rq_base=0x1_0000_0000 + (vp << 20), rq_log2=rq_log2, window=window,
+            cq_log2=cq_log2, rq_base=RECEIVE_RINGS + (vp << 20), rq_log2=rq_log2, window=window,
         )
         self.vps[vp] = port
         wide = {

@@ -42,9 +42,12 @@ P2pDescriptor = data.StructLayout({"desc": Descriptor})
 class QueueSystem(wiring.Component):
     """Register file, VP table, descriptor queue and completion queue, connected; pipelined ones or not."""
 
-    def __init__(self, *, pipelined: bool = False):
+    def __init__(self, *, pipelined: bool = False, address_bits: int = 64):
         parts = ("nic", "queue") if pipelined else ()
-        self.config = replace(CONFIG, datapath=replace(CONFIG.datapath, pipelined=parts))
+        self.config = replace(
+            CONFIG, datapath=replace(CONFIG.datapath, pipelined=parts),
+            nic=replace(CONFIG.nic, address_bits=address_bits),
+        )
         super().__init__({
             "bus": In(AxiLiteSignature(address_bits=ADDRESS_BITS)),
             "irq": Out(1),
@@ -65,13 +68,13 @@ class QueueSystem(wiring.Component):
         m.submodules.csr = csr = RegisterFile(self.config)
         m.submodules.table = table = VpTable(
             n_vps=N_VPS, data_width=DATA_WIDTH, n_windows=CONFIG.nic.n_windows, n_clients=N_CLIENTS + 1,
-            retry_cycles=RETRY_CYCLES, first_index=FIRST_INDEX,
+            retry_cycles=RETRY_CYCLES, first_index=FIRST_INDEX, address_bits=self.config.nic.address_bits,
         )
         m.submodules.descriptors = descriptors = DescriptorQueue(
             data_width=DATA_WIDTH, mtu=CONFIG.datapath.mtu, n_peers=CONFIG.cou.n_peers, n_blocks=CONFIG.cou.n_blocks,
             intermediate_bytes=CONFIG.cou.intermediate_bytes, n_cous=N_COUS,
             sequence_depth=CONFIG.cou.sequence_depth, supported=SUPPORTED, batch=BATCH,
-            pipelined=self.config.datapath.is_pipelined("queue"),
+            pipelined=self.config.datapath.is_pipelined("queue"), address_bits=self.config.nic.address_bits,
         )
         m.submodules.completions = completions = CompletionQueue(n=N_COUS + 2, data_width=DATA_WIDTH)
         connect(m, flipped(self.bus), csr.bus)

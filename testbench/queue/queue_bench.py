@@ -29,7 +29,7 @@ class Cluster:
 
     async def open(self, vp: int, **sizes: int) -> HostVp:
         """Enables a VP with windows of its own."""
-        window = (0x4000_0000 * (vp + 1), 0x4000_0000 * (vp + 1) + 0x10_0000)
+        window = (0x800_0000 * (vp + 1), 0x800_0000 * (vp + 1) + 0x10_0000)
         self.makers[vp] = UnitMaker(vp, window, rng(f"units of vp {vp}"))
         port = await self.host.open(vp, window=window, **sizes)
         for index, (part, rights) in enumerate(self.makers[vp].windows().items()):

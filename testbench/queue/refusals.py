@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Datatype, Kind, Operand, Operator, Status
+from testbench.queue.host import ADDRESS_BITS
 from testbench.queue.parts import CONFIG, SUPPORTED
 from testbench.queue.units import ELEMENT_BYTES, FLIT, MTU, SIDE_BYTES, Unit, UnitMaker
 
@@ -99,6 +100,22 @@ def _beside(make: str, kind: CplKind, /, *, above: bool, step: int = 0) -> Calla
     return build
 
 
+def _aliased(make: str, kind: CplKind, field: str, /) -> Callable[[UnitMaker], Unit]:
+    """A PUT or GET, or a sequence of one descriptor, with an address that is the VP's but for a bit above."""
+
+    def build(maker: UnitMaker) -> Unit:
+        addr = maker.window[0] | 1 << maker.rng.choice((min(ADDRESS_BITS, 63), 63))
+        use = {"write_back": 1} if field == "result_addr" else {"kind": Kind.RDMA}
+        if make == "sequence":
+            unit = maker.sequence(length=64, steps=1, blocks=0)
+            use |= {"operand": Operand.MEMORY} if field == "local_addr" else {}
+        else:
+            unit = getattr(maker, make)()
+        return Unit([unit.descs[0] | use | {"length": 64, field: addr}], Status.BAD_ADDRESS, kind)
+
+    return build
+
+
 def _differs(**change: int) -> Callable[[UnitMaker], Unit]:
     """A sequence whose descriptor 1, 2 or 3 does not go with the first."""
 
@@ -169,6 +186,10 @@ REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
     "unaligned GET": _beside("get", CplKind.GET, above=False, step=1),
     "GET beyond the top": _one("get", Status.BAD_ADDRESS, CplKind.GET, local_addr=(1 << 64) - 64, length=128),
     "GET into memory to be read": _beside("get", CplKind.GET, above=True),
+    "GET to an alias": _aliased("get", CplKind.GET, "local_addr"),
+    "PUT of an alias": _aliased("put", CplKind.PUT, "local_addr"),
+    "operand of an alias": _aliased("sequence", CplKind.COLLECTIVE, "local_addr"),
+    "result to an alias": _aliased("sequence", CplKind.COLLECTIVE, "result_addr"),
     "PUT of memory to be written": _beside("put", CplKind.PUT, above=False),
     "operand to be written": _beside("sequence", CplKind.COLLECTIVE, above=False),
     "result to be read": _beside("sequence", CplKind.COLLECTIVE, above=True),

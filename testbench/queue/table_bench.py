@@ -9,7 +9,7 @@ from cocotb.handle import SimHandleBase
 from firmware_models.abi.encoding import Right
 from rtl.interface import ReceiveSlotSignature, WindowSignature
 from testbench import clock
-from testbench.queue.host import ALL_RIGHTS, Host
+from testbench.queue.host import ADDRESS_BITS, ALL_RIGHTS, Host
 from testbench.queue.parts import CONFIG, FIRST_INDEX, N_CLIENTS, N_COUS, N_VPS
 from testbench.queue.units import FLIT
 from testbench.runner import rng
@@ -20,15 +20,31 @@ _window_query, _window_answer, _slot_query, _slot_answer = (
     for signature in (WindowSignature(), ReceiveSlotSignature())
     for name in ("query", "answer")
 )
+TOP = 1 << ADDRESS_BITS
+"""One more than the highest address."""
 WINDOWS = {
     0: (0, 0x1000),
     1: (0x1000, 0x2000),
     3: (0x1000 + 1, 0x2000 - 1),
-    6: ((1 << 64) - 0x800, (1 << 64) - 1),
+    6: (TOP - 0x800, TOP - 1),
     9: (0x5000, 0x5000),
     10: (0x9000, 0x8000),
-    N_VPS - 1: (0, (1 << 64) - 1),
+    N_VPS - 1: (0, TOP - 1),
 }
+if ADDRESS_BITS < 64:
+    # Bits that an address has not are forgotten: an ordinary window, and one that is empty.
+    WINDOWS |= {7: (TOP | 0x7000, TOP << 1 | 0x7800), 8: (TOP - 0x800, TOP)}
+
+
+def held(window: tuple[int, int]) -> tuple[int, int]:
+    """What the NIC keeps of a window."""
+    return window[0] % TOP, window[1] % TOP
+
+
+def beyond(numbers: random.Random) -> int:
+    """Bits that an address here has not: the lowest, the highest, or any. None if it has all."""
+    n_bits = 64 - ADDRESS_BITS
+    return numbers.choice((1, 1 << n_bits - 1, numbers.randrange(1, 1 << n_bits))) << ADDRESS_BITS if n_bits else 0
 
 
 async def start(dut: SimHandleBase) -> Host:
@@ -62,12 +78,13 @@ async def windows_end_where_they_end(dut: SimHandleBase) -> None:
         cases += [(vp, low + step, size) for step in steps for size in (0, 1, FLIT, 2 * FLIT)]
         cases += [(vp, high + step - size, size) for step in steps for size in (0, 1, 7, FLIT, 0x7F8, 0x1000)]
         cases += [(vp, (high + step - size) // FLIT * FLIT, size) for step in steps for size in (1, FLIT - 1, 2 * FLIT)]
-    cases += [(2, 0x1000, 8), (N_VPS, 0, 8), (N_VPS + 1, 0x1000, 8), (6, (1 << 64) - 8, 16), (6, (1 << 64) - 8, 7)]
-    cases = [case for case in cases if 0 <= case[1] < 1 << 64]
+    cases += [(2, 0x1000, 8), (N_VPS, 0, 8), (N_VPS + 1, 0x1000, 8), (6, TOP - 8, 16), (6, TOP - 8, 7)]
+    cases = [case for case in cases if 0 <= case[1] < TOP]
+    cases += [(vp, addr | beyond(numbers), size) for vp, addr, size in cases if ADDRESS_BITS < 64]
 
     def inside(case: tuple[int, int, int]) -> int:
         vp, addr, size = case
-        low, high = WINDOWS.get(vp, (1, 0))
+        low, high = held(WINDOWS.get(vp, (1, 0)))
         return int(addr % FLIT == 0 and low <= addr and addr + size <= high)
 
     asked = [numbers.sample(cases, len(cases)) for _ in range(N_CLIENTS)]
@@ -80,6 +97,7 @@ async def windows_end_where_they_end(dut: SimHandleBase) -> None:
             assert (await sink.receive())["ok"] == inside(case), f"vp {case[0]}: {case[1]:#x}, {case[2]} bytes"
     accepted = sum(map(inside, cases))
     assert 20 < accepted < len(cases) - 20, "the cases are all of one kind"
+    assert not any(map(inside, (case for case in cases if case[1] >= TOP)))
     await clock.cycles(dut, 20)
     assert [len(sink.received) for sink in answers] == [len(cases)] * N_CLIENTS
 
@@ -127,7 +145,8 @@ def edges(registered: Registered, numbers: random.Random, count: int) -> list[tu
         for step in (-FLIT, -1, 0, 1, FLIT):
             for size in (0, 1, FLIT, 3 * FLIT, high - low):
                 cases += [(low + step, size), (high + step - size, size), ((high + step - size) // FLIT * FLIT, size)]
-    cases = [(addr, size) for addr, size in cases if 0 <= addr < 1 << 64 and 0 <= size < 1 << 32]
+    cases = [(addr, size) for addr, size in cases if 0 <= addr < TOP and 0 <= size < 1 << 32]
+    cases += [(addr | beyond(numbers), size) for addr, size in cases if ADDRESS_BITS < 64]
     return [(*case, right) for case in numbers.sample(cases, min(count, len(cases))) for right in Right]
 
 
@@ -146,7 +165,7 @@ async def every_window_has_its_rights(dut: SimHandleBase) -> None:
             low = FLIT * numbers.randrange(0x400, 0x4000)
             shapes = [
                 (low, low + FLIT * numbers.randrange(1, 99)), (low, low), (low + FLIT, low), (0x2000, 0x3000),
-                (0x1800, 0x2800), ((1 << 64) - 0x800, (1 << 64) - 1), (0, 0x1000), (low + 1, low + 0x101),
+                (0x1800, 0x2800), (TOP - 0x800, TOP - 1), (0, 0x1000), (low + 1, low + 0x101),
             ]
             index = numbers.randrange(1, n)
             registered.windows[index] = (*numbers.choice(shapes), rights)
@@ -172,10 +191,10 @@ async def adjacent_windows_do_not_add_up(dut: SimHandleBase) -> None:
     spans = [*border, (0x1000, 0x1000), (0x1000, 0x1001), (0x1000, 0x2000), (0x1000, 0x3000), (0x2000, 0x1000)]
     await checks.ask(4, registered, [(*span, right) for span in spans for right in Right])
     # Both ends of the address space are windows: what begins in one and wraps into the other is in neither.
-    top = (1 << 64) - FLIT
+    top = TOP - FLIT
     await host.register(4, 1, (0, 0x1000), ALL_RIGHTS)
-    await host.register(4, 2, (top - 0x1000, (1 << 64) - 1), ALL_RIGHTS)
-    registered.windows |= {1: (0, 0x1000, ALL_RIGHTS), 2: (top - 0x1000, (1 << 64) - 1, ALL_RIGHTS)}
+    await host.register(4, 2, (top - 0x1000, TOP - 1), ALL_RIGHTS)
+    registered.windows |= {1: (0, 0x1000, ALL_RIGHTS), 2: (top - 0x1000, TOP - 1, ALL_RIGHTS)}
     spans = [(top, FLIT - 1), (top, FLIT), (top, FLIT + 1), (top, 2 * FLIT), (top - FLIT, 2 * FLIT + 8), (0, FLIT)]
     await checks.ask(4, registered, [(*span, right) for span in spans for right in Right])
     assert checks.accepted > 20

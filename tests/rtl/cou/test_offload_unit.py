@@ -7,12 +7,15 @@ from rtl.cou.offload_unit import OffloadUnit
 from testbench.runner import run_bench
 
 
-def unit_and_parameters(*, data_width=64, ecc=False, n_peers=4, peer_credits=3, pipelined=False, mode="cuckoo"):
+def unit_and_parameters(
+    *, data_width=64, ecc=False, n_peers=4, peer_credits=3, pipelined=False, mode="cuckoo", address_bits=64
+):
     """A unit of four jobs, and what its benches are told of it. Peers times credits decide how large its pool is."""
     config = parse_config(
         f"datapath: {{data_width: {data_width}, mtu: 256, pipelined: {['cou', 'packets'] if pipelined else []}}}\n"
         f"cou: {{n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: {n_peers},"
-        f" peer_credits: {peer_credits}, ecc: {str(ecc).lower()}, buffer_mode: {mode}}}\n",
+        f" peer_credits: {peer_credits}, ecc: {str(ecc).lower()}, buffer_mode: {mode}}}\n"
+        f"nic: {{address_bits: {address_bits}}}\n",
         source="test",
     )
     return OffloadUnit(config), {
@@ -36,6 +39,16 @@ def test_offload_unit(data_width, ecc, n_peers, peer_credits, rounds, testcase):
     )
     print(f"{result.report['operations']} operations, {result.report['fired']} descriptors executed")
     assert result.report["operations"] == 4 * rounds
+
+
+def test_narrow_addresses():
+    """Operands and results of random operations, and addresses that are refused, where an address has 32 bits."""
+    unit, parameters = unit_and_parameters(address_bits=32)
+    result = run_bench(
+        unit, bench="testbench.cou.offload_unit_bench", testcase="random_operations|end_flag",
+        parameters=parameters | {"rounds": 4},
+    )
+    assert result.report["operations"] == 4 * 4
 
 
 @pytest.mark.long

@@ -17,6 +17,16 @@ def test_register_file(pipelined):
     run_bench(RegisterFile(config), bench="testbench.nic.csr_bench")
 
 
+@pytest.mark.parametrize("address_bits", [32, 40])
+def test_narrow_addresses(address_bits):
+    small = load_preset("small")
+    config = replace(small, nic=replace(small.nic, address_bits=address_bits))
+    run_bench(
+        RegisterFile(config), bench="testbench.nic.csr_bench", parameters={"address_bits": address_bits},
+        testcase="registers_hold|commits|windows_pass|unmapped",
+    )
+
+
 @pytest.mark.parametrize("bad", [2, 65])
 def test_address_bits_are_checked(bad):
     with pytest.raises(ValueError, match=f"^address_bits must be 3 to 64, not {bad}$"):

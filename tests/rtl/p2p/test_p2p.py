@@ -35,6 +35,14 @@ def test_get(pipelined, operations, rounds):
     run("testbench.p2p.get_bench", pipelined, operations, rounds)
 
 
+@pytest.mark.parametrize(("bench", "address_bits"), [("p2p_bench", 32), ("get_bench", 40)])
+def test_narrow_addresses(bench, address_bits):
+    run_bench(
+        bundle(widths=(64,), address_bits=address_bits), bench=f"testbench.p2p.{bench}",
+        parameters={"operations": 40, "rounds": 1}, testcase="width=64",
+    )
+
+
 @pytest.mark.parametrize("preset", ["small", "paper"])
 def test_presets_elaborate(preset):
     from amaranth.back import rtlil

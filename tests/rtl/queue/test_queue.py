@@ -24,8 +24,19 @@ def test_queues(units, pipelined):
     run_bench(QueueSystem(pipelined=pipelined), bench="testbench.queue.queue_bench", parameters={"units": units})
 
 
-def test_vp_table():
-    run_bench(QueueSystem(), bench="testbench.queue.table_bench")
+@pytest.mark.parametrize("address_bits", [64, 32, 40])
+def test_vp_table(address_bits):
+    run_bench(
+        QueueSystem(address_bits=address_bits), bench="testbench.queue.table_bench",
+        parameters={"address_bits": address_bits},
+    )
+
+
+def test_queues_of_narrow_addresses():
+    run_bench(
+        QueueSystem(pipelined=True, address_bits=32), bench="testbench.queue.queue_bench",
+        testcase="refusals|random_traffic", parameters={"units": 5, "address_bits": 32},
+    )
 
 
 @pytest.mark.parametrize("preset", ["small", "paper"])
@@ -54,6 +65,14 @@ def test_presets_elaborate(preset):
         (lambda: VpTable(**TABLE | {"n_windows": 3}), "n_windows must be a power of two, 1 to 64, not 3"),
         (lambda: VpTable(**TABLE | {"n_windows": 128}), "n_windows must be a power of two, 1 to 64, not 128"),
         (lambda: VpTable(**TABLE | {"n_clients": 0}), "n_clients must be at least 1, not 0"),
+        (
+            lambda: VpTable(**TABLE, address_bits=31),
+            "address_bits must be 32 to 64, not 31",
+        ),
+        (
+            lambda: DescriptorQueue(**PARAMETERS, address_bits=65),
+            "address_bits must be 32 to 64, not 65",
+        ),
         (
             lambda: VpTable(**TABLE, first_index=-1),
             "first_index must be 0 to 65535, not -1",
