@@ -92,7 +92,9 @@ class Aggregator(wiring.Component):
         m.submodules.results = results = ByteMemory(
             data_width=width, n_bytes=1 << (writer.result_log2 + shapes.context), registered=pipelined
         )
-        m.submodules.stage = stage = StreamStage(shape=reduce.i.payload.shape(), registers=pipelined)
+        m.submodules.stage = stage = StreamStage(
+            shape=reduce.i.payload.shape(), registers=pipelined, full_rate=True
+        )
         connect(m, stage.o, reduce.i)
         request = stage.i
         m.submodules.outputs = outputs = StreamFifo(shape=shapes.output, depth=4, registered=pipelined)

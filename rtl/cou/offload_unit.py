@@ -102,8 +102,9 @@ class OffloadUnit(wiring.Component):
         m.submodules.reporter = reporter = JobReporter()
 
         # Registers at the border and between parts, if there are to be any.
-        def cross(name, sender, receiver):
-            connect_through(m, f"{name}_stage", sender, receiver, registers=config.datapath.is_pipelined("cou"))
+        def cross(name, sender, receiver, *, full_rate=False):
+            registers = config.datapath.is_pipelined("cou")
+            connect_through(m, f"{name}_stage", sender, receiver, registers=registers, full_rate=full_rate)
 
         def packets(name):
             m.submodules[f"{name}_stage"] = stage = PacketStage(
@@ -138,7 +139,7 @@ class OffloadUnit(wiring.Component):
         connect(m, trigger.o_load, loader.i)
         connect(m, loader.o, trigger.i_loaded)
         cross("read_request", loader.read.request, flipped(self.read).request)
-        cross("read_data", flipped(self.read).data, loader.read.data)
+        cross("read_data", flipped(self.read).data, loader.read.data, full_rate=True)
         m.d.comb += [
             store.payload_place.eq(loader.payload_place), loader.payload.eq(store.payload),
             loader.address.eq(aggregator.operand_address), loader.enable.eq(aggregator.operand_enable),
@@ -215,7 +216,7 @@ class OffloadUnit(wiring.Component):
         connect(m, aggregator.o_written, operations.i_written)
         connect(m, aggregator.tx, tx[0].i)
         cross("write_request", aggregator.write.request, flipped(self.write).request)
-        cross("write_data", aggregator.write.data, flipped(self.write).data)
+        cross("write_data", aggregator.write.data, flipped(self.write).data, full_rate=True)
         cross("write_done", flipped(self.write).done, aggregator.write.done)
 
         m.d.comb += [

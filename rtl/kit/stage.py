@@ -9,20 +9,25 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, beat
+from rtl.kit.fifo import StreamFifo
 from rtl.kit.skid import SkidBuffer
 
 
 class StreamStage(wiring.Component):
-    """A :class:`~rtl.kit.skid.SkidBuffer` if there is to be one, else wires.
+    """Registers if there are to be any, else wires.
 
-    Timing: with `registers` one cycle of latency, and no combinational path from one side to the other; else none.
+    Timing: with `registers` one cycle of latency, and no combinational path from one side to the other; else none. An
+    item a cycle with `full_rate`, else with registers one in two cycles.
 
     Parameters
     ----------
     shape : ShapeLike
         Shape of the payload.
     registers : bool
-        Whether there is one.
+        Whether there are any.
+    full_rate : bool
+        Whether items may follow each other without a gap. This takes two registers and a choice a bit; one register
+        else.
 
     Members
     -------
@@ -32,8 +37,8 @@ class StreamStage(wiring.Component):
         The same items.
     """
 
-    def __init__(self, *, shape: ShapeLike, registers: bool):
-        self.shape, self.registers = shape, registers
+    def __init__(self, *, shape: ShapeLike, registers: bool, full_rate: bool):
+        self.shape, self.registers, self.full_rate = shape, registers, full_rate
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform):
@@ -41,13 +46,19 @@ class StreamStage(wiring.Component):
         if not self.registers:
             connect(m, flipped(self.i), flipped(self.o))
             return m
-        m.submodules.skid = skid = SkidBuffer(shape=self.shape)
-        connect(m, flipped(self.i), skid.i)
-        connect(m, skid.o, flipped(self.o))
+        stage: SkidBuffer | StreamFifo
+        if self.full_rate:
+            m.submodules.skid = stage = SkidBuffer(shape=self.shape)
+        else:
+            m.submodules.register = stage = StreamFifo(shape=self.shape, depth=1)
+        connect(m, flipped(self.i), stage.i)
+        connect(m, stage.o, flipped(self.o))
         return m
 
 
-def connect_through(m: Module, name: str, sender: Any, receiver: Any, *, registers: bool) -> None:
+def connect_through(
+    m: Module, name: str, sender: Any, receiver: Any, *, registers: bool, full_rate: bool = False
+) -> None:
     """Connects two streams by a :class:`StreamStage`.
 
     Parameters
@@ -58,10 +69,12 @@ def connect_through(m: Module, name: str, sender: Any, receiver: Any, *, registe
         Name of the stage.
     sender, receiver : stream interface
         As for ``connect``: an interface of the module itself must be flipped.
-    registers : bool
-        Whether there is a register.
+    registers, full_rate : bool
+        As of the stage. What blocks tell each other seldom comes in two cycles running; beats do.
     """
-    m.submodules[name] = stage = StreamStage(shape=sender.signature.members["payload"].shape, registers=registers)
+    m.submodules[name] = stage = StreamStage(
+        shape=sender.signature.members["payload"].shape, registers=registers, full_rate=full_rate
+    )
     connect(m, sender, stage.i)
     connect(m, stage.o, receiver)
 
@@ -71,6 +84,8 @@ class PacketStage(wiring.Component):
 
     A payload is offered only after its header has been taken, and the next header only after the last beat, on both
     sides.
+
+    Timing: with `registers` one cycle of latency; a header in two cycles, a beat in each.
 
     Parameters
     ----------
@@ -105,8 +120,9 @@ class PacketStage(wiring.Component):
             if self.beside is not None:
                 m.d.comb += self.o_beside.eq(self.i_beside)
             return m
-        m.submodules.header = header = SkidBuffer(
-            shape=data.StructLayout({"header": PacketHeader, "beside": 0 if self.beside is None else self.beside})
+        m.submodules.header = header = StreamFifo(
+            shape=data.StructLayout({"header": PacketHeader, "beside": 0 if self.beside is None else self.beside}),
+            depth=1,
         )
         if self.beside is not None:
             m.d.comb += [header.i.payload.beside.eq(self.i_beside), self.o_beside.eq(header.o.payload.beside)]

@@ -156,7 +156,9 @@ class Nic(wiring.Component):
                 data_width=width, n=n_cous + 1, pipelined=pipelined
             )
             m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width, registers=packets)
-            m.submodules[f"flit_stage_{vc}"] = flit_stage = StreamStage(shape=beat(width), registers=packets)
+            m.submodules[f"flit_stage_{vc}"] = flit_stage = StreamStage(
+                shape=beat(width), registers=packets, full_rate=True
+            )
             m.submodules[f"rx_stage_{vc}"] = rx_stage = PacketStage(data_width=width, registers=packets)
             m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
             m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(

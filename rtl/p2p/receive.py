@@ -84,8 +84,10 @@ class P2pReceive(wiring.Component):
         # Where a packet goes is decided in front of the register. Header and payload need not wait for each other here:
         # a payload is stored whether its header has been looked at or not.
         judged = data.StructLayout({"header": PacketHeader, "is_get": 1})
-        m.submodules.header_stage = header = StreamStage(shape=judged, registers=self.pipelined)
-        m.submodules.payload_stage = beats = StreamStage(shape=beat(self.data_width), registers=self.pipelined)
+        m.submodules.header_stage = header = StreamStage(shape=judged, registers=self.pipelined, full_rate=False)
+        m.submodules.payload_stage = beats = StreamStage(
+            shape=beat(self.data_width), registers=self.pipelined, full_rate=True
+        )
         incoming = self.i.header
         is_get = header.o.payload.is_get
         m.d.comb += [

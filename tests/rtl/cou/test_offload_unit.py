@@ -41,6 +41,7 @@ def test_offload_unit(data_width, ecc, n_peers, peer_credits, rounds, testcase):
     assert result.report["operations"] == 4 * rounds
 
 
+@pytest.mark.long
 def test_narrow_addresses():
     """Operands and results of random operations, and addresses that are refused, where an address has 32 bits."""
     unit, parameters = unit_and_parameters(address_bits=32)
