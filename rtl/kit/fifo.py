@@ -2,7 +2,7 @@
 
 from amaranth import Module, Mux, Signal
 from amaranth.hdl import Shape, ShapeLike
-from amaranth.lib import fifo, stream, wiring
+from amaranth.lib import fifo, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.kit.skid import SkidBuffer
@@ -93,10 +93,15 @@ class StreamFifo(wiring.Component):
                 m.d.sync += head.eq(self.i.payload)
             return m
 
-        # Synchronous memory needs two cycles from write to read.
-        kind = fifo.SyncFIFO if self.depth <= REGISTER_FILE_DEPTH else fifo.SyncFIFOBuffered
-        m.submodules.store = store = kind(width=Shape.cast(self.shape).width, depth=self.depth - 1)
         pass_by = Signal()
+        if self.depth <= REGISTER_FILE_DEPTH:
+            self._keep_in_luts(m, head=head, full=full, room=room, take=take, came=came, pass_by=pass_by)
+            return m
+
+        # Synchronous memory needs two cycles from write to read.
+        m.submodules.store = store = fifo.SyncFIFOBuffered(
+            width=Shape.cast(self.shape).width, depth=self.depth - 1
+        )
         m.d.comb += [
             pass_by.eq(take & (store.level == 0)),
             room.eq(store.w_rdy),
@@ -113,3 +118,29 @@ class StreamFifo(wiring.Component):
                 m.d.sync += head.eq(store.r_data)
 
         return m
+
+    def _keep_in_luts(self, m, *, head, full, room, take, came, pass_by):
+        """The same with a LUT memory that is written in every cycle in which a place is free.
+
+        So whether something comes, and whether it passes by, is no part of the path to its many write enables: what
+        stands at the place to be written is nobody's until the pointer moves.
+        """
+        places = self.depth - 1
+        m.submodules.store = store = memory.Memory(shape=self.shape, depth=places, init=[])
+        put, get = store.write_port(), store.read_port(domain="comb")
+        write_at, read_at, kept = Signal(range(places)), Signal(range(places)), Signal(range(places + 1))
+        push, pop = Signal(), Signal()
+        m.d.comb += [
+            room.eq(kept != places),
+            put.en.eq(room), put.addr.eq(write_at), put.data.eq(self.i.payload), get.addr.eq(read_at),
+            pass_by.eq(take & (kept == 0)),
+            push.eq(came & ~pass_by), pop.eq(take & (kept != 0)),
+            self.level.eq(kept + full),
+        ]
+        m.d.sync += kept.eq(kept + push - pop)
+        with m.If(push):
+            m.d.sync += write_at.eq(Mux(write_at == places - 1, 0, write_at + 1))
+        with m.If(pop):
+            m.d.sync += read_at.eq(Mux(read_at == places - 1, 0, read_at + 1))
+        with m.If(take):
+            m.d.sync += [full.eq(came | pop), head.eq(Mux(pass_by, self.i.payload, get.data))]

@@ -19,7 +19,11 @@ class UnknownProofError(ValueError):
 
 def _fifo(name: str, claim: str, *, registered: bool) -> Proof:
     """A proof of a variant of the queue with asynchronous memory."""
-    room, take = ("room", "take") if registered else ("store.w_rdy", "self.o.ready")
+    if registered:
+        room, pop, kept = "self.i.ready.eq(room),", "pop.eq(take & (kept != 0)),", "kept"
+    else:
+        room, pop, kept = "self.i.ready.eq(store.w_rdy),", "store.r_en.eq(self.o.ready),", "store.level"
+    writes = (Mutation(name="writes-when-full", module=_FIFO, old="put.en.eq(room),", new="put.en.eq(1),"),)
     return Proof(
         name=name,
         claim=claim,
@@ -31,15 +35,16 @@ def _fifo(name: str, claim: str, *, registered: bool) -> Proof:
             Mutation(
                 name="takes-when-full",
                 module=_FIFO,
-                old=f"self.i.ready.eq({room}),",
+                old=room,
                 new="self.i.ready.eq(1),",
             ),
             Mutation(
                 name="keeps-what-was-read",
                 module=_FIFO,
-                old=f"store.r_en.eq({take}),",
-                new=f"store.r_en.eq({take} & (store.level != 2)),",
+                old=pop,
+                new=f"{pop.removesuffix('),')} & ({kept} != 2)),",
             ),
+            *(writes if registered else ()),
         ),
     )
 
