@@ -167,10 +167,19 @@ async def packet_arbiter_merges(dut: SimHandleBase, n: int, ahead: int, idle: fl
 
 
 @cocotb.test()
-@cocotb.parametrize(registers=(0, 1))
-async def stage_keeps_order(dut: SimHandleBase, registers: int) -> None:
+@cocotb.parametrize(registers=(0, 1), full_rate=(0, 1))
+async def stage_keeps_order(dut: SimHandleBase, registers: int, full_rate: int) -> None:
     """Random gaps on both sides; wires or registers."""
-    await pass_through(dut, f"stage_{registers}", idle=None, stall=None, count=ITEMS)
+    await pass_through(dut, f"stage_{registers}_{full_rate}", idle=None, stall=None, count=ITEMS)
+
+
+@cocotb.test()
+@cocotb.parametrize(full_rate=(0, 1))
+async def stage_keeps_its_rate(dut: SimHandleBase, full_rate: int) -> None:
+    """An item a cycle, or one in two."""
+    elapsed = await pass_through(dut, f"stage_1_{full_rate}", idle=0, stall=0, count=ITEMS)
+    cycles = ITEMS if full_rate else 2 * ITEMS
+    assert cycles <= elapsed <= cycles + 6
 
 
 @cocotb.test()

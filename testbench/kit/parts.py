@@ -8,7 +8,7 @@ from rtl.kit.stage import PacketStage, StreamStage
 from testbench.bundle import Bundle
 
 DATA_WIDTH = 64
-FIFO_DEPTHS = (1, 2, 5, REGISTER_FILE_DEPTH, REGISTER_FILE_DEPTH + 1, 64)
+FIFO_DEPTHS = (1, 2, 3, 5, REGISTER_FILE_DEPTH, REGISTER_FILE_DEPTH + 1, 64)
 ARBITER_INPUTS = (1, 2, 5)
 PACKET_ARBITER_INPUTS = (1, 3)
 ITEM = beat(16)
@@ -26,7 +26,10 @@ def kit_bundle() -> Bundle:
             f"arbiter_{n}_{ahead:d}": StreamArbiter(shape=ITEM, n=n, pipelined=ahead)
             for n in ARBITER_INPUTS for ahead in (False, True)
         },
-        **{f"stage_{registers:d}": StreamStage(shape=ITEM, registers=registers) for registers in (False, True)},
+        **{
+            f"stage_{registers:d}_{full_rate:d}": StreamStage(shape=ITEM, registers=registers, full_rate=full_rate)
+            for registers in (False, True) for full_rate in (False, True)
+        },
         **{
             f"packet_stage_{registers:d}": PacketStage(data_width=DATA_WIDTH, registers=registers)
             for registers in (False, True)
