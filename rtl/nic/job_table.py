@@ -3,7 +3,7 @@
 Architecture: ``docs/jobs.md``, ``docs/decisions/0009-jobs-move-at-rest.md``.
 """
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
@@ -38,7 +38,7 @@ class JobTable(wiring.Component):
 
     Timing: an answer comes two cycles after its query if nobody else wants the table; an assignment takes as many
     cycles more as the tournament of the units has rounds if another one came right before. After a reset the table is
-    cleared first, one job a cycle.
+    cleared first, one job a cycle. With `pipelined` an answer comes a cycle later, and there is one touch in two cycles.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ class JobTable(wiring.Component):
         Bits of a buffer's level.
     n_jobs : int
         JobIDs, a power of two.
+    pipelined : bool
+        Whether what is read from the table stands in a register before it is looked at.
 
     Members
     -------
@@ -63,14 +65,17 @@ class JobTable(wiring.Component):
         Jobs at each unit that are not at rest.
     """
 
-    def __init__(self, *, n_units: int, n_packets: int, level_bits: int, n_jobs: int = 1 << formats.JOB_BITS):
+    def __init__(
+        self, *, n_units: int, n_packets: int, level_bits: int, n_jobs: int = 1 << formats.JOB_BITS,
+        pipelined: bool = False,
+    ):
         for name, value, most in (("n_units", n_units, 1 << UNIT_BITS), ("n_jobs", n_jobs, 1 << formats.JOB_BITS)):
             if not 1 <= value <= most or value & (value - 1):
                 raise ValueError(f"{name} must be a power of two, 1 to {most}, not {value!r}")
         if n_packets < 1:
             raise ValueError(f"n_packets must be at least 1, not {n_packets!r}")
         self.n_units, self.n_packets, self.n_jobs = n_units, n_packets, n_jobs
-        self.level_bits = level_bits
+        self.level_bits, self.pipelined = level_bits, pipelined
         self.entry = data.StructLayout({
             "unit": UNIT_BITS, "busy": 1, "owing": 1, "packets": bits_for(n_packets), "pulses": formats.PULSE_BITS,
         })
@@ -130,15 +135,24 @@ class JobTable(wiring.Component):
         # Second stage: it takes effect. What it writes is seen by whatever is being read in the same cycle.
         by_packet, by_sequence, reported = Signal(), Signal(), Signal()
         at_job, said = Signal(job_bits), Signal(JobReport)
-        with m.If(advance):
-            m.d.sync += [
-                by_packet.eq(turn.grant[0]), by_sequence.eq(turn.grant[1]), reported.eq(turn.grant[2:].any()),
-                at_job.eq(job), said.eq(chosen),
-            ]
-        entry, after = read.data, Signal(self.entry)
+        entry, after = Signal(self.entry), Signal(self.entry)
         act, blocked, at_rest, stays, assigns = (
             Signal(name=name) for name in ("act", "blocked", "at_rest", "stays", "assigns")
         )
+        touches, touched = Cat(by_packet, by_sequence, reported), Cat(turn.grant[:2], turn.grant[2:].any())
+        with m.If(advance):
+            m.d.sync += [at_job.eq(job), said.eq(chosen)]
+        if self.pipelined:
+            # In between a cycle in which nothing else is read: nothing is written either, so what was read holds.
+            reading = Signal.like(touched)
+            m.d.comb += advance.eq(~blocked & ~reading.any())
+            m.d.sync += reading.eq(Mux(advance, touched, 0))
+            with m.If(~blocked):
+                m.d.sync += [touches.eq(reading), entry.eq(read.data)]
+        else:
+            m.d.comb += [advance.eq(~blocked), entry.eq(read.data)]
+            with m.If(advance):
+                m.d.sync += touches.eq(touched)
         packet_answer, sequence_answer = self.packet.answer, self.sequence.answer
         let_in = by_sequence & ~entry.busy
         m.d.comb += [
@@ -150,7 +164,6 @@ class JobTable(wiring.Component):
                 | (by_sequence & sequence_answer.valid & ~sequence_answer.ready) | (assigns & ~least.valid)
             ),
             act.eq((by_packet | by_sequence | reported) & ~blocked),
-            advance.eq(~blocked),
             after.eq(entry), least.taken.eq(act & assigns),
             write.addr.eq(Mux(swept, at_job, sweep)), write.data.eq(Mux(swept, after, 0)), write.en.eq(act | ~swept),
         ]

@@ -107,7 +107,7 @@ class Nic(wiring.Component):
         # Room for the packets of a job at its unit: the buffer, what is on the way to it, and loans, which count too.
         m.submodules.job_table = job_table = JobTable(
             n_units=n_cous, n_packets=config.buffer_slots + 8 + config.pool_packets,
-            level_bits=index_bits(config.buffer_slots) + 1,
+            level_bits=index_bits(config.buffer_slots) + 1, pipelined=pipelined,
         )
 
         def ask(name, asker, answerer):

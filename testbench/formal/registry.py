@@ -281,6 +281,29 @@ PROOFS: tuple[Proof, ...] = (
             ),
         ),
     ),
+    Proof(
+        name="pipelined-job-table",
+        claim="the same with a register behind the table",
+        contract="testbench.formal.contracts.job_table:JobTableContract",
+        parameters={"pipelined": True},
+        depth=14,
+        quick=False,
+        mutations=(
+            Mutation(
+                name="reads-during-a-reading", module=_JOBS,
+                old="advance.eq(~blocked & ~reading.any())", new="advance.eq(~blocked)",
+            ),
+            Mutation(
+                name="reads-what-is-being-written", module=_JOBS,
+                old="read = table.read_port(transparent_for=[write])", new="read = table.read_port()",
+            ),
+            Mutation(
+                name="forgets-who-waits", module=_JOBS,
+                old="with m.If(~blocked):\n                m.d.sync += [touches",
+                new="with m.If(1):\n                m.d.sync += [touches",
+            ),
+        ),
+    ),
     *TABLE_PROOFS,
     *SWITCH_PROOFS,
     *ARITHMETIC_PROOFS,

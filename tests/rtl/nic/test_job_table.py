@@ -8,11 +8,11 @@ from rtl.nic.job_table import JobTable
 from testbench.runner import run_bench
 
 
-@pytest.mark.parametrize("n_units", [1, 2, 8])
-def test_job_table(n_units):
+@pytest.mark.parametrize(("n_units", "pipelined"), [(1, False), (2, False), (8, False), (1, True), (2, True)])
+def test_job_table(n_units, pipelined):
+    table = JobTable(n_units=n_units, n_packets=136, level_bits=8, pipelined=pipelined)
     result = run_bench(
-        JobTable(n_units=n_units, n_packets=136, level_bits=8), bench="testbench.nic.job_table_bench",
-        parameters={"n_units": n_units, "touches": 1200},
+        table, bench="testbench.nic.job_table_bench", parameters={"n_units": n_units, "touches": 1200},
     )
     print(", ".join(f"{count} {name}" for name, count in result.report.items()))
     assert min(result.report["let_in"], result.report["refused"], result.report["found"]) > 0
