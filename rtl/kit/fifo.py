@@ -55,10 +55,10 @@ class StreamFifo(wiring.Component):
 
         if self.depth == 2:
             # A skid buffer holds two as well, in fewer cells than a LUT memory of sixteen.
-            m.submodules.skid = skid = SkidBuffer(shape=self.shape)
-            connect(m, flipped(self.i), skid.i)
-            connect(m, skid.o, flipped(self.o))
-            m.d.comb += self.level.eq(skid.o.valid + ~skid.i.ready)
+            m.submodules.pair = pair = SkidBuffer(shape=self.shape)
+            connect(m, flipped(self.i), pair.i)
+            connect(m, pair.o, flipped(self.o))
+            m.d.comb += self.level.eq(pair.o.valid + ~pair.i.ready)
             return m
 
         if 1 < self.depth <= REGISTER_FILE_DEPTH and not self.registered:

@@ -34,12 +34,12 @@ class SkidBuffer(wiring.Component):
         # `skid` catches the item that was under way when the receiver stopped: i.ready tells the
         # sender of it only a cycle later.
         valid = Signal()
-        payload = Signal(self.shape)
+        shown = Signal(self.shape)
         ready = Signal(init=1)
         skid = Signal(self.shape)
         m.d.comb += [
             self.o.valid.eq(valid),
-            self.o.payload.eq(payload),
+            self.o.payload.eq(shown),
             self.i.ready.eq(ready),
         ]
 
@@ -47,7 +47,7 @@ class SkidBuffer(wiring.Component):
         with m.If(ready):
             m.d.sync += skid.eq(self.i.payload)
         with m.If(~valid | self.o.ready):
-            m.d.sync += [valid.eq(self.i.valid | ~ready), ready.eq(1), payload.eq(Mux(ready, self.i.payload, skid))]
+            m.d.sync += [valid.eq(self.i.valid | ~ready), ready.eq(1), shown.eq(Mux(ready, self.i.payload, skid))]
         with m.Elif(self.i.valid):
             m.d.sync += ready.eq(0)
 

@@ -38,7 +38,7 @@ class JobTable(wiring.Component):
 
     Timing: an answer comes two cycles after its query if nobody else wants the table; an assignment takes as many
     cycles more as the tournament of the units has rounds if another one came right before. After a reset the table is
-    cleared first, one job a cycle. With `pipelined` an answer comes a cycle later, and there is one touch in two cycles.
+    cleared first, one job a cycle. With `pipelined` an answer comes a cycle later, one touch is taken in two cycles.
 
     Parameters
     ----------

@@ -63,8 +63,8 @@ PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="counts-one",
                 module=_FIFO,
-                old="self.level.eq(skid.o.valid + ~skid.i.ready)",
-                new="self.level.eq(skid.o.valid)",
+                old="self.level.eq(pair.o.valid + ~pair.i.ready)",
+                new="self.level.eq(pair.o.valid)",
             ),
             Mutation(
                 name="loses-the-skid",
