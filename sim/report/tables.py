@@ -46,24 +46,6 @@ def _units(figures: dict[str, Any]) -> Iterator[Row]:
         yield name, f"{row['fmax_mhz']:.0f}", f"{row['lut4eq']:,}", f"{row['ff']:,}", row["block_ram"], row["dsp"]
 
 
-def _core(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
-    yield "pipelined parts", "Fmax, MHz", "LUT4", "carry", "LUT RAM", "FF", "block RAM"
-    for row in rows:
-        cells = row["cells"]
-        kinds = ("LUT4", "CCU2C", "TRELLIS_DPR16X4", "TRELLIS_FF", "DP16KD")
-        yield (", ".join(row["pipelined"]) or "none", f"{row['fmax_mhz']:.1f}",
-               *(f"{cells.get(kind, 0):,}" for kind in kinds))
-
-
-def _boards(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
-    yield "board", "NICs", "Fmax, MHz", "required, MHz", "LUT4", "carry", "LUT RAM", "FF", "block RAM", "DSP"
-    for row in rows:
-        cells = row["cells"]
-        kinds = ("lut4", "carry", "lut_ram", "ff", "block_ram", "dsp")
-        yield (row["board"], row["n_nics"], f"{row['fmax_mhz']:.1f}", f"{row['required_mhz']:.0f}",
-               *(f"{cells[kind]:,}" for kind in kinds))
-
-
 def _buffer(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
     yield "unit", "Fmax best, MHz", "Fmax median, MHz", "LUT4", "LUT4eq", "FF", "block RAM"
     for row in rows:
@@ -112,6 +94,4 @@ TABLES = {
     "routing_opensm": Table(source="routing", words=2, rows=routing_tables.beside_opensm),
     "switch": Table(source="switch", rows=_switch),
     "units": Table(source="units", rows=_units),
-    "core": Table(source="core", rows=_core),
-    "boards": Table(source="boards", rows=_boards),
 }
