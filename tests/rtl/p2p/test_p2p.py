@@ -35,7 +35,9 @@ def test_get(pipelined, operations, rounds):
     run("testbench.p2p.get_bench", pipelined, operations, rounds)
 
 
-@pytest.mark.parametrize(("bench", "address_bits"), [("p2p_bench", 32), ("get_bench", 40)])
+@pytest.mark.parametrize(("bench", "address_bits"), [
+    ("p2p_bench", 32), pytest.param("get_bench", 40, marks=pytest.mark.long),
+])
 def test_narrow_addresses(bench, address_bits):
     run_bench(
         bundle(widths=(64,), address_bits=address_bits), bench=f"testbench.p2p.{bench}",
