@@ -37,8 +37,8 @@ from rtl.kit.stage import PacketStage, connect_through
 class OffloadUnit(wiring.Component):
     """Executes the collective operations of its jobs.
 
-    Timing: if ``cou`` is pipelined every stream passes a register on its way in or out, and no path leads from one
-    port to another.
+    Timing: if ``cou`` is pipelined every stream but packets passes a register on its way in or out, packets if
+    ``packets`` are; with both no path leads from one port to another.
 
     Members
     -------

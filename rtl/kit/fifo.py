@@ -61,7 +61,7 @@ class StreamFifo(wiring.Component):
             m.d.comb += self.level.eq(pair.o.valid + ~pair.i.ready)
             return m
 
-        if 1 < self.depth <= REGISTER_FILE_DEPTH and not self.registered:
+        if 2 < self.depth <= REGISTER_FILE_DEPTH and not self.registered:
             m.submodules.store = store = fifo.SyncFIFO(width=Shape.cast(self.shape).width, depth=self.depth)
             m.d.comb += [
                 store.w_data.eq(self.i.payload),

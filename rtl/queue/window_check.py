@@ -97,7 +97,7 @@ class WindowCheck(wiring.Component):
         with m.Else():
             m.d.comb += [
                 load.addr.eq(Cat(self.window.payload.index[:index_bits], self.window.payload.vp[:vp_bits])),
-                *self._fields(load.data, self.window.payload.window),
+                *(load.data[name].eq(self.window.payload.window[name]) for name, _ in layout),
                 load.en.eq(self.window.valid),
                 self.window.ready.eq(1),
             ]
@@ -116,8 +116,10 @@ class WindowCheck(wiring.Component):
         # The windows of a VP come out of the memory one a cycle: `index` is asked for, the one before it (`there`) is
         # compared, and the one before that (`compared`) decides.
         client = Signal.like(turn.index)
-        queries = [self._kept(m, port.query.payload, name=f"query_{k}") for k, port in enumerate(self.i)]
-        query, choice = Signal.like(queries[0], name="query"), Array(queries)[turn.index]
+        asked = Signal(WindowQuery)
+        m.d.comb += asked.eq(Array(port.query.payload for port in self.i)[turn.index])
+        # Of the bits that an address here has not is kept whether any is set.
+        query, beyond = Signal(data.StructLayout({**WindowQuery.members, "addr": self.address_bits})), Signal()
         end = Signal(self.address_bits + 1)
         aligned, known = Signal(), Signal()
         index = Signal(range(self.n_windows + 1))
@@ -136,14 +138,16 @@ class WindowCheck(wiring.Component):
                 for k, port in enumerate(self.i):
                     m.d.comb += port.query.ready.eq(turn.grant[k])
                 m.d.sync += [
-                    query.eq(choice), client.eq(turn.index), index.eq(0), there.eq(0), compared.eq(0),
+                    *(query[name].eq(asked[name]) for name in WindowQuery.members),
+                    beyond.eq(asked.addr[self.address_bits:].any()),
+                    client.eq(turn.index), index.eq(0), there.eq(0), compared.eq(0),
                 ]
                 with m.If(turn.requests.any()):
                     m.next = "SEARCH"
             with m.State("SEARCH"):
                 m.d.sync += [
                     end.eq(query.addr + query.bytes),
-                    aligned.eq(~self._misplaced(query)),
+                    aligned.eq(~(beyond | query.addr[: (self.data_width // 8 - 1).bit_length()].any())),
                     known.eq(query.vp < self.n_vps if self.n_vps < 1 << formats.VP_BITS else 1),
                     there.eq(index != self.n_windows),
                     compared.eq(there),
@@ -160,26 +164,3 @@ class WindowCheck(wiring.Component):
                             m.d.sync += [port.answer.payload.ok.eq(held), answered[k].eq(1)]
                     m.next = "CHOOSE"
         return m
-
-    def _fields(self, target, source) -> list:
-        """Statements that take the `target`'s part of a window of full width."""
-        if target.shape() == source.shape():
-            return [target.eq(source)]
-        return [target[name].eq(source[name]) for name, _ in target.shape()]
-
-    def _kept(self, m: Module, query, *, name: str):
-        """What is kept of a query: of the bits that an address here has not, whether any is set."""
-        if self.address_bits == ADDRESS_BITS:
-            return query
-        members = {**WindowQuery.members, "addr": self.address_bits, "beyond": 1}
-        kept = Signal(data.StructLayout(members), name=name)
-        m.d.comb += [
-            *(kept[name].eq(query[name]) for name in WindowQuery.members),
-            kept.beyond.eq(query.addr[self.address_bits :].any()),
-        ]
-        return kept
-
-    def _misplaced(self, query):
-        """Whether an address is that of no flit of memory here."""
-        within_flit = query.addr[: (self.data_width // 8 - 1).bit_length()].any()
-        return within_flit if self.address_bits == ADDRESS_BITS else within_flit | query.beyond
