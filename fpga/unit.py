@@ -68,7 +68,7 @@ class UnitFigures:
 
 def measure_unit(
     component: Callable[[], wiring.Component], *, seeds: Sequence[int] = SEEDS, part: Part | None = None,
-    advance: Callable[[], None] = lambda: None,
+    advance: Callable[[], None] = lambda: None, pins: str = "", arguments: Sequence[str] = (),
 ) -> UnitFigures:
     """Synthesises a unit alone, and places it in the harness once a seed.
 
@@ -82,6 +82,10 @@ def measure_unit(
         Device; by default an ECP5-85k of speed 8.
     advance : callable
         Called after each placement.
+    pins : str
+        Where pins of the harness are (LPF); others, and all without it, are where the placer likes them.
+    arguments : sequence of str
+        Further arguments of nextpnr.
     """
     cells = synthesise(export(component()), top="unit")
     if not seeds:
@@ -89,11 +93,13 @@ def measure_unit(
     build = Path("build", "fpga")
     build.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=build) as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        netlist = Path(folder, "harness.json")
+        netlist, places = Path(folder, "harness.json"), Path(folder, "harness.lpf")
+        places.write_text(pins)
+        located = ["--lpf", places.name, "--lpf-allow-unconstrained"] if pins else []
         synthesise(export(Harness(component())), top="unit", keep=netlist)
 
         def run(seed: int) -> Placement:
-            placement = place(netlist, part=part or Part(), seed=seed)
+            placement = place(netlist, part=part or Part(), seed=seed, arguments=[*located, *arguments])
             advance()
             return placement
 
