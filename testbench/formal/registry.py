@@ -1,6 +1,7 @@
 """All proofs."""
 
 from testbench.formal.arithmetic_proofs import ARITHMETIC_PROOFS
+from testbench.formal.job_proofs import JOB_PROOFS
 from testbench.formal.proof import Mutation, Proof
 from testbench.formal.switch_proofs import SWITCH_PROOFS
 from testbench.formal.table_proofs import TABLE_PROOFS
@@ -10,7 +11,6 @@ _SKID = "rtl.kit.skid"
 _SLOTS = "rtl.cou.packet_slots"
 _CREDIT = "rtl.cou.credit_table"
 _LENDER = "rtl.cou.lender"
-_JOBS = "rtl.nic.job_table"
 
 
 class UnknownProofError(ValueError):
@@ -240,70 +240,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
         ),
     ),
-    Proof(
-        name="job-table",
-        claim="never two units for one job; it stays where it is until nothing of it is there, and is let go of then",
-        contract="testbench.formal.contracts.job_table:JobTableContract",
-        depth=12,
-        quick=False,
-        mutations=(
-            Mutation(
-                name="let-go-with-packets-in-the-buffer", module=_JOBS,
-                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
-                new="at_rest.eq(~entry.busy & ~entry.owing),",
-            ),
-            Mutation(
-                name="let-go-with-credits-out", module=_JOBS,
-                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
-                new="at_rest.eq(~entry.busy & (entry.packets == 0)),",
-            ),
-            Mutation(
-                name="let-go-during-an-operation", module=_JOBS,
-                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
-                new="at_rest.eq(~entry.owing & (entry.packets == 0)),",
-            ),
-            Mutation(
-                name="reads-what-is-being-written", module=_JOBS,
-                old="read = table.read_port(transparent_for=[write])", new="read = table.read_port()",
-            ),
-            Mutation(
-                name="acts-twice-while-it-waits", module=_JOBS,
-                old="act.eq((by_packet | by_sequence | reported) & ~blocked),",
-                new="act.eq(by_packet | by_sequence | reported),",
-            ),
-            Mutation(
-                name="never-let-go", module=_JOBS,
-                old="act & ~at_rest & ~stays & (entry.unit == k)", new="0",
-            ),
-            Mutation(
-                name="half-a-sweep", module=_JOBS,
-                old="swept.eq(sweep == self.n_jobs - 1)]", new="swept.eq(1)]",
-            ),
-        ),
-    ),
-    Proof(
-        name="pipelined-job-table",
-        claim="the same with a register behind the table",
-        contract="testbench.formal.contracts.job_table:JobTableContract",
-        parameters={"pipelined": True},
-        depth=14,
-        quick=False,
-        mutations=(
-            Mutation(
-                name="reads-during-a-reading", module=_JOBS,
-                old="advance.eq(~blocked & ~reading.any())", new="advance.eq(~blocked)",
-            ),
-            Mutation(
-                name="reads-what-is-being-written", module=_JOBS,
-                old="read = table.read_port(transparent_for=[write])", new="read = table.read_port()",
-            ),
-            Mutation(
-                name="forgets-who-waits", module=_JOBS,
-                old="with m.If(~blocked):\n                m.d.sync += [touches",
-                new="with m.If(1):\n                m.d.sync += [touches",
-            ),
-        ),
-    ),
+    *JOB_PROOFS,
     *TABLE_PROOFS,
     *SWITCH_PROOFS,
     *ARITHMETIC_PROOFS,

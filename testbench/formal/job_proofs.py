@@ -1,0 +1,70 @@
+"""Proofs of the job table, without and with a register behind it."""
+
+from testbench.formal.proof import Mutation, Proof
+
+_JOBS = "rtl.nic.job_table"
+_STALE = Mutation(
+    name="reads-what-is-being-written", module=_JOBS,
+    old="read = table.read_port(transparent_for=[write])", new="read = table.read_port()",
+)
+
+JOB_PROOFS: tuple[Proof, ...] = (
+    Proof(
+        name="job-table",
+        claim="never two units for one job; it stays where it is until nothing of it is there, and is let go of then",
+        contract="testbench.formal.contracts.job_table:JobTableContract",
+        depth=12,
+        quick=False,
+        mutations=(
+            Mutation(
+                name="let-go-with-packets-in-the-buffer", module=_JOBS,
+                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
+                new="at_rest.eq(~entry.busy & ~entry.owing),",
+            ),
+            Mutation(
+                name="let-go-with-credits-out", module=_JOBS,
+                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
+                new="at_rest.eq(~entry.busy & (entry.packets == 0)),",
+            ),
+            Mutation(
+                name="let-go-during-an-operation", module=_JOBS,
+                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
+                new="at_rest.eq(~entry.owing & (entry.packets == 0)),",
+            ),
+            _STALE,
+            Mutation(
+                name="acts-twice-while-it-waits", module=_JOBS,
+                old="act.eq((by_packet | by_sequence | reported) & ~blocked),",
+                new="act.eq(by_packet | by_sequence | reported),",
+            ),
+            Mutation(
+                name="never-let-go", module=_JOBS,
+                old="act & ~at_rest & ~stays & (entry.unit == k)", new="0",
+            ),
+            Mutation(
+                name="half-a-sweep", module=_JOBS,
+                old="swept.eq(sweep == self.n_jobs - 1)]", new="swept.eq(1)]",
+            ),
+        ),
+    ),
+    Proof(
+        name="pipelined-job-table",
+        claim="the same with a register behind the table",
+        contract="testbench.formal.contracts.job_table:JobTableContract",
+        parameters={"pipelined": True},
+        depth=14,
+        quick=False,
+        mutations=(
+            Mutation(
+                name="reads-during-a-reading", module=_JOBS,
+                old="advance.eq(~blocked & ~reading.any())", new="advance.eq(~blocked)",
+            ),
+            _STALE,
+            Mutation(
+                name="forgets-who-waits", module=_JOBS,
+                old="with m.If(~blocked):\n                m.d.sync += [touches",
+                new="with m.If(1):\n                m.d.sync += [touches",
+            ),
+        ),
+    ),
+)
