@@ -17,7 +17,8 @@ class StreamArbiter(wiring.Component):
     Timing: ``o.valid`` and ``o.payload`` are registers; ``i[k].ready`` depends on ``o.ready`` and on the
     valids of all inputs combinationally. One cycle of latency, one item per cycle. With `pipelined` the choice is a
     register too, and ``i[k].ready`` depends on ``o.ready`` only: two cycles of latency, one item per cycle, but of one
-    input alone one in two cycles.
+    input alone one in two cycles. Without `full_rate` no ``i[k].ready`` depends on ``o.ready``, and it is one item in two
+    cycles at most.
 
     Parameters
     ----------
@@ -27,6 +28,8 @@ class StreamArbiter(wiring.Component):
         Number of inputs. At least 1.
     pipelined : bool
         Whether the choice is made a cycle ahead.
+    full_rate : bool
+        Whether items may follow each other without a gap.
 
     Members
     -------
@@ -36,12 +39,13 @@ class StreamArbiter(wiring.Component):
         All items; those of one input in their order.
     """
 
-    def __init__(self, *, shape: ShapeLike, n: int, pipelined: bool = False):
+    def __init__(self, *, shape: ShapeLike, n: int, pipelined: bool = False, full_rate: bool = True):
         if not isinstance(n, int) or n < 1:
             raise ValueError(f"n must be a positive integer, not {n!r}")
         self.shape = shape
         self.n = n
         self.pipelined = pipelined
+        self.full_rate = full_rate
         super().__init__({
             "i": In(stream.Signature(shape)).array(n),
             "o": Out(stream.Signature(shape)),
@@ -58,7 +62,7 @@ class StreamArbiter(wiring.Component):
         free, choose = Signal(), Signal()
         valids = Cat(self.i[k].valid for k in range(self.n))
         m.d.comb += [
-            free.eq(~self.o.valid | self.o.ready),
+            free.eq(~self.o.valid | self.o.ready if self.full_rate else ~self.o.valid),
             turn.advance.eq(choose),
         ]
         m.d.comb += turn.requests.eq(valids)
@@ -78,11 +82,10 @@ class StreamArbiter(wiring.Component):
 
         valid = Signal()
         payload = Signal(self.shape)
+        with m.If(free | self.o.ready):
+            m.d.sync += valid.eq(chosen & free)
         with m.If(free):
-            m.d.sync += [
-                valid.eq(chosen),
-                payload.eq(Array(self.i[k].payload for k in range(self.n))[index]),
-            ]
+            m.d.sync += payload.eq(Array(self.i[k].payload for k in range(self.n))[index])
         m.d.comb += [
             self.o.valid.eq(valid),
             self.o.payload.eq(payload),

@@ -29,7 +29,8 @@ class Depacketizer(wiring.Component):
     The memory holds two packets of mtu bytes, so one is passed on while the next one comes in.
 
     Timing: a header comes out one cycle after the last flit of its packet. No idle cycle between packets. No
-    combinational path between ``i`` and ``o``.
+    combinational path between ``i`` and ``o``. Pipelined, a header comes up to two cycles later, and a cycle after each
+    header takes nothing.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ class Depacketizer(wiring.Component):
     mtu : int
         Largest payload in bytes; a power of two, at least 64.
     pipelined : bool
-        Whether headers are offered from a register.
+        Whether headers are judged in a cycle of their own, and offered from a register.
 
     Members
     -------
@@ -92,20 +93,16 @@ class Depacketizer(wiring.Component):
         stored, committed, taken = Signal(range(depth)), Signal(range(depth)), Signal(range(depth))
         level, kept_level, full = Signal(range(depth + 1)), Signal(range(depth + 1)), Signal()
 
-        # Header: the flits before its last one are kept; the last one completes it.
+        # Header: its flits are kept; what it says of the packet is found out when its last one comes, or, pipelined, in
+        # the cycle after that, in which nothing is taken.
+        take, in_header, judge = Signal(), Signal(), Signal()
         index = Signal(range(self.header_flits + 1))
-        in_header = index < self.header_flits
         is_last_part = index == self.header_flits - 1
         parts = [Signal(self.data_width, name=f"part_{k}") for k in range(self.header_flits)]
-        kept = Signal(PacketHeader)
-        header, early = Signal(PacketHeader), Signal(PacketHeader)
+        early = Signal(PacketHeader)
         bad, foreign = Signal(), Signal()
         remaining = Signal(range(packet_beats + 1))
-        # What is checked looks at the parts themselves: at most widths all of it has come before the last one.
-        m.d.comb += [
-            early.eq(Cat(*parts[:-1], self.i.payload.data)), header.eq(Mux(in_header, early, kept)),
-            parts[-1].eq(self.i.payload.data),
-        ]
+        m.d.comb += in_header.eq(index < self.header_flits)
         now_bad = (
             (early.version != formats.PACKET_VERSION) | (early.type > max(PacketType)) | (early.length > self.mtu)
             | (early.multicast & ((early.type != PacketType.COLLECTIVE) | (early.mlid < formats.FIRST_MLID)))
@@ -114,45 +111,48 @@ class Depacketizer(wiring.Component):
 
         # Payload: beats beyond the length are not stored, so a packet never needs more room than its mtu.
         m.d.comb += [
-            self.i.ready.eq(headers.i.ready & ~full),
-            write.addr.eq(stored),
-            write.data.eq(self.i.payload.data),
+            take.eq(self.i.valid & self.i.ready),
+            write.addr.eq(stored), write.data.eq(self.i.payload.data),
+            write.en.eq(take & ~in_header & (remaining != 0) & ~bad & ~foreign),
         ]
-        take = self.i.valid & self.i.ready
-        fits = Signal()
-        verdict_bad, verdict_foreign, good, drops = Signal(), Signal(), Signal(), Signal()
-        with m.If(in_header):
+        closes, verdict_bad, verdict_foreign = Signal(), Signal(), Signal()
+        if self.pipelined:
+            last, fits = Signal(), Signal()
+            m.d.sync += judge.eq(take & in_header & is_last_part)
             m.d.comb += [
-                fits.eq(is_last_part & (early.length == 0)),
-                verdict_bad.eq(~fits | now_bad),
-                verdict_foreign.eq(now_foreign),
+                early.eq(Cat(*parts)), self.i.ready.eq(headers.i.ready & ~full & ~judge),
+                closes.eq(last & ~judge & headers.i.ready), verdict_bad.eq(~fits | bad), verdict_foreign.eq(foreign),
+                headers.i.payload.eq(early),
             ]
-        with m.Else():
+            with m.If(closes):
+                m.d.sync += last.eq(0)
+            with m.If(take & self.i.payload.last):
+                m.d.sync += [last.eq(1), fits.eq(~in_header & (remaining == 1))]
+            with m.If(judge & last):
+                m.d.sync += fits.eq(early.length == 0)
+        else:
+            # What is checked looks at the parts themselves: at most widths all of it has come before the last one.
+            kept = Signal(PacketHeader)
             m.d.comb += [
-                fits.eq(remaining == 1),
-                verdict_bad.eq(~fits | bad),
-                verdict_foreign.eq(foreign),
-                write.en.eq(take & (remaining != 0) & ~bad & ~foreign),
+                judge.eq(take & in_header & is_last_part),
+                early.eq(Cat(*parts[:-1], self.i.payload.data)), self.i.ready.eq(headers.i.ready & ~full),
+                closes.eq(take & self.i.payload.last), headers.i.payload.eq(Mux(in_header, early, kept)),
             ]
-        m.d.comb += [
-            good.eq(take & self.i.payload.last & ~verdict_bad & ~verdict_foreign),
-            headers.i.valid.eq(good),
-            headers.i.payload.eq(header),
-        ]
+            with m.If(in_header):
+                m.d.comb += [
+                    verdict_bad.eq(~is_last_part | (early.length != 0) | now_bad), verdict_foreign.eq(now_foreign),
+                ]
+            with m.Else():
+                m.d.comb += [verdict_bad.eq((remaining != 1) | bad), verdict_foreign.eq(foreign)]
+            with m.If(judge):
+                m.d.sync += kept.eq(early)
 
         with m.If(take):
             with m.If(in_header):
                 m.d.sync += index.eq(index + 1)
-                for k, part in enumerate(parts[:-1]):
+                for k, part in enumerate(parts):
                     with m.If(index == k):
                         m.d.sync += part.eq(self.i.payload.data)
-                with m.If(is_last_part):
-                    m.d.sync += [
-                        kept.eq(early),
-                        bad.eq(now_bad),
-                        foreign.eq(now_foreign),
-                        remaining.eq(beats_of(early.length)),
-                    ]
             with m.Elif(remaining != 0):
                 m.d.sync += remaining.eq(remaining - 1)
             with m.Else():
@@ -161,15 +161,20 @@ class Depacketizer(wiring.Component):
                 m.d.sync += stored.eq(stored + 1)
             with m.If(self.i.payload.last):
                 m.d.sync += index.eq(0)
-                with m.If(good):
-                    m.d.sync += committed.eq(stored + write.en)
-                with m.Else():
-                    m.d.sync += stored.eq(committed)
-                    m.d.comb += drops.eq(1)
+        with m.If(judge):
+            m.d.sync += [bad.eq(now_bad), foreign.eq(now_foreign), remaining.eq(beats_of(early.length))]
+
+        good, drops = Signal(), Signal()
+        m.d.comb += [
+            good.eq(closes & ~verdict_bad & ~verdict_foreign), drops.eq(closes & ~good), headers.i.valid.eq(good),
+        ]
+        with m.If(good):
+            m.d.sync += committed.eq(stored + write.en)
+        with m.Elif(drops):
+            m.d.sync += stored.eq(committed)
         m.d.sync += [
-            self.received.eq(take & self.i.payload.last),
-            self.malformed.eq(take & self.i.payload.last & verdict_bad),
-            self.wrong_node.eq(take & self.i.payload.last & ~verdict_bad & verdict_foreign),
+            self.received.eq(closes), self.malformed.eq(closes & verdict_bad),
+            self.wrong_node.eq(closes & ~verdict_bad & verdict_foreign),
         ]
 
         # Output: the read port's register holds the next beat of committed packets ahead of its use.
@@ -183,7 +188,7 @@ class Depacketizer(wiring.Component):
         with m.Elif(self.o.payload.valid & self.o.payload.ready):
             m.d.sync += ahead.eq(0)
 
-        # A packet is dropped when something comes, so when there is room: none is missing afterwards.
+        # A packet is dropped when something has come, so when there was room: none is missing afterwards.
         m.d.sync += [
             level.eq(Mux(drops, kept_level, level + write.en) - read.en),
             kept_level.eq(Mux(good, level + write.en, kept_level) - read.en),

@@ -9,7 +9,6 @@ from firmware_models.config import Config
 from rtl.abi import PacketHeader
 from rtl.interface import UNIT_BITS, PacketSignature, PlacementSignature, beat
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.stage import PacketStage
 
 _DEPTH = 4
 """Headers, and beats of payload, that can be inside: as many as pass while an answer is on its way."""
@@ -86,21 +85,15 @@ class JobLocator(wiring.Component):
         ]
 
         # What leaves: the header, with it the unit and whether there is one, then the payload.
-        verdict = data.StructLayout({"unit": UNIT_BITS, "known": 1})
-        m.submodules.stage = stage = PacketStage(
-            data_width=self.config.datapath.data_width, registers=registered, beside=verdict
-        )
-        connect(m, stage.o, flipped(self.o))
-        out, in_payload = stage.i, Signal()
+        out, in_payload = self.o, Signal()
         leaving = headers.o.payload
         answered = ~leaving.asked | answers.o.valid
         goes = out.header.valid & out.header.ready
         m.d.comb += [
             out.header.payload.eq(leaving.header), out.header.valid.eq(headers.o.valid & ~in_payload & answered),
             headers.o.ready.eq(goes), answers.o.ready.eq(goes & leaving.asked),
-            stage.i_beside.unit.eq(answers.o.payload.unit),
-            stage.i_beside.known.eq(Mux(leaving.asked, answers.o.payload.ok, ~leaving.collective)),
-            self.unit.eq(stage.o_beside.unit), self.known.eq(stage.o_beside.known),
+            self.unit.eq(answers.o.payload.unit),
+            self.known.eq(Mux(leaving.asked, answers.o.payload.ok, ~leaving.collective)),
             out.payload.payload.eq(beats.o.payload), out.payload.valid.eq(beats.o.valid & in_payload),
             beats.o.ready.eq(out.payload.ready & in_payload),
         ]

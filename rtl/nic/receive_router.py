@@ -1,12 +1,13 @@
 """Sends received packets to the unit that serves them."""
 
 from amaranth import Array, Module, Mux, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
 from rtl.interface import UNIT_BITS, PacketSignature
+from rtl.kit.stage import PacketStage
 
 
 class ReceiveRouter(wiring.Component):
@@ -53,45 +54,53 @@ class ReceiveRouter(wiring.Component):
         m = Module()
         n_cous = self.config.nic.n_cous
         drop = n_cous + 1
-        header = self.i.header.payload
         to_cou, to_p2p = (
             ({PacketType.CREDIT}, {PacketType.ACK, PacketType.GET_DATA}) if self.vc
             else ({PacketType.COLLECTIVE}, {PacketType.SEND, PacketType.PUT, PacketType.GET})
         )
         absent = set() if self.config.nic.get else to_p2p & {PacketType.GET, PacketType.GET_DATA}
 
-        route, unknown = Signal(range(drop + 1)), Signal()
-        with m.Switch(header.type):
+        decision = Signal(data.StructLayout({"route": range(drop + 1), "unknown": 1}))
+        with m.Switch(self.i.header.payload.type):
             with m.Case(*to_cou):
-                m.d.comb += [route.eq(Mux(self.known, self.unit, drop)), unknown.eq(~self.known)]
+                m.d.comb += [decision.route.eq(Mux(self.known, self.unit, drop)), decision.unknown.eq(~self.known)]
             if absent:
                 with m.Case(*absent):
-                    m.d.comb += [route.eq(drop), unknown.eq(1)]
+                    m.d.comb += [decision.route.eq(drop), decision.unknown.eq(1)]
             with m.Case(*(to_p2p - absent)):
-                m.d.comb += route.eq(n_cous)
+                m.d.comb += decision.route.eq(n_cous)
             with m.Default():
-                m.d.comb += route.eq(drop)
+                m.d.comb += decision.route.eq(drop)
+
+        m.submodules.stage = stage = PacketStage(
+            data_width=self.config.datapath.data_width, registers=self.config.datapath.is_pipelined("nic"),
+            beside=decision.shape(),
+        )
+        connect(m, flipped(self.i), stage.i)
+        packets, header = stage.o, stage.o.header.payload
+        route, unknown = stage.o_beside.route, stage.o_beside.unknown
+        m.d.comb += stage.i_beside.eq(decision)
 
         in_payload = Signal()
-        latched = Signal.like(route)
+        latched = Signal(range(drop + 1))
         target = Mux(in_payload, latched, route)
         ready = Array([*(port.header.ready for port in self.o), 1])
         payload_ready = Array([*(port.payload.ready for port in self.o), 1])
         for index, port in enumerate(self.o):
             m.d.comb += [
-                port.header.payload.eq(header), port.payload.payload.eq(self.i.payload.payload),
-                port.header.valid.eq(self.i.header.valid & ~in_payload & (route == index)),
-                port.payload.valid.eq(self.i.payload.valid & in_payload & (latched == index)),
+                port.header.payload.eq(header), port.payload.payload.eq(packets.payload.payload),
+                port.header.valid.eq(packets.header.valid & ~in_payload & (route == index)),
+                port.payload.valid.eq(packets.payload.valid & in_payload & (latched == index)),
             ]
         m.d.comb += [
-            self.i.header.ready.eq(~in_payload & ready[target]),
-            self.i.payload.ready.eq(in_payload & payload_ready[target]),
+            packets.header.ready.eq(~in_payload & ready[target]),
+            packets.payload.ready.eq(in_payload & payload_ready[target]),
         ]
-        with m.If(self.i.header.valid & self.i.header.ready):
+        with m.If(packets.header.valid & packets.header.ready):
             m.d.comb += [
                 self.misplaced.eq((route == drop) & ~unknown), self.unknown.eq(unknown),
             ]
             m.d.sync += [latched.eq(route), in_payload.eq(header.length != 0)]
-        with m.If(self.i.payload.valid & self.i.payload.ready & self.i.payload.payload.last):
+        with m.If(packets.payload.valid & packets.payload.ready & packets.payload.payload.last):
             m.d.sync += in_payload.eq(0)
         return m

@@ -63,7 +63,9 @@ class CompletionQueue(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=CompletionEvent, n=self.n, pipelined=self.pipelined)
+        m.submodules.arbiter = arbiter = StreamArbiter(
+            shape=CompletionEvent, n=self.n, pipelined=self.pipelined, full_rate=not self.pipelined
+        )
         for k in range(self.n):
             connect(m, flipped(self.i[k]), arbiter.i[k])
 

@@ -102,11 +102,11 @@ async def skid_runs_at_full_speed(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(n=ARBITER_INPUTS, ahead=(0, 1))
-async def arbiter_merges(dut: SimHandleBase, n: int, ahead: int) -> None:
+@cocotb.parametrize(n=ARBITER_INPUTS, ahead=(0, 1), rate=(0, 1))
+async def arbiter_merges(dut: SimHandleBase, n: int, ahead: int, rate: int) -> None:
     """Every item of every input comes once, those of one input in order."""
-    sources = [StreamSource(dut, f"arbiter_{n}_{ahead}__i__{k}", ITEM) for k in range(n)]
-    sink = StreamSink(dut, f"arbiter_{n}_{ahead}__o", ITEM)
+    sources = [StreamSource(dut, f"arbiter_{n}_{ahead}_{rate}__i__{k}", ITEM) for k in range(n)]
+    sink = StreamSink(dut, f"arbiter_{n}_{ahead}_{rate}__o", ITEM)
     await clock.start(dut)
     sent = [[{"data": k << 12 | j, "last": j & 1} for j in range(ITEMS // n)] for k in range(n)]
     for source, batch in zip(sources, sent, strict=True):
@@ -119,20 +119,20 @@ async def arbiter_merges(dut: SimHandleBase, n: int, ahead: int) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(n=ARBITER_INPUTS, ahead=(0, 1))
-async def arbiter_is_fair(dut: SimHandleBase, n: int, ahead: int) -> None:
+@cocotb.parametrize(n=ARBITER_INPUTS, ahead=(0, 1), rate=(0, 1))
+async def arbiter_is_fair(dut: SimHandleBase, n: int, ahead: int, rate: int) -> None:
     """With all inputs always valid, any `n` items in a row are of `n` inputs, one a cycle.
 
-    Who chooses ahead takes an item of a single input in every other cycle.
+    Who chooses ahead takes an item of a single input in every other cycle; who has no full rate any item.
     """
-    sources = [StreamSource(dut, f"arbiter_{n}_{ahead}__i__{k}", ITEM, idle=0) for k in range(n)]
-    sink = StreamSink(dut, f"arbiter_{n}_{ahead}__o", ITEM, stall=0)
+    sources = [StreamSource(dut, f"arbiter_{n}_{ahead}_{rate}__i__{k}", ITEM, idle=0) for k in range(n)]
+    sink = StreamSink(dut, f"arbiter_{n}_{ahead}_{rate}__o", ITEM, stall=0)
     await clock.start(dut)
     for k, source in enumerate(sources):
         source.extend({"data": k, "last": 0} for _ in range(30))
     await clock.cycles(dut, 10)
     before = len(sink.received)
-    await clock.cycles(dut, 2 * n * (2 if ahead and n == 1 else 1))
+    await clock.cycles(dut, 2 * n * (2 if not rate or (ahead and n == 1) else 1))
     run = [item["data"] for item in sink.received[before:]]
     assert len(run) == 2 * n
     assert sorted(run[:n]) == list(range(n))

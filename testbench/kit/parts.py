@@ -23,8 +23,8 @@ def kit_bundle() -> Bundle:
         },
         "skid": SkidBuffer(shape=ITEM),
         **{
-            f"arbiter_{n}_{ahead:d}": StreamArbiter(shape=ITEM, n=n, pipelined=ahead)
-            for n in ARBITER_INPUTS for ahead in (False, True)
+            f"arbiter_{n}_{ahead:d}_{rate:d}": StreamArbiter(shape=ITEM, n=n, pipelined=ahead, full_rate=rate)
+            for n in ARBITER_INPUTS for ahead in (False, True) for rate in (False, True)
         },
         **{
             f"stage_{registers:d}_{full_rate:d}": StreamStage(shape=ITEM, registers=registers, full_rate=full_rate)
