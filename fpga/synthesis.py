@@ -28,6 +28,10 @@ FAMILIES = {
 READERS = {"verilog": "read_verilog -sv", "rtlil": "read_rtlil"}
 """How Yosys reads a design."""
 
+_APART = ("select -set apart a:no_rw_check %m t:$memrd_v2 %i", "setparam -set COLLISION_X_MASK 1'1 @apart")
+# Of Verilog, Yosys knows the attribute of memories whose words are never read while they are written; of RTLIL it has
+# to be told by what the attribute leads to. Such a memory has one port of each kind, and a module of its own.
+
 
 class SynthesisError(RuntimeError):
     """Yosys refused the design; the message is its last line."""
@@ -79,6 +83,7 @@ def synthesise(
                 f'{READERS[language]} "{source}"',
                 "chformal -remove",
                 "delete t:$print",
+                *(_APART if language == "rtlil" else ()),
                 *preparation,
                 f"{FAMILIES[family]} -top {top}",
                 *([] if keep is None else [f'write_json "{keep.resolve()}"']),

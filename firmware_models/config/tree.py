@@ -43,6 +43,8 @@ class DatapathConfig:
     ``nic`` is the register file and what leads packets from and to the link; ``packets`` stands for registers at the
     borders that whole packets pass; the other ones are the folders of these names.
     """
+    block_memories: bool = False
+    """Whether memories that are wide but shallow are in block RAM: fewer cells, for slower reads out of them."""
 
     @model_validator(mode="after")
     def _check(self) -> "DatapathConfig":

@@ -171,11 +171,15 @@ class Aggregator(wiring.Component):
             owed.i.payload.eq(run.credit), owed.i.payload.loan.eq(self.granted),
         ]
 
+        # A pass takes some cycles after it was put there: room may be known a cycle late.
+        room = Signal()
+        domain = m.d.sync if pipelined else m.d.comb
+        domain += room.eq(outputs.i.ready)
         with m.FSM():
             with m.State("IDLE"):
                 m.d.sync += [index.eq(0), fetched.eq(0)]
-                m.d.comb += [outputs.i.valid.eq(self.i.valid), self.i.ready.eq(outputs.i.ready)]
-                with m.If(self.i.valid & outputs.i.ready):
+                m.d.comb += [outputs.i.valid.eq(self.i.valid & room), self.i.ready.eq(room)]
+                with m.If(self.i.valid & room):
                     m.d.sync += [
                         run.eq(self.i.payload),
                         n_beats.eq((output_bytes + (config.datapath.flit_bytes - 1)) >> self.flit_log2),
@@ -201,12 +205,12 @@ class Aggregator(wiring.Component):
                     m.next = "FINISH"
             with m.State("FINISH"):
                 # Both queues must have room, so that neither notice is given twice.
-                room = ~run.consume | (freed.i.ready & owed.i.ready)
+                told = ~run.consume | (freed.i.ready & owed.i.ready)
                 m.d.comb += [
                     freed.i.valid.eq(run.consume & owed.i.ready), owed.i.valid.eq(run.consume & freed.i.ready),
-                    self.taken.eq(run.consume & room),
+                    self.taken.eq(run.consume & told),
                 ]
-                with m.If(room):
+                with m.If(told):
                     m.next = "IDLE"
         return m
 

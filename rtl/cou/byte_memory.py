@@ -1,8 +1,12 @@
 """A memory of flits that can be read and written at any byte."""
 
+from types import SimpleNamespace
+
 from amaranth import Array, Cat, Const, Module, Mux, Signal
-from amaranth.lib import memory, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+
+from rtl.kit.memory import BlockMemory
 
 
 def rotate_up(value, places, *, bits: int):
@@ -28,7 +32,10 @@ class ByteMemory(wiring.Component):
     n_bytes : int
         Size, a power of two; accesses wrap at the end.
     registered : bool
-        Whether there is a register between the memories and what puts the bytes in their places.
+        Whether there are registers between the memories and what puts the bytes in their places. A write reaches the
+        memory two cycles later then.
+    shallow : bool
+        Whether it is in block RAM however shallow it is.
 
     Members
     -------
@@ -44,12 +51,12 @@ class ByteMemory(wiring.Component):
         A beat, the byte at `read_address` lowest.
     """
 
-    def __init__(self, *, data_width: int, n_bytes: int, registered: bool = False):
+    def __init__(self, *, data_width: int, n_bytes: int, registered: bool = False, shallow: bool = False):
         self.data_width = data_width
         self.flit_bytes = data_width // 8
         if n_bytes & (n_bytes - 1) or n_bytes < 2 * self.flit_bytes:
             raise ValueError(f"n_bytes must be a power of two, at least {2 * self.flit_bytes}, not {n_bytes!r}")
-        self.n_bytes, self.registered = n_bytes, registered
+        self.n_bytes, self.registered, self.shallow = n_bytes, registered, shallow
         self.lane_bits = (self.flit_bytes - 1).bit_length()
         address_bits = (n_bytes - 1).bit_length()
         super().__init__({
@@ -65,9 +72,10 @@ class ByteMemory(wiring.Component):
         lane_bits, flit_bytes = self.lane_bits, self.flit_bytes
         banks = []
         for parity in range(2):
-            bank = memory.Memory(shape=self.data_width, depth=n_beats // 2, init=[])
-            m.submodules[f"bank_{parity}"] = bank
-            banks.append((bank.write_port(granularity=8), bank.read_port()))
+            m.submodules[f"bank_{parity}"] = bank = BlockMemory(
+                shape=self.data_width, depth=n_beats // 2, granularity=8, shallow=self.shallow
+            )
+            banks.append(bank)
 
         def beat_of(address, parity):
             """Address in a bank of the one of two successive beats that it holds."""
@@ -75,32 +83,39 @@ class ByteMemory(wiring.Component):
             return (beat + (1 - parity))[1: len(beat)] if parity == 0 else beat[1:]
 
         # A byte goes to the lane that its address says; lanes below the first one belong to the beat behind.
-        lane = self.write_address[:lane_bits]
+        domain = m.d.sync if self.registered else m.d.comb
+        put = SimpleNamespace()
+        for name in ("enable", "address", "data", "first", "count"):
+            given = getattr(self, f"write_{name}")
+            setattr(put, name, Signal.like(given, name=f"put_{name}"))
+            domain += getattr(put, name).eq(given)
+        lane = put.address[:lane_bits]
         turned = Signal(self.data_width)
         places = Signal(lane_bits)
         wide = Signal(2 * flit_bytes)
-        ones = Array(Const((1 << count) - 1, flit_bytes) for count in range(flit_bytes + 1))[self.write_count]
+        ones = Array(Const((1 << count) - 1, flit_bytes) for count in range(flit_bytes + 1))[put.count]
         m.d.comb += [
-            places.eq(lane - self.write_first),
-            turned.eq(rotate_up(self.write_data, places, bits=8)),
+            places.eq(lane - put.first), turned.eq(rotate_up(put.data, places, bits=8)),
             wide.eq(ones << lane),
         ]
-        write_odd = self.write_address[lane_bits]
-        for parity, (write, _) in enumerate(banks):
+        write_odd = put.address[lane_bits]
+        for parity, bank in enumerate(banks):
             own = wide[:flit_bytes] if parity == 1 else wide[flit_bytes:]
             other = wide[flit_bytes:] if parity == 1 else wide[:flit_bytes]
-            m.d.comb += [
-                write.addr.eq(beat_of(self.write_address, parity)), write.data.eq(turned),
-                write.en.eq(Mux(self.write_enable, Mux(write_odd, own, other), 0)),
+            domain += [
+                bank.write_address.eq(beat_of(put.address, parity)), bank.write_data.eq(turned),
+                bank.write_enable.eq(Mux(put.enable, Mux(write_odd, own, other), 0)),
             ]
 
         # Lanes from the first byte's on come from the beat of the address, those below from the one behind.
         at, odd = Signal(lane_bits), Signal()
         with m.If(self.read_enable):
             m.d.sync += [at.eq(self.read_address[:lane_bits]), odd.eq(self.read_address[lane_bits])]
-        for parity, (_, read) in enumerate(banks):
-            m.d.comb += [read.addr.eq(beat_of(self.read_address, parity)), read.en.eq(self.read_enable)]
-        even_data, odd_data = (read.data for _, read in banks)
+        for parity, bank in enumerate(banks):
+            m.d.comb += [
+                bank.read_address.eq(beat_of(self.read_address, parity)), bank.read_enable.eq(self.read_enable),
+            ]
+        even_data, odd_data = (bank.read_data for bank in banks)
         if self.registered:
             came = Cat(even_data, odd_data, at, odd)
             kept = Signal.like(came, name="kept", reset_less=True)

@@ -11,6 +11,7 @@ from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.cou.command import PLACE_BITS, CouShapes, index_bits
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.memory import BlockMemory
 
 MAX_PLACES = 1 << PLACE_BITS
 """Multicasts of one group that one job has on their way at once."""
@@ -121,28 +122,33 @@ class CreditTable(wiring.Component):
         slot_bits = index_bits(LOANS_ASKED)
         counts = data.ArrayLayout(COUNT_BITS, max(n_places, 2) if lends else n_places)
         entry = data.StructLayout({"out": counts, **({"loan": 1, "slot": slot_bits, "refused": 1} if lends else {})})
-        m.submodules.out = out = memory.Memory(shape=entry, depth=depth, init=[])
-        write, read = out.write_port(), out.read_port()
+        m.submodules.out = out = BlockMemory(shape=entry, depth=depth, apart=True)
         pipelined = self.config.datapath.is_pipelined("cou")
         # All that a job has out, and whether the last of it is to be told.
         totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1})
-        m.submodules.total = total = memory.Memory(shape=totals, depth=1 << formats.JOB_BITS, init=[])
-        total_write, total_read = total.write_port(), total.read_port()
-        after = total_write.data
+        m.submodules.total = total = BlockMemory(shape=totals, depth=1 << formats.JOB_BITS, apart=True)
         # What comes out of the memories; from registers, if there are to be any: then a state of its own fills them.
-        stored, sum_out, fill = read.data, total_read.data, Signal()
+        stored, sum_out, fill = out.read_data, total.read_data, Signal()
         if pipelined:
             stored, sum_out = Signal(entry), Signal(totals)
             with m.If(fill):
-                m.d.sync += [stored.eq(read.data), sum_out.eq(total_read.data)]
+                m.d.sync += [stored.eq(out.read_data), sum_out.eq(total.read_data)]
+        # What goes into them; through registers in the same case: then nothing is read in the state after it.
+        update, after = Signal(entry), Signal(totals)
+        updates, sums_up = Signal(), Signal()
+        counted = m.d.sync if pipelined else m.d.comb
 
         asking = self.i.payload
         giving = self.i_return.payload
         place = Signal(formats.JOB_BITS + self.shapes.peer)
         job = Signal(formats.JOB_BITS)
         m.d.comb += [
-            read.addr.eq(place), write.addr.eq(place), job.eq(place >> self.shapes.peer),
-            total_read.addr.eq(job), total_write.addr.eq(job), after.eq(sum_out),
+            out.read_address.eq(place), job.eq(place >> self.shapes.peer), total.read_address.eq(job),
+            after.eq(sum_out),
+        ]
+        counted += [
+            out.write_address.eq(place), out.write_data.eq(update), out.write_enable.eq(updates),
+            total.write_address.eq(job), total.write_data.eq(after), total.write_enable.eq(sums_up),
         ]
         ask_place = Cat(asking.peer[: self.shapes.peer], asking.job_id)
         give_place = Cat(giving.peer[: self.shapes.peer], giving.job_id)
@@ -208,7 +214,6 @@ class CreditTable(wiring.Component):
 
         # Of the credits that a peer returns; no more than are out.
         back = Signal(COUNT_BITS)
-        counted = m.d.sync if pipelined else m.d.comb
         counted += back.eq(0)
         for k in range(counts.length):
             with m.If(giving.place == k):
@@ -216,6 +221,9 @@ class CreditTable(wiring.Component):
 
         def go(state):
             m.next = f"READ_{state}" if pipelined else state
+
+        def finish():
+            m.next = "WRITE" if pipelined else "IDLE"
 
         sweep = Signal(len(place))
         with m.FSM(init="CLEAR"):
@@ -226,13 +234,16 @@ class CreditTable(wiring.Component):
                         m.next = state
                 with m.State("COUNT"):
                     m.next = "GIVE"
+                with m.State("WRITE"):
+                    m.next = "IDLE"
             with m.State("CLEAR"):
                 # A reset does not reach into the memory.
-                m.d.comb += [place.eq(sweep), write.data.eq(0), write.en.eq(1), after.eq(0), total_write.en.eq(1)]
+                m.d.comb += [place.eq(sweep), update.eq(0), updates.eq(1), after.eq(0), sums_up.eq(1)]
                 m.d.sync += sweep.eq(sweep + 1)
                 with m.If(sweep.all()):
-                    m.next = "IDLE"
+                    finish()
             with m.State("IDLE"):
+                m.d.comb += [out.read_enable.eq(1), total.read_enable.eq(1)]
                 # A request in progress goes first: it is on the path from a packet's arrival to its effect.
                 with m.If(self.i.valid & ~self.o.valid):
                     m.d.comb += place.eq(ask_place)
@@ -252,8 +263,8 @@ class CreditTable(wiring.Component):
             with m.State("TAKE"):
                 ok, chosen = Signal(), Signal(PLACE_BITS)
                 m.d.comb += [
-                    place.eq(ask_place), write.data.eq(stored), write.en.eq(ok), self.i.ready.eq(1),
-                    total_write.en.eq(ok), after.watched.eq(0),
+                    place.eq(ask_place), update.eq(stored), updates.eq(ok), self.i.ready.eq(1),
+                    sums_up.eq(ok), after.watched.eq(0),
                     after.out.eq(sum_out.out + Mux(asking.multicast, asking.members, 1)),
                 ]
                 with m.If(asking.multicast):
@@ -268,7 +279,7 @@ class CreditTable(wiring.Component):
                             m.d.comb += chosen.eq(k)
                     for k in range(n_places):
                         with m.If(chosen == k):
-                            m.d.comb += write.data.out[k].eq(asking.members)
+                            m.d.comb += update.out[k].eq(asking.members)
                 with m.Else():
                     own = Signal()
                     m.d.comb += [
@@ -276,50 +287,50 @@ class CreditTable(wiring.Component):
                         ok.eq(own | loan), chosen.eq(loan),
                     ]
                     with m.If(own & ~loan):
-                        m.d.comb += write.data.out[0].eq(stored.out[0] + 1)
+                        m.d.comb += update.out[0].eq(stored.out[0] + 1)
                     if lends:
                         # What was refused is remembered, so there is always something to be written.
                         m.d.comb += [
-                            loan.eq(stored.loan), write.data.out[1].eq(stored.out[1] + loan),
-                            write.en.eq(1), write.data.loan.eq(0), write.data.refused.eq(~ok),
+                            loan.eq(stored.loan), update.out[1].eq(stored.out[1] + loan),
+                            updates.eq(1), update.loan.eq(0), update.refused.eq(~ok),
                             want.eq(ok & stored.refused & (reserved != LOANS_ASKED)),
                         ]
                 m.d.sync += [
                     self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
                     self.o.payload.loan.eq(loan), self.o.payload.want.eq(want),
                 ]
-                m.next = "IDLE"
+                finish()
             with m.State("GIVE"):
                 m.d.comb += [
-                    place.eq(give_place), write.en.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),
-                    write.data.eq(stored), total_write.en.eq(1), after.out.eq(sum_out.out - back),
+                    place.eq(give_place), updates.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),
+                    update.eq(stored), sums_up.eq(1), after.out.eq(sum_out.out - back),
                 ]
                 for k in range(counts.length):
                     with m.If(giving.place == k):
-                        m.d.comb += write.data.out[k].eq(stored.out[k] - back)
+                        m.d.comb += update.out[k].eq(stored.out[k] - back)
                 if lends:
                     # A job that is watched has no operation. The last count of packets on loan must not wrap.
                     m.d.comb += keep.eq(~sum_out.watched & ~stored.loan & ~stored.out[1].all())
                     with m.If(granted & keep):
-                        m.d.comb += [write.data.loan.eq(1), write.data.slot.eq(spot)]
+                        m.d.comb += [update.loan.eq(1), update.slot.eq(spot)]
                 with m.If(sum_out.watched & (sum_out.out == back)):
                     m.d.comb += after.watched.eq(0)
                     tell(giving.job_id, ended=0, owing=0)
-                m.next = "IDLE"
+                finish()
             with m.State("END"):
                 owing = sum_out.out != 0
                 m.d.comb += [
-                    job.eq(self.i_end.payload.job_id), self.i_end.ready.eq(1), total_write.en.eq(1),
+                    job.eq(self.i_end.payload.job_id), self.i_end.ready.eq(1), sums_up.eq(1),
                     after.watched.eq(owing),
                 ]
                 tell(self.i_end.payload.job_id, ended=1, owing=owing)
                 m.d.sync += [flushed_job.eq(self.i_end.payload.job_id), flushing.eq(lends), step.eq(0)]
-                m.next = "IDLE"
+                finish()
             if lends:
                 with m.State("FLUSH"):
                     m.d.comb += [
                         place.eq(kept_place), flush.eq(1), next_step.eq(1),
-                        write.data.eq(stored), write.data.loan.eq(0), write.en.eq(1),
+                        update.eq(stored), update.loan.eq(0), updates.eq(1),
                     ]
-                    m.next = "IDLE"
+                    finish()
         return m

@@ -1,10 +1,11 @@
 """Memory of the packet buffer that corrects its errors."""
 
 from amaranth import Cat, Const, Module, Mux, Signal
-from amaranth.lib import memory, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.cou.secded import Secded
+from rtl.kit.memory import BlockMemory
 
 
 class GuardedMemory(wiring.Component):
@@ -12,7 +13,8 @@ class GuardedMemory(wiring.Component):
 
     With two `copies` no double error does any harm: the other copy has what the first one lost.
 
-    Timing: data in the cycle after its address, held until the next `read_enable`. No read sees a write of its cycle.
+    Timing: data in the cycle after its address, held until the next `read_enable`. The word that is being written
+    cannot be read.
 
     Parameters
     ----------
@@ -22,6 +24,8 @@ class GuardedMemory(wiring.Component):
         Whether errors are corrected.
     copies : int
         1 or 2; without `ecc` there is one all the same.
+    shallow : bool
+        Whether it is in block RAM however shallow it is.
 
     Members
     -------
@@ -35,10 +39,11 @@ class GuardedMemory(wiring.Component):
         Test input: bits to be inverted in what is written, from `flip_bit` on, in the first part of the first copy.
     """
 
-    def __init__(self, *, width: int, depth: int, ecc: bool, copies: int = 1):
+    def __init__(self, *, width: int, depth: int, ecc: bool, copies: int = 1, shallow: bool = False):
         if copies not in (1, 2):
             raise ValueError(f"copies must be 1 or 2, not {copies!r}")
         self.width, self.depth, self.ecc, self.copies = width, depth, ecc, copies if ecc else 1
+        self.shallow = shallow
         address = range(max(2, depth))
         super().__init__({
             "write_enable": In(1), "write_address": In(address), "write_data": In(width),
@@ -51,14 +56,15 @@ class GuardedMemory(wiring.Component):
         m = Module()
         codes = [Secded(min(64, self.width - start)) for start in range(0, self.width, 64)]
         stored = sum(code.width for code in codes) if self.ecc else self.width
-        m.submodules.cells = cells = memory.Memory(shape=stored * self.copies, depth=self.depth, init=[])
-        write, read = cells.write_port(), cells.read_port()
+        m.submodules.cells = cells = BlockMemory(
+            shape=stored * self.copies, depth=max(2, self.depth), shallow=self.shallow
+        )
         m.d.comb += [
-            write.en.eq(self.write_enable), write.addr.eq(self.write_address),
-            read.en.eq(self.read_enable), read.addr.eq(self.read_address),
+            cells.write_enable.eq(self.write_enable), cells.write_address.eq(self.write_address),
+            cells.read_enable.eq(self.read_enable), cells.read_address.eq(self.read_address),
         ]
         if not self.ecc:
-            m.d.comb += [write.data.eq(self.write_data), self.read_data.eq(read.data)]
+            m.d.comb += [cells.write_data.eq(self.write_data), self.read_data.eq(cells.read_data)]
             return m
 
         error = Signal(stored * self.copies)
@@ -66,18 +72,18 @@ class GuardedMemory(wiring.Component):
         words, corrected, lost = [], [], []
         for part, code in enumerate(codes):
             words.append(code.encode(self.write_data[64 * part : 64 * part + code.data_bits]))
-        m.d.comb += write.data.eq(Cat(*words * self.copies) ^ error)
+        m.d.comb += cells.write_data.eq(Cat(*words * self.copies) ^ error)
 
         at = 0
         for part, code in enumerate(codes):
-            fixed, single, double = code.decode(m, read.data[at : at + code.width], name=f"part_{part}")
+            fixed, single, double = code.decode(m, cells.read_data[at : at + code.width], name=f"part_{part}")
             out = self.read_data[64 * part : 64 * part + code.data_bits]
             if self.copies == 1:
                 m.d.comb += out.eq(fixed)
                 corrected.append(single)
                 lost.append(double)
             else:
-                other = read.data[stored + at : stored + at + code.width]
+                other = cells.read_data[stored + at : stored + at + code.width]
                 second, second_single, second_double = code.decode(m, other, name=f"copy_{part}")
                 m.d.comb += out.eq(Mux(double, second, fixed))
                 corrected.append(single | second_single | double | second_double)

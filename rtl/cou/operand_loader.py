@@ -58,7 +58,8 @@ class OperandLoader(wiring.Component):
         lane_bits = (flit_bytes - 1).bit_length()
         place_bits = lane_bits + self.beat_bits
         m.submodules.operands = operands = ByteMemory(
-            data_width=width, n_bytes=1 << (place_bits + shapes.context), registered=pipelined
+            data_width=width, n_bytes=1 << (place_bits + shapes.context), registered=pipelined,
+            shallow=config.datapath.block_memories,
         )
         m.d.comb += [
             operands.read_address.eq(Cat(Const(0, lane_bits), self.address)), operands.read_enable.eq(self.enable),
@@ -114,10 +115,9 @@ class OperandLoader(wiring.Component):
             self.o.payload.context.eq(current.context), self.o.payload.job.eq(current.job),
             self.o.payload.error.eq(failed),
         ]
-        # What is written may be written a cycle later: a load is told of after that, and read later still.
+        # What is written may reach the memory some cycles later: a load is told of first, and read later still.
         writes = Signal()
-        staged = m.d.sync if pipelined else m.d.comb
-        staged += [
+        m.d.comb += [
             operands.write_enable.eq(writes), operands.write_address.eq(Cat(place, current.context)),
             operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),
             operands.write_data.eq(Mux(current.from_payload, word, incoming.payload.data)),

@@ -129,7 +129,7 @@ class OperationTable(wiring.Component):
                     detail[j].eq(0), detailed.eq(0), live[j].eq(1), started[j].eq(0), expired[j].eq(0),
                     idle_cycles.eq(0),
                 ]
-            m.d.comb += finished[j].eq(live[j] & started[j] & ~said.active[j] & (writes == 0))
+            domain += finished[j].eq(live[j] & started[j] & ~said.active[j] & (writes == 0))
 
         # Pulses are offered round robin over the operations. The offer is registered, so an operation rests for a
         # cycle or two between two of its pulses, until `active` and `n_free` tell of the last one.
@@ -170,7 +170,8 @@ class OperationTable(wiring.Component):
                 m.d.sync += started.bit_select(picked_job, 1).eq(1)
 
         # Completions leave one at a time; the place is released with them. An offer that is still out belongs to
-        # an operation that has a context to come.
+        # an operation that has a context to come. Whether one has finished may be known a cycle late: it stays so, and
+        # the cycle after it has left is one in which none leaves.
         event = self.o_event
         release = self.o_release
         m.submodules.ending = ending = RoundRobin(n=n_jobs)

@@ -20,6 +20,7 @@ from rtl.cou.packet_slots import SlotPool
 from rtl.cou.tag_table import answer_layout, tag_layout
 from rtl.interface import PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.stage import StreamStage
 
 FaultOrder = data.StructLayout({"target": 2, "bits": 2, "bit": 8})
 """Test input: the next write of `target` (1: tag, 2: header, 3: payload) has `bits` errors (1 or 2), from `bit` on."""
@@ -140,7 +141,7 @@ class PacketBuffer(wiring.Component):
             data_width=datapath.data_width, mtu=datapath.mtu, slot_bits=self.slot_bits
         )
         m.submodules.headers = headers = GuardedMemory(
-            width=PacketHeader.size, depth=self.n_slots, ecc=ecc, copies=2
+            width=PacketHeader.size, depth=self.n_slots, ecc=ecc, copies=2, shallow=datapath.block_memories
         )
         m.submodules.payloads = payloads = GuardedMemory(
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
@@ -160,6 +161,8 @@ class PacketBuffer(wiring.Component):
         # until the payload is there.
         m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8, registered=pipelined)
         m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8, registered=pipelined)
+        m.submodules.entering = entering = StreamStage(shape=tag_shape, registers=pipelined, full_rate=False)
+        connect(m, entering.o, table.insert)
         arriving = Signal(tag_shape)
         receiving, slot = Signal(), Signal(self.slot_bits)
         header, payload = self.i.header, self.i.payload
@@ -170,7 +173,7 @@ class PacketBuffer(wiring.Component):
             arriving.key.pulse.eq(header.payload.pulse), arriving.key.fragment.eq(header.payload.fragment),
             arriving.slot.eq(pool.o.payload),
             offered.eq(header.valid & ~receiving & pool.o.valid & entered.i.ready),
-            table.insert.valid.eq(offered), table.insert.payload.eq(arriving), accept.eq(offered & table.insert.ready),
+            entering.i.valid.eq(offered), entering.i.payload.eq(arriving), accept.eq(offered & entering.i.ready),
             header.ready.eq(accept), pool.o.ready.eq(accept),
             entered.i.valid.eq(accept), entered.i.payload.eq(arriving),
             table.hidden.eq(receiving), table.hidden_slot.eq(slot),

@@ -4,7 +4,7 @@ Architecture: ``rtl/cou/README.md``. Golden model: ``firmware_models.golden.exec
 """
 
 from amaranth import Array, Cat, Module, Mux, Signal
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
@@ -15,6 +15,7 @@ from rtl.cou.block_cutter import BlockCutter
 from rtl.cou.command import CouShapes
 from rtl.interface import SequenceSignature
 from rtl.kit.arbiter import StreamArbiter
+from rtl.kit.memory import BlockMemory
 
 _ended = data.StructLayout({"job_id": formats.JOB_BITS, "pulses": formats.PULSE_BITS})
 
@@ -73,14 +74,12 @@ class SequenceStore(wiring.Component):
         shapes = self.shapes
         depth = 1 << (shapes.place + shapes.job)
 
-        m.submodules.control = control = memory.Memory(shape=DescriptorControl, depth=depth, init=[])
-        m.submodules.payload = payload = memory.Memory(shape=8 * formats.PAYLOAD_BYTES, depth=depth, init=[])
-        control_write, control_read = control.write_port(), control.read_port()
-        payload_write, payload_read = payload.write_port(), payload.read_port()
-
+        shallow = self.config.datapath.block_memories
+        m.submodules.control = control = BlockMemory(shape=DescriptorControl, depth=depth, shallow=shallow)
+        m.submodules.payload = payload = BlockMemory(shape=8 * formats.PAYLOAD_BYTES, depth=depth, shallow=shallow)
         m.d.comb += [
-            control_read.addr.eq(self.place), self.control.eq(control_read.data),
-            payload_read.addr.eq(self.payload_place), self.payload.eq(payload_read.data),
+            control.read_enable.eq(1), control.read_address.eq(self.place), self.control.eq(control.read_data),
+            payload.read_enable.eq(1), payload.read_address.eq(self.payload_place), self.payload.eq(payload.read_data),
         ]
 
         # A place is taken when the probe is answered, so that two sequences can't be promised the same one.
@@ -139,13 +138,13 @@ class SequenceStore(wiring.Component):
             cutter.length.eq(incoming.payload.desc.length), cutter.datatype.eq(incoming.payload.desc.datatype),
             cutter.block_count.eq(incoming.payload.desc.block_count),
             operation.valid.eq(complete & ~(blocks.cut & cutter.busy) & ~unclear),
-            control_write.addr.eq(Cat(position, filling)), control_write.data.eq(bits[:split]),
-            payload_write.addr.eq(Cat(position, filling)), payload_write.data.eq(bits[split:]),
+            control.write_address.eq(Cat(position, filling)), control.write_data.eq(bits[:split]),
+            payload.write_address.eq(Cat(position, filling)), payload.write_data.eq(bits[split:]),
         ]
         with m.If(operation.valid & operation.ready):
             m.d.sync += complete.eq(0)
         with m.If(incoming.valid & incoming.ready):
-            m.d.comb += [control_write.en.eq(1), payload_write.en.eq(1)]
+            m.d.comb += [control.write_enable.eq(1), payload.write_enable.eq(1)]
             m.d.sync += position.eq(position + 1)
             # The tag of a sequence is that of its first descriptor.
             with m.If(position == 0):

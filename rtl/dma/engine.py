@@ -30,6 +30,8 @@ class DmaEngine(wiring.Component):
         Whether there are registers around the bursts, for a faster clock.
     address_bits : int
         Bits of an address, 32 to 64; the others are 0 on the bus.
+    block_memories : bool
+        Whether beats wait in block RAM, however few.
 
     Members
     -------
@@ -43,11 +45,11 @@ class DmaEngine(wiring.Component):
 
     def __init__(
         self, *, n_readers: int, n_writers: int, data_width: int, max_burst_beats: int, id_width: int = 1,
-        pipelined: bool = False, address_bits: int = ADDRESS_BITS,
+        pipelined: bool = False, address_bits: int = ADDRESS_BITS, block_memories: bool = False,
     ):
         common = {
             "data_width": data_width, "max_burst_beats": max_burst_beats, "id_width": id_width, "pipelined": pipelined,
-            "address_bits": address_bits,
+            "address_bits": address_bits, "block_memories": block_memories,
         }
         self.reader = DmaReader(n=n_readers, **common)
         self.writer = DmaWriter(n=n_writers, **common)

@@ -1,6 +1,6 @@
 """Reads of host memory for several clients over one AXI4 bus."""
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -57,6 +57,7 @@ class DmaReader(wiring.Component):
     def __init__(
         self, *, n: int, data_width: int, max_burst_beats: int, max_outstanding: int = 16,
         buffer_beats: int | None = None, id_width: int = 1, pipelined: bool = False, address_bits: int = ADDRESS_BITS,
+        block_memories: bool = False,
     ):
         if n < 1:
             raise ValueError(f"n must be at least 1, not {n!r}")
@@ -74,6 +75,7 @@ class DmaReader(wiring.Component):
         self.buffer_beats = buffer_beats
         self.pipelined = pipelined
         self.address_bits = check_address_bits(address_bits)
+        self.block_memories = block_memories
         super().__init__({
             "i": In(ReadSignature(data_width)).array(n),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
@@ -92,7 +94,9 @@ class DmaReader(wiring.Component):
         ]
         burst = splitters[0].burst
         granted_burst = data.StructLayout({"burst": burst, "client": range(self.n)})
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n, pipelined=self.pipelined)
+        m.submodules.arbiter = arbiter = StreamArbiter(
+            shape=granted_burst, n=self.n, pipelined=self.pipelined, full_rate=not self.pipelined
+        )
 
         # What has been asked for and not answered, in order.
         expected = data.StructLayout({"client": range(self.n), "last": 1})
@@ -135,14 +139,16 @@ class DmaReader(wiring.Component):
         for k, (client, splitter) in enumerate(zip(self.i, splitters, strict=True)):
             m.submodules[f"splitter_{k}"] = splitter
             m.submodules[f"buffer_{k}"] = buffer = StreamFifo(
-                shape=client.data.payload.shape(), depth=self.buffer_beats, registered=self.pipelined
+                shape=client.data.payload.shape(), depth=self.buffer_beats, registered=self.pipelined,
+                shallow=self.block_memories,
             )
             connect(m, flipped(client.request), splitter.i)
             connect(m, buffer.o, flipped(client.data))
 
             # Room is reserved when the burst is granted and comes back when the client takes a beat.
             room = Signal(range(self.buffer_beats + 1), init=self.buffer_beats, name=f"room_{k}")
-            has_room = room >= splitter.o.payload.beats
+            granted_last = Signal(name=f"granted_last_{k}")
+            has_room = (room >= splitter.o.payload.beats) & ~granted_last
             request = arbiter.i[k]
             m.d.comb += [
                 request.valid.eq(splitter.o.valid & has_room),
@@ -150,10 +156,16 @@ class DmaReader(wiring.Component):
                 request.payload.client.eq(k),
                 splitter.o.ready.eq(request.ready & has_room),
             ]
-            reserved = Signal.like(room, init=0, name=f"reserved_{k}")
-            with m.If(request.valid & request.ready):
-                m.d.comb += reserved.eq(splitter.o.payload.beats)
-            m.d.sync += room.eq(room - reserved + (buffer.o.valid & buffer.o.ready))
+            # Pipelined, it is a register, and none is asked for in the cycle after a grant.
+            reserved, returned = Signal.like(room, init=0, name=f"reserved_{k}"), Signal(name=f"returned_{k}")
+            grant = request.valid & request.ready
+            stage = m.d.sync if self.pipelined else m.d.comb
+            stage += [
+                reserved.eq(Mux(grant, splitter.o.payload.beats, 0)), returned.eq(buffer.o.valid & buffer.o.ready),
+            ]
+            if self.pipelined:
+                m.d.sync += granted_last.eq(grant)
+            m.d.sync += room.eq(room - reserved + returned)
 
             # Errors of all beats of the request are shown on its last one.
             failed = Signal(name=f"failed_{k}")

@@ -57,6 +57,7 @@ class DmaWriter(wiring.Component):
     def __init__(
         self, *, n: int, data_width: int, max_burst_beats: int, max_outstanding: int = 16, max_requests: int = 8,
         buffer_beats: int | None = None, id_width: int = 1, pipelined: bool = False, address_bits: int = ADDRESS_BITS,
+        block_memories: bool = False,
     ):
         for name, value in (("n", n), ("max_outstanding", max_outstanding), ("max_requests", max_requests)):
             if value < 1:
@@ -74,6 +75,7 @@ class DmaWriter(wiring.Component):
         self.buffer_beats = buffer_beats
         self.pipelined = pipelined
         self.address_bits = check_address_bits(address_bits)
+        self.block_memories = block_memories
         super().__init__({
             "i": In(WriteSignature(data_width)).array(n),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
@@ -91,7 +93,9 @@ class DmaWriter(wiring.Component):
             ) for _ in range(self.n)
         ]
         granted_burst = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n)})
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n, pipelined=self.pipelined)
+        m.submodules.arbiter = arbiter = StreamArbiter(
+            shape=granted_burst, n=self.n, pipelined=self.pipelined, full_rate=not self.pipelined
+        )
 
         # A burst has an address, a turn on the data channel, and an answer to come.
         address = data.StructLayout({"addr": self.address_bits, "len": 8})
@@ -129,8 +133,9 @@ class DmaWriter(wiring.Component):
         w_beat = data.StructLayout({"data": self.data_width, "strb": flit_bytes, "last": 1})
         m.submodules.w = w = SkidBuffer(shape=w_beat)
         buffers = [
-            StreamFifo(shape=self.data_width, depth=self.buffer_beats, registered=self.pipelined)
-            for _ in range(self.n)
+            StreamFifo(
+                shape=self.data_width, depth=self.buffer_beats, registered=self.pipelined, shallow=self.block_memories
+            ) for _ in range(self.n)
         ]
         turn = turns.o.payload
         count = Signal(range(splitters[0].burst_beats))
@@ -188,7 +193,8 @@ class DmaWriter(wiring.Component):
 
             # Beats in the buffer that no burst has been granted for.
             held = Signal(range(self.buffer_beats + 1), name=f"held_{k}")
-            has_data = held >= splitter.o.payload.beats
+            granted_last = Signal(name=f"granted_last_{k}")
+            has_data = (held >= splitter.o.payload.beats) & ~granted_last
             request = arbiter.i[k]
             m.d.comb += [
                 buffer.i.valid.eq(client.data.valid),
@@ -200,9 +206,13 @@ class DmaWriter(wiring.Component):
                 request.payload.client.eq(k),
                 splitter.o.ready.eq(request.ready & has_data),
             ]
+            # Pipelined, it is a register, and none is asked for in the cycle after a grant.
             spent = Signal.like(held, name=f"spent_{k}")
-            with m.If(request.valid & request.ready):
-                m.d.comb += spent.eq(splitter.o.payload.beats)
+            grant = request.valid & request.ready
+            stage = m.d.sync if self.pipelined else m.d.comb
+            stage += spent.eq(Mux(grant, splitter.o.payload.beats, 0))
+            if self.pipelined:
+                m.d.sync += granted_last.eq(grant)
             m.d.sync += held.eq(held - spent + (buffer.i.valid & buffer.i.ready))
 
             # A request failed if any of its bursts did.

@@ -17,8 +17,8 @@ class StreamArbiter(wiring.Component):
     Timing: ``o.valid`` and ``o.payload`` are registers; ``i[k].ready`` depends on ``o.ready`` and on the
     valids of all inputs combinationally. One cycle of latency, one item per cycle. With `pipelined` the choice is a
     register too, and ``i[k].ready`` depends on ``o.ready`` only: two cycles of latency, one item per cycle, but of one
-    input alone one in two cycles. Without `full_rate` no ``i[k].ready`` depends on ``o.ready``, and it is one item in two
-    cycles at most.
+    input alone one in two cycles. Without `full_rate` no ``i[k].ready`` depends on ``o.ready``, and it is one item in
+    two cycles at most.
 
     Parameters
     ----------

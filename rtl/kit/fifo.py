@@ -5,6 +5,7 @@ from amaranth.hdl import Shape, ShapeLike
 from amaranth.lib import fifo, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.kit.memory import BlockMemory
 from rtl.kit.skid import SkidBuffer
 
 REGISTER_FILE_DEPTH = 16
@@ -26,7 +27,10 @@ class StreamFifo(wiring.Component):
         Items that can be held. At least 1; need not be a power of two.
     registered : bool
         Whether ``o.valid`` and ``o.payload`` are registers in shallow buffers too, as in deep ones and those of two: a
-        faster design in the same cycles, for a register and a choice more a bit.
+        faster design in the same cycles, for a register and a choice more a bit. A deep one has shorter paths too; an
+        item that comes to it when the only one in it leaves comes out two cycles later.
+    shallow : bool
+        Whether synchronous memory is in block RAM however few the items are; synthesis chooses otherwise.
 
     Members
     -------
@@ -38,12 +42,13 @@ class StreamFifo(wiring.Component):
         Items held, the one offered on ``o`` included.
     """
 
-    def __init__(self, *, shape: ShapeLike, depth: int, registered: bool = False):
+    def __init__(self, *, shape: ShapeLike, depth: int, registered: bool = False, shallow: bool = False):
         if not isinstance(depth, int) or depth < 1:
             raise ValueError(f"depth must be a positive integer, not {depth!r}")
         self.shape = shape
         self.depth = depth
         self.registered = registered
+        self.shallow = shallow
         super().__init__({
             "i": In(stream.Signature(shape)),
             "o": Out(stream.Signature(shape)),
@@ -98,24 +103,30 @@ class StreamFifo(wiring.Component):
             self._keep_in_luts(m, head=head, full=full, room=room, take=take, came=came, pass_by=pass_by)
             return m
 
-        # Synchronous memory needs two cycles from write to read.
-        m.submodules.store = store = fifo.SyncFIFOBuffered(
-            width=Shape.cast(self.shape).width, depth=self.depth - 1
-        )
+        # Synchronous memory needs two cycles from write to read. Registered, whether an item passes by does not depend
+        # on the taker of the one before.
+        may_pass = ~full if self.registered else take
+        places = self.depth - 2
+        m.submodules.store = store = BlockMemory(shape=self.shape, depth=places, shallow=self.shallow, apart=True)
+        write_at, read_at, kept = Signal(range(places)), Signal(range(places)), Signal(range(places + 1))
+        push, pop, ahead = Signal(), Signal(), Signal()
         m.d.comb += [
-            pass_by.eq(take & (store.level == 0)),
-            room.eq(store.w_rdy),
-            store.w_data.eq(self.i.payload),
-            store.w_en.eq(self.i.valid & ~pass_by),
-            store.r_en.eq(take),
-            self.level.eq(store.level + full),
+            pass_by.eq(may_pass & (kept == 0) & ~ahead),
+            room.eq(kept != places),
+            push.eq(came & ~pass_by), pop.eq((kept != 0) & (~ahead | take)),
+            store.write_enable.eq(push), store.write_address.eq(write_at), store.write_data.eq(self.i.payload),
+            store.read_enable.eq(pop), store.read_address.eq(read_at),
+            self.level.eq(kept + ahead + full),
         ]
+        m.d.sync += kept.eq(kept + push - pop)
+        with m.If(push):
+            m.d.sync += write_at.eq(Mux(write_at == places - 1, 0, write_at + 1))
+        with m.If(pop):
+            m.d.sync += [read_at.eq(Mux(read_at == places - 1, 0, read_at + 1)), ahead.eq(1)]
+        with m.Elif(take):
+            m.d.sync += ahead.eq(0)
         with m.If(take):
-            m.d.sync += full.eq(Mux(pass_by, came, store.r_rdy))
-            with m.If(pass_by):
-                m.d.sync += head.eq(self.i.payload)
-            with m.Else():
-                m.d.sync += head.eq(store.r_data)
+            m.d.sync += [full.eq(ahead | (pass_by & came)), head.eq(Mux(ahead, store.read_data, self.i.payload))]
 
         return m
 
@@ -143,4 +154,4 @@ class StreamFifo(wiring.Component):
         with m.If(pop):
             m.d.sync += read_at.eq(Mux(read_at == places - 1, 0, read_at + 1))
         with m.If(take):
-            m.d.sync += [full.eq(came | pop), head.eq(Mux(pass_by, self.i.payload, get.data))]
+            m.d.sync += [full.eq(came | pop), head.eq(Mux(kept == 0, self.i.payload, get.data))]

@@ -1,7 +1,7 @@
 """From the flits of a link to packets inside of the NIC."""
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import memory, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
@@ -9,6 +9,7 @@ from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.memory import BlockMemory
 from rtl.link.packetizer import header_flits
 
 HEADERS = 4
@@ -29,8 +30,8 @@ class Depacketizer(wiring.Component):
     The memory holds two packets of mtu bytes, so one is passed on while the next one comes in.
 
     Timing: a header comes out one cycle after the last flit of its packet. No idle cycle between packets. No
-    combinational path between ``i`` and ``o``. Pipelined, a header comes up to two cycles later, and a cycle after each
-    header takes nothing.
+    combinational path between ``i`` and ``o``. Pipelined, a header comes up to two cycles later, and two cycles of each
+    packet take nothing.
 
     Parameters
     ----------
@@ -82,8 +83,7 @@ class Depacketizer(wiring.Component):
         m.submodules.headers = headers = StreamFifo(
             shape=PacketHeader, depth=HEADERS, registered=self.pipelined
         )
-        m.submodules.store = store = memory.Memory(shape=self.data_width, depth=depth, init=[])
-        write, read = store.write_port(), store.read_port()
+        m.submodules.store = store = BlockMemory(shape=self.data_width, depth=depth, apart=True)
 
         def beats_of(length):
             return (length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
@@ -94,7 +94,7 @@ class Depacketizer(wiring.Component):
         level, kept_level, full = Signal(range(depth + 1)), Signal(range(depth + 1)), Signal()
 
         # Header: its flits are kept; what it says of the packet is found out when its last one comes, or, pipelined, in
-        # the cycle after that, in which nothing is taken.
+        # the cycle after that. Nothing is taken then, nor while a packet that is there whole waits for its verdict.
         take, in_header, judge = Signal(), Signal(), Signal()
         index = Signal(range(self.header_flits + 1))
         is_last_part = index == self.header_flits - 1
@@ -112,15 +112,15 @@ class Depacketizer(wiring.Component):
         # Payload: beats beyond the length are not stored, so a packet never needs more room than its mtu.
         m.d.comb += [
             take.eq(self.i.valid & self.i.ready),
-            write.addr.eq(stored), write.data.eq(self.i.payload.data),
-            write.en.eq(take & ~in_header & (remaining != 0) & ~bad & ~foreign),
+            store.write_address.eq(stored), store.write_data.eq(self.i.payload.data),
+            store.write_enable.eq(take & ~in_header & (remaining != 0) & ~bad & ~foreign),
         ]
         closes, verdict_bad, verdict_foreign = Signal(), Signal(), Signal()
         if self.pipelined:
             last, fits = Signal(), Signal()
             m.d.sync += judge.eq(take & in_header & is_last_part)
             m.d.comb += [
-                early.eq(Cat(*parts)), self.i.ready.eq(headers.i.ready & ~full & ~judge),
+                early.eq(Cat(*parts)), self.i.ready.eq(~full & ~judge & ~last),
                 closes.eq(last & ~judge & headers.i.ready), verdict_bad.eq(~fits | bad), verdict_foreign.eq(foreign),
                 headers.i.payload.eq(early),
             ]
@@ -157,7 +157,7 @@ class Depacketizer(wiring.Component):
                 m.d.sync += remaining.eq(remaining - 1)
             with m.Else():
                 m.d.sync += bad.eq(1)
-            with m.If(write.en):
+            with m.If(store.write_enable):
                 m.d.sync += stored.eq(stored + 1)
             with m.If(self.i.payload.last):
                 m.d.sync += index.eq(0)
@@ -169,7 +169,7 @@ class Depacketizer(wiring.Component):
             good.eq(closes & ~verdict_bad & ~verdict_foreign), drops.eq(closes & ~good), headers.i.valid.eq(good),
         ]
         with m.If(good):
-            m.d.sync += committed.eq(stored + write.en)
+            m.d.sync += committed.eq(stored + store.write_enable)
         with m.Elif(drops):
             m.d.sync += stored.eq(committed)
         m.d.sync += [
@@ -180,25 +180,25 @@ class Depacketizer(wiring.Component):
         # Output: the read port's register holds the next beat of committed packets ahead of its use.
         ahead = Signal()
         m.d.comb += [
-            read.en.eq((kept_level != 0) & (~ahead | self.o.payload.ready & self.o.payload.valid)),
-            read.addr.eq(taken),
+            store.read_enable.eq((kept_level != 0) & (~ahead | self.o.payload.ready & self.o.payload.valid)),
+            store.read_address.eq(taken),
         ]
-        with m.If(read.en):
+        with m.If(store.read_enable):
             m.d.sync += [taken.eq(taken + 1), ahead.eq(1)]
         with m.Elif(self.o.payload.valid & self.o.payload.ready):
             m.d.sync += ahead.eq(0)
 
         # A packet is dropped when something has come, so when there was room: none is missing afterwards.
         m.d.sync += [
-            level.eq(Mux(drops, kept_level, level + write.en) - read.en),
-            kept_level.eq(Mux(good, level + write.en, kept_level) - read.en),
-            full.eq(~drops & ~read.en & ((level == depth) | (level == depth - 1) & write.en)),
+            level.eq(Mux(drops, kept_level, level + store.write_enable) - store.read_enable),
+            kept_level.eq(Mux(good, level + store.write_enable, kept_level) - store.read_enable),
+            full.eq(~drops & ~store.read_enable & ((level == depth) | (level == depth - 1) & store.write_enable)),
         ]
 
         left = Signal(range(packet_beats + 1))
         m.d.comb += [
             self.o.header.payload.eq(headers.o.payload),
-            self.o.payload.payload.data.eq(read.data),
+            self.o.payload.payload.data.eq(store.read_data),
             self.o.payload.payload.last.eq(left == 1),
         ]
         with m.If(left == 0):

@@ -95,7 +95,7 @@ class Nic(wiring.Component):
         m.submodules.dma = dma = DmaEngine(
             n_readers=n_cous + 2 + n_gets, n_writers=n_cous + 2 + n_gets, data_width=width,
             max_burst_beats=config.nic.max_burst_beats, pipelined=is_pipelined("dma"),
-            address_bits=config.nic.address_bits,
+            address_bits=config.nic.address_bits, block_memories=config.datapath.block_memories,
         )
         m.submodules.p2p = p2p = P2p(config)
         cous = []
@@ -111,7 +111,7 @@ class Nic(wiring.Component):
         )
 
         def ask(name, asker, answerer):
-            """Connects an asker of the job table: its question through a register, if wanted."""
+            """Connects who asks and who answers: the question through a register, if wanted."""
             connect_through(m, f"{name}_query", asker.query, answerer.query, registers=pipelined)
             connect(m, answerer.answer, asker.answer)
 
@@ -128,8 +128,8 @@ class Nic(wiring.Component):
         connect(m, vp_table.turn, queue.turn)
         connect(m, queue.end, vp_table.end)
         connect(m, queue.o_p2p, p2p.i_desc)
-        connect(m, completions.slot, vp_table.completion)
-        connect(m, p2p.receive_slot, vp_table.receive)
+        ask("completion", completions.slot, vp_table.completion)
+        ask("receive", p2p.receive_slot, vp_table.receive)
         ask("sequence", queue.placement, job_table.sequence)
         m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
         # What others GET, and what GETs bring: clients of their own, so that answers wait for no request.

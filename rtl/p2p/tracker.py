@@ -1,7 +1,7 @@
 """The point-to-point operations of this node that are in progress."""
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
@@ -9,6 +9,7 @@ from firmware_models.abi.encoding import CplKind, Status
 from rtl.interface import CompletionEvent
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.memory import BlockMemory
 from rtl.p2p.records import (
     DETAIL_BITS,
     FRAGMENT_COUNT_BITS,
@@ -74,11 +75,12 @@ class Tracker(wiring.Component):
         Time, and the limit; 0 is none.
     """
 
-    def __init__(self, *, n: int, pipelined: bool = False):
+    def __init__(self, *, n: int, pipelined: bool = False, block_memories: bool = False):
         if not 2 <= n <= 256 or n & (n - 1):
             raise ValueError(f"n must be a power of two from 2 to 256, not {n!r}")
         self.n = n
         self.pipelined = pipelined
+        self.block_memories = block_memories
         super().__init__({
             "o_number": Out(stream.Signature(NUMBER_BITS)),
             "i_open": In(stream.Signature(TrackerCommand)).array(2),
@@ -112,8 +114,9 @@ class Tracker(wiring.Component):
             "detail": DETAIL_BITS,
             "stamp": STAMP_BITS,
         })
-        m.submodules.records = records = memory.Memory(shape=record_layout, depth=self.n, init=[])
-        read, write = records.read_port(), records.write_port()
+        m.submodules.records = records = BlockMemory(
+            shape=record_layout, depth=self.n, shallow=self.block_memories, apart=True
+        )
 
         # Of each place: taken from the moment its number is, alive from OPEN to the completion.
         taken, alive, failed = Signal(self.n), Signal(self.n), Signal(self.n)
@@ -179,13 +182,13 @@ class Tracker(wiring.Component):
         place = command.number[:place_bits]
         outcome = data.StructLayout({"record": record_layout, "touched": 1, "expired": 1, "ends": 1})
         found, decided = Signal(outcome), Signal(outcome)
-        old, new, touched, expired = read.data, found.record, found.touched, found.expired
+        old, new, touched, expired = records.read_data, found.record, found.touched, found.expired
         is_alive = alive.bit_select(place, 1)
         slack = Signal(STAMP_BITS)
         m.d.comb += [
-            read.addr.eq(place),
-            write.addr.eq(place),
-            write.data.eq(decided.record),
+            records.read_address.eq(place),
+            records.write_address.eq(place),
+            records.write_data.eq(decided.record),
             slack.eq(limit - old.stamp),
         ]
 
@@ -219,7 +222,7 @@ class Tracker(wiring.Component):
             """Does what was decided, once there is room for the completion."""
             m.d.comb += events.i.valid.eq(decided.ends)
             with m.If(~decided.ends | events.i.ready):
-                m.d.comb += [write.en.eq(decided.touched), arbiter.o.ready.eq(1)]
+                m.d.comb += [records.write_enable.eq(decided.touched), arbiter.o.ready.eq(1)]
                 with m.If(is_get & is_alive & (command.op != TrackerOp.OPEN)):
                     with m.If(decided.expired):
                         m.d.sync += self.n_waiting.eq(self.n_waiting - old.unanswered)
@@ -240,7 +243,7 @@ class Tracker(wiring.Component):
         m.d.sync += self.unknown.eq(0)
         with m.FSM():
             with m.State("READ"):
-                m.d.comb += read.en.eq(1)
+                m.d.comb += records.read_enable.eq(1)
                 with m.If(arbiter.o.valid):
                     m.next = "UPDATE"
 

@@ -6,6 +6,7 @@ from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.memory import BlockMemory
 
 
 class ChannelStore(wiring.Component):
@@ -66,10 +67,9 @@ class ChannelStore(wiring.Component):
         m = Module()
         place_bits = (self.granule_flits - 1).bit_length()
         granule = range(self.n_granules)
-        m.submodules.store = store = memory.Memory(
-            shape=self.data_width, depth=self.n_granules * self.granule_flits, init=[],
+        m.submodules.store = store = BlockMemory(
+            shape=self.data_width, depth=self.n_granules * self.granule_flits, apart=True
         )
-        put, get = store.write_port(), store.read_port()
         # What is known of a granule once it is full or its packet has ended.
         link = data.StructLayout({"next": granule, "final": 1, "last_place": max(1, place_bits)})
         m.submodules.chain = chain = memory.Memory(shape=link, depth=self.n_granules, init=[])
@@ -94,9 +94,9 @@ class ChannelStore(wiring.Component):
         m.d.comb += [
             self.granule.eq(target),
             close.eq(self.write & (full | self.write_last)),
-            put.addr.eq(Cat(place, target)),
-            put.data.eq(self.write_data),
-            put.en.eq(self.write),
+            store.write_address.eq(Cat(place, target)),
+            store.write_data.eq(self.write_data),
+            store.write_enable.eq(self.write),
             put_link.addr.eq(target),
             put_link.data.next.eq(offered),
             put_link.data.final.eq(self.write_last),
@@ -131,9 +131,9 @@ class ChannelStore(wiring.Component):
             leaving.eq(self.read & ~open_here & (at_end | self.last)),
             next_at.eq(Mux(self.start, self.start_at, Mux(leaving, get_link.data.next, at))),
             get_link.addr.eq(next_at),
-            get.addr.eq(Cat(step, at)),
-            get.en.eq(self.read),
-            self.data.eq(get.data),
+            store.read_address.eq(Cat(step, at)),
+            store.read_enable.eq(self.read),
+            self.data.eq(store.read_data),
             returned.i.valid.eq(leaving & self.free),
             returned.i.payload.eq(at),
         ]

@@ -49,6 +49,26 @@ def _fifo(name: str, claim: str, *, registered: bool) -> Proof:
     )
 
 
+def _deep_fifo(name: str, claim: str, *, registered: bool) -> Proof:
+    """A proof of a variant of the queue with synchronous memory."""
+    return Proof(
+        name=name,
+        claim=claim,
+        contract="testbench.formal.contracts.stream_order:DeepFifoContract",
+        parameters={"registered": registered},
+        mode="bmc",
+        depth=24,
+        mutations=(
+            Mutation(
+                name="overtakes",
+                module=_FIFO,
+                old="pass_by.eq(may_pass & (kept == 0) & ~ahead),",
+                new="pass_by.eq(may_pass & (kept == 0)),",
+            ),
+        ),
+    )
+
+
 PROOFS: tuple[Proof, ...] = (
     _fifo("fifo", "items come out in order, none is lost, none twice, the level is right", registered=False),
     _fifo("registered-fifo", "the same of the variant that offers from a register", registered=True),
@@ -74,21 +94,8 @@ PROOFS: tuple[Proof, ...] = (
             ),
         ),
     ),
-    Proof(
-        name="deep-fifo",
-        claim="the same of the variant with synchronous memory",
-        contract="testbench.formal.contracts.stream_order:DeepFifoContract",
-        mode="bmc",
-        depth=24,
-        mutations=(
-            Mutation(
-                name="overtakes",
-                module=_FIFO,
-                old="pass_by.eq(take & (store.level == 0)),",
-                new="pass_by.eq(take & ~store.r_rdy),",
-            ),
-        ),
-    ),
+    _deep_fifo("deep-fifo", "the same of the variant with synchronous memory", registered=False),
+    _deep_fifo("registered-deep-fifo", "the same of it with shorter paths", registered=True),
     Proof(
         name="skid",
         claim="items come out in order, none is lost, none twice",
@@ -147,8 +154,8 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="returns-one-at-most", module=_CREDIT,
-                old="write.data.out[k].eq(stored.out[k] - back)",
-                new="write.data.out[k].eq(stored.out[k] - (back != 0))",
+                old="update.out[k].eq(stored.out[k] - back)",
+                new="update.out[k].eq(stored.out[k] - (back != 0))",
             ),
             Mutation(
                 name="at-rest-with-credits-out", module=_CREDIT,
@@ -178,7 +185,7 @@ PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="loan-used-twice", module=_CREDIT,
-                old="write.en.eq(1), write.data.loan.eq(0), ", new="write.en.eq(1), ",
+                old="updates.eq(1), update.loan.eq(0), ", new="updates.eq(1), ",
             ),
             Mutation(
                 name="loan-takes-a-credit-as-well", module=_CREDIT,
@@ -194,7 +201,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="loan-goes-back-and-stays", module=_CREDIT,
-                old="write.data.eq(stored), write.data.loan.eq(0), write.en.eq(1),", new="write.data.eq(stored),",
+                old="update.eq(stored), update.loan.eq(0), updates.eq(1),", new="update.eq(stored),",
             ),
             Mutation(
                 name="asks-without-room", module=_CREDIT,
@@ -202,7 +209,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="asks-for-ever", module=_CREDIT,
-                old="write.data.refused.eq(~ok),", new="write.data.refused.eq(~ok | stored.refused),",
+                old="update.refused.eq(~ok),", new="update.refused.eq(~ok | stored.refused),",
             ),
         ),
     ),
