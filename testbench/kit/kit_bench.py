@@ -5,7 +5,16 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from testbench import clock
-from testbench.kit.parts import ARBITER_INPUTS, DATA_WIDTH, FIFO_DEPTHS, ITEM, PACKET_ARBITER_INPUTS
+from testbench.kit.parts import (
+    ARBITER_INPUTS,
+    DATA_WIDTH,
+    FIFO_DEPTHS,
+    GRANULARITIES,
+    ITEM,
+    MEMORY_DEPTH,
+    MEMORY_WIDTH,
+    PACKET_ARBITER_INPUTS,
+)
 from testbench.packet import Packet, PacketSink, PacketSource
 from testbench.runner import rng
 from testbench.stream import StreamChecker, StreamSink, StreamSource
@@ -196,3 +205,35 @@ async def packet_stage_keeps_packets(dut: SimHandleBase, registers: int, idle: f
     assert [await sink.receive() for _ in sent] == sent
     await clock.cycles(dut, 50)
     assert len(sink.received) == len(sent)
+
+
+@cocotb.test()
+@cocotb.parametrize(bits=GRANULARITIES)
+async def memory_reads_what_was_written(dut: SimHandleBase, bits: int) -> None:
+    """Random accesses, many to the same word; a read of the word that is being written changes nothing."""
+    ports = {
+        name: getattr(dut, f"memory_{bits}__{name}")
+        for name in ("write_enable", "write_address", "write_data", "read_enable", "read_address", "read_data")
+    }
+    await clock.start(dut)
+    numbers = rng(f"memory {bits}")
+    words, shown, collisions = [0] * MEMORY_DEPTH, 0, 0
+    for _ in range(ITEMS * 5):
+        enable = numbers.getrandbits(MEMORY_WIDTH // bits)
+        given = {
+            "write_enable": enable, "write_address": numbers.randrange(MEMORY_DEPTH),
+            "write_data": numbers.getrandbits(MEMORY_WIDTH), "read_enable": numbers.getrandbits(1),
+            "read_address": numbers.randrange(MEMORY_DEPTH),
+        }
+        for name, value in given.items():
+            ports[name].value = value
+        await RisingEdge(dut.clk)
+        assert int(ports["read_data"].value) == shown
+        collides = bool(enable) and given["write_address"] == given["read_address"]
+        collisions += collides and given["read_enable"]
+        if given["read_enable"] and not collides:
+            shown = words[given["read_address"]]
+        mask = sum((1 << bits) - 1 << bits * k for k in range(MEMORY_WIDTH // bits) if enable >> k & 1)
+        word = words[given["write_address"]]
+        words[given["write_address"]] = word & ~mask | given["write_data"] & mask
+    assert collisions > ITEMS // 4

@@ -3,6 +3,7 @@
 from rtl.interface import beat
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
 from rtl.kit.fifo import REGISTER_FILE_DEPTH, StreamFifo
+from rtl.kit.memory import BlockMemory
 from rtl.kit.skid import SkidBuffer
 from rtl.kit.stage import PacketStage, StreamStage
 from testbench.bundle import Bundle
@@ -12,6 +13,9 @@ FIFO_DEPTHS = (1, 2, 3, 5, REGISTER_FILE_DEPTH, REGISTER_FILE_DEPTH + 1, 64)
 ARBITER_INPUTS = (1, 2, 5)
 PACKET_ARBITER_INPUTS = (1, 3)
 ITEM = beat(16)
+MEMORY_WIDTH, MEMORY_DEPTH = 16, 5
+GRANULARITIES = (16, 8)
+"""Bits that a write enable stands for: the whole word, a byte."""
 
 
 def kit_bundle() -> Bundle:
@@ -22,6 +26,11 @@ def kit_bundle() -> Bundle:
             for depth in FIFO_DEPTHS for registered in (False, True)
         },
         "skid": SkidBuffer(shape=ITEM),
+        **{
+            f"memory_{bits}": BlockMemory(
+                shape=MEMORY_WIDTH, depth=MEMORY_DEPTH, granularity=None if bits == MEMORY_WIDTH else bits
+            ) for bits in GRANULARITIES
+        },
         **{
             f"arbiter_{n}_{ahead:d}_{rate:d}": StreamArbiter(shape=ITEM, n=n, pipelined=ahead, full_rate=rate)
             for n in ARBITER_INPUTS for ahead in (False, True) for rate in (False, True)
