@@ -44,7 +44,7 @@ class DatapathConfig:
     borders that whole packets pass; the other ones are the folders of these names.
     """
     block_memories: bool = False
-    """Whether memories that are wide but shallow are in block RAM: fewer cells, for slower reads out of them."""
+    """Whether operands and the queues of the DMA engine are in block RAM however few they hold: fewer logic cells."""
 
     @model_validator(mode="after")
     def _check(self) -> "DatapathConfig":

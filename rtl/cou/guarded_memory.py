@@ -24,8 +24,6 @@ class GuardedMemory(wiring.Component):
         Whether errors are corrected.
     copies : int
         1 or 2; without `ecc` there is one all the same.
-    shallow : bool
-        Whether it is in block RAM however shallow it is.
 
     Members
     -------
@@ -39,11 +37,10 @@ class GuardedMemory(wiring.Component):
         Test input: bits to be inverted in what is written, from `flip_bit` on, in the first part of the first copy.
     """
 
-    def __init__(self, *, width: int, depth: int, ecc: bool, copies: int = 1, shallow: bool = False):
+    def __init__(self, *, width: int, depth: int, ecc: bool, copies: int = 1):
         if copies not in (1, 2):
             raise ValueError(f"copies must be 1 or 2, not {copies!r}")
         self.width, self.depth, self.ecc, self.copies = width, depth, ecc, copies if ecc else 1
-        self.shallow = shallow
         address = range(max(2, depth))
         super().__init__({
             "write_enable": In(1), "write_address": In(address), "write_data": In(width),
@@ -56,9 +53,7 @@ class GuardedMemory(wiring.Component):
         m = Module()
         codes = [Secded(min(64, self.width - start)) for start in range(0, self.width, 64)]
         stored = sum(code.width for code in codes) if self.ecc else self.width
-        m.submodules.cells = cells = BlockMemory(
-            shape=stored * self.copies, depth=max(2, self.depth), shallow=self.shallow
-        )
+        m.submodules.cells = cells = BlockMemory(shape=stored * self.copies, depth=max(2, self.depth))
         m.d.comb += [
             cells.write_enable.eq(self.write_enable), cells.write_address.eq(self.write_address),
             cells.read_enable.eq(self.read_enable), cells.read_address.eq(self.read_address),

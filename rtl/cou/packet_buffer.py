@@ -141,7 +141,7 @@ class PacketBuffer(wiring.Component):
             data_width=datapath.data_width, mtu=datapath.mtu, slot_bits=self.slot_bits
         )
         m.submodules.headers = headers = GuardedMemory(
-            width=PacketHeader.size, depth=self.n_slots, ecc=ecc, copies=2, shallow=datapath.block_memories
+            width=PacketHeader.size, depth=self.n_slots, ecc=ecc, copies=2
         )
         m.submodules.payloads = payloads = GuardedMemory(
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc

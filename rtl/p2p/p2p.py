@@ -101,9 +101,7 @@ class P2p(wiring.Component):
         width, n, mtu = self.config.datapath.data_width, self.config.nic.n_p2p_tags, self.config.datapath.mtu
         pipelined, packets = self.config.datapath.is_pipelined("p2p"), self.config.datapath.is_pipelined("packets")
         address_bits = self.config.nic.address_bits
-        m.submodules.tracker = tracker = Tracker(
-            n=n, pipelined=pipelined, block_memories=self.config.datapath.block_memories
-        )
+        m.submodules.tracker = tracker = Tracker(n=n, pipelined=pipelined)
         m.submodules.transmit = transmit = P2pTransmit(
             data_width=width, mtu=mtu, n=n, pipelined=pipelined, address_bits=address_bits
         )

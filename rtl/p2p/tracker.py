@@ -75,12 +75,11 @@ class Tracker(wiring.Component):
         Time, and the limit; 0 is none.
     """
 
-    def __init__(self, *, n: int, pipelined: bool = False, block_memories: bool = False):
+    def __init__(self, *, n: int, pipelined: bool = False):
         if not 2 <= n <= 256 or n & (n - 1):
             raise ValueError(f"n must be a power of two from 2 to 256, not {n!r}")
         self.n = n
         self.pipelined = pipelined
-        self.block_memories = block_memories
         super().__init__({
             "o_number": Out(stream.Signature(NUMBER_BITS)),
             "i_open": In(stream.Signature(TrackerCommand)).array(2),
@@ -114,9 +113,7 @@ class Tracker(wiring.Component):
             "detail": DETAIL_BITS,
             "stamp": STAMP_BITS,
         })
-        m.submodules.records = records = BlockMemory(
-            shape=record_layout, depth=self.n, shallow=self.block_memories, apart=True
-        )
+        m.submodules.records = records = BlockMemory(shape=record_layout, depth=self.n, apart=True)
 
         # Of each place: taken from the moment its number is, alive from OPEN to the completion.
         taken, alive, failed = Signal(self.n), Signal(self.n), Signal(self.n)
