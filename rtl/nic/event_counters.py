@@ -1,25 +1,35 @@
 """64-bit event counters, read in two halves."""
 
-from amaranth import Array, Module, Signal
-from amaranth.lib import data, wiring
+from amaranth import Array, Module, Mux, Signal
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
 from firmware_models.abi.registers import EVENT_COUNTERS
 
+COUNT_BITS = 64
 EVENT_BITS = 5
-"""Events of one kind that one cycle may bring: one from each of up to 16 offload units."""
+"""Events of one kind that one cycle may bring: one from each of up to 16 offload units, and a few more."""
 
 Events = data.StructLayout({counter.name: EVENT_BITS for counter in EVENT_COUNTERS})
 """How many events of each kind this cycle brings."""
 
 
 class EventCounters(wiring.Component):
-    """Counts events; one counter can be read at a time.
+    """Counts events, in one memory for all counters; one can be read at a time.
+
+    Each counter has a few bits of its own. A walk visits one counter a cycle and adds its bits to the memory; a read is
+    a visit of the counter that is read, so it is exact. The first walk after a reset clears the memory.
 
     Reading a low half latches the high half of the same counter, so that the next high half read belongs to it.
 
     Timing: a half is on `value` in the same cycle in which `index` and `high` select it. Events count two cycles
     later, so that the adders stand apart from the blocks that raise them.
+
+    Parameters
+    ----------
+    max_events : int
+        Most events of one kind in a cycle, 1 to 31.
 
     Members
     -------
@@ -28,12 +38,15 @@ class EventCounters(wiring.Component):
     index : ``In(range(n))``, high : ``In(1)``
         Which half of which counter to read.
     latch : ``In(1)``
-        The half selected is being read.
+        The half selected is being read; not in two cycles running.
     value : ``Out(32)``
-        The half selected; the high half as latched.
+        With `latch`: the half selected; the high half as latched.
     """
 
-    def __init__(self):
+    def __init__(self, *, max_events: int):
+        if not 1 <= max_events < 1 << EVENT_BITS:
+            raise ValueError(f"max_events must be from 1 to {(1 << EVENT_BITS) - 1}, not {max_events!r}")
+        self.max_events = max_events
         super().__init__({
             "events": In(Events),
             "index": In(range(len(EVENT_COUNTERS))),
@@ -44,20 +57,38 @@ class EventCounters(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        pending = Signal(Events)
-        m.d.sync += pending.eq(self.events)
-        counters = []
-        for counter in EVENT_COUNTERS:
-            count = Signal(64, name=counter.name)
-            m.d.sync += count.eq(count + pending[counter.name])
-            counters.append(count)
+        n = len(EVENT_COUNTERS)
+        m.submodules.store = store = memory.Memory(shape=COUNT_BITS, depth=n, init=[])
+        read, write = store.read_port(domain="comb"), store.write_port()
 
-        selected, latched = Signal(64), Signal(32)
-        m.d.comb += selected.eq(Array(counters)[self.index])
+        step, visited, cleared = Signal(range(n)), Signal(range(n)), Signal()
+        m.d.comb += visited.eq(Mux(self.latch, self.index, step))
+        with m.If(~self.latch):
+            m.d.sync += step.eq(Mux(step == n - 1, 0, step + 1))
+            with m.If(step == n - 1):
+                m.d.sync += cleared.eq(1)
+
+        # Own bits of the counters: as many as the events of two walks need, for reads come in between. A read before
+        # the first walk has passed leaves everything as it is.
+        came = Signal(data.StructLayout({counter.name: bits_for(self.max_events) for counter in EVENT_COUNTERS}))
+        width = bits_for(2 * n * self.max_events)
+        takes = Signal()
+        m.d.comb += takes.eq(cleared | ~self.latch)
+        recent = []
+        for number, counter in enumerate(EVENT_COUNTERS):
+            own = Signal(width, name=f"own_{counter.name}")
+            m.d.sync += [
+                came[counter.name].eq(self.events[counter.name]),
+                own.eq(Mux(takes & (visited == number), 0, own) + came[counter.name]),
+            ]
+            recent.append(own)
+
+        count, latched = Signal(COUNT_BITS), Signal(32)
+        m.d.comb += [
+            read.addr.eq(visited), count.eq(Mux(cleared, read.data, 0) + Array(recent)[visited]),
+            write.addr.eq(visited), write.data.eq(count), write.en.eq(takes),
+            self.value.eq(Mux(self.high, latched, count[:32])),
+        ]
         with m.If(self.latch & ~self.high):
-            m.d.sync += latched.eq(selected[32:])
-        with m.If(self.high):
-            m.d.comb += self.value.eq(latched)
-        with m.Else():
-            m.d.comb += self.value.eq(selected[:32])
+            m.d.sync += latched.eq(count[32:])
         return m
