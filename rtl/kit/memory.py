@@ -51,11 +51,11 @@ class BlockMemory(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.cells = cells = memory.Memory(
+        m.submodules.words = words = memory.Memory(
             shape=self.shape, depth=self.depth, init=[],
             attrs={"no_rw_check": 1, **({"ram_style": "block"} if self.shallow else {})},
         )
-        write, read = cells.write_port(granularity=self.granularity), cells.read_port()
+        write, read = words.write_port(granularity=self.granularity), words.read_port()
         collides = Signal()
         m.d.comb += [
             collides.eq(self.write_enable.any() & (self.write_address == self.read_address)),
