@@ -236,4 +236,5 @@ async def memory_reads_what_was_written(dut: SimHandleBase, bits: int) -> None:
         mask = sum((1 << bits) - 1 << bits * k for k in range(MEMORY_WIDTH // bits) if enable >> k & 1)
         word = words[given["write_address"]]
         words[given["write_address"]] = word & ~mask | given["write_data"] & mask
-    assert collisions > ITEMS // 4
+    # About one access in twenty collides if the word is written as a whole, more if bytes are.
+    assert collisions > ITEMS // 10
