@@ -29,8 +29,8 @@ READERS = {"verilog": "read_verilog -sv", "rtlil": "read_rtlil"}
 """How Yosys reads a design."""
 
 _APART = ("select -set apart a:no_rw_check %m t:$memrd_v2 %i", "setparam -set COLLISION_X_MASK 1'1 @apart")
-# Of Verilog, Yosys knows the attribute of memories whose words are never read while they are written; of RTLIL it has
-# to be told by what the attribute leads to. Such a memory has one port of each kind, and a module of its own.
+"""What makes Yosys heed the attribute of :class:`rtl.kit.memory.BlockMemory` in RTLIL as it does in Verilog: a read
+of what is being written may give anything. Such a memory has one port of each kind, and a module of its own."""
 
 
 class SynthesisError(RuntimeError):

@@ -45,6 +45,8 @@ class DmaReader(wiring.Component):
         Whether there are registers around the bursts, for a faster clock.
     address_bits : int
         Bits of an address, 32 to 64; the others are 0 on the bus.
+    block_memories : bool
+        Whether beats wait in block RAM, however few.
 
     Members
     -------
@@ -156,7 +158,7 @@ class DmaReader(wiring.Component):
                 request.payload.client.eq(k),
                 splitter.o.ready.eq(request.ready & has_room),
             ]
-            # Pipelined, it is a register, and none is asked for in the cycle after a grant.
+            # Pipelined, both are known a cycle late, so nothing is asked for in the cycle after a grant.
             reserved, returned = Signal.like(room, init=0, name=f"reserved_{k}"), Signal(name=f"returned_{k}")
             grant = request.valid & request.ready
             stage = m.d.sync if self.pipelined else m.d.comb

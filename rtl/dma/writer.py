@@ -45,6 +45,8 @@ class DmaWriter(wiring.Component):
         Whether there are registers around the bursts, for a faster clock.
     address_bits : int
         Bits of an address, 32 to 64; the others are 0 on the bus.
+    block_memories : bool
+        Whether beats wait in block RAM, however few.
 
     Members
     -------
@@ -206,7 +208,7 @@ class DmaWriter(wiring.Component):
                 request.payload.client.eq(k),
                 splitter.o.ready.eq(request.ready & has_data),
             ]
-            # Pipelined, it is a register, and none is asked for in the cycle after a grant.
+            # Pipelined, what is spent is known a cycle late, so nothing is asked for in the cycle after a grant.
             spent = Signal.like(held, name=f"spent_{k}")
             grant = request.valid & request.ready
             stage = m.d.sync if self.pipelined else m.d.comb

@@ -108,8 +108,8 @@ class StreamFifo(wiring.Component):
         may_pass = ~full if self.registered else take
         places = self.depth - 2
         m.submodules.store = store = BlockMemory(shape=self.shape, depth=places, shallow=self.shallow, apart=True)
-        write_at, read_at, kept = Signal(range(places)), Signal(range(places)), Signal(range(places + 1))
         push, pop, ahead = Signal(), Signal(), Signal()
+        write_at, read_at, kept = self._ring(m, places, push, pop)
         m.d.comb += [
             pass_by.eq(may_pass & (kept == 0) & ~ahead),
             room.eq(kept != places),
@@ -118,17 +118,23 @@ class StreamFifo(wiring.Component):
             store.read_enable.eq(pop), store.read_address.eq(read_at),
             self.level.eq(kept + ahead + full),
         ]
-        m.d.sync += kept.eq(kept + push - pop)
-        with m.If(push):
-            m.d.sync += write_at.eq(Mux(write_at == places - 1, 0, write_at + 1))
         with m.If(pop):
-            m.d.sync += [read_at.eq(Mux(read_at == places - 1, 0, read_at + 1)), ahead.eq(1)]
+            m.d.sync += ahead.eq(1)
         with m.Elif(take):
             m.d.sync += ahead.eq(0)
         with m.If(take):
             m.d.sync += [full.eq(ahead | (pass_by & came)), head.eq(Mux(ahead, store.read_data, self.i.payload))]
 
         return m
+
+    def _ring(self, m, places, push, pop):
+        """Where the next item is written and read in a memory of `places`, and how many are in it."""
+        write_at, read_at, kept = Signal(range(places)), Signal(range(places)), Signal(range(places + 1))
+        m.d.sync += kept.eq(kept + push - pop)
+        for moves, at in ((push, write_at), (pop, read_at)):
+            with m.If(moves):
+                m.d.sync += at.eq(Mux(at == places - 1, 0, at + 1))
+        return write_at, read_at, kept
 
     def _keep_in_luts(self, m, *, head, full, room, take, came, pass_by):
         """The same with a LUT memory that is written in every cycle in which a place is free.
@@ -139,8 +145,8 @@ class StreamFifo(wiring.Component):
         places = self.depth - 1
         m.submodules.store = store = memory.Memory(shape=self.shape, depth=places, init=[])
         put, get = store.write_port(), store.read_port(domain="comb")
-        write_at, read_at, kept = Signal(range(places)), Signal(range(places)), Signal(range(places + 1))
         push, pop = Signal(), Signal()
+        write_at, read_at, kept = self._ring(m, places, push, pop)
         m.d.comb += [
             room.eq(kept != places),
             put.en.eq(room), put.addr.eq(write_at), put.data.eq(self.i.payload), get.addr.eq(read_at),
@@ -148,10 +154,5 @@ class StreamFifo(wiring.Component):
             push.eq(came & ~pass_by), pop.eq(take & (kept != 0)),
             self.level.eq(kept + full),
         ]
-        m.d.sync += kept.eq(kept + push - pop)
-        with m.If(push):
-            m.d.sync += write_at.eq(Mux(write_at == places - 1, 0, write_at + 1))
-        with m.If(pop):
-            m.d.sync += read_at.eq(Mux(read_at == places - 1, 0, read_at + 1))
         with m.If(take):
             m.d.sync += [full.eq(came | pop), head.eq(Mux(kept == 0, self.i.payload, get.data))]

@@ -93,6 +93,7 @@ class RegisterFile(wiring.Component):
         m = Module()
         config = self.config
         m.submodules.front = front = AxiLiteFront(address_bits=registers.ADDRESS_BITS)
+        # Most come of `rx_unknown`: of both channels and of point-to-point, beside those of the units.
         m.submodules.counters = counters = EventCounters(max_events=config.nic.n_cous + 3)
         connect(m, flipped(self.bus), front.bus)
         m.d.comb += counters.events.eq(self.events)

@@ -20,8 +20,7 @@ class JobLocator(wiring.Component):
     A packet is asked for as soon as its header comes, while those before it are still being passed on; so the question
     costs latency, and no throughput.
 
-    Timing: packets of other types come out after one cycle, collective ones when the answer is there; a cycle later
-    in a pipelined design.
+    Timing: packets of other types come out after one cycle, collective ones when the answer is there.
 
     Parameters
     ----------

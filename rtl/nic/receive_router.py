@@ -17,6 +17,8 @@ class ReceiveRouter(wiring.Component):
     A packet on a channel that its type does not belong to could make one channel wait for the other; it is dropped
     whole and reported.
 
+    Timing: none of its own; if ``nic`` is pipelined a register stands behind the decision, and pulses come with it.
+
     Parameters
     ----------
     vc : int

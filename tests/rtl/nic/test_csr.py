@@ -7,6 +7,7 @@ import pytest
 from firmware_models.config.load import load_preset
 from rtl.kit.axi_lite import AxiLiteFront
 from rtl.nic.csr import RegisterFile
+from rtl.nic.event_counters import EventCounters
 from testbench.runner import run_bench
 
 
@@ -31,3 +32,9 @@ def test_narrow_addresses(address_bits):
 def test_address_bits_are_checked(bad):
     with pytest.raises(ValueError, match=f"^address_bits must be 3 to 64, not {bad}$"):
         AxiLiteFront(address_bits=bad)
+
+
+@pytest.mark.parametrize("bad", [0, 32])
+def test_events_of_a_cycle_are_checked(bad):
+    with pytest.raises(ValueError, match=f"^max_events must be from 1 to 31, not {bad}$"):
+        EventCounters(max_events=bad)
