@@ -11,6 +11,7 @@ from typing import Any
 from fpga.blocks import CATEGORIES, by_block, read_cells
 from fpga.board import Board
 from fpga.board_top import BoardTop
+from fpga.floorplan import HALVES, gather
 from fpga.place import LARGE_DESIGN, Part, place
 from fpga.synthesis import synthesise
 
@@ -106,10 +107,16 @@ def build_bitstream(
 
     progress("synthesise", 1, 4)
     mapped = synthesise(files["il"].read_text(), top=NAME, keep=files["json"], language="rtlil")
+    part = board_part(board)
+    if board.n_nics > 1:
+        places = zip(range(board.n_nics), HALVES[part.die], strict=True)
+        gather(
+            files["json"], top=NAME, device=part.die, blocks={f"selftest.memory_{n}": place for n, place in places}
+        )
 
     progress("place and route", 2, 4)
     placed = place(
-        files["json"], part=board_part(board), seed=seed,
+        files["json"], part=part, seed=seed,
         arguments=[
             "--lpf", files["lpf"].name, "--textcfg", files["config"].name, "--log", files["log"].name,
             *LARGE_DESIGN,

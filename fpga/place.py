@@ -44,6 +44,11 @@ class Part:
     speed: int = 8
     package: str = "CABGA756"
 
+    @property
+    def die(self) -> str:
+        """The device without what says that it has transceivers: ``85k`` for ``um5g-85k``."""
+        return self.device.rpartition("-")[2]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Placement:
@@ -95,7 +100,7 @@ def place(netlist: Path, *, part: Part, seed: int, arguments: Sequence[str] = ()
     # The tool sees the folder that it runs in, and no machine's folder for temporary files: hence relative names.
     with TemporaryDirectory(dir=netlist.parent) as folder:
         report = Path(folder, "report.json")
-        _nextpnr(netlist, part, seed, "--report", f"{report.parent.name}/{report.name}", "--quiet", *arguments)
+        nextpnr(netlist, part, seed, "--report", f"{report.parent.name}/{report.name}", "--quiet", *arguments)
         return _placement(json.loads(report.read_text()), seed)
 
 
@@ -104,15 +109,15 @@ def estimate(netlist: Path, *, part: Part, seed: int) -> float:
 
     For designs that take long to route. Parameters and errors as for :func:`place`.
     """
-    log = _nextpnr(netlist, part, seed, "--no-route")
+    log = nextpnr(netlist, part, seed, "--no-route")
     rates = [float(rate) for rate in re.findall(r"Max frequency for clock .*: ([\d.]+) MHz", log)]
     if not rates:
         raise PlacementError(_NO_PATH)
     return min(rates)
 
 
-def _nextpnr(netlist: Path, part: Part, seed: int, *arguments: str) -> str:
-    """Runs nextpnr and returns its log."""
+def nextpnr(netlist: Path, part: Part, seed: int, *arguments: str) -> str:
+    """Runs nextpnr and returns its log. Raises :class:`PlacementError` with its error if it fails."""
     command = [
         sys.executable, "-c", _PROGRAM, f"--{part.device}", "--speed", str(part.speed), "--package", part.package,
         "--json", netlist.name, "--seed", str(seed), "--timing-allow-fail", *arguments,

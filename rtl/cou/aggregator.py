@@ -116,15 +116,14 @@ class Aggregator(wiring.Component):
 
         run = Signal(shapes.run)
         output = run.output
-        n_beats = Signal(shapes.result_bytes - self.flit_log2 + 1)
-        last_beat = Signal.like(n_beats)
+        last_beat = Signal(shapes.result_bytes - self.flit_log2 + 1)
         output_bytes = self.i.payload.output.bytes
 
         # Operands a come from synchronous memories: `fetched` says that their beat stands at the outputs. If there are
         # registers behind these, it is `there` a cycle later.
         fetched, there = Signal(), Signal()
         last, there_last, there_odd = (Signal(name=name) for name in ("last", "there_last", "there_odd"))
-        index = Signal.like(n_beats)
+        index, more = Signal.like(last_beat), Signal()
         take, moves = Signal(), Signal()
         fetch = Signal()
         place = Signal(writer.result_log2)
@@ -177,14 +176,10 @@ class Aggregator(wiring.Component):
         domain += room.eq(outputs.i.ready)
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += [index.eq(0), fetched.eq(0)]
+                m.d.sync += [index.eq(0), more.eq(1), fetched.eq(0)]
                 m.d.comb += [outputs.i.valid.eq(self.i.valid & room), self.i.ready.eq(room)]
                 with m.If(self.i.valid & room):
-                    m.d.sync += [
-                        run.eq(self.i.payload),
-                        n_beats.eq((output_bytes + (config.datapath.flit_bytes - 1)) >> self.flit_log2),
-                        last_beat.eq((output_bytes - 1) >> self.flit_log2),
-                    ]
+                    m.d.sync += [run.eq(self.i.payload), last_beat.eq((output_bytes - 1) >> self.flit_log2)]
                     with m.If(self.i.payload.output.bytes == 0):
                         m.next = "FINISH"
                     with m.Elif(self.i.payload.use_packet):
@@ -196,9 +191,11 @@ class Aggregator(wiring.Component):
                 with m.If(self.o_read.ready):
                     m.next = "STREAM"
             with m.State("STREAM"):
-                m.d.comb += fetch.eq((index != n_beats) & (~fetched | moves))
+                m.d.comb += fetch.eq(more & (~fetched | moves))
                 with m.If(fetch):
-                    m.d.sync += [index.eq(index + 1), fetched.eq(1), last.eq(index == last_beat)]
+                    m.d.sync += [
+                        index.eq(index + 1), more.eq(index != last_beat), fetched.eq(1), last.eq(index == last_beat),
+                    ]
                 with m.Elif(moves):
                     m.d.sync += fetched.eq(0)
                 with m.If(take & there_last):

@@ -51,15 +51,14 @@ class PacketReader(wiring.Component):
         n_beats = Signal(13)
         m.d.comb += n_beats.eq((self.i.payload.length + ((1 << self.flit_log2) - 1)) >> self.flit_log2)
 
-        # `rest` beats of `slot` have still to be asked for after the one on offer.
+        # `rest` beats of `slot` have still to be asked for after the one on offer; `idle` if none.
         slot = Signal(self.slot_bits)
         index = Signal(self.beat_bits + 1)
         rest = Signal(13)
-        idle = Signal()
+        idle = Signal(init=1)
         advance = Signal()
         last = Signal()
         m.d.comb += [
-            idle.eq(rest == 0),
             advance.eq(~self.o.valid | self.o.ready),
             self.i.ready.eq(idle & advance),
             self.enable.eq(advance),
@@ -74,7 +73,9 @@ class PacketReader(wiring.Component):
                 first = self.i.valid & (n_beats != 0)
                 m.d.sync += [self.o.valid.eq(first), last.eq(n_beats == 1), slot.eq(self.i.payload.slot), index.eq(1)]
                 with m.If(first):
-                    m.d.sync += rest.eq(n_beats - 1)
+                    m.d.sync += [rest.eq(n_beats - 1), idle.eq(n_beats == 1)]
             with m.Else():
-                m.d.sync += [self.o.valid.eq(1), last.eq(rest == 1), index.eq(index + 1), rest.eq(rest - 1)]
+                m.d.sync += [
+                    self.o.valid.eq(1), last.eq(rest == 1), index.eq(index + 1), rest.eq(rest - 1), idle.eq(rest == 1),
+                ]
         return m

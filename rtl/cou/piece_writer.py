@@ -18,8 +18,8 @@ class PieceWriter(wiring.Component):
     Within a piece all bytes move by the same number of lanes. So the beats are turned by that, and a beat of the piece
     is made of what was left over from the last beat and what the next one brings.
 
-    Timing: one beat per cycle within a piece, and one cycle between pieces. ``i_beat.ready`` depends on
-    ``write.data.ready`` combinationally.
+    Timing: one beat per cycle within a piece, and one cycle between pieces, two if ``cou`` is pipelined.
+    ``i_beat.ready`` depends on ``write.data.ready`` combinationally.
 
     Members
     -------
@@ -109,7 +109,6 @@ class PieceWriter(wiring.Component):
         # Lanes below `places` come from the beat before, if the piece began in it. A beat of leftovers has none of the
         # beat on offer, which belongs to somebody else and may change.
         flush = Signal()
-        m.d.comb += flush.eq(to_take == 0)
         for byte in range(flit_bytes):
             bits = slice(8 * byte, 8 * byte + 8)
             m.d.comb += out.payload.data[bits].eq(
@@ -118,25 +117,33 @@ class PieceWriter(wiring.Component):
 
         # Of the piece that begins: where it ends in the beats on offer and in those of memory.
         taken_bytes, made_bytes = Signal(self.shapes.bytes + 1), Signal(self.shapes.bytes + 1)
-        m.d.comb += [
-            lane.eq(run.addr[:lane_bits] + walk.offset[:lane_bits]),
-            taken_bytes.eq(source + walk.size), made_bytes.eq(lane + walk.size),
+        pipelined = self.config.datapath.is_pipelined("cou")
+        staged = m.d.sync if pipelined else m.d.comb
+        first_lane = (run.addr[:lane_bits] + walk.offset[:lane_bits])[:lane_bits]
+        staged += [
+            lane.eq(first_lane), taken_bytes.eq(source + walk.size), made_bytes.eq(first_lane + walk.size),
         ]
-        last_taken, last_made = Signal(), Signal()
-        m.d.comb += [last_taken.eq(to_take == 1), last_made.eq(to_make == 1)]
+        # What the counts are compared with is known a cycle before.
+        last_taken, last_made, last = Signal(), Signal(), Signal()
+        staged += last.eq(walk.last)
+        begin = "BEGIN" if pipelined else "PIECE"
         with m.FSM():
             with m.State("IDLE"):
                 m.d.sync += source.eq(0)
                 with m.If(moving):
+                    m.next = begin
+            if pipelined:
+                with m.State("BEGIN"):
                     m.next = "PIECE"
             with m.State("PIECE"):
                 n_taken, n_made = (
                     (count + (flit_bytes - 1))[lane_bits:] for count in (taken_bytes, made_bytes)
                 )
                 m.d.sync += [
-                    to_take.eq(n_taken), to_make.eq(n_made), source.eq(taken_bytes[:lane_bits]),
+                    to_take.eq(n_taken), to_make.eq(n_made), flush.eq(0),
+                    last_taken.eq(n_taken == 1), last_made.eq(n_made == 1), source.eq(taken_bytes[:lane_bits]),
                     places.eq(lane - source), alone.eq(n_taken == 1), ahead.eq((lane < source) & (n_taken != 1)),
-                    used_up.eq((taken_bytes[:lane_bits] == 0) | walk.last),
+                    used_up.eq((taken_bytes[:lane_bits] == 0) | last),
                 ]
                 m.next = "MOVE"
             with m.State("MOVE"):
@@ -151,11 +158,13 @@ class PieceWriter(wiring.Component):
                 with m.If(moved):
                     m.d.sync += [
                         held.eq(turned), to_take.eq(to_take - ~flush), to_make.eq(to_make - ~ahead), ahead.eq(0),
+                        flush.eq(flush | last_taken), last_taken.eq((to_take == 2) & ~flush),
+                        last_made.eq(Mux(ahead, last_made, to_make == 2)),
                     ]
                     with m.If(last_made & ~ahead):
                         m.d.comb += walk.advance.eq(1)
-                        m.next = "PIECE"
-                        with m.If(walk.last):
+                        m.next = begin
+                        with m.If(last):
                             m.d.sync += moving.eq(0)
                             m.next = "IDLE"
         return m

@@ -104,7 +104,10 @@ class DmaWriter(wiring.Component):
         expected = data.StructLayout({"client": range(self.n), "last": 1})
         m.submodules.aw = aw = SkidBuffer(shape=address)
         # `owner` is the client once more, one bit for each: a beat's way out of its buffer begins with it.
-        turn_layout = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n), "owner": self.n})
+        turn_layout = data.StructLayout({
+            "burst": splitters[0].burst, "client": range(self.n), "owner": self.n,
+            "last_beat": range(splitters[0].burst_beats),
+        })
         m.submodules.turns = turns = StreamFifo(shape=turn_layout, depth=2, registered=self.pipelined)
         m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding, registered=self.pipelined)
         granted = arbiter.o.payload
@@ -118,6 +121,7 @@ class DmaWriter(wiring.Component):
             turns.i.valid.eq(arbiter.o.valid & go),
             turns.i.payload.burst.eq(granted.burst),
             turns.i.payload.client.eq(granted.client),
+            turns.i.payload.last_beat.eq(granted.burst.beats - 1),
             turns.i.payload.owner.eq(Cat(granted.client == k for k in range(self.n))),
             order.i.valid.eq(arbiter.o.valid & go),
             order.i.payload.client.eq(granted.client),
@@ -145,7 +149,7 @@ class DmaWriter(wiring.Component):
         tail_strobes = Array(Const((1 << (tail or flit_bytes)) - 1, flit_bytes) for tail in range(flit_bytes))
         head_strobes = Array(Const((1 << flit_bytes) - (1 << head), flit_bytes) for head in range(flit_bytes))
         m.d.comb += [
-            w_last.eq(count == turn.burst.beats - 1),
+            w_last.eq(count == turn.last_beat),
             w.i.valid.eq(turns.o.valid & Array(buffer.o.valid for buffer in buffers)[turn.client]),
             w.i.payload.data.eq(Array(buffer.o.payload for buffer in buffers)[turn.client]),
             w.i.payload.strb.eq(

@@ -101,7 +101,8 @@ class Depacketizer(wiring.Component):
         parts = [Signal(self.data_width, name=f"part_{k}") for k in range(self.header_flits)]
         early = Signal(PacketHeader)
         bad, foreign = Signal(), Signal()
-        remaining = Signal(range(packet_beats + 1))
+        # Beats that are still to come; `incomplete` if there are any.
+        remaining, incomplete = Signal(range(packet_beats + 1)), Signal()
         m.d.comb += in_header.eq(index < self.header_flits)
         now_bad = (
             (early.version != formats.PACKET_VERSION) | (early.type > max(PacketType)) | (early.length > self.mtu)
@@ -113,7 +114,7 @@ class Depacketizer(wiring.Component):
         m.d.comb += [
             take.eq(self.i.valid & self.i.ready),
             store.write_address.eq(stored), store.write_data.eq(self.i.payload.data),
-            store.write_enable.eq(take & ~in_header & (remaining != 0) & ~bad & ~foreign),
+            store.write_enable.eq(take & ~in_header & incomplete & ~bad & ~foreign),
         ]
         closes, verdict_bad, verdict_foreign = Signal(), Signal(), Signal()
         if self.pipelined:
@@ -153,8 +154,8 @@ class Depacketizer(wiring.Component):
                 for k, part in enumerate(parts):
                     with m.If(index == k):
                         m.d.sync += part.eq(self.i.payload.data)
-            with m.Elif(remaining != 0):
-                m.d.sync += remaining.eq(remaining - 1)
+            with m.Elif(incomplete):
+                m.d.sync += [remaining.eq(remaining - 1), incomplete.eq(remaining != 1)]
             with m.Else():
                 m.d.sync += bad.eq(1)
             with m.If(store.write_enable):
@@ -162,7 +163,10 @@ class Depacketizer(wiring.Component):
             with m.If(self.i.payload.last):
                 m.d.sync += index.eq(0)
         with m.If(judge):
-            m.d.sync += [bad.eq(now_bad), foreign.eq(now_foreign), remaining.eq(beats_of(early.length))]
+            m.d.sync += [
+                bad.eq(now_bad), foreign.eq(now_foreign), remaining.eq(beats_of(early.length)),
+                incomplete.eq(early.length != 0),
+            ]
 
         good, drops = Signal(), Signal()
         m.d.comb += [

@@ -23,13 +23,15 @@ class EventCounters(wiring.Component):
 
     Reading a low half latches the high half of the same counter, so that the next high half read belongs to it.
 
-    Timing: a half is on `value` in the same cycle in which `index` and `high` select it. Events count two cycles
-    later, so that the adders stand apart from the blocks that raise them.
+    Timing: a half is on `value` in the same cycle in which `index` and `high` select it, in the next one if
+    `pipelined`. Events count two cycles later, so that the adders stand apart from the blocks that raise them.
 
     Parameters
     ----------
     max_events : int
         Most events of one kind in a cycle, 1 to 31.
+    pipelined : bool
+        Whether a register stands between what is asked for and the memory.
 
     Members
     -------
@@ -43,10 +45,10 @@ class EventCounters(wiring.Component):
         With `latch`: the half selected; the high half as latched.
     """
 
-    def __init__(self, *, max_events: int):
+    def __init__(self, *, max_events: int, pipelined: bool = False):
         if not 1 <= max_events < 1 << EVENT_BITS:
             raise ValueError(f"max_events must be from 1 to {(1 << EVENT_BITS) - 1}, not {max_events!r}")
-        self.max_events = max_events
+        self.max_events, self.pipelined = max_events, pipelined
         super().__init__({
             "events": In(Events),
             "index": In(range(len(EVENT_COUNTERS))),
@@ -62,18 +64,20 @@ class EventCounters(wiring.Component):
         read, write = store.read_port(domain="comb"), store.write_port()
 
         step, visited, cleared = Signal(range(n)), Signal(range(n)), Signal()
-        m.d.comb += visited.eq(Mux(self.latch, self.index, step))
+        reading, high = Signal(), Signal()
+        stage = m.d.sync if self.pipelined else m.d.comb
+        stage += [visited.eq(Mux(self.latch, self.index, step)), reading.eq(self.latch), high.eq(self.high)]
         with m.If(~self.latch):
             m.d.sync += step.eq(Mux(step == n - 1, 0, step + 1))
-            with m.If(step == n - 1):
-                m.d.sync += cleared.eq(1)
+        with m.If(~reading & (visited == n - 1)):
+            m.d.sync += cleared.eq(1)
 
         # Own bits of the counters: as many as the events of two walks need, for reads come in between. A read before
         # the first walk has passed leaves everything as it is.
         came = Signal(data.StructLayout({counter.name: bits_for(self.max_events) for counter in EVENT_COUNTERS}))
         width = bits_for(2 * n * self.max_events)
         takes = Signal()
-        m.d.comb += takes.eq(cleared | ~self.latch)
+        m.d.comb += takes.eq(cleared | ~reading)
         recent = []
         for number, counter in enumerate(EVENT_COUNTERS):
             own = Signal(width, name=f"own_{counter.name}")
@@ -87,8 +91,8 @@ class EventCounters(wiring.Component):
         m.d.comb += [
             read.addr.eq(visited), count.eq(Mux(cleared, read.data, 0) + Array(recent)[visited]),
             write.addr.eq(visited), write.data.eq(count), write.en.eq(takes),
-            self.value.eq(Mux(self.high, latched, count[:32])),
+            self.value.eq(Mux(high, latched, count[:32])),
         ]
-        with m.If(self.latch & ~self.high):
+        with m.If(reading & ~high):
             m.d.sync += latched.eq(count[32:])
         return m

@@ -22,8 +22,8 @@ class GroupFilter(wiring.Component):
     decides, by the MGID in `dest_id`. A multicast that is passed on gets this NIC's NodeID as its `dest_id`, so that
     what comes behind, above all the key in the packet buffer, need not know of groups.
 
-    Timing: no latency; a cycle for each header if ``nic`` is pipelined. A packet that is discarded takes as many cycles
-    as one that is passed on at once.
+    Timing: no latency; two cycles for each header if ``nic`` is pipelined. A packet that is discarded takes as many
+    cycles as one that is passed on at once.
 
     Parameters
     ----------
@@ -77,14 +77,21 @@ class GroupFilter(wiring.Component):
         # A packet keeps its verdict, whatever is written meanwhile.
         header = self.i.header.payload
         member = Signal(n_groups)
-        m.d.comb += [member[k].eq(joined[k] & (header.dest_id == mgid)) for k, mgid in enumerate(mgids)]
-        drop, judged, strange = Signal(), Signal(), Signal()
+        own, drop, judged, strange = Signal(), Signal(), Signal(), Signal()
         in_payload, dropping = Signal(), Signal()
-        m.d.comb += strange.eq(header.multicast & (~member.any() | (header.source_id == self.node_id)))
         connect(m, flipped(self.i), flipped(self.o))
-        if self.config.datapath.is_pipelined("nic"):
+        pipelined = self.config.datapath.is_pipelined("nic")
+        facts = m.d.sync if pipelined else m.d.comb
+        facts += [
+            own.eq(header.source_id == self.node_id),
+            *(member[k].eq(joined[k] & (header.dest_id == mgid)) for k, mgid in enumerate(mgids)),
+        ]
+        m.d.comb += strange.eq(header.multicast & (~member.any() | own))
+        if pipelined:
             # A header waits for its verdict. On a narrow link it has more flits than that takes cycles.
-            m.d.sync += judged.eq(self.i.header.valid & ~self.i.header.ready)
+            known = Signal()
+            waits = self.i.header.valid & ~self.i.header.ready
+            m.d.sync += [known.eq(waits), judged.eq(known & waits)]
             with m.If(~judged):
                 m.d.sync += drop.eq(strange)
                 m.d.comb += [self.o.header.valid.eq(0), self.i.header.ready.eq(0)]

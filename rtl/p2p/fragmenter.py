@@ -114,12 +114,10 @@ class Fragmenter(wiring.Component):
             end_read.eq(arrived.valid & arrived.ready & arrived.payload.last),
             reads.i.valid.eq(end_read),
             reads.i.payload.error.eq(arrived.payload.error),
+            # None come while the data of a descriptor are put there, which waits until all reads are over.
+            buffer.i.valid.eq(arrived.valid & arrived.ready),
+            buffer.i.payload.eq(arrived.payload.data),
         ]
-        with m.If(reading != 0):
-            m.d.comb += [
-                buffer.i.valid.eq(arrived.valid & arrived.ready),
-                buffer.i.payload.eq(arrived.payload.data),
-            ]
 
         # The operation in hand.
         desc = Signal(Descriptor)
@@ -128,7 +126,7 @@ class Fragmenter(wiring.Component):
         is_mini = desc.kind == Kind.MP
         local, remote, left = Signal(self.address_bits), Signal(ADDRESS_BITS), Signal(32)
         index = Signal(formats.FRAGMENT_BITS)
-        mini_beats = Signal(range(formats.PAYLOAD_BYTES // flit_bytes + 1))
+        mini_beats, mini_more = Signal(range(formats.PAYLOAD_BYTES // flit_bytes + 1)), Signal()
         length = Signal(formats.PACKET_HEADER["length"].width)
         final = Signal()
         refusal = Signal(Status)
@@ -137,12 +135,13 @@ class Fragmenter(wiring.Component):
             final.eq(left <= self.mtu),
             length.eq(Mux(left <= self.mtu, left, self.mtu)),
         ]
-        with m.If((desc.p2p_op != P2pOp.SEND) & (desc.p2p_op != P2pOp.PUT)):
-            m.d.comb += refusal.eq(Status.UNSUPPORTED)
-        with m.Elif(is_send & ~is_mini):
-            m.d.comb += refusal.eq(Status.BAD_DESCRIPTOR)
-        with m.Elif(is_mini & (desc.length > formats.PAYLOAD_BYTES)):
-            m.d.comb += refusal.eq(Status.BAD_LENGTH)
+        reason = self._refusal(m, self.i.payload.desc)
+        # Pipelined, a register says that there is nothing in hand: it is set a cycle after the state.
+        idle = Signal()
+        m.d.comb += [
+            self.room.eq(idle & self.i_number.valid), self.i.ready.eq(self.room),
+            self.i_number.ready.eq(idle & self.i.valid),
+        ]
 
         # A signal of its own, outside of any condition: constant bits next to conditional ones make Verilog that
         # simulators warn about.
@@ -175,14 +174,14 @@ class Fragmenter(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.comb += [
-                    self.room.eq(self.i_number.valid),
-                    self.i.ready.eq(self.room),
-                    self.i_number.ready.eq(self.i.valid),
-                ]
+                if self.pipelined:
+                    m.d.sync += idle.eq(~self.i.valid | ~self.i.ready)
+                else:
+                    m.d.comb += idle.eq(1)
                 m.d.sync += [
                     desc.eq(self.i.payload.desc),
                     number.eq(self.i_number.payload),
+                    refusal.eq(reason),
                 ]
                 with m.If(self.i.valid & self.i.ready):
                     m.next = "OPEN"
@@ -195,6 +194,7 @@ class Fragmenter(wiring.Component):
                     left.eq(desc.length),
                     index.eq(0),
                     mini_beats.eq((desc.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)),
+                    mini_more.eq(desc.length != 0),
                 ]
                 with m.If(self.o_open.ready):
                     with m.If(refusal != Status.OK):
@@ -220,7 +220,7 @@ class Fragmenter(wiring.Component):
                     m.d.comb += reserve.eq(1)
                     m.next = "MINI_DATA"
             with m.State("MINI_DATA"):
-                with m.If(mini_beats == 0):
+                with m.If(~mini_more):
                     m.next = "MINI_FRAGMENT"
                 with m.Else():
                     m.d.comb += [buffer.i.valid.eq(1), buffer.i.payload.eq(desc.payload)]
@@ -228,6 +228,7 @@ class Fragmenter(wiring.Component):
                         m.d.sync += [
                             desc.payload.eq(desc.payload >> self.data_width),
                             mini_beats.eq(mini_beats - 1),
+                            mini_more.eq(mini_beats != 1),
                         ]
             with m.State("MINI_FRAGMENT"):
                 m.d.comb += [fragments.i.valid.eq(1), fragment.final.eq(1), fragment.stored.eq(1)]
@@ -269,3 +270,16 @@ class Fragmenter(wiring.Component):
                         m.next = "IDLE"
 
         return m
+
+    @staticmethod
+    def _refusal(m, desc):
+        """Why a descriptor is not executed; ``OK`` if it is."""
+        refusal = Signal(Status)
+        is_send, is_mini = desc.p2p_op == P2pOp.SEND, desc.kind == Kind.MP
+        with m.If(~is_send & (desc.p2p_op != P2pOp.PUT)):
+            m.d.comb += refusal.eq(Status.UNSUPPORTED)
+        with m.Elif(is_send & ~is_mini):
+            m.d.comb += refusal.eq(Status.BAD_DESCRIPTOR)
+        with m.Elif(is_mini & (desc.length > formats.PAYLOAD_BYTES)):
+            m.d.comb += refusal.eq(Status.BAD_LENGTH)
+        return refusal

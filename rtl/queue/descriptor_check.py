@@ -35,7 +35,7 @@ class DescriptorCheck(wiring.Component):
 
     A slice is whole blocks from 0 to the last one; block_count itself, alone, is the slice without bytes.
 
-    Timing: the answer is valid 3 cycles after the descriptor (5 if `pipelined`), and as long as each window question
+    Timing: the answer is valid 3 cycles after the descriptor (6 if `pipelined`), and as long as each window question
     takes.
 
     Parameters
@@ -51,7 +51,7 @@ class DescriptorCheck(wiring.Component):
     get : bool
         Whether this build can GET.
     pipelined : bool
-        Whether registers stand between the slice, its bytes, what is wrong and the answer.
+        Whether registers stand between the slice, its bytes, the longest message, what is wrong and the answer.
 
     Members
     -------
@@ -102,15 +102,20 @@ class DescriptorCheck(wiring.Component):
         n_blocks, n_slice = Signal(block_bits), Signal(block_bits)
         all_bytes, slice_bytes = Signal(16 + block_bits), Signal(16 + block_bits)
         cut = desc.block_count > 1
-        end = desc.slice_first + desc.slice_count
         empty = cut & (desc.slice_first == desc.block_count) & (desc.slice_count == 1)
-        beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, end > Mux(cut, desc.block_count, 1)) & ~empty
+        last = desc.slice_first + desc.slice_count
+        end, limit = Signal(last.shape()), Signal(desc.block_count.shape())
+        beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, end > limit) & ~empty
         stage = m.d.sync if self.pipelined else m.d.comb
         stage += [
+            end.eq(last), limit.eq(Mux(cut, desc.block_count, 1)),
             n_blocks.eq(Mux(cut, desc.block_count, 1)),
             n_slice.eq(Mux(desc.slice_count == 0, n_blocks, Mux(empty, 0, desc.slice_count))),
         ]
         m.d.sync += [all_bytes.eq(n_blocks * desc.pulse_bytes), slice_bytes.eq(n_slice * desc.pulse_bytes)]
+        # A product with 2**16 - 1: a shift and a subtraction.
+        longest = Signal(16 + block_bits + formats.PULSE_BITS)
+        stage += longest.eq((all_bytes << formats.PULSE_BITS) - all_bytes)
 
         reserved = [desc[field.name].any() for field in formats.DESCRIPTOR.fields if field.is_reserved]
         bad_descriptor = Cat(
@@ -149,14 +154,13 @@ class DescriptorCheck(wiring.Component):
             from_payload & (desc.length > formats.PAYLOAD_BYTES),
             collective & (desc.pulse_bytes[:4].any() | (~cut & desc.pulse_bytes[4:6].any())),
             collective & ((desc.pulse_bytes == 0) | (slice_bytes > self.mtu) | (all_bytes > self.intermediate_bytes)),
-            # A product with 2**16 - 1: a shift and a subtraction.
-            collective & (desc.length > ((all_bytes << formats.PULSE_BITS) - all_bytes)),
+            collective & (desc.length > longest),
             (reduces | collective & cut) & (desc.length[:4] & element_mask).any(),
         )
 
         status = Signal(STATUS_BITS)
-        bad, lacking, overlong = Signal(), Signal(), Signal()
-        stage += [bad.eq(bad_descriptor.any()), lacking.eq(unsupported.any()), overlong.eq(bad_length.any())]
+        bad, lacking, overlong = Signal(), Signal(), Signal(len(bad_length))
+        stage += [bad.eq(bad_descriptor.any()), lacking.eq(unsupported.any()), overlong.eq(bad_length)]
         ask_operand, ask_result = Signal(), Signal()
         query, answer = self.window.query, self.window.answer
         m.d.comb += [
@@ -172,6 +176,8 @@ class DescriptorCheck(wiring.Component):
                     with m.If(self.i.valid):
                         m.next = "MULTIPLY"
                 with m.State("MULTIPLY"):
+                    m.next = "SUBTRACT"
+                with m.State("SUBTRACT"):
                     m.next = "COMPARE"
                 with m.State("COMPARE"):
                     m.next = "LOOK"
@@ -183,7 +189,7 @@ class DescriptorCheck(wiring.Component):
                 m.d.sync += [
                     status.eq(
                         Mux(bad, Status.BAD_DESCRIPTOR,
-                            Mux(lacking, Status.UNSUPPORTED, Mux(overlong, Status.BAD_LENGTH, Status.OK)))
+                            Mux(lacking, Status.UNSUPPORTED, Mux(overlong.any(), Status.BAD_LENGTH, Status.OK)))
                     ),
                     ask_operand.eq(from_memory & (desc.length != 0)),
                     ask_result.eq(collective & desc.write_back & (desc.length != 0)),

@@ -74,10 +74,13 @@ class DirectLane(wiring.Component):
         if self.arithmetic:
             low_sum = self._registered(m, "low_sum", self.i_a[:_half] + self.i_b[:_half])
 
-        # Cycle 2: two comparisons of 32 bits make one of 64. Turned upside down, a negative number compares like a
-        # positive one.
-        less_low, same_low = self._compare(a["bits"][:_half], b["bits"][:_half], a["turn_low"], b["turn_low"])
-        less_high, same_high = self._compare(a["bits"][_half:], b["bits"][_half:], a["turn_high"], b["turn_high"])
+        # Cycle 2: two comparisons of 32 bits make one of 64, of what compares like positive numbers.
+        (a_low, b_low), (a_high, b_high) = ((a[half], b[half]) for half in ("low_turned", "high_turned"))
+        less_low, same_low = borrow(a_low, b_low), a_low == b_low
+        less_high, same_high = borrow(a_high, b_high), a_high == b_high
+        a_bits, b_bits = (
+            Cat(x["low_turned"] ^ x["turn_low"], x["high_turned"] ^ x["turn_high"]) for x in (a, b)
+        )
         less = less_high | (same_high & less_low)
         swap_low = Mux(c.halves, Mux(c.greatest, less_low, ~less_low & ~same_low),
                        Mux(c.greatest, less, ~less & ~(same_high & same_low)))
@@ -91,13 +94,13 @@ class DirectLane(wiring.Component):
             self.o_order.b_first.eq(Mux(nan_a | nan_b, ~nan_a, swap_high & ~zeros)),
             self.o_order.equal.eq(Mux(nan_a | nan_b, nan_a & nan_b, zeros | (same_high & same_low))),
         ]
-        direct = a["bits"]
+        direct = a_bits
         if self.arithmetic:
-            high_sum = (a["bits"][_half:] + b["bits"][_half:] + (low_sum[_half] & ~c.halves))[:_half]
-            bitwise = Cat((x & y & c.both) | ((x ^ y) & c.either) for x, y in zip(a["bits"], b["bits"], strict=True))
-            direct = Mux(c.sum, Cat(low_sum[:_half], high_sum), Mux(c.both | c.either, bitwise, a["bits"]))
+            high_sum = (a_bits[_half:] + b_bits[_half:] + (low_sum[_half] & ~c.halves))[:_half]
+            bitwise = Cat((x & y & c.both) | ((x ^ y) & c.either) for x, y in zip(a_bits, b_bits, strict=True))
+            direct = Mux(c.sum, Cat(low_sum[:_half], high_sum), Mux(c.both | c.either, bitwise, a_bits))
         first = self._registered(m, "first", direct)
-        second = self._registered(m, "second", b["bits"])
+        second = self._registered(m, "second", b_bits)
         take_low = self._registered(m, "take_low", c.pass_b | (c.order & swap_low))
         take_high = self._registered(m, "take_high", c.pass_b | (c.order & swap_high))
         ordered = c.order & c.floating
@@ -132,23 +135,18 @@ class DirectLane(wiring.Component):
             fraction = FLOAT32.fraction_bits
             return half[fraction:-1].all() & half[:fraction].any()
 
-        # All bits but the sign are turned over in negative floats; the sign itself in all that is signed.
+        # Turned upside down, a negative number compares like a positive one: all bits but the sign are turned over in
+        # negative floats; the sign itself in all that is signed.
         negative_low = control.floating & Mux(control.halves, low[-1], high[-1])
         negative_high = control.floating & high[-1]
         sign = control.signed | control.floating
         above = FLOAT64.fraction_bits - _half
+        turn_low = Cat(negative_low.replicate(_half - 1), Mux(control.halves, sign, negative_low))
+        turn_high = Cat(negative_high.replicate(_half - 1), sign)
         facts = {
-            "bits": bits,
-            "turn_low": Cat(negative_low.replicate(_half - 1), Mux(control.halves, sign, negative_low)),
-            "turn_high": Cat(negative_high.replicate(_half - 1), sign),
+            "turn_low": turn_low, "low_turned": low ^ turn_low, "turn_high": turn_high, "high_turned": high ^ turn_high,
             "one": high[above:-1].all(), "rest": high[:above].any(), "low": low.any(),
             "nan_low": nan(low), "nan_high": nan(high),
             "zero": ~(high[:-1].any() | low.any()),
         }
         return {key: self._registered(m, f"{name}_{key}", value) for key, value in facts.items()}
-
-    @staticmethod
-    def _compare(a, b, turn_a, turn_b):
-        """Whether a < b and whether a == b, after both were turned."""
-        x, y = a ^ turn_a, b ^ turn_b
-        return borrow(x, y), x == y

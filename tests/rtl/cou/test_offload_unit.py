@@ -24,18 +24,19 @@ def unit_and_parameters(
     }
 
 
-@pytest.mark.parametrize(("data_width", "ecc", "n_peers", "peer_credits", "rounds", "testcase"), [
-    (64, False, 4, 3, 12, None),
-    (256, True, 8, 2, 3, "random_operations|damaged_packets"),
-    pytest.param(64, True, 8, 2, 60, None, marks=pytest.mark.long),
-    pytest.param(256, True, 4, 3, 60, None, marks=pytest.mark.long),
+@pytest.mark.parametrize(("data_width", "ecc", "n_peers", "peer_credits", "rounds"), [
+    (64, True, 4, 3, 12),
+    pytest.param(64, False, 4, 3, 60, marks=pytest.mark.long),
+    pytest.param(64, True, 8, 2, 60, marks=pytest.mark.long),
+    pytest.param(256, True, 4, 3, 60, marks=pytest.mark.long),
+    pytest.param(256, False, 8, 2, 60, marks=pytest.mark.long),
 ])
-def test_offload_unit(data_width, ecc, n_peers, peer_credits, rounds, testcase):
+def test_offload_unit(data_width, ecc, n_peers, peer_credits, rounds):
     """Random operations and every special case, at a narrow and a wide data path, without and with check bits, with a
     pool and without."""
     unit, parameters = unit_and_parameters(data_width=data_width, ecc=ecc, n_peers=n_peers, peer_credits=peer_credits)
     result = run_bench(
-        unit, bench="testbench.cou.offload_unit_bench", testcase=testcase, parameters=parameters | {"rounds": rounds},
+        unit, bench="testbench.cou.offload_unit_bench", parameters=parameters | {"rounds": rounds},
     )
     print(f"{result.report['operations']} operations, {result.report['fired']} descriptors executed")
     assert result.report["operations"] == 4 * rounds

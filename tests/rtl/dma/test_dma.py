@@ -15,7 +15,9 @@ def test_engine(pipelined, transfers):
     run_bench(bundle(pipelined=pipelined), bench="testbench.dma.dma_bench", parameters={"transfers": transfers})
 
 
-@pytest.mark.parametrize(("address_bits", "pipelined"), [(32, False), (40, True)])
+@pytest.mark.parametrize(("address_bits", "pipelined"), [
+    pytest.param(32, False, marks=pytest.mark.long), (40, True),
+])
 def test_narrow_addresses(address_bits, pipelined):
     run_bench(
         bundle(pipelined=pipelined, address_bits=address_bits), bench="testbench.dma.dma_bench",

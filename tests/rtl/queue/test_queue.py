@@ -24,7 +24,7 @@ def test_queues(units, pipelined):
     run_bench(QueueSystem(pipelined=pipelined), bench="testbench.queue.queue_bench", parameters={"units": units})
 
 
-@pytest.mark.parametrize("address_bits", [64, 32, 40])
+@pytest.mark.parametrize("address_bits", [64, 32, pytest.param(40, marks=pytest.mark.long)])
 def test_vp_table(address_bits):
     run_bench(
         QueueSystem(address_bits=address_bits), bench="testbench.queue.table_bench",
@@ -32,6 +32,7 @@ def test_vp_table(address_bits):
     )
 
 
+@pytest.mark.long
 def test_queues_of_narrow_addresses():
     run_bench(
         QueueSystem(pipelined=True, address_bits=32), bench="testbench.queue.queue_bench",

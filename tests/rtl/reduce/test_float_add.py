@@ -30,6 +30,7 @@ def test_every_pair_of_a_tiny_format_at_every_depth():
     assert_clean(check(FLOAT8, list(CUTS)), pairs=1 << 16, depths=len(CUTS))
 
 
+@pytest.mark.long
 def test_doubles_at_every_depth(seed):
     assert_clean(check(FLOAT64, list(CUTS), pairs=1_000_000, seed=seed), pairs=1_000_000, depths=len(CUTS))
 

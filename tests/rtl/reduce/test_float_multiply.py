@@ -32,6 +32,11 @@ def test_every_pair_of_a_tiny_format_at_every_depth():
     assert_clean(check(FLOAT8, DEPTHS, unit="multiply"), pairs=1 << 16, depths=len(DEPTHS))
 
 
+def test_doubles(seed):
+    assert_clean(check(FLOAT64, [8], unit="multiply", pairs=1_000_000, seed=seed), pairs=1_000_000, depths=1)
+
+
+@pytest.mark.long
 def test_doubles_at_every_depth(seed):
     result = check(FLOAT64, DEPTHS, unit="multiply", pairs=200_000, seed=seed)
     assert_clean(result, pairs=200_000, depths=len(DEPTHS))
