@@ -16,6 +16,8 @@ from fpga.place import LARGE_DESIGN, Part, place
 from fpga.synthesis import synthesise
 
 NAME = "conic_selftest"
+REPORT = f"{NAME}.report.json"
+"""File beside a bitstream with what ``conic build --json`` prints."""
 SEED = 1
 """Seed of the placer, unless another is asked for."""
 
@@ -96,7 +98,7 @@ def build_bitstream(
         If a tool refuses the design.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    suffixes = ("il", "lpf", "json", "config", "bit", "log", "report.json")
+    suffixes = ("il", "lpf", "json", "config", "bit", "log")
     files = {suffix: folder / f"{NAME}.{suffix}" for suffix in suffixes}
 
     progress("elaborate", 0, 4)
@@ -137,7 +139,7 @@ def build_bitstream(
         cells={category: mapped.get(kind, 0) for kind, category in CATEGORIES.items()}, device=placed.cells,
         blocks=by_block(read_cells(files["json"], top=NAME), depth=3),
     )
-    files["report.json"].write_text(json.dumps(summary(result), indent=1) + "\n")
+    (folder / REPORT).write_text(json.dumps(summary(result), indent=1) + "\n")
     return result
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fpga.board_figures import read_report, row_of
 from fpga.rows import replace_rows
 
 
@@ -22,3 +23,18 @@ def test_rows_are_kept_if_the_next_one_fails(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         replace_rows(file, rows, key="name", order=("a", "b"))
     assert json.loads(file.read_text()) == [{"name": "a", "value": 1.0}]
+
+
+def test_row_of_a_board(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"is not there: `make bitstream BOARD=versa_ecp5_5g` makes it$"):
+        read_report(tmp_path, "versa_ecp5_5g")
+    (tmp_path / "versa_ecp5_5g").mkdir()
+    clocks = {"slow": {"fmax_mhz": 300.0, "required_mhz": 12.0}, "fast": {"fmax_mhz": 70.0, "required_mhz": 50.0}}
+    report = {
+        "board": "versa_ecp5_5g", "seed": 1, "clocks": clocks, "timing_met": True, "critical_path": {},
+        "utilisation": {"cells": {"lut4": 3}, "device": {}, "blocks": {}},
+    }
+    (tmp_path / "versa_ecp5_5g" / "conic_selftest.report.json").write_text(json.dumps(report))
+    row = row_of(read_report(tmp_path, "versa_ecp5_5g"))
+    assert (row["fmax_mhz"], row["required_mhz"], row["n_nics"], row["speed"]) == (70.0, 50.0, 1, 8)
+    assert row["cells"] == {"lut4": 3}
