@@ -32,6 +32,9 @@ _APART = ("select -set apart a:no_rw_check %m t:$memrd_v2 %i", "setparam -set CO
 """What makes Yosys heed the attribute of :class:`rtl.kit.memory.BlockMemory` in RTLIL as it does in Verilog: a read
 of what is being written may give anything. Such a memory has one port of each kind, and a module of its own."""
 
+_KEPT = ("select -set kept a:keep %ci1 t:$dff %i", "setattr -set keep 1 @kept")
+"""What keeps registers that a design says are to be kept from being merged: the attribute stands at their wires."""
+
 
 class SynthesisError(RuntimeError):
     """Yosys refused the design; the message is its last line."""
@@ -83,7 +86,7 @@ def synthesise(
                 f'{READERS[language]} "{source}"',
                 "chformal -remove",
                 "delete t:$print",
-                *(_APART if language == "rtlil" else ()),
+                *((*_APART, *_KEPT) if language == "rtlil" else ()),
                 *preparation,
                 f"{FAMILIES[family]} -top {top}",
                 *([] if keep is None else [f'write_json "{keep.resolve()}"']),

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from amaranth import Cat, Module, ResetInserter, Signal
+from amaranth import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect
 
@@ -76,26 +76,25 @@ class SelfTest(wiring.Component):
         connect(m, bridge.access, router.i)
         connect(m, router.o[0], board.i)
 
-        # What the host can reset: everything but its own way in, and the memories, which no reset clears anyway.
-        resettable = ResetInserter(board.hold)
-        m.submodules.switch = resettable(switch := Switch(self.config))
+        # What the host can reset: everything but its own way in, and the contents of memories, which no reset clears.
+        switch_held = self._add(m, "switch", switch := Switch(self.config), hold=board.hold)
         m.submodules.switch_registers = switch_registers = AxiLiteManager(address_bits=SWITCH_ADDRESS_BITS)
         connect(m, router.o[1], switch_registers.i)
         connect(m, switch_registers.bus, switch.s_axil)
-        m.d.comb += switch_registers.offline.eq(board.hold)
+        m.d.comb += switch_registers.offline.eq(board.hold | switch_held)
         irqs = []
         for n in numbers:
-            m.submodules[f"nic_{n}"] = resettable(nic := Nic(self.config))
+            nic_held = self._add(m, f"nic_{n}", nic := Nic(self.config), hold=board.hold)
             m.submodules[f"registers_{n}"] = nic_registers = AxiLiteManager(address_bits=registers.ADDRESS_BITS)
             memory = HostMemory(n_bytes=self.memory_bytes, data_width=self.config.datapath.data_width)
-            m.submodules[f"memory_{n}"] = resettable(memory)
+            self._add(m, f"memory_{n}", memory, hold=board.hold)
             connect(m, router.o[2 + n], nic_registers.i)
             connect(m, nic_registers.bus, nic.s_axil)
             connect(m, router.o[2 + self.n_nics + n], memory.host)
             connect(m, nic.m_axi, memory.s_axi)
             connect(m, nic.tx, switch.rx[n])
             connect(m, switch.tx[n], nic.rx)
-            m.d.comb += nic_registers.offline.eq(board.hold)
+            m.d.comb += nic_registers.offline.eq(board.hold | nic_held)
             irqs.append(nic.irq)
 
         blink = Signal(range(self.clock_hz), name="blink")
@@ -106,3 +105,17 @@ class SelfTest(wiring.Component):
             self.alive.eq(blink[-1]), self.irq.eq(Cat(irqs).any()),
         ]
         return m
+
+    @staticmethod
+    def _add(m: Module, name: str, block: wiring.Component, *, hold: Signal) -> Signal:
+        """Adds a block with a reset of its own, and returns that: a cycle after that of the design, or after `hold`.
+
+        A single register for all would have to reach every corner of the device in a cycle. `keep`: synthesis is not
+        to make one of them again.
+        """
+        held = Signal(init=1, name=f"{name}_held", attrs={"keep": 1})
+        m.domains += ClockDomain(name, local=True)
+        m.d.sync += held.eq(hold)
+        m.d.comb += [ClockSignal(name).eq(ClockSignal()), ResetSignal(name).eq(held)]
+        m.submodules[name] = DomainRenamer(name)(block)
+        return held

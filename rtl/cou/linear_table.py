@@ -169,7 +169,8 @@ class LinearTable(wiring.Component):
                     fits.eq((index - its_home)[: self.index_bits] >= (index - hole)[: self.index_bits]),
                 ]
                 with m.If(empty):
-                    m.d.comb += [write.en.eq(1), data.eq(0), gone.eq(1)]
+                    # What ends the run is empty: so is a copy of it, unless that is known in spite of an error.
+                    m.d.comb += [write.en.eq(1), gone.eq(1), *([data.eq(0)] if code.ecc else ())]
                     m.next = "IDLE"
                 with m.Elif(fits):
                     m.d.comb += [write.en.eq(1), moving.eq(1)]

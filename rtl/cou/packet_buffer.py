@@ -58,7 +58,7 @@ class PacketBuffer(wiring.Component):
     Timing (cuckoo): the event comes 5 cycles after the header, or in the cycle after the last beat if that is
     later, and if ``cou`` is pipelined one cycle after that; packets follow each other without a gap. Look-ups: see
     the tables, and with ``cou.ecc`` a cycle more. Headers and the first beat of a payload come in the cycle after they
-    were asked for.
+    were asked for; the next header two cycles later if ``cou`` is pipelined.
 
     Parameters
     ----------
@@ -222,16 +222,20 @@ class PacketBuffer(wiring.Component):
         self._elaborate_faults(m, table, headers, payloads)
 
         # Headers and payloads on demand; the output registers of the memories hold what is offered.
+        # Pipelined, a header is read in every cycle in which none is offered, wanted or not: so whether it is wanted is
+        # no part of the path to the memory's many registers.
         m.d.comb += [
-            self.i_meta.ready.eq(~self.o_meta.valid | self.o_meta.ready),
+            self.i_meta.ready.eq(~self.o_meta.valid | (0 if pipelined else self.o_meta.ready)),
             headers.read_address.eq(self.i_meta.payload.slot),
-            headers.read_enable.eq(self.i_meta.valid & self.i_meta.ready),
+            headers.read_enable.eq(self.i_meta.ready & (1 if pipelined else self.i_meta.valid)),
             self.o_meta.payload.eq(headers.read_data),
             payloads.read_address.eq(reader.address), payloads.read_enable.eq(reader.enable),
             reader.read_data.eq(payloads.read_data), self.read_error.eq(payloads.uncorrectable),
         ]
         with m.If(self.i_meta.ready):
             m.d.sync += self.o_meta.valid.eq(self.i_meta.valid)
+        with m.Elif(self.o_meta.ready):
+            m.d.sync += self.o_meta.valid.eq(0)
 
         m.submodules.count = count = BufferStatistics(level_bits=self.level_bits)
         beats = self.o_read.valid & self.o_read.ready

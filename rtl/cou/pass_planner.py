@@ -98,11 +98,16 @@ class PassPlanner(wiring.Component):
         # A pass that clears the intermediate result does nothing else.
         go_on = ~self.expired & ~record.clear
         # Comparisons of the context with its descriptor.
-        some, packets_left, one_left = (Signal(name=name) for name in ("some", "packets_left", "one_left"))
+        some, packets_left, one_left, fits, brings_address = (
+            Signal(name=name) for name in ("some", "packets_left", "one_left", "fits", "brings_address")
+        )
+        behind = Signal(1 + len(record.consumed))
         staged = m.d.sync if self.config.datapath.is_pipelined("cou") else m.d.comb
         staged += [
+            behind.eq(record.consumed + 1),
             some.eq(record.size != 0), packets_left.eq(record.consumed != desc.cp_count),
-            one_left.eq(record.consumed + 1 == desc.cp_count),
+            one_left.eq(behind == desc.cp_count), fits.eq(packet.length == record.size),
+            brings_address.eq(packet.swap_addr & ~operation.blocks.cut),
         ]
 
         more = Signal()
@@ -129,7 +134,6 @@ class PassPlanner(wiring.Component):
         # Operand b: the packet, if it has something to say and is as long as it should be.
         swap = packet.swap_data | desc.swap_local_data
         wants_data = more & (swap | desc.reduce_flag) & go_on
-        fits = packet.length == record.size
         use = Signal()
         m.d.comb += [
             use.eq(wants_data & fits & some),
@@ -146,8 +150,7 @@ class PassPlanner(wiring.Component):
 
         # Where the result goes: a packet that ends the collective here stops it from being sent on.
         writes = ((final & desc.write_back) | ends) & some & go_on
-        cut = operation.blocks.cut
-        brought = more & packet.swap_addr & ~cut
+        brought = more & brings_address
         m.d.comb += [
             self.sends.eq(final & desc.cp & ~ends & go_on),
             self.foreign_address.eq(writes & more & (brought | ~desc.write_back)),

@@ -16,6 +16,7 @@ from rtl.cou.context_file import ContextFile, Phase
 from rtl.cou.credit_table import credit_answer, credit_request
 from rtl.cou.pass_planner import PassPlanner, begin, record_layout
 from rtl.cou.slice_meter import SliceMeter
+from rtl.cou.step import Step, first_step
 from rtl.cou.tag_table import answer_layout
 from rtl.interface import TraceEvent, WindowSignature
 from rtl.kit.fifo import StreamFifo
@@ -31,8 +32,9 @@ class Trigger(wiring.Component):
     whatever order they came in; that fixes the rounding. If the message is cut into blocks, where a descriptor's slice
     lies is worked out before its operand is asked for.
 
-    Timing: a context is looked at in the cycle after it was chosen; two cycles later if ``cou`` is pipelined, where
-    its operation and what the planner makes of it come from registers. The pass follows a cycle later then.
+    Timing: a context is looked at in the cycle after it was chosen; five cycles later if ``cou`` is pipelined, where
+    its operation, its descriptor and what the planner makes of both come from registers. The pass follows a cycle later
+    then.
 
     Members
     -------
@@ -119,7 +121,9 @@ class Trigger(wiring.Component):
             self.active.eq(contexts.active), self.n_free.eq(sum(contexts.free[c] for c in range(n_contexts))),
             turn.requests.eq(contexts.ready),
             record_read.addr.eq(chosen), record_write.addr.eq(current),
-            self.place.job.eq(jobs[chosen]), self.place.position.eq(positions[chosen]),
+            # Pipelined, the descriptor comes a cycle after the record: its address is then no part of the choice.
+            *(self.place[name].eq(table[current if pipelined else chosen])
+              for name, table in (("job", jobs), ("position", positions))),
             self.select.eq(jobs[current]),
         ]
         record, desc, packet = record_read.data, self.control, self.i_meta.payload
@@ -200,8 +204,13 @@ class Trigger(wiring.Component):
         def trace(kind: TraceKind, index):
             m.d.comb += [self.trace_valid.eq(1), self.trace_event.event.eq(kind), self.trace_event.index.eq(index)]
 
+        def says(status: Status, detail):
+            """What a report of this state says, if there is one: so this choice does not wait for whether there is."""
+            m.d.comb += [self.status.eq(status), self.detail.eq(detail)]
+
         def report(status: Status, detail):
-            m.d.comb += [self.fault.eq(1), self.status.eq(status), self.detail.eq(detail)]
+            says(status, detail)
+            m.d.comb += self.fault.eq(1)
 
         def sleep(phase: Phase):
             m.d.comb += [contexts.set_phase.eq(1), contexts.next_phase.eq(phase)]
@@ -220,13 +229,12 @@ class Trigger(wiring.Component):
 
         def give_away():
             """Hands the pass to the aggregator; FSM state RUN waits if that is busy."""
-            m.d.comb += self.o_run.valid.eq(1)
+            m.d.comb += [self.o_run.valid.eq(1), updated.eq(plan.after)]
+            says(Status.LENGTH_MISMATCH, Cat(record.consumed, record.pulse, packet.length))
             with m.If(self.o_run.ready):
-                with m.If(plan.mismatch):
-                    report(Status.LENGTH_MISMATCH, Cat(record.consumed, record.pulse, packet.length))
                 m.d.comb += [
-                    self.i_meta.ready.eq(plan.needs_packet), contexts.consume.eq(1),
-                    updated.eq(plan.after), record_write.en.eq(1),
+                    self.fault.eq(plan.mismatch),
+                    self.i_meta.ready.eq(plan.needs_packet), contexts.consume.eq(1), record_write.en.eq(1),
                     self.write_started.eq(run.output.write_back), self.fired.eq(plan.after.final),
                 ]
                 with m.If(~record.clear):
@@ -251,6 +259,12 @@ class Trigger(wiring.Component):
             m.next = f"FETCH_{state}" if pipelined else state
 
         credit_came, meta_asked = Signal(), Signal()
+        step, complete = Signal(Step), ~plan.needs_packet | self.i_meta.valid
+        staged += first_step(
+            step, search=hopeless & absent & ~searched, give_up=hopeless, measure=~record.measured,
+            load=plan.needs_load, ask=absent, read=plan.needs_packet & ~meta_asked,
+            check=complete & plan.foreign_address & ~window_known, credit=complete & plan.sends, run=complete,
+        )
         with m.If(self.returned):
             m.d.sync += credit_came.eq(1)
 
@@ -273,15 +287,21 @@ class Trigger(wiring.Component):
                     choose("START")
 
             if pipelined:
-                for state, following in (("LOOK", "PLAN"), ("RETIRE", "RETIRE"), ("START", "START")):
+                for state, following in (("LOOK", "FETCHED"), ("RETIRE", "RETIRE"), ("START", "START")):
                     with m.State(f"FETCH_{state}"):
                         m.next = following
                         if state == "START":
                             m.d.comb += self.select.eq(self.i_start.payload.job)
+                with m.State("FETCHED"):
+                    m.next = "PLAN"
                 with m.State("PLAN"):
                     # The packet's header comes in the cycle after it was asked for.
                     with m.If(~meta_asked | self.i_meta.valid):
-                        m.next = "LOOK"
+                        m.next = "PLANNED"
+                with m.State("PLANNED"):
+                    m.next = "DECIDED"
+                with m.State("DECIDED"):
+                    m.next = "LOOK"
 
             with m.State("START"):
                 start = self.i_start.payload
@@ -296,37 +316,36 @@ class Trigger(wiring.Component):
                 m.next = "IDLE"
 
             with m.State("LOOK"):
-                with m.If(hopeless & absent & ~searched):
+                with m.If(step.search):
                     m.next = "SEARCH"
-                with m.Elif(hopeless):
+                with m.If(step.give_up):
                     report(Status.TIMEOUT, Cat(record.consumed, record.pulse, missing))
                     finish()
-                with m.Elif(~record.measured):
+                with m.If(step.measure):
                     m.next = "MEASURE"
-                with m.Elif(plan.needs_load):
+                with m.If(step.load):
                     m.d.comb += [self.o_load.valid.eq(1), updated.loaded.eq(1)]
                     with m.If(self.o_load.ready):
                         m.d.comb += record_write.en.eq(1)
                         sleep(Phase.LOADING)
-                with m.Elif(absent):
+                with m.If(step.ask):
                     m.d.comb += self.o_lookup.valid.eq(1)
                     with m.If(self.o_lookup.ready):
                         m.d.comb += [asked.i.valid.eq(1), contexts.wait.eq(1)]
                         sleep(Phase.WAITING)
-                with m.Elif(plan.needs_packet & ~meta_asked):
+                with m.If(step.read):
                     m.d.comb += self.o_meta.valid.eq(1)
                     with m.If(self.o_meta.ready):
                         m.d.sync += meta_asked.eq(1)
                         look()
-                with m.Elif(~plan.needs_packet | self.i_meta.valid):
-                    with m.If(plan.foreign_address & ~window_known):
-                        m.next = "CHECK"
-                    with m.Elif(plan.sends):
-                        m.d.comb += self.o_credit.valid.eq(1)
-                        with m.If(self.o_credit.ready):
-                            m.next = "CREDIT"
-                    with m.Else():
-                        run_it()
+                with m.If(step.check):
+                    m.next = "CHECK"
+                with m.If(step.credit):
+                    m.d.comb += self.o_credit.valid.eq(1)
+                    with m.If(self.o_credit.ready):
+                        m.next = "CREDIT"
+                with m.If(step.run):
+                    run_it()
 
             with m.State("SEARCH"):
                 m.d.comb += [self.o_lookup.valid.eq(1), asked.i.payload.search.eq(1)]
@@ -357,12 +376,12 @@ class Trigger(wiring.Component):
             with m.State("CHECK"):
                 # An address that a packet brought, or that the descriptor did not announce.
                 m.d.comb += [self.window.query.valid.eq(~window_known), self.window.answer.ready.eq(1)]
+                says(Status.BAD_ADDRESS, run.output.result_addr)
                 with m.If(self.window.query.ready):
                     m.d.sync += window_known.eq(1)
                 with m.If(self.window.answer.valid):
                     m.d.sync += window_ok.eq(self.window.answer.payload.ok)
-                    with m.If(~self.window.answer.payload.ok):
-                        report(Status.BAD_ADDRESS, run.output.result_addr)
+                    m.d.comb += self.fault.eq(~self.window.answer.payload.ok)
                     look()
 
             with m.State("CREDIT"):

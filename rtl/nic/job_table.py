@@ -155,13 +155,17 @@ class JobTable(wiring.Component):
                 m.d.sync += touches.eq(touched)
         packet_answer, sequence_answer = self.packet.answer, self.sequence.answer
         let_in = by_sequence & ~entry.busy
+
+        def unsaid(answer):
+            """An answer has to leave before the next one. Pipelined, it is gone a cycle after it was taken."""
+            return answer.valid & (1 if self.pipelined else ~answer.ready)
+
         m.d.comb += [
             at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),
             stays.eq(after.busy | after.owing | (after.packets != 0)),
             assigns.eq(at_rest & (by_packet | let_in)),
             blocked.eq(
-                (by_packet & packet_answer.valid & ~packet_answer.ready)
-                | (by_sequence & sequence_answer.valid & ~sequence_answer.ready) | (assigns & ~least.valid)
+                (by_packet & unsaid(packet_answer)) | (by_sequence & unsaid(sequence_answer)) | (assigns & ~least.valid)
             ),
             act.eq((by_packet | by_sequence | reported) & ~blocked),
             after.eq(entry), least.taken.eq(act & assigns),

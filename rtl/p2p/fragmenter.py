@@ -172,6 +172,13 @@ class Fragmenter(wiring.Component):
             opened.tag.eq(desc.tag),
         ]
 
+        def shift():
+            """Brings the next flit of the payload forward; in a state of its own if paths are to be short."""
+            if self.pipelined:
+                m.next = "MINI_SHIFT"
+            else:
+                m.d.sync += desc.payload.eq(desc.payload >> self.data_width)
+
         with m.FSM():
             with m.State("IDLE"):
                 if self.pipelined:
@@ -225,11 +232,12 @@ class Fragmenter(wiring.Component):
                 with m.Else():
                     m.d.comb += [buffer.i.valid.eq(1), buffer.i.payload.eq(desc.payload)]
                     with m.If(buffer.i.ready):
-                        m.d.sync += [
-                            desc.payload.eq(desc.payload >> self.data_width),
-                            mini_beats.eq(mini_beats - 1),
-                            mini_more.eq(mini_beats != 1),
-                        ]
+                        m.d.sync += [mini_beats.eq(mini_beats - 1), mini_more.eq(mini_beats != 1)]
+                        shift()
+            if self.pipelined:
+                with m.State("MINI_SHIFT"):
+                    m.d.sync += desc.payload.eq(desc.payload >> self.data_width)
+                    m.next = "MINI_DATA"
             with m.State("MINI_FRAGMENT"):
                 m.d.comb += [fragments.i.valid.eq(1), fragment.final.eq(1), fragment.stored.eq(1)]
                 with m.If(fragments.i.ready):

@@ -10,7 +10,7 @@ from rtl.abi import Descriptor
 from rtl.interface import ADDRESS_BITS, CompletionEvent, PlacementSignature, SequenceSignature
 from rtl.queue.descriptor_fetch import FetchedDescriptor, fetch_command
 from rtl.queue.records import INDEX_BITS, STATUS_BITS, TurnEnd, turn_layout
-from rtl.queue.unit_record import UnitRecord
+from rtl.queue.unit_record import RULES, UnitRecord
 
 
 class Scheduler(wiring.Component):
@@ -101,9 +101,10 @@ class Scheduler(wiring.Component):
         # The unit, and how its refusal goes on.
         m.submodules.unit = unit = UnitRecord(sequence_depth=self.sequence_depth)
         inside, refused, faulty, skip = Signal(), Signal(), Signal(), Signal()
-        broken = Signal()
+        # What a descriptor breaks is compared in one cycle and summed up in the next one, if pipelined.
+        rules, broken = Signal(RULES), Signal()
         look, examined = ("LOOK", m.d.sync) if self.pipelined else ("CHECK", m.d.comb)
-        examined += broken.eq(unit.broken)
+        examined += [rules.eq(unit.broken), broken.eq(rules.any())]
         m.d.comb += [
             unit.desc.eq(desc),
             unit.unreadable.eq(unreadable),
@@ -193,6 +194,21 @@ class Scheduler(wiring.Component):
                 m.d.sync += crowded.eq(1)
                 block()
 
+        verdict = Signal(STATUS_BITS)
+
+        def judge(status):
+            """Goes on with a descriptor that is right or wrong by itself."""
+            with m.If(status != Status.OK):
+                refuse(status, at_hand=1, members_follow=desc.c & ~desc.ct)
+            with m.Elif(inside):
+                m.next = "DELIVER"
+            with m.Elif(desc.c):
+                m.next = "LOCATE"
+            with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
+                m.next = "P2P"
+            with m.Else():
+                crowd()
+
         with m.FSM():
             with m.State("TURN"):
                 m.d.comb += self.turn.ready.eq(1)
@@ -253,7 +269,11 @@ class Scheduler(wiring.Component):
 
             if self.pipelined:
                 with m.State("LOOK"):
+                    m.next = "LOOKED"
+                with m.State("LOOKED"):
                     m.next = "CHECK"
+                with m.State("JUDGE"):
+                    judge(verdict)
             with m.State("CHECK"):
                 with m.If(unreadable):
                     refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
@@ -263,16 +283,11 @@ class Scheduler(wiring.Component):
                 with m.Else():
                     m.d.comb += [self.check.valid.eq(1), self.status.ready.eq(1)]
                     with m.If(self.status.valid):
-                        with m.If(self.status.payload.status != Status.OK):
-                            refuse(self.status.payload.status, at_hand=1, members_follow=desc.c & ~desc.ct)
-                        with m.Elif(inside):
-                            m.next = "DELIVER"
-                        with m.Elif(desc.c):
-                            m.next = "LOCATE"
-                        with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
-                            m.next = "P2P"
-                        with m.Else():
-                            crowd()
+                        if self.pipelined:
+                            m.d.sync += verdict.eq(self.status.payload.status)
+                            m.next = "JUDGE"
+                        else:
+                            judge(self.status.payload.status)
 
             with m.State("LOCATE"):
                 m.d.comb += query.valid.eq(1)

@@ -1,6 +1,6 @@
 """What the scheduler remembers of the unit that it is serving."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,6 +9,9 @@ from firmware_models.abi.encoding import CplKind, P2pOp, Status
 from rtl.abi import Descriptor
 from rtl.interface import CompletionEvent
 from rtl.queue.records import INDEX_BITS, STATUS_BITS
+
+RULES = 7
+"""What the descriptors of a sequence must observe: the bits of `broken`."""
 
 
 class UnitRecord(wiring.Component):
@@ -35,7 +38,7 @@ class UnitRecord(wiring.Component):
         The unit ends with this status; `desc` is at fault. Counting begins again, for what is skipped.
     job_id : ``Out(8)``
         Job of the first descriptor.
-    broken : ``Out(1)``
+    broken : ``Out(RULES)``
         `desc` may not stand where it stands.
     overlong : ``Out(1)``
         As many descriptors as the longest sequence has have been dealt with.
@@ -57,7 +60,7 @@ class UnitRecord(wiring.Component):
             "refuse": In(1),
             "status": In(STATUS_BITS),
             "job_id": Out(formats.JOB_BITS),
-            "broken": Out(1),
+            "broken": Out(RULES),
             "overlong": Out(1),
             "event": Out(CompletionEvent),
         })
@@ -69,11 +72,11 @@ class UnitRecord(wiring.Component):
         index = Signal(range(self.sequence_depth + 1))
 
         with m.If(self.inside):
-            m.d.comb += self.broken.eq(
-                desc.ch | ~desc.c | (desc.job_id != self.job_id) | (desc.length != length)
-                | (desc.pulse_bytes != pulse_bytes) | (desc.cp_count < cp_count) | self.overlong
-                | (Mux(desc.block_count == 0, 1, desc.block_count) != block_count)
-            )
+            m.d.comb += self.broken.eq(Cat(
+                desc.ch | ~desc.c, desc.job_id != self.job_id, desc.length != length,
+                desc.pulse_bytes != pulse_bytes, desc.cp_count < cp_count, self.overlong,
+                Mux(desc.block_count == 0, 1, desc.block_count) != block_count,
+            ))
         with m.Else():
             m.d.comb += self.broken.eq(desc.c & ~desc.ch)
 

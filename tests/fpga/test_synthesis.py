@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from amaranth.back import verilog
+from amaranth import Module, Signal
+from amaranth.back import rtlil, verilog
 from amaranth.lib import data
 
 from firmware_models.config import load_preset
@@ -32,6 +33,19 @@ def test_skid_buffer() -> None:
     cells = synthesise(text, top="skid")
     assert 64 <= cells["TRELLIS_FF"] <= 68
     assert set(cells) <= {"TRELLIS_FF", "LUT4", "PFUMX"}
+
+
+@pytest.mark.parametrize(("attributes", "registers"), [({}, 1), ({"keep": 1}, 2)])
+def test_registers_that_are_kept(attributes: dict[str, int], registers: int) -> None:
+    """Two registers that hold the same are one, unless they are to be kept."""
+    m = Module()
+    value, outputs = Signal(), Signal(2)
+    for n in range(2):
+        register = Signal(name=f"register_{n}", attrs=attributes)
+        m.d.sync += register.eq(value)
+        m.d.comb += outputs[n].eq(register)
+    text = rtlil.convert(m, ports=[value, outputs], name="unit")
+    assert synthesise(text, top="unit", language="rtlil")["TRELLIS_FF"] == registers
 
 
 def test_error_is_yosys_own() -> None:
