@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.table import Table
 
-from fpga.bitstream import SEED, BitstreamError, build_bitstream, summary
+from fpga.bitstream import SEED, Bitstream, BitstreamError, build_bitstream, summary
 from fpga.board import BoardError, find_board
 from fpga.place import PlacementError
 from fpga.synthesis import SynthesisError
@@ -13,6 +15,9 @@ from sim.cli.example import example
 from sim.cli.number import Number
 from sim.cli.refusal import fails, refuses
 from sim.cli.run_file import run_file_option
+
+_BLOCKS = 16
+"""Largest blocks that the table shows; JSON has all of them."""
 
 
 @click.command("build", epilog=example("conic build ulx3s_85f --json"))
@@ -30,10 +35,40 @@ def command(*, board: str, output_dir: Path | None, seed: int, as_json: bool) ->
     folder = Path("build", "fpga", chosen.name) if output_dir is None else output_dir
     with progress_bars() as progress:
         result = build_bitstream(chosen, folder, seed=seed, progress=progress)
-    answer(summary(result), as_json=as_json)
+    if as_json:
+        answer(summary(result), as_json=True)
+    else:
+        for table in (_clocks(result), _cells(result)):
+            Console().print(table)
+        click.echo(result.bitstream)
     for name, clock in result.clocks.items():
         if clock["fmax_mhz"] < clock["required_mhz"]:
             click.echo(
                 f"conic build: clock {name} reaches {clock['fmax_mhz']} MHz, not {clock['required_mhz']} MHz", err=True
             )
     return 0 if result.timing_met else 1
+
+
+def _clocks(result: Bitstream) -> Table:
+    path = result.critical_path
+    table = Table(
+        title=f"{result.board}, seed {result.seed}",
+        caption=f"slowest path: {path['delay_ns']:.2f} ns from {path['from']} to {path['to']}",
+    )
+    for heading in ("clock", "MHz", "required", "met"):
+        table.add_column(heading, justify="left" if heading == "clock" else "right")
+    for name, clock in result.clocks.items():
+        reached, required = clock["fmax_mhz"], clock["required_mhz"]
+        table.add_row(name, f"{reached:.2f}", f"{required:.2f}", "yes" if reached >= required else "no")
+    return table
+
+
+def _cells(result: Bitstream) -> Table:
+    device = ", ".join(f"{count:,} {kind}" for kind, count in result.device.items())
+    table = Table(title="cells", caption=f"of the device: {device}")
+    table.add_column("block")
+    for category in result.cells:
+        table.add_column(category.replace("_", " "), justify="right")
+    for block, counts in (("all", result.cells), *list(result.blocks.items())[:_BLOCKS]):
+        table.add_row(block, *(f"{counts[category]:,}" for category in result.cells))
+    return table
