@@ -17,8 +17,8 @@ SIZES = pytest.mark.parametrize(
 
 
 def run(bench, pipelined, operations, rounds):
-    """Runs a bench on an instance of each width; the short run with registers on one, for they are the same at all."""
-    narrow = pipelined and rounds == 1
+    """Runs a bench on an instance of each width; short runs with registers, and of GET, on the narrow one alone."""
+    narrow = rounds == 1 and (pipelined or bench.endswith("get_bench"))
     run_bench(
         bundle(pipelined=pipelined, widths=(64,) if narrow else (64, 256)), bench=bench,
         parameters={"operations": operations, "rounds": rounds}, testcase="width=64" if narrow else None,
