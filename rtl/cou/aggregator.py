@@ -123,7 +123,7 @@ class Aggregator(wiring.Component):
         # registers behind these, it is `there` a cycle later.
         fetched, there = Signal(), Signal()
         last, there_last, there_odd = (Signal(name=name) for name in ("last", "there_last", "there_odd"))
-        index, more = Signal.like(last_beat), Signal()
+        index = Signal.like(last_beat)
         take, moves = Signal(), Signal()
         fetch = Signal()
         place = Signal(writer.result_log2)
@@ -176,7 +176,7 @@ class Aggregator(wiring.Component):
         domain += room.eq(outputs.i.ready)
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += [index.eq(0), more.eq(1), fetched.eq(0)]
+                m.d.sync += [index.eq(0), last.eq(0), fetched.eq(0)]
                 m.d.comb += [outputs.i.valid.eq(self.i.valid & room), self.i.ready.eq(room)]
                 with m.If(self.i.valid & room):
                     m.d.sync += [run.eq(self.i.payload), last_beat.eq((output_bytes - 1) >> self.flit_log2)]
@@ -191,11 +191,9 @@ class Aggregator(wiring.Component):
                 with m.If(self.o_read.ready):
                     m.next = "STREAM"
             with m.State("STREAM"):
-                m.d.comb += fetch.eq(more & (~fetched | moves))
+                m.d.comb += fetch.eq(~last & (~fetched | moves))
                 with m.If(fetch):
-                    m.d.sync += [
-                        index.eq(index + 1), more.eq(index != last_beat), fetched.eq(1), last.eq(index == last_beat),
-                    ]
+                    m.d.sync += [index.eq(index + 1), fetched.eq(1), last.eq(index == last_beat)]
                 with m.Elif(moves):
                     m.d.sync += fetched.eq(0)
                 with m.If(take & there_last):

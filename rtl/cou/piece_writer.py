@@ -123,7 +123,7 @@ class PieceWriter(wiring.Component):
         staged += [
             lane.eq(first_lane), taken_bytes.eq(source + walk.size), made_bytes.eq(first_lane + walk.size),
         ]
-        # What the counts are compared with is known a cycle before.
+        # Registers: whether the next beat is the last one is found out with the beat before it.
         last_taken, last_made, last = Signal(), Signal(), Signal()
         staged += last.eq(walk.last)
         begin = "BEGIN" if pipelined else "PIECE"

@@ -12,6 +12,14 @@ Step = data.StructLayout(dict.fromkeys(STEPS, 1))
 """A bit for each step, of which one is set at most."""
 
 
+WAITS = {
+    "FETCH_START": "START", "FETCH_RETIRE": "RETIRE", "FETCH_LOOK": "FETCHED", "FETCHED": "PLAN",
+    "PLANNED": "DECIDED", "DECIDED": "LOOK", "SEARCH_NEXT": "SEARCH",
+}
+"""States in which a pipelined trigger waits for what a register gets: the record and the operation, the descriptor, the
+plan, the step, the key of a look-up. What follows each of them."""
+
+
 def first_step(step, **reasons):
     """Statements that set the bit of the first step that there is a reason for; `reasons` are those of all of them."""
     statements, earlier = [], Const(0, 1)

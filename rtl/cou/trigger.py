@@ -16,7 +16,7 @@ from rtl.cou.context_file import ContextFile, Phase
 from rtl.cou.credit_table import credit_answer, credit_request
 from rtl.cou.pass_planner import PassPlanner, begin, record_layout
 from rtl.cou.slice_meter import SliceMeter
-from rtl.cou.step import Step, first_step
+from rtl.cou.step import WAITS, Step, first_step
 from rtl.cou.tag_table import answer_layout
 from rtl.interface import TraceEvent, WindowSignature
 from rtl.kit.fifo import StreamFifo
@@ -191,12 +191,10 @@ class Trigger(wiring.Component):
             run.eq(plan.run), run.packet.eq(contexts.packet), run.key.eq(contexts.key),
             run.output.context.eq(current), run.output.job.eq(jobs[current]),
             self.o_meta.payload.slot.eq(contexts.packet),
-            self.o_credit.payload.job_id.eq(operation.job_id), self.o_credit.payload.peer.eq(desc.peer),
-            self.o_credit.payload.oldest.eq(contexts.oldest),
-            self.o_credit.payload.multicast.eq(desc.multicast), self.o_credit.payload.members.eq(desc.members),
-            self.window.query.payload.vp.eq(operation.vp), self.window.query.payload.bytes.eq(plan.query.bytes),
-            self.window.query.payload.addr.eq(plan.query.addr),
-            self.window.query.payload.right.eq(plan.query.right),
+            self.o_credit.payload.job_id.eq(operation.job_id), self.o_credit.payload.oldest.eq(contexts.oldest),
+            *(self.o_credit.payload[name].eq(desc[name]) for name in ("peer", "multicast", "members")),
+            self.window.query.payload.vp.eq(operation.vp),
+            *(self.window.query.payload[name].eq(plan.query[name]) for name in ("addr", "bytes", "right")),
             self.write_job.eq(jobs[current]), self.progress_job.eq(jobs[current]),
             self.trace_event.job_id.eq(operation.job_id), self.trace_event.pulse.eq(record.pulse),
         ]
@@ -287,21 +285,15 @@ class Trigger(wiring.Component):
                     choose("START")
 
             if pipelined:
-                for state, following in (("LOOK", "FETCHED"), ("RETIRE", "RETIRE"), ("START", "START")):
-                    with m.State(f"FETCH_{state}"):
+                for state, following in WAITS.items():
+                    with m.State(state):
                         m.next = following
-                        if state == "START":
+                        if following == "START":
                             m.d.comb += self.select.eq(self.i_start.payload.job)
-                with m.State("FETCHED"):
-                    m.next = "PLAN"
                 with m.State("PLAN"):
                     # The packet's header comes in the cycle after it was asked for.
                     with m.If(~meta_asked | self.i_meta.valid):
                         m.next = "PLANNED"
-                with m.State("PLANNED"):
-                    m.next = "DECIDED"
-                with m.State("DECIDED"):
-                    m.next = "LOOK"
 
             with m.State("START"):
                 start = self.i_start.payload
@@ -361,9 +353,6 @@ class Trigger(wiring.Component):
                     with m.Else():
                         m.d.sync += ahead.eq(ahead + 1)
                         m.next = "SEARCH_NEXT" if pipelined else "SEARCH"
-            if pipelined:
-                with m.State("SEARCH_NEXT"):
-                    m.next = "SEARCH"
 
             with m.State("MEASURE"):
                 m.d.comb += [meter.run.eq(1), record_write.en.eq(meter.done), *meter.notes(updated)]

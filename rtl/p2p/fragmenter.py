@@ -21,7 +21,8 @@ class Fragmenter(wiring.Component):
     A fragment's data lie in the buffer in one piece. Reads run ahead of sending by as much as the buffer holds, over
     the end of an operation too; data that a descriptor carries wait until earlier reads are over, to keep the order.
 
-    Timing: a fragment in three cycles, its data one beat per cycle.
+    Timing: a fragment in three cycles, its data one beat per cycle; those of a descriptor one in two if `pipelined`,
+    where the next descriptor is taken a cycle later too.
 
     Parameters
     ----------

@@ -99,17 +99,17 @@ class DescriptorCheck(wiring.Component):
 
         # The slice, and what a pulse takes of it and of all blocks. Numbers beyond `n_blocks` are refused in any case.
         block_bits = bits_for(self.n_blocks)
-        n_blocks, n_slice = Signal(block_bits), Signal(block_bits)
+        n_slice = Signal(block_bits)
         all_bytes, slice_bytes = Signal(16 + block_bits), Signal(16 + block_bits)
         cut = desc.block_count > 1
         empty = cut & (desc.slice_first == desc.block_count) & (desc.slice_count == 1)
         last = desc.slice_first + desc.slice_count
         end, limit = Signal(last.shape()), Signal(desc.block_count.shape())
+        n_blocks = limit[:block_bits]
         beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, end > limit) & ~empty
         stage = m.d.sync if self.pipelined else m.d.comb
         stage += [
             end.eq(last), limit.eq(Mux(cut, desc.block_count, 1)),
-            n_blocks.eq(Mux(cut, desc.block_count, 1)),
             n_slice.eq(Mux(desc.slice_count == 0, n_blocks, Mux(empty, 0, desc.slice_count))),
         ]
         m.d.sync += [all_bytes.eq(n_blocks * desc.pulse_bytes), slice_bytes.eq(n_slice * desc.pulse_bytes)]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fpga.bitstream import board_part
+from fpga.board import BOARDS
 from fpga.floorplan import BLOCK_RAMS, HALVES, gather
 from fpga.place import Part, nextpnr
 
@@ -29,6 +31,11 @@ def test_halves(tmp_path: Path) -> None:
     assert {name: cell["attributes"]["BEL"] for name, cell in cells.items() if cell["attributes"]} == fixed
     columns = {name: int(site.partition("/")[0][1:]) for name, site in fixed.items()}
     assert max(columns[name] for name in names[:16]) < min(columns[name] for name in names[16:])
+
+
+def test_every_nic_of_a_board_has_a_place() -> None:
+    for board in BOARDS.values():
+        assert board.n_nics == 1 or board.n_nics == len(HALVES[board_part(board).die])
 
 
 def test_refusals(tmp_path: Path) -> None:
