@@ -17,6 +17,8 @@ class Receivers:
 
     Members
     -------
+    generosity : float
+        How probable it is that a loan that is asked for, and that there is, is granted.
     granted, on_loan, unused : int
         Loans granted, packets that came on one, loans that came back unused.
     most : int
@@ -25,6 +27,7 @@ class Receivers:
 
     def __init__(self, *, share: int, pool: int, rng: random.Random):
         self.share, self.pool, self.rng = share, pool, rng
+        self.generosity = 0.9
         self.free = pool
         self.out: Counter[tuple[Pair, int]] = Counter()
         """Packets that have come and are not consumed: on credits, on loans."""
@@ -51,7 +54,7 @@ class Receivers:
         assert self.out[pair, loan]
         self.out[pair, loan] -= 1
         self.free += loan
-        grants = int(want and self.free > 0 and self.rng.random() < 0.9)
+        grants = int(want and self.free > 0 and self.rng.random() < self.generosity)
         self.free -= grants
         self.idle[pair] += grants
         self.granted += grants
