@@ -11,6 +11,7 @@ from typing import Any
 from fpga.blocks import CATEGORIES, by_block, read_cells
 from fpga.board import Board
 from fpga.board_top import BoardTop
+from fpga.fanout import split
 from fpga.floorplan import HALVES, gather
 from fpga.place import LARGE_DESIGN, Part, place
 from fpga.synthesis import synthesise
@@ -109,6 +110,7 @@ def build_bitstream(
 
     progress("synthesise", 1, 4)
     mapped = synthesise(files["il"].read_text(), top=NAME, keep=files["json"], language="rtlil")
+    split(files["json"], top=NAME)
     part = board_part(board)
     if board.n_nics > 1:
         places = zip(range(board.n_nics), HALVES[part.die], strict=True)

@@ -70,7 +70,9 @@ def measure(preset: str) -> dict[str, Any]:
     begin = time.monotonic()
     with TemporaryDirectory() as folder:
         netlist = Path(folder, "cou.json")
-        cells = synthesise(export(OffloadUnit(load_preset(preset))), top="unit", family="xilinx", keep=netlist)
+        # In Verilog every word of a memory has a line of its own that clears it: Yosys reads those for an hour.
+        text = export(OffloadUnit(load_preset(preset)), language="rtlil")
+        cells = synthesise(text, top="unit", family="xilinx", keep=netlist, language="rtlil")
         blocks = tally(read_cells(netlist, top="unit"), depth=1)
     total = _sum(cells)
     return {

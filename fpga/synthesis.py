@@ -6,6 +6,7 @@ Yosys runs in a process of its own: an error in it ends the process, and its log
 import json
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,10 +19,7 @@ for command in sys.argv[1:]:
 """
 
 
-FAMILIES = {
-    "ecp5": "synth_ecp5",
-    "xilinx": "synth_xilinx -family xcup -noiopad -noclkbuf",
-}
+FAMILIES = ("ecp5", "xilinx")
 """What Yosys is to map to: Lattice ECP5, AMD UltraScale+."""
 
 
@@ -88,7 +86,7 @@ def synthesise(
                 "delete t:$print",
                 *((*_APART, *_KEPT) if language == "rtlil" else ()),
                 *preparation,
-                f"{FAMILIES[family]} -top {top}",
+                *_mapping(family, top, Path(folder)),
                 *([] if keep is None else [f'write_json "{keep.resolve()}"']),
                 f'tee -q -o "{statistics}" stat -json',
             ]
@@ -101,3 +99,24 @@ def synthesise(
             raise SynthesisError(next((line for line in reversed(lines) if "ERROR" in line), lines[-1]))
         cells = json.loads(statistics.read_text())["design"]["num_cells_by_type"]
     return {name: int(count) for name, count in sorted(cells.items()) if name != "$scopeinfo"}  # names, no cells
+
+
+def _mapping(family: str, top: str, folder: Path) -> list[str]:
+    """The commands that map a design to cells; `folder` is for files that they read."""
+    if family == "ecp5":
+        return [f"synth_ecp5 -top {top}"]
+    # The list of memories that comes with Yosys says that RAM512X1S has 16 address bits. So it is the cheapest for each
+    # memory with one port and more than 256 words, and then the map of its cells does not know it.
+    listed = files("pyosys").joinpath("share", "xilinx", "lutrams_xcu.txt").read_text()
+    memories = folder / "lutrams.txt"
+    memories.write_text(listed.replace('option "ABITS" 16', 'option "ABITS" 9').replace("abits 16;", "abits 9;"))
+    script = f"synth_xilinx -family xcup -noiopad -noclkbuf -top {top} -run"
+    return [
+        f"{script} begin:map_memory",
+        f'memory_libmap -logic-cost-rom 0.015625 -lib "{memories}" -lib +/xilinx/brams_xc4v.txt -D HAS_SIZE_36'
+        " -D HAS_MIXWIDTH_SDP -D HAS_ADDRCE -lib +/xilinx/urams.txt -no-auto-huge",
+        "techmap -map +/xilinx/lutrams_xc5v_map.v",
+        "techmap -map +/xilinx/brams_xcu_map.v",
+        "techmap -map +/xilinx/urams_map.v",
+        f"{script} map_ffram:",
+    ]

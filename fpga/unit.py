@@ -8,9 +8,10 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from amaranth.back import verilog
+from amaranth.back import rtlil, verilog
 from amaranth.lib import wiring
 
+from fpga.fanout import split
 from fpga.harness import Harness
 from fpga.place import Part, Placement, place
 from fpga.synthesis import synthesise
@@ -69,6 +70,7 @@ class UnitFigures:
 def measure_unit(
     component: Callable[[], wiring.Component], *, seeds: Sequence[int] = SEEDS, part: Part | None = None,
     advance: Callable[[], None] = lambda: None, pins: str = "", arguments: Sequence[str] = (),
+    max_fanout: int | None = None,
 ) -> UnitFigures:
     """Synthesises a unit alone, and places it in the harness once a seed.
 
@@ -86,6 +88,8 @@ def measure_unit(
         Where pins of the harness are (LPF); others, and all without it, are where the placer likes them.
     arguments : sequence of str
         Further arguments of nextpnr.
+    max_fanout : int, optional
+        The most loads of a driver in the harness (:func:`fpga.fanout.split`); without, as many as there are.
     """
     cells = synthesise(export(component()), top="unit")
     if not seeds:
@@ -97,6 +101,8 @@ def measure_unit(
         places.write_text(pins)
         located = ["--lpf", places.name, "--lpf-allow-unconstrained"] if pins else []
         synthesise(export(Harness(component())), top="unit", keep=netlist)
+        if max_fanout is not None:
+            split(netlist, top="unit", max_fanout=max_fanout)
 
         def run(seed: int) -> Placement:
             placement = place(netlist, part=part or Part(), seed=seed, arguments=[*located, *arguments])
@@ -106,6 +112,8 @@ def measure_unit(
         return UnitFigures(cells=cells, placements=tuple(pool.map(run, seeds)))
 
 
-def export(component: wiring.Component) -> str:
-    """Verilog of a component, its module named ``unit``."""
+def export(component: wiring.Component, *, language: str = "verilog") -> str:
+    """A component as one of :data:`fpga.synthesis.READERS`, its module named ``unit``."""
+    if language == "rtlil":
+        return str(rtlil.convert(component, name="unit", emit_src=False))
     return str(verilog.convert(component, name="unit", strip_internal_attrs=True))

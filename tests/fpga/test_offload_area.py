@@ -35,3 +35,14 @@ def test_every_cell_that_yosys_makes_of_a_memory_is_known() -> None:
     cells = synthesise(MEMORY, top="top", family="xilinx")
     assert sum(count for kind, count in cells.items() if weigh(kind) == ("registers", 1)) == 8
     assert any(weigh(kind) is not None and weigh(kind)[0] == "lut_memory" for kind in cells)  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("bits", "kind"), [(8, "RAM256X1S"), (9, "RAM512X1S"), (12, "RAM512X1S")])
+def test_a_memory_with_one_port_is_made_of_tables(bits: int, kind: str) -> None:
+    text = f"""module top(input clk, input we, input [{bits - 1}:0] a, input [1:0] d, output [1:0] q);
+        reg [1:0] m [0:{2**bits - 1}];
+        assign q = m[a];
+        always @(posedge clk) if (we) m[a] <= d;
+    endmodule"""
+    cells = synthesise(text, top="top", family="xilinx")
+    assert cells[kind] == 2 * max(1, 2**bits // 512)
