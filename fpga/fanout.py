@@ -20,8 +20,9 @@ LEAST = 8
 _OUTPUTS = {"LUT4": "Z", "TRELLIS_FF": "Q"}
 """What is copied, and where it drives. Other cells share wires with neighbours."""
 
-_WHOLE = "LSR"
-"""The input whose nets stay whole: a slice has room for two resets, and each block has a register for its own."""
+_WHOLE = ("LSR", "RAD", "WAD", "WRE")
+"""Inputs whose nets stay whole: resets, and addresses and enables of tables as memory. Tiles full of these have a load in
+every slice, and not enough wires for several nets in place of one."""
 
 Load = tuple[str, str, int]
 """Cell, port, bit of the port."""
@@ -87,7 +88,7 @@ def _wide_nets(cells: dict[str, Any], max_fanout: int) -> list[tuple[str, list[L
         for port, bits in cell["connections"].items():
             if port == _OUTPUTS.get(cell["type"]):
                 drivers[bits[0]] = name
-            elif port != _WHOLE and cell["port_directions"][port] == "input":
+            elif port not in _WHOLE and cell["port_directions"][port] == "input":
                 for index, bit in enumerate(bits):
                     loads[bit].append((name, port, index))
     return [

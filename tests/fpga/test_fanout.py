@@ -10,12 +10,20 @@ import pytest
 from fpga.fanout import LEAST, split
 from fpga.synthesis import synthesise
 
+WHOLE = ("LSR", "RAD", "WAD", "WRE")
+
 TOP = """
-module top(input clk, input rst, input [2:0] a, input [99:0] d, output reg [99:0] q, output reg [69:0] p, output reg z);
+module top(input clk, input rst, input [2:0] a, input [99:0] d, output reg [99:0] q, output reg [69:0] p,
+           output reg [59:0] r, output reg z);
   reg armed;
+  reg [3:0] place;
+  reg [59:0] table_memory [15:0];
   always @(posedge clk) begin
     armed <= a[0] ^ armed;
     z <= armed;
+    place <= d[3:0];
+    if (armed ^ a[1]) table_memory[place] <= d[59:0];
+    r <= table_memory[place];
     if (a[1] ^ a[2]) p <= d[69:0];
     if (rst) q <= 0; else if (armed & a[1] & a[2]) q <= d;
   end
@@ -38,12 +46,12 @@ def cells_of(netlist: Path) -> Cells:
 
 
 def fanouts(cells: Cells) -> Counter[int]:
-    """Loads, but for those of resets, of the nets that look-up tables and registers drive."""
+    """Loads of the nets that look-up tables and registers drive, but for those that stay whole."""
     driven = {cell["connections"][port][0] for cell in cells.values() for port in ("Z", "Q")
               if cell["type"] in ("LUT4", "TRELLIS_FF") and port in cell["connections"]}
     return Counter(
         bit for cell in cells.values() for port, bits in cell["connections"].items() for bit in bits
-        if cell["port_directions"][port] == "input" and port != "LSR" and bit in driven
+        if cell["port_directions"][port] == "input" and port not in WHOLE and bit in driven
     )
 
 
@@ -86,6 +94,18 @@ def test_drivers_of_copies_are_copied(netlist: Path) -> None:
     kinds = Counter(cell["type"] for name, cell in cells_of(netlist).items() if "$fanout$" in name)
     # 100 enables: 13 tables, and 9 for 70. The first, the register's own input and `z` are 15 loads: two registers.
     assert kinds == {"LUT4": 12 + 8, "TRELLIS_FF": 1}
+
+
+def test_resets_and_addresses_of_tables_stay_whole(netlist: Path) -> None:
+    split(netlist, top="top", max_fanout=LEAST)
+    cells = cells_of(netlist).values()
+    tables = [cell["connections"] for cell in cells if cell["type"] == "TRELLIS_DPR16X4"]
+    assert len(tables) == 15
+    assert {port: {tuple(table[port]) for table in tables} for port in WHOLE[1:]} == {
+        port: {tuple(tables[0][port])} for port in WHOLE[1:]
+    }
+    resets = {cell["connections"]["LSR"][0] for cell in cells if "LSR" in cell["connections"]}
+    assert len({bit for bit in resets if isinstance(bit, int)}) == 1
 
 
 def test_bits_of_a_register_stay_together(netlist: Path) -> None:
