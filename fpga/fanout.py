@@ -21,8 +21,8 @@ _OUTPUTS = {"LUT4": "Z", "TRELLIS_FF": "Q"}
 """What is copied, and where it drives. Other cells share wires with neighbours."""
 
 _WHOLE = ("LSR", "RAD", "WAD", "WRE")
-"""Inputs whose nets stay whole: resets, and addresses and enables of tables as memory. Tiles full of these have a load in
-every slice, and not enough wires for several nets in place of one."""
+"""Inputs whose nets stay whole: resets, and addresses and enables of tables that are memory. Every slice in a tile full
+of those is a load, and there are not wires enough for several nets in place of one."""
 
 Load = tuple[str, str, int]
 """Cell, port, bit of the port."""
