@@ -11,7 +11,7 @@ from typing import Any
 
 from firmware_models.config import PIPELINED_PARTS, load_preset
 from fpga.fanout import MAX_FANOUT
-from fpga.place import LARGE_DESIGN, Part
+from fpga.place import ROOMY_DEVICE, Part
 from fpga.rows import replace_rows
 from fpga.unit import measure_unit
 from rtl.nic.nic import Nic
@@ -31,7 +31,7 @@ def measure(kind: str) -> dict[str, Any]:
     preset = load_preset(PRESET)
     config = replace(preset, datapath=replace(preset.datapath, pipelined=KINDS[kind]))
     figures = measure_unit(
-        lambda: Nic(config), seeds=SEEDS, part=PART, pins=_PINS, arguments=["--freq", "100", *LARGE_DESIGN],
+        lambda: Nic(config), seeds=SEEDS, part=PART, pins=_PINS, arguments=["--freq", "100", *ROOMY_DEVICE],
         max_fanout=MAX_FANOUT,
     )
     begin, end, delay = figures.placements[0].critical_path

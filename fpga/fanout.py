@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_FANOUT = 48
-"""Loads of a driver in a whole NIC or more."""
+"""Loads of a driver in a whole NIC with room around it."""
 
 LEAST = 8
 """The least limit: a copy takes loads from one driver, and is itself a load of up to five others."""
