@@ -46,6 +46,15 @@ def _units(figures: dict[str, Any]) -> Iterator[Row]:
         yield name, f"{row['fmax_mhz']:.0f}", f"{row['lut4eq']:,}", f"{row['ff']:,}", row["block_ram"], row["dsp"]
 
 
+def _core(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    yield "pipelined parts", "Fmax, MHz", "LUT4", "carry", "LUT RAM", "FF", "block RAM"
+    for row in rows:
+        cells = row["cells"]
+        kinds = ("LUT4", "CCU2C", "TRELLIS_DPR16X4", "TRELLIS_FF", "DP16KD")
+        yield (", ".join(row["pipelined"]) or "none", f"{row['fmax_mhz']:.1f}",
+               *(f"{cells.get(kind, 0):,}" for kind in kinds))
+
+
 def _buffer(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
     yield "unit", "Fmax best, MHz", "Fmax median, MHz", "LUT4", "LUT4eq", "FF", "block RAM"
     for row in rows:
@@ -81,6 +90,7 @@ TABLES = {
     "buffer": Table(source="buffer", rows=_buffer),
     "buffer_load": Table(source="buffer_load", rows=_buffer_load),
     "cluster": Table(source="cluster", words=2, rows=_cluster),
+    "core": Table(source="core", rows=_core),
     "fpga": Table(source="fpga", words=2, rows=_fpga),
     "latency": Table(source="latency", words=0, rows=latency_tables.hops),
     "latency_doorbell_stages": Table(source="latency", rows=latency_tables.doorbell_stages),
