@@ -8,11 +8,9 @@ import json
 import re
 from collections import defaultdict
 from itertools import count
+from math import ceil
 from pathlib import Path
 from typing import Any
-
-MAX_FANOUT = 48
-"""Loads of a driver in a whole NIC with room around it."""
 
 LEAST = 8
 """The least limit: a copy takes loads from one driver, and is itself a load of up to five others."""
@@ -28,7 +26,7 @@ Load = tuple[str, str, int]
 """Cell, port, bit of the port."""
 
 
-def split(netlist: Path, *, top: str, max_fanout: int = MAX_FANOUT) -> int:
+def split(netlist: Path, *, top: str, max_fanout: int) -> int:
     """Copies look-up tables and registers that have too many loads, in the netlist itself.
 
     Loads are shared out in the order of their names, so the bits of a register stay together. A copy is one load more
@@ -41,7 +39,7 @@ def split(netlist: Path, *, top: str, max_fanout: int = MAX_FANOUT) -> int:
     top : str
         Its module.
     max_fanout : int
-        The most loads of a driver; resets do not count.
+        The most loads of a driver; inputs of :data:`_WHOLE` do not count.
 
     Returns
     -------
@@ -62,7 +60,8 @@ def split(netlist: Path, *, top: str, max_fanout: int = MAX_FANOUT) -> int:
     bits = count(1 + max(bit for name in names.values() for bit in name["bits"] if isinstance(bit, int)))
     while wide := _wide_nets(cells, max_fanout):
         for driver, loads in wide:
-            share = -(-len(loads) // -(-len(loads) // max_fanout))
+            drivers = ceil(len(loads) / max_fanout)
+            share = ceil(len(loads) / drivers)
             for begin in range(share, len(loads), share):
                 bit = next(bits)
                 copy = f"{driver}$fanout${bit}"

@@ -70,7 +70,7 @@ def measure(preset: str) -> dict[str, Any]:
     begin = time.monotonic()
     with TemporaryDirectory() as folder:
         netlist = Path(folder, "cou.json")
-        # In Verilog every word of a memory has a line of its own that clears it: Yosys reads those for an hour.
+        # In Verilog every word of a memory has a line of its own that clears it, and this unit has very many words.
         text = export(OffloadUnit(load_preset(preset)), language="rtlil")
         cells = synthesise(text, top="unit", family="xilinx", keep=netlist, language="rtlil")
         blocks = tally(read_cells(netlist, top="unit"), depth=1)

@@ -14,7 +14,7 @@ from amaranth.lib import wiring
 from fpga.fanout import split
 from fpga.harness import Harness
 from fpga.place import Part, Placement, place
-from fpga.synthesis import synthesise
+from fpga.synthesis import READERS, synthesise
 
 SEEDS = (1, 2, 3, 4, 5)
 """Seeds of the placer: single seeds spread by 5%, so medians of five are compared."""
@@ -113,7 +113,23 @@ def measure_unit(
 
 
 def export(component: wiring.Component, *, language: str = "verilog") -> str:
-    """A component as one of :data:`fpga.synthesis.READERS`, its module named ``unit``."""
-    if language == "rtlil":
-        return str(rtlil.convert(component, name="unit", emit_src=False))
-    return str(verilog.convert(component, name="unit", strip_internal_attrs=True))
+    """A component, its module named ``unit``.
+
+    Parameters
+    ----------
+    component : wiring.Component
+        What is written; it cannot be elaborated again.
+    language : str
+        One of :data:`fpga.synthesis.READERS`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such language.
+    """
+    match language:
+        case "rtlil":
+            return str(rtlil.convert(component, name="unit", emit_src=False))
+        case "verilog":
+            return str(verilog.convert(component, name="unit", strip_internal_attrs=True))
+    raise ValueError(f"language must be one of {', '.join(READERS)}, not {language!r}")

@@ -3,10 +3,14 @@
 from pathlib import Path
 
 import pytest
+from amaranth import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
 from fpga.bitstream import board_part, build_bitstream
 from fpga.blocks import by_block
 from fpga.board import BOARDS, VIVADO_BOARDS, Board
+from fpga.board_top import BoardTop
 from fpga.mmcm import VCO_MHZ, MmcmError, plan_mmcm
 from fpga.vivado import write_core
 
@@ -28,6 +32,34 @@ def test_parts(board: Board) -> None:
     part = board_part(board)
     assert str(part.speed) == board.speed
     assert part.device.removeprefix("um5g-") == board.device[-3:-1] + "k"
+
+
+class Wires(wiring.Component):
+    """The ports of the self-test design, without the design."""
+
+    rx: In(1)
+    tx: Out(1)
+    passed: Out(1)
+    failed: Out(1)
+    alive: Out(1)
+    irq: Out(1)
+
+    def elaborate(self, platform: object) -> Module:
+        """A register, so that the clock is of use."""
+        m = Module()
+        m.d.sync += self.tx.eq(self.rx)
+        return m
+
+
+@pytest.mark.parametrize(("name", "dark"), [("ulx3s_85f", 0), ("ecpix5_85f", 8), ("versa_ecp5_5g", 0)])
+def test_pins(monkeypatch: pytest.MonkeyPatch, name: str, dark: int) -> None:
+    """Clock, button, two of the serial port and four lights, whose other colours are driven too."""
+    monkeypatch.setattr("fpga.board_top.SelfTest", lambda **_: Wires())
+    board = BOARDS[name]
+    constraints = board.platform(toolchain="Trellis").prepare(BoardTop(board)).files["top.lpf"]
+    assert constraints.count("LOCATE COMP") == 8 + dark
+    assert constraints.count("FREQUENCY PORT") == 1
+    assert f"{float(board.clock_hz)} HZ" in constraints
 
 
 @pytest.mark.parametrize("board", VIVADO_BOARDS.values(), ids=lambda board: board.name)

@@ -9,7 +9,8 @@ from amaranth.back import rtlil, verilog
 from amaranth.lib import data
 
 from firmware_models.config import load_preset
-from fpga.synthesis import SynthesisError, synthesise
+from fpga.synthesis import READERS, SynthesisError, synthesise
+from fpga.unit import export
 from rtl.emit import emit_verilog
 from rtl.kit.skid import SkidBuffer
 
@@ -53,6 +54,17 @@ def test_error_is_yosys_own() -> None:
         synthesise(ADDER, top="no_adder")
     with pytest.raises(SynthesisError, match="ERROR"):
         synthesise("module broken(", top="broken")
+
+
+@pytest.mark.parametrize("language", READERS)
+def test_languages(language: str) -> None:
+    """Whatever a unit is written in, it has the same registers; and what nobody reads is refused."""
+    text = export(SkidBuffer(shape=8), language=language)
+    assert synthesise(text, top="unit", language=language)["TRELLIS_FF"] == 18
+    for refuses in (lambda: export(SkidBuffer(shape=8), language="vhdl"),
+                    lambda: synthesise(text, top="unit", language="vhdl")):
+        with pytest.raises(ValueError, match=r"^language must be one of verilog, rtlil, not 'vhdl'$"):
+            refuses()
 
 
 @pytest.mark.long
