@@ -11,7 +11,6 @@ from typing import Any
 from fpga.blocks import CATEGORIES, by_block, read_cells
 from fpga.board import Board
 from fpga.board_top import BoardTop
-from fpga.fanout import split
 from fpga.floorplan import HALVES, gather
 from fpga.place import FULL_DEVICE, Part, place
 from fpga.synthesis import synthesise
@@ -21,9 +20,6 @@ REPORT = f"{NAME}.report.json"
 """File beside a bitstream with what ``conic build --json`` prints."""
 SEED = 1
 """Seed of the placer, unless another is asked for."""
-
-_MAX_FANOUT = 160
-"""Loads of a driver. In a device that is three quarters full there are no wires for more copies than a few."""
 
 _DEVICES = {"LFE5U-85F": "85k", "LFE5UM5G-85F": "um5g-85k", "LFE5UM5G-45F": "um5g-45k"}
 _PACKAGES = {"BG381": "CABGA381", "BG554": "CABGA554"}
@@ -113,7 +109,6 @@ def build_bitstream(
 
     progress("synthesise", 1, 4)
     mapped = synthesise(files["il"].read_text(), top=NAME, keep=files["json"], language="rtlil")
-    split(files["json"], top=NAME, max_fanout=_MAX_FANOUT)
     part = board_part(board)
     if board.n_nics > 1:
         places = zip(range(board.n_nics), HALVES[part.die], strict=True)
