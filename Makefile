@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 EXTRAS := demo,fpga,formal,dev
-PAGES := $(shell grep -lE '^<!-- table ' README.md docs/*.md)
+PAGES := $(shell grep -lE '^<!-- table ' README.md docs/*.md rtl/*/README.md)
 
 .PHONY: help setup demo test test-long formal verilog bitstream bench waves docs lint clean
 
@@ -61,6 +61,7 @@ bench: $(STAMP) ## measure the figures of the README again (minutes)
 	$(BIN)/python -m sim.report.figures docs/figures/cluster.json
 	$(BIN)/python -m sim.report.figures docs/figures/multicast.json
 	$(BIN)/python -m sim.report.figures docs/figures/paper.json
+	$(BIN)/python -m sim.report.figures docs/figures/pool.json
 	$(BIN)/python -m fpga.figures docs/figures/fpga.json
 	$(BIN)/python -m fpga.reduce_figures docs/figures/reduce.json
 	$(BIN)/python -m fpga.buffer_figures docs/figures/buffer.json

@@ -6,6 +6,7 @@ Cycle counts are deterministic: the same sources give the same file.
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +42,36 @@ def _paper() -> Iterator[dict[str, Any]]:
         yield allreduce | {"jobs": jobs, "size": size}
 
 
-CASES = {"cluster": _star, "multicast": _multicast, "paper": _paper}
+def _pool() -> Iterator[dict[str, Any]]:
+    """The packet buffer with and without loans: jobs alone and four at once, four nodes and eight."""
+    for nodes in (4, 8):
+        for collective, algorithm, jobs in (
+            ("broadcast", "binomial", 1), ("broadcast", "multicast", 1), ("reduce", "binomial", 1),
+            ("allreduce", "recursive-doubling", 1), ("allreduce", "rabenseifner", 1),
+            ("allreduce", "recursive-doubling", 4),
+        ):
+            for lending in (True, False):
+                yield {"collective": collective, "algorithm": algorithm, "nodes": nodes, "jobs": jobs, "size": 65536,
+                       "lending": lending}
+
+
+CASES = {"cluster": _star, "multicast": _multicast, "paper": _paper, "pool": _pool}
 """What is measured for the file of that name."""
 
 
 def measure(figure: str) -> Iterator[dict[str, Any]]:
     """Yields a row per case of one of :data:`CASES`."""
     for case in CASES[figure]():
-        preset = case.get("preset", "small")
-        request = CollectiveRequest(**{"config": load_preset(preset), "preset": preset, **case})
+        preset, shown = case.get("preset", "small"), {}
+        config = load_preset(preset)
+        if "lending" in case:
+            shown = {"lending": case.pop("lending")}
+            config = replace(config, cou=replace(config.cou, **shown))
+        request = CollectiveRequest(**{"config": config, "preset": preset, **case})
         result = run_collective(request)
         yield {
             "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
-            "jobs": request.jobs, "bytes": request.size, "preset": preset, "cycles": result.cycles,
+            "jobs": request.jobs, "bytes": request.size, "preset": preset, **shown, "cycles": result.cycles,
             "goodput_fraction": round(result.goodput_fraction, 4), "mismatched_bits": result.mismatched_bits,
         }
 

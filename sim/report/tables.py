@@ -26,6 +26,17 @@ def _paper(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
                f"{row['cycles']:,}", f"{row['goodput_fraction']:.1%}", row["mismatched_bits"])
 
 
+def _pool(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    yield "collective", "algorithm", "nodes", "jobs", "cycles with loans", "without", "saved"
+    cycles = {
+        (row["collective"], row["algorithm"], row["nodes"], row["jobs"], row["lending"]): row["cycles"] for row in rows
+    }
+    for (*case, lending), with_loans in cycles.items():
+        if lending:
+            without = cycles[*case, False]
+            yield (*case, f"{with_loans:,}", f"{without:,}", f"{1 - with_loans / without:.1%}")
+
+
 def _fpga(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
     yield "top", "preset", *CELLS.values()
     for row in rows:
@@ -99,6 +110,7 @@ TABLES = {
     "latency_triggers": Table(source="latency", rows=latency_tables.triggers),
     "multicast": Table(source="multicast", words=2, rows=_cluster),
     "paper": Table(source="paper", words=2, rows=_paper),
+    "pool": Table(source="pool", words=2, rows=_pool),
     "reduce": Table(source="reduce", words=0, rows=_reduce),
     "routing": Table(source="routing", words=2, rows=routing_tables.cases),
     "routing_opensm": Table(source="routing", words=2, rows=routing_tables.beside_opensm),

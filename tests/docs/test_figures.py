@@ -14,7 +14,8 @@ FIGURES = ROOT / "docs" / "figures"
 
 
 PAGES = [
-    path.relative_to(ROOT) for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    path.relative_to(ROOT)
+    for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("rtl/*/README.md"))]
     if "<!-- table " in path.read_text()
 ]
 
@@ -43,7 +44,7 @@ def test_nothing_mismatched(figure: str) -> None:
 
 
 @pytest.mark.parametrize("figure", [
-    "cluster", *(pytest.param(name, marks=pytest.mark.long) for name in ("multicast", "paper")),
+    "cluster", *(pytest.param(name, marks=pytest.mark.long) for name in ("multicast", "paper", "pool")),
 ])
 def test_figures_repeat(figure: str) -> None:
     assert list(measure(figure)) == json.loads((FIGURES / f"{figure}.json").read_text()), "run `make bench`"
