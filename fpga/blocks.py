@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,39 @@ def read_cells(netlist: Path, *, top: str) -> Iterable[tuple[str, str]]:
     """Name and type of every cell of a mapped, flat netlist in JSON."""
     cells: Mapping[str, Mapping[str, Any]] = json.loads(netlist.read_text())["modules"][top]["cells"]
     return [(name, cell["type"]) for name, cell in cells.items()]
+
+
+def by_instance(netlist: Path, *, top: str) -> dict[str, Counter[str]]:
+    """Cells by type of everything within each instance of a mapped netlist with modules.
+
+    Parameters
+    ----------
+    netlist : Path
+        JSON netlist that has not been flattened.
+    top : str
+        Its top module; its own cells are counted as :data:`OTHER`.
+    """
+    modules = json.loads(netlist.read_text())["modules"]
+
+    @cache
+    def within(name: str) -> Counter[str]:
+        total: Counter[str] = Counter()
+        for cell in modules[name]["cells"].values():
+            total += inside(cell["type"])
+        return total
+
+    def inside(kind: str) -> Counter[str]:
+        return within(kind) if is_module(kind) else Counter([kind])
+
+    def is_module(kind: str) -> bool:
+        # The library's cells are modules too, marked as black boxes.
+        return kind in modules and "blackbox" not in modules[kind]["attributes"]
+
+    blocks: dict[str, Counter[str]] = {}
+    for name, cell in modules[top]["cells"].items():
+        block = name if is_module(cell["type"]) else OTHER
+        blocks.setdefault(block, Counter()).update(inside(cell["type"]))
+    return blocks
 
 
 def by_block(cells: Iterable[tuple[str, str]], *, depth: int, categories: Mapping[str, str] | None = None) -> dict[

@@ -6,13 +6,13 @@ By itself: ``python -m fpga.offload_area paper docs/figures/offload_area.json``;
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from firmware_models.config import load_preset
-from fpga.blocks import by_block, read_cells
+from fpga.blocks import by_instance
 from fpga.synthesis import synthesise
 from fpga.unit import export
 from rtl.cou.offload_unit import OffloadUnit
@@ -38,17 +38,8 @@ def weigh(kind: str) -> tuple[str, float] | None:
     return next(((category, weight) for pattern, category, weight in _weights if re.fullmatch(pattern, kind)), None)
 
 
-def tally(cells: Iterable[tuple[str, str]], *, depth: int) -> dict[str, dict[str, float]]:
-    """Every category by block, from names and types of cells; as :func:`fpga.blocks.by_block`."""
-    known = [(name, kind) for name, kind in cells if weigh(kind) is not None]
-    kinds = {kind: kind for _, kind in known}
-    rows = {}
-    for block, counts in by_block(known, depth=depth, categories=kinds).items():
-        rows[block] = _sum(counts)
-    return rows
-
-
-def _sum(counts: Mapping[str, int]) -> dict[str, float]:
+def tally(counts: Mapping[str, int]) -> dict[str, float]:
+    """Every category, from cells by type."""
     totals: dict[str, float] = dict.fromkeys(CATEGORIES, 0.0)
     for kind, count in counts.items():
         weighed = weigh(kind)
@@ -71,8 +62,8 @@ def measure(preset: str) -> dict[str, Any]:
         # In Verilog every word of a memory has a line of its own that clears it, and this unit has very many words.
         text = export(OffloadUnit(load_preset(preset)), language="rtlil")
         cells = synthesise(text, top="unit", family="xilinx", keep=netlist, language="rtlil")
-        blocks = tally(read_cells(netlist, top="unit"), depth=1)
-    total = _sum(cells)
+        blocks = {block: tally(counts) for block, counts in by_instance(netlist, top="unit").items()}
+    total = tally(cells)
     return {
         "unit": "OffloadUnit", "preset": preset, "family": "UltraScale+ (synth_xilinx -family xcup)",
         "total": total,
@@ -81,7 +72,8 @@ def measure(preset: str) -> dict[str, Any]:
                 "block": block, **counts,
                 "share": {name: round(counts[name] / total[name], 4) if total[name] else 0.0 for name in CATEGORIES},
             }
-            for block, counts in blocks.items()
+            for block, counts in sorted(blocks.items(), key=lambda item: (-item[1]["lut_logic"], item[0]))
+            if any(counts.values())
         ],
     }
 

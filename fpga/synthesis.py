@@ -41,7 +41,7 @@ class SynthesisError(RuntimeError):
 def synthesise(
     text: str, *, top: str, family: str = "ecp5", keep: Path | None = None, language: str = "verilog"
 ) -> dict[str, int]:
-    """Maps a design to the cells of an FPGA.
+    """Maps a design to the cells of an FPGA: a flat netlist for ECP5, the modules as they are for UltraScale+.
 
     Parameters
     ----------
@@ -78,7 +78,8 @@ def synthesise(
         source.write_text(text)
         # ABC9 of Yosys 0.70 gives some of its wires the names of others, in designs with certain names: it ends in a
         # failed assertion then. Without names it does not.
-        nameless = [f"hierarchy -top {top}", "proc", "flatten", "rename -hide w:*"]
+        flat = ["flatten"] if family == "ecp5" else []
+        nameless = [f"hierarchy -top {top}", "proc", *flat, "rename -hide w:*"]
         for preparation in ([], nameless):
             commands = [
                 f'{READERS[language]} "{source}"',

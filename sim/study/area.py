@@ -85,6 +85,6 @@ def _page(rows: Sequence[dict[str, Any]]) -> str:
         )
     return (
         "<!doctype html><meta charset=utf-8><title>Area of the offload unit</title><h1>Area of the offload unit</h1>"
-        "<p>Table 2 of the NIC paper, measured again with Yosys: synth_xilinx. The block of a look-up table is that of "
-        "the signal which it computes.</p>" + "".join(tables)
+        "<p>Table 2 of the NIC paper, measured again with Yosys: synth_xilinx, every block by itself, so nothing is "
+        "simplified across them.</p>" + "".join(tables)
     )

@@ -1,7 +1,10 @@
 """Cells of UltraScale+ by category and by block."""
 
+from pathlib import Path
+
 import pytest
 
+from fpga.blocks import by_instance
 from fpga.offload_area import tally, weigh
 from fpga.synthesis import synthesise
 
@@ -20,15 +23,28 @@ def test_weights(kind: str, counted: tuple[str, float] | None) -> None:
     assert weigh(kind) == counted
 
 
-def test_blocks() -> None:
-    cells = [
-        ("a.x", "LUT6"), ("a.y.z", "LUT2"), ("b.x", "RAMB36E2"), ("b.y", "RAMB18E2"), ("c", "FDRE"), ("a.c", "CARRY4"),
-    ]
-    rows = tally(cells, depth=1)
-    assert rows["a"]["lut_logic"] == 2
-    assert rows["b"]["block_ram"] == 1.5
-    assert rows["other"]["registers"] == 1
-    assert set(rows) == {"a", "b", "other"}
+def test_tally() -> None:
+    row = tally({"LUT6": 2, "INV": 1, "RAMB36E2": 1, "RAMB18E2": 3, "RAM32M": 2, "FDRE": 5, "CARRY4": 7})
+    assert row == {
+        "lut_logic": 3, "lut_memory": 8, "registers": 5, "block_ram": 2.5, "ultra_ram": 0, "dsp": 0,
+    }
+
+
+def test_blocks(tmp_path: Path) -> None:
+    """Registers by the instance that they are in, however deep; those of the top by themselves."""
+    text = """
+        module leaf(input clk, input [2:0] d, output reg [2:0] q); always @(posedge clk) q <= d; endmodule
+        module pair(input clk, input [2:0] d, output [2:0] q); wire [2:0] w;
+            leaf a(clk, d, w); leaf b(clk, ~w, q); endmodule
+        module top(input clk, input [2:0] d, output reg q); wire [2:0] v, w;
+            pair deep(clk, d, v); leaf flat(clk, v, w); always @(posedge clk) q <= &w; endmodule
+    """
+    netlist = tmp_path / "netlist.json"
+    total = synthesise(text, top="top", family="xilinx", keep=netlist)
+    blocks = {block: tally(counts) for block, counts in by_instance(netlist, top="top").items()}
+    assert {block: counts["registers"] for block, counts in blocks.items()} == {"deep": 6, "flat": 3, "other": 1}
+    for category, count in tally(total).items():
+        assert sum(counts[category] for counts in blocks.values()) == count
 
 
 def test_every_cell_that_yosys_makes_of_a_memory_is_known() -> None:
