@@ -66,6 +66,15 @@ def _core(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
                *(f"{cells.get(kind, 0):,}" for kind in kinds))
 
 
+def _boards(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    yield "board", "NICs", "Fmax, MHz", "required, MHz", "LUT4", "carry", "LUT RAM", "FF", "block RAM", "DSP"
+    for row in rows:
+        cells = row["cells"]
+        kinds = ("lut4", "carry", "lut_ram", "ff", "block_ram", "dsp")
+        yield (row["board"], row["n_nics"], f"{row['fmax_mhz']:.1f}", f"{row['required_mhz']:.0f}",
+               *(f"{cells[kind]:,}" for kind in kinds))
+
+
 def _buffer(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
     yield "unit", "Fmax best, MHz", "Fmax median, MHz", "LUT4", "LUT4eq", "FF", "block RAM"
     for row in rows:
@@ -98,6 +107,7 @@ def _switch(figures: dict[str, Any]) -> Iterator[Row]:
 
 
 TABLES = {
+    "boards": Table(source="boards", rows=_boards),
     "buffer": Table(source="buffer", rows=_buffer),
     "buffer_load": Table(source="buffer_load", rows=_buffer_load),
     "cluster": Table(source="cluster", words=2, rows=_cluster),

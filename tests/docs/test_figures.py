@@ -34,7 +34,7 @@ def test_every_figure_is_shown() -> None:
 def test_wrong_marks() -> None:
     with pytest.raises(ValueError, match=r"^the table 'fpga' must end with a mark '<!-- /table fpga -->'$"):
         filled_in("<!-- table fpga -->\n", FIGURES)
-    with pytest.raises(ValueError, match=r"^a table must be one of buffer, .*, not 'wrong'$"):
+    with pytest.raises(ValueError, match=r"^a table must be one of boards, .*, not 'wrong'$"):
         filled_in("<!-- table wrong -->\n<!-- /table wrong -->", FIGURES)
 
 
