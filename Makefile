@@ -63,6 +63,7 @@ bench: $(STAMP) ## measure the figures of the README again (minutes)
 	$(BIN)/python -m sim.report.figures docs/figures/paper.json
 	$(BIN)/python -m sim.report.figures docs/figures/pool.json
 	$(BIN)/python -m fpga.figures docs/figures/fpga.json
+	$(BIN)/python -m fpga.offload_area paper docs/figures/offload_area.json
 	$(BIN)/python -m fpga.reduce_figures docs/figures/reduce.json
 	$(BIN)/python -m fpga.buffer_figures docs/figures/buffer.json
 	$(BIN)/conic bench switch --json > docs/figures/switch.json

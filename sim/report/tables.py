@@ -66,6 +66,16 @@ def _core(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
                *(f"{cells.get(kind, 0):,}" for kind in kinds))
 
 
+def _offload_area(figures: dict[str, Any]) -> Iterator[Row]:
+    names = ("lut_logic", "lut_memory", "registers", "block_ram", "ultra_ram", "dsp")
+    yield "block", "LUT as logic", "LUT as memory", "registers", "block RAM", "UltraRAM", "DSP"
+    yield "all", *(f"{figures['total'][name]:,g}" for name in names)
+    for block in figures["blocks"]:
+        yield (block["block"], *(
+            f"{block[name]:,g} ({block['share'][name]:.0%})" if block[name] else "" for name in names
+        ))
+
+
 def _boards(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
     yield "board", "NICs", "Fmax, MHz", "required, MHz", "LUT4", "carry", "LUT RAM", "FF", "block RAM", "DSP"
     for row in rows:
@@ -119,6 +129,7 @@ TABLES = {
     "latency_stages": Table(source="latency", rows=latency_tables.stages),
     "latency_triggers": Table(source="latency", rows=latency_tables.triggers),
     "multicast": Table(source="multicast", words=2, rows=_cluster),
+    "offload_area": Table(source="offload_area", rows=_offload_area),
     "paper": Table(source="paper", words=2, rows=_paper),
     "pool": Table(source="pool", words=2, rows=_pool),
     "reduce": Table(source="reduce", words=0, rows=_reduce),
