@@ -1,4 +1,4 @@
-"""`conic study`: the quick study of multicast tables, its page and its claims."""
+"""`conic study`: the quick study of multicast tables, the area of the offload unit; their pages and their claims."""
 
 import json
 from collections.abc import Callable
@@ -10,6 +10,8 @@ import pytest
 from sim.study.mft_claims import claims
 
 Conic = Callable[..., Any]
+
+FIGURES = Path(__file__).resolve().parents[2] / "docs" / "figures"
 
 
 def test_quick(conic: Conic, tmp_path: Path) -> None:
@@ -41,6 +43,19 @@ def test_claims_can_fail() -> None:
     assert [claim["holds"] for claim in claims(worse)] == [False, False, True]
     broken = [row | {"way": "mr4lms", "violations": 1}, row | {"way": "best", "colours": 9}]
     assert [claim["holds"] for claim in claims(broken)] == [True, True, False]
+
+
+@pytest.mark.parametrize(("tiles", "code"), [(113, 1), (114, 0)])
+def test_area(conic: Conic, tmp_path: Path, tiles: int, code: int) -> None:
+    """512 KiB of packets take 113.8 tiles of block RAM: the claim is judged by the buffer alone, at its bound."""
+    row = json.loads((FIGURES / "offload_area.json").read_text())
+    next(block for block in row["blocks"] if block["block"] == "buffer")["block_ram"] = tiles
+    rows = tmp_path / "rows.json"
+    rows.write_text(json.dumps([row]))
+    outcome = conic("study", "area", "--rows", str(rows), "--output-dir", str(tmp_path), "--json")
+    assert outcome.code == code
+    assert [claim["holds"] for claim in json.loads(outcome.out)["claims"]] == [code == 0]
+    assert "aggregator" in (tmp_path / "index.html").read_text()
 
 
 def test_list(conic: Conic) -> None:
