@@ -12,7 +12,7 @@ from fpga.blocks import CATEGORIES, by_block, read_cells
 from fpga.board import Board
 from fpga.board_top import BoardTop
 from fpga.floorplan import HALVES, gather
-from fpga.place import FULL_DEVICE, Part, place
+from fpga.place import Part, configure, place
 from fpga.synthesis import synthesise
 
 NAME = "conic_selftest"
@@ -115,13 +115,15 @@ def build_bitstream(
         gather(
             files["json"], top=NAME, device=part.die, blocks={f"selftest.memory_{n}": place for n, place in places}
         )
+    if board.routing:
+        configure(files["json"], top=NAME, settings=board.routing)
 
     progress("place and route", 2, 4)
     placed = place(
         files["json"], part=part, seed=seed,
         arguments=[
             "--lpf", files["lpf"].name, "--textcfg", files["config"].name, "--log", files["log"].name,
-            *FULL_DEVICE,
+            *board.placement,
         ],
     )
 

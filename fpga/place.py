@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -20,9 +20,17 @@ FULL_DEVICE = ("--placer-heap-timingweight", "40", "--placer-heap-critexp", "4",
 """Options of nextpnr for a design that takes most of its device: timing weighs more than by default when cells are
 placed, and wires are negotiated for."""
 
+CROWDED_DEVICE = (*FULL_DEVICE, "--tmg-ripup")
+"""Options of nextpnr for a design that takes most of its device and has no time to spare: besides, wires that make a
+path too slow are laid anew. With :data:`PATIENT_ROUTER`."""
+
 ROOMY_DEVICE = ("--placer", "static", "--router", "router2", "--tmg-ripup")
 """Options of nextpnr for a large design with room around it: cells spread like charges, so that wires are shorter, and
 wires that make a path too slow are laid anew."""
+
+PATIENT_ROUTER = {"router2/currCongWeightMult": "0.3"}
+"""Settings of nextpnr's router 2 for a device with hardly wires enough: sharing a wire costs this much more each round,
+not 2. Otherwise detours are so long, before the last conflicts are gone, that they make new ones."""
 
 _NO_PATH = "no path leads from register to register: there is no frequency to measure"
 
@@ -81,6 +89,23 @@ class Placement:
     cells: dict[str, int]
     critical_path: tuple[str, str, float]
     required: dict[str, float]
+
+
+def configure(netlist: Path, *, top: str, settings: Mapping[str, str]) -> None:
+    """Writes settings of nextpnr that have no option into the netlist itself.
+
+    Parameters
+    ----------
+    netlist : Path
+        JSON netlist of :func:`fpga.synthesis.synthesise`.
+    top : str
+        Its module.
+    settings : mapping of str to str
+        Values by the names that nextpnr knows them by.
+    """
+    design = json.loads(netlist.read_text())
+    design["modules"][top].setdefault("settings", {}).update(settings)
+    netlist.write_text(json.dumps(design))
 
 
 def place(netlist: Path, *, part: Part, seed: int, arguments: Sequence[str] = ()) -> Placement:

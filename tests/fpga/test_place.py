@@ -1,5 +1,6 @@
 """Place and route, and the harness that units are measured in."""
 
+import json
 import re
 
 import pytest
@@ -7,7 +8,7 @@ from amaranth import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from fpga.place import Part, PlacementError, estimate, place
+from fpga.place import PATIENT_ROUTER, Part, PlacementError, configure, estimate, nextpnr, place
 from fpga.reduce_figures import measure_adder
 from fpga.synthesis import synthesise
 from fpga.unit import export, measure_unit
@@ -74,6 +75,22 @@ def test_refusals(tmp_path):
         estimate(path, part=Part(), seed=1)
     with pytest.raises(PlacementError, match=r"[Pp]ackage"):
         estimate(path, part=Part(package="CABGA1"), seed=1)
+
+
+def test_the_router_reads_the_settings_of_a_netlist(netlist):
+    """They are among those that nextpnr has used, and what is no number is refused."""
+    names = set(json.loads(netlist.read_text())["modules"]["chain"]["cells"])
+    configure(netlist, top="chain", settings=PATIENT_ROUTER)
+    nextpnr(netlist, Part(), 1, "--router", "router2", "--write", "routed.json")
+    (module,) = json.loads(netlist.with_name("routed.json").read_text())["modules"].values()
+    assert module["settings"].items() >= PATIENT_ROUTER.items()
+    assert module["settings"]["route"]
+    assert set(json.loads(netlist.read_text())["modules"]["chain"]["cells"]) == names
+
+    configure(netlist, top="chain", settings=dict.fromkeys(PATIENT_ROUTER, "much"))
+    with pytest.raises(PlacementError):
+        nextpnr(netlist, Part(), 1, "--router", "router2")
+    nextpnr(netlist, Part(), 1, "--router", "router1")  # Not among its settings.
 
 
 def test_a_unit_is_counted_alone_and_placed_between_registers():
