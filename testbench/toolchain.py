@@ -40,7 +40,7 @@ def environment() -> dict[str, str]:
         # The packaged makefile fragments leave the compiler's option for precompiled headers empty.
         "MAKEFLAGS": f"{os.environ.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include",
         "OBJCACHE": f"{sys.executable} -S -E {cache_script}",
-        "CONIC_COMPILER_CACHE": str(build_folder() / "compiler-cache"),
+        "CONIC_COMPILER_CACHE": str(cache_folder() / "compiler-cache"),
     }
 
 
@@ -48,6 +48,13 @@ def build_folder() -> Path:
     """Where everything that is generated goes: `build/` of the repository, or what CONIC_BUILD says."""
     override = os.environ.get("CONIC_BUILD")
     return Path(override).resolve() if override else Path(__file__).resolve().parents[1] / "build"
+
+
+def cache_folder() -> Path:
+    """Where builds that are named by the hash of all that goes into them are kept: the folder that CONIC_CACHE says, which
+    several clones may share, or else :func:`build_folder`."""
+    override = os.environ.get("CONIC_CACHE")
+    return Path(override).resolve() if override else build_folder()
 
 
 def discard_precompiled_headers(folder: Path) -> None:

@@ -1,12 +1,13 @@
 """Programs in C++ around a Verilated unit: for checks that are too many for Python."""
 
-import fcntl
-import hashlib
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from testbench.toolchain import build_folder, discard_precompiled_headers, environment, verilator_version
+from testbench.toolchain import environment, verilator_version
+from testbench.verilated_model import ModelBuildError, build_model, compiler_version, folder_of
+
+_model_flags = ("-O2",)
 
 
 class VerilatedProgramError(RuntimeError):
@@ -22,7 +23,7 @@ def build_program(
     Parameters
     ----------
     kind : str
-        Folder of its kind under ``build/``.
+        Folder of its kind in the cache.
     text : str
         Verilog of the unit.
     top : str
@@ -44,26 +45,25 @@ def build_program(
         If Verilator or the compiler refuses it.
     """
     made = {} if generated is None else dict(generated)
-    compiler = ["-std=c++17", f"-I{main.parent}", *flags]
-    command = [
-        "verilator", "--cc", "--exe", "--build", "-O3", "-Wno-fatal", "-Wno-lint", "-Wno-style", "--prefix", f"V{top}",
-        "--top-module", top, "-MAKEFLAGS", "OPT_FAST=-O2",
-        *(part for option in compiler for part in ("-CFLAGS", option)), *options,
-    ]
+    verilator = ["-O3", "-Wno-fatal", "-Wno-lint", "-Wno-style", *options]
     contents = [text, *(path.read_text() for path in (main, *headers)), *made, *made.values()]
-    key = "\0".join([verilator_version(), *command, *contents])
-    folder = build_folder() / kind / hashlib.sha256(key.encode()).hexdigest()[:20]
-    folder.mkdir(parents=True, exist_ok=True)
-    program = folder / f"V{top}"
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    name = f"V{top}"
+    with folder_of(
+        kind, [verilator_version(), compiler_version(), *verilator, *_model_flags, *flags, top, *contents]
+    ) as folder:
+        program = folder / name
         if not program.exists():
             source = folder / f"{top}.v"
             source.write_text(text)
-            for name, header in made.items():
-                (folder / name).write_text(header)
-            run([*command, "-CFLAGS", f"-I{folder}", "--Mdir", str(folder), str(source), str(main)])
-            discard_precompiled_headers(folder)
+            for header_name, header in made.items():
+                (folder / header_name).write_text(header)
+            try:
+                build_model(
+                    folder, source, top=top, prefix=name, program=name, main=main, verilator=verilator,
+                    model_flags=_model_flags, flags=[f"-I{main.parent}", *flags],
+                )
+            except ModelBuildError as error:
+                raise VerilatedProgramError(str(error)) from None
     return program
 
 
