@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from functools import cache
 
 from amaranth import Module, Value
-from amaranth.back import verilog
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
 from firmware_models.config import Config
 from rtl.interface import LinkSignature
-from rtl.kit.library import ModuleLibrary, flat_ports
+from rtl.kit.library import verilog_modules
 from rtl.nic.nic import Nic
 from rtl.switch.switch import Switch
 
@@ -38,19 +37,8 @@ def emit_verilog(top: str, config: Config) -> str:
     """
     if top not in TOPS:
         raise EmitError(f"top must be one of {', '.join(sorted(TOPS))}, not {top!r}")
-    return _LINT + _ASSERTION.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", "".join(_modules(top, config)))
-
-
-def _modules(top: str, config: Config) -> Iterator[str]:
-    """The top with what it alone uses, then each shared module."""
-    library = ModuleLibrary()
-    waiting: dict[str, wiring.Component] = {f"conic_{top}": Boundary(TOPS[top](config))}
-    written: set[str] = set()
-    while waiting:
-        for name, component in waiting.items():
-            yield verilog.convert(component, name=name, platform=library, emit_src=False, strip_internal_attrs=True)
-        written |= waiting.keys()
-        waiting = {name: SharedModule(one) for name, one in library.modules.items() if name not in written}
+    text = "".join(verilog_modules(f"conic_{top}", Boundary(TOPS[top](config))))
+    return _LINT + _ASSERTION.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", text)
 
 
 _LINT = "".join(
@@ -96,27 +84,6 @@ class Boundary(wiring.Component):
         for name, inside, flow in self._wires:
             port = getattr(self, name)
             m.d.comb += port.eq(inside) if flow is Out else inside.eq(port)
-        return m
-
-
-class SharedModule(wiring.Component):
-    """Wraps a component as :class:`~rtl.kit.library.ModuleLibrary` instantiates it.
-
-    Members
-    -------
-    One scalar for each of the component's signals.
-    """
-
-    def __init__(self, component: wiring.Component):
-        self.component = component
-        super().__init__({name: flow(len(value)) for name, value, flow in flat_ports(component)})
-
-    def elaborate(self, platform):
-        m = Module()
-        m.submodules.core = self.component
-        for name, value, flow in flat_ports(self.component):
-            port = getattr(self, name)
-            m.d.comb += port.eq(value) if flow is Out else value.eq(port)
         return m
 
 

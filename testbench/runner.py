@@ -16,10 +16,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from amaranth import Value
-from amaranth.back import verilog
-from amaranth.lib.wiring import In
-
+from testbench.design import Design, design_of
 from testbench.simulator import build, simulator_name, tool_environment
 from testbench.toolchain import build_folder
 
@@ -60,8 +57,9 @@ def run_bench(
 
     Parameters
     ----------
-    component : wiring.Component
-        The device under test; its ports are those of its signature, with ``clk`` and ``rst``.
+    component : wiring.Component or functools.partial
+        The device under test; its ports are those of its signature, with ``clk`` and ``rst``. Or a class or
+        function with the arguments that make it: then the Verilog is kept, too (:func:`testbench.design.design_of`).
     bench : str
         Import name of the module with the tests.
     parameters : mapping, optional
@@ -80,23 +78,22 @@ def run_bench(
     BuildError
         If the Verilog does not compile without warnings.
     """
-    top = top or type(component).__name__
     if "CONIC_SEED" in os.environ:
         seed = int(os.environ["CONIC_SEED"])
     elif seed is None:
         seed = random.SystemRandom().randrange(1 << 32)
     print(f"{bench}: seed {seed} (CONIC_SEED={seed} repeats this run)")
-    text = verilog.convert(component, name=top, strip_internal_attrs=True)
+    design = design_of(component, top=top)
 
     environment = {
         "CONIC_PARAMETERS": json.dumps(dict(parameters or {})),
-        "CONIC_INPUTS": json.dumps(_inputs(component)),
+        "CONIC_INPUTS": json.dumps(design.inputs),
         "CONIC_SEED": str(seed),
         "PYTHONHASHSEED": "0",  # sets iterate in the same order in a replay
     }
 
     def attempt(*, waves: bool) -> _Outcome:
-        return _simulate(text, top=top, bench=bench, environment=environment, testcase=testcase, waves=waves)
+        return _simulate(design, bench=bench, environment=environment, testcase=testcase, waves=waves)
 
     wanted = "CONIC_WAVES" in os.environ  # someone wants to look at a run that passes
     outcome = attempt(waves=wanted)
@@ -142,16 +139,10 @@ def report(**values: Any) -> None:
     path.write_text(json.dumps(known | values))
 
 
-def _inputs(component: Any) -> list[str]:
-    """Names of the input ports in the Verilog; those of no width do not exist."""
-    flat = component.signature.flatten(component)
-    return ["__".join(map(str, path)) for path, member, value in flat if member.flow is In and len(Value.cast(value))]
-
-
 def _simulate(
-    text: str, *, top: str, bench: str, environment: dict[str, str], testcase: str | None, waves: bool
+    design: Design, *, bench: str, environment: dict[str, str], testcase: str | None, waves: bool
 ) -> _Outcome:
-    runner, _ = build(text, top=top, waves=waves)
+    runner, _ = build(design.verilog, top=design.top, waves=waves)
     runs = build_folder() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     seed = int(environment["CONIC_SEED"])
@@ -162,7 +153,7 @@ def _simulate(
     with tool_environment():
         try:
             runner.test(
-                test_module=bench, hdl_toplevel=top, hdl_toplevel_lang="verilog", seed=seed % (1 << 32),
+                test_module=bench, hdl_toplevel=design.top, hdl_toplevel_lang="verilog", seed=seed % (1 << 32),
                 test_dir=run_dir, results_xml=str(results), log_file=log, test_filter=testcase, waves=waves,
                 test_args=["--trace-file", str(dump)] if waves and simulator_name() == "verilator" else [],
                 plusargs=[f"+dumpfile_path={dump}"] if waves and simulator_name() == "icarus" else [],
@@ -179,7 +170,7 @@ def _simulate(
         failures.append(f"no test was run: {bench} has none, or none that matches {testcase!r}")
     kept = None
     if waves and dump.exists():
-        kept = build_folder() / "waves" / f"{bench.rsplit('.', 1)[-1]}-{top}-{seed}.fst"
+        kept = build_folder() / "waves" / f"{bench.rsplit('.', 1)[-1]}-{design.top}-{seed}.fst"
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(dump, kept)
     known = json.loads(report_file.read_text()) if report_file.exists() else {}

@@ -51,8 +51,10 @@ def build_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Where builds that are named by the hash of all that goes into them are kept: the folder that CONIC_CACHE says, which
-    several clones may share, or else :func:`build_folder`."""
+    """Where builds that are named by the hash of all that goes into them are kept.
+
+    The folder that CONIC_CACHE says, which several clones may share, or else :func:`build_folder`.
+    """
     override = os.environ.get("CONIC_CACHE")
     return Path(override).resolve() if override else build_folder()
 

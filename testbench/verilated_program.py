@@ -7,7 +7,7 @@ from pathlib import Path
 from testbench.toolchain import environment, verilator_version
 from testbench.verilated_model import ModelBuildError, build_model, compiler_version, folder_of
 
-_model_flags = ("-O2",)
+_model_flags = ("-O1",)
 
 
 class VerilatedProgramError(RuntimeError):

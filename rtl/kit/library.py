@@ -4,10 +4,13 @@ Amaranth writes a module of its own for every submodule. Eight offload units wit
 thirty-two texts that differ in nothing, which every tool behind has to read, and to compile, one by one.
 """
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from amaranth import ClockSignal, Elaboratable, Instance, ResetSignal, Value
+from amaranth import ClockSignal, Elaboratable, Instance, Module, ResetSignal, Value
+from amaranth.back import verilog
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
@@ -52,6 +55,53 @@ def shared(name: str, component: wiring.Component, platform: Any) -> Elaboratabl
         What ``elaborate`` was given.
     """
     return platform.instance(name, component) if isinstance(platform, ModuleLibrary) else component
+
+
+def verilog_modules(name: str, component: wiring.Component) -> Iterator[str]:
+    """Verilog of `component` as module `name`, with what it alone uses, then each shared module."""
+    library = ModuleLibrary()
+    waiting: dict[str, wiring.Component] = {name: component}
+    written: set[str] = set()
+    while waiting:
+        for module, one in waiting.items():
+            with _no_collection():
+                text = verilog.convert(one, name=module, platform=library, emit_src=False, strip_internal_attrs=True)
+            yield text
+        written |= waiting.keys()
+        waiting = {module: SharedModule(one) for module, one in library.modules.items() if module not in written}
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keeps the garbage collector still: it would go through millions of objects in use, for half of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class SharedModule(wiring.Component):
+    """Wraps a component as :class:`ModuleLibrary` instantiates it.
+
+    Members
+    -------
+    One scalar for each of the component's signals.
+    """
+
+    def __init__(self, component: wiring.Component):
+        self.component = component
+        super().__init__({name: flow(len(value)) for name, value, flow in flat_ports(component)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.core = self.component
+        for name, value, flow in flat_ports(self.component):
+            port = getattr(self, name)
+            m.d.comb += port.eq(value) if flow is Out else value.eq(port)
+        return m
 
 
 def flat_ports(component: wiring.Component) -> Iterator[tuple[str, Value, wiring.Flow]]:

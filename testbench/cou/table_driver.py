@@ -12,7 +12,6 @@ from random import Random
 from typing import Any
 
 from amaranth import Module
-from amaranth.back import verilog
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
@@ -21,6 +20,7 @@ from firmware_models.abi import formats
 from rtl.cou.cuckoo_table import CuckooTable
 from rtl.cou.linear_table import LinearTable
 from testbench.cou.key_patterns import keys_of
+from testbench.design import to_verilog
 from testbench.verilated_program import build_program, run
 
 MODES = ("cuckoo", "linear")
@@ -112,7 +112,7 @@ class _Boundary(wiring.Component):
 
 def build(shape: TableShape) -> Path:
     """Builds the driver of a table, once for equal content; returns the program."""
-    text = verilog.convert(_Boundary(shape.make()), name="tag_table", emit_src=False, strip_internal_attrs=True)
+    text = to_verilog(_Boundary(shape.make()), name="tag_table")
     return build_program(
         "tag-table", text, top="tag_table", main=_main, flags=[f"-DKEY_WORDS={_key_words}"],
         options=["--x-initial", "unique"],

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from amaranth.back import verilog
-
 from rtl.reduce.float_format import FLOAT32, FLOAT64, FloatFormat
+from testbench.design import to_verilog
 from testbench.reduce import float_model
 from testbench.reduce.float_bank import UNITS, FloatBank
 from testbench.verilated_program import build_program, run
@@ -28,7 +27,7 @@ def build(fmt: FloatFormat, depths: Sequence[int], *, unit: str = "add") -> Path
     bank = FloatBank(unit=unit, format=fmt, depths=depths)
     listed = " ".join(f"X({depth})" for depth in depths)
     return build_program(
-        "float-unit", verilog.convert(bank, name="bank", strip_internal_attrs=True), top="bank", main=_main,
+        "float-unit", to_verilog(bank, name="bank"), top="bank", main=_main,
         headers=[_main.with_name("random_operands.h")], generated={"depths.h": f"#define DEPTHS {listed}\n"},
     )
 

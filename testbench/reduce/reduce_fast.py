@@ -13,11 +13,10 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from amaranth.back import verilog
-
 from firmware_models.abi.encoding import Datatype, Operator
 from rtl.reduce.operation import OPERATIONS
 from rtl.reduce.request_decode import Select
+from testbench.design import to_verilog
 from testbench.reduce.reduce_probe import ReduceProbe
 from testbench.verilated_program import build_program, run
 
@@ -41,7 +40,7 @@ def check(*, requests: int, seed: int, data_width: int = 64, add_cycles: int = 8
     probe = ReduceProbe(data_width=data_width, add_cycles=add_cycles)
     lanes = " ".join(f"X({lane})" for lane in range(probe.unit.n_lanes))
     program = build_program(
-        "reduce-unit", verilog.convert(probe, name="probe", strip_internal_attrs=True), top="probe", main=_main,
+        "reduce-unit", to_verilog(probe, name="probe"), top="probe", main=_main,
         headers=[_main.with_name("random_operands.h")],
         generated={"encodings.h": f"#define LANES {lanes}\n{_encodings()}"},
     )

@@ -6,9 +6,9 @@ from types import TracebackType
 
 import numpy as np
 import numpy.typing as npt
-from amaranth.back import verilog
 from amaranth.lib import wiring
 
+from testbench.design import to_verilog
 from testbench.verilated_program import VerilatedProgramError, build_program
 
 Words = npt.NDArray[np.uint64]
@@ -24,7 +24,7 @@ class VectorRun:
     """
 
     def __init__(self, unit: wiring.Component):
-        text = verilog.convert(unit, name="unit", strip_internal_attrs=True)
+        text = to_verilog(unit, name="unit")
         self._program = build_program("vector-run", text, top="unit", main=Path(__file__).with_suffix(".cpp"))
         self._process: subprocess.Popen[bytes] | None = None
 

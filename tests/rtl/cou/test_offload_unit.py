@@ -1,5 +1,7 @@
 """The offload unit as a whole: trigger, aggregator, credits."""
 
+from functools import partial
+
 import pytest
 
 from firmware_models.config.load import parse_config
@@ -18,7 +20,7 @@ def unit_and_parameters(
         f"nic: {{address_bits: {address_bits}}}\n",
         source="test",
     )
-    return OffloadUnit(config), {
+    return partial(OffloadUnit, config), {
         "data_width": data_width, "mtu": 256, "n_jobs": 4, "ecc": ecc, "peer_credits": peer_credits,
         "n_slots": config.buffer_slots, "pool": config.pool_packets, "pipelined": pipelined,
     }

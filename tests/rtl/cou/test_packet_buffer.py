@@ -1,5 +1,7 @@
 """The packet buffer against a dictionary."""
 
+from functools import partial
+
 import pytest
 
 from firmware_models.config.load import parse_config
@@ -17,7 +19,7 @@ def churn(
         f"cou: {{n_jobs: 2, n_contexts: 4, n_peers: 8, peer_credits: 1, buffer_bytes: {32 * mtu},"
         f" buffer_mode: {mode}, ecc: {str(ecc).lower()}}}\n", source="test",
     )
-    buffer = PacketBuffer(config)
+    buffer = partial(PacketBuffer, config)
     table = tag_table(config)
     parameters = {
         "data_width": data_width, "mtu": mtu, "n_slots": 32, "n_packets": config.buffer_packets, "rounds": rounds,

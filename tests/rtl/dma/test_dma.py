@@ -1,5 +1,7 @@
 """The DMA engine."""
 
+from functools import partial
+
 import pytest
 
 from rtl.dma.axi4 import Axi4Signature
@@ -12,7 +14,7 @@ from testbench.runner import run_bench
 
 @pytest.mark.parametrize(("pipelined", "transfers"), [(False, 40), (True, 20)], ids=["plain", "pipelined"])
 def test_engine(pipelined, transfers):
-    run_bench(bundle(pipelined=pipelined), bench="testbench.dma.dma_bench", parameters={"transfers": transfers})
+    run_bench(partial(bundle, pipelined=pipelined), bench="testbench.dma.dma_bench", parameters={"transfers": transfers})
 
 
 @pytest.mark.parametrize(("address_bits", "pipelined"), [
@@ -20,7 +22,7 @@ def test_engine(pipelined, transfers):
 ])
 def test_narrow_addresses(address_bits, pipelined):
     run_bench(
-        bundle(pipelined=pipelined, address_bits=address_bits), bench="testbench.dma.dma_bench",
+        partial(bundle, pipelined=pipelined, address_bits=address_bits), bench="testbench.dma.dma_bench",
         testcase="transfers_at", parameters={"transfers": 15, "address_bits": address_bits},
     )
 

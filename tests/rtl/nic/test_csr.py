@@ -1,6 +1,7 @@
 """Register file and AXI4-Lite front."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -15,7 +16,7 @@ from testbench.runner import run_bench
 def test_register_file(pipelined):
     small = load_preset("small")
     config = replace(small, datapath=replace(small.datapath, pipelined=pipelined))
-    run_bench(RegisterFile(config), bench="testbench.nic.csr_bench")
+    run_bench(partial(RegisterFile, config), bench="testbench.nic.csr_bench")
 
 
 @pytest.mark.parametrize("address_bits", [32, 40])
@@ -23,7 +24,7 @@ def test_narrow_addresses(address_bits):
     small = load_preset("small")
     config = replace(small, nic=replace(small.nic, address_bits=address_bits))
     run_bench(
-        RegisterFile(config), bench="testbench.nic.csr_bench", parameters={"address_bits": address_bits},
+        partial(RegisterFile, config), bench="testbench.nic.csr_bench", parameters={"address_bits": address_bits},
         testcase="registers_hold|commits|windows_pass|unmapped",
     )
 

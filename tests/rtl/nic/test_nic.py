@@ -1,6 +1,7 @@
 """The NIC as a whole."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -24,7 +25,7 @@ CONFIG = parse_config(
 def test_nic(pipelined):
     """Registers, collectives, messages, errors, with random pauses on every bus and link."""
     config = replace(CONFIG, datapath=replace(CONFIG.datapath, pipelined=pipelined))
-    result = run_bench(Nic(config), bench="testbench.nic.nic_bench")
+    result = run_bench(partial(Nic, config), bench="testbench.nic.nic_bench")
     print(f"{result.report['operations']} collective operations")
     assert result.report["operations"] == 18
 
@@ -32,21 +33,21 @@ def test_nic(pipelined):
 def test_strangers():
     """Packets that should not have come: counted by name, and harmless."""
     parameters = {"data_width": 64, "mtu": 128, "buffer_flits": 32}
-    assert run_bench(Nic(CONFIG), bench="testbench.nic.stranger_bench", parameters=parameters).tests == 5
+    assert run_bench(partial(Nic, CONFIG), bench="testbench.nic.stranger_bench", parameters=parameters).tests == 5
 
 
 def test_without_get():
     """A NIC that is built without GET refuses it, counts what comes of others', and does the rest."""
     parameters = {"data_width": 64, "mtu": 128, "buffer_flits": 32}
     config = replace(CONFIG, nic=replace(CONFIG.nic, get=False, n_cous=1))
-    assert run_bench(Nic(config), bench="testbench.nic.no_get_bench", parameters=parameters).tests == 2
+    assert run_bench(partial(Nic, config), bench="testbench.nic.no_get_bench", parameters=parameters).tests == 2
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.long)])
 def test_intruders_and_jobs(times):
     """Packets that nobody asked for; jobs on their units, and more of them than there are places."""
     result = run_bench(
-        Nic(CONFIG), bench="testbench.nic.intruder_bench",
+        partial(Nic, CONFIG), bench="testbench.nic.intruder_bench",
         parameters={"data_width": 64, "buffer_flits": 32, "n_vps": 4, "n_cous": 2, "n_jobs": 2, "times": times},
     )
     print(f"{result.report['operations']} operations beside {result.report['intruders']} intruders")

@@ -1,5 +1,7 @@
 """The point-to-point path."""
 
+from functools import partial
+
 import pytest
 
 from rtl.p2p.tracker import Tracker
@@ -20,7 +22,7 @@ def run(bench, pipelined, operations, rounds):
     """Runs a bench on an instance of each width; short runs with registers, and of GET, on the narrow one alone."""
     narrow = rounds == 1 and (pipelined or bench.endswith("get_bench"))
     run_bench(
-        bundle(pipelined=pipelined, widths=(64,) if narrow else (64, 256)), bench=bench,
+        partial(bundle, pipelined=pipelined, widths=(64,) if narrow else (64, 256)), bench=bench,
         parameters={"operations": operations, "rounds": rounds}, testcase="width=64" if narrow else None,
     )
 
@@ -40,7 +42,7 @@ def test_get(pipelined, operations, rounds):
 ])
 def test_narrow_addresses(bench, address_bits):
     run_bench(
-        bundle(widths=(64,), address_bits=address_bits), bench=f"testbench.p2p.{bench}",
+        partial(bundle, widths=(64,), address_bits=address_bits), bench=f"testbench.p2p.{bench}",
         parameters={"operations": 40, "rounds": 1}, testcase="width=64",
     )
 

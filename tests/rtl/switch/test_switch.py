@@ -1,5 +1,7 @@
 """The switch."""
 
+from functools import partial
+
 import pytest
 
 from firmware_models.config import Config, CouConfig, DatapathConfig, LinkConfig, SwitchConfig, load_preset
@@ -29,7 +31,7 @@ def config_of(size):
 @pytest.mark.parametrize("name", SIZES)
 def test_unicast(name):
     size = SIZES[name]
-    result = run_bench(Switch(config_of(size)), bench="testbench.switch.switch_bench", parameters=size)
+    result = run_bench(partial(Switch, config_of(size)), bench="testbench.switch.switch_bench", parameters=size)
     print(result.report)
     assert result.report["hop_cycles"]["max"] <= 6
     assert result.report["permutation_throughput"] >= 0.95
@@ -38,7 +40,7 @@ def test_unicast(name):
 @pytest.mark.parametrize("name", SIZES)
 def test_multicast(name):
     size = SIZES[name]
-    result = run_bench(Switch(config_of(size)), bench="testbench.switch.multicast_bench", parameters=size)
+    result = run_bench(partial(Switch, config_of(size)), bench="testbench.switch.multicast_bench", parameters=size)
     print(result.report)
     assert result.report["multicast_throughput"] >= 0.9
 
