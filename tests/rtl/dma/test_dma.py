@@ -14,7 +14,9 @@ from testbench.runner import run_bench
 
 @pytest.mark.parametrize(("pipelined", "transfers"), [(False, 40), (True, 20)], ids=["plain", "pipelined"])
 def test_engine(pipelined, transfers):
-    run_bench(partial(bundle, pipelined=pipelined), bench="testbench.dma.dma_bench", parameters={"transfers": transfers})
+    run_bench(
+        partial(bundle, pipelined=pipelined), bench="testbench.dma.dma_bench", parameters={"transfers": transfers},
+    )
 
 
 @pytest.mark.parametrize(("address_bits", "pipelined"), [
