@@ -7,7 +7,7 @@ from typing import Any
 import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.queue import Queue
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import Event, RisingEdge
 
 from firmware_models.abi.formats import PACKET_HEADER
 from rtl.abi import PacketHeader
@@ -137,6 +137,7 @@ class PacketSink:
         self.received: list[Packet] = []
         """Packets that have come whole."""
         self._taken = 0
+        self._arrival = Event()
         self._callback = callback
         self._pending: dict[str, int] | None = None
         self._beats: list[dict[str, int]] = []
@@ -151,7 +152,8 @@ class PacketSink:
     async def receive(self) -> Packet:
         """The next packet that was not returned by an earlier call; waits for it if need be."""
         while self._taken == len(self.received):
-            await RisingEdge(self.clock)
+            self._arrival.clear()
+            await self._arrival.wait()
         self._taken += 1
         return self.received[self._taken - 1]
 
@@ -178,5 +180,6 @@ class PacketSink:
         packet = Packet(self._pending, from_beats(self._beats, self._pending["length"], self.data_width))
         self._pending, self._beats = None, []
         self.received.append(packet)
+        self._arrival.set()
         if self._callback is not None:
             self._callback(packet)

@@ -10,11 +10,12 @@ from typing import Any
 
 from amaranth.hdl import Shape, ShapeLike
 from cocotb.handle import SimHandleBase
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import Event, RisingEdge
 from cocotb_bus.drivers import BusDriver
 from cocotb_bus.monitors import BusMonitor
 
 from testbench.codec import decoder, encode
+from testbench.edge import bits, every_cycle, level
 from testbench.pause import pauses
 from testbench.runner import rng
 
@@ -55,6 +56,7 @@ class StreamSource(BusDriver):
         self.sent: list[Any] = []
         """Items transferred so far."""
         self._unfinished = 0
+        self._taken = level(self.bus.ready)
         self._drive_idle()
 
     def _drive_idle(self) -> None:
@@ -97,7 +99,7 @@ class StreamSource(BusDriver):
         if self.width:
             self.bus.payload.value = encode(self.shape, transaction)
         await edge
-        while not int(self.bus.ready.value):
+        while not self._taken():
             await edge
         self.sent.append(transaction)
         self._unfinished -= 1
@@ -113,9 +115,15 @@ class _StreamMonitor(BusMonitor):
         self.width = Shape.cast(shape).width
         self._decode = decoder(shape)
         super().__init__(dut, name, dut.clk, **kwargs, **_bus)
+        self._valid, self._ready = level(self.bus.valid), level(self.bus.ready)
+        self._sample = bits(self.bus.payload) if self.width else lambda: 0
 
-    def _sample(self) -> int:
-        return int(self.bus.payload.value) if self.width else 0
+    async def _monitor_recv(self) -> None:
+        every_cycle(self.clock, self._cycle)
+
+    def _cycle(self) -> None:
+        """What it does right after a rising edge."""
+        raise NotImplementedError
 
 
 class StreamMonitor(_StreamMonitor):
@@ -133,12 +141,9 @@ class StreamMonitor(_StreamMonitor):
         self.received: list[Any] = []
         super().__init__(dut, name, shape, callback=callback or self.received.append)
 
-    async def _monitor_recv(self) -> None:
-        edge = RisingEdge(self.clock)
-        while True:
-            await edge
-            if int(self.bus.valid.value) and int(self.bus.ready.value):
-                self._recv(self._decode(self._sample()))
+    def _cycle(self) -> None:
+        if self._valid() and self._ready():
+            self._recv(self._decode(self._sample()))
 
 
 class StreamSink(_StreamMonitor):
@@ -160,7 +165,9 @@ class StreamSink(_StreamMonitor):
         self.received: list[Any] = []
         """Items transferred so far."""
         self._taken = 0
+        self._arrival = Event()
         self._stall = pauses(rng(f"{name} sink"), stall)
+        self._offers = False
         super().__init__(dut, name, shape, callback=self.received.append)
         if callback is not None:
             self.add_callback(callback)
@@ -174,7 +181,8 @@ class StreamSink(_StreamMonitor):
     async def receive(self) -> Any:
         """The next item that was not returned by an earlier call; waits for it if need be."""
         while self._taken == len(self.received):
-            await RisingEdge(self.clock)
+            self._arrival.clear()
+            await self._arrival.wait()
         self._taken += 1
         return self.received[self._taken - 1]
 
@@ -182,14 +190,12 @@ class StreamSink(_StreamMonitor):
         """The next `count` items."""
         return [await self.receive() for _ in range(count)]
 
-    async def _monitor_recv(self) -> None:
-        edge = RisingEdge(self.clock)
-        ready = False
-        while True:
-            await edge
-            if ready and int(self.bus.valid.value):
-                self._recv(self._decode(self._sample()))
-            ready = not next(self._stall)
+    def _cycle(self) -> None:
+        if self._offers and self._valid():
+            self._recv(self._decode(self._sample()))
+            self._arrival.set()
+        ready = self._offers = not next(self._stall)
+        if ready != self._ready():
             self.bus.ready.value = int(ready)
 
 
@@ -200,21 +206,21 @@ class StreamChecker(_StreamMonitor):
     """
 
     def __init__(self, dut: SimHandleBase, name: str, shape: ShapeLike):
-        super().__init__(dut, name, shape, reset=dut.rst)
+        super().__init__(dut, name, shape)
+        self._in_reset = level(dut.rst)
+        self._offered: int | None = None
 
-    async def _monitor_recv(self) -> None:
-        edge = RisingEdge(self.clock)
-        offered = None
-        while True:
-            await edge
-            if self.in_reset:
-                offered = None
-                continue
-            valid = int(self.bus.valid.value)
-            if offered is not None and not valid:
+    def _cycle(self) -> None:
+        if not self._valid():
+            if self._offered is not None and not self._in_reset():
                 raise ProtocolError(f"{self.name}: valid fell before ready")
-            payload = self._sample() if valid else None
-            if offered is not None and payload != offered:
-                before, after = self._decode(offered), self._decode(payload)
-                raise ProtocolError(f"{self.name}: payload changed while stalled, from {before} to {after}")
-            offered = None if not valid or int(self.bus.ready.value) else payload
+            self._offered = None
+            return
+        if self._in_reset():
+            self._offered = None
+            return
+        payload = self._sample()
+        if self._offered is not None and payload != self._offered:
+            before, after = self._decode(self._offered), self._decode(payload)
+            raise ProtocolError(f"{self.name}: payload changed while stalled, from {before} to {after}")
+        self._offered = None if self._ready() else payload

@@ -1,9 +1,9 @@
 """A point-to-point path that sends to itself through a network in Python, and the account of what it was asked."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from typing import Any
 
-import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
@@ -14,6 +14,7 @@ from rtl.abi import Descriptor
 from rtl.interface import CompletionEvent
 from testbench import clock
 from testbench.bundle import Bundle
+from testbench.edge import bits, every_cycle, level
 from testbench.p2p.host import ENTRY_BYTES, Loopback, Memory, Pulse, VirtualPorts
 from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
@@ -76,23 +77,27 @@ class Bench:
         """Reset, then time runs and `room` is watched."""
         await clock.start(self.dut)
         self._ports["node_id"].value = NODE
-        cocotb.start_soon(self._run())
+        every_cycle(self.dut.clk, self._watcher())
 
-    async def _run(self) -> None:
-        cycles, had_room = 1000, {"room": False, "get_room": False}
-        bus = self.descriptors.bus
-        while True:
-            await RisingEdge(self.dut.clk)
-            valid, ready = bool(int(bus.valid.value)), bool(int(bus.ready.value))
-            operation = int(bus.payload.value) >> formats.DESCRIPTOR.offset("p2p_op") & 3 if valid else None
-            for name in had_room:
-                room = bool(int(self._ports[name].value))
+    def _watcher(self) -> Callable[[], None]:
+        """Checks that there is room exactly when a descriptor is taken, and lets time run."""
+        had_room = {"room": False, "get_room": False}
+        rooms = {name: level(self._ports[name]) for name in had_room}
+        bus, counter = self.descriptors.bus, count(1001)
+        is_valid, is_ready, payload = level(bus.valid), level(bus.ready), bits(bus.payload)
+
+        def watch() -> None:
+            valid, ready = is_valid(), is_ready()
+            operation = payload() >> formats.DESCRIPTOR.offset("p2p_op") & 3 if valid else None
+            for name, has_room in rooms.items():
+                room = has_room()
                 if valid and (operation == P2pOp.GET) == (name == "get_room"):
                     assert room == ready, f"{name} {room}, but ready {ready}"
                 assert room or not had_room[name], f"{name} went away without a descriptor"
                 had_room[name] = room and not (valid and ready)
-            cycles += 1
-            self._ports["cycles"].value = cycles
+            self._ports["cycles"].value = next(counter)
+
+        return watch
 
     def set_watchdog(self, cycles: int) -> None:
         """Changes the limit."""

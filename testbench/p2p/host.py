@@ -5,13 +5,12 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
-import cocotb
 from cocotb.handle import SimHandleBase
-from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Right
 from rtl.interface import ReadSignature, ReceiveSlotSignature, WindowSignature, WriteSignature
+from testbench.edge import every_cycle, level
 from testbench.packet import Packet, PacketSink, PacketSource
 from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
@@ -168,7 +167,7 @@ class Loopback:
             for vc in range(2)
         ]
         for vc in range(2):
-            cocotb.start_soon(self._carry(dut, vc, delay))
+            every_cycle(dut.clk, self._carrier(vc, delay))
 
     def _leave(self, vc: int, packet: Packet) -> None:
         self.sent[vc].append(packet)
@@ -177,12 +176,15 @@ class Loopback:
         else:
             self._queues[vc].extend(self.filters[vc](packet))
 
-    async def _carry(self, dut: SimHandleBase, vc: int, delay: int) -> None:
-        numbers = rng(f"delay {vc}")
-        while True:
-            await RisingEdge(dut.clk)
-            if self._queues[vc] and numbers.random() * delay < 1:
-                self.sources[vc].append(self._queues[vc].popleft())
+    def _carrier(self, vc: int, delay: int) -> Callable[[], None]:
+        """Carries the packets of one channel."""
+        numbers, queue = rng(f"delay {vc}"), self._queues[vc]
+
+        def carry() -> None:
+            if queue and numbers.random() * delay < 1:
+                self.sources[vc].append(queue.popleft())
+
+        return carry
 
 
 class Pulse:
@@ -190,9 +192,8 @@ class Pulse:
 
     def __init__(self, dut: SimHandleBase, name: str):
         self.count = 0
-        cocotb.start_soon(self._run(dut.clk, getattr(dut, name)))
+        self._high = level(getattr(dut, name))
+        every_cycle(dut.clk, self._cycle)
 
-    async def _run(self, clk: SimHandleBase, handle: SimHandleBase) -> None:
-        while True:
-            await RisingEdge(clk)
-            self.count += int(handle.value)
+    def _cycle(self) -> None:
+        self.count += self._high()
