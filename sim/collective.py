@@ -193,7 +193,7 @@ def _simulate(
                 port.watch_completions(1)
                 port.ring(not_before=begin + rng.randint(0, stalls.start_skew))
         ended = cluster.run(_cycle_budget(request))
-        end = cluster.cycle
+        end = cluster.settled_cycle
         cluster.log_events(False)
         if not ended:
             raise CollectiveError(_state(request, cluster, drivers, jobs))

@@ -87,12 +87,12 @@ def build_model(
         "verilator", "--cc", "--Mdir", str(folder), "--top-module", top, "--prefix", prefix, *_verilator_options,
         *trace, *verilator, *map(str, settings), str(verilog),
     ])
-    common = _common_flags(fst)
+    common = compiler_flags(fst)
     include = folder / "model.cpp"
     include.write_text("".join(
         f'#include "{path}"\n' for path in (*sorted(folder.glob(f"{prefix}*.cpp")), main)
     ))
-    archive, header = _runtime(fst), _precompiled_header(tuple(model_flags), fst)
+    archive, header = runtime_archive(fst), precompiled_header(tuple(model_flags), fst)
     built = folder / f"{program}.new"
     run_tool([
         COMPILER, *model_flags, *common, "-include", str(header), f"-I{folder}", *flags, str(include), str(archive),
@@ -123,19 +123,20 @@ def compiler_version() -> str:
     return subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True).stdout
 
 
-def _common_flags(fst: Path | None) -> tuple[str, ...]:
+def compiler_flags(fst: Path | None, *, shared: bool = False) -> tuple[str, ...]:
+    """Flags for everything that belongs to a model; `shared`: it goes into a shared library."""
     include = verilator_root() / "include"
     traced = int(fst is not None)
     return (
-        *_flags, "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TIMING=0", f"-DVM_TRACE={traced}",
-        f"-DVM_TRACE_FST={traced}", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0", f"-I{include}", f"-I{include / 'vltstd'}",
-        *([f"-I{fst}"] if fst else []),
+        *_flags, *(("-fPIC", "-fno-gnu-unique") if shared else ()), "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0",
+        "-DVM_TIMING=0", f"-DVM_TRACE={traced}", f"-DVM_TRACE_FST={traced}", "-DVM_TRACE_VCD=0", "-DVM_TRACE_SAIF=0",
+        f"-I{include}", f"-I{include / 'vltstd'}", *([f"-I{fst}"] if fst else []),
     )
 
 
-def _runtime(fst: Path | None) -> Path:
+def runtime_archive(fst: Path | None, *, shared: bool = False) -> Path:
     """Archive of Verilator's runtime."""
-    flags = ("-O2", *_common_flags(fst))
+    flags = ("-O2", *compiler_flags(fst, shared=shared))
     with folder_of("verilator-runtime", [verilator_version(), compiler_version(), *flags]) as folder:
         archive = folder / "libverilated.a"
         if not archive.exists():
@@ -150,9 +151,9 @@ def _runtime(fst: Path | None) -> Path:
     return archive
 
 
-def _precompiled_header(model_flags: tuple[str, ...], fst: Path | None) -> Path:
+def precompiled_header(model_flags: tuple[str, ...], fst: Path | None, *, shared: bool = False) -> Path:
     """A header that stands precompiled beside itself; of use to compilations with the same flags only."""
-    flags = (*model_flags, *_common_flags(fst))
+    flags = (*model_flags, *compiler_flags(fst, shared=shared))
     headers = (*_headers, *(("verilated_fst_c.h",) if fst else ()))
     with folder_of("verilator-headers", [verilator_version(), compiler_version(), *headers, *flags]) as folder:
         header = folder / "runtime.h"

@@ -4,40 +4,46 @@
 
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <string>
-#include <utility>
 
 #include "fault.h"
-#include "shape.h"
+#include "mailbox.h"
+#include "model.h"
 
 namespace conic {
 
-template <class Top>
 class AxiRules {
 public:
-    explicit AxiRules(std::string name) : name_(std::move(name)) {}
+    AxiRules(const AxiPins& pins, unsigned flit_bytes) : pins_(pins), flit_bytes_(flit_bytes) {}
 
-    // One cycle, with the memory's outputs of that cycle applied.
-    void check(const Top& top) {
-        Beat beat;
-        std::memcpy(beat.data, &top.m_axi_wdata, kFlitBytes);
-        std::memcpy(&beat.strobes, &top.m_axi_wstrb, sizeof(top.m_axi_wstrb));
-        beat.last = top.m_axi_wlast;
-        const Address write{top.m_axi_awaddr, top.m_axi_awlen, top.m_axi_awsize, top.m_axi_awburst};
-        const Address read{top.m_axi_araddr, top.m_axi_arlen, top.m_axi_arsize, top.m_axi_arburst};
-
-        write_.check(name_ + " m_axi_aw", top.m_axi_awvalid, top.m_axi_awready, write);
-        read_.check(name_ + " m_axi_ar", top.m_axi_arvalid, top.m_axi_arready, read);
-        beat_.check(name_ + " m_axi_w", top.m_axi_wvalid, top.m_axi_wready, beat);
-        if (top.m_axi_awvalid && top.m_axi_awready) {
-            burst(name_ + " m_axi_aw", write);
-            lengths_.push_back(write.len);
+    // One cycle, with the memory's outputs of that cycle applied. Throws Fault.
+    void check() {
+        if (write_.waiting || *pins_.awvalid) {
+            const Address write{*pins_.awaddr, *pins_.awlen, *pins_.awsize, *pins_.awburst};
+            write_.check("m_axi_aw", *pins_.awvalid, *pins_.awready, write);
+            if (*pins_.awvalid && *pins_.awready) {
+                burst("m_axi_aw", write);
+                lengths_.push_back(write.len);
+            }
         }
-        if (top.m_axi_arvalid && top.m_axi_arready) burst(name_ + " m_axi_ar", read);
-        if (top.m_axi_wvalid && top.m_axi_wready) ends_.push_back(beat.last);
+        if (read_.waiting || *pins_.arvalid) {
+            const Address read{*pins_.araddr, *pins_.arlen, *pins_.arsize, *pins_.arburst};
+            read_.check("m_axi_ar", *pins_.arvalid, *pins_.arready, read);
+            if (*pins_.arvalid && *pins_.arready) burst("m_axi_ar", read);
+        }
+        if (beat_.waiting || *pins_.wvalid) {
+            Beat beat;
+            std::memcpy(beat.data, pins_.wdata, flit_bytes_);
+            beat.strobes = pins_.wstrb.get();
+            beat.last = *pins_.wlast;
+            beat_.check("m_axi_w", *pins_.wvalid, *pins_.wready, beat);
+            if (*pins_.wvalid && *pins_.wready) ends_.push_back(beat.last);
+        }
         match();
     }
+
+    // No offer waits: the rules have nothing to remember of this cycle.
+    bool idle() const { return !write_.waiting && !read_.waiting && !beat_.waiting; }
 
 private:
     struct Address {
@@ -48,11 +54,11 @@ private:
         }
     };
     struct Beat {
-        uint8_t data[kFlitBytes] = {};
+        uint8_t data[kMostFlitBytes] = {};
         uint64_t strobes = 0;
         bool last = false;
         bool operator==(const Beat& other) const {
-            return std::memcmp(data, other.data, kFlitBytes) == 0 && strobes == other.strobes && last == other.last;
+            return std::memcmp(data, other.data, kMostFlitBytes) == 0 && strobes == other.strobes && last == other.last;
         }
     };
 
@@ -62,9 +68,10 @@ private:
         bool waiting = false;
         Payload payload;
 
-        void check(const std::string& channel, bool valid, bool ready, const Payload& now) {
+        void check(const char* channel, bool valid, bool ready, const Payload& now) {
             if (waiting && !(valid && now == payload))
-                throw Fault(channel + (valid ? " changed its payload" : " lowered valid") + " while it waited for ready");
+                throw Fault(std::string(channel) + (valid ? " changed its payload" : " lowered valid") +
+                            " while it waited for ready");
             waiting = valid && !ready;
             payload = now;
         }
@@ -72,10 +79,10 @@ private:
 
     void burst(const std::string& channel, const Address& address) const {
         constexpr uint64_t kPage = 4096;
-        const uint64_t last = address.addr + uint64_t{address.len + 1} * kFlitBytes - 1;
+        const uint64_t last = address.addr + uint64_t{address.len + 1} * flit_bytes_ - 1;
         if (address.burst != 1) throw Fault(channel + " must ask for incrementing bursts");
-        if (1u << address.size != kFlitBytes) throw Fault(channel + " must ask for beats of the bus's width");
-        if (address.addr % kFlitBytes) throw Fault(channel + " must ask for an aligned address");
+        if (1u << address.size != flit_bytes_) throw Fault(channel + " must ask for beats of the bus's width");
+        if (address.addr % flit_bytes_) throw Fault(channel + " must ask for an aligned address");
         if (address.addr / kPage != last / kPage) throw Fault(channel + " must not cross a 4 KiB boundary in a burst");
     }
 
@@ -83,7 +90,7 @@ private:
     void match() {
         while (!lengths_.empty() && !ends_.empty()) {
             const bool is_last = beats_ == lengths_.front();
-            if (ends_.front() != is_last) throw Fault(name_ + " m_axi_w must mark the last beat of a burst, and no other");
+            if (bool(ends_.front()) != is_last) throw Fault("m_axi_w must mark the last beat of a burst, and no other");
             ends_.pop_front();
             ++beats_;
             if (!is_last) continue;
@@ -92,11 +99,12 @@ private:
         }
     }
 
-    std::string name_;
+    AxiPins pins_;
+    unsigned flit_bytes_;
     Offer<Address> write_, read_;
     Offer<Beat> beat_;
-    std::deque<uint32_t> lengths_;
-    std::deque<bool> ends_;
+    Ring<uint32_t> lengths_;
+    Ring<uint8_t> ends_;
     uint32_t beats_ = 0;
 };
 

@@ -1,42 +1,48 @@
-"""Builds the library that simulates clusters of one configuration; a library that was built before is used again."""
+"""Builds the library that simulates clusters of one configuration; what was built before is used again."""
 
-import fcntl
 import hashlib
 import os
-import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 
-from firmware_models.abi.formats import PACKET_HEADER
 from firmware_models.config import Config, SwitchConfig
-from rtl.emit import emit_verilog
 from rtl.nic.nic import SHARED_UNIT
+from rtl.simulation import SimulationVerilog, simulation_verilog
+from sim.cluster.model_state import state_header
 from sim.report.progress import ProgressCallback
-from testbench.toolchain import (
-    build_folder,
-    discard_precompiled_headers,
-    environment,
-    verilator_root,
-    verilator_version,
+from testbench.toolchain import verilator_version
+from testbench.verilated_model import (
+    COMPILER,
+    ModelBuildError,
+    compiler_flags,
+    compiler_version,
+    folder_of,
+    precompiled_header,
+    run_tool,
+    runtime_archive,
 )
 
-_SOURCES = ("library.cpp", "cluster.cpp")
-_HEADERS = (
-    "axi_rules.h", "boundary.h", "cluster.h", "event.h", "fault.h", "link.h", "memory.h", "random_stall.h",
-    "register_port.h",
+_HERE = Path(str(resources.files("sim.cluster")))
+_FST = Path(str(resources.files("testbench"))) / "fst"
+_RUNTIME = ("library.cpp", "cluster.cpp", "station.cpp")
+_RUNTIME_FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fno-gnu-unique", "-Wall", "-Wextra")
+_VERILATOR = (
+    "--cc", "--no-timing", "-Wno-fatal", "-Wno-lint", "--output-split", "20000", "--x-assign", "fast",
+    "--x-initial", "unique",
 )
-_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-fno-gnu-unique", "-Wl,-Bsymbolic")
-"""The last two keep several libraries in one process apart: each has classes of the same names."""
-_OPTIMISE = ("-MAKEFLAGS", "OPT_FAST=-O2 OPT_SLOW=-O0 OPT_GLOBAL=-O2")
+# A model's code is longer than the caches that feed a core, and runs through once in a cycle: what -O2 does beyond -O1
+# takes half as much again of the compiler's time and gains nothing (docs/cluster.md).
+_HOT, _COLD = ("-O1",), ("-O0",)
+_PARTS = 4
+"""Files that the hot code is compiled as, so that several cores have work."""
 _FEWEST_UNITS_APART = 4
 """From so many offload units on, Verilator takes one of them as a model of its own, whose objects the NIC holds. That
 costs time in each cycle, but the compiler's time does not grow with the number of units."""
-_FST = Path(str(resources.files("testbench"))) / "fst"
 
 
 class ClusterBuildError(RuntimeError):
@@ -47,7 +53,8 @@ def build_library(config: Config, *, waves: bool = False, progress: ProgressCall
     """The shared library for `config`, built if need be.
 
     NIC, switch and cluster each have a folder named by the hash of all that goes into it: RTL sources, configuration,
-    C++ sources, flags, tool versions. So clusters of different switches share their NIC.
+    C++ sources, flags, tool versions. So clusters of different switches share their NIC, and another topology with
+    switches of the same size compiles nothing.
 
     Parameters
     ----------
@@ -64,78 +71,164 @@ def build_library(config: Config, *, waves: bool = False, progress: ProgressCall
         If a tool fails.
     """
     say = progress or (lambda _stage, _done, _total: None)
-    say("build: Verilog", 0, 4)
-    models = []
-    for number, (prefix, top) in enumerate((("VNic", "nic"), ("VSwitch", "switch"))):
-        say(f"build: {top}", 1 + number, 4)
-        models.append(_verilated(prefix, top, config, waves=waves))
-    say("build: cluster", 3, 4)
-    library = _cluster(models, _shape_header(config, waves=waves))
+    try:
+        with ThreadPoolExecutor(1) as beside:
+            # The switch's compiler has work while Verilog of the NIC, which is larger, is written.
+            say("build: switch", 0, 4)
+            switch = _start("switch", config, waves=waves, pool=beside)
+            say("build: NIC", 1, 4)
+            nic = _start("nic", replace(config, switch=SwitchConfig()), waves=waves, pool=None)
+            say("build: cluster", 2, 4)
+            archives = [nic.result(), switch.result()]
+        say("build: library", 3, 4)
+        library = _link([*archives, _runtime(), _waves(waves=waves), runtime_archive(_fst(waves), shared=True)])
+    except ModelBuildError as error:
+        raise ClusterBuildError(str(error)) from None
     say("build: done", 4, 4)
     return library
 
 
-def _verilated(prefix: str, top: str, config: Config, *, waves: bool) -> Path:
-    """Folder with a static library of C++ class `prefix` made from `top`, built if need be."""
-    trace = ["--trace-fst", "--trace-structs", "-CFLAGS", f"-I{_FST}"] if waves else []
-    # Cold code is left unoptimised: it is most of the text and takes most of the compiler's time.
-    options = [
-        "--cc", "--build", "-j", "2", "--assert", "--no-timing", "-Wno-fatal", "-Wno-lint", "-O3",
-        "--output-split", "20000", "--x-assign", "unique", "--x-initial", "unique", "-CFLAGS", "-fPIC", *trace,
-        "--prefix", prefix,
+def _start(top: str, config: Config, *, waves: bool, pool: ThreadPoolExecutor | None) -> "Future[Path]":
+    """Begins to build the archive of one model; Verilog is written at once, the rest is left to `pool`."""
+    parts = _model_parts(top, config, waves=waves)
+    with folder_of("models", parts) as folder:
+        built = (folder / "model.a").exists()
+    design = None if built else simulation_verilog(top, config)
+    if pool is None:
+        done: Future[Path] = Future()
+        done.set_result(_model(top, config, parts, design, waves=waves))
+        return done
+    return pool.submit(_model, top, config, parts, design, waves=waves)
+
+
+def _prefix(top: str) -> str:
+    return f"V{top.capitalize()}"
+
+
+def _model_parts(top: str, config: Config, *, waves: bool) -> list[str]:
+    """All that decides over the archive of a model."""
+    sources = [_text(name) for name in (f"{top}_model.cpp", "verilated_model.h", "model.h", "model_state.py")]
+    return [
+        _design(), top, repr(config), str(waves), *_VERILATOR, *_HOT, *_COLD, *compiler_flags(_fst(waves), shared=True),
+        str(_FEWEST_UNITS_APART), verilator_version(), compiler_version(), *sources,
     ]
-    apart = ""
-    if top == "nic":
-        config = replace(config, switch=SwitchConfig())  # a NIC knows nothing of switches
-        if config.nic.n_cous >= _FEWEST_UNITS_APART:
-            apart = f'`verilator_config\nhier_block -module "{SHARED_UNIT}"\n'
-            options += ["--hierarchical"]
-    parts = [_design(), top, repr(config), apart, *options, str(_OPTIMISE), verilator_version()]
-    with _folder("models", parts) as folder:
-        done = folder / f"lib{prefix}.a"
-        if not (folder / "done").exists():
-            source = folder / f"{prefix}.v"
-            source.write_text(emit_verilog(top, config))
-            (folder / "apart.vlt").write_text(apart)
-            settings = [str(folder / "apart.vlt")] if apart else []
-            _run(["verilator", *options, *_OPTIMISE, "--Mdir", str(folder), *settings, str(source)], folder)
-            discard_precompiled_headers(folder)
-            (folder / "done").touch()
-        assert done.exists()
-    return folder
 
 
-def _cluster(models: list[Path], shape: str) -> Path:
-    """The shared library of the cluster around two Verilated models, built if need be."""
-    include, sources = verilator_root() / "include", Path(str(resources.files("sim.cluster")))
-    parts = [*(str(model) for model in models), shape, *_FLAGS, *map(_source_text, _SOURCES + _HEADERS)]
-    with _folder("clusters", parts) as folder:
+def _model(
+    top: str, config: Config, parts: Sequence[str], design: SimulationVerilog | None, *, waves: bool
+) -> Path:
+    """Archive with a Verilated model and what makes a ``conic::Model`` of it, built if need be."""
+    prefix, is_apart = _prefix(top), top == "nic" and config.nic.n_cous >= _FEWEST_UNITS_APART
+    with folder_of("models", parts) as folder:
+        archive = folder / "model.a"
+        if archive.exists():
+            return archive
+        design = design or simulation_verilog(top, config)
+        source = folder / f"{prefix}.v"
+        source.write_text(design.text)
+        apart = folder / "apart.vlt"
+        apart.write_text(f'`verilator_config\nhier_block -module "{SHARED_UNIT}"\n' if is_apart else "`verilator_config\n")
+        trace = ["--trace-fst", "--trace-structs"] if waves else []
+        settings = ["--hierarchical", "--build", "-CFLAGS", "-fPIC", "-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0"] if is_apart else []
+        run_tool([
+            "verilator", *_VERILATOR, *trace, *settings, "--prefix", prefix, "--top-module", design.top,
+            "--Mdir", str(folder), str(apart), str(source),
+        ])
+        (folder / "ports.h").write_text(_ports_header(config, design, waves=waves))
+        (folder / "state.h").write_text(state_header(folder, prefix))
+        objects = _compile(folder, prefix, [_HERE / f"{top}_model.cpp"], waves=waves)
+        _archive(archive, [*objects, *_objects_apart(folder)])
+    return archive
+
+
+def _compile(folder: Path, prefix: str, beside: Sequence[Path], *, waves: bool) -> list[Path]:
+    """Objects of all that Verilator has written for a class, and of the files beside it."""
+    common = (*compiler_flags(_fst(waves), shared=True), f"-I{folder}", f"-I{_HERE}")
+    written = sorted(folder.glob(f"{prefix}*.cpp"))
+    cold = [path for path in written if path.stem.endswith("Slow")]
+    hot = [path for path in written if path not in cold]
+    groups = [(_COLD, group) for group in _balanced(cold, 2)] + [(_HOT, group) for group in _balanced(hot, _PARTS)]
+    groups += [(_HOT, [path]) for path in beside]
+    headers = {flags: precompiled_header(flags, _fst(waves), shared=True) for flags in (_HOT, _COLD)}
+
+    def compiled(number: int) -> Path:
+        flags, group = groups[number]
+        text, made = folder / f"part{number}.cpp", folder / f"part{number}.o"
+        text.write_text("".join(f'#include "{path}"\n' for path in group))
+        run_tool([COMPILER, *flags, *common, "-include", str(headers[flags]), "-c", str(text), "-o", str(made)])
+        return made
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(compiled, range(len(groups))))
+
+
+def _balanced(paths: Iterable[Path], count: int) -> list[list[Path]]:
+    """`paths` in `count` groups of about the same size."""
+    groups: list[list[Path]] = [[] for _ in range(count)]
+    sizes = [0] * count
+    for path in sorted(paths, key=lambda path: -path.stat().st_size):
+        least = sizes.index(min(sizes))
+        groups[least].append(path)
+        sizes[least] += path.stat().st_size
+    return [group for group in groups if group]
+
+
+def _objects_apart(folder: Path) -> list[Path]:
+    """Objects of the units that Verilator has taken as models of their own."""
+    return [path for path in folder.glob("V*/*.o") if not path.name.startswith("verilated")]
+
+
+def _runtime() -> Path:
+    """Archive of the cluster around the models: the same for all configurations."""
+    headers = sorted(_HERE.glob("*.h"))
+    parts = [compiler_version(), *_RUNTIME_FLAGS, *(path.read_text() for path in (*headers, *(_HERE / n for n in _RUNTIME)))]
+    with folder_of("clusters", parts) as folder:
+        archive = folder / "cluster.a"
+        if not archive.exists():
+            objects = []
+            for name in _RUNTIME:
+                objects.append(folder / f"{name}.o")
+                run_tool([COMPILER, *_RUNTIME_FLAGS, f"-I{_HERE}", "-c", str(_HERE / name), "-o", str(objects[-1])])
+            _archive(archive, objects)
+    return archive
+
+
+def _waves(*, waves: bool) -> Path:
+    """Archive with what writes waveforms, or with what says that there are none."""
+    flags = ("-O1", *compiler_flags(_fst(waves), shared=True), f"-DCONIC_TRACE={int(waves)}", f"-I{_HERE}")
+    parts = [compiler_version(), verilator_version(), *flags, *map(_text, ("waves.cpp", "model.h", "verilated_model.h"))]
+    with folder_of("waves", parts) as folder:
+        archive = folder / "waves.a"
+        if not archive.exists():
+            run_tool([COMPILER, *flags, "-c", str(_HERE / "waves.cpp"), "-o", str(folder / "waves.o")])
+            _archive(archive, [folder / "waves.o"])
+    return archive
+
+
+def _archive(archive: Path, objects: Sequence[Path]) -> None:
+    # Renamed when complete, so that an interrupted build leaves nothing that looks like an archive.
+    part = archive.with_suffix(".new")
+    part.unlink(missing_ok=True)
+    run_tool(["ar", "rcs", str(part), *map(str, objects)])
+    part.rename(archive)
+
+
+def _link(archives: Sequence[Path]) -> Path:
+    """The shared library of everything."""
+    with folder_of("libraries", [str(path) for path in archives]) as folder:
         library = folder / "libcluster.so"
         if not library.exists():
-            (folder / "shape.h").write_text(shape)
-            _run([
-                "g++", *_FLAGS, "-o", str(folder / "new.so"),
-                *(f"-I{path}" for path in (folder, sources, include, include / "vltstd", _FST, *models)),
-                *(str(sources / name) for name in _SOURCES),
-                *(str(next(model.glob("libV[A-Z]*.a"))) for model in models),
-                *(str(path) for model in models for path in model.glob("V*/lib*.a")),  # units that stand apart
-                str(models[0] / "libverilated.a"),
-                "-lpthread",
-            ], folder)
-            # Renamed when complete, so that an interrupted build leaves nothing that looks like a library.
+            # Symbols are bound inside: several libraries in one process have classes of the same names.
+            run_tool([
+                COMPILER, "-shared", "-Wl,-Bsymbolic", "-Wl,--whole-archive", str(archives[2]), "-Wl,--no-whole-archive",
+                *map(str, archives[:2]), *map(str, archives[3:]), "-pthread", "-o", str(folder / "new.so"),
+            ])
             (folder / "new.so").rename(library)
     return library
 
 
-@contextmanager
-def _folder(kind: str, parts: Sequence[str]) -> Iterator[Path]:
-    """The folder for what is made from `parts`, locked against other processes."""
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
-    folder = build_folder() / "cluster" / kind / key
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield folder
+def _fst(waves: bool) -> Path | None:
+    return _FST if waves else None
 
 
 @cache
@@ -149,31 +242,18 @@ def _design() -> str:
     return digest.hexdigest()
 
 
-def _source_text(name: str) -> str:
-    return (resources.files("sim.cluster") / name).read_text()
+def _text(name: str) -> str:
+    return (_HERE / name).read_text()
 
 
-def _shape_header(config: Config, *, waves: bool) -> str:
-    """What the C++ needs to know of the configuration and of the formats."""
-    ports = " ".join(f"X({port})" for port in range(config.switch.radix))
-    units = " ".join(f"X({unit})" for unit in range(config.nic.n_cous))
+def _ports_header(config: Config, design: SimulationVerilog, *, waves: bool) -> str:
+    """What the C++ needs to know of a model's ports and of the configuration."""
+
+    def names(macro: str, of: Iterable[object]) -> str:
+        return f"#define {macro}(X) " + " ".join(f"X({name})" for name in of) + "\n"
+
     return (
-        "#pragma once\n"
-        f"#define CONIC_TRACE {int(waves)}\n"
-        f"#define CONIC_SWITCH_PORTS(X) {ports}\n"
-        f"#define CONIC_UNITS(X) {units}\n"
-        "namespace conic {\n"
-        f"constexpr unsigned kFlitBytes = {config.datapath.flit_bytes};\n"
-        f"constexpr unsigned kHeaderBytes = {PACKET_HEADER.bytes};\n"
-        "}\n"
+        f"#pragma once\n#define CONIC_TRACE {int(waves)}\n#define CONIC_FLIT_BYTES {config.datapath.flit_bytes}\n"
+        + names("CONIC_INPUTS", design.inputs) + names("CONIC_OUTPUTS", design.outputs)
+        + names("CONIC_SWITCH_PORTS", range(config.switch.radix)) + names("CONIC_UNITS", range(config.nic.n_cous))
     )
-
-
-def _run(command: list[str], folder: Path) -> None:
-    result = subprocess.run(
-        command, cwd=folder, env=environment() | {"TMPDIR": str(folder), "HOME": os.environ.get("HOME", str(folder))},
-        capture_output=True, text=True, check=False,
-    )
-    if result.returncode:
-        output = (result.stdout + result.stderr)[-4000:]
-        raise ClusterBuildError(f"{command[0]} failed in {folder}:\n{output}")

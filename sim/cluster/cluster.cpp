@@ -1,239 +1,192 @@
 #include "cluster.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace conic {
 
 namespace {
 
-// What one end of a cable drives and takes. Pointers into the Verilated models, so that NICs and switches look alike.
-struct Transmitter {
-    const uint8_t *valid, *last, *vc;
-    const void* data;
-    uint8_t *ready, *credit_valid, *credit_vc;
-};
-struct Receiver {
-    uint8_t *valid, *last, *vc;
-    void* data;
-    const uint8_t *ready, *credit_valid, *credit_vc;
-};
-
-Transmitter transmitter(VNic& top) {
-    return {&top.m_axis_tx_tvalid, &top.m_axis_tx_tlast, &top.m_axis_tx_tuser, &top.m_axis_tx_tdata,
-            &top.m_axis_tx_tready, &top.tx_credit_valid, &top.tx_credit_vc};
-}
-
-Receiver receiver(VNic& top) {
-    return {&top.s_axis_rx_tvalid, &top.s_axis_rx_tlast, &top.s_axis_rx_tuser, &top.s_axis_rx_tdata,
-            &top.s_axis_rx_tready, &top.rx_credit_valid, &top.rx_credit_vc};
-}
-
-Transmitter transmitter(VSwitch& top, int port) {
-#define CONIC_PORT(p)                                                                                                     \
-    case p:                                                                                                               \
-        return {&top.m_axis_tx##p##_tvalid, &top.m_axis_tx##p##_tlast,  &top.m_axis_tx##p##_tuser,                        \
-                &top.m_axis_tx##p##_tdata,  &top.m_axis_tx##p##_tready, &top.tx##p##_credit_valid,                        \
-                &top.tx##p##_credit_vc};
-    switch (port) { CONIC_SWITCH_PORTS(CONIC_PORT) }
-#undef CONIC_PORT
-    return {};
-}
-
-Receiver receiver(VSwitch& top, int port) {
-#define CONIC_PORT(p)                                                                                                     \
-    case p:                                                                                                               \
-        return {&top.s_axis_rx##p##_tvalid, &top.s_axis_rx##p##_tlast,  &top.s_axis_rx##p##_tuser,                        \
-                &top.s_axis_rx##p##_tdata,  &top.s_axis_rx##p##_tready, &top.rx##p##_credit_valid,                        \
-                &top.rx##p##_credit_vc};
-    switch (port) { CONIC_SWITCH_PORTS(CONIC_PORT) }
-#undef CONIC_PORT
-    return {};
-}
-
-// A port without a cable: nothing comes in, whatever goes out is taken.
-template <class Top, class... Port>
-void leave_open(Top& top, Port... port) {
-    const Transmitter out = transmitter(top, port...);
-    *out.ready = 1;
-    *out.credit_valid = *out.credit_vc = 0;
-    const Receiver in = receiver(top, port...);
-    *in.valid = *in.last = *in.vc = 0;
-    std::memset(in.data, 0, kFlitBytes);
-}
-
-void log_unit_events(VNic& top, uint64_t now, uint32_t node, EventLog& log) {
-#define CONIC_UNIT(c)                                                                                                     \
-    if (top.trace_##c##_valid)                                                                                            \
-        log.push_back({now, node, EventKind::kUnit,                                                                       \
-                       {c, top.trace_##c##_event, top.trace_##c##_job_id, top.trace_##c##_pulse, top.trace_##c##_index}});
-    CONIC_UNITS(CONIC_UNIT)
-#undef CONIC_UNIT
-}
+// A longer one saves little, and a run is over at the end of a window only.
+constexpr uint64_t kLongestWindow = 64;
 
 }  // namespace
 
-Cluster::Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const MemoryTiming& timing, uint64_t seed)
-    : context_(new VerilatedContext) {
-    context_->traceEverOn(CONIC_TRACE);
-    // A failed assertion is a fault of this simulation, not the end of the process.
-    context_->fatalOnError(false);
-    // Registers without reset start with random values: a result that depends on one would show.
-    context_->randReset(2);
-    context_->randSeed(static_cast<int>(seed & 0x7FFFFFFF) | 1);
-    for (uint32_t n = 0; n < nodes; ++n)
-        nodes_.emplace_back(new Node(context_.get(), n, memory_bytes, timing, seed * 1000003 + n));
-    for (uint32_t s = 0; s < switches; ++s) switches_.emplace_back(new Fabric(context_.get(), s));
-    for (auto& node : nodes_) leave_open(node->top);
-#define CONIC_PORT(p) \
-    for (auto& fabric : switches_) leave_open(fabric->top, p);
-    CONIC_SWITCH_PORTS(CONIC_PORT)
-#undef CONIC_PORT
+Cluster::Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const MemoryTiming& memory,
+                 const LinkTiming& links, uint64_t seed, const Execution& execution)
+    : memory_timing_(memory), link_timing_(links), execution_(execution), waves_(make_waves()) {
+    void* context = waves_ ? waves_->context() : nullptr;
+    for (uint32_t n = 0; n < nodes; ++n) {
+        auto node = std::make_unique<Node>(n, make_nic("nic" + std::to_string(n), seed * 2 + n * 7919 + 1, context),
+                                           memory_bytes, memory, seed * 1000003 + n);
+        nodes_.push_back(node.get());
+        stations_.push_back(std::move(node));
+    }
+    for (uint32_t s = 0; s < switches; ++s) {
+        const std::string name = "switch" + std::to_string(s);
+        stations_.push_back(std::make_unique<Station>(name, s, make_switch(name, seed * 2 + s * 104729 + 2, context)));
+    }
+    faults_.resize(stations_.size());
+    taken_ = std::make_unique<std::atomic<uint64_t>[]>(stations_.size());
+    execution_.threads = std::clamp<unsigned>(execution_.threads, 1, static_cast<unsigned>(stations_.size()));
+    workers_ = std::make_unique<Workers>(execution_.threads, [this](unsigned thread) { share(thread); });
 }
 
 Cluster::~Cluster() {
-#if CONIC_TRACE
-    if (waves_) waves_->close();
-#endif
+    if (tracing_) waves_->close();  // while the models are still there
 }
 
-void Cluster::connect(const End& a, const End& b, const LinkTiming& timing, uint64_t seed) {
-    cables_.emplace_back(new Cable{a, b, Link(timing, seed * 2 + 1)});
-    cables_.emplace_back(new Cable{b, a, Link(timing, seed * 2 + 2)});
+void Cluster::connect(uint32_t a, unsigned a_port, uint32_t b, unsigned b_port, uint64_t seed) {
+    Lane& there = *lanes_.emplace_back(std::make_unique<Lane>());
+    Lane& back = *lanes_.emplace_back(std::make_unique<Lane>());
+    stations_.at(a)->link(a_port).connect(there, back, link_timing_, seed * 2 + 1);
+    stations_.at(b)->link(b_port).connect(back, there, link_timing_, seed * 2 + 2);
 }
 
-void Cluster::watch(uint32_t node, uint64_t address) {
-    const auto [entry, is_new] = nodes_[node]->watches.insert_or_assign(address, false);
-    (void)entry;
-    waiting_ += is_new;
-}
-
-std::string Cluster::describe(const End& end) const {
-    return end.node >= 0 ? nodes_[end.node]->name
-                         : switches_[end.switch_number]->name + " port " + std::to_string(end.port);
-}
-
-void Cluster::move_flits(Cable& cable) {
-    const Transmitter from = cable.from.node >= 0
-                                 ? transmitter(nodes_[cable.from.node]->top)
-                                 : transmitter(switches_[cable.from.switch_number]->top, cable.from.port);
-    const Receiver to = cable.to.node >= 0 ? receiver(nodes_[cable.to.node]->top)
-                                           : receiver(switches_[cable.to.switch_number]->top, cable.to.port);
-    EventLog* log = logging_ ? &log_ : nullptr;
-    Link& link = cable.link;
-    *from.ready = link.ready();
-    if (*from.valid && link.ready()) {
-        Flit flit;
-        std::memcpy(flit.data, from.data, kFlitBytes);
-        flit.last = *from.last;
-        flit.vc = *from.vc;
-        link.push(flit, now_);
-        if (cable.from.node >= 0) nodes_[cable.from.node]->sent.see(flit, now_, cable.from.node, log);
-    }
-    if (*to.credit_valid) link.push_credit(*to.credit_vc, now_);
-    link.deliver(now_);
-    link.deliver_credit(now_);
-    *to.valid = link.valid;
-    if (link.valid) {
-        if (!*to.ready) throw Fault(describe(cable.to) + " lowered the ready of a link: its credits promise room");
-        std::memcpy(to.data, link.flit.data, kFlitBytes);
-        *to.last = link.flit.last;
-        *to.vc = link.flit.vc;
-        if (cable.to.node >= 0) nodes_[cable.to.node]->received.see(link.flit, now_, cable.to.node, log);
-    }
-    *from.credit_valid = link.credit_valid;
-    *from.credit_vc = link.credit_vc;
-    link.next_cycle();
-}
-
-void Cluster::clock(uint8_t level) {
-    for (auto& node : nodes_) {
-        node->top.clk = level;
-        node->top.eval();
-    }
-    for (auto& fabric : switches_) {
-        fabric->top.clk = level;
-        fabric->top.eval();
-    }
-#if CONIC_TRACE
-    if (waves_ && !resetting_) waves_->dump(2 * now_ + level);
-#endif
-}
-
-void Cluster::cycle() {
-    EventLog* log = logging_ ? &log_ : nullptr;
-    if (checking_) {
-        for (auto& node : nodes_) node->boundary.sample();
-        for (auto& fabric : switches_) fabric->boundary.sample();
-    }
-    for (uint32_t n = 0; n < nodes_.size(); ++n) {
-        Node& node = *nodes_[n];
-        node.top.rst = resetting_;
-        node.memory.apply(node.top);
-        node.registers.apply(node.top);
-        if (resetting_) continue;
-        if (log) log_unit_events(node.top, now_, n, log_);
-        node.rules.check(node.top);
-        node.registers.step(node.top, now_, n, log);
-        node.memory.step(node.top, now_, [&](uint64_t first, uint64_t last) {
-            for (auto& [address, done] : node.watches) {
-                if (done || address < first || address >= last) continue;
-                done = true;
-                --waiting_;
-                if (log) log_.push_back({now_, n, EventKind::kWatch, {address}});
-            }
-        });
-    }
-    for (auto& fabric : switches_) {
-        fabric->top.rst = resetting_;
-        fabric->registers.apply(fabric->top);
-        if (!resetting_) fabric->registers.step(fabric->top, now_, 0, nullptr);
-    }
-    if (!resetting_)
-        for (auto& cable : cables_) move_flits(*cable);
-    clock(0);
-    if (checking_ && !resetting_) check_outputs();
-    clock(1);
-    ++now_;
-    if (context_->gotError()) throw Fault("an assertion of the RTL failed; the lines above say which");
-}
-
-void Cluster::check_outputs() const {
-    for (auto& node : nodes_) node->boundary.check(node->name);
-    for (auto& fabric : switches_) fabric->boundary.check(fabric->name);
-}
-
-void Cluster::reset(uint64_t cycles) {
-    resetting_ = true;
-    for (uint64_t n = 0; n < cycles; ++n) cycle();
-    resetting_ = false;
+void Cluster::reset() {
+    for (auto& station : stations_) station->reset();
     now_ = 0;
 }
 
+bool Cluster::settled() const {
+    return std::all_of(stations_.begin(), stations_.end(), [](const auto& station) { return station->settled(); });
+}
+
 bool Cluster::run(uint64_t most) {
-    auto done = [&] {
-        if (waiting_) return false;
-        for (auto& node : nodes_)
-            if (!node->registers.idle()) return false;
-        for (auto& fabric : switches_)
-            if (!fabric->registers.idle()) return false;
-        return true;
-    };
-    for (uint64_t n = 0; n < most; ++n) {
-        if (done()) return true;
-        cycle();
+    const uint64_t end = now_ + most;
+    settled_at_ = now_;
+    for (auto& station : stations_) station->disturb();
+    while (!settled() && now_ < end) window(end - now_);
+    for (const auto& station : stations_) settled_at_ = std::max(settled_at_, station->settled_at());
+    return settled();
+}
+
+void Cluster::step(uint64_t cycles) {
+    const uint64_t end = now_ + cycles;
+    for (auto& station : stations_) station->disturb();
+    while (now_ < end) window(end - now_);
+}
+
+// As many cycles as nobody can hear of anybody in, at most so many.
+void Cluster::window(uint64_t cycles) {
+    const uint64_t length = std::min({std::max<uint64_t>(link_timing_.latency, 1), kLongestWindow, cycles});
+    if (execution_.lockstep || checking_ || tracing_ || link_timing_.latency == 0) {
+        for (uint64_t n = 0; n < length; ++n) cycle_in_lockstep();
+        return;
     }
-    return done();
+    window_apart(now_ + length);
+    leap(now_ + cycles - length);
+}
+
+void Cluster::window_apart(uint64_t until) {
+    until_ = until;
+    ++window_number_;
+    parity_ ^= 1;
+    // Waking the others takes longer than a station or two.
+    const auto awake = std::count_if(stations_.begin(), stations_.end(), [&](const auto& station) {
+        return station->next_event() < until;
+    });
+    if (execution_.threads > 1 && awake > 2)
+        workers_->run();
+    else
+        share(0);
+    // The earliest fault is the one to tell of, and of those the one of the first station, whoever found it first.
+    const std::optional<Fault>* first = nullptr;
+    for (const auto& fault : faults_)
+        if (fault && (!first || fault->cycle < (*first)->cycle)) first = &fault;
+    if (first) {
+        now_ = (*first)->cycle;
+        const Fault fault = **first;
+        std::fill(faults_.begin(), faults_.end(), std::nullopt);
+        throw fault;
+    }
+    now_ = until;
+}
+
+// Takes its own stations, whose state is in the cache of its core, then those that others have not come to yet.
+void Cluster::share(unsigned thread) {
+    const size_t count = stations_.size();
+    const size_t first = count * thread / execution_.threads;
+    for (size_t n = 0; n < count; ++n) {
+        const size_t index = (first + n) % count;
+        uint64_t before = taken_[index].load(std::memory_order_relaxed);
+        if (before == window_number_ || !taken_[index].compare_exchange_strong(before, window_number_)) continue;
+        try {
+            stations_[index]->advance(now_, until_, parity_, execution_.skip);
+        } catch (const Fault& fault) {
+            faults_[index] = fault;
+        }
+    }
+}
+
+// While everybody sleeps and nothing is on its way, no window has to be carried out.
+void Cluster::leap(uint64_t until) {
+    uint64_t wake = UINT64_MAX;
+    for (const auto& station : stations_) wake = std::min(wake, station->next_event());
+    if (wake <= now_ || settled()) return;
+    for (const auto& lane : lanes_)
+        if (!lane->empty()) return;
+    const uint64_t target = std::min(wake, until);
+    if (target <= now_) return;
+    for (auto& station : stations_) station->advance(now_, target, parity_ ^ 1, true);
+    now_ = target;
+}
+
+void Cluster::cycle_in_lockstep() {
+    try {
+        for (auto& station : stations_) station->clock(now_, 0);
+        for (auto& station : stations_) station->collect(0);
+        for (auto& station : stations_) station->latch(now_, checking_);
+    } catch (const Fault& fault) {
+        now_ = std::max(now_, fault.cycle);
+        throw;
+    }
+    if (tracing_)
+        for (const uint8_t level : {1, 0}) {
+            for (auto& station : stations_) *station->model().clk = level;  // looked at only: nobody is evaluated
+            waves_->dump(2 * now_ + !level);
+        }
+    ++now_;
+}
+
+EventLog& Cluster::collect_log() {
+    for (auto& station : stations_) {
+        log_.insert(log_.end(), station->log.begin(), station->log.end());
+        station->log.clear();
+    }
+    std::stable_sort(log_.begin(), log_.end(), [](const Event& a, const Event& b) { return a.cycle < b.cycle; });
+    return log_;
+}
+
+void Cluster::log_events(bool on) {
+    for (Node* node : nodes_) node->log_events(on);
 }
 
 void Cluster::open_waves(const char* path) {
-#if CONIC_TRACE
-    waves_.reset(new VerilatedFstC);
-    for (auto& node : nodes_) node->top.trace(waves_.get(), 99);
-    for (auto& fabric : switches_) fabric->top.trace(waves_.get(), 99);
+    if (!waves_) return;
+    for (auto& station : stations_) waves_->add(station->model());
     waves_->open(path);
-#else
-    (void)path;
-#endif
+    tracing_ = true;
+}
+
+uint64_t Cluster::fingerprint() {
+    uint64_t hash = 0xCBF29CE484222325;
+    for (auto& station : stations_) {
+        station->catch_up();
+        hash = (hash ^ station->model().fingerprint()) * 0x100000001B3;
+    }
+    return hash;
+}
+
+uint64_t Cluster::evaluated() const {
+    uint64_t sum = 0;
+    for (const auto& station : stations_) sum += station->evaluated();
+    return sum;
+}
+
+size_t Cluster::bytes_a_node() const {
+    size_t sum = 0;
+    for (const auto& station : stations_) sum += station->model().bytes();
+    return sum / nodes_.size();
 }
 
 }  // namespace conic

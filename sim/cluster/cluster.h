@@ -1,117 +1,92 @@
-// A cluster: NICs with their hosts, switches, and the links between them, advanced one clock at a time.
+// A cluster: NICs with their hosts, switches, and the links between them.
 //
-// Every output of a NIC and of a switch is a function of its registers. A cycle therefore is: take what everybody drives,
-// hand it to whoever it is for, then clock everybody. No order of evaluation can make a difference.
+// Every output of a NIC and of a switch is a function of its registers, and a link takes some cycles. So each station goes
+// ahead by itself for a window of as many cycles as the fastest link takes, on any of several threads; between windows they
+// exchange what they have sent. Links of no latency, the check of the boundary, and waveforms want lockstep: every
+// cycle of all stations before the next one of any. Both ways do the same, register for register (docs/cluster.md).
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
-#include "VNic.h"
-#include "VSwitch.h"
-#include "axi_rules.h"
-#include "boundary.h"
 #include "event.h"
 #include "fault.h"
-#include "link.h"
-#include "memory.h"
-#include "register_port.h"
-#include "shape.h"
-#if CONIC_TRACE
-#include "verilated_fst_c.h"
-#endif
+#include "node.h"
+#include "station.h"
+#include "workers.h"
 
 namespace conic {
 
-struct Node {
-    Node(VerilatedContext* context, uint32_t number, uint64_t memory_bytes, const MemoryTiming& timing, uint64_t seed)
-        : name("nic" + std::to_string(number)), top(context, name.c_str()), boundary(top),
-          memory(memory_bytes, timing, seed), rules(name) {}
-
-    std::string name;
-    VNic top;
-    Boundary boundary;
-    AxiMemory<VNic> memory;
-    AxiRules<VNic> rules;
-    RegisterPort<VNic> registers;
-    PacketWatch sent{EventKind::kTransmit, EventKind::kTransmitEnd};
-    PacketWatch received{EventKind::kReceive, EventKind::kReceiveEnd};
-    std::unordered_map<uint64_t, bool> watches;  // address of a word, has it been written
-};
-
-struct Fabric {
-    Fabric(VerilatedContext* context, uint32_t number)
-        : name("switch" + std::to_string(number)), top(context, name.c_str()), boundary(top) {}
-
-    std::string name;
-    VSwitch top;
-    Boundary boundary;
-    RegisterPort<VSwitch> registers;
-};
-
-// One end of a cable: port of a switch, or (switch_number < 0) a NIC.
-struct End {
-    int node = -1;
-    int switch_number = -1;
-    int port = 0;
-};
-
-struct Cable {
-    End from, to;
-    Link link;
+// How a cluster is carried out; none of it changes what happens.
+struct Execution {
+    unsigned threads = 1;
+    bool skip = true;      // leave out cycles in which a model cannot change
+    bool lockstep = false;
 };
 
 class Cluster {
 public:
-    Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const MemoryTiming& timing, uint64_t seed);
+    Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const MemoryTiming& memory, const LinkTiming& links,
+            uint64_t seed, const Execution& execution);
     ~Cluster();
 
-    // Adds both directions of a cable.
-    void connect(const End& a, const End& b, const LinkTiming& timing, uint64_t seed);
+    // Adds both directions of a cable: two stations (NICs first, then switches) and a port of each.
+    void connect(uint32_t a, unsigned a_port, uint32_t b, unsigned b_port, uint64_t seed);
     // The three below throw Fault if some model breaks a rule.
-    // Clocks everybody with reset held.
-    void reset(uint64_t cycles);
+    void reset();
     // Runs until every watched word has been written and all register accesses are done, or `most` cycles have passed.
-    // Returns whether the former.
+    // Returns whether the former. Looked at after each window: `settled_at` has the cycle in which it was so.
     bool run(uint64_t most);
     // Runs for a number of cycles, whatever happens.
-    void step(uint64_t cycles) {
-        for (uint64_t n = 0; n < cycles; ++n) cycle();
-    }
-    void watch(uint32_t node, uint64_t address);
+    void step(uint64_t cycles);
     // From now on every cycle checks that no output follows an input.
     void check_boundary() { checking_ = true; }
 
     uint64_t now() const { return now_; }
-    Node& node(uint32_t number) { return *nodes_[number]; }
-    Fabric& fabric(uint32_t number) { return *switches_[number]; }
-    EventLog& log() { return log_; }
-    void log_events(bool on) { logging_ = on; }
+    uint64_t settled_at() const { return settled_at_; }
+    Node& node(uint32_t number) { return *nodes_.at(number); }
+    Station& station(bool is_switch, uint32_t number) {
+        return *stations_.at(is_switch ? nodes_.size() + number : number);
+    }
+    // The events of all stations since the last call, in order of time.
+    EventLog& collect_log();
+    void log_events(bool on);
     void open_waves(const char* path);
+    // A hash of everything that all models hold.
+    uint64_t fingerprint();
+    uint64_t evaluated() const;
+    size_t bytes_a_node() const;
 
 private:
-    void cycle();
-    void move_flits(Cable& cable);
-    void clock(uint8_t level);
-    void check_outputs() const;
-    std::string describe(const End& end) const;
+    void window(uint64_t cycles);
+    void window_apart(uint64_t until);
+    void cycle_in_lockstep();
+    void share(unsigned thread);
+    void leap(uint64_t until);
+    bool settled() const;
 
-    std::unique_ptr<VerilatedContext> context_;
-    std::vector<std::unique_ptr<Node>> nodes_;
-    std::vector<std::unique_ptr<Fabric>> switches_;
-    std::vector<std::unique_ptr<Cable>> cables_;
+    MemoryTiming memory_timing_;
+    LinkTiming link_timing_;
+    Execution execution_;
+    std::unique_ptr<Waves> waves_;
+    std::vector<std::unique_ptr<Station>> stations_;
+    std::vector<Node*> nodes_;
+    std::vector<std::unique_ptr<Lane>> lanes_;
     EventLog log_;
-    bool logging_ = false;
-    bool checking_ = false;
-    bool resetting_ = false;  // not in the waveform, where time begins when reset ends
-    uint64_t now_ = 0;
-    uint64_t waiting_ = 0;  // watched words that have not been written
-#if CONIC_TRACE
-    std::unique_ptr<VerilatedFstC> waves_;
-#endif
+    bool checking_ = false, tracing_ = false;
+    uint64_t now_ = 0, settled_at_ = 0;
+    Parity parity_ = 0;
+
+    // Of the window that is being carried out.
+    uint64_t until_ = 0;
+    std::unique_ptr<std::atomic<uint64_t>[]> taken_;  // last window that each station was taken in, counted from 1
+    uint64_t window_number_ = 0;
+    std::vector<std::optional<Fault>> faults_;
+    std::unique_ptr<Workers> workers_;
 };
 
 }  // namespace conic

@@ -1,6 +1,7 @@
 """The simulated cluster as Python sees it: memory, registers, time."""
 
 import ctypes
+import os
 from ctypes import CDLL, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firmware_models.abi import registers
-from sim.topology import Topology
+from sim.topology import End, Topology
 
 
 class EventKind(IntEnum):
@@ -29,8 +30,7 @@ class EventKind(IntEnum):
 EVENT = np.dtype([("cycle", "<u8"), ("node", "<u4"), ("kind", "<u4"), ("data", "<u8", (8,))])
 """Layout of ``conic::Event``."""
 
-_WRITE, _READ, _NODE, _SWITCH = 1, 0, 0, 1
-_RESET_CYCLES = 4
+_NODE, _SWITCH = 0, 1
 
 
 class SimulationFaultError(RuntimeError):
@@ -81,6 +81,37 @@ class LinkTiming:
     stall: float = 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """How a cluster is carried out. None of it changes what happens, to the cycle and to the bit.
+
+    Members
+    -------
+    threads : int
+        At most so many threads; 0: as many as this process may use cores, or what CONIC_THREADS says.
+    skip : bool
+        Leave out the cycles in which a model cannot change.
+    lockstep : bool
+        All models keep step in every cycle, on one thread, instead of going ahead for as long as links take.
+    """
+
+    threads: int = 0
+    skip: bool = True
+    lockstep: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threads <= _MOST_THREADS:
+            raise ValueError(f"threads must be 0 to {_MOST_THREADS}, not {self.threads!r}")
+
+    @property
+    def n_threads(self) -> int:
+        """Threads to use here."""
+        return self.threads or int(os.environ.get("CONIC_THREADS", "0")) or len(os.sched_getaffinity(0))
+
+
+_MOST_THREADS = 1024
+
+
 class Cluster:
     """NICs and switches of one configuration, wired as a topology says.
 
@@ -100,6 +131,8 @@ class Cluster:
         FST waveform of everything; the library must have been built for it.
     check_boundary : bool
         Check in every cycle that no output of a model follows an input: what makes the simulation exact. It is slower.
+    execution : Execution
+        Threads, and what is left out. Waveforms and the check of the boundary are in lockstep whatever it says.
 
     Raises
     ------
@@ -110,26 +143,27 @@ class Cluster:
     def __init__(
         self, library: Path, topology: Topology, *, memory_bytes: int, memory: MemoryTiming | None = None,
         links: LinkTiming | None = None, seed: int = 0, waves: Path | None = None,
-        check_boundary: bool = False,
+        check_boundary: bool = False, execution: Execution | None = None,
     ):
-        memory, links = memory or MemoryTiming(), links or LinkTiming()
+        memory, links, execution = memory or MemoryTiming(), links or LinkTiming(), execution or Execution()
         self.topology = topology
         self._api = _load(library)
         self._handle = self._api.conic_create(
             topology.n_nodes, len(topology.radixes), memory_bytes, memory.read_latency, memory.write_latency,
-            memory.jitter, memory.stall, seed,
+            memory.jitter, memory.stall, links.latency, links.jitter, links.stall, seed, execution.n_threads,
+            execution.skip, execution.lockstep,
         )
-        for number, cable in enumerate(topology.cables):
-            a, b = cable
-            self._api.conic_connect(
-                self._handle, a.is_switch, a.number, a.port, b.is_switch, b.number, b.port, links.latency, links.jitter,
-                links.stall, seed * 65537 + number,
-            )
+        if not self._handle:
+            raise MemoryError(f"{topology.n_nodes} nodes, {memory_bytes} bytes each: {self._api.conic_fault().decode()}")
+        for number, (a, b) in enumerate(topology.cables):
+            self._passed(self._api.conic_connect(
+                self._handle, self._station(a), a.port, self._station(b), b.port, seed * 65537 + number,
+            ))
         if waves is not None:
             self._api.conic_open_waves(self._handle, str(waves).encode())
         if check_boundary:
             self._api.conic_check_boundary(self._handle)
-        self._passed(self._api.conic_reset(self._handle, _RESET_CYCLES))
+        self._passed(self._api.conic_reset(self._handle))
         self.memories: list[NDArray[np.uint8]] = [
             np.ctypeslib.as_array(self._api.conic_memory(self._handle, node), (memory_bytes,))
             for node in range(topology.n_nodes)
@@ -155,10 +189,30 @@ class Cluster:
         """Cycles since reset."""
         return int(self._api.conic_now(self._handle))
 
+    @property
+    def settled_cycle(self) -> int:
+        """The cycle in which everything had happened that the last :meth:`run` waited for; exact, where :attr:`cycle` may
+        be up to a link's latency later."""
+        return int(self._api.conic_settled_at(self._handle))
+
+    @property
+    def evaluated(self) -> int:
+        """Cycles of models that were evaluated, over all models; the others were left out."""
+        return int(self._api.conic_evaluated(self._handle))
+
+    @property
+    def bytes_a_node(self) -> int:
+        """Bytes that the models take, over the number of nodes; without host memory."""
+        return int(self._api.conic_bytes_a_node(self._handle))
+
+    def fingerprint(self) -> int:
+        """A hash of all registers and memories of all models."""
+        return int(self._api.conic_fingerprint(self._handle))
+
     def run(self, most: int) -> bool:
         """Runs until every watched word has been written and every register access is done, or for `most` cycles.
 
-        Returns whether the former was the case.
+        Returns whether the former was the case. Looks whether it is so after as many cycles as links take.
         """
         return bool(self._passed(self._api.conic_run(self._handle, most)))
 
@@ -172,7 +226,7 @@ class Cluster:
 
     def was_written(self, node: int, address: int) -> bool:
         """Whether that has happened."""
-        return bool(self._api.conic_watch_hit(self._handle, node, address))
+        return bool(self._api.conic_was_written(self._handle, node, address))
 
     def write_register(self, node: int, address: int, value: int, *, not_before: int = 0) -> None:
         """Queues a register write of the host of `node`; it is made while the cluster runs, at cycle `not_before` or
@@ -223,6 +277,10 @@ class Cluster:
         buffer = (ctypes.c_char * (count * EVENT.itemsize)).from_address(self._api.conic_events(self._handle))
         return np.frombuffer(buffer, EVENT).copy()
 
+    def _station(self, end: End) -> int:
+        """Stations are NICs, then switches."""
+        return end.number + (self.topology.n_nodes if end.is_switch else 0)
+
     def _passed(self, outcome: int) -> int:
         if outcome < 0:
             raise SimulationFaultError(f"cycle {self.cycle}: {self._api.conic_fault().decode()}")
@@ -243,18 +301,24 @@ def _load(library: Path) -> CDLL:
     api = CDLL(str(library))
     handle, u32, u64 = c_void_p, c_uint32, c_uint64
     signatures: dict[str, tuple[Any, list[Any]]] = {
-        "conic_create": (handle, [u32, u32, u64, u64, u64, u64, c_double, u64]),
+        "conic_create": (
+            handle, [u32, u32, u64, u64, u64, u64, c_double, u64, u64, c_double, u64, u32, c_int, c_int],
+        ),
         "conic_destroy": (None, [handle]),
-        "conic_connect": (None, [handle, *[c_int] * 6, u64, u64, c_double, u64]),
+        "conic_connect": (c_int, [handle, u32, u32, u32, u32, u64]),
         "conic_fault": (c_char_p, []),
-        "conic_reset": (c_int, [handle, u64]),
+        "conic_reset": (c_int, [handle]),
         "conic_run": (c_int, [handle, u64]),
         "conic_step": (c_int, [handle, u64]),
         "conic_check_boundary": (None, [handle]),
         "conic_now": (u64, [handle]),
         "conic_memory": (ctypes.POINTER(ctypes.c_uint8), [handle, u32]),
         "conic_watch": (None, [handle, u32, u64]),
-        "conic_watch_hit": (c_int, [handle, u32, u64]),
+        "conic_was_written": (c_int, [handle, u32, u64]),
+        "conic_settled_at": (u64, [handle]),
+        "conic_fingerprint": (u64, [handle]),
+        "conic_evaluated": (u64, [handle]),
+        "conic_bytes_a_node": (u64, [handle]),
         "conic_write": (None, [handle, c_int, u32, u32, u32, u64]),
         "conic_read": (None, [handle, c_int, u32, u32]),
         "conic_registers_idle": (c_int, [handle, c_int, u32]),

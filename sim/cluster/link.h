@@ -1,24 +1,21 @@
-// One direction of a link: flits forward, credits back, each with a latency of whole cycles.
+// Links: flits forward, credits back, each with a latency of whole cycles.
 //
 // With latency 0 and no stalls a flit is at the receiver's input in the cycle in which the sender drives it: the link is a
 // wire. Order is kept; random delays only stretch time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <deque>
+#include <string>
 
 #include "event.h"
+#include "fault.h"
+#include "mailbox.h"
+#include "model.h"
 #include "random_stall.h"
-#include "shape.h"
 
 namespace conic {
-
-struct Flit {
-    uint8_t data[kFlitBytes];
-    bool last;
-    uint8_t vc;
-};
 
 struct LinkTiming {
     uint64_t latency = 0;  // cycles each way
@@ -26,52 +23,24 @@ struct LinkTiming {
     double stall = 0;      // intensity of random stalls
 };
 
-class Link {
-public:
-    Link(const LinkTiming& timing, uint64_t seed) : timing_(timing), stall_(seed, timing.stall) {}
+struct Flit {
+    uint64_t at;  // cycle of its arrival
+    bool last;
+    uint8_t vc;
+    uint8_t data[kMostFlitBytes];
+};
 
-    // The sender's inputs in this cycle.
-    bool ready() const { return ready_; }
-    bool credit_valid = false;
-    uint8_t credit_vc = 0;
-    // The receiver's inputs in this cycle.
-    bool valid = false;
-    Flit flit{};
+struct Credit {
+    uint64_t at;
+    uint8_t vc;
+};
 
-    // Takes what the sender drives in this cycle.
-    void push(const Flit& flit, uint64_t now) {
-        uint64_t at = now + timing_.latency;
-        if (new_packet_) at += stall_.delay(timing_.jitter);
-        new_packet_ = flit.last;
-        if (at < flits_at_) at = flits_at_;
-        flits_at_ = at;
-        flits_.push_back({at, flit});
-    }
-    void push_credit(uint8_t vc, uint64_t now) { credits_.push_back({now + timing_.latency, vc}); }
+// One direction of a cable.
+struct Lane {
+    Mailbox<Flit> flits;
+    Mailbox<Credit> credits;
 
-    // Decides what arrives at the receiver in this cycle; the receiver is always ready.
-    void deliver(uint64_t now) {
-        valid = !flits_.empty() && flits_.front().first <= now;
-        if (!valid) return;
-        flit = flits_.front().second;
-        flits_.pop_front();
-    }
-    void deliver_credit(uint64_t now) {
-        credit_valid = !credits_.empty() && credits_.front().first <= now;
-        if (!credit_valid) return;
-        credit_vc = credits_.front().second;
-        credits_.pop_front();
-    }
-    void next_cycle() { ready_ = !stall_.pause(); }
-
-private:
-    LinkTiming timing_;
-    RandomStall stall_;
-    std::deque<std::pair<uint64_t, Flit>> flits_;
-    std::deque<std::pair<uint64_t, uint8_t>> credits_;
-    uint64_t flits_at_ = 0;
-    bool new_packet_ = true;
-    bool ready_ = true;
+    bool empty() const { return flits.empty() && credits.empty(); }
 };
 
 // Collects the headers of packets that pass by and logs them.
@@ -79,17 +48,16 @@ class PacketWatch {
 public:
     PacketWatch(EventKind first, EventKind last) : first_(first), last_(last) {}
 
-    void see(const Flit& flit, uint64_t now, uint32_t node, EventLog* log) {
-        Channel& channel = channels_[flit.vc & 1];
+    void see(const void* data, unsigned bytes, bool last, uint8_t vc, uint64_t now, uint32_t node, EventLog* log) {
+        Channel& channel = channels_[vc & 1];
         if (channel.bytes < kHeaderBytes) {
-            const unsigned room = kHeaderBytes - channel.bytes;
-            const unsigned take = room < kFlitBytes ? room : kFlitBytes;
-            std::memcpy(channel.header + channel.bytes, flit.data, take);
+            const unsigned take = std::min(kHeaderBytes - channel.bytes, bytes);
+            std::memcpy(channel.header + channel.bytes, data, take);
             if (channel.bytes == 0) channel.began = now;
             channel.bytes += take;
             if (channel.bytes == kHeaderBytes) note(first_, channel, channel.began, node, log);
         }
-        if (flit.last) {
+        if (last) {
             note(last_, channel, now, node, log);
             channel.bytes = 0;
         }
@@ -111,6 +79,105 @@ private:
 
     EventKind first_, last_;
     Channel channels_[2];
+};
+
+// One end of a cable, beside the model whose port it is: sends on one lane, receives from the other.
+class LinkEnd {
+public:
+    LinkEnd(const LinkPins& pins, unsigned flit_bytes) : pins_(pins), flit_bytes_(flit_bytes) {
+        *pins_.tx_ready = 1;  // a port without a cable: nothing comes in, whatever goes out is taken
+        *pins_.tx_credit_valid = *pins_.tx_credit_vc = 0;
+        *pins_.rx_valid = *pins_.rx_last = *pins_.rx_vc = 0;
+        std::memset(pins_.rx_data, 0, flit_bytes_);
+    }
+
+    void connect(Lane& out, Lane& in, const LinkTiming& timing, uint64_t seed) {
+        out_ = &out;
+        in_ = &in;
+        timing_ = timing;
+        stall_ = RandomStall(seed, timing.stall);
+    }
+
+    // Takes what the model drives in cycle `now` and posts it under `parity`.
+    template <class Sent>
+    void transmit(uint64_t now, Parity parity, Sent sent) {
+        if (!out_) return;
+        if (*pins_.tx_valid && ready_) {
+            uint64_t at = now + timing_.latency;
+            if (new_packet_) at += stall_.delay(timing_.jitter);
+            new_packet_ = *pins_.tx_last;
+            flits_at_ = at = std::max(at, flits_at_);
+            Flit flit;
+            flit.at = at;
+            flit.last = *pins_.tx_last;
+            flit.vc = *pins_.tx_vc;
+            std::memcpy(flit.data, pins_.tx_data, flit_bytes_);
+            out_->flits.post(parity, flit);
+            sent(flit);
+        }
+        if (*pins_.rx_credit_valid) in_->credits.post(parity, {now + timing_.latency, *pins_.rx_credit_vc});
+    }
+
+    // Ends a cycle whose inputs are driven: looks at what the model receives. Returns false if it was not ready for that.
+    template <class Received>
+    bool receive(Received received) {
+        if (!out_) return true;
+        ready_ = !stall_.pause();
+        if (!*pins_.rx_valid) return true;
+        received(pins_.rx_data, *pins_.rx_last, *pins_.rx_vc);
+        return *pins_.rx_ready;
+    }
+
+    // Takes over what the other end has posted under `parity`.
+    void collect(Parity parity) {
+        if (!out_) return;
+        in_->flits.collect(parity, flits_);
+        out_->credits.collect(parity, credits_);
+    }
+
+    // Drives the inputs of cycle `now`. Returns whether one of them is an event.
+    bool drive(uint64_t now) {
+        if (!out_) return false;
+        *pins_.tx_ready = ready_;
+        const bool flit = !flits_.empty() && flits_.front().at <= now;
+        const bool credit = !credits_.empty() && credits_.front().at <= now;
+        *pins_.rx_valid = flit;
+        *pins_.tx_credit_valid = credit;
+        if (flit) {
+            const Flit& front = flits_.front();
+            std::memcpy(pins_.rx_data, front.data, flit_bytes_);
+            *pins_.rx_last = front.last;
+            *pins_.rx_vc = front.vc;
+            flits_.pop_front();
+        }
+        if (credit) {
+            *pins_.tx_credit_vc = credits_.front().vc;
+            credits_.pop_front();
+        }
+        return flit || credit;
+    }
+
+    // When the next thing arrives.
+    uint64_t next_arrival() const {
+        uint64_t at = UINT64_MAX;
+        if (!flits_.empty()) at = flits_.front().at;
+        if (!credits_.empty()) at = std::min(at, credits_.front().at);
+        return at;
+    }
+    // Whether something random happens here in every cycle.
+    bool is_random() const { return timing_.stall > 0; }
+
+private:
+    LinkPins pins_;
+    unsigned flit_bytes_;
+    Lane *out_ = nullptr, *in_ = nullptr;
+    LinkTiming timing_;
+    RandomStall stall_{0, 0};
+    Ring<Flit> flits_;
+    Ring<Credit> credits_;
+    uint64_t flits_at_ = 0;
+    bool new_packet_ = true;
+    bool ready_ = true;
 };
 
 }  // namespace conic

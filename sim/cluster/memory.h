@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <utility>
-#include <vector>
+#include <memory>
+#include <new>
 
+#include "mailbox.h"
+#include "model.h"
 #include "random_stall.h"
-#include "shape.h"
 
 namespace conic {
 
@@ -19,40 +20,48 @@ struct MemoryTiming {
     double stall = 0;            // intensity of random stalls on every channel
 };
 
-template <class Top>
 class AxiMemory {
 public:
-    AxiMemory(uint64_t bytes, const MemoryTiming& timing, uint64_t seed)
-        : bytes_(bytes, 0), timing_(timing), stall_(seed, timing.stall) {}
+    AxiMemory(const AxiPins& pins, unsigned flit_bytes, uint64_t bytes, const MemoryTiming& timing, uint64_t seed)
+        : pins_(pins), flit_bytes_(flit_bytes), size_(bytes),
+          bytes_(static_cast<uint8_t*>(std::calloc(bytes ? bytes : 1, 1))), timing_(timing), stall_(seed, timing.stall) {
+        if (!bytes_) throw std::bad_alloc();
+        *pins_.rid = *pins_.bid = 0;
+    }
 
-    uint8_t* data() { return bytes_.data(); }
+    uint8_t* data() { return bytes_.get(); }
 
     // Reads what the NIC drives in this cycle, and computes what the memory drives in the next one. Calls
     // `written(first, last)` for every burst that has reached memory.
     template <class Written>
-    void step(Top& top, uint64_t now, Written written) {
-        accept(top, now);
+    void step(uint64_t now, Written written) {
+        accept(now);
         store(now, written);
-        drive_read(top, now);
-        drive_response(top, now);
+        drive_read(now);
+        drive_response(now);
         arready_ = reads_.size() < kMostBursts && !stall_.pause();
         awready_ = writes_.size() < kMostBursts && !stall_.pause();
         wready_ = beats_.size() < kMostBeats && !stall_.pause();
     }
 
-    // Applies the registered outputs to the NIC's inputs.
-    void apply(Top& top) const {
-        top.m_axi_arready = arready_;
-        top.m_axi_awready = awready_;
-        top.m_axi_wready = wready_;
-        top.m_axi_rvalid = rvalid_;
-        top.m_axi_rlast = rlast_;
-        top.m_axi_rresp = rresp_;
-        top.m_axi_rid = 0;
-        std::memcpy(&top.m_axi_rdata, rdata_, kFlitBytes);
-        top.m_axi_bvalid = bvalid_;
-        top.m_axi_bresp = bresp_;
-        top.m_axi_bid = 0;
+    // Drives the NIC's inputs. Returns whether one of them is an event.
+    bool drive() const {
+        *pins_.arready = arready_;
+        *pins_.awready = awready_;
+        *pins_.wready = wready_;
+        *pins_.rvalid = rvalid_;
+        *pins_.rlast = rlast_;
+        *pins_.rresp = rresp_;
+        if (rvalid_) std::memcpy(pins_.rdata, rdata_, flit_bytes_);
+        *pins_.bvalid = bvalid_;
+        *pins_.bresp = bresp_;
+        return rvalid_ || bvalid_;
+    }
+
+    // Nothing is going on and nothing will be until the NIC asks for something.
+    bool idle() const {
+        return !rvalid_ && !bvalid_ && reads_.empty() && writes_.empty() && beats_.empty() && responses_.empty() &&
+               timing_.stall <= 0 && arready_ && awready_ && wready_;
     }
 
 private:
@@ -67,23 +76,26 @@ private:
         uint64_t ready_at;
     };
     struct Beat {
-        uint8_t data[kFlitBytes];
         uint64_t strobes;
         bool last;
+        uint8_t data[kMostFlitBytes];
+    };
+    struct Response {
+        uint64_t at;
+        uint8_t code;
     };
 
-    bool inside(uint64_t address) const { return address <= bytes_.size() && bytes_.size() - address >= kFlitBytes; }
+    bool inside(uint64_t address) const { return address <= size_ && size_ - address >= flit_bytes_; }
 
-    void accept(Top& top, uint64_t now) {
-        if (top.m_axi_arvalid && arready_)
-            reads_.push_back({top.m_axi_araddr, top.m_axi_arlen + 1u,
-                              now + timing_.read_latency + stall_.delay(timing_.jitter)});
-        if (top.m_axi_awvalid && awready_) writes_.push_back({top.m_axi_awaddr, top.m_axi_awlen + 1u, 0});
-        if (top.m_axi_wvalid && wready_) {
-            Beat beat{};
-            std::memcpy(beat.data, &top.m_axi_wdata, kFlitBytes);
-            std::memcpy(&beat.strobes, &top.m_axi_wstrb, sizeof(top.m_axi_wstrb));
-            beat.last = top.m_axi_wlast;
+    void accept(uint64_t now) {
+        if (*pins_.arvalid && arready_)
+            reads_.push_back({*pins_.araddr, *pins_.arlen + 1u, now + timing_.read_latency + stall_.delay(timing_.jitter)});
+        if (*pins_.awvalid && awready_) writes_.push_back({*pins_.awaddr, *pins_.awlen + 1u, 0});
+        if (*pins_.wvalid && wready_) {
+            Beat beat;
+            std::memcpy(beat.data, pins_.wdata, flit_bytes_);
+            beat.strobes = pins_.wstrb.get();
+            beat.last = *pins_.wlast;
             beats_.push_back(beat);
             last_beats_ += beat.last;
         }
@@ -97,23 +109,23 @@ private:
         --last_beats_;
         uint8_t response = kOkay;
         uint64_t address = burst.address;
-        for (bool last = false; !last; address += kFlitBytes) {
-            const Beat beat = beats_.front();
-            beats_.pop_front();
+        for (bool last = false; !last; address += flit_bytes_) {
+            const Beat& beat = beats_.front();
             last = beat.last;
-            if (!inside(address)) {
+            if (inside(address)) {
+                for (unsigned byte = 0; byte < flit_bytes_; ++byte)
+                    if (beat.strobes >> byte & 1) bytes_[address + byte] = beat.data[byte];
+            } else {
                 response = kDecodeError;
-                continue;
             }
-            for (unsigned byte = 0; byte < kFlitBytes; ++byte)
-                if (beat.strobes >> byte & 1) bytes_[address + byte] = beat.data[byte];
+            beats_.pop_front();
         }
         responses_.push_back({now + timing_.write_latency + stall_.delay(timing_.jitter), response});
         written(burst.address, address);
     }
 
-    void drive_read(Top& top, uint64_t now) {
-        if (rvalid_ && !top.m_axi_rready) return;
+    void drive_read(uint64_t now) {
+        if (rvalid_ && !*pins_.rready) return;
         rvalid_ = false;
         if (reads_.empty() || reads_.front().ready_at > now || stall_.pause()) return;
         Burst& burst = reads_.front();
@@ -122,33 +134,39 @@ private:
         const bool good = inside(burst.address);
         rresp_ = good ? kOkay : kDecodeError;
         if (good)
-            std::memcpy(rdata_, bytes_.data() + burst.address, kFlitBytes);
+            std::memcpy(rdata_, bytes_.get() + burst.address, flit_bytes_);
         else
-            std::memset(rdata_, 0, kFlitBytes);
-        burst.address += kFlitBytes;
+            std::memset(rdata_, 0, flit_bytes_);
+        burst.address += flit_bytes_;
         if (--burst.beats == 0) reads_.pop_front();
     }
 
-    void drive_response(Top& top, uint64_t now) {
-        if (bvalid_ && !top.m_axi_bready) return;
+    void drive_response(uint64_t now) {
+        if (bvalid_ && !*pins_.bready) return;
         bvalid_ = false;
-        if (responses_.empty() || responses_.front().first > now || stall_.pause()) return;
+        if (responses_.empty() || responses_.front().at > now || stall_.pause()) return;
         bvalid_ = true;
-        bresp_ = responses_.front().second;
+        bresp_ = responses_.front().code;
         responses_.pop_front();
     }
 
-    std::vector<uint8_t> bytes_;
+    AxiPins pins_;
+    unsigned flit_bytes_;
+    uint64_t size_;
+    struct Free {
+        void operator()(uint8_t* bytes) const { std::free(bytes); }
+    };
+    std::unique_ptr<uint8_t[], Free> bytes_;  // of zeros; pages that nobody touches cost nothing
     MemoryTiming timing_;
     RandomStall stall_;
-    std::deque<Burst> reads_, writes_;
-    std::deque<Beat> beats_;
-    std::deque<std::pair<uint64_t, uint8_t>> responses_;
+    Ring<Burst> reads_, writes_;
+    Ring<Beat> beats_;
+    Ring<Response> responses_;
     uint64_t last_beats_ = 0;
     bool arready_ = false, awready_ = false, wready_ = false;
     bool rvalid_ = false, rlast_ = false, bvalid_ = false;
     uint8_t rresp_ = 0, bresp_ = 0;
-    uint8_t rdata_[kFlitBytes] = {};
+    uint8_t rdata_[kMostFlitBytes] = {};
 };
 
 }  // namespace conic

@@ -1,17 +1,23 @@
-// The host's side of a NIC's or switch's AXI4-Lite port: accesses queued by the host, one at a time, in order.
+// The host's side of a NIC's or switch's AXI4-Lite port: accesses queued by the host, one at a time, in order. Its outputs
+// are registers.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <vector>
 
 #include "event.h"
+#include "mailbox.h"
+#include "model.h"
 
 namespace conic {
 
-template <class Top>
 class RegisterPort {
 public:
+    explicit RegisterPort(const RegisterPins& pins) : pins_(pins) {
+        *pins_.awprot = *pins_.arprot = 0;
+        *pins_.wstrb = 0xF;
+        *pins_.bready = *pins_.rready = 1;
+    }
+
     void write(uint32_t address, uint32_t value, uint64_t not_before) { queue_.push_back({true, address, value, not_before}); }
     void read(uint32_t address) { queue_.push_back({false, address, 0, 0}); }
     bool idle() const { return queue_.empty(); }
@@ -20,37 +26,37 @@ public:
     uint32_t value() const { return value_; }
     uint32_t errors() const { return errors_; }
 
-    void step(Top& top, uint64_t now, uint32_t node, EventLog* log) {
-        if (top.s_axil_awready && awvalid_) awvalid_ = false;
-        if (top.s_axil_wready && wvalid_) wvalid_ = false;
-        if (top.s_axil_arready && arvalid_) arvalid_ = false;
-        if (busy_ && top.s_axil_bvalid) finish(top.s_axil_bresp);
-        else if (busy_ && top.s_axil_rvalid) {
-            value_ = top.s_axil_rdata;
-            finish(top.s_axil_rresp);
+    // The earliest cycle in which a step does something if the model drives nothing.
+    uint64_t next_access() const { return busy_ ? 0 : queue_.empty() ? UINT64_MAX : queue_.front().not_before; }
+
+    void step(uint64_t now, uint32_t node, EventLog* log) {
+        if (*pins_.awready && awvalid_) awvalid_ = false;
+        if (*pins_.wready && wvalid_) wvalid_ = false;
+        if (*pins_.arready && arvalid_) arvalid_ = false;
+        if (busy_ && *pins_.bvalid) finish(*pins_.bresp);
+        else if (busy_ && *pins_.rvalid) {
+            value_ = *pins_.rdata;
+            finish(*pins_.rresp);
         } else if (!busy_ && !queue_.empty() && queue_.front().not_before <= now) {
-            const Access& access = queue_.front();
+            access_ = queue_.front();
             busy_ = true;
-            awvalid_ = wvalid_ = access.is_write;
-            arvalid_ = !access.is_write;
-            if (log && access.is_write)
-                log->push_back({now, node, EventKind::kRegister, {access.address, access.value}});
+            awvalid_ = wvalid_ = access_.is_write;
+            arvalid_ = !access_.is_write;
+            if (log && access_.is_write)
+                log->push_back({now, node, EventKind::kRegister, {access_.address, access_.value}});
         }
     }
 
-    void apply(Top& top) const {
-        const Access access = queue_.empty() ? Access{} : queue_.front();
-        top.s_axil_awvalid = awvalid_;
-        top.s_axil_awaddr = access.address;
-        top.s_axil_awprot = 0;
-        top.s_axil_wvalid = wvalid_;
-        top.s_axil_wdata = access.value;
-        top.s_axil_wstrb = 0xF;
-        top.s_axil_bready = 1;
-        top.s_axil_arvalid = arvalid_;
-        top.s_axil_araddr = access.address;
-        top.s_axil_arprot = 0;
-        top.s_axil_rready = 1;
+    // Drives the model's inputs. Returns whether one of them is an event.
+    bool drive() const {
+        *pins_.awvalid = awvalid_;
+        *pins_.wvalid = wvalid_;
+        *pins_.arvalid = arvalid_;
+        if (!busy_) return false;
+        pins_.awaddr.set(access_.address);
+        pins_.araddr.set(access_.address);
+        *pins_.wdata = access_.value;
+        return awvalid_ || wvalid_ || arvalid_;
     }
 
 private:
@@ -67,7 +73,9 @@ private:
         queue_.pop_front();
     }
 
-    std::deque<Access> queue_;
+    RegisterPins pins_;
+    Ring<Access> queue_;
+    Access access_;
     bool busy_ = false, awvalid_ = false, wvalid_ = false, arvalid_ = false;
     uint32_t value_ = 0, errors_ = 0;
 };
