@@ -14,6 +14,7 @@ from rtl.cou.lender import Consumed
 from rtl.cou.result_writer import ResultWriter
 from rtl.interface import PacketSignature, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.kit.stage import StreamStage
 from rtl.reduce.operation import operations
 from rtl.reduce.reduce_unit import ReduceUnit
@@ -56,6 +57,8 @@ class Aggregator(wiring.Component):
         Packets to the network.
     write : ``Out(WriteSignature(data_width))``
         Host memory.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -64,6 +67,7 @@ class Aggregator(wiring.Component):
         self.beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
         width = config.datapath.data_width
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(shapes.run)),
             "o_done": Out(stream.Signature(shapes.done)),
             "o_written": Out(stream.Signature(shapes.written)),
@@ -174,7 +178,7 @@ class Aggregator(wiring.Component):
         room = Signal()
         domain = m.d.sync if pipelined else m.d.comb
         domain += room.eq(outputs.i.ready)
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.sync += [index.eq(0), last.eq(0), fetched.eq(0)]
                 m.d.comb += [outputs.i.valid.eq(self.i.valid & room), self.i.ready.eq(room)]
@@ -207,6 +211,11 @@ class Aggregator(wiring.Component):
                 ]
                 with m.If(told):
                     m.next = "IDLE"
+
+        m.d.sync += self.moves.eq(any_moves(
+            ~fsm.ongoing("IDLE"), reduce.moves, writer.moves, stage.moves, outputs.moves, freed.moves, owed.moves,
+        ))
+
         return m
 
     @property

@@ -31,12 +31,15 @@ class CreditReturn(wiring.Component):
         NodeID of this NIC.
     o : ``Out(PacketSignature(data_width))``
         CREDIT packets.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         self.shape = CouShapes(config).credit
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(self.shape)),
             "i_unused": In(stream.Signature(self.shape)),
             "node_id": In(formats.NODE_BITS),
@@ -52,6 +55,7 @@ class CreditReturn(wiring.Component):
             connect(m, flipped(self.i), arbiter.i[0])
             connect(m, flipped(self.i_unused), arbiter.i[1])
             notice = arbiter.o
+            m.d.comb += self.moves.eq(arbiter.moves)
         credit = notice.payload
         m.d.comb += [
             self.o.header.valid.eq(notice.valid),

@@ -12,6 +12,7 @@ from firmware_models.config import Config
 from rtl.cou.command import PLACE_BITS, CouShapes, index_bits
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.memory import BlockMemory
+from rtl.kit.quiescence import any_moves
 
 MAX_PLACES = 1 << PLACE_BITS
 """Multicasts of one group that one job has on their way at once."""
@@ -96,12 +97,15 @@ class CreditTable(wiring.Component):
     o_rest : ``Out(stream.Signature({job_id, ended, owing}))``
         With `ended` the answer to ``i_end``: `owing` if credits are out. Without, later: the last one is back, and no
         credit has been taken since the operation ended.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         self.shapes = CouShapes(config)
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(credit_request())),
             "o": Out(stream.Signature(credit_answer())),
             "i_return": In(stream.Signature(credit_back())),
@@ -226,7 +230,7 @@ class CreditTable(wiring.Component):
             m.next = "WRITE" if pipelined else "IDLE"
 
         sweep = Signal(len(place))
-        with m.FSM(init="CLEAR"):
+        with m.FSM(init="CLEAR") as fsm:
             if pipelined:
                 for state in ("TAKE", "COUNT", "END", *(("FLUSH",) if lends else ())):
                     with m.State(f"READ_{state}"):
@@ -333,4 +337,7 @@ class CreditTable(wiring.Component):
                         update.eq(stored), update.loan.eq(0), updates.eq(1),
                     ]
                     finish()
+
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), flushing))
+
         return m

@@ -121,7 +121,12 @@ class CuckooTable(wiring.Component):
         write_at, swap_at = Signal(self.n_places), Signal(self.n_places)
         # Empty entries and victims are chosen at random, so that all banks fill alike and no exchange is repeated.
         chance = Signal(32, init=0x2545F491)
-        m.d.sync += chance.eq(Cat(chance[1:], chance[0]) ^ Mux(chance[0], 0x200003, 0))
+        # They follow each other while there is something to be done, and only then.
+        busy = Signal()
+        m.d.comb += busy.eq(Cat(stage.kind != Kind.NONE for stage in (asked, read, act)).any())
+        with m.If(busy):
+            m.d.sync += chance.eq(Cat(chance[1:], chance[0]) ^ Mux(chance[0], 0x200003, 0))
+        m.d.sync += self.moves.eq(busy | ~swept | stash.moves | look.moves)
         match, empty, victim = self._elaborate_compare(
             m, reads, read, act, stash, write_at=write_at, swap_at=swap_at, chance=chance
         )

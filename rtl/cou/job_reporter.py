@@ -13,6 +13,7 @@ from rtl.cou.credit_table import credit_rest
 from rtl.interface import JobNews, JobReport
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 
 _job = data.StructLayout({"job_id": formats.JOB_BITS})
 _ended = data.StructLayout({"job_id": formats.JOB_BITS, "pulses": formats.PULSE_BITS})
@@ -40,10 +41,13 @@ class JobReporter(wiring.Component):
         Credit table.
     o : ``Out(stream.Signature(JobReport))``
         Reports.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self):
         super().__init__({
+            "moves": Out(1),
             "i_gone": In(stream.Signature(Gone)),
             "i_unused": In(stream.Signature(_job)),
             "i_ended": In(stream.Signature(_ended)),
@@ -89,4 +93,7 @@ class JobReporter(wiring.Component):
             m.d.comb += [rest.payload.news.eq(JobNews.ENDED), rest.payload.pulses.eq(pulses.o.payload)]
         with m.Else():
             m.d.comb += [rest.payload.news.eq(JobNews.SETTLED), rest.payload.pulses.eq(0)]
+
+        m.d.sync += self.moves.eq(any_moves(arbiter.moves, pulses.moves))
+
         return m

@@ -66,8 +66,9 @@ class LinearTable(wiring.Component):
         going = Signal()
         going_tag = Signal(tag_layout(self.slot_bits))
         common = {"swept": swept, "moving": moving, "hold": hold, "going": going, "going_tag": going_tag}
-        self._elaborate_update(m, write, read, **common)
-        self._elaborate_lookup(m, lookup_read, **common)
+        updates = self._elaborate_update(m, write, read, **common)
+        looks = self._elaborate_lookup(m, lookup_read, **common)
+        m.d.sync += self.moves.eq(updates | looks)
         return m
 
     def _elaborate_update(self, m: Module, write, read, *, swept, moving, hold, going, going_tag):
@@ -128,7 +129,7 @@ class LinearTable(wiring.Component):
             self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(tag.slot), self.settled.eq(ended & ~twice),
             self.steps.eq(steps), self.removed.eq(gone), self.removed_slot.eq(tag.slot), self.flipped.eq(hurt),
         ]
-        with m.FSM(name="update"):
+        with m.FSM(name="update") as fsm:
             with m.State("SWEEP"):
                 m.d.comb += [write.en.eq(1), data.eq(0)]
                 with m.If(index == self.n_entries - 1):
@@ -175,6 +176,7 @@ class LinearTable(wiring.Component):
                 with m.Elif(fits):
                     m.d.comb += [write.en.eq(1), moving.eq(1)]
                     m.d.sync += hole.eq(index)
+        return ~fsm.ongoing("IDLE")
 
     def _elaborate_lookup(self, m: Module, read, *, swept, moving, hold, going, going_tag):
         """Look-ups, one at a time."""
@@ -199,7 +201,7 @@ class LinearTable(wiring.Component):
         same, wrong, doubt = code.differs(m, found.code, wanted)
         empty = code.empty(m, found.code)
         m.d.sync += [self.corrected.eq(0), self.uncorrectable.eq(0)]
-        with m.FSM(name="look"):
+        with m.FSM(name="look") as fsm:
             with m.State("IDLE"):
                 m.d.comb += [
                     self.lookup.ready.eq(swept & (~self.o_lookup.valid | self.o_lookup.ready)),
@@ -241,3 +243,4 @@ class LinearTable(wiring.Component):
                 m.d.comb += read.addr.eq(home)
                 m.d.sync += [index.eq(home), moved.eq(moving), doubtful.eq(0)]
                 m.next = "PROBE"
+        return ~fsm.ongoing("IDLE")

@@ -31,6 +31,7 @@ from rtl.interface import (
     WindowSignature,
     WriteSignature,
 )
+from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
 from rtl.kit.stage import PacketStage, connect_through
 
 
@@ -64,12 +65,18 @@ class OffloadUnit(wiring.Component):
         Likewise: a loan is granted; one has come back unused; one has that was never lent.
     fault, arm : ``In``
         Test input of the packet buffer.
+    quiescent : ``Out(1)``
+        Nothing changes until an item is offered to this unit or `arm` is high, provided that `node_id` and `watchdog`
+        stay (:class:`rtl.kit.quiescence.Quiescence`).
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         width = config.datapath.data_width
         super().__init__({
+            "quiescent": Out(1), "moves": Out(1),
             "port": In(SequenceSignature()),
             "rx": In(PacketSignature(width)).array(2),
             "tx": Out(PacketSignature(width)).array(2),
@@ -101,15 +108,23 @@ class OffloadUnit(wiring.Component):
 
         m.submodules.reporter = reporter = JobReporter()
 
+        parts = [
+            store, operations, trigger, loader, buffer, credit_table, aggregator, reporter,
+            *([credit_return] if config.pool_packets else []),
+        ]
+
         # Registers at the border and between parts, if there are to be any.
         def cross(name, sender, receiver, *, full_rate=False):
             registers = config.datapath.is_pipelined("cou")
-            connect_through(m, f"{name}_stage", sender, receiver, registers=registers, full_rate=full_rate)
+            parts.append(
+                connect_through(m, f"{name}_stage", sender, receiver, registers=registers, full_rate=full_rate)
+            )
 
         def packets(name):
             m.submodules[f"{name}_stage"] = stage = PacketStage(
                 data_width=config.datapath.data_width, registers=config.datapath.is_pipelined("packets")
             )
+            parts.append(stage)
             return stage
 
         # Sequences become operations, operations become pulses.
@@ -223,5 +238,24 @@ class OffloadUnit(wiring.Component):
             self.busy.eq(store.busy), self.fired.eq(trigger.fired), self.inserted.eq(buffer.inserted),
             self.duplicate.eq(buffer.duplicate),
             self.trace_valid.eq(trigger.trace_valid), self.trace_event.eq(trigger.trace_event),
+        ]
+
+        # Rest. For the NIC an offer that nobody takes is rest all the same; for the unit by itself it is not, since it
+        # may be taken at any time.
+        port = self.port
+        coming = (
+            port.probe, port.descriptor, self.read.data, self.write.done, self.window.answer,
+            *(half for packet in self.rx for half in (packet.header, packet.payload)),
+        )
+        offers = (
+            port.answer, self.read.request, self.write.request, self.write.data, self.window.query, self.o_event,
+            self.o_report, *(half for packet in self.tx for half in (packet.header, packet.payload)),
+        )
+        m.submodules.quiescence = quiescence = Quiescence(cycles=DRAIN_CYCLES)
+        m.d.sync += self.moves.eq(any_moves(*(part.moves for part in parts)))
+        m.d.comb += [
+            quiescence.moves.eq(any_moves(self.moves, *(offer.valid for offer in offers))),
+            quiescence.event.eq(any_moves(self.arm, *(item.valid for item in coming))),
+            self.quiescent.eq(quiescence.quiescent),
         ]
         return m

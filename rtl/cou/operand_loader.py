@@ -11,6 +11,7 @@ from rtl.cou.command import CouShapes
 from rtl.cou.piece_walk import PieceWalk
 from rtl.interface import ReadSignature
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 
 
 class OperandLoader(wiring.Component):
@@ -33,6 +34,8 @@ class OperandLoader(wiring.Component):
     address, enable, advance, beat : ``In``, ``Out``
         Read port of the operand memory: beat `address` (beat in context, context); one cycle later if `enable`. With
         a pipelined ``cou`` it comes after the next `advance`.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -40,6 +43,7 @@ class OperandLoader(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         self.beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(shapes.load)),
             "o": Out(stream.Signature(shapes.loaded)),
             "read": Out(ReadSignature(config.datapath.data_width)),
@@ -154,4 +158,7 @@ class OperandLoader(wiring.Component):
                 with m.If(self.o.ready):
                     m.d.comb += waiting.o.ready.eq(1)
                     m.next = "IDLE"
+
+        m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves))
+
         return m

@@ -11,6 +11,7 @@ from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.interface import CompletionEvent
+from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 
 
@@ -54,6 +55,8 @@ class OperationTable(wiring.Component):
         Completions.
     o_release : ``Out(stream.Signature({job, pulses}))``
         To the sequence store; `pulses` that the operation had.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -61,6 +64,7 @@ class OperationTable(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         n_jobs = config.cou.n_jobs
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(shapes.operation)),
             "o_start": Out(stream.Signature(shapes.start)),
             "active": In(n_jobs), "n_free": In(range(config.cou.n_contexts + 1)),
@@ -108,7 +112,8 @@ class OperationTable(wiring.Component):
             m.d.sync += writes.eq(writes + begins_write - written)
 
             # Errors: the first one stays. An expired operation starts no more pulses.
-            m.d.sync += idle_cycles.eq(idle_cycles + 1)
+            with m.If(live[j] & (self.watchdog != 0)):
+                m.d.sync += idle_cycles.eq(idle_cycles + 1)
             with m.If(said.progress & (said.progress_job == j)):
                 m.d.sync += idle_cycles.eq(0)
             with m.Elif(live[j] & (self.watchdog != 0) & (idle_cycles >= self.watchdog)):
@@ -194,4 +199,9 @@ class OperationTable(wiring.Component):
                 release.payload.pulses.eq(pulses[ending.index]),
                 live.bit_select(ending.index, 1).eq(0),
             ]
+
+        m.d.sync += self.moves.eq(any_moves(
+            settle != 0, picked, start.valid & start.ready, (live != 0) & (self.watchdog != 0),
+        ))
+
         return m

@@ -20,6 +20,7 @@ from rtl.cou.packet_slots import SlotPool
 from rtl.cou.tag_table import answer_layout, tag_layout
 from rtl.interface import PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.kit.stage import StreamStage
 
 FaultOrder = data.StructLayout({"target": 2, "bits": 2, "bit": 8})
@@ -104,6 +105,8 @@ class PacketBuffer(wiring.Component):
         See :class:`~rtl.cou.buffer_statistics.BufferStatistics`.
     fault, arm : ``In(FaultOrder)``, ``In(1)``
         Test input: `arm` orders a fault. Without ``cou.ecc`` nothing comes of it.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -114,6 +117,7 @@ class PacketBuffer(wiring.Component):
         width = config.datapath.data_width
         tag = tag_layout(slot_bits)
         super().__init__({
+            "moves": Out(1),
             "i": In(PacketSignature(width)),
             "o_arrival": Out(stream.Signature(tag)),
             "lookup": In(stream.Signature(HashKey)),
@@ -252,6 +256,12 @@ class PacketBuffer(wiring.Component):
             ),
             self.statistics.eq(count.o),
         ]
+
+        m.d.sync += self.moves.eq(any_moves(
+            table.moves, pool.moves, reader.moves, gone.moves, entered.moves, outcome.moves, entering.moves,
+            count.moves,
+        ))
+
         return m
 
     def _elaborate_answers(self, m: Module, table, *, accept, arriving):

@@ -31,6 +31,8 @@ class PacketReader(wiring.Component):
         Their beats, the last one of each marked.
     address, enable, read_data :
         Read port of a synchronous memory of beats, addressed by slot and beat.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int, slot_bits: int):
@@ -38,6 +40,7 @@ class PacketReader(wiring.Component):
         self.beat_bits = bits_for(mtu * 8 // data_width - 1) if mtu * 8 > data_width else 0
         self.slot_bits = slot_bits
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": 13}))),
             "o": Out(stream.Signature(beat(data_width))),
             "address": Out(slot_bits + self.beat_bits),
@@ -78,4 +81,7 @@ class PacketReader(wiring.Component):
                 m.d.sync += [
                     self.o.valid.eq(1), last.eq(rest == 1), index.eq(index + 1), rest.eq(rest - 1), idle.eq(rest == 1),
                 ]
+
+        m.d.sync += self.moves.eq(advance & (self.o.valid | ~idle))
+
         return m

@@ -31,6 +31,8 @@ class PieceWriter(wiring.Component):
         Host memory has taken a run, in order.
     write : ``Out(WriteSignature(data_width))``
         Host memory.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Pieces that may be waiting for their acknowledgement.
@@ -42,6 +44,7 @@ class PieceWriter(wiring.Component):
         width = config.datapath.data_width
         self.run = data.StructLayout({"job": shapes.job, "addr": shapes.address, "pieces": shapes.pieces})
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(self.run)),
             "i_beat": In(stream.Signature(width)),
             "o_written": Out(stream.Signature(shapes.written)),
@@ -55,8 +58,9 @@ class PieceWriter(wiring.Component):
         m.d.comb += self.i.ready.eq(~announcing & ~moving)
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [run.eq(self.i.payload), announcing.eq(1), moving.eq(1)]
-        self._announce(m, run, announcing)
-        self._move(m, run, moving)
+        acknowledged = self._announce(m, run, announcing)
+        moves = self._move(m, run, moving)
+        m.d.sync += self.moves.eq(announcing | acknowledged | moves)
         return m
 
     def _announce(self, m: Module, run, announcing):
@@ -87,6 +91,7 @@ class PieceWriter(wiring.Component):
         ]
         with m.If(done.valid & done.ready):
             m.d.sync += failed.eq(~last & (failed | done.payload.error))
+        return unacknowledged.moves
 
     def _move(self, m: Module, run, moving):
         """Data. A piece begins in lane `source` of the beat on offer and in lane `lane` of memory. How many beats of
@@ -127,7 +132,7 @@ class PieceWriter(wiring.Component):
         last_taken, last_made, last = Signal(), Signal(), Signal()
         staged += last.eq(walk.last)
         begin = "BEGIN" if pipelined else "PIECE"
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.sync += source.eq(0)
                 with m.If(moving):
@@ -167,4 +172,4 @@ class PieceWriter(wiring.Component):
                         with m.If(last):
                             m.d.sync += moving.eq(0)
                             m.next = "IDLE"
-        return m
+        return moving | ~fsm.ongoing("IDLE")

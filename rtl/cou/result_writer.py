@@ -8,6 +8,7 @@ from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.cou.piece_writer import PieceWriter
 from rtl.interface import PacketSignature, WriteSignature
+from rtl.kit.quiescence import any_moves
 
 
 class ResultWriter(wiring.Component):
@@ -26,6 +27,8 @@ class ResultWriter(wiring.Component):
         Write port of the intermediate results: byte in context, context; how many bytes of the beat.
     o_done, o_written, tx, write :
         As in :class:`~rtl.cou.aggregator.Aggregator`.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -34,6 +37,7 @@ class ResultWriter(wiring.Component):
         width = config.datapath.data_width
         self.result_log2 = (config.cou.intermediate_bytes - 1).bit_length()
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(shapes.output)),
             "result": In(stream.Signature(data.StructLayout({"data": width, "tag": 1}))),
             "store_enable": Out(1),
@@ -73,7 +77,7 @@ class ResultWriter(wiring.Component):
             self.o_done.payload.context.eq(output.context),
         ]
 
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.sync += [
                     place.eq(output.position), sent.eq(0), written.eq(0),
@@ -113,4 +117,7 @@ class ResultWriter(wiring.Component):
                 with m.If(self.o_done.ready):
                     m.d.comb += self.i.ready.eq(1)
                     m.next = "IDLE"
+
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), piece_writer.moves))
+
         return m

@@ -16,6 +16,7 @@ from rtl.cou.command import CouShapes
 from rtl.interface import SequenceSignature
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.memory import BlockMemory
+from rtl.kit.quiescence import any_moves
 
 _ended = data.StructLayout({"job_id": formats.JOB_BITS, "pulses": formats.PULSE_BITS})
 
@@ -51,12 +52,15 @@ class SequenceStore(wiring.Component):
         Payload of a descriptor; one cycle later.
     busy : ``Out(1)``
         Some operation is in progress.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         super().__init__({
+            "moves": Out(1),
             "port": In(SequenceSignature()),
             "o_operation": Out(stream.Signature(shapes.operation)),
             "i_release": In(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
@@ -189,6 +193,9 @@ class SequenceStore(wiring.Component):
             m.d.sync += over.eq(0)
         with m.If(release.valid & release.ready):
             m.d.sync += taken.bit_select(release.payload.job, 1).eq(0)
+
+        m.d.sync += self.moves.eq(any_moves(cutter.moves, ended.moves))
+
         return m
 
     def _reads_what_nobody_wrote(self, m: Module, *, first):

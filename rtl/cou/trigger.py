@@ -19,6 +19,7 @@ from rtl.cou.slice_meter import SliceMeter
 from rtl.cou.step import WAITS, Step, first_step
 from rtl.cou.trigger_ports import trigger_ports
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 
 
@@ -36,6 +37,8 @@ class Trigger(wiring.Component):
     then.
 
     Members: :func:`rtl.cou.trigger_ports.trigger_ports`.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -216,7 +219,7 @@ class Trigger(wiring.Component):
 
         m.d.comb += chosen.eq(current)
         m.d.sync += current.eq(chosen)
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.sync += [flag.eq(0) for flag in (window_known, credit_came, meta_asked, ahead, missing, searched)]
                 # What has been executed goes first: it frees the way for its successor.
@@ -353,4 +356,7 @@ class Trigger(wiring.Component):
         with m.If(loaded.valid & loaded.payload.error):
             m.d.comb += self.fault_job.eq(loaded.payload.job)
             report(Status.MEMORY_ERROR, desc.local_addr[: shapes.address])
+
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), asked.moves, retired.moves))
+
         return m

@@ -49,6 +49,7 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
     n_jobs, n_contexts = config.cou.n_jobs, config.cou.n_contexts
     arrival = data.StructLayout({"key": HashKey, "slot": shapes.packet})
     return {
+        "moves": Out(1),
         "i_start": In(stream.Signature(shapes.start)),
         "select": Out(shapes.job), "operation": In(shapes.operation), "expired": In(1), "expire": In(n_jobs),
         "place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),

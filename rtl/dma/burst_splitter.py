@@ -39,6 +39,8 @@ class BurstSplitter(wiring.Component):
         Bursts of the beats that hold these bytes, in order of address. `last` marks the last one of a request; `head`
         is how many bytes of the burst's first beat lie before the request, `tail` the place in the last beat
         behind the request's last byte, 0 if the beat ends with it.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class BurstSplitter(wiring.Component):
             "tail": self.log2_flit,
         })
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(Request)),
             "o": Out(stream.Signature(self.burst)),
         })
@@ -116,6 +119,8 @@ class BurstSplitter(wiring.Component):
                 head.eq(request.addr[:self.log2_flit]),
                 tail.eq(broken[:self.log2_flit]),
             ]
+
+        m.d.sync += self.moves.eq((self.i.valid & self.i.ready) | (self.o.valid & self.o.ready))
 
         return m
 

@@ -9,6 +9,7 @@ from rtl.dma.burst_splitter import BurstSplitter
 from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.kit.skid import SkidBuffer
 
 READ_CHANNELS = ("ar", "r")
@@ -54,6 +55,8 @@ class DmaReader(wiring.Component):
         Clients.
     m_axi : ``Out(Axi4Signature)``
         The bus; its write channels are idle.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class DmaReader(wiring.Component):
         self.address_bits = check_address_bits(address_bits)
         self.block_memories = block_memories
         super().__init__({
+            "moves": Out(1),
             "i": In(ReadSignature(data_width)).array(n),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
         })
@@ -138,12 +142,15 @@ class DmaReader(wiring.Component):
             order.o.ready.eq(r.o.valid & r.o.payload.last),
         ]
 
+        buffers = [
+            StreamFifo(
+                shape=self.i[0].data.payload.shape(), depth=self.buffer_beats, registered=self.pipelined,
+                shallow=self.block_memories,
+            ) for _ in range(self.n)
+        ]
         for k, (client, splitter) in enumerate(zip(self.i, splitters, strict=True)):
             m.submodules[f"splitter_{k}"] = splitter
-            m.submodules[f"buffer_{k}"] = buffer = StreamFifo(
-                shape=client.data.payload.shape(), depth=self.buffer_beats, registered=self.pipelined,
-                shallow=self.block_memories,
-            )
+            m.submodules[f"buffer_{k}"] = buffer = buffers[k]
             connect(m, flipped(client.request), splitter.i)
             connect(m, buffer.o, flipped(client.data))
 
@@ -180,5 +187,10 @@ class DmaReader(wiring.Component):
             ]
             with m.If(buffer.i.valid):
                 m.d.sync += failed.eq(~is_last & (failed | r.o.payload.error))
+
+        m.d.sync += self.moves.eq(any_moves(
+            arbiter.moves, order.moves, r.moves, ar.o.valid, *(splitter.moves for splitter in splitters),
+            *(buffer.moves for buffer in buffers),
+        ))
 
         return m

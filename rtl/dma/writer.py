@@ -9,6 +9,7 @@ from rtl.dma.burst_splitter import BurstSplitter
 from rtl.interface import ADDRESS_BITS, WriteSignature, check_address_bits
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.kit.skid import SkidBuffer
 
 WRITE_CHANNELS = ("aw", "w", "b")
@@ -54,6 +55,8 @@ class DmaWriter(wiring.Component):
         Clients. Data may come before the request that they belong to; `last` is not needed.
     m_axi : ``Out(Axi4Signature)``
         The bus; its read channels are idle.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class DmaWriter(wiring.Component):
         self.address_bits = check_address_bits(address_bits)
         self.block_memories = block_memories
         super().__init__({
+            "moves": Out(1),
             "i": In(WriteSignature(data_width)).array(n),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
         })
@@ -143,6 +147,11 @@ class DmaWriter(wiring.Component):
                 shape=self.data_width, depth=self.buffer_beats, registered=self.pipelined, shallow=self.block_memories
             ) for _ in range(self.n)
         ]
+        outcomes = [
+            StreamFifo(
+                shape=self.i[0].done.payload.shape(), depth=self.max_requests, registered=self.pipelined
+            ) for _ in range(self.n)
+        ]
         turn = turns.o.payload
         count = Signal(range(splitters[0].burst_beats))
         w_last = Signal()
@@ -180,9 +189,8 @@ class DmaWriter(wiring.Component):
         for k, (client, splitter, buffer) in enumerate(zip(self.i, splitters, buffers, strict=True)):
             m.submodules[f"splitter_{k}"] = splitter
             m.submodules[f"buffer_{k}"] = buffer
-            m.submodules[f"done_{k}"] = done = StreamFifo(
-                shape=client.done.payload.shape(), depth=self.max_requests, registered=self.pipelined
-            )
+            done = outcomes[k]
+            m.submodules[f"done_{k}"] = done
             connect(m, done.o, flipped(client.done))
 
             # Requests whose outcome has a place in `done`.
@@ -231,5 +239,11 @@ class DmaWriter(wiring.Component):
             ]
             with m.If(answered):
                 m.d.sync += failed.eq(~order.o.payload.last & error)
+
+        m.d.sync += self.moves.eq(any_moves(
+            arbiter.moves, order.moves, turns.moves, b.moves, aw.o.valid, w.o.valid,
+            *(splitter.moves for splitter in splitters), *(buffer.moves for buffer in buffers),
+            *(done.moves for done in outcomes),
+        ))
 
         return m

@@ -37,6 +37,8 @@ class StreamArbiter(wiring.Component):
         Items in. An input that stays valid is served after at most ``n - 1`` items of others.
     o : ``Out(stream.Signature(shape))``
         All items; those of one input in their order.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike, n: int, pipelined: bool = False, full_rate: bool = True):
@@ -47,6 +49,7 @@ class StreamArbiter(wiring.Component):
         self.pipelined = pipelined
         self.full_rate = full_rate
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(shape)).array(n),
             "o": Out(stream.Signature(shape)),
         })
@@ -90,5 +93,7 @@ class StreamArbiter(wiring.Component):
             self.o.valid.eq(valid),
             self.o.payload.eq(payload),
         ]
+
+        m.d.sync += self.moves.eq(valid & self.o.ready)
 
         return m

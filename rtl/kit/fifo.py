@@ -40,6 +40,8 @@ class StreamFifo(wiring.Component):
         Items in the order in which they came.
     level : ``Out(range(depth + 1))``
         Items held, the one offered on ``o`` included.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike, depth: int, registered: bool = False, shallow: bool = False):
@@ -53,8 +55,8 @@ class StreamFifo(wiring.Component):
             "i": In(stream.Signature(shape)),
             "o": Out(stream.Signature(shape)),
             "level": Out(range(depth + 1)),
+            "moves": Out(1),
         })
-
     def elaborate(self, platform):
         m = Module()
 
@@ -63,9 +65,10 @@ class StreamFifo(wiring.Component):
             m.submodules.pair = pair = SkidBuffer(shape=self.shape)
             connect(m, flipped(self.i), pair.i)
             connect(m, pair.o, flipped(self.o))
-            m.d.comb += self.level.eq(pair.o.valid + ~pair.i.ready)
+            m.d.comb += [self.level.eq(pair.o.valid + ~pair.i.ready), self.moves.eq(pair.moves)]
             return m
 
+        m.d.sync += self.moves.eq((self.i.valid & self.i.ready) | (self.o.valid & self.o.ready))
         if 2 < self.depth <= REGISTER_FILE_DEPTH and not self.registered:
             m.submodules.store = store = fifo.SyncFIFO(width=Shape.cast(self.shape).width, depth=self.depth)
             m.d.comb += [
@@ -123,8 +126,10 @@ class StreamFifo(wiring.Component):
         with m.Elif(take):
             m.d.sync += ahead.eq(0)
         with m.If(take):
-            m.d.sync += [full.eq(ahead | (pass_by & came)), head.eq(Mux(ahead, store.read_data, self.i.payload))]
-
+            m.d.sync += full.eq(ahead | (pass_by & came))
+            # Only an item is taken over, never what happens to stand at the input: that may come from outside.
+            with m.If(ahead | came):
+                m.d.sync += head.eq(Mux(ahead, store.read_data, self.i.payload))
         return m
 
     def _ring(self, m, places, push, pop):

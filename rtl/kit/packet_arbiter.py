@@ -33,6 +33,8 @@ class PacketArbiter(wiring.Component):
         Packets in. An input whose header stays valid is served after at most ``n - 1`` packets of others.
     o : ``Out(PacketSignature(data_width))``
         All packets; those of one input in their order.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, n: int, pipelined: bool = False):
@@ -42,6 +44,7 @@ class PacketArbiter(wiring.Component):
         self.n = n
         self.pipelined = pipelined
         super().__init__({
+            "moves": Out(1),
             "i": In(PacketSignature(data_width)).array(n),
             "o": Out(PacketSignature(data_width)),
         })
@@ -83,6 +86,8 @@ class PacketArbiter(wiring.Component):
                 self.i[k].header.ready.eq(may_go & (choice == k) & header.ready),
                 self.i[k].payload.ready.eq(in_payload & (owner == k) & payload.ready),
             ]
+
+        m.d.sync += self.moves.eq((header.valid & header.ready) | (payload.valid & payload.ready))
 
         return m
 

@@ -22,11 +22,13 @@ class SkidBuffer(wiring.Component):
         Items in.
     o : ``Out(stream.Signature(shape))``
         The same items, a cycle later.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike):
         self.shape = shape
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+        super().__init__({"moves": Out(1), "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform):
         m = Module()
@@ -50,5 +52,7 @@ class SkidBuffer(wiring.Component):
             m.d.sync += [valid.eq(self.i.valid | ~ready), ready.eq(1), shown.eq(Mux(ready, self.i.payload, skid))]
         with m.Elif(self.i.valid):
             m.d.sync += ready.eq(0)
+
+        m.d.sync += self.moves.eq((self.i.valid & ready) | (valid & self.o.ready))
 
         return m

@@ -35,11 +35,13 @@ class StreamStage(wiring.Component):
         Items in.
     o : ``Out(stream.Signature(shape))``
         The same items.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike, registers: bool, full_rate: bool):
         self.shape, self.registers, self.full_rate = shape, registers, full_rate
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "moves": Out(1)})
 
     def elaborate(self, platform):
         m = Module()
@@ -53,12 +55,13 @@ class StreamStage(wiring.Component):
             m.submodules.register = stage = StreamFifo(shape=self.shape, depth=1)
         connect(m, flipped(self.i), stage.i)
         connect(m, stage.o, flipped(self.o))
+        m.d.comb += self.moves.eq(stage.moves)
         return m
 
 
 def connect_through(
     m: Module, name: str, sender: Any, receiver: Any, *, registers: bool, full_rate: bool = False
-) -> None:
+) -> StreamStage:
     """Connects two streams by a :class:`StreamStage`.
 
     Parameters
@@ -77,8 +80,7 @@ def connect_through(
     )
     connect(m, sender, stage.i)
     connect(m, stage.o, receiver)
-
-
+    return stage
 class PacketStage(wiring.Component):
     """The same for a stream of packets: header and payload.
 
@@ -104,12 +106,14 @@ class PacketStage(wiring.Component):
         The same packets.
     i_beside : ``In(beside)``, o_beside : ``Out(beside)``
         With the header.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, registers: bool, beside: ShapeLike | None = None):
         self.data_width, self.registers, self.beside = data_width, registers, beside
         super().__init__({
-            "i": In(PacketSignature(data_width)), "o": Out(PacketSignature(data_width)),
+            "i": In(PacketSignature(data_width)), "o": Out(PacketSignature(data_width)), "moves": Out(1),
             **({} if beside is None else {"i_beside": In(beside), "o_beside": Out(beside)}),
         })
 
@@ -148,4 +152,6 @@ class PacketStage(wiring.Component):
             m.d.sync += in_payload.eq(header.o.payload.header.length != 0)
         with m.Elif(ends):
             m.d.sync += in_payload.eq(0)
+
+        m.d.comb += self.moves.eq(header.moves | payload.moves)
         return m

@@ -10,6 +10,7 @@ from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.memory import BlockMemory
+from rtl.kit.quiescence import any_moves
 from rtl.link.packetizer import header_flits
 
 HEADERS = 4
@@ -56,6 +57,8 @@ class Depacketizer(wiring.Component):
         Pulse with ``received``: the packet was dropped as malformed.
     wrong_node : ``Out(1)``
         Pulse with ``received``: the packet was well-formed but for another node, and dropped.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int, pipelined: bool = False):
@@ -66,6 +69,7 @@ class Depacketizer(wiring.Component):
         self.mtu = mtu
         self.pipelined = pipelined
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(beat(data_width))),
             "node_id": In(formats.NODE_BITS),
             "o": Out(PacketSignature(data_width)),
@@ -216,5 +220,7 @@ class Depacketizer(wiring.Component):
             m.d.comb += self.o.payload.valid.eq(ahead)
             with m.If(self.o.payload.valid & self.o.payload.ready):
                 m.d.sync += left.eq(left - 1)
+
+        m.d.sync += self.moves.eq(any_moves(headers.moves, self.o.payload.valid & self.o.payload.ready))
 
         return m

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.interface import LinkSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 
 N_VCS = 2
@@ -34,6 +35,8 @@ class LinkRx(wiring.Component):
         The link.
     o : array of 2 ``Out(stream.Signature(beat(data_width)))``
         Beats of virtual channel 0 and 1.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, buffer_flits: int):
@@ -42,6 +45,7 @@ class LinkRx(wiring.Component):
         self.data_width = data_width
         self.buffer_flits = buffer_flits
         super().__init__({
+            "moves": Out(1),
             "link": In(LinkSignature(data_width)),
             "o": Out(stream.Signature(beat(data_width))).array(N_VCS),
         })
@@ -54,8 +58,8 @@ class LinkRx(wiring.Component):
             turn.advance.eq(1),
         ]
 
-        for vc in range(N_VCS):
-            fifo = StreamFifo(shape=beat(self.data_width), depth=self.buffer_flits)
+        fifos = [StreamFifo(shape=beat(self.data_width), depth=self.buffer_flits) for _ in range(N_VCS)]
+        for vc, fifo in enumerate(fifos):
             m.submodules[f"fifo_{vc}"] = fifo
             m.d.comb += [
                 fifo.i.valid.eq(self.link.valid & (self.link.flit.vc == vc)),
@@ -86,5 +90,7 @@ class LinkRx(wiring.Component):
             self.link.credit_valid.eq(credit_valid),
             self.link.credit_vc.eq(credit_vc),
         ]
+
+        m.d.sync += self.moves.eq(any_moves(*(fifo.moves for fifo in fifos), credit_valid))
 
         return m

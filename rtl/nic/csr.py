@@ -65,11 +65,14 @@ class RegisterFile(wiring.Component):
         Sets bit 0 of `irq_status`: a completion or a receive entry has been written.
     irq : ``Out(1)``
         Interrupt, level: some bit of `irq_status` is set and enabled. A register.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         super().__init__({
+            "moves": Out(1),
             "bus": In(AxiLiteSignature(address_bits=registers.ADDRESS_BITS)),
             "commit": Out(stream.Signature(VpCommit)),
             "doorbell": Out(stream.Signature(Doorbell)),
@@ -98,7 +101,7 @@ class RegisterFile(wiring.Component):
             max_events=config.nic.n_cous + 3, pipelined=config.datapath.is_pipelined("nic")
         )
         connect(m, flipped(self.bus), front.bus)
-        m.d.comb += counters.events.eq(self.events)
+        m.d.comb += [counters.events.eq(self.events), self.moves.eq(front.moves | counters.moves)]
         m.d.sync += self.cycles.eq(self.cycles + 1)
 
         # Every register that software writes and reads back has its bits here; the upper half of an address, what there

@@ -43,6 +43,8 @@ class EventCounters(wiring.Component):
         The half selected is being read; not in two cycles running.
     value : ``Out(32)``
         With `latch`: the half selected; the high half as latched.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, max_events: int, pipelined: bool = False):
@@ -50,6 +52,7 @@ class EventCounters(wiring.Component):
             raise ValueError(f"max_events must be from 1 to {(1 << EVENT_BITS) - 1}, not {max_events!r}")
         self.max_events, self.pipelined = max_events, pipelined
         super().__init__({
+            "moves": Out(1),
             "events": In(Events),
             "index": In(range(len(EVENT_COUNTERS))),
             "high": In(1),
@@ -64,10 +67,17 @@ class EventCounters(wiring.Component):
         read, write = store.read_port(domain="comb"), store.write_port()
 
         step, visited, cleared = Signal(range(n)), Signal(range(n)), Signal()
+        resting, stirred, comes = Signal(), Signal(), Signal()
         reading, high = Signal(), Signal()
         stage = m.d.sync if self.pipelined else m.d.comb
         stage += [visited.eq(Mux(self.latch, self.index, step)), reading.eq(self.latch), high.eq(self.high)]
-        with m.If(~self.latch):
+        # A walk in which nothing came ends in rest: all own bits are in the memory. An event begins the next one.
+        m.d.sync += comes.eq(self.events.as_value().any())
+        with m.If(comes):
+            m.d.sync += [resting.eq(0), stirred.eq(1)]
+        with m.Elif(~self.latch & (step == n - 1)):
+            m.d.sync += [resting.eq(cleared & ~stirred), stirred.eq(0)]
+        with m.If(~self.latch & ~resting):
             m.d.sync += step.eq(Mux(step == n - 1, 0, step + 1))
         with m.If(~reading & (visited == n - 1)):
             m.d.sync += cleared.eq(1)
@@ -77,7 +87,7 @@ class EventCounters(wiring.Component):
         came = Signal(data.StructLayout({counter.name: bits_for(self.max_events) for counter in EVENT_COUNTERS}))
         width = bits_for(2 * n * self.max_events)
         takes = Signal()
-        m.d.comb += takes.eq(cleared | ~reading)
+        m.d.comb += takes.eq(Mux(reading, cleared, ~resting))
         recent = []
         for number, counter in enumerate(EVENT_COUNTERS):
             own = Signal(width, name=f"own_{counter.name}")
@@ -95,4 +105,7 @@ class EventCounters(wiring.Component):
         ]
         with m.If(reading & ~high):
             m.d.sync += latched.eq(count[32:])
+
+        m.d.sync += self.moves.eq(~resting)
+
         return m

@@ -9,6 +9,7 @@ from firmware_models.config import Config
 from rtl.abi import PacketHeader
 from rtl.interface import UNIT_BITS, PacketSignature, PlacementSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 
 _DEPTH = 4
 """Headers, and beats of payload, that can be inside: as many as pass while an answer is on its way."""
@@ -38,6 +39,8 @@ class JobLocator(wiring.Component):
     unit : ``Out``, known : ``Out(1)``
         With the header: the unit of its job, and whether there is one. A COLLECTIVE packet for a virtual port that this
         NIC does not have belongs to no job; of other types of packets all are known.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config, *, vc: int):
@@ -46,6 +49,7 @@ class JobLocator(wiring.Component):
         self.config, self.vc = config, vc
         width = config.datapath.data_width
         super().__init__({
+            "moves": Out(1),
             "i": In(PacketSignature(width)),
             "placement": Out(PlacementSignature()),
             "o": Out(PacketSignature(width)),
@@ -100,4 +104,7 @@ class JobLocator(wiring.Component):
             m.d.sync += in_payload.eq(leaving.header.length != 0)
         with m.If(out.payload.valid & out.payload.ready & out.payload.payload.last):
             m.d.sync += in_payload.eq(0)
+
+        m.d.sync += self.moves.eq(any_moves(headers.moves, beats.moves, answers.moves))
+
         return m

@@ -10,6 +10,7 @@ from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
 from rtl.interface import UNIT_BITS, JobNews, JobReport, PlacementSignature
+from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.nic.least_unit import LeastUnit
 
@@ -63,6 +64,8 @@ class JobTable(wiring.Component):
         Packets in the buffers of the units.
     jobs : array of n_units ``Out(range(n_jobs + 1))``
         Jobs at each unit that are not at rest.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class JobTable(wiring.Component):
             "unit": UNIT_BITS, "busy": 1, "owing": 1, "packets": bits_for(n_packets), "pulses": formats.PULSE_BITS,
         })
         super().__init__({
+            "moves": Out(1),
             "packet": In(PlacementSignature()),
             "sequence": In(PlacementSignature()),
             "credit": In(PlacementSignature()),
@@ -209,4 +213,7 @@ class JobTable(wiring.Component):
         ]
         with m.If(look.ready):
             m.d.sync += seen.valid.eq(look.valid)
+
+        m.d.sync += self.moves.eq(any_moves(act, ~swept, ~least.valid))
+
         return m

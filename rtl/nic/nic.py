@@ -18,6 +18,7 @@ from rtl.interface import LinkSignature, TraceEvent, beat
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.library import shared
+from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
 from rtl.kit.stage import PacketStage, StreamStage, connect_through
 from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_rx import LinkRx
@@ -52,6 +53,9 @@ class Nic(wiring.Component):
         Host memory.
     tx, rx : ``Out(LinkSignature)``, ``In(LinkSignature)``
         The network.
+    quiescent : ``Out(1)``
+        Nothing changes but ``csr.cycles`` until a flit or a credit arrives, the host writes or reads a register, or
+        memory answers (:class:`rtl.kit.quiescence.Quiescence`).
     irq : ``Out(1)``
         A completion or a receive entry has been written.
     trace : array of n_cous ``Out({valid, event, job_id, pulse, index})``
@@ -68,6 +72,7 @@ class Nic(wiring.Component):
             "tx": Out(LinkSignature(width)),
             "rx": In(LinkSignature(width)),
             "irq": Out(1),
+            "quiescent": Out(1),
             "trace": Out(self.trace_layout).array(config.nic.n_cous),
         })
 
@@ -110,9 +115,13 @@ class Nic(wiring.Component):
             level_bits=index_bits(config.buffer_slots) + 1, pipelined=pipelined,
         )
 
+        parts = [csr, vp_table, queue, completions, dma, p2p, *cous, job_table]
+
         def ask(name, asker, answerer):
             """Connects who asks and who answers: the question through a register, if wanted."""
-            connect_through(m, f"{name}_query", asker.query, answerer.query, registers=pipelined)
+            parts.append(
+                connect_through(m, f"{name}_query", asker.query, answerer.query, registers=pipelined)
+            )
             connect(m, answerer.answer, asker.answer)
 
         # Host side.
@@ -121,7 +130,9 @@ class Nic(wiring.Component):
         connect(m, csr.doorbell, vp_table.doorbell)
         connect(m, csr.window, vp_table.window)
         connect(m, dma.m_axi, flipped(self.m_axi))
-        m.d.comb += [vp_table.enable.eq(csr.enable), vp_table.retry_limit.eq(csr.retry_limit)]
+        m.d.comb += [
+            vp_table.enable.eq(csr.enable), vp_table.retry_limit.eq(csr.retry_limit), vp_table.cycles.eq(csr.cycles),
+        ]
         m.d.comb += [completions.cycles.eq(csr.cycles), self.irq.eq(csr.irq)]
 
         # Descriptors to the units, events back.
@@ -150,6 +161,7 @@ class Nic(wiring.Component):
         m.submodules.link_rx = link_rx = LinkRx(data_width=width, buffer_flits=config.link.buffer_flits)
         connect(m, link_tx.link, flipped(self.tx))
         connect(m, flipped(self.rx), link_rx.link)
+        parts += [link_tx, link_rx]
         received, malformed, wrong_node, unknown, sent = [], [], [], [p2p.unknown], []
         for vc in range(2):
             m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(
@@ -179,11 +191,13 @@ class Nic(wiring.Component):
                 connect(m, depacketizer.o, groups_stage.i)
                 connect(m, groups_stage.o, groups.i)
                 connect(m, groups.o, rx_stage.i)
+                parts.append(groups_stage)
                 ask("packet", locator.placement, job_table.packet)
             else:
                 connect(m, depacketizer.o, rx_stage.i)
                 ask("credit", locator.placement, job_table.credit)
             connect(m, locator.o, router.i)
+            parts += [arbiter, tx_stage, flit_stage, rx_stage, depacketizer, locator, router]
             for index, unit in enumerate((*cous, p2p)):
                 connect(m, unit.tx[vc], arbiter.i[index])
                 connect(m, router.o[index], unit.rx[vc])
@@ -235,4 +249,15 @@ class Nic(wiring.Component):
         }
         for name, pulses in events.items():
             m.d.comb += csr.events[name].eq(sum(pulses))
+
+        # Rest.
+        m.submodules.quiescence = quiescence = Quiescence(cycles=DRAIN_CYCLES)
+        axil, axi = self.s_axil, self.m_axi
+        m.d.comb += [
+            quiescence.moves.eq(any_moves(*(part.moves for part in parts))),
+            quiescence.event.eq(any_moves(
+                self.rx.valid, self.tx.credit_valid, axil.awvalid, axil.wvalid, axil.arvalid, axi.rvalid, axi.bvalid,
+            )),
+            self.quiescent.eq(quiescence.quiescent),
+        ]
         return m

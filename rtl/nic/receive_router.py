@@ -36,6 +36,8 @@ class ReceiveRouter(wiring.Component):
         Pulse: a packet that does not belong to the channel has been dropped.
     unknown : ``Out(1)``
         Pulse: a collective packet of no job, or one that a GET would need, has been dropped.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config, *, vc: int):
@@ -44,6 +46,7 @@ class ReceiveRouter(wiring.Component):
         self.config, self.vc = config, vc
         width = config.datapath.data_width
         super().__init__({
+            "moves": Out(1),
             "i": In(PacketSignature(width)),
             "o": Out(PacketSignature(width)).array(config.nic.n_cous + 1),
             "unit": In(UNIT_BITS),
@@ -79,6 +82,7 @@ class ReceiveRouter(wiring.Component):
             beside=decision.shape(),
         )
         connect(m, flipped(self.i), stage.i)
+        m.d.comb += self.moves.eq(stage.moves)
         packets, header = stage.o, stage.o.header.payload
         route, unknown = stage.o_beside.route, stage.o_beside.unknown
         m.d.comb += stage.i_beside.eq(decision)

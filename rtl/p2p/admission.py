@@ -36,11 +36,14 @@ class Admission(wiring.Component):
         One judgement for each header.
     unknown : ``Out(1)``
         Pulse: a packet was neither SEND nor PUT.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, address_bits: int = ADDRESS_BITS):
         self.admitted = admitted_layout(check_address_bits(address_bits))
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(PacketHeader)),
             "window": Out(WindowSignature()),
             "receive_slot": Out(ReceiveSlotSignature()),
@@ -67,7 +70,7 @@ class Admission(wiring.Component):
             m.d.sync += [result.accept.eq(0), result.status.eq(status)]
 
         m.d.sync += self.unknown.eq(0)
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("HEADER"):
                 m.d.comb += self.i.ready.eq(1)
                 m.d.sync += [
@@ -125,5 +128,7 @@ class Admission(wiring.Component):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.next = "HEADER"
+
+        m.d.sync += self.moves.eq(~fsm.ongoing("HEADER"))
 
         return m

@@ -9,6 +9,7 @@ from firmware_models.abi.encoding import PacketType, Status
 from rtl.abi import PacketHeader, Receive
 from rtl.interface import ADDRESS_BITS, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import admitted_layout
 
 N_WRITES = 8
@@ -48,12 +49,15 @@ class Delivery(wiring.Component):
         Pulse: a receive entry has been written.
     node_id, cycles
         NodeID of this node; time for the receive entries.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
         self.pipelined = pipelined
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(admitted_layout(address_bits))),
             "i_payload": In(stream.Signature(beat(data_width))),
             "write": Out(WriteSignature(data_width)),
@@ -65,8 +69,9 @@ class Delivery(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        notes = self._write(m)
-        self._answer(m, notes)
+        notes, writes = self._write(m)
+        answers = self._answer(m, notes)
+        m.d.sync += self.moves.eq(any_moves(writes, notes.moves, answers.moves))
         return m
 
     def _write(self, m):
@@ -120,9 +125,11 @@ class Delivery(wiring.Component):
             else:
                 m.d.comb += self.i.ready.eq(1)
 
-        with m.FSM(name="write_fsm"):
+        with m.FSM(name="write_fsm") as fsm:
             with m.State("BEGIN"):
-                m.d.sync += [index.eq(0), stamp.eq(self.cycles)]
+                m.d.sync += index.eq(0)
+                with m.If(self.i.valid):
+                    m.d.sync += stamp.eq(self.cycles)
                 accept, answer = self.i.payload.accept, self.i.payload.answer
                 m.d.comb += [
                     self.write.request.valid.eq(self.i.valid & accept & notes.i.ready),
@@ -177,7 +184,7 @@ class Delivery(wiring.Component):
                     m.d.comb += self.i.ready.eq(1)
                     m.next = "BEGIN"
 
-        return notes
+        return notes, self.i.valid | ~fsm.ongoing("BEGIN")
 
     def _answer(self, m, notes):
         """Second half: an answer for every note, after its write."""
@@ -210,3 +217,4 @@ class Delivery(wiring.Component):
         ]
         is_entry = note.written & (note.header.type == PacketType.SEND)
         m.d.sync += self.delivered.eq(answers.i.valid & answers.i.ready & is_entry & (status == Status.OK))
+        return answers

@@ -9,6 +9,7 @@ from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
 from rtl.abi import Descriptor, PacketHeader
 from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
 
 N_BUFFERS = 4
@@ -61,6 +62,8 @@ class Fragmenter(wiring.Component):
         Pulse: the data of a `stored` fragment have been taken.
     node_id : ``In(24)``
         NodeID of this node.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class Fragmenter(wiring.Component):
         self.pipelined = pipelined
         self.address_bits = check_address_bits(address_bits)
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "room": Out(1),
             "i_number": In(stream.Signature(NUMBER_BITS)),
@@ -180,7 +184,7 @@ class Fragmenter(wiring.Component):
             else:
                 m.d.sync += desc.payload.eq(desc.payload >> self.data_width)
 
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("IDLE"):
                 if self.pipelined:
                     m.d.sync += idle.eq(~self.i.valid | ~self.i.ready)
@@ -277,6 +281,8 @@ class Fragmenter(wiring.Component):
                     m.next = "CHOOSE"
                     with m.If(final):
                         m.next = "IDLE"
+
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), fragments.moves, reads.moves, buffer.moves))
 
         return m
 

@@ -53,6 +53,8 @@ class GetRequester(wiring.Component):
         GET packets, which have no payload.
     node_id : ``In(24)``
         NodeID of this node.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS):
@@ -60,6 +62,7 @@ class GetRequester(wiring.Component):
         self.mtu = mtu
         self.n = n
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "room": Out(1),
             "i_number": In(stream.Signature(NUMBER_BITS)),
@@ -125,7 +128,7 @@ class GetRequester(wiring.Component):
             self.o_book.payload.over.eq(0),
         ]
 
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.comb += [
                     self.room.eq(self.i_number.valid),
@@ -171,5 +174,7 @@ class GetRequester(wiring.Component):
                     m.next = "CHOOSE"
                     with m.If(final):
                         m.next = "IDLE"
+
+        m.d.sync += self.moves.eq(~(fsm.ongoing("IDLE") | fsm.ongoing("CHOOSE")))
 
         return m

@@ -9,6 +9,7 @@ from firmware_models.abi.encoding import PacketType, Right, Status
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, ReadSignature, WindowSignature
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import GET_WINDOW, STATUS_BITS
 
 N_BUFFERS = 4
@@ -45,12 +46,15 @@ class GetServer(wiring.Component):
         GET_DATA packets.
     node_id : ``In(24)``
         NodeID of this node.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int):
         self.data_width = data_width
         self.mtu = mtu
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(PacketHeader)),
             "window": Out(WindowSignature()),
             "read": Out(ReadSignature(data_width)),
@@ -90,7 +94,7 @@ class GetServer(wiring.Component):
             jobs.i.payload.status.eq(status),
             jobs.i.payload.read.eq((status == Status.OK) & (asked != 0)),
         ]
-        with m.FSM(name="read_fsm"):
+        with m.FSM(name="read_fsm") as fsm:
             with m.State("REQUEST"):
                 m.d.sync += status.eq(Mux(asked > self.mtu, Status.BAD_LENGTH, Status.OK))
                 with m.If(requests.o.valid):
@@ -183,5 +187,9 @@ class GetServer(wiring.Component):
                     with m.If(left == 1):
                         m.d.comb += returned.eq(1)
                         m.next = "HEADER"
+
+        m.d.sync += self.moves.eq(any_moves(
+            ~fsm.ongoing("REQUEST"), requests.moves, jobs.moves, reads.moves, buffer.moves,
+        ))
 
         return m

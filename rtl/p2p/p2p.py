@@ -1,5 +1,7 @@
 """The point-to-point path of the NIC."""
 
+from typing import Any
+
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -17,6 +19,7 @@ from rtl.interface import (
     WriteSignature,
 )
 from rtl.kit.arbiter import PacketArbiter
+from rtl.kit.quiescence import any_moves
 from rtl.kit.stage import PacketStage, connect_through
 from rtl.p2p.answers import AnswerReceiver
 from rtl.p2p.get_landing import GetLanding
@@ -69,12 +72,15 @@ class P2p(wiring.Component):
         Some operation is in progress.
     node_id, cycles, watchdog
         NodeID of this node, time, and the cycles without progress after which an operation ends; 0 is never.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         width = config.datapath.data_width
         super().__init__({
+            "moves": Out(1),
             "i_desc": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "room": Out(1),
             "get_room": Out(1),
@@ -150,10 +156,15 @@ class P2p(wiring.Component):
         for vc, stage in enumerate(outgoing):
             m.submodules[f"outgoing_{vc}"] = stage
             connect(m, stage.o, flipped(self.tx[vc]))
+        parts: list[Any] = [tracker, *senders, *repliers, incoming, *outgoing]
+        if self.config.nic.get:
+            parts.append(landing)
         for name, source, target in commands:
-            connect_through(m, f"{name}_stage", source, target, registers=pipelined)
+            parts.append(connect_through(m, f"{name}_stage", source, target, registers=pipelined))
         for name, asker, window in queries:
-            connect_through(m, f"{name}_query", asker.window.query, flipped(window.query), registers=pipelined)
+            parts.append(connect_through(
+                m, f"{name}_query", asker.window.query, flipped(window.query), registers=pipelined
+            ))
             connect(m, flipped(window.answer), asker.window.answer)
 
         # What this node asks of others.
@@ -206,4 +217,6 @@ class P2p(wiring.Component):
         m.d.comb += self.unknown.eq(waiting != 0)
         m.d.sync += waiting.eq(waiting + unknown - self.unknown)
 
+        parts += [arbiter, replies]
+        m.d.sync += self.moves.eq(any_moves(*(part.moves for part in parts), waiting != 0))
         return m

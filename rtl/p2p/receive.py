@@ -16,6 +16,7 @@ from rtl.interface import (
     beat,
 )
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.kit.stage import StreamStage
 from rtl.p2p.admission import Admission
 from rtl.p2p.delivery import Delivery
@@ -49,6 +50,8 @@ class P2pReceive(wiring.Component):
         Answers: ACK packets.
     window, receive_slot, write, delivered, unknown, node_id, cycles
         Those of :class:`Admission` and :class:`Delivery`.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS):
@@ -56,6 +59,7 @@ class P2pReceive(wiring.Component):
         self.pipelined = pipelined
         self.address_bits = address_bits
         super().__init__({
+            "moves": Out(1),
             "i": In(PacketSignature(data_width)),
             "o": Out(PacketSignature(data_width)),
             "o_get": Out(stream.Signature(PacketHeader)),
@@ -116,4 +120,9 @@ class P2pReceive(wiring.Component):
             delivery.node_id.eq(self.node_id),
             delivery.cycles.eq(self.cycles),
         ]
+
+        m.d.sync += self.moves.eq(any_moves(
+            admission.moves, admitted.moves, payload.moves, delivery.moves, header.moves, beats.moves,
+        ))
+
         return m

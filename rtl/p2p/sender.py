@@ -8,6 +8,7 @@ from firmware_models.abi.encoding import Status
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import Fragment, TrackerCommand
 
 
@@ -38,6 +39,8 @@ class FragmentSender(wiring.Component):
         What becomes of each fragment.
     o : ``Out(PacketSignature(data_width))``
         Packets.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, n: int, pipelined: bool = False):
@@ -45,6 +48,7 @@ class FragmentSender(wiring.Component):
         self.n = n
         self.pipelined = pipelined
         super().__init__({
+            "moves": Out(1),
             "i_fragment": In(stream.Signature(Fragment)),
             "i_read": In(stream.Signature(data.StructLayout({"error": 1}))),
             "i_data": In(stream.Signature(data_width)),
@@ -77,7 +81,7 @@ class FragmentSender(wiring.Component):
             packets.i.payload.header.eq(fragment.header),
             packets.i.payload.discard.eq(discard),
         ]
-        with m.FSM(name="decide_fsm"):
+        with m.FSM(name="decide_fsm") as fsm:
             with m.State("DECIDE"):
                 m.d.sync += [
                     status.eq(Mux(read_error, Status.MEMORY_ERROR, fragment.status)),
@@ -133,5 +137,7 @@ class FragmentSender(wiring.Component):
                     with m.If(left == 1):
                         m.d.comb += self.returned.eq(1)
                         m.next = "HEADER"
+
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("DECIDE"), packets.moves))
 
         return m

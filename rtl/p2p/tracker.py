@@ -10,6 +10,7 @@ from rtl.interface import CompletionEvent
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.memory import BlockMemory
+from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import (
     DETAIL_BITS,
     FRAGMENT_COUNT_BITS,
@@ -73,6 +74,8 @@ class Tracker(wiring.Component):
         Pulse: an answer belonged to no operation.
     cycles, watchdog
         Time, and the limit; 0 is none.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n: int, pipelined: bool = False):
@@ -81,6 +84,7 @@ class Tracker(wiring.Component):
         self.n = n
         self.pipelined = pipelined
         super().__init__({
+            "moves": Out(1),
             "o_number": Out(stream.Signature(NUMBER_BITS)),
             "i_open": In(stream.Signature(TrackerCommand)).array(2),
             "i_progress": In(stream.Signature(TrackerCommand)).array(2),
@@ -138,24 +142,21 @@ class Tracker(wiring.Component):
         # An operation whose last progress was before `limit` is late.
         domain = m.d.sync if self.pipelined else m.d.comb
         now, limit, is_watched = Signal(STAMP_BITS), Signal(STAMP_BITS), Signal()
-        domain += [
-            now.eq(self.cycles),
-            limit.eq(self.cycles[:STAMP_BITS] - self.watchdog),
-            is_watched.eq(self.watchdog != 0),
-        ]
-
-        # The watchdog goes round the places, slowly enough not to be in the way.
-        timer, check_place, check = Signal(range(CHECK_CYCLES)), Signal(place_bits), Signal()
+        domain += is_watched.eq(self.watchdog != 0)
+        # Time is looked at for commands alone, so that it moves nothing else.
         m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=N_INPUTS, pipelined=self.pipelined)
-        m.d.sync += timer.eq(timer + 1)
-        with m.If(timer == 0):
-            with m.If(is_watched & alive.bit_select(check_place, 1)):
-                m.d.sync += check.eq(1)
-            with m.Elif(~check):
-                m.d.sync += check_place.eq(check_place + 1)
+        with m.If(arbiter.o.valid):
+            domain += [now.eq(self.cycles), limit.eq(self.cycles[:STAMP_BITS] - self.watchdog)]
+
+        # The watchdog goes round the places, slowly enough not to be in the way. Where it is follows from the time.
+        check, check_place = Signal(), Signal(place_bits)
+        turn = self.cycles[CHECK_CYCLES.bit_length() - 1:][:place_bits]
+        with m.If((self.cycles[:CHECK_CYCLES.bit_length() - 1] == 0) & is_watched & ~check):
+            with m.If(alive.bit_select(turn, 1)):
+                m.d.sync += [check.eq(1), check_place.eq(turn)]
         checks = arbiter.i[N_INPUTS - 1]
         with m.If(check & checks.ready):
-            m.d.sync += [check.eq(0), check_place.eq(check_place + 1)]
+            m.d.sync += check.eq(0)
         m.d.comb += [
             checks.valid.eq(check),
             checks.payload.op.eq(TrackerOp.CHECK),
@@ -238,7 +239,7 @@ class Tracker(wiring.Component):
                 m.next = "READ"
 
         m.d.sync += self.unknown.eq(0)
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("READ"):
                 m.d.comb += records.read_enable.eq(1)
                 with m.If(arbiter.o.valid):
@@ -312,5 +313,10 @@ class Tracker(wiring.Component):
             if self.pipelined:
                 with m.State("FINISH"):
                     finish()
+
+        m.d.sync += self.moves.eq(any_moves(
+            arbiter.o.valid, ~fsm.ongoing("READ"), ~self.o_number.valid & ~taken.all(), check,
+            is_watched & alive.any(), arbiter.moves, events.moves, verdicts.moves,
+        ))
 
         return m

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from rtl.abi import Descriptor
 from rtl.interface import ADDRESS_BITS, PacketSignature, ReadSignature
+from rtl.kit.quiescence import any_moves
 from rtl.p2p.fragmenter import Fragmenter
 from rtl.p2p.records import NUMBER_BITS, TrackerCommand
 from rtl.p2p.sender import FragmentSender
@@ -36,6 +37,8 @@ class P2pTransmit(wiring.Component):
         Those of :class:`FragmentSender`.
     failed : ``In(n)``
         Operations, by place, of which no more needs to be sent.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class P2pTransmit(wiring.Component):
         self.pipelined = pipelined
         self.address_bits = address_bits
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
             "room": Out(1),
             "i_number": In(stream.Signature(NUMBER_BITS)),
@@ -82,4 +86,7 @@ class P2pTransmit(wiring.Component):
             fragmenter.returned.eq(sender.returned),
             sender.failed.eq(self.failed),
         ]
+
+        m.d.sync += self.moves.eq(any_moves(fragmenter.moves, sender.moves))
+
         return m

@@ -61,6 +61,8 @@ class DescriptorCheck(wiring.Component):
         A ``Status``.
     window : ``Out(WindowSignature())``
         Window check.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class DescriptorCheck(wiring.Component):
         self.n_blocks, self.intermediate_bytes = n_blocks, intermediate_bytes
         self.get, self.pipelined = get, pipelined
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(data.StructLayout({"desc": Descriptor, "vp": formats.VP_BITS}))),
             "o": Out(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
             "window": Out(WindowSignature()),
@@ -170,7 +173,7 @@ class DescriptorCheck(wiring.Component):
             query.payload.right.eq(Mux(ask_operand & ~is_get, Right.LOCAL_READ, Right.LOCAL_WRITE)),
             self.o.payload.status.eq(status),
         ]
-        with m.FSM():
+        with m.FSM() as fsm:
             if self.pipelined:
                 with m.State("SHARE"):
                     with m.If(self.i.valid):
@@ -214,4 +217,7 @@ class DescriptorCheck(wiring.Component):
                     with m.If(~answer.payload.ok):
                         m.d.sync += status.eq(Status.BAD_ADDRESS)
                     m.next = "NEXT"
+
+        m.d.sync += self.moves.eq(~fsm.ongoing("SHARE" if self.pipelined else "MULTIPLY"))
+
         return m

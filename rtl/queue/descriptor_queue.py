@@ -68,6 +68,8 @@ class DescriptorQueue(wiring.Component):
         Units that were refused.
     consumed : ``Out(1)``
         Pulses for every descriptor taken from a ring.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class DescriptorQueue(wiring.Component):
         )
         self.pipelined = pipelined
         super().__init__({
+            "moves": Out(1),
             "turn": In(stream.Signature(turn_layout(address_bits))),
             "end": Out(stream.Signature(TurnEnd)),
             "window": Out(WindowSignature()),
@@ -109,7 +112,7 @@ class DescriptorQueue(wiring.Component):
         connect(m, fetch.o, scheduler.i)
         connect(m, scheduler.check, check.i)
         connect(m, check.o, scheduler.status)
-        connect_through(m, "query", check.window.query, flipped(self.window.query), registers=self.pipelined)
+        query = connect_through(m, "query", check.window.query, flipped(self.window.query), registers=self.pipelined)
         connect(m, flipped(self.window.answer), check.window.answer)
         connect(m, flipped(self.read), fetch.read)
         for name in ("turn", "end", "o_p2p", "o_event", "placement"):
@@ -120,4 +123,5 @@ class DescriptorQueue(wiring.Component):
             scheduler.p2p_room.eq(self.p2p_room), scheduler.get_room.eq(self.get_room),
             self.consumed.eq(scheduler.consumed),
         ]
+        m.d.comb += self.moves.eq(check.moves | scheduler.moves | query.moves)
         return m

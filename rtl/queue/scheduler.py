@@ -1,6 +1,6 @@
 """Serves the turns of the virtual ports: whole units, to whoever has room for them."""
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -59,6 +59,8 @@ class Scheduler(wiring.Component):
         Units that were refused.
     consumed : ``Out(1)``
         Pulses for every descriptor taken from a ring.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Scheduler(wiring.Component):
         self.pipelined = pipelined
         self.turn_layout = turn_layout(address_bits)
         super().__init__({
+            "moves": Out(1),
             "turn": In(stream.Signature(self.turn_layout)),
             "end": Out(stream.Signature(TurnEnd)),
             "fetch": Out(stream.Signature(fetch_command(address_bits))),
@@ -209,7 +212,7 @@ class Scheduler(wiring.Component):
             with m.Else():
                 crowd()
 
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("TURN"):
                 m.d.comb += self.turn.ready.eq(1)
                 m.d.sync += [
@@ -367,4 +370,8 @@ class Scheduler(wiring.Component):
                 m.d.comb += self.end.valid.eq(1)
                 with m.If(self.end.ready):
                     m.next = "TURN"
+
+        # In these it waits for a turn or for descriptors; what comes is seen where it comes from.
+        waits = Cat(fsm.ongoing(state) for state in ("TURN", "UNIT", "INSIDE", "DRAIN", "SKIP")).any()
+        m.d.sync += self.moves.eq(~waits)
         return m

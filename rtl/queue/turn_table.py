@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from rtl.interface import ADDRESS_BITS, check_address_bits
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
 from rtl.queue.records import INDEX_BITS, Doorbell, DoorbellKind, TurnEnd, VpCommit, turn_layout
 
 _CYCLE_BITS = 32
@@ -54,6 +55,8 @@ class TurnTable(wiring.Component):
     -------
     enable : ``In(1)``
         No turn begins while 0.
+    cycles : ``In(32)``
+        Time: cycles since the last reset.
     retry_limit : ``In(32)``
         Cycles for which a unit may find no place; 0: forever.
     commit : ``In(stream.Signature(VpCommit))``
@@ -66,6 +69,8 @@ class TurnTable(wiring.Component):
         The end of each turn.
     busy : ``Out(1)``
         Some VP has a turn or waits for one.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -76,7 +81,9 @@ class TurnTable(wiring.Component):
         self.n_vps, self.retry_cycles, self.first_index = n_vps, retry_cycles, first_index
         self.address_bits = check_address_bits(address_bits)
         super().__init__({
+            "moves": Out(1),
             "enable": In(1),
+            "cycles": In(_CYCLE_BITS),
             "retry_limit": In(_CYCLE_BITS),
             "commit": In(stream.Signature(VpCommit)),
             "doorbell": In(stream.Signature(Doorbell)),
@@ -116,8 +123,7 @@ class TurnTable(wiring.Component):
             m.d.sync += pause.eq(pause - 1)
 
         # Since when the unit at the head of a ring has been finding no place.
-        cycle = Signal(_CYCLE_BITS)
-        m.d.sync += cycle.eq(cycle + 1)
+        cycle = self.cycles
         waited = (cycle - state.data.since)[:_CYCLE_BITS]
 
         action = Signal(Action)
@@ -132,7 +138,7 @@ class TurnTable(wiring.Component):
         used = (state.data.reserved - cq_cons.data)[:INDEX_BITS]
         brought = Mux(action == Action.DOORBELL, doorbell.payload.index, self.first_index)
 
-        with m.FSM():
+        with m.FSM() as fsm:
             with m.State("CHOOSE"):
                 with m.If(commit.valid):
                     m.d.sync += [vp.eq(commit.payload.vp), action.eq(Action.COMMIT)]
@@ -220,4 +226,7 @@ class TurnTable(wiring.Component):
                             ),
                         ]
         m.d.comb += [prod_w.data.eq(brought), cq_cons_w.data.eq(brought)]
+
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("CHOOSE"), pause != 0, waiting.moves))
+
         return m

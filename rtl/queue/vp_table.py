@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from rtl.interface import ADDRESS_BITS, ReceiveSlotSignature, WindowSignature, check_address_bits
+from rtl.kit.quiescence import any_moves
 from rtl.queue.records import (
     INDEX_BITS,
     WINDOW_BITS,
@@ -50,6 +51,8 @@ class VpTable(wiring.Component):
     -------
     enable : ``In(1)``
         No turn begins while 0.
+    cycles : ``In(32)``
+        Time: cycles since the last reset.
     retry_limit : ``In(32)``
         Cycles for which a unit may find no place at its target; 0: forever.
     commit : ``In(stream.Signature(VpCommit))``, doorbell : ``In(stream.Signature(Doorbell))``
@@ -66,6 +69,8 @@ class VpTable(wiring.Component):
         Window checks.
     busy : ``Out(1)``
         Some VP has unread descriptors.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -84,7 +89,9 @@ class VpTable(wiring.Component):
         self.n_clients, self.address_bits = n_clients, check_address_bits(address_bits)
         self.retry_cycles, self.first_index, self.pipelined = retry_cycles, first_index, pipelined
         super().__init__({
+            "moves": Out(1),
             "enable": In(1),
+            "cycles": In(32),
             "retry_limit": In(32),
             "commit": In(stream.Signature(VpCommit)),
             "doorbell": In(stream.Signature(Doorbell)),
@@ -122,7 +129,8 @@ class VpTable(wiring.Component):
         for k in range(self.n_clients):
             connect(m, flipped(self.windows[k]), window_check.i[k])
         m.d.comb += [
-            turns.enable.eq(self.enable), turns.retry_limit.eq(self.retry_limit), self.busy.eq(turns.busy),
+            turns.enable.eq(self.enable), turns.cycles.eq(self.cycles), turns.retry_limit.eq(self.retry_limit),
+            self.busy.eq(turns.busy),
         ]
 
         # Memories keep their contents through a reset, so every record is wiped before the first commit.
@@ -170,4 +178,7 @@ class VpTable(wiring.Component):
                 m.d.comb += [receives.cons.valid.eq(bell.valid), bell.ready.eq(receives.cons.ready)]
             with m.Else():
                 m.d.comb += [turns.doorbell.valid.eq(bell.valid), bell.ready.eq(turns.doorbell.ready)]
+
+        m.d.sync += self.moves.eq(any_moves(wiping, loading.any(), *(part.moves for part in parts)))
+
         return m

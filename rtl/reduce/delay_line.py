@@ -11,8 +11,7 @@ class DelayLine(wiring.Component):
     """Gives out what came in `cycles` before.
 
     A ring in memory: a wide line costs a fraction of the flip-flops that a row of registers would. What comes out
-    before the first `cycles` have passed means nothing.
-
+    before the first `cycles` have passed means nothing. Cycles in which it is not enabled do not count.
     Parameters
     ----------
     shape : ShapeLike
@@ -22,8 +21,10 @@ class DelayLine(wiring.Component):
 
     Members
     -------
+    enable : ``In(1)``
+        Whether it goes on; it must while something is in it that is wanted.
     i : ``In(shape)``
-        Taken in every cycle.
+        Taken in every such cycle.
     o : ``Out(shape)``
         What ``i`` was `cycles` before.
     """
@@ -33,7 +34,7 @@ class DelayLine(wiring.Component):
             raise ValueError(f"cycles must be an integer of at least 2, not {cycles!r}")
         self.shape = shape
         self.cycles = cycles
-        super().__init__({"i": In(shape), "o": Out(shape)})
+        super().__init__({"enable": In(1), "i": In(shape), "o": Out(shape)})
 
     def elaborate(self, platform):
         m = Module()
@@ -44,12 +45,13 @@ class DelayLine(wiring.Component):
         m.submodules.ring = ring = Memory(shape=Shape.cast(self.shape), depth=places, init=[])
         write, read = ring.write_port(), ring.read_port()
         place = Signal(range(places))
-        m.d.sync += place.eq(Mux(place == places - 1, 0, place + 1))
+        with m.If(self.enable):
+            m.d.sync += place.eq(Mux(place == places - 1, 0, place + 1))
         m.d.comb += [
-            write.en.eq(1),
+            write.en.eq(self.enable),
             write.addr.eq(place),
             write.data.eq(self.i),
-            read.en.eq(1),
+            read.en.eq(self.enable),
             read.addr.eq(place),
             self.o.eq(read.data),
         ]

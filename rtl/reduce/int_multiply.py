@@ -40,7 +40,7 @@ class IntMultiply(wiring.Component):
             raise ValueError(f"cycles must be an integer of at least {_stages + 1}, not {cycles!r}")
         self.width = width
         self.cycles = cycles
-        super().__init__({"i_a": In(width), "i_b": In(width), "o": Out(width)})
+        super().__init__({"enable": In(1), "i_a": In(width), "i_b": In(width), "o": Out(width)})
 
     def elaborate(self, platform):
         m = Module()
@@ -54,5 +54,5 @@ class IntMultiply(wiring.Component):
             m.d.comb += self.o.eq(after)
         else:
             m.submodules.wait = wait = DelayLine(shape=self.width, cycles=self.cycles - _stages)
-            m.d.comb += [wait.i.eq(v.product), self.o.eq(wait.o)]
+            m.d.comb += [wait.enable.eq(self.enable), wait.i.eq(v.product), self.o.eq(wait.o)]
         return m

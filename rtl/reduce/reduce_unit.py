@@ -72,6 +72,8 @@ class ReduceUnit(wiring.Component):
         Operands `a` and `b`, what to do with them (`select`, `datatype`, `operator`, `odd`), and a `tag`.
     o : ``Out(stream.Signature(result_layout(...)))``
         Result `data` and the `tag` of its request.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class ReduceUnit(wiring.Component):
         self.n_lanes = data_width // LANE_BITS
         self._result = result_layout(data_width=data_width, tag_width=tag_width)
         super().__init__({
+            "moves": Out(1),
             "i": In(stream.Signature(request_layout(data_width=data_width, tag_width=tag_width))),
             "o": Out(stream.Signature(self._result)),
         })
@@ -122,8 +125,9 @@ class ReduceUnit(wiring.Component):
             decode.select.eq(request.select), decode.datatype.eq(request.datatype),
             decode.operator.eq(request.operator),
         ]
-        under_way_valid = Signal(self.add_cycles)
+        under_way_valid, busy = Signal(self.add_cycles), Signal()
         m.d.sync += under_way_valid.eq(Cat(accept, under_way_valid))
+        m.d.comb += busy.eq(accept | under_way_valid.any())
         direct = self._direct(m, decode, under_way_valid, platform)
 
         # What selects the result, and the tag, keep pace with the functions.
@@ -132,6 +136,7 @@ class ReduceUnit(wiring.Component):
         m.submodules.early = early = DelayLine(shape=early_layout, cycles=DIRECT_CYCLES)
         m.submodules.aside = aside = DelayLine(shape=aside_layout, cycles=self.add_cycles - DIRECT_CYCLES)
         m.d.comb += [
+            early.enable.eq(busy), aside.enable.eq(busy),
             early.i.use.eq(decode.use), early.i.tag.eq(request.tag),
             aside.i.data.eq(direct), aside.i.use.eq(early.o.use), aside.i.tag.eq(early.o.tag),
         ]
@@ -140,7 +145,7 @@ class ReduceUnit(wiring.Component):
         lanes = []
         for lane in range(self.n_lanes):
             bits = slice(lane * LANE_BITS, (lane + 1) * LANE_BITS)
-            computed = self._functions(m, lane, request.a[bits], request.b[bits], platform)
+            computed = self._functions(m, lane, request.a[bits], request.b[bits], busy, platform)
             choice = Cat(bit & ~aside.o.use.any() for bit in aside.o.data[bits])
             for index, function in enumerate(FUNCTIONS):
                 if function in computed:
@@ -153,6 +158,8 @@ class ReduceUnit(wiring.Component):
             results.i.payload.tag.eq(aside.o.tag),
         ]
         wiring.connect(m, results.o, wiring.flipped(self.o))
+
+        m.d.sync += self.moves.eq(busy | results.moves)
 
         return m
 
@@ -182,7 +189,7 @@ class ReduceUnit(wiring.Component):
                 ]
         return Cat(lane.o for lane in lanes)
 
-    def _functions(self, m, lane, a, b, platform):
+    def _functions(self, m, lane, a, b, busy, platform):
         """The functions of one lane that this build has: the result of each, `add_cycles` after its operands."""
         def build(name, unit, part):
             module = f"conic_{name}_{part.stop - part.start}"
@@ -206,8 +213,10 @@ class ReduceUnit(wiring.Component):
             # The low half of a product of 64 bits is the product of the low halves.
             width = 64 if "int64_multiply" in wanted else 32
             low = build("int_multiply", IntMultiply(width=width, cycles=self.add_cycles), slice(0, width))
+            m.d.comb += low.enable.eq(busy)
             computed["int64_multiply"] = low.o
             if "int32_multiply" in wanted:
                 high = build("int_multiply", IntMultiply(width=32, cycles=self.add_cycles), slice(32, 64))
+                m.d.comb += high.enable.eq(busy)
                 computed["int32_multiply"] = Cat(low.o[:32], high.o)
         return computed

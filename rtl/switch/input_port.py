@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from rtl.interface import LinkSignature, flit
+from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.link.link_rx import N_VCS
 from rtl.switch.channel_queues import ChannelQueues
@@ -92,6 +93,8 @@ class InputPort(wiring.Component):
         A packet without destination has been discarded.
     depth, peak : arrays of 2 ``Out``
         Flits in the buffer of each channel, now and at most since reset.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, sizes: SwitchSizes, number: int):
@@ -101,9 +104,12 @@ class InputPort(wiring.Component):
         self.number = number
         radix = sizes.radix
         super().__init__({
+            "moves": Out(1),
             "link": In(LinkSignature(sizes.data_width)),
-            "lookup": Out(wiring.Signature({"node_id": Out(formats.NODE_BITS), "port": In(PORT_BITS)})),
-            "mft": Out(wiring.Signature({"mlid": Out(formats.MLID_BITS), "ports": In(radix)})),
+            "lookup": Out(wiring.Signature({
+                "enable": Out(1), "node_id": Out(formats.NODE_BITS), "port": In(PORT_BITS),
+            })),
+            "mft": Out(wiring.Signature({"enable": Out(1), "mlid": Out(formats.MLID_BITS), "ports": In(radix)})),
             "candidate": Out(CandidateSignature(radix)).array(N_VCS),
             "accepts": In(radix).array(N_VCS),
             "sends": Out(radix).array(N_VCS),
@@ -123,7 +129,7 @@ class InputPort(wiring.Component):
         arrived = Signal()
         m.d.comb += [
             self.link.ready.eq(1),
-            arrived.eq(self.link.valid),
+            arrived.eq(self.link.valid), self.lookup.enable.eq(arrived), self.mft.enable.eq(arrived),
             self.lookup.node_id.eq(incoming.data[_offset("dest_id") - base:][:formats.NODE_BITS]),
             self.mft.mlid.eq(incoming.data[_offset("mlid") - base:][:formats.MLID_BITS]),
         ]
@@ -132,6 +138,7 @@ class InputPort(wiring.Component):
 
         lost = [Signal(name=f"lost_{vc}") for vc in range(N_VCS)]
         reading = [Signal(name=f"reading_{vc}") for vc in range(N_VCS)]
+        occupied = []
         dropped = [Signal(name=f"dropped_{vc}") for vc in range(N_VCS)]
         stores = []
         for vc in range(N_VCS):
@@ -195,6 +202,7 @@ class InputPort(wiring.Component):
             # The packet that leaves.
             busy, whole = Signal(name=f"busy_{vc}"), Signal(name=f"whole_{vc}")
             holds = Signal(radix, name=f"holds_{vc}")
+            occupied += [busy, asked]
             start = Signal(name=f"start_{vc}")
             m.d.comb += [
                 candidate.busy.eq(busy),
@@ -259,4 +267,5 @@ class InputPort(wiring.Component):
             self.o.flit.last.eq(last),
             self.o.flit.vc.eq(vc_of),
         ]
+        m.d.sync += self.moves.eq(any_moves(*occupied, credit_valid))
         return m

@@ -63,7 +63,7 @@ class MulticastTable(wiring.Component):
         self.radix = radix
         self.entries = entries
         self.index_bits = (entries - 1).bit_length()
-        lookup = wiring.Signature({"mlid": Out(formats.MLID_BITS), "ports": In(radix)})
+        lookup = wiring.Signature({"enable": Out(1), "mlid": Out(formats.MLID_BITS), "ports": In(radix)})
         super().__init__({
             "write": In(stream.Signature(data.StructLayout({
                 "colour": COLOUR_BITS, "group": GROUP_BITS, "mask": GROUP_PORTS,
@@ -116,10 +116,11 @@ class MulticastTable(wiring.Component):
             ports = Cat(reads[number].data for reads in groups)
             m.d.comb += [
                 *(reads[number].addr.eq(lookup.mlid) for reads in groups),
+                *(reads[number].en.eq(lookup.enable) for reads in groups),
                 lookup.ports.eq(Mux(known, ports, 0)),
             ]
-            m.d.sync += known.eq(lookup.mlid[self.index_bits:] == first_index)
-
+            with m.If(lookup.enable):
+                m.d.sync += known.eq(lookup.mlid[self.index_bits:] == first_index)
         return m
 
 

@@ -41,12 +41,15 @@ class OutputPort(wiring.Component):
         Credits now.
     link : ``Out(LinkSignature)``
         The link.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, sizes: SwitchSizes):
         self.sizes = sizes
         crossing = wiring.Signature({"valid": Out(1), "flit": Out(flit(sizes.data_width))})
         super().__init__({
+            "moves": Out(1),
             "i": In(crossing).array(sizes.radix),
             "sent": In(N_VCS),
             "accepts": Out(N_VCS),
@@ -72,6 +75,7 @@ class OutputPort(wiring.Component):
             ResetSignal(allow_reset_less=True) | ~fifo.i.valid | fifo.i.ready, "switch: no room in front of the link\n",
         )
 
+        m.d.sync += self.moves.eq(fifo.o.valid | fifo.i.valid)
         for vc in range(N_VCS):
             level = Signal(range(sizes.buffer_flits + 1), init=sizes.buffer_flits, name=f"level_{vc}")
             following = Signal.like(level, name=f"following_{vc}")

@@ -1,6 +1,6 @@
 """Event counters of all ports of a switch."""
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
@@ -43,6 +43,8 @@ class PortStatistics(wiring.Component):
         ``value`` is the answer.
     value : ``Out(64)``
         The count.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n_ports: int):
@@ -50,6 +52,7 @@ class PortStatistics(wiring.Component):
             raise ValueError(f"n_ports must be from 2 to 64, not {n_ports!r}")
         self.n_ports = n_ports
         super().__init__({
+            "moves": Out(1),
             "events": In(port_events()).array(n_ports),
             "ask": In(1), "port": In(range(n_ports)), "counter": In(COUNTER_BITS),
             "answered": Out(1), "value": Out(COUNT_BITS),
@@ -66,8 +69,16 @@ class PortStatistics(wiring.Component):
         kind, port = Signal(COUNTER_BITS), Signal(range(self.n_ports))
         cleared = Signal()
         last_port = port == self.n_ports - 1
-        m.d.sync += kind.eq(kind + 1)
-        with m.If(kind == n_kinds - 1):
+        # A walk in which nothing came ends in rest: all own bits are in the memory. An event or a question begins one.
+        resting, stirred, comes = Signal(), Signal(), Signal()
+        m.d.sync += comes.eq(Cat(events.as_value().any() for events in self.events).any() | self.ask)
+        with m.If(comes):
+            m.d.sync += [resting.eq(0), stirred.eq(1)]
+        with m.Elif((kind == n_kinds - 1) & last_port):
+            m.d.sync += [resting.eq(cleared & ~stirred), stirred.eq(0)]
+        with m.If(~resting):
+            m.d.sync += kind.eq(kind + 1)
+        with m.If(~resting & (kind == n_kinds - 1)):
             m.d.sync += [port.eq(Mux(last_port, 0, port + 1)), cleared.eq(cleared | last_port)]
 
         # Own bits of the counters, as many as a walk's events need.
@@ -77,26 +88,29 @@ class PortStatistics(wiring.Component):
             kinds = []
             for number, counter in enumerate(SWITCH_COUNTERS):
                 own = Signal(width, name=f"{counter.name}_{p}")
-                visited = (kind == number) & (port == p)
+                visited = ~resting & (kind == number) & (port == p)
                 m.d.sync += own.eq(Mux(visited, 0, own) + events[counter.name])
                 kinds.append(own)
             recent.append(Array(kinds)[kind])
-        added, old = Signal(width), Signal()
+        added, old, walks = Signal(width), Signal(), Signal()
         written_at = Signal(range(n_counters))
-        m.d.sync += [added.eq(Array(recent)[port]), old.eq(cleared), written_at.eq(port * n_kinds + kind)]
+        m.d.sync += [
+            added.eq(Array(recent)[port]), old.eq(cleared), walks.eq(~resting), written_at.eq(port * n_kinds + kind),
+        ]
         m.d.comb += [
             read.addr.eq(port * n_kinds + kind),
             write.addr.eq(written_at),
             write.data.eq(Mux(old, read.data, 0) + added),
-            write.en.eq(1),
+            write.en.eq(walks),
         ]
 
         # What is written is what a read wants, if the walk is there.
         meant = Signal()
         m.d.sync += [
-            meant.eq(self.ask & ~meant & ~self.answered & (kind == self.counter) & (port == self.port)),
+            meant.eq(~resting & self.ask & ~meant & ~self.answered & (kind == self.counter) & (port == self.port)),
             self.answered.eq(meant),
         ]
         with m.If(meant):
             m.d.sync += self.value.eq(write.data)
+        m.d.sync += self.moves.eq(walks)
         return m

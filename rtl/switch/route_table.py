@@ -31,6 +31,8 @@ class RouteTable(wiring.Component):
         Port of NodeIDs beyond the table.
     lookup : array of `n_lookups` ``In(Signature({node_id: Out, port: In}))``
         Look-ups.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n_lookups: int, entries: int):
@@ -41,10 +43,11 @@ class RouteTable(wiring.Component):
         self.n_lookups = n_lookups
         self.entries = entries
         self.index_bits = (entries - 1).bit_length()
-        lookup = wiring.Signature({"node_id": Out(formats.NODE_BITS), "port": In(PORT_BITS)})
+        lookup = wiring.Signature({"enable": Out(1), "node_id": Out(formats.NODE_BITS), "port": In(PORT_BITS)})
         super().__init__({
             "write": In(stream.Signature(data.StructLayout({"node_id": formats.NODE_BITS, "port": PORT_BITS}))),
             "default_port": In(PORT_BITS),
+            "moves": Out(1),
             "lookup": In(lookup).array(n_lookups),
         })
 
@@ -70,9 +73,10 @@ class RouteTable(wiring.Component):
             read = store.read_port(transparent_for=(write,))
             beyond = Signal()
             m.d.comb += [
-                read.addr.eq(lookup.node_id),
+                read.addr.eq(lookup.node_id), read.en.eq(lookup.enable),
                 lookup.port.eq(Mux(beyond, self.default_port, read.data)),
             ]
-            m.d.sync += beyond.eq(lookup.node_id[self.index_bits:].any())
-
+            with m.If(lookup.enable):
+                m.d.sync += beyond.eq(lookup.node_id[self.index_bits:].any())
+        m.d.sync += self.moves.eq(clearing)
         return m

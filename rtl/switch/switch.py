@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.config import Config
 from rtl.interface import LinkSignature
 from rtl.kit.axi_lite import AxiLiteSignature
+from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
 from rtl.link.link_rx import N_VCS
 from rtl.switch.control import ADDRESS_BITS, SwitchControl
 from rtl.switch.input_port import InputPort
@@ -44,6 +45,9 @@ class Switch(wiring.Component):
         Links out of the switch.
     s_axil : ``In(AxiLiteSignature(address_bits=12))``
         Registers (``firmware_models.abi.registers.SWITCH_PAGE``).
+    quiescent : ``Out(1)``
+        Nothing changes until a flit or a credit arrives or a register is read or written
+        (:class:`rtl.kit.quiescence.Quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -54,6 +58,7 @@ class Switch(wiring.Component):
             "rx": In(link).array(config.switch.radix),
             "tx": Out(link).array(config.switch.radix),
             "s_axil": In(AxiLiteSignature(address_bits=ADDRESS_BITS)),
+            "quiescent": Out(1),
         })
 
     def elaborate(self, platform):
@@ -100,11 +105,14 @@ class Switch(wiring.Component):
             for vc in range(N_VCS):
                 m.d.sync += figure[16 * vc:][:16].eq(Array(value[vc] for value in values)[control.port])
 
+        parts: list[Any] = [control, table, *inputs, *outputs, statistics]
+
         # Which packets start, for each channel on its own.
         sent = [[Cat(source.sends[vc][number] for source in inputs).any() for vc in range(N_VCS)] for number in ports]
         for vc in range(N_VCS):
             matching = Matching(sizes=sizes)
             m.submodules[f"matching_{vc}"] = matching
+            parts.append(matching)
             for number in ports:
                 m.d.comb += statistics.events[number][f"stalls_{vc}"].eq(matching.stalled[number])
             m.d.comb += [
@@ -132,6 +140,16 @@ class Switch(wiring.Component):
                 statistics.events[number].malformed.eq(inputs[number].malformed),
             ]
 
+        # Rest.
+        m.submodules.quiescence = quiescence = Quiescence(cycles=DRAIN_CYCLES)
+        m.d.comb += [
+            quiescence.moves.eq(any_moves(mft.clearing, *(part.moves for part in parts))),
+            quiescence.event.eq(any_moves(
+                self.s_axil.awvalid, self.s_axil.wvalid, self.s_axil.arvalid,
+                *(link.valid for link in self.rx), *(link.credit_valid for link in self.tx),
+            )),
+            self.quiescent.eq(quiescence.quiescent),
+        ]
         return m
 
 

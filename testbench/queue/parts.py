@@ -98,7 +98,7 @@ class QueueSystem(wiring.Component):
         for k in range(N_CLIENTS):
             connect(m, flipped(self.windows[k]), table.windows[k])
         m.d.comb += [
-            table.enable.eq(csr.enable), table.retry_limit.eq(csr.retry_limit),
+            table.enable.eq(csr.enable), table.cycles.eq(csr.cycles), table.retry_limit.eq(csr.retry_limit),
             completions.cycles.eq(csr.cycles),
             csr.notify.eq(completions.written),
             csr.busy.eq(table.busy | completions.busy),

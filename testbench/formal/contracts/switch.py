@@ -236,6 +236,7 @@ class RouteTableContract(Contract):
         m.d.comb += [
             unit.write.valid.eq(write), unit.write.payload.node_id.eq(node), unit.write.payload.port.eq(port),
             unit.default_port.eq(default), *(unit.lookup[k].node_id.eq(asked[k]) for k in range(2)),
+            *(unit.lookup[k].enable.eq(1) for k in range(2)),
         ]
         value, written = Signal(PORT_BITS), Signal()
         taken = write & unit.write.ready
@@ -262,6 +263,7 @@ class MulticastTableContract(Contract):
         m.d.comb += [
             unit.write.valid.eq(write), unit.write.payload.colour.eq(colour), unit.write.payload.group.eq(group),
             unit.write.payload.mask.eq(mask), unit.lookup[0].mlid.eq(asked),
+            unit.lookup[0].enable.eq(1),
             unit.address.colour.eq(read_colour), unit.address.group.eq(read_group),
         ]
         known = (key >= 0xC000) & (key < 0xC000 + entries)
