@@ -37,7 +37,12 @@ def emit_verilog(top: str, config: Config) -> str:
     """
     if top not in TOPS:
         raise EmitError(f"top must be one of {', '.join(sorted(TOPS))}, not {top!r}")
-    text = "".join(verilog_modules(f"conic_{top}", Boundary(TOPS[top](config))))
+    return module_verilog(f"conic_{top}", Boundary(TOPS[top](config)))
+
+
+def module_verilog(name: str, boundary: "Boundary") -> str:
+    """The Verilog of any component as module `name`, in the same manner."""
+    text = "".join(verilog_modules(name, boundary))
     return _LINT + _ASSERTION.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", text)
 
 

@@ -51,6 +51,8 @@ class RegisterFile(wiring.Component):
         Registers.
     cycles : ``Out(64)``
         Cycle counter, 0 after reset.
+    skipped : ``In(32)``
+        Cycles that passed without a clock edge before the next one: a clock may stand still while the NIC is at rest.
     busy : ``In(1)``
         What `status` shows.
     buffer_select : ``Out(4)``, statistics : ``In``
@@ -82,6 +84,7 @@ class RegisterFile(wiring.Component):
             "watchdog": Out(32),
             "retry_limit": Out(32),
             "cycles": Out(64),
+            "skipped": In(32),
             "busy": In(1),
             "buffer_select": Out(4),
             "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)),
@@ -102,7 +105,7 @@ class RegisterFile(wiring.Component):
         )
         connect(m, flipped(self.bus), front.bus)
         m.d.comb += [counters.events.eq(self.events), self.moves.eq(front.moves | counters.moves)]
-        m.d.sync += self.cycles.eq(self.cycles + 1)
+        m.d.sync += self.cycles.eq(self.cycles + 1 + self.skipped)
 
         # Every register that software writes and reads back has its bits here; the upper half of an address, what there
         # is of it.

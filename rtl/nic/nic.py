@@ -45,6 +45,13 @@ class Nic(wiring.Component):
     Everything driven at its boundary is a function of registers, so that NICs, switches and memories can be
     simulated apart and exchange values once a cycle.
 
+    Parameters
+    ----------
+    config : Config
+        The configuration.
+    skips : bool
+        Whether the clock may stand still while `quiescent` is high and nothing comes.
+
     Members
     -------
     s_axil : ``In(AxiLiteSignature(address_bits=24))``
@@ -60,10 +67,12 @@ class Nic(wiring.Component):
         A completion or a receive entry has been written.
     trace : array of n_cous ``Out({valid, event, job_id, pulse, index})``
         What the offload units are doing, for timelines.
+    skipped : ``In(32)``
+        If `skips`: the cycles for which the clock stood still before the next edge.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
+    def __init__(self, config: Config, *, skips: bool = False):
+        self.config, self.skips = config, skips
         width = config.datapath.data_width
         self.trace_layout = data.StructLayout({"valid": 1, **dict(TraceEvent.members)})
         super().__init__({
@@ -74,6 +83,7 @@ class Nic(wiring.Component):
             "irq": Out(1),
             "quiescent": Out(1),
             "trace": Out(self.trace_layout).array(config.nic.n_cous),
+            **({"skipped": In(32)} if skips else {}),
         })
 
     def elaborate(self, platform):
@@ -134,6 +144,8 @@ class Nic(wiring.Component):
             vp_table.enable.eq(csr.enable), vp_table.retry_limit.eq(csr.retry_limit), vp_table.cycles.eq(csr.cycles),
         ]
         m.d.comb += [completions.cycles.eq(csr.cycles), self.irq.eq(csr.irq)]
+        if self.skips:
+            m.d.comb += csr.skipped.eq(self.skipped)
 
         # Descriptors to the units, events back.
         connect(m, vp_table.turn, queue.turn)

@@ -8,6 +8,8 @@ namespace {
 
 // A longer one saves little, and a run is over at the end of a window only.
 constexpr uint64_t kLongestWindow = 64;
+// Evaluations in the window before from which on the next one is shared: waking the others takes as long as some.
+constexpr uint64_t kLeastShared = 12;
 
 }  // namespace
 
@@ -81,14 +83,13 @@ void Cluster::window_apart(uint64_t until) {
     until_ = until;
     ++window_number_;
     parity_ ^= 1;
-    // Waking the others takes longer than a station or two.
-    const auto awake = std::count_if(stations_.begin(), stations_.end(), [&](const auto& station) {
-        return station->next_event() < until;
-    });
-    if (execution_.threads > 1 && awake > 2)
+    const uint64_t before = evaluated_;
+    if (work_ >= kLeastShared && execution_.threads > 1)
         workers_->run();
     else
         share(0);
+    evaluated_ = evaluated();
+    work_ = evaluated_ - before;
     // The earliest fault is the one to tell of, and of those the one of the first station, whoever found it first.
     const std::optional<Fault>* first = nullptr;
     for (const auto& fault : faults_)

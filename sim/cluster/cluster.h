@@ -85,6 +85,7 @@ private:
     uint64_t until_ = 0;
     std::unique_ptr<std::atomic<uint64_t>[]> taken_;  // last window that each station was taken in, counted from 1
     uint64_t window_number_ = 0;
+    uint64_t evaluated_ = 0, work_ = 0;  // evaluations so far, and in the window before
     std::vector<std::optional<Fault>> faults_;
     std::unique_ptr<Workers> workers_;
 };

@@ -100,7 +100,10 @@ protected:
     virtual uint64_t hash_state() const = 0;
 
     template <class Value>
-    void input(Value& value) { inputs_.push_back({reinterpret_cast<uint8_t*>(&value), sizeof(value)}); }
+    void input(Value& value) {
+        inputs_.push_back({reinterpret_cast<uint8_t*>(&value), sizeof(value)});
+        std::memset(&value, 0, sizeof(value));  // it began with a random value
+    }
     template <class Value>
     void output(const char* name, const Value& value) { outputs.push_back({name, &value, sizeof(value)}); }
 
