@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from testbench.coverage import Hits, keep, missing
 from testbench.design import Design, design_of
 from testbench.simulator import build, simulator_name, tool_environment
 from testbench.toolchain import build_folder
@@ -35,6 +36,8 @@ class BenchResult:
     tests: int
     report: dict[str, Any] = field(default_factory=dict)
     """What the bench said with :func:`report`."""
+    coverage: Hits = field(default_factory=dict)
+    """What it covered (:mod:`testbench.coverage`)."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,8 @@ def run_bench(
     Raises
     ------
     BenchError
-        If a test or an assertion inside of the component fails, if the simulator ends early, or if there was no test.
+        If a test or an assertion inside of the component fails, if the simulator ends early, if there was no test, or
+        if a run of all tests leaves a bin of the bench's coverage empty.
     BuildError
         If the Verilog does not compile without warnings.
     """
@@ -100,7 +104,12 @@ def run_bench(
     if not outcome.failures:
         if outcome.waves is not None:
             print(f"waveform: {outcome.waves}")
-        return BenchResult(seed=seed, tests=outcome.tests, report=outcome.report)
+        coverage = outcome.report.pop("coverage", {})
+        if testcase is None:
+            if empty := missing(coverage):
+                raise BenchError("\n".join([f"{bench} passed with seed {seed}, but did too little", *empty]))
+            keep(bench, coverage)
+        return BenchResult(seed=seed, tests=outcome.tests, report=outcome.report, coverage=coverage)
 
     replay = attempt(waves=True)
     lines = [f"{bench} failed with seed {seed}", *outcome.failures]
