@@ -12,8 +12,9 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import uuid4
 
@@ -59,6 +60,14 @@ def cover(name: str, *, never: Collection[tuple[Any, ...]] = (), **points: Colle
 
     _hits[name] = lambda: coverage_db[f"{name}.cross" if len(items) > 1 else items[0]].detailed_coverage
     return lambda **sample: note(sample)
+
+
+def dealt(numbers: Random, items: Iterable[Any]) -> Iterator[Any]:
+    """Endlessly: all of `items` in random order, then again. So a short run has every one, not only most of them."""
+    deck = list(items)
+    while True:
+        numbers.shuffle(deck)
+        yield from deck
 
 
 _names: list[str] = []
