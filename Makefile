@@ -13,7 +13,7 @@ STAMP := $(VENV)/.installed
 EXTRAS := demo,fpga,formal,dev
 PAGES := $(shell grep -lE '^<!-- table ' README.md docs/*.md rtl/*/README.md)
 
-.PHONY: help setup demo test test-long formal verilog bitstream bench waves docs lint clean
+.PHONY: help setup demo test test-fast test-long formal verilog bitstream bench waves docs lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -39,6 +39,9 @@ demo: $(STAMP) ## four nodes all-reduce a real data set on the RTL; page in buil
 
 test: $(STAMP) ## all tests but the long ones
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long" tests
+
+test-fast: $(STAMP) ## at most 3 minutes of the tests that the working tree's changes touch (SINCE: a revision)
+	$(BIN)/python -m testbench.fast $(SINCE)
 
 test-long: $(STAMP) ## all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests

@@ -4,6 +4,8 @@ CPU time is user and system time of the test with all programs that it ran, so i
 machine does. A fixture is charged to the test that wanted it first.
 """
 
+import json
+import os
 import resource
 import time
 from collections import defaultdict
@@ -11,6 +13,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
+
+from testbench.toolchain import build_folder
 
 PROPERTY = "cost"
 SHOWN = 10
@@ -45,6 +49,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Prints both tables, if there was more than one test."""
     reports = [report for several in terminalreporter.stats.values() for report in several]
     costs = costs_of(reports)
+    remember(costs)
     if len(costs) < 2:
         return
     terminalreporter.section(f"slowest {SHOWN} tests, by CPU time")
@@ -65,6 +70,16 @@ def costs_of(reports: Iterable[Any]) -> dict[str, list[float]]:
             if name == PROPERTY:
                 costs[report.nodeid] = [one + other for one, other in zip(costs[report.nodeid], value, strict=True)]
     return dict(costs)
+
+
+def remember(costs: dict[str, list[float]]) -> None:
+    """Keeps the wall time of each test, by which :mod:`testbench.fast` knows what fits."""
+    path = build_folder() / "test-costs.json"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}")
+    part.write_text(json.dumps(known | {test: wall for test, (wall, _, _) in costs.items()}))
+    part.replace(path)
 
 
 def by_folder(costs: dict[str, list[float]]) -> dict[str, tuple[int, list[float]]]:

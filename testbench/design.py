@@ -13,6 +13,7 @@ from amaranth import Value
 from amaranth.lib.wiring import In
 
 from rtl.kit.library import verilog_modules
+from testbench.bundle import Bundle
 from testbench.verilated_model import folder_of
 
 _rooms = ("rtl", "firmware_models.abi", "firmware_models.config")
@@ -68,7 +69,8 @@ def design_of(component: Any, *, top: str | None = None) -> Design:
 
 def to_verilog(component: Any, *, name: str) -> str:
     """Verilog of `component` as module `name`. It names no lines of Python, so a comment there changes nothing here."""
-    return "".join(verilog_modules(name, component))
+    # The names of shared modules tell the modules of one design apart, not those of several side by side.
+    return "".join(verilog_modules(name, component, share=not isinstance(component, Bundle)))
 
 
 def _convert(component: Any, top: str | None) -> Design:

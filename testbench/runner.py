@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from testbench.coverage import Hits, keep, missing
 from testbench.design import Design, design_of
+from testbench.passed import key_of, last_pass, passes_count, record_pass
 from testbench.simulator import build, simulator_name, tool_environment
 from testbench.toolchain import build_folder
 
@@ -35,6 +37,8 @@ class BenchResult:
     tests: int
     report: dict[str, Any] = field(default_factory=dict)
     """What the bench said with :func:`report`."""
+    coverage: Hits = field(default_factory=dict)
+    """What it covered (:mod:`testbench.coverage`)."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,8 @@ def run_bench(
     Raises
     ------
     BenchError
-        If a test or an assertion inside of the component fails, if the simulator ends early, or if there was no test.
+        If a test or an assertion inside of the component fails, if the simulator ends early, if there was no test, or
+        if a run of all tests leaves a bin of the bench's coverage empty.
     BuildError
         If the Verilog does not compile without warnings.
     """
@@ -84,6 +89,12 @@ def run_bench(
         seed = random.SystemRandom().randrange(1 << 32)
     print(f"{bench}: seed {seed} (CONIC_SEED={seed} repeats this run)")
     design = design_of(component, top=top)
+    key = ""
+    if passes_count():
+        key = key_of(design, bench=bench, parameters=parameters or {}, testcase=testcase, tools=simulator_name())
+        if known := last_pass(key):
+            print(f"{bench}: Verilog, bench and parameters are those of its last pass, with seed {known['seed']}")
+            return BenchResult(**known)
 
     environment = {
         "CONIC_PARAMETERS": json.dumps(dict(parameters or {})),
@@ -100,7 +111,15 @@ def run_bench(
     if not outcome.failures:
         if outcome.waves is not None:
             print(f"waveform: {outcome.waves}")
-        return BenchResult(seed=seed, tests=outcome.tests, report=outcome.report)
+        coverage = outcome.report.pop("coverage", {})
+        if testcase is None:
+            if empty := missing(coverage):
+                raise BenchError("\n".join([f"{bench} passed with seed {seed}, but did too little", *empty]))
+            keep(bench, coverage)
+        result = BenchResult(seed=seed, tests=outcome.tests, report=outcome.report, coverage=coverage)
+        if key:
+            record_pass(key, vars(result))
+        return result
 
     replay = attempt(waves=True)
     lines = [f"{bench} failed with seed {seed}", *outcome.failures]

@@ -57,15 +57,20 @@ def shared(name: str, component: wiring.Component, platform: Any) -> Elaboratabl
     return platform.instance(name, component) if isinstance(platform, ModuleLibrary) else component
 
 
-def verilog_modules(name: str, component: wiring.Component) -> Iterator[str]:
-    """Verilog of `component` as module `name`, with what it alone uses, then each shared module."""
+def verilog_modules(name: str, component: wiring.Component, *, share: bool = True) -> Iterator[str]:
+    """Verilog of `component` as module `name`, with what it alone uses, then each shared module.
+
+    Without `share` no module is shared: for several designs under one top, whose shared modules may bear one name.
+    """
     library = ModuleLibrary()
     waiting: dict[str, wiring.Component] = {name: component}
     written: set[str] = set()
     while waiting:
         for module, one in waiting.items():
             with _no_collection():
-                text = verilog.convert(one, name=module, platform=library, emit_src=False, strip_internal_attrs=True)
+                text = verilog.convert(
+                    one, name=module, platform=library if share else None, emit_src=False, strip_internal_attrs=True,
+                )
             yield text
         written |= waiting.keys()
         waiting = {module: SharedModule(one) for module, one in library.modules.items() if module not in written}

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from firmware_models.abi.encoding import Datatype
 from testbench.cou.operation_model import ELEMENTS, Operation
 
 
-def whole(random_, flit: int, mtu: int) -> dict:
+def whole(random_, flit: int, mtu: int, datatype: Datatype) -> dict:
     """A message in one block; its length lies at a boundary of flit or pulse, or an element beside it."""
-    datatype = random_.choice(list(ELEMENTS))
     size = np.dtype(ELEMENTS[datatype]).itemsize
     pulse_bytes = random_.choice([pulse for pulse in (64, 128, 256) if pulse <= mtu])
     edge = random_.choice((flit, 64, pulse_bytes, 2 * pulse_bytes, 3 * pulse_bytes))
@@ -17,9 +17,8 @@ def whole(random_, flit: int, mtu: int) -> dict:
     }
 
 
-def in_blocks(random_, flit: int, mtu: int) -> dict:
+def in_blocks(random_, flit: int, mtu: int, datatype: Datatype) -> dict:
     """A message in blocks, whose size lies at a boundary or an element beside it; the last ones are short or empty."""
-    datatype = random_.choice(list(ELEMENTS))
     size = np.dtype(ELEMENTS[datatype]).itemsize
     block_count = random_.choice((2, 3, 5, 8))
     pulse_bytes = random_.choice((16, 32, 48, 64))

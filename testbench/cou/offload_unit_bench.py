@@ -9,11 +9,17 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Right, Status
 from testbench.clock import cycles
 from testbench.cou.message_shapes import in_blocks, shape_of, whole
-from testbench.cou.operation_model import make_operation
+from testbench.cou.operation_model import ELEMENTS, make_operation
 from testbench.cou.single_operation import single_operation, single_packet
 from testbench.cou.unit_driver import Unit
+from testbench.coverage import cover, dealt
 from testbench.packet import Packet
 from testbench.runner import parameters, report, rng
+
+SHAPES = (whole, in_blocks)
+noted_operation = cover(
+    "operations", shape=[shape.__name__ for shape in SHAPES], datatype=[datatype.name for datatype in ELEMENTS],
+)
 
 
 def _plain(packets: list[Packet]) -> list[tuple]:
@@ -39,14 +45,17 @@ async def random_operations(dut):
     mtu, n_rounds, n_jobs = parameters()["mtu"], parameters()["rounds"], parameters()["n_jobs"]
     base = Counter({3 + job: 0 for job in range(n_jobs)})
     expected, fired, credited, before = [], 0, Counter(), {}
+    shape_names: dict[int, str] = {}
+    shapes = dealt(unit.rng, [(draw, datatype) for draw in SHAPES for datatype in ELEMENTS])
     for number in range(n_rounds):
         operations = []
         for job in range(n_jobs):
             place = (number * n_jobs + job) * 4096
-            draw = in_blocks if unit.rng.random() < 0.6 else whole
+            draw, datatype = next(shapes)
+            shape_names[number * 16 + job] = draw.__name__
             operation = make_operation(
                 unit.rng, job_id=3 + job, vp=5 + job, base_pulse=base[3 + job], tag=number * 16 + job,
-                local_addr=place, result_addr=place + 2048, **draw(unit.rng, flit, mtu),
+                local_addr=place, result_addr=place + 2048, **draw(unit.rng, flit, mtu, datatype),
             )
             unit.memory.data[place:place + 4096] = unit.rng.randbytes(4096)
             unit.memory.data[place:place + len(operation.operand)] = operation.operand
@@ -83,6 +92,7 @@ async def random_operations(dut):
             assert written == operation.result(before[head["tag"]]), (
                 f"job {head['job_id']} round {number}: another result, {shape_of(operation)}"
             )
+            noted_operation(shape=shape_names[head["tag"]], datatype=head["datatype"].name)
     await cycles(dut, 300)
     await unit.rx[1].drain()
     await cycles(dut, 300)

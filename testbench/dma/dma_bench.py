@@ -10,6 +10,7 @@ from cocotb.triggers import Combine, RisingEdge
 from rtl.interface import ReadSignature, WriteSignature
 from testbench import clock
 from testbench.bundle import Bundle
+from testbench.coverage import cover
 from testbench.dma.memory import HostMemory, record_bursts
 from testbench.packet import to_beats
 from testbench.runner import parameters, rng
@@ -51,19 +52,27 @@ class Transfer:
 
 
 def boundary_transfers(name: str, width: int, count: int, client: int) -> list[Transfer]:
-    """Transfers in the client's region whose start or end lies at, just before or just after a boundary.
+    """Transfers in the client's region that end at, just before or just after a boundary: each of flit, burst and page
+    with each of the three, and again.
 
-    Half of them begin within a flit.
+    Half of them begin within a flit, many at a boundary or a flit before or after.
     """
     numbers = rng(name)
     flit = width // 8
     burst = flit * BURST_BEATS[width]
     transfers, position = [], client * REGION
+    ends = [(boundary, distance) for boundary in (flit, burst, 4096) for distance in (-1, 0, 1)]
     for k in range(count):
-        boundary = numbers.choice((flit, burst, 4096))
+        if k % len(ends) == 0:
+            numbers.shuffle(ends)
+        boundary, distance = ends[k % len(ends)]
         offset = numbers.choice((0, flit, boundary - flit, numbers.randrange(0, 4096, flit)))
-        length = max(1, numbers.choice((boundary, boundary - offset % boundary, 2 * flit)) + numbers.choice((-1, 0, 1)))
-        start = (position // 4096 + 1) * 4096 + offset + numbers.choice((0, numbers.randrange(flit)))
+        start = (position // 4096 + 1) * 4096 + offset + numbers.choice((0, numbers.randrange(1, flit)))
+        end = (start // boundary + numbers.choice((1, 1, 2))) * boundary
+        larger = {flit: burst, burst: 4096}.get(boundary)
+        if larger and not end % larger:
+            end += boundary
+        length = max(1, end + distance - start)
         position = start + length
         if position > (client + 1) * REGION - 8192:
             position = client * REGION
@@ -75,6 +84,33 @@ def boundary_transfers(name: str, width: int, count: int, client: int) -> list[T
 def payload_shapes(signature: Any) -> dict[str, Any]:
     """Payload of every stream of a signature."""
     return {name: member.signature.members["payload"].shape for name, member in signature.members.items()}
+
+
+def end_of(transfer: Transfer, width: int) -> tuple[str, int] | None:
+    """The largest boundary at which a transfer ends, or one byte before or after; None if there is none."""
+    flit = width // 8
+    end = transfer.address + transfer.length
+    for name, boundary in (("page", 4096), ("burst", flit * BURST_BEATS[width]), ("flit", flit)):
+        for distance in (-1, 0, 1):
+            if not (end - distance) % boundary:
+                return name, distance
+    return None
+
+
+noted_end = cover("end of a transfer", direction=("read", "write"), width=tuple(BURST_BEATS),
+                  boundary=("flit", "burst", "page"), distance=(-1, 0, 1))
+noted_start = cover("start of a transfer", direction=("read", "write"), width=tuple(BURST_BEATS),
+                    within_flit=(False, True), failed=(False, True), never=[
+                        (direction, width, True, True) for direction in ("read", "write") for width in BURST_BEATS
+                    ])
+
+
+def note(direction: str, width: int, transfer: Transfer) -> None:
+    """Enters a transfer that was carried out into the coverage."""
+    noted_start(direction=direction, width=width, within_flit=bool(transfer.address % (width // 8)),
+                failed=transfer.failed)
+    if end := end_of(transfer, width):
+        noted_end(direction=direction, width=width, boundary=end[0], distance=end[1])
 
 
 class Reader:
@@ -101,6 +137,7 @@ class Reader:
                 got = b"".join(beat["data"].to_bytes(flit, "little") for beat in beats)[head:head + transfer.length]
                 start = transfer.address % len(content)
                 assert got == content[start:start + transfer.length], transfer
+            note("read", self.width, transfer)
 
 
 class Writer:
@@ -132,6 +169,7 @@ class Writer:
             if not transfer.failed:
                 start = transfer.address % memory.size
                 content[start:start + len(payload)] = payload
+            note("write", self.width, transfer)
 
 
 class Span:
@@ -226,9 +264,11 @@ async def errors_reach_their_request(dut: SimHandleBase, width: int) -> None:
 
     def transfers(client: int) -> list[Transfer]:
         result = []
-        for _ in range(parameters()["transfers"]):
+        for _ in range(max(10, parameters()["transfers"])):
             start = client * REGION + numbers.choice((0x1000, 0x3000, 0x5000)) + numbers.randrange(-4, 5) * flit
             length = numbers.choice((1, flit, 3 * flit, burst, 2 * burst + 5))
+            if not result:  # one at least fails
+                start = client * REGION + 0x1000
             touched = range(start, start + length)
             result.append(Transfer(start, length, any(
                 addresses.start < touched.stop and touched.start < addresses.stop for addresses in bad

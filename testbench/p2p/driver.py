@@ -99,6 +99,10 @@ class Bench:
 
         return watch
 
+    def ended(self) -> list[tuple[str, str]]:
+        """Status and kind of every completion that came, in words."""
+        return [(Status(event["status"]).name, CplKind(event["kind"]).name) for event in self.events.received]
+
     def set_watchdog(self, cycles: int) -> None:
         """Changes the limit."""
         self._ports["watchdog"].value = cycles

@@ -8,6 +8,7 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
 from testbench import clock
+from testbench.coverage import cover, dealt
 from testbench.p2p.driver import (
     BAD_SOURCE,
     CLOSED_VP,
@@ -27,6 +28,17 @@ from testbench.p2p.driver import (
 )
 from testbench.packet import Packet
 from testbench.runner import parameters
+
+OUTCOMES = {
+    "SEND": ("OK", "RECEIVER_NOT_READY", "BAD_DESCRIPTOR", "BAD_LENGTH"),
+    "PUT": ("OK", "REMOTE_ACCESS", "MEMORY_ERROR", "BAD_LENGTH"),
+    "DESCRIPTOR": ("UNSUPPORTED",),
+}
+STATUSES = tuple(dict.fromkeys(status for statuses in OUTCOMES.values() for status in statuses))
+noted_outcome = cover("outcomes", width=tuple(TAGS), op=tuple(OUTCOMES), status=STATUSES, never=[
+    (width, op, status) for width in TAGS for op, known in OUTCOMES.items() for status in STATUSES
+    if status not in known
+])
 
 
 @cocotb.test()
@@ -99,24 +111,29 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
             length=good + numbers.choice((1, MTU)), local_addr=source, remote_addr=target,
         )
 
+    refusals = dealt(numbers, (
+        (Status.UNSUPPORTED, {"p2p_op": 3, "length": 64}),
+        (Status.BAD_DESCRIPTOR, {"p2p_op": P2pOp.SEND, "kind": Kind.RDMA, "length": 8}),
+        (Status.BAD_LENGTH, {"p2p_op": P2pOp.SEND, "kind": Kind.MP, "length": 65}),
+        (Status.BAD_LENGTH, {"p2p_op": P2pOp.PUT, "kind": Kind.MP, "length": 1 << 31}),
+    ))
+
     def refused(_: Any) -> None:
-        status, fields = numbers.choice((
-            (Status.UNSUPPORTED, {"p2p_op": 3, "length": 64}),
-            (Status.BAD_DESCRIPTOR, {"p2p_op": P2pOp.SEND, "kind": Kind.RDMA, "length": 8}),
-            (Status.BAD_LENGTH, {"p2p_op": P2pOp.SEND, "kind": Kind.MP, "length": 65}),
-            (Status.BAD_LENGTH, {"p2p_op": P2pOp.PUT, "kind": Kind.MP, "length": 1 << 31}),
-        ))
+        status, fields = next(refusals)
         bench.post({"status": status, "detail": fields["length"]}, **fields)
 
     await bench.start()
+    actions = dealt(numbers, (
+        (send, OPEN_VP), (send, OPEN_VP), (put, None), (put, None), (put, None), (send, CLOSED_VP), (send, FULL_VP),
+        (violate, OPEN_VP), (violate, CLOSED_VP), (alias, None), (unreadable, None), (unwritable, None),
+        (refused, None),
+    ))
     for _ in range(parameters()["operations"]):
-        action, argument = numbers.choice((
-            (send, OPEN_VP), (send, OPEN_VP), (put, None), (put, None), (put, None), (send, CLOSED_VP), (send, FULL_VP),
-            (violate, OPEN_VP), (violate, CLOSED_VP), (alias, None), (unreadable, None), (unwritable, None),
-            (refused, None),
-        ))
+        action, argument = next(actions)
         action(argument)
     await bench.settle()
+    for status, op in bench.ended():
+        noted_outcome(width=width, op=op, status=status)
     for target, data in puts + untouched:
         assert bytes(bench.memory.content[target:target + len(data)]) == data
     for vp, sent in sends.items():

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable
+from itertools import count as count_from
 from typing import Any
 
 import cocotb
@@ -15,6 +16,7 @@ from rtl.reduce.operation import FLOATS, OPERATIONS, Operation, supported
 from rtl.reduce.reduce_unit import request_layout, result_layout
 from rtl.reduce.request_decode import Select
 from testbench import clock
+from testbench.coverage import cover, dealt
 from testbench.reduce.operands import CORNERS, CORNERS_32, random_pair
 from testbench.reduce.parts import PARTS, Part
 from testbench.runner import report, rng
@@ -23,6 +25,34 @@ from testbench.stream import StreamChecker, StreamSink, StreamSource
 LANE_BITS = 64
 
 Pairs = list[tuple[int, int]]
+
+CLASSES = ("zero", "subnormal", "normal", "infinite", "NaN")
+WITH_CORNERS = [
+    operation for operation in OPERATIONS if operation.datatype in (*FLOATS, Datatype.DOUBLE_INT)
+]
+
+
+def name_of(datatype: int, operator: int) -> str:
+    """An operation in words."""
+    return f"{Datatype(datatype).name} {Operator(operator).name}"
+
+
+noted_corners = cover(
+    "corners", operation=[name_of(op.datatype, op.operator) for op in WITH_CORNERS], a=CLASSES, b=CLASSES,
+)
+noted_mixture = cover(
+    "operations in a mixture", unit=list(PARTS), operation=[name_of(op.datatype, op.operator) for op in OPERATIONS],
+)
+
+
+def class_of(bits: int, datatype: Datatype) -> str:
+    """What kind of number stands in the lowest bits of a word."""
+    exponent_bits, fraction_bits = (8, 23) if datatype is Datatype.FLOAT32 else (11, 52)
+    exponent = bits >> fraction_bits & (1 << exponent_bits) - 1
+    fraction = bits & (1 << fraction_bits) - 1
+    if exponent == (1 << exponent_bits) - 1:
+        return "NaN" if fraction else "infinite"
+    return "normal" if exponent else "subnormal" if fraction else "zero"
 
 
 def packed(lanes: Iterable[int]) -> int:
@@ -80,10 +110,15 @@ def elements(part: Part, pairs: Pairs, *, datatype: Datatype, operator: Operator
 def mixture(part: Part, numbers: random.Random, count: int) -> list[dict[str, int]]:
     """Requests of every kind; some ask for what the unit cannot do. One for an odd half follows that for the even."""
     items: list[dict[str, int]] = []
-    while len(items) < count:
+    operations = dealt(numbers, OPERATIONS)
+    for number in count_from(0):
+        if len(items) >= count:
+            break
         select = numbers.choice([Select.A, Select.B, Select.COMBINE, Select.COMBINE])
         known = numbers.random() < 0.75
-        operation = numbers.choice(OPERATIONS)
+        operation = next(operations)
+        if number < len(OPERATIONS):  # each once for certain
+            select, known = Select.COMBINE, True
         datatype = operation.datatype if known else numbers.choice(list(Datatype))
         operator = operation.operator if known else numbers.choice(list(Operator))
         halves = 2 if datatype is Datatype.DOUBLE_INT and part.data_width == LANE_BITS else 1
@@ -122,9 +157,7 @@ def compare(part: Part, items: list[dict[str, int]], received: list[Any]) -> Non
 
 
 @cocotb.test()
-@cocotb.parametrize(operation=[
-    operation for operation in OPERATIONS if operation.datatype in (*FLOATS, Datatype.DOUBLE_INT)
-])
+@cocotb.parametrize(operation=WITH_CORNERS)
 async def corners(dut: SimHandleBase, operation: Operation) -> None:
     """All pairs of all classes of numbers, in all lanes, for everything that computes with floats."""
     numbers = rng(f"corners {operation}")
@@ -144,6 +177,10 @@ async def corners(dut: SimHandleBase, operation: Operation) -> None:
         numbers.shuffle(pairs)
     items = elements(PARTS["wide"], pairs, datatype=operation.datatype, operator=operation.operator)
     await run(dut, "wide", items, idle=0.05, stall=0.05)
+    # Of a value with an index the value stands in every other word.
+    values = pairs[::2] if operation.datatype is Datatype.DOUBLE_INT else pairs
+    for a, b in {tuple(class_of(word, operation.datatype) for word in pair) for pair in values}:
+        noted_corners(operation=name_of(operation.datatype, operation.operator), a=a, b=b)
     report(**{f"{operation.datatype.name} {operation.operator.name}": len(pairs)})
 
 
@@ -151,7 +188,12 @@ async def corners(dut: SimHandleBase, operation: Operation) -> None:
 @cocotb.parametrize(name=list(PARTS))
 async def mixed_requests(dut: SimHandleBase, name: str) -> None:
     """Whatever is asked for, results keep their order, with random gaps on both sides."""
-    await run(dut, name, mixture(PARTS[name], rng(f"mixture {name}"), 500), idle=None, stall=None)
+    items = mixture(PARTS[name], rng(f"mixture {name}"), 500)
+    await run(dut, name, items, idle=None, stall=None)
+    asked = {(item["datatype"], item["operator"]) for item in items if item["select"] == Select.COMBINE}
+    for datatype, operator in asked:
+        if supported(datatype, operator):
+            noted_mixture(unit=name, operation=name_of(datatype, operator))
 
 
 @cocotb.test()

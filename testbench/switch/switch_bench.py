@@ -7,9 +7,13 @@ from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiResp
 
 from testbench import clock
-from testbench.runner import report
+from testbench.coverage import cover
+from testbench.runner import parameters, report
 from testbench.switch.fabric import REGISTERS, VCS, Fabric
 from testbench.switch.switch_model import header_of
+
+_ports = range(parameters().get("radix", 0))
+noted_pair = cover("pairs of ports", source=_ports, dest=_ports, vc=VCS)
 
 
 @cocotb.test()
@@ -40,6 +44,7 @@ async def all_pairs(dut: SimHandleBase) -> None:
                 after = [sink.flits for sink in fabric.sinks]
                 moved = [b - a for a, b in zip(before, after, strict=True)]
                 assert moved == [count * (port == dest) for port in fabric.ports]
+                noted_pair(source=source, dest=dest, vc=vc)
 
 
 @cocotb.test()

@@ -12,7 +12,8 @@ from testbench.dma.dma_bench import bundle
 from testbench.runner import run_bench
 
 
-@pytest.mark.parametrize(("pipelined", "transfers"), [(False, 40), (True, 20)], ids=["plain", "pipelined"])
+@pytest.mark.parametrize("transfers", [12, pytest.param(100, marks=pytest.mark.long)], ids=["short", "long"])
+@pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
 def test_engine(pipelined, transfers):
     run_bench(
         partial(bundle, pipelined=pipelined), bench="testbench.dma.dma_bench", parameters={"transfers": transfers},
