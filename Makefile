@@ -71,6 +71,8 @@ bench: $(STAMP) ## measure the figures of the README again (minutes)
 	$(BIN)/python -m fpga.buffer_figures docs/figures/buffer.json
 	$(BIN)/conic bench switch --json > docs/figures/switch.json
 	$(BIN)/conic bench latency --json > docs/figures/latency.json
+	$(BIN)/conic bench simulator --preset small --preset paper --json > docs/figures/simulator.json
+	$(BIN)/conic bench scale --nodes 1024 --json > docs/figures/scale.json
 	$(BIN)/conic buffer --seed 1 --sweep --plot docs/figures/buffer_load.svg --json > docs/figures/buffer_load.json
 	$(BIN)/python -m sim.report.pages $(PAGES)
 

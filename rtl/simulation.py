@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Verilog of a top as a fast simulator wants it: inputs pass through registers with a clock of their own."""
 
 from dataclasses import dataclass

@@ -68,9 +68,8 @@ class Topology:
 MAX_RADIX = 64
 """Ports of the largest switch that can be built."""
 
-MAX_NODES = 64
-MAX_SWITCHES = 128
-"""The largest cluster that is simulated."""
+MAX_NODES = MAX_SWITCHES = 1 << 14
+"""Nodes and switches of the largest cluster: more than memory holds today (docs/cluster.md says what each takes)."""
 
 
 def parse_topology(name: str, *, n_nodes: int | None = None) -> Topology:

@@ -14,11 +14,11 @@ class BenchTimeoutError(AssertionError):
     """The bench did not end within the cycles that it was given."""
 
 
-async def start(dut: SimHandleBase, *, reset_cycles: int = 3, max_cycles: int = 200_000) -> None:
+async def start(dut: SimHandleBase, *, reset_cycles: int = 3, max_cycles: int | None = 200_000) -> None:
     """Puts 0 on every input, starts the clock, holds the reset for a while; returns right after a rising edge.
 
     Inputs would keep the values of the test before otherwise. So set plain inputs after this call; drivers may be made
-    before. The test fails if it is still running `max_cycles` later.
+    before. The test fails if it is still running `max_cycles` later, if that is given.
     """
     for name in inputs():
         getattr(dut, name).value = 0
@@ -30,7 +30,8 @@ async def start(dut: SimHandleBase, *, reset_cycles: int = 3, max_cycles: int = 
     await ClockCycles(dut.clk, reset_cycles)
     dut.rst.value = 0
     await RisingEdge(dut.clk)
-    cocotb.start_soon(_watch(dut, max_cycles))
+    if max_cycles is not None:
+        cocotb.start_soon(_watch(dut, max_cycles))
 
 
 async def cycles(dut: SimHandleBase, count: int) -> None:

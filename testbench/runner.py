@@ -10,7 +10,7 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 from testbench.coverage import Hits, keep, missing
 from testbench.design import Design, design_of
 from testbench.passed import key_of, last_pass, passes_count, record_pass
-from testbench.simulator import build, simulator_name, tool_environment
+from testbench.simulator import MODEL_FLAGS, build, simulator_name, tool_environment
 from testbench.toolchain import build_folder
 
 _log_tail_lines = 40
@@ -52,7 +52,7 @@ class _Outcome:
 
 def run_bench(
     component: Any, *, bench: str, parameters: Mapping[str, Any] | None = None, seed: int | None = None,
-    top: str | None = None, testcase: str | None = None,
+    top: str | None = None, testcase: str | None = None, model_flags: Sequence[str] = MODEL_FLAGS,
 ) -> BenchResult:
     """Converts `component` to Verilog, simulates it and runs the tests of module `bench` on it.
 
@@ -74,6 +74,8 @@ def run_bench(
         Name of the Verilog module; the name of the component's class if not given.
     testcase : str, optional
         Regular expression: only tests whose name matches are run.
+    model_flags : sequence of str
+        How far the compiler optimises the model (Verilator).
 
     Raises
     ------
@@ -104,7 +106,9 @@ def run_bench(
     }
 
     def attempt(*, waves: bool) -> _Outcome:
-        return _simulate(design, bench=bench, environment=environment, testcase=testcase, waves=waves)
+        return _simulate(
+            design, bench=bench, environment=environment, testcase=testcase, waves=waves, model_flags=model_flags,
+        )
 
     wanted = "CONIC_WAVES" in os.environ  # someone wants to look at a run that passes
     outcome = attempt(waves=wanted)
@@ -159,9 +163,10 @@ def report(**values: Any) -> None:
 
 
 def _simulate(
-    design: Design, *, bench: str, environment: dict[str, str], testcase: str | None, waves: bool
+    design: Design, *, bench: str, environment: dict[str, str], testcase: str | None, waves: bool,
+    model_flags: Sequence[str],
 ) -> _Outcome:
-    runner, _ = build(design.verilog, top=design.top, waves=waves)
+    runner, _ = build(design.verilog, top=design.top, waves=waves, model_flags=model_flags)
     runs = build_folder() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     seed = int(environment["CONIC_SEED"])

@@ -1,7 +1,7 @@
 """Builds the simulation of a Verilog file, once for equal content."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +32,7 @@ _verilator_options = (
     "-Wno-CMPCONST",
 )
 _icarus_options = ("-g2012",)
-_model_flags = ("-O0",)
+MODEL_FLAGS = ("-O0",)
 """A bench spends its time in Python: optimised code would cost more to compile than it saves."""
 
 
@@ -63,7 +63,9 @@ def tool_environment() -> Iterator[None]:
         os.environ.update(before)
 
 
-def build(verilog: str, *, top: str, waves: bool = False) -> tuple[Runner, Path]:
+def build(
+    verilog: str, *, top: str, waves: bool = False, model_flags: Sequence[str] = MODEL_FLAGS
+) -> tuple[Runner, Path]:
     """Builds the simulation of `verilog` in a folder named by the hash of all that goes into it.
 
     A folder that was built before is used as it is. Processes that want the same one wait for each other. A bench sees
@@ -81,7 +83,7 @@ def build(verilog: str, *, top: str, waves: bool = False) -> tuple[Runner, Path]
     """
     simulator = simulator_name()
     if simulator == "verilator":
-        tools = [*_verilator_options, *_model_flags, verilator_version(), compiler_version()]
+        tools = [*_verilator_options, *model_flags, verilator_version(), compiler_version()]
     else:
         tools = [*_icarus_options]
     parts = [simulator, *tools, version("cocotb"), f"waves={waves}", top, verilog]
@@ -94,14 +96,14 @@ def build(verilog: str, *, top: str, waves: bool = False) -> tuple[Runner, Path]
             source = folder / f"{top}.v"
             source.write_text(verilog)
             if simulator == "verilator":
-                _build_with_verilator(source, top, waves=waves)
+                _build_with_verilator(source, top, waves=waves, model_flags=model_flags)
             else:
                 _build_with_icarus(runner, source, top, waves=waves)
             done.touch()
     return runner, folder
 
 
-def _build_with_verilator(source: Path, top: str, *, waves: bool) -> None:
+def _build_with_verilator(source: Path, top: str, *, waves: bool, model_flags: Sequence[str]) -> None:
     """What cocotb's runner builds, but that only the ports of `top` are public, and in a third of the time."""
     settings = source.with_name("public.vlt")
     settings.write_text(f'`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n')
@@ -110,7 +112,7 @@ def _build_with_verilator(source: Path, top: str, *, waves: bool) -> None:
         build_model(
             source.parent, source, top=top, prefix="Vtop", program=top, verilator=_verilator_options,
             main=cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp", settings=[settings],
-            model_flags=_model_flags, fst=_fst if waves else None,
+            model_flags=model_flags, fst=_fst if waves else None,
             libraries=[f"-Wl,-rpath,{libraries}", f"-L{libraries}", "-lcocotbvpi_verilator"],
         )
     except ModelBuildError as error:

@@ -3,6 +3,8 @@
 import click
 
 from sim.cli.bench_latency import latency
+from sim.cli.bench_scale import scale
+from sim.cli.bench_simulator import simulator
 from sim.cli.bench_switch import switch
 from sim.cli.example import example
 
@@ -13,4 +15,6 @@ def command() -> None:
 
 
 command.add_command(latency)
+command.add_command(scale)
+command.add_command(simulator)
 command.add_command(switch)

@@ -62,6 +62,13 @@ bool Cluster::run(uint64_t most) {
     return settled();
 }
 
+bool Cluster::await_registers(const Station& station, uint64_t most) {
+    const uint64_t end = now_ + most;
+    for (auto& each : stations_) each->disturb();
+    while (!station.registers.idle() && now_ < end) window(std::min(end - now_, kLongestWindow));
+    return station.registers.idle();
+}
+
 void Cluster::step(uint64_t cycles) {
     const uint64_t end = now_ + cycles;
     for (auto& station : stations_) station->disturb();

@@ -41,6 +41,8 @@ public:
     // Runs until every watched word has been written and all register accesses are done, or `most` cycles have passed.
     // Returns whether the former. Looked at after each window: `settled_at` has the cycle in which it was so.
     bool run(uint64_t most);
+    // Runs until one station's register accesses are done, or for `most` cycles. Returns whether the former.
+    bool await_registers(const Station& station, uint64_t most);
     // Runs for a number of cycles, whatever happens.
     void step(uint64_t cycles);
     // From now on every cycle checks that no output follows an input.

@@ -31,6 +31,7 @@ EVENT = np.dtype([("cycle", "<u8"), ("node", "<u4"), ("kind", "<u4"), ("data", "
 """Layout of ``conic::Event``."""
 
 _NODE, _SWITCH = 0, 1
+_MOST_ACCESS_CYCLES = 10_000
 
 
 class SimulationFaultError(RuntimeError):
@@ -247,11 +248,7 @@ class Cluster:
         """
         before = self._api.conic_register_errors(self._handle, _NODE, node)
         self._api.conic_read(self._handle, _NODE, node, address)
-        for _ in range(10_000):
-            if self._api.conic_registers_idle(self._handle, _NODE, node):
-                break
-            self.run_for(1)
-        else:
+        if not self._passed(self._api.conic_await_registers(self._handle, _NODE, node, _MOST_ACCESS_CYCLES)):
             raise RegisterAccessError(f"register {address:#x} of node {node} did not answer")
         if self._api.conic_register_errors(self._handle, _NODE, node) != before:
             raise RegisterAccessError(f"register {address:#x} of node {node} was answered with an error")
@@ -287,14 +284,24 @@ class Cluster:
         return outcome
 
     def _program_routes(self) -> None:
-        page = {register.name: register.offset for register in registers.SWITCH_PAGE}
-        for switch, routes in enumerate(self.topology.routes):
-            for node_id, port in enumerate(routes):
-                for name, value in (("table_select", node_id), ("table_port", port)):
-                    self.write_switch_register(switch, page[name], value)
+        for switch, writes in enumerate(route_writes(self.topology)):
+            for address, value in writes:
+                self.write_switch_register(switch, address, value)
         if not self.run(1_000_000):
             raise RegisterAccessError("a switch did not take its routes")
         self.check_registers()
+
+
+def route_writes(topology: Topology) -> list[list[tuple[int, int]]]:
+    """For each switch the register writes (address, value) that enter the topology's routes."""
+    page = {register.name: register.offset for register in registers.SWITCH_PAGE}
+    return [
+        [
+            (page[name], value)
+            for node_id, port in enumerate(routes) for name, value in (("table_select", node_id), ("table_port", port))
+        ]
+        for routes in topology.routes
+    ]
 
 
 def _load(library: Path) -> CDLL:
@@ -321,7 +328,7 @@ def _load(library: Path) -> CDLL:
         "conic_bytes_a_node": (u64, [handle]),
         "conic_write": (None, [handle, c_int, u32, u32, u32, u64]),
         "conic_read": (None, [handle, c_int, u32, u32]),
-        "conic_registers_idle": (c_int, [handle, c_int, u32]),
+        "conic_await_registers": (c_int, [handle, c_int, u32, u64]),
         "conic_value": (u32, [handle, c_int, u32]),
         "conic_register_errors": (u32, [handle, c_int, u32]),
         "conic_log_events": (None, [handle, c_int]),

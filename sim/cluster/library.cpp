@@ -72,8 +72,8 @@ uint32_t conic_value(Cluster* cluster, int is_switch, uint32_t number) {
     return cluster->station(is_switch, number).registers.value();
 }
 
-int conic_registers_idle(Cluster* cluster, int is_switch, uint32_t number) {
-    return cluster->station(is_switch, number).registers.idle();
+int conic_await_registers(Cluster* cluster, int is_switch, uint32_t number, uint64_t most) {
+    return guarded([&] { return int{cluster->await_registers(cluster->station(is_switch, number), most)}; });
 }
 
 uint32_t conic_register_errors(Cluster* cluster, int is_switch, uint32_t number) {

@@ -116,6 +116,21 @@ def _switch(figures: dict[str, Any]) -> Iterator[Row]:
                    f"{row['header' + end]:.1%}", f"{row['mtu' + end]:.1%}")
 
 
+def _simulator(figures: dict[str, Any]) -> Iterator[Row]:
+    yield "preset", "nodes", "engine", "threads", "cycles", "node-cycles a second", "of all cycles evaluated"
+    for row in figures["rows"]:
+        evaluated = f"{row['evaluated_fraction']:.0%}" if "evaluated_fraction" in row else ""
+        yield (f"`{row['preset']}`", row["nodes"], row["engine"], row["threads"], f"{row['cycles']:,}",
+               f"{row['node_cycles_per_second']:,}", evaluated)
+
+
+def _scale(figures: dict[str, Any]) -> Iterator[Row]:
+    yield "collective", "nodes", "topology", "bytes", "cycles", "seconds", "of all cycles evaluated", "KiB a node"
+    for row in figures["rows"]:
+        yield (row["collective"], f"{row['nodes']:,}", f"`{row['topology']}`", row["bytes"], f"{row['cycles']:,}",
+               f"{row['seconds']:.2f}", f"{row['evaluated_fraction']:.0%}", f"{row['bytes_a_node'] / 1024:,.0f}")
+
+
 TABLES = {
     "boards": Table(source="boards", rows=_boards),
     "buffer": Table(source="buffer", rows=_buffer),
@@ -135,6 +150,8 @@ TABLES = {
     "reduce": Table(source="reduce", words=0, rows=_reduce),
     "routing": Table(source="routing", words=2, rows=routing_tables.cases),
     "routing_opensm": Table(source="routing", words=2, rows=routing_tables.beside_opensm),
+    "scale": Table(source="scale", rows=_scale),
+    "simulator": Table(source="simulator", rows=_simulator),
     "switch": Table(source="switch", rows=_switch),
     "units": Table(source="units", rows=_units),
 }

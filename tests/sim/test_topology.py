@@ -69,8 +69,8 @@ def test_fewer_nodes():
 @pytest.mark.parametrize(("name", "message"), [
     ("star:1", "topology 'star:1': N must be 2 to 4096, not 1"),
     ("star:65", "topology 'star:65': radix must be 1 to 64, not 65"),
-    ("fat-tree:8", "topology 'fat-tree:8': nodes must be 2 to 64, not 128"),
-    ("torus:3x6x8:1", "topology 'torus:3x6x8:1': switches must be 1 to 128, not 144"),
+    ("fat-tree:48", "topology 'fat-tree:48': nodes must be 2 to 16384, not 27648"),
+    ("torus:30x30x30:1", "topology 'torus:30x30x30:1': switches must be 1 to 16384, not 27000"),
     ("star", "topology must be star:N with whole numbers, not 'star'"),
     ("no.yaml", "topology must be one of star:N, fat-tree:K, torus:XxYxZ:TERMINALS, dragonfly:a=A,p=P,h=H, "
                 "random:switches=S,ports=P,terminals=T,seed=N, bluelight, taihulight, "

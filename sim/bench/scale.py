@@ -1,0 +1,66 @@
+"""Operations of many nodes: a barrier and an allreduce of 8 bytes."""
+
+from typing import Any
+
+from firmware_models.config import load_preset
+from sim.bench.simulator import run
+from sim.cluster import Execution, build_library
+from sim.collective import CollectiveRequest
+from sim.report.progress import ProgressCallback
+
+_TERMINALS = 4
+"""Nodes of each switch, which has as many cables to its neighbours in two dimensions."""
+
+
+def torus(nodes: int) -> str:
+    """Name of a torus of two dimensions, about square, with room for `nodes`: its switches have 8 ports.
+
+    Examples
+    --------
+    >>> torus(256), torus(1024), torus(40)
+    ('torus:8x8:4', 'torus:16x16:4', 'torus:3x4:4')
+    """
+    switches = max(-(-nodes // _TERMINALS), 9)
+    width = max(3, int(switches**0.5))
+    return f"torus:{width}x{max(3, -(-switches // width))}:{_TERMINALS}"
+
+
+def measure(*, preset: str, nodes: int, threads: int, progress: ProgressCallback) -> dict[str, Any]:
+    """Carries out both operations on the RTL of `nodes` nodes.
+
+    Parameters
+    ----------
+    preset : str
+        Of the hardware.
+    nodes : int
+        At the first terminals of :func:`torus`.
+    threads : int
+        Of the simulator; 0: as many as there are cores.
+
+    Returns
+    -------
+    dict
+        `rows`, each with `collective`, `algorithm`, `nodes`, `topology`, `switches`, `bytes`, `cycles`, `seconds`,
+        `evaluated_fraction`, `bytes_a_node`.
+
+    Raises
+    ------
+    BenchmarkError
+        If an operation does not end, or a bit of a result is wrong.
+    """
+    rows = []
+    cases = (("barrier", "dissemination", 0), ("allreduce", "recursive-doubling", 8))
+    for number, (collective, algorithm, size) in enumerate(cases):
+        request = CollectiveRequest(
+            collective=collective, algorithm=algorithm, nodes=nodes, size=size, config=load_preset(preset), preset=preset,
+            topology=torus(nodes),
+        )
+        library = build_library(request.hardware(), progress=progress)
+        progress(f"{nodes} nodes", number, len(cases))
+        rows.append({
+            "preset": preset, "collective": collective, "algorithm": algorithm, "nodes": nodes,
+            "topology": request.topology, "switches": len(request.wired.radixes), "bytes": size,
+            **run(library, request, Execution(threads=threads)),
+        })
+    progress(f"{nodes} nodes", len(cases), len(cases))
+    return {"rows": rows}

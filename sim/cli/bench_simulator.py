@@ -1,0 +1,68 @@
+"""`conic bench simulator`: how fast clusters are simulated."""
+
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from firmware_models.config import ConfigError
+from sim.bench.simulator import BenchmarkError, measure
+from sim.cli.byte_size import ByteSize
+from sim.cli.console import answer, progress_bars
+from sim.cli.example import example
+from sim.cli.number import Number
+from sim.cli.refusal import fails, refuses
+from sim.cluster import ClusterBuildError, SimulationFaultError
+from sim.request import RequestError
+from sim.topology import MAX_NODES
+from testbench.runner import BenchError
+
+REQUIRED_SPEEDUP = 10
+"""Over the same cluster, flat, under cocotb on Verilator."""
+
+
+@click.command("simulator", epilog=example("conic bench simulator --json"))
+@click.option("--preset", "presets", multiple=True, default=("small",), show_default=True,
+              help="May be given several times; the first one is simulated flat, too.")
+@click.option("--nodes", type=Number(2, MAX_NODES), multiple=True, default=(4, 16, 64), show_default=True,
+              help="Size of a cluster; may be given several times.")
+@click.option("--flat-nodes", type=Number(2, 16), multiple=True, default=(4,), show_default=True,
+              help="Those of them that are simulated flat, too; the compiler's time grows with each node.")
+@click.option("--threads", type=Number(1, 1024), multiple=True, default=(1, 2), show_default=True,
+              help="Threads of the simulator; may be given several times.")
+@click.option("--size", "n_bytes", type=ByteSize(), default="4KiB", show_default=True, help="Message.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@refuses(ConfigError, RequestError)
+@fails(BenchError, BenchmarkError, ClusterBuildError, SimulationFaultError)
+def simulator(
+    *, presets: tuple[str, ...], nodes: tuple[int, ...], flat_nodes: tuple[int, ...], threads: tuple[int, ...],
+    n_bytes: int, as_json: bool,
+) -> int:
+    """Node-cycles a second, beside the same cluster as one flat design under cocotb, all in one run."""
+    if missing := set(flat_nodes) - set(nodes):
+        raise click.UsageError(f"--flat-nodes: must be among --nodes {', '.join(map(str, nodes))}, not {min(missing)}")
+    with progress_bars() as progress:
+        report = measure(
+            presets=presets, nodes=nodes, threads=threads, n_bytes=n_bytes, flat_nodes=flat_nodes, progress=progress,
+        )
+    if as_json:
+        answer(report, as_json=True)
+    else:
+        _print(report)
+    return 0 if report.get("speedup_over_cocotb", REQUIRED_SPEEDUP) >= REQUIRED_SPEEDUP else 1
+
+
+def _print(report: dict[str, Any]) -> None:
+    console = Console(width=None if Console().is_terminal else 120)
+    table = Table("preset", "nodes", "engine", "threads", "cycles", "seconds", "node-cycles a second", "evaluated")
+    for row in report["rows"]:
+        evaluated = row.get("evaluated_fraction")
+        table.add_row(
+            row["preset"], str(row["nodes"]), row["engine"], str(row["threads"]), f"{row['cycles']:,}",
+            f"{row['seconds']:.3f}", f"{row['node_cycles_per_second']:,}", "" if evaluated is None else f"{evaluated:.0%}",
+        )
+    console.print(table)
+    for name in ("speedup_over_cocotb", "speedup_over_icarus"):
+        if name in report:
+            console.print(f"{name.replace('_', ' ')}: {report[name]}", highlight=False)

@@ -1,0 +1,1 @@
+"""A small cluster as one flat design, under cocotb: what the cluster simulator is compared with."""

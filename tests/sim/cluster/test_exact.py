@@ -1,0 +1,134 @@
+"""Threads, windows and what is left out change nothing: a hash of all registers of all models, every 1,000 cycles."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import rtl.nic.nic
+from firmware_models.config import Config
+from firmware_models.config.load import parse_config
+from firmware_models.schedule.registry import algorithm_names, collective_names
+from sim.cluster import Cluster, Execution, SimulationFaultError, build_library
+from sim.collective import CollectiveRequest, RequestError, set_up_groups, set_up_job
+from sim.host import NodeDriver
+from sim.stalls import StallProfile, random_stalls
+
+PLAIN = Execution(threads=1, skip=False, lockstep=True)
+CYCLES = 6_000
+
+# Everything is as small as it can be: it has to be compiled.
+TINY = parse_config(
+    "datapath: {data_width: 64, mtu: 64}\n"
+    "nic: {n_vps: 2, n_cous: 1, n_p2p_tags: 2, n_windows: 2}\n"
+    "cou: {n_jobs: 1, n_contexts: 2, sequence_depth: 8, buffer_bytes: 1024, buffer_mode: linear, n_peers: 4}\n"
+    "reduce: {datatypes: [float64], multiply: false}\n"
+    "switch: {radix: 2, table_entries: 2, mft_entries: 16}\n",
+    source="test",
+)
+
+
+def history(request: CollectiveRequest, execution: Execution) -> list[int]:
+    """Hashes while an operation is set up and carried out."""
+    stalls, rng = request.stalls, random.Random(request.seed)
+    with Cluster(
+        build_library(request.hardware()), request.wired, memory_bytes=1 << 18, memory=stalls.memory, links=stalls.links,
+        seed=request.seed, execution=execution,
+    ) as cluster:
+        drivers = [NodeDriver(cluster, node) for node in range(request.nodes)]
+        for driver in drivers:
+            driver.start()
+        groups = set_up_groups(request, cluster, drivers)
+        jobs = [set_up_job(request, drivers, job, groups=groups) for job in range(request.jobs)]
+        hashes = []
+        for chunk in range(CYCLES // 1000):
+            if chunk == 2:
+                for job in jobs:
+                    for port in job.ports:
+                        port.watch_completions(1)
+                        port.ring(not_before=cluster.cycle + rng.randint(0, stalls.start_skew))
+            cluster.run_for(1000)
+            hashes.append(cluster.fingerprint())
+        return hashes
+
+
+def drawn(seed: int, config: Config) -> CollectiveRequest:
+    """A random operation on a random topology under random stalls."""
+    rng = random.Random(f"exact {seed}")
+    while True:
+        collective = rng.choice(collective_names())
+        fields: dict[str, Any] = {
+            "algorithm": rng.choice(algorithm_names(collective)), "size": 0 if collective == "barrier" else 8 * rng.randint(1, 500),
+            "stalls": random_stalls(rng.getrandbits(32)) if rng.random() < 0.7 else StallProfile(),
+            "jobs": rng.randint(1, 3),
+        }
+        fields |= rng.choice(({"nodes": rng.randint(2, 7)}, {"nodes": rng.randint(2, 6), "topology": "fat-tree:4"}))
+        try:
+            return CollectiveRequest(collective=collective, config=config, preset="small", seed=seed, **fields)
+        except RequestError:
+            continue  # some do not take every number of nodes
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_hashes(seed: int, small: Config) -> None:
+    request = drawn(seed, small)
+    print(f"{request.collective} {request.algorithm}, {request.topology}, {request.stalls}")
+    expected = history(request, PLAIN)
+    assert len(set(expected)) == len(expected)
+    for execution in (Execution(threads=1, skip=False), Execution(threads=1), Execution(threads=3)):
+        assert history(request, execution) == expected, execution
+
+
+def test_what_rests_is_left_out(small: Config) -> None:
+    """Nodes that wait for a packet of another, which is late, cost nothing."""
+    request = CollectiveRequest(
+        collective="barrier", algorithm="dissemination", nodes=4, size=0, config=small, preset="small",
+    )
+    with Cluster(
+        build_library(request.hardware()), request.wired, memory_bytes=1 << 18, execution=Execution(threads=1),
+    ) as cluster:
+        drivers = [NodeDriver(cluster, node) for node in range(4)]
+        for driver in drivers:
+            driver.start()
+        job = set_up_job(request, drivers, 0)
+        assert cluster.run(100_000)
+        cluster.run_for(10_000)  # units clear their memories
+        begin, evaluated = cluster.cycle, cluster.evaluated
+        for node, port in enumerate(job.ports):
+            port.watch_completions(1)
+            port.ring(not_before=begin + 10_000 * (node == 3))
+        assert cluster.run(100_000)
+        assert cluster.settled_cycle - begin > 10_000
+        assert cluster.evaluated - evaluated < 5 * 700
+
+
+def tiny(n_groups: int) -> CollectiveRequest:
+    """An operation on NICs of their own."""
+    return CollectiveRequest(
+        collective="allreduce", algorithm="recursive-doubling", nodes=2, size=512, preset="test",
+        config=replace(TINY, nic=replace(TINY.nic, n_groups=n_groups)),
+    )
+
+
+@pytest.mark.parametrize("left_out", [0, 5], ids=["register file", "point-to-point"])
+def test_an_error_in_the_signal_is_caught(left_out: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: `quiescent` does not look at one of the parts of the NIC."""
+    every = rtl.nic.nic.any_moves
+    monkeypatch.setattr(
+        rtl.nic.nic, "any_moves",
+        lambda *parts: every(*(part for n, part in enumerate(parts) if n != left_out or len(parts) < 10)),
+    )
+    request = tiny(5 + left_out)  # a configuration of its own: what is planted must not be taken for another's build
+    try:
+        got = history(request, Execution(threads=1))
+    except SimulationFaultError as fault:
+        assert "quiescent" in str(fault)
+    else:
+        assert got != history(request, PLAIN)
+
+
+def test_nothing_planted() -> None:
+    """The small NIC itself is exact: what the tests above catch is what they plant."""
+    request = tiny(4)
+    assert history(request, Execution(threads=1)) == history(request, PLAIN)
