@@ -94,7 +94,7 @@ REST_PROOFS = (
             new="",
         ),
         Mutation(
-            name="occupancy-left-out", module="rtl.cou.packet_buffer", old=", count.moves,", new=",",
+            name="occupancy-left-out", module="rtl.cou.packet_buffer", old="count.moves,", new="",
         ),
         Mutation(
             name="ring-runs-on", module="rtl.reduce.delay_line", old="        with m.If(self.enable):\n",
