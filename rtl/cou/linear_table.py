@@ -139,7 +139,8 @@ class LinearTable(wiring.Component):
                 m.d.comb += [
                     self.remove.ready.eq(~hold & (remove_first | ~self.insert.valid)),
                     self.insert.ready.eq(~(self.remove.valid & ~hold & remove_first)),
-                    read.addr.eq(taken_home), read.en.eq(pick_remove | self.insert.valid), busy_removing.eq(pick_remove),
+                    read.addr.eq(taken_home), read.en.eq(pick_remove | self.insert.valid),
+                    busy_removing.eq(pick_remove),
                 ]
                 m.d.sync += index.eq(index)
                 with m.If(pick_remove | self.insert.valid):
