@@ -48,6 +48,7 @@ test-long: $(STAMP) ## all tests
 
 formal: $(STAMP) ## prove the contracts, and that each proof catches its mutations (minutes)
 	$(BIN)/python -m testbench.formal
+	$(BIN)/python -m testbench.formal.stability
 
 verilog: $(STAMP) ## Verilog, C header and register page of preset PRESET (small) in build/verilog
 	$(BIN)/conic verilog --preset $(or $(PRESET),small) --top nic --output-dir build/verilog

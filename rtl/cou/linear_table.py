@@ -95,9 +95,8 @@ class LinearTable(wiring.Component):
         ]
 
         # Unless something else is said below, the entry behind is on its way.
-        m.d.comb += [read.addr.eq(following), write.addr.eq(index)]
+        m.d.comb += [read.addr.eq(following), read.en.eq(1), write.addr.eq(index)]
         m.d.sync += index.eq(following)
-
         # A look-up that is taken after a removal may still read the entry in the cycle in which it goes: `going` covers
         # that cycle too.
         busy_removing = Signal()
@@ -140,13 +139,15 @@ class LinearTable(wiring.Component):
                 m.d.comb += [
                     self.remove.ready.eq(~hold & (remove_first | ~self.insert.valid)),
                     self.insert.ready.eq(~(self.remove.valid & ~hold & remove_first)),
-                    read.addr.eq(taken_home), busy_removing.eq(pick_remove),
+                    read.addr.eq(taken_home), read.en.eq(pick_remove | self.insert.valid),
+                    busy_removing.eq(pick_remove),
                 ]
-                m.d.sync += [
-                    tag.eq(taken), home.eq(taken_home), index.eq(taken_home), removing.eq(pick_remove), steps.eq(1),
-                ]
+                m.d.sync += index.eq(index)
                 with m.If(pick_remove | self.insert.valid):
-                    m.d.sync += remove_first.eq(~pick_remove)
+                    m.d.sync += [
+                        tag.eq(taken), home.eq(taken_home), index.eq(taken_home), removing.eq(pick_remove),
+                        steps.eq(1), remove_first.eq(~pick_remove),
+                    ]
                     m.next = "FIND"
 
             with m.State("FIND"):

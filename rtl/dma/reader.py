@@ -131,7 +131,7 @@ class DmaReader(wiring.Component):
 
         # Answers belong to the oldest burst; there is always room for them.
         answer = data.StructLayout({"data": self.data_width, "error": 1, "last": 1})
-        m.submodules.r = r = SkidBuffer(shape=answer)
+        m.submodules.r = r = SkidBuffer(shape=answer, guarded=True)
         m.d.comb += [
             r.i.valid.eq(axi.rvalid),
             r.i.payload.data.eq(axi.rdata),

@@ -177,7 +177,7 @@ class DmaWriter(wiring.Component):
             m.d.sync += count.eq(Mux(w_last, 0, count + 1))
 
         # Responses belong to the oldest burst.
-        m.submodules.b = b = SkidBuffer(shape=data.StructLayout({"error": 1}))
+        m.submodules.b = b = SkidBuffer(shape=data.StructLayout({"error": 1}), guarded=True)
         m.d.comb += [
             b.i.valid.eq(axi.bvalid),
             b.i.payload.error.eq(is_error(axi.bresp)),

@@ -15,6 +15,9 @@ class SkidBuffer(wiring.Component):
     ----------
     shape : ShapeLike
         Shape of the payload.
+    guarded : bool
+        Whether the payload's registers take over items only, never what stands at ``i`` without one: for inputs from
+        outside, which may change at any time.
 
     Members
     -------
@@ -26,8 +29,8 @@ class SkidBuffer(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, shape: ShapeLike):
-        self.shape = shape
+    def __init__(self, *, shape: ShapeLike, guarded: bool = False):
+        self.shape, self.guarded = shape, guarded
         super().__init__({"moves": Out(1), "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform):
@@ -46,10 +49,13 @@ class SkidBuffer(wiring.Component):
         ]
 
         # The skid register takes whatever passes while it is not in use, so its enable is a register alone.
-        with m.If(ready):
+        comes = self.i.valid if self.guarded else 1
+        with m.If(ready & comes):
             m.d.sync += skid.eq(self.i.payload)
         with m.If(~valid | self.o.ready):
-            m.d.sync += [valid.eq(self.i.valid | ~ready), ready.eq(1), shown.eq(Mux(ready, self.i.payload, skid))]
+            m.d.sync += [valid.eq(self.i.valid | ~ready), ready.eq(1)]
+            with m.If(~ready | comes):
+                m.d.sync += shown.eq(Mux(ready, self.i.payload, skid))
         with m.Elif(self.i.valid):
             m.d.sync += ready.eq(0)
 

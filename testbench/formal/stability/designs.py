@@ -1,0 +1,125 @@
+"""What is shown to come to rest: small, but with all that the design has."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from testbench.formal.proof import Mutation
+
+BASE: dict[str, dict[str, Any]] = {
+    "datapath": {"data_width": 64, "mtu": 64},
+    "nic": {"n_vps": 2, "n_cous": 1, "n_p2p_tags": 2, "n_windows": 2, "max_burst_beats": 4, "n_groups": 1,
+            "address_bits": 32},
+    "cou": {"n_jobs": 2, "n_contexts": 2, "sequence_depth": 4, "buffer_bytes": 65536, "n_peers": 1, "n_blocks": 2,
+            "intermediate_bytes": 64},
+    "reduce": {"add_cycles": 5, "datatypes": ("float64", "int64"), "multiply": False},
+    "link": {"buffer_flits": 16},
+    "switch": {"radix": 3, "table_entries": 4, "mft_entries": 16, "match_iterations": 1},
+}
+"""GET, loans and a cuckoo table are there; buffers for all guaranteed packets and some that are lent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestProof:
+    """A design, and defects that must be found in it.
+
+    Parameters
+    ----------
+    name : str
+        Name on the command line.
+    top : str
+        ``nic``, ``switch`` or ``unit``.
+    change : mapping
+        Parts of the configuration that differ from :data:`BASE`.
+    quick : bool
+        Whether it takes seconds.
+    mutations : tuple of Mutation
+        The defects.
+    """
+
+    name: str
+    top: str
+    change: dict[str, dict[str, Any]] = field(default_factory=dict)
+    quick: bool = True
+    mutations: tuple[Mutation, ...] = ()
+
+    def build(self) -> Any:
+        """The component, with the RTL as it is imported now."""
+        from firmware_models.config import Config
+        from rtl.cou.offload_unit import OffloadUnit
+        from rtl.emit import TOPS
+
+        parts = {name: BASE[name] | self.change.get(name, {}) for name in BASE}
+        config = replace(Config(), **{name: replace(getattr(Config(), name), **part) for name, part in parts.items()})
+        return {**TOPS, "unit": OffloadUnit}[self.top](config)
+
+
+def is_event(top: str) -> Callable[[str], bool]:
+    """Whether an input of this name is an event: what `Quiescence` is told of, and the reset."""
+    ends = ("_valid",) if top == "unit" else (
+        "tvalid", "credit_valid", "_awvalid", "_wvalid", "_arvalid", "_rvalid", "_bvalid"
+    )
+    return lambda name: name in ("rst", "arm") or name.endswith(ends)
+
+
+_OVER = "rtl.kit.quiescence"
+_short = Mutation(name="drains-too-short", module=_OVER, old="DRAIN_CYCLES = 16", new="DRAIN_CYCLES = 8")
+_deaf = Mutation(name="goes-on-through-events", module=_OVER, old="moved | self.event", new="moved")
+
+REST_PROOFS = (
+    RestProof(name="switch", top="switch", mutations=(
+        _short, _deaf,
+        Mutation(
+            name="statistics-left-out", module="rtl.switch.switch", old="*outputs, statistics]", new="*outputs]",
+        ),
+        Mutation(
+            name="patience-left-out", module="rtl.switch.matching", old="Cat(patient).any()", new="0",
+        ),
+        Mutation(
+            name="table-follows-the-link", module="rtl.switch.route_table", old=", read.en.eq(lookup.enable)", new="",
+        ),
+    )),
+    RestProof(name="unit", top="unit", mutations=(
+        _short,
+        Mutation(
+            name="trigger-left-out", module="rtl.cou.offload_unit", old="store, operations, trigger, loader,",
+            new="store, operations, loader,",
+        ),
+        Mutation(
+            name="chance-runs-on", module="rtl.cou.cuckoo_table", old="        with m.If(busy):\n",
+            new="        if True:\n",
+        ),
+        Mutation(
+            name="watchdog-left-out", module="rtl.cou.operation_table", old="(live != 0) & (self.watchdog != 0),",
+            new="",
+        ),
+        Mutation(
+            name="occupancy-left-out", module="rtl.cou.packet_buffer", old="count.moves,", new="",
+        ),
+        Mutation(
+            name="ring-runs-on", module="rtl.reduce.delay_line", old="        with m.If(self.enable):\n",
+            new="        if True:\n",
+        ),
+        Mutation(
+            name="offers-forgotten", module="rtl.cou.offload_unit",
+            old="any_moves(self.moves, *(offer.valid for offer in offers))", new="self.moves",
+        ),
+    )),
+    RestProof(name="unit-linear", top="unit", change={"cou": {"buffer_mode": "linear"}}, mutations=(
+        Mutation(
+            name="table-left-out", module="rtl.cou.linear_table", old="self.moves.eq(updates | looks)",
+            new="self.moves.eq(looks)",
+        ),
+    )),
+    RestProof(name="nic", top="nic", quick=False, mutations=(
+        Mutation(
+            name="counters-left-out", module="rtl.nic.csr", old="self.moves.eq(front.moves | counters.moves)",
+            new="self.moves.eq(front.moves)",
+        ),
+        Mutation(
+            name="stamps-without-a-packet", module="rtl.p2p.delivery",
+            old="                with m.If(self.i.valid):\n                    m.d.sync += stamp",
+            new="                if True:\n                    m.d.sync += stamp",
+        ),
+    )),
+)

@@ -1,0 +1,62 @@
+"""What says that it is at rest stays so; a defect of it is found; the steps of the argument are sound."""
+
+import random
+
+import pytest
+
+from testbench.formal.stability.__main__ import main, prove, run_mutation
+from testbench.formal.stability.designs import REST_PROOFS, RestProof
+from testbench.formal.stability.gates import FALSE, TRUE, Gates
+from testbench.formal.stability.solver import GateSolver
+
+PROOFS = [
+    pytest.param(proof, id=proof.name, marks=() if proof.quick else pytest.mark.long) for proof in REST_PROOFS
+]
+
+
+@pytest.mark.parametrize("proof", PROOFS)
+def test_rest(proof: RestProof) -> None:
+    report = prove(proof)
+    assert report.faults == []
+    assert report.cycles <= 16
+
+
+@pytest.mark.parametrize(("proof", "mutation"), [
+    pytest.param(
+        proof.name, mutation.name, id=f"{proof.name}-{mutation.name}",
+        marks=() if proof.top == "switch" else pytest.mark.long,
+    )
+    for proof in REST_PROOFS for mutation in proof.mutations
+])
+def test_mutation(proof: str, mutation: str) -> None:
+    assert run_mutation(proof, mutation)
+
+
+def test_gates_and_solver() -> None:
+    """Sums of the graph, and what the solver says of them, are those of integers."""
+    chance = random.Random(1)
+    for _ in range(20):
+        a, b = chance.randrange(32), chance.randrange(32)
+        gates = Gates()
+        solver = GateSolver(gates)
+        left, right = gates.free(5), gates.free(5)
+        total, carry = gates.total(left, right, FALSE)
+        known = [bit ^ (not value >> k & 1) for value, bits in ((a, left), (b, right)) for k, bit in enumerate(bits)]
+        assert solver.possible(*known)
+        assert sum(solver.value(bit) << k for k, bit in enumerate([*total, carry])) == a + b
+        wrong = gates.any_of([bit ^ (a + b >> k & 1) for k, bit in enumerate([*total, carry])])
+        assert not solver.possible(*known, wrong)
+
+
+def test_constants_are_folded() -> None:
+    gates = Gates()
+    (a,) = gates.free()
+    assert gates.both(a, TRUE) == a
+    assert gates.both(a, a ^ 1) == FALSE
+    assert gates.differ(a, a) == FALSE
+    assert gates.choose(a, TRUE, FALSE) == a
+
+
+def test_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["nothing"]) == 2
+    assert "must be one of switch" in capsys.readouterr().err
