@@ -116,12 +116,19 @@ def _switch(figures: dict[str, Any]) -> Iterator[Row]:
                    f"{row['header' + end]:.1%}", f"{row['mtu' + end]:.1%}")
 
 
+def _coverage(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    yield "bench", "covers", "bins", "runs", "least hits of a bin"
+    for row in rows:
+        yield f"`{row['bench'].removeprefix('testbench.')}`", row["covers"], row["bins"], row["runs"], row["least"]
+
+
 TABLES = {
     "boards": Table(source="boards", rows=_boards),
     "buffer": Table(source="buffer", rows=_buffer),
     "buffer_load": Table(source="buffer_load", rows=_buffer_load),
     "cluster": Table(source="cluster", words=2, rows=_cluster),
     "core": Table(source="core", rows=_core),
+    "coverage": Table(source="coverage", words=2, rows=_coverage),
     "fpga": Table(source="fpga", words=2, rows=_fpga),
     "latency": Table(source="latency", words=0, rows=latency_tables.hops),
     "latency_doorbell_stages": Table(source="latency", rows=latency_tables.doorbell_stages),
