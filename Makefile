@@ -70,6 +70,7 @@ bench: $(STAMP) ## measure the figures of the README again (minutes)
 	$(BIN)/python -m fpga.offload_area paper docs/figures/offload_area.json
 	$(BIN)/python -m fpga.reduce_figures docs/figures/reduce.json
 	$(BIN)/python -m fpga.buffer_figures docs/figures/buffer.json
+	$(BIN)/python -m testbench.coverage docs/figures/coverage.json
 	$(BIN)/conic bench switch --json > docs/figures/switch.json
 	$(BIN)/conic bench latency --json > docs/figures/latency.json
 	$(BIN)/conic bench simulator --preset small --preset paper --json > docs/figures/simulator.json

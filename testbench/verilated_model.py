@@ -15,6 +15,7 @@ from pathlib import Path
 from testbench.toolchain import cache_folder, environment, verilator_root, verilator_version
 
 COMPILER = "c++"
+_UNOPTIMISED = ("-O0",)
 _runtime_sources = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _headers = ("verilated.h", "verilated_vpi.h", "verilated_dpi.h", "libgen.h", "memory", "string")
 _flags = (
@@ -88,20 +89,33 @@ def build_model(
         *trace, *verilator, *map(str, settings), str(verilog),
     ])
     common = compiler_flags(fst)
-    include = folder / "model.cpp"
-    include.write_text("".join(
-        f'#include "{path}"\n' for path in (*sorted(folder.glob(f"{prefix}*.cpp")), main)
-    ))
+    model = sorted(folder.glob(f"{prefix}*.cpp"))
+    # What runs once, at the start, is half of the text: it is left unoptimised.
+    slow = [path for path in model if "__Slow" in path.name] if tuple(model_flags) != _UNOPTIMISED else []
+    include = _unit(folder / "model.cpp", [*(path for path in model if path not in slow), main])
+    objects = []
+    if slow:
+        objects = [str(folder / "slow.o")]
+        run_tool([
+            COMPILER, *_UNOPTIMISED, *common, "-include", str(precompiled_header(_UNOPTIMISED, fst)), f"-I{folder}",
+            *flags, "-c", str(_unit(folder / "slow.cpp", slow)), "-o", *objects,
+        ])
     archive, header = runtime_archive(fst), precompiled_header(tuple(model_flags), fst)
     built = folder / f"{program}.new"
     run_tool([
-        COMPILER, *model_flags, *common, "-include", str(header), f"-I{folder}", *flags, str(include), str(archive),
-        *libraries, "-pthread", "-o", str(built),
+        COMPILER, *model_flags, *common, "-include", str(header), f"-I{folder}", *flags, str(include), *objects,
+        str(archive), *libraries, "-pthread", "-o", str(built),
     ])
     for path in folder.glob(f"{prefix}*"):  # what only the compiler wanted
         if path.suffix in (".cpp", ".h", ".mk", ".d", ".dat") and path.is_file():
             path.unlink()
     built.rename(folder / program)
+
+
+def _unit(path: Path, sources: Sequence[Path]) -> Path:
+    """A file that holds `sources`."""
+    path.write_text("".join(f'#include "{source}"\n' for source in sources))
+    return path
 
 
 def run_tool(command: Sequence[str]) -> None:

@@ -2,19 +2,17 @@
 
 import struct
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from amaranth.back import verilog
-
 from firmware_models.config import Config
 from fpga.selftest.design import SelfTest
+from testbench.design import design_of
 from testbench.verilated_program import build_program
 
 _MAIN = Path(__file__).with_name("board_model.cpp")
-_OPTIONS = (
-    "-j", "2", "--assert", "--no-timing", "--output-split", "20000", "--x-assign", "unique", "--x-initial", "unique",
-)
+_OPTIONS = ("--assert", "--no-timing", "--x-assign", "unique", "--x-initial", "unique")
 _IDLE_BITS = 2000
 """Bit times without a byte after which a read gives up."""
 
@@ -105,8 +103,8 @@ class BoardModel:
 
 def build_board(*, config: Config, n_nics: int, memory_bytes: int, divisor: int) -> Path:
     """The program that simulates such a board, built if need be."""
-    design = SelfTest(
-        config=config, n_nics=n_nics, memory_bytes=memory_bytes, clock_hz=1_000_000 * divisor, divisor=divisor
-    )
-    text = verilog.convert(design, name="SelfTest", emit_src=False, strip_internal_attrs=True)
-    return build_program("board", text, top="SelfTest", main=_MAIN, options=_OPTIONS)
+    design = design_of(partial(
+        SelfTest, config=config, n_nics=n_nics, memory_bytes=memory_bytes, clock_hz=1_000_000 * divisor,
+        divisor=divisor,
+    ))
+    return build_program("board", design.verilog, top=design.top, main=_MAIN, options=_OPTIONS)

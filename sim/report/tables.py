@@ -131,12 +131,19 @@ def _scale(figures: dict[str, Any]) -> Iterator[Row]:
                f"{row['seconds']:.2f}", f"{row['evaluated_fraction']:.0%}", f"{row['bytes_a_node'] / 1024:,.0f}")
 
 
+def _coverage(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
+    yield "bench", "covers", "bins", "runs", "least hits of a bin"
+    for row in rows:
+        yield f"`{row['bench'].removeprefix('testbench.')}`", row["covers"], row["bins"], row["runs"], row["least"]
+
+
 TABLES = {
     "boards": Table(source="boards", rows=_boards),
     "buffer": Table(source="buffer", rows=_buffer),
     "buffer_load": Table(source="buffer_load", rows=_buffer_load),
     "cluster": Table(source="cluster", words=2, rows=_cluster),
     "core": Table(source="core", rows=_core),
+    "coverage": Table(source="coverage", words=2, rows=_coverage),
     "fpga": Table(source="fpga", words=2, rows=_fpga),
     "latency": Table(source="latency", words=0, rows=latency_tables.hops),
     "latency_doorbell_stages": Table(source="latency", rows=latency_tables.doorbell_stages),

@@ -1,6 +1,9 @@
 """Cover points: what a bench promises and does not do fails."""
 
+import json
+import re
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -32,3 +35,15 @@ def test_missing_and_merged():
     assert missing({"a": {"x": 1, "y": 0}, "b": {"z": 0}}) == ["not covered: a: y", "not covered: b: z"]
     runs = [{"bench": "n", "coverage": {"a": {"x": 3, "y": 9}}}, {"bench": "n", "coverage": {"a": {"x": 5, "y": 2}}}]
     assert merged(runs) == [{"bench": "n", "covers": "a", "bins": 2, "runs": 2, "least": 2}]
+
+
+def test_the_table_has_every_bench_that_covers():
+    root = Path(__file__).resolve().parents[2]
+    covering = {
+        (str(path.relative_to(root).with_suffix("")).replace("/", "."), name)
+        for path in root.glob("testbench/*/*_bench.py")
+        for name in re.findall(r"= cover\(\s*\"([^\"]+)\"", path.read_text())
+    }
+    rows = json.loads((root / "docs" / "figures" / "coverage.json").read_text())
+    assert {(row["bench"], row["covers"]) for row in rows} == covering
+    assert min(row["least"] for row in rows) > 0

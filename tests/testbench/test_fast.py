@@ -4,6 +4,7 @@ import subprocess
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,12 +66,19 @@ def test_changed_files(tmp_path):
 @pytest.mark.parametrize(("cost", "runs"), [(5, True), (50, False), (None, False)])
 def test_what_does_not_fit_is_left_out(cost, runs, request):
     node = request.node
-    deadline = Deadline(time.time() + 10, {} if cost is None else {node.nodeid: cost})
+    deadline = Deadline(time.time() + 10, {} if cost is None else {node.nodeid: cost}, {})
     if runs:
         deadline.pytest_runtest_setup(node)
     else:
         with pytest.raises(pytest.skip.Exception, match="left out: no time"):
             deadline.pytest_runtest_setup(node)
+
+
+def test_the_nearest_and_cheapest_come_first():
+    items = [SimpleNamespace(nodeid=name) for name in ("far.py::a", "near.py::dear", "near.py::cheap", "near.py::new")]
+    deadline = Deadline(0, {"near.py::dear": 50, "near.py::cheap": 1}, {"near.py": 1, "far.py": 2})
+    deadline.pytest_collection_modifyitems(items)
+    assert [item.nodeid for item in items] == ["near.py::cheap", "near.py::new", "near.py::dear", "far.py::a"]
 
 
 def test_an_unchanged_bench_is_not_run_again(monkeypatch, tmp_path, capsys):
