@@ -40,8 +40,9 @@ def simulation_verilog(top: str, config: Config) -> SimulationVerilog:
     """`top` ("nic" or "switch") behind registers for its inputs, which ``in_clk`` loads.
 
     Amaranth writes the next value of a register as logic that also looks at the reset, so nearly everything follows an
-    input, and a simulator would evaluate it when inputs are driven and again at the clock edge. Behind registers nothing
-    follows a port: both clocks rise together, and a cycle is one evaluation, which takes the next inputs as it begins.
+    input, and a simulator would evaluate it when inputs are driven and again at the clock edge. Behind registers
+    nothing follows a port: both clocks rise together, and a cycle is one evaluation, which takes the next inputs as it
+    begins.
 
     Raises
     ------

@@ -60,7 +60,9 @@ class Recording:
     def check_registers(self) -> None:
         """No access has failed."""
 
-    def as_json(self, *, switch: list[tuple[int, int]], warm_up: int, results: list[list[tuple[int, bytes]]]) -> dict[str, Any]:
+    def as_json(
+        self, *, switch: list[tuple[int, int]], warm_up: int, results: list[list[tuple[int, bytes]]]
+    ) -> dict[str, Any]:
         """The recording for ``testbench.cluster.flat_bench``.
 
         Parameters
@@ -73,7 +75,8 @@ class Recording:
             For each node what must stand in its memory at the end.
         """
         return {
-            "nodes": self.topology.n_nodes, "memory_bytes": len(self._memories[0]), "warm_up": warm_up, "switch": switch,
+            "nodes": self.topology.n_nodes, "memory_bytes": len(self._memories[0]), "warm_up": warm_up,
+            "switch": switch,
             "stores": [list(_stores(memory)) for memory in self._memories],
             "set_up": [writes[:count] for writes, count in zip(self._writes, self._set_up, strict=True)],
             "doorbells": [writes[count:] for writes, count in zip(self._writes, self._set_up, strict=True)],

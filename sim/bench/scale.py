@@ -52,8 +52,8 @@ def measure(*, preset: str, nodes: int, threads: int, progress: ProgressCallback
     cases = (("barrier", "dissemination", 0), ("allreduce", "recursive-doubling", 8))
     for number, (collective, algorithm, size) in enumerate(cases):
         request = CollectiveRequest(
-            collective=collective, algorithm=algorithm, nodes=nodes, size=size, config=load_preset(preset), preset=preset,
-            topology=torus(nodes),
+            collective=collective, algorithm=algorithm, nodes=nodes, size=size, config=load_preset(preset),
+            preset=preset, topology=torus(nodes),
         )
         library = build_library(request.hardware(), progress=progress)
         progress(f"{nodes} nodes", number, len(cases))

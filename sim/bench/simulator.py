@@ -58,14 +58,15 @@ def measure(
     dict
         `rows`, each with `preset`, `nodes`, `threads`, `engine` ("cluster"; "lockstep": one thread, nothing left out;
         "cocotb": flat on Verilator; "icarus": flat on Icarus), `cycles`, `seconds`, `node_cycles_per_second`,
-        `evaluated_fraction`, `bytes_a_node`. `speedup_over_cocotb` and, where Icarus is installed, `speedup_over_icarus`:
-        the least over the pairs of runs of the same cluster.
+        `evaluated_fraction`, `bytes_a_node`. `speedup_over_cocotb` and, where Icarus is installed,
+        `speedup_over_icarus`: the least over the pairs of runs of the same cluster.
     """
     requests = [_request(preset, n, n_bytes) for preset in presets for n in nodes]
     flat = [request for request in requests if request.preset == presets[0] and request.nodes in flat_nodes]
     simulators = ["verilator", *(["icarus"] if shutil.which("iverilog") else [])]
     executions = [
-        ("lockstep", Execution(threads=1, skip=False, lockstep=True)), *(("cluster", Execution(threads=n)) for n in threads),
+        ("lockstep", Execution(threads=1, skip=False, lockstep=True)),
+        *(("cluster", Execution(threads=n)) for n in threads),
     ]
     total = len(requests) * len(executions) + len(flat) * len(simulators)
     rows: list[dict[str, Any]] = []
@@ -80,7 +81,9 @@ def measure(
             progress(f"{request.preset}, {request.nodes} nodes, flat, {engine}", len(rows), total)
             rows.append(_row(request, engine, 1, _run_flat(request, simulator)))
     progress("clusters", total, total)
-    report: dict[str, Any] = {"collective": "allreduce", "algorithm": "recursive-doubling", "bytes": n_bytes, "rows": rows}
+    report: dict[str, Any] = {
+        "collective": "allreduce", "algorithm": "recursive-doubling", "bytes": n_bytes, "rows": rows,
+    }
     for engine in ("cocotb", "icarus"):
         if speedup := _speedup(rows, engine):
             report[f"speedup_over_{engine}"] = speedup
@@ -161,7 +164,7 @@ def _run_flat(request: CollectiveRequest, simulator: str) -> dict[str, float]:
     for port in job.ports:
         port.watch_completions(1)
         port.ring()
-    results = [[(address, content)] for address, content in zip(job.result_addresses, _expected(request, job), strict=True)]
+    results = [[result] for result in zip(job.result_addresses, _expected(request, job), strict=True)]
     (writes,) = route_writes(request.wired)
     config = replace(request.config, switch=replace(request.config.switch, radix=request.wired.radixes[0]))
     with tempfile.TemporaryDirectory() as folder, _environment(SIM=simulator), contextlib.redirect_stdout(sys.stderr):

@@ -18,7 +18,8 @@ from sim.topology import MAX_NODES
 
 @click.command("scale", epilog=example("conic bench scale --nodes 256 --json"))
 @click.option("--preset", default="small", show_default=True, help="Preset of the hardware.")
-@click.option("--nodes", type=Number(2, MAX_NODES), default=256, show_default=True, help="Nodes, on a torus of switches.")
+@click.option("--nodes", type=Number(2, MAX_NODES), default=256, show_default=True,
+              help="Nodes, on a torus of switches.")
 @click.option("--threads", type=Number(0, 1024), default=0, help="Threads of the simulator.  [default: a core each]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses(ConfigError, RequestError)

@@ -60,7 +60,8 @@ def _print(report: dict[str, Any]) -> None:
         evaluated = row.get("evaluated_fraction")
         table.add_row(
             row["preset"], str(row["nodes"]), row["engine"], str(row["threads"]), f"{row['cycles']:,}",
-            f"{row['seconds']:.3f}", f"{row['node_cycles_per_second']:,}", "" if evaluated is None else f"{evaluated:.0%}",
+            f"{row['seconds']:.3f}", f"{row['node_cycles_per_second']:,}",
+            "" if evaluated is None else f"{evaluated:.0%}",
         )
     console.print(table)
     for name in ("speedup_over_cocotb", "speedup_over_icarus"):

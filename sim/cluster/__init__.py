@@ -13,6 +13,6 @@ from .cluster import (
 )
 
 __all__ = [
-    "EVENT", "Cluster", "ClusterBuildError", "EventKind", "Execution", "LinkTiming", "MemoryTiming", "RegisterAccessError",
-    "SimulationFaultError", "build_library",
+    "EVENT", "Cluster", "ClusterBuildError", "EventKind", "Execution", "LinkTiming", "MemoryTiming",
+    "RegisterAccessError", "SimulationFaultError", "build_library",
 ]

@@ -38,6 +38,7 @@ _VERILATOR = (
 # A model's code is longer than the caches that feed a core, and runs through once in a cycle: what -O2 does beyond -O1
 # takes half as much again of the compiler's time and gains nothing (docs/cluster.md).
 _HOT, _COLD = ("-O1",), ("-O0",)
+_APART = ("--hierarchical", "--build", "-CFLAGS", "-fPIC", "-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0")
 _PARTS = 4
 """Files that the hot code is compiled as, so that several cores have work."""
 _FEWEST_UNITS_APART = 4
@@ -127,12 +128,12 @@ def _model(
         source = folder / f"{prefix}.v"
         source.write_text(design.text)
         apart = folder / "apart.vlt"
-        apart.write_text(f'`verilator_config\nhier_block -module "{SHARED_UNIT}"\n' if is_apart else "`verilator_config\n")
+        rule = f'hier_block -module "{SHARED_UNIT}"\n' if is_apart else ""
+        apart.write_text(f"`verilator_config\n{rule}")
         trace = ["--trace-fst", "--trace-structs"] if waves else []
-        settings = ["--hierarchical", "--build", "-CFLAGS", "-fPIC", "-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0"] if is_apart else []
         run_tool([
-            "verilator", *_VERILATOR, *trace, *settings, "--prefix", prefix, "--top-module", design.top,
-            "--Mdir", str(folder), str(apart), str(source),
+            "verilator", *_VERILATOR, *trace, *(_APART if is_apart else ()), "--prefix", prefix,
+            "--top-module", design.top, "--Mdir", str(folder), str(apart), str(source),
         ])
         (folder / "ports.h").write_text(_ports_header(config, design, waves=waves))
         (folder / "state.h").write_text(state_header(folder, prefix))
@@ -180,8 +181,8 @@ def _objects_apart(folder: Path) -> list[Path]:
 
 def _runtime() -> Path:
     """Archive of the cluster around the models: the same for all configurations."""
-    headers = sorted(_HERE.glob("*.h"))
-    parts = [compiler_version(), *_RUNTIME_FLAGS, *(path.read_text() for path in (*headers, *(_HERE / n for n in _RUNTIME)))]
+    headers = [path.name for path in sorted(_HERE.glob("*.h"))]
+    parts = [compiler_version(), *_RUNTIME_FLAGS, *map(_text, (*headers, *_RUNTIME))]
     with folder_of("clusters", parts) as folder:
         archive = folder / "cluster.a"
         if not archive.exists():
@@ -196,7 +197,8 @@ def _runtime() -> Path:
 def _waves(*, waves: bool) -> Path:
     """Archive with what writes waveforms, or with what says that there are none."""
     flags = ("-O1", *compiler_flags(_fst(waves), shared=True), f"-DCONIC_TRACE={int(waves)}", f"-I{_HERE}")
-    parts = [compiler_version(), verilator_version(), *flags, *map(_text, ("waves.cpp", "model.h", "verilated_model.h"))]
+    sources = map(_text, ("waves.cpp", "model.h", "verilated_model.h"))
+    parts = [compiler_version(), verilator_version(), *flags, *sources]
     with folder_of("waves", parts) as folder:
         archive = folder / "waves.a"
         if not archive.exists():
@@ -220,8 +222,9 @@ def _link(archives: Sequence[Path]) -> Path:
         if not library.exists():
             # Symbols are bound inside: several libraries in one process have classes of the same names.
             run_tool([
-                COMPILER, "-shared", "-Wl,-Bsymbolic", "-Wl,--whole-archive", str(archives[2]), "-Wl,--no-whole-archive",
-                *map(str, archives[:2]), *map(str, archives[3:]), "-pthread", "-o", str(folder / "new.so"),
+                COMPILER, "-shared", "-Wl,-Bsymbolic", "-Wl,--whole-archive", str(archives[2]),
+                "-Wl,--no-whole-archive", *map(str, archives[:2]), *map(str, archives[3:]), "-pthread",
+                "-o", str(folder / "new.so"),
             ])
             (folder / "new.so").rename(library)
     return library

@@ -155,7 +155,8 @@ class Cluster:
             execution.skip, execution.lockstep,
         )
         if not self._handle:
-            raise MemoryError(f"{topology.n_nodes} nodes, {memory_bytes} bytes each: {self._api.conic_fault().decode()}")
+            reason = self._api.conic_fault().decode()
+            raise MemoryError(f"{topology.n_nodes} nodes, {memory_bytes} bytes each: {reason}")
         for number, (a, b) in enumerate(topology.cables):
             self._passed(self._api.conic_connect(
                 self._handle, self._station(a), a.port, self._station(b), b.port, seed * 65537 + number,
@@ -192,8 +193,8 @@ class Cluster:
 
     @property
     def settled_cycle(self) -> int:
-        """The cycle in which everything had happened that the last :meth:`run` waited for; exact, where :attr:`cycle` may
-        be up to a link's latency later."""
+        """The cycle in which everything had happened that the last :meth:`run` waited for; exact, where :attr:`cycle`
+        may be up to a link's latency later."""
         return int(self._api.conic_settled_at(self._handle))
 
     @property

@@ -1,4 +1,4 @@
-"""Finds in what Verilator has written which members of a model hold its state, for :func:`fingerprints <state_header>`."""
+"""Finds in what Verilator has written which members of a model hold its state, for hashes of it."""
 
 import re
 from collections.abc import Iterator
@@ -24,7 +24,8 @@ def state_header(folder: Path, prefix: str) -> str:
             f"reinterpret_cast<const char*>(&{path}.{first}));"
             for first, last in _runs((folder / f"{name}.h").read_text())
         ]
-    includes = "".join(f'#include "{path.name}"\n' for path in sorted(folder.glob(f"{prefix}_*.h")) if "__pch" not in path.name)
+    headers = [path.name for path in sorted(folder.glob(f"{prefix}_*.h")) if "__pch" not in path.name]
+    includes = "".join(f'#include "{name}"\n' for name in headers)
     return (
         f'#pragma once\n{includes}#include "{prefix}.h"\n#include "verilated_model.h"\nnamespace conic {{\n'
         f"inline uint64_t state_hash(const {prefix}& top) {{\n    uint64_t hash = 1;\n" + "\n".join(hashes)

@@ -1,6 +1,6 @@
-"""A collective on a flat cluster: what the host library has done on the simulator is done again, access by access.
+"""A collective on a flat cluster: what the host library would do on the simulator, access by access.
 
-Parameters: `recording`, the path of a file of :mod:`sim.bench.recording`. Reports the cycles and the seconds from the first
+Parameters: `recording`, the path of a JSON file with the accesses. Reports the cycles and the seconds from the first
 doorbell to the last completion.
 """
 
@@ -40,7 +40,8 @@ async def collective(dut):
     async def both(parts):
         await Combine(*(cocotb.start_soon(part) for part in parts))
 
-    await both([write(switch, recording["switch"]), *(write(registers[node], recording["set_up"][node]) for node in nodes)])
+    set_up = [write(registers[node], recording["set_up"][node]) for node in nodes]
+    await both([write(switch, recording["switch"]), *set_up])
     await clock.cycles(dut, recording["warm_up"])
 
     async def complete(node):

@@ -15,7 +15,8 @@ Conic = Callable[..., Any]
     (("simulator", "--nodes", "1"), "--nodes: must be 2 to 16384, not 1"),
     (("simulator", "--threads", "0"), "--threads: must be 1 to 1024, not 0"),
     (("simulator", "--nodes", "8"), "--flat-nodes: must be among --nodes 8, not 4"),
-    (("simulator", "--preset", "large"), "preset must be one of ecpix5_85f, paper, small, ulx3s_85f, versa_ecp5_5g, not 'large'"),
+    (("simulator", "--preset", "large"),
+     "preset must be one of ecpix5_85f, paper, small, ulx3s_85f, versa_ecp5_5g, not 'large'"),
     (("scale", "--nodes", "20000"), "--nodes: must be 2 to 16384, not 20000"),
 ])
 def test_refused(arguments: tuple[str, ...], message: str, conic: Conic) -> None:
