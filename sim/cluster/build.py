@@ -14,6 +14,7 @@ from firmware_models.config import Config, SwitchConfig
 from rtl.nic.nic import SHARED_UNIT
 from rtl.simulation import SimulationVerilog, simulation_verilog
 from sim.cluster.model_state import state_header
+from sim.cluster.units_apart import resting_wrapper
 from sim.report.progress import ProgressCallback
 from testbench.toolchain import verilator_version
 from testbench.verilated_model import (
@@ -108,7 +109,8 @@ def _prefix(top: str) -> str:
 
 def _model_parts(top: str, config: Config, *, waves: bool) -> list[str]:
     """All that decides over the archive of a model."""
-    sources = [_text(name) for name in (f"{top}_model.cpp", "verilated_model.h", "model.h", "model_state.py")]
+    names = (f"{top}_model.cpp", "verilated_model.h", "model.h", "model_state.py", "units_apart.py")
+    sources = [_text(name) for name in names]
     return [
         _design(), top, repr(config), str(waves), *_VERILATOR, *_HOT, *_COLD, *compiler_flags(_fst(waves), shared=True),
         str(_FEWEST_UNITS_APART), verilator_version(), compiler_version(), *sources,
@@ -137,14 +139,20 @@ def _model(
         ])
         (folder / "ports.h").write_text(_ports_header(config, design, waves=waves))
         (folder / "state.h").write_text(state_header(folder, prefix))
-        objects = _compile(folder, prefix, [_HERE / f"{top}_model.cpp"], waves=waves)
+        beside = [_HERE / f"{top}_model.cpp"]
+        if is_apart:
+            wrapper = folder / f"V{SHARED_UNIT}" / f"{SHARED_UNIT}.cpp"
+            resting = wrapper.with_name("resting.cpp")
+            resting.write_text(resting_wrapper(wrapper.read_text()))
+            beside.append(resting)
+        objects = _compile(folder, prefix, beside, waves=waves)
         _archive(archive, [*objects, *_objects_apart(folder)])
     return archive
 
 
 def _compile(folder: Path, prefix: str, beside: Sequence[Path], *, waves: bool) -> list[Path]:
     """Objects of all that Verilator has written for a class, and of the files beside it."""
-    common = (*compiler_flags(_fst(waves), shared=True), f"-I{folder}", f"-I{_HERE}")
+    common = (*compiler_flags(_fst(waves), shared=True), f"-I{folder}", f"-I{folder / f'V{SHARED_UNIT}'}", f"-I{_HERE}")
     written = sorted(folder.glob(f"{prefix}*.cpp"))
     cold = [path for path in written if path.stem.endswith("Slow")]
     hot = [path for path in written if path not in cold]
@@ -176,7 +184,7 @@ def _balanced(paths: Iterable[Path], count: int) -> list[list[Path]]:
 
 def _objects_apart(folder: Path) -> list[Path]:
     """Objects of the units that Verilator has taken as models of their own."""
-    return [path for path in folder.glob("V*/*.o") if not path.name.startswith("verilated")]
+    return [path for path in folder.glob(f"V{SHARED_UNIT}/*.o") if path.name.startswith("V")]
 
 
 def _runtime() -> Path:
