@@ -172,7 +172,7 @@ def _run_flat(request: CollectiveRequest, simulator: str) -> dict[str, float]:
         path.write_text(json.dumps(recording.as_json(switch=writes, warm_up=_warm_up(request), results=results)))
         found = run_bench(
             partial(FlatCluster, config, n_nodes=request.nodes, latency=LATENCY), bench="testbench.cluster.flat_bench",
-            parameters={"recording": str(path)}, seed=1, model_flags=("-O2",),
+            parameters={"recording": str(path)}, seed=1, model_flags=("-O1",),
         ).report
     return {"cycles": found["cycles"], "seconds": round(found["seconds"], 4)}
 
