@@ -112,8 +112,8 @@ PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="doubles-the-skid",
                 module=_SKID,
-                old="ready.eq(1), ",
-                new="ready.eq(ready | self.i.valid), ",
+                old=", ready.eq(1)]",
+                new=", ready.eq(ready | self.i.valid)]",
             ),
         ),
     ),

@@ -13,7 +13,7 @@ BASE: dict[str, dict[str, Any]] = {
     "cou": {"n_jobs": 2, "n_contexts": 2, "sequence_depth": 4, "buffer_bytes": 65536, "n_peers": 1, "n_blocks": 2,
             "intermediate_bytes": 64},
     "reduce": {"add_cycles": 5, "datatypes": ("float64", "int64"), "multiply": False},
-    "link": {"buffer_flits": 16},
+    "link": {"buffer_flits": 32},
     "switch": {"radix": 3, "table_entries": 4, "mft_entries": 16, "match_iterations": 1},
 }
 """GET, loans and a cuckoo table are there; buffers for all guaranteed packets and some that are lent."""
