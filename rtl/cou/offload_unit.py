@@ -31,7 +31,7 @@ from rtl.interface import (
     WindowSignature,
     WriteSignature,
 )
-from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
+from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
 from rtl.kit.stage import PacketStage, connect_through
 
 
@@ -251,7 +251,7 @@ class OffloadUnit(wiring.Component):
             port.answer, self.read.request, self.write.request, self.write.data, self.window.query, self.o_event,
             self.o_report, *(half for packet in self.tx for half in (packet.header, packet.payload)),
         )
-        m.submodules.quiescence = quiescence = Quiescence(cycles=DRAIN_CYCLES)
+        m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles(pipelined=bool(config.datapath.pipelined)))
         m.d.sync += self.moves.eq(any_moves(*(part.moves for part in parts)))
         m.d.comb += [
             quiescence.moves.eq(any_moves(self.moves, *(offer.valid for offer in offers))),

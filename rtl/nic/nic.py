@@ -18,7 +18,7 @@ from rtl.interface import LinkSignature, TraceEvent, beat
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.library import shared
-from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
+from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
 from rtl.kit.stage import PacketStage, StreamStage, connect_through
 from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_rx import LinkRx
@@ -263,7 +263,7 @@ class Nic(wiring.Component):
             m.d.comb += csr.events[name].eq(sum(pulses))
 
         # Rest.
-        m.submodules.quiescence = quiescence = Quiescence(cycles=DRAIN_CYCLES)
+        m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles(pipelined=bool(config.datapath.pipelined)))
         axil, axi = self.s_axil, self.m_axi
         m.d.comb += [
             quiescence.moves.eq(any_moves(*(part.moves for part in parts))),

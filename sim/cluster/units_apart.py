@@ -12,7 +12,7 @@ _CONTAINER = re.compile(rf"class {_CLASS}_container: public {_CLASS} \{{\n  publ
 
 
 def resting_wrapper(text: str) -> str:
-    """The wrapper with an ``eval`` that leaves a unit alone while it says that it is at rest and no event is at its inputs.
+    """The wrapper with an ``eval`` that leaves a unit alone while it is at rest and no event is at its inputs.
 
     The wrapper evaluates a unit at both edges of the clock and whenever an input changes. By the contract of
     `OffloadUnit.quiescent` neither registers nor outputs change then. A rising edge that is left out is hidden from the
