@@ -251,7 +251,8 @@ class OffloadUnit(wiring.Component):
             port.answer, self.read.request, self.write.request, self.write.data, self.window.query, self.o_event,
             self.o_report, *(half for packet in self.tx for half in (packet.header, packet.payload)),
         )
-        m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles(pipelined=bool(config.datapath.pipelined)))
+        drain = drain_cycles(pipelined=bool(config.datapath.pipelined))
+        m.submodules.quiescence = quiescence = Quiescence(cycles=drain)
         m.d.sync += self.moves.eq(any_moves(*(part.moves for part in parts)))
         m.d.comb += [
             quiescence.moves.eq(any_moves(self.moves, *(offer.valid for offer in offers))),

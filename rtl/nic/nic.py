@@ -263,7 +263,8 @@ class Nic(wiring.Component):
             m.d.comb += csr.events[name].eq(sum(pulses))
 
         # Rest.
-        m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles(pipelined=bool(config.datapath.pipelined)))
+        drain = drain_cycles(pipelined=bool(config.datapath.pipelined))
+        m.submodules.quiescence = quiescence = Quiescence(cycles=drain)
         axil, axi = self.s_axil, self.m_axi
         m.d.comb += [
             quiescence.moves.eq(any_moves(*(part.moves for part in parts))),
