@@ -18,7 +18,7 @@ from firmware_models.abi.formats import JOB_BITS
 from firmware_models.golden import block_bounds, dtype_of, mismatched_bits, reference, sha256
 from firmware_models.schedule import MulticastGroup, PeerTable, Place, compile_schedule, largest_pulse, pack_sequence
 from sim.activities import activities
-from sim.cluster import Cluster, RegisterAccessError, SimulationFaultError, build_library
+from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, build_library
 from sim.host import Completion, NodeDriver, Port
 from sim.multicast import join_groups, load_tables, plan_multicast
 from sim.report.activity import Activity
@@ -94,9 +94,9 @@ class VerifyResult:
 
 def run_collective(
     request: CollectiveRequest, *, waves: Path | None = None, progress: ProgressCallback | None = None,
-    check_boundary: bool = False,
+    check_boundary: bool = False, execution: Execution | None = None,
 ) -> CollectiveResult:
-    """Carries out `request` on the RTL; `waves` and `check_boundary` as for :class:`sim.cluster.Cluster`.
+    """Carries out `request` on the RTL; `waves`, `check_boundary` and `execution` as for :class:`sim.cluster.Cluster`.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def run_collective(
     library = build_library(request.hardware(), waves=waves is not None, progress=progress)
     say = progress or (lambda _stage, _done, _total: None)
     say("simulation", 0, 1)
-    result = _run(library, request, waves=waves, check_boundary=check_boundary)
+    result = _run(library, request, waves=waves, check_boundary=check_boundary, execution=execution)
     say("simulation", 1, 1)
     return result
 
@@ -144,7 +144,10 @@ def _in_order(library: Path, request: CollectiveRequest, order: int) -> tuple[st
     step = 64 if request.schedule.block_count == 1 else 16
     pulse_bytes = step * rng.randint(1, largest_pulse(request.schedule, request.config) // step)
     stalls = random_stalls(rng.getrandbits(32))
-    result = _run(library, replace(request, stalls=stalls, pulse_bytes=pulse_bytes), order=order)
+    # Orders run beside each other: one thread each.
+    result = _run(
+        library, replace(request, stalls=stalls, pulse_bytes=pulse_bytes), order=order, execution=Execution(threads=1),
+    )
     return result.sha256, result.mismatched_bits
 
 
@@ -159,23 +162,24 @@ class Job:
 
 def _run(
     library: Path, request: CollectiveRequest, *, waves: Path | None = None, check_boundary: bool = False,
-    order: int = 0,
+    order: int = 0, execution: Execution | None = None,
 ) -> CollectiveResult:
     try:
-        return _simulate(library, request, waves, check_boundary, order)
+        return _simulate(library, request, waves, check_boundary, order, execution)
     except (SimulationFaultError, RegisterAccessError) as fault:
         raise CollectiveError(f"{request.collective}: {fault}") from None
 
 
 def _simulate(
-    library: Path, request: CollectiveRequest, waves: Path | None, check_boundary: bool, order: int
+    library: Path, request: CollectiveRequest, waves: Path | None, check_boundary: bool, order: int,
+    execution: Execution | None,
 ) -> CollectiveResult:
     stalls = request.stalls
     rng = random.Random(f"{request.seed} start {order}")
     memory_bytes = (1 << 16) + request.jobs * ((1 << 16) + 2 * (request.size + 64))
     with Cluster(
         library, request.wired, memory_bytes=memory_bytes, memory=stalls.memory, links=stalls.links,
-        seed=request.seed + 1 + order, waves=waves, check_boundary=check_boundary,
+        seed=request.seed + 1 + order, waves=waves, check_boundary=check_boundary, execution=execution,
     ) as cluster:
         drivers = [NodeDriver(cluster, node) for node in range(request.nodes)]
         for driver in drivers:

@@ -75,15 +75,16 @@ def build_library(config: Config, *, waves: bool = False, progress: ProgressCall
     say = progress or (lambda _stage, _done, _total: None)
     try:
         with ThreadPoolExecutor(1) as beside:
-            # The switch's compiler has work while Verilog of the NIC, which is larger, is written.
+            # Compilers have work while Verilog of the NIC, which is the largest, is written and translated.
             say("build: switch", 0, 4)
             switch = _start("switch", config, waves=waves, pool=beside)
+            others = beside.submit(_around, waves=waves)
             say("build: NIC", 1, 4)
             nic = _start("nic", replace(config, switch=SwitchConfig()), waves=waves, pool=None)
             say("build: cluster", 2, 4)
-            archives = [nic.result(), switch.result()]
+            archives = [nic.result(), switch.result(), *others.result()]
         say("build: library", 3, 4)
-        library = _link([*archives, _runtime(), _waves(waves=waves), runtime_archive(_fst(waves), shared=True)])
+        library = _link(archives)
     except ModelBuildError as error:
         raise ClusterBuildError(str(error)) from None
     say("build: done", 4, 4)
@@ -185,6 +186,11 @@ def _balanced(paths: Iterable[Path], count: int) -> list[list[Path]]:
 def _objects_apart(folder: Path) -> list[Path]:
     """Objects of the units that Verilator has taken as models of their own."""
     return [path for path in folder.glob(f"V{SHARED_UNIT}/*.o") if path.name.startswith("V")]
+
+
+def _around(*, waves: bool) -> list[Path]:
+    """Archives of all that stands around the models."""
+    return [_runtime(), _waves(waves=waves), runtime_archive(_fst(waves), shared=True)]
 
 
 def _runtime() -> Path:

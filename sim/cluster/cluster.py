@@ -32,6 +32,7 @@ EVENT = np.dtype([("cycle", "<u8"), ("node", "<u4"), ("kind", "<u4"), ("data", "
 
 _NODE, _SWITCH = 0, 1
 _MOST_ACCESS_CYCLES = 10_000
+_PART_CYCLES = 20_000
 
 
 class SimulationFaultError(RuntimeError):
@@ -216,7 +217,13 @@ class Cluster:
 
         Returns whether the former was the case. Looks whether it is so after as many cycles as links take.
         """
-        return bool(self._passed(self._api.conic_run(self._handle, most)))
+        end = self.cycle + most
+        while True:  # in parts, between which signals are heard
+            part = min(_PART_CYCLES, end - self.cycle)
+            if self._passed(self._api.conic_run(self._handle, part)):
+                return True
+            if self.cycle >= end:
+                return False
 
     def run_for(self, cycles: int) -> None:
         """Runs for a number of cycles, whatever happens."""

@@ -56,8 +56,8 @@ def test_verify_names_the_order_that_differs(small: Config, monkeypatch: pytest.
     """Planted: the third order gets other data."""
     run = sim.collective._run
 
-    def other(library: Any, asked: CollectiveRequest, *, order: int) -> Any:
-        return run(library, replace(asked, seed=asked.seed + (order == 2)), order=order)
+    def other(library: Any, asked: CollectiveRequest, *, order: int, **rest: Any) -> Any:
+        return run(library, replace(asked, seed=asked.seed + (order == 2)), order=order, **rest)
 
     monkeypatch.setattr(sim.collective, "_run", other)
     result = verify(request(small, "broadcast", "binomial", nodes=2, size=64), orders=4)
