@@ -3,7 +3,7 @@
 from typing import Any
 
 from firmware_models.config import load_preset
-from sim.bench.simulator import run
+from sim.bench.simulator import run_all
 from sim.cluster import Execution, build_library
 from sim.collective import CollectiveRequest
 from sim.report.progress import ProgressCallback
@@ -48,19 +48,21 @@ def measure(*, preset: str, nodes: int, threads: int, progress: ProgressCallback
     BenchmarkError
         If an operation does not end, or a bit of a result is wrong.
     """
-    rows = []
-    cases = (("barrier", "dissemination", 0), ("allreduce", "recursive-doubling", 8))
-    for number, (collective, algorithm, size) in enumerate(cases):
-        request = CollectiveRequest(
+    requests = [
+        CollectiveRequest(
             collective=collective, algorithm=algorithm, nodes=nodes, size=size, config=load_preset(preset),
             preset=preset, topology=torus(nodes),
         )
-        library = build_library(request.hardware(), progress=progress)
-        progress(f"{nodes} nodes", number, len(cases))
-        rows.append({
-            "preset": preset, "collective": collective, "algorithm": algorithm, "nodes": nodes,
-            "topology": request.topology, "switches": len(request.wired.radixes), "bytes": size,
-            **run(library, request, Execution(threads=threads)),
-        })
-    progress(f"{nodes} nodes", len(cases), len(cases))
-    return {"rows": rows}
+        for collective, algorithm, size in (("barrier", "dissemination", 0), ("allreduce", "recursive-doubling", 8))
+    ]
+    library = build_library(requests[0].hardware(), progress=progress)
+    progress(f"{nodes} nodes", 0, 1)
+    figures = run_all(library, requests, Execution(threads=threads))
+    progress(f"{nodes} nodes", 1, 1)
+    return {"rows": [
+        {
+            "preset": preset, "collective": request.collective, "algorithm": request.algorithm, "nodes": nodes,
+            "topology": request.topology, "switches": len(request.wired.radixes), "bytes": request.size, **row,
+        }
+        for request, row in zip(requests, figures, strict=True)
+    ]}

@@ -123,44 +123,64 @@ def _memory_bytes(request: CollectiveRequest) -> int:
 
 
 def run(library: Path, request: CollectiveRequest, execution: Execution) -> dict[str, float]:
-    """Carries out an operation once, on a cluster that has been up for a while.
+    """Carries out an operation once, on a cluster that has been up for a while: :func:`run_all` for one."""
+    return run_all(library, [request], execution)[0]
+
+
+def run_all(library: Path, requests: Sequence[CollectiveRequest], execution: Execution) -> list[dict[str, float]]:
+    """Carries out operations one after the other, on a cluster that has been up for a while.
+
+    Parameters
+    ----------
+    library : Path
+        Of the hardware of all of them.
+    requests : sequence of CollectiveRequest
+        On the same nodes of the same topology; each is a job of its own.
+    execution : Execution
+        How.
 
     Returns
     -------
-    dict
-        `cycles` and `seconds` from the first doorbell to the last completion, `evaluated_fraction` of all cycles of all
-        models, `bytes_a_node` of the models.
+    list of dict
+        Of each operation `cycles` and `seconds` from the first doorbell to the last completion, `evaluated_fraction` of
+        all cycles of all models, `bytes_a_node` of the models.
 
     Raises
     ------
     BenchmarkError
-        If it does not end, or a bit of a result is wrong.
+        If one does not end, or a bit of a result is wrong.
     """
-    with Cluster(library, request.wired, memory_bytes=_memory_bytes(request), seed=1, execution=execution) as cluster:
-        drivers, job = _set_up(cluster, request)
-        cluster.run_for(_warm_up(request))
-        for port in job.ports:
-            port.watch_completions(1)
-            port.ring()
-        begin, evaluated, began = cluster.cycle, cluster.evaluated, time.perf_counter()
-        ended = cluster.run(10_000_000)
-        seconds = time.perf_counter() - began
-        stations = request.nodes + len(request.wired.radixes)
-        cycles = cluster.settled_cycle - begin
-        if not ended:
-            raise BenchmarkError(f"{request.preset}, {request.nodes} nodes: did not end in {cycles} cycles")
-        if mismatched := compare(request, drivers, [job])[1]:
-            raise BenchmarkError(f"{request.preset}, {request.nodes} nodes: {mismatched} bits differ")
-        return {
-            "cycles": cycles, "seconds": round(seconds, 4),
-            "evaluated_fraction": round((cluster.evaluated - evaluated) / (stations * cycles), 3),
-            "bytes_a_node": cluster.bytes_a_node,
-        }
+    first = requests[0]
+    memory_bytes = sum(map(_memory_bytes, requests))
+    rows = []
+    with Cluster(library, first.wired, memory_bytes=memory_bytes, seed=1, execution=execution) as cluster:
+        drivers, jobs = _set_up(cluster, requests)
+        cluster.run_for(_warm_up(first))
+        for request, job in zip(requests, jobs, strict=True):
+            for port in job.ports:
+                port.watch_completions(1)
+                port.ring()
+            begin, evaluated, began = cluster.cycle, cluster.evaluated, time.perf_counter()
+            ended = cluster.run(10_000_000)
+            seconds = time.perf_counter() - began
+            cycles = cluster.settled_cycle - begin
+            what = f"{request.collective}, {request.preset}, {request.nodes} nodes"
+            if not ended:
+                raise BenchmarkError(f"{what}: did not end in {cycles} cycles")
+            if mismatched := compare(request, drivers, [job])[1]:
+                raise BenchmarkError(f"{what}: {mismatched} bits differ")
+            stations = request.nodes + len(request.wired.radixes)
+            rows.append({
+                "cycles": cycles, "seconds": round(seconds, 4),
+                "evaluated_fraction": round((cluster.evaluated - evaluated) / (stations * cycles), 3),
+                "bytes_a_node": cluster.bytes_a_node,
+            })
+    return rows
 
 
 def _run_flat(request: CollectiveRequest, simulator: str) -> dict[str, float]:
     recording = Recording(request.wired, memory_bytes=_memory_bytes(request))
-    _, job = _set_up(recording, request)
+    _, (job,) = _set_up(recording, [request])
     for port in job.ports:
         port.watch_completions(1)
         port.ring()
@@ -177,14 +197,14 @@ def _run_flat(request: CollectiveRequest, simulator: str) -> dict[str, float]:
     return {"cycles": found["cycles"], "seconds": round(found["seconds"], 4)}
 
 
-def _set_up(transport: Any, request: CollectiveRequest) -> tuple[list[NodeDriver], Job]:
-    drivers = [NodeDriver(transport, node) for node in range(request.nodes)]
+def _set_up(transport: Any, requests: Sequence[CollectiveRequest]) -> tuple[list[NodeDriver], list[Job]]:
+    drivers = [NodeDriver(transport, node) for node in range(requests[0].nodes)]
     for driver in drivers:
         driver.start()
-    job = set_up_job(request, drivers, 0)
+    jobs = [set_up_job(request, drivers, number) for number, request in enumerate(requests)]
     if not transport.run(1_000_000):
         raise BenchmarkError("the NICs did not take their configuration")
-    return drivers, job
+    return drivers, jobs
 
 
 def _warm_up(request: CollectiveRequest) -> int:

@@ -33,7 +33,7 @@ def test_scale(conic: Conic) -> None:
     assert [(row["collective"], row["nodes"], row["switches"]) for row in rows] == [
         ("barrier", 256, 64), ("allreduce", 256, 64),
     ]
-    assert all(row["evaluated_fraction"] < 0.5 for row in rows)
+    assert all(row["cycles"] > 100 and row["bytes_a_node"] > 10_000 for row in rows)
 
 
 @pytest.mark.long

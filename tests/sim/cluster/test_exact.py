@@ -82,9 +82,9 @@ def test_hashes(seed: int, small: Config) -> None:
 
 
 def test_what_rests_is_left_out(small: Config) -> None:
-    """Nodes that wait for a packet of another, which is late, cost nothing."""
+    """Nodes that wait for a packet of the root, which is late, cost nothing."""
     request = CollectiveRequest(
-        collective="barrier", algorithm="dissemination", nodes=4, size=0, config=small, preset="small",
+        collective="broadcast", algorithm="binomial", nodes=4, size=8, config=small, preset="small",
     )
     with Cluster(
         build_library(request.hardware()), request.wired, memory_bytes=1 << 18, execution=Execution(threads=1),
@@ -98,37 +98,33 @@ def test_what_rests_is_left_out(small: Config) -> None:
         begin, evaluated = cluster.cycle, cluster.evaluated
         for node, port in enumerate(job.ports):
             port.watch_completions(1)
-            port.ring(not_before=begin + 10_000 * (node == 3))
+            port.ring(not_before=begin + 10_000 * (node == 0))
         assert cluster.run(100_000)
         assert cluster.settled_cycle - begin > 10_000
         assert cluster.evaluated - evaluated < 5 * 700
 
 
-def tiny(n_groups: int) -> CollectiveRequest:
-    """An operation on NICs of their own."""
-    return CollectiveRequest(
+# Configurations of their own: what is planted must not be taken for another's build.
+@pytest.mark.parametrize(("n_groups", "planted"), [
+    (5, "a part left out"), pytest.param(6, "too short a drain", marks=pytest.mark.long),
+    pytest.param(4, "nothing", marks=pytest.mark.long),
+])
+def test_an_error_in_the_signal_is_caught(n_groups: int, planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`quiescent` does not look at the offload unit, or does not wait for what follows others."""
+    if planted == "a part left out":
+        every, unit = rtl.nic.nic.any_moves, 6
+        monkeypatch.setattr(
+            rtl.nic.nic, "any_moves",
+            lambda *parts: every(*(part for n, part in enumerate(parts) if n != unit or len(parts) < 10)),
+        )
+    if planted == "too short a drain":
+        monkeypatch.setattr(rtl.nic.nic, "drain_cycles", lambda *, pipelined: 2)
+    request = CollectiveRequest(
         collective="allreduce", algorithm="recursive-doubling", nodes=2, size=512, preset="test",
         config=replace(TINY, nic=replace(TINY.nic, n_groups=n_groups)),
     )
-
-
-@pytest.mark.parametrize("left_out", [0, 5], ids=["register file", "point-to-point"])
-def test_an_error_in_the_signal_is_caught(left_out: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planted: `quiescent` does not look at one of the parts of the NIC."""
-    every = rtl.nic.nic.any_moves
-    monkeypatch.setattr(
-        rtl.nic.nic, "any_moves",
-        lambda *parts: every(*(part for n, part in enumerate(parts) if n != left_out or len(parts) < 10)),
-    )
-    request = tiny(5 + left_out)  # a configuration of its own: what is planted must not be taken for another's build
     try:
         got = history(request, Execution(threads=1))
     except SimulationFaultError as fault:  # it drives something while it says that it rests
         got = [str(fault)]
-    assert got != history(request, PLAIN)
-
-
-def test_nothing_planted() -> None:
-    """The small NIC itself is exact: what the tests above catch is what they plant."""
-    request = tiny(4)
-    assert history(request, Execution(threads=1)) == history(request, PLAIN)
+    assert (got == history(request, PLAIN)) == (planted == "nothing")
