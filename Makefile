@@ -73,7 +73,7 @@ bench: $(STAMP) ## measure the figures of the README again (minutes)
 	$(BIN)/python -m testbench.coverage docs/figures/coverage.json
 	$(BIN)/conic bench switch --json > docs/figures/switch.json
 	$(BIN)/conic bench latency --json > docs/figures/latency.json
-	$(BIN)/conic bench simulator --preset small --preset paper --json > docs/figures/simulator.json
+	$(BIN)/conic bench simulator --preset small --preset paper --nodes 4 --nodes 16 --json > docs/figures/simulator.json
 	$(BIN)/conic bench scale --nodes 1024 --json > docs/figures/scale.json
 	$(BIN)/conic buffer --seed 1 --sweep --plot docs/figures/buffer_load.svg --json > docs/figures/buffer_load.json
 	$(BIN)/python -m sim.report.pages $(PAGES)

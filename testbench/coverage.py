@@ -18,6 +18,8 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
+from testbench.bench_report import report
+
 Hits = dict[str, dict[str, int]]
 """By cover point: how often each bin was hit."""
 
@@ -75,8 +77,6 @@ _hits: dict[str, Callable[[], Mapping[Any, int]]] = {}
 
 
 def _hand_over() -> None:
-    from testbench.runner import report
-
     report(coverage={name: {_text(key): count for key, count in hits().items()} for name, hits in _hits.items()})
 
 

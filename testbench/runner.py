@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from testbench.bench_report import report
 from testbench.coverage import Hits, keep, missing
 from testbench.design import Design, design_of
 from testbench.passed import key_of, last_pass, passes_count, record_pass
@@ -23,6 +24,9 @@ from testbench.simulator import MODEL_FLAGS, build, simulator_name, tool_environ
 from testbench.toolchain import build_folder
 
 _log_tail_lines = 40
+
+
+__all__ = ["BenchError", "BenchResult", "inputs", "parameters", "report", "rng", "run_bench", "seed"]
 
 
 class BenchError(AssertionError):
@@ -153,13 +157,6 @@ def seed() -> int:
 def rng(name: str) -> random.Random:
     """Inside of a bench: random numbers of their own for `name`, derived from the seed of this run."""
     return random.Random(f"{seed()}/{name}")
-
-
-def report(**values: Any) -> None:
-    """Inside of a bench: hands `values`, which JSON can represent, to the caller of :func:`run_bench`."""
-    path = Path(os.environ["CONIC_REPORT"])
-    known = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps(known | values))
 
 
 def _simulate(

@@ -12,13 +12,7 @@ class NicModel : public VerilatedModel<VNic> {
 public:
     NicModel(const std::string& name, uint64_t seed, void* context) : VerilatedModel(name, seed, context) {
         VNic& top = *top_;
-        flit_bytes = CONIC_FLIT_BYTES;
-#define CONIC_PORT(port) input(top.port);
-        CONIC_INPUTS(CONIC_PORT)
-#undef CONIC_PORT
-#define CONIC_PORT(port) output(#port, top.port);
-        CONIC_OUTPUTS(CONIC_PORT)
-#undef CONIC_PORT
+        CONIC_ADD_PORTS
         links.push_back({
             &top.m_axis_tx_tvalid, &top.m_axis_tx_tlast, &top.m_axis_tx_tuser, &top.m_axis_tx_tdata,
             &top.s_axis_rx_tready, &top.rx_credit_valid, &top.rx_credit_vc,

@@ -12,13 +12,7 @@ class SwitchModel : public VerilatedModel<VSwitch> {
 public:
     SwitchModel(const std::string& name, uint64_t seed, void* context) : VerilatedModel(name, seed, context) {
         VSwitch& top = *top_;
-        flit_bytes = CONIC_FLIT_BYTES;
-#define CONIC_PORT(port) input(top.port);
-        CONIC_INPUTS(CONIC_PORT)
-#undef CONIC_PORT
-#define CONIC_PORT(port) output(#port, top.port);
-        CONIC_OUTPUTS(CONIC_PORT)
-#undef CONIC_PORT
+        CONIC_ADD_PORTS
 #define CONIC_LINK(p)                                                                                                     \
     links.push_back({                                                                                                     \
         &top.m_axis_tx##p##_tvalid, &top.m_axis_tx##p##_tlast, &top.m_axis_tx##p##_tuser, &top.m_axis_tx##p##_tdata,      \

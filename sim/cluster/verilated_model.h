@@ -26,6 +26,14 @@ inline uint64_t mix(uint64_t hash, const void* data, size_t bytes) {
     return hash;
 }
 
+// In the constructor of a model: everything that ports.h says of its top.
+#define CONIC_ADD_INPUT(port) input(top_->port);
+#define CONIC_ADD_OUTPUT(port) output(#port, top_->port);
+#define CONIC_ADD_PORTS                 \
+    flit_bytes = CONIC_FLIT_BYTES;      \
+    CONIC_INPUTS(CONIC_ADD_INPUT)       \
+    CONIC_OUTPUTS(CONIC_ADD_OUTPUT)
+
 // What every Verilated class can be asked, so that waveforms take models of several classes.
 class Traced {
 public:
