@@ -139,7 +139,8 @@ def _model(
             "--top-module", design.top, "--Mdir", str(folder), str(apart), str(source),
         ])
         (folder / "ports.h").write_text(_ports_header(config, design, waves=waves))
-        (folder / "state.h").write_text(state_header(folder, prefix))
+        unit = (folder / f"V{SHARED_UNIT}", f"V{SHARED_UNIT}") if is_apart else None
+        (folder / "state.h").write_text(state_header(folder, prefix, apart=unit, n_apart=config.nic.n_cous))
         beside = [_HERE / f"{top}_model.cpp"]
         if is_apart:
             wrapper = folder / f"V{SHARED_UNIT}" / f"{SHARED_UNIT}.cpp"

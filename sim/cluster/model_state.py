@@ -10,8 +10,19 @@ _OWN = "__V"
 """What Verilator's own members begin with: temporaries, and what remembers edges."""
 
 
-def state_header(folder: Path, prefix: str) -> str:
-    """Text of ``state.h``: functions that hash all members of class `prefix` and of its parts, and add up their bytes.
+def bytes_apart(folder: Path, prefix: str) -> tuple[list[str], str]:
+    """Headers of a model that stands apart in `folder`, and an expression for its bytes."""
+    names = dict.fromkeys(name for _, name in _parts(folder, prefix))
+    headers = [f"{name}.h" for name in (prefix, *names)]
+    sizes = [f"sizeof({prefix})", *(f"sizeof({name})" for _, name in _parts(folder, prefix))]
+    return headers, " + ".join(sizes)
+
+
+def state_header(folder: Path, prefix: str, *, apart: tuple[Path, str] | None = None, n_apart: int = 0) -> str:
+    """Text of ``state.h``: functions that hash the members of class `prefix` and of its parts, and add up their bytes.
+
+    `apart` is the folder and the class of a model that `n_apart` parts of this one are: their bytes count, their
+    members are out of sight.
 
     What follows from registers and inputs is hashed beside the registers, since Verilator does not tell them apart: two
     models with equal registers have equal hashes if their inputs are equal.
@@ -25,6 +36,10 @@ def state_header(folder: Path, prefix: str) -> str:
             for first, last in _runs((folder / f"{name}.h").read_text())
         ]
     headers = [path.name for path in sorted(folder.glob(f"{prefix}_*.h")) if "__pch" not in path.name]
+    if apart is not None:
+        more, size = bytes_apart(*apart)
+        headers += more
+        sizes.append(f"{n_apart} * ({size})")
     includes = "".join(f'#include "{name}"\n' for name in headers)
     return (
         f'#pragma once\n{includes}#include "{prefix}.h"\n#include "verilated_model.h"\nnamespace conic {{\n'

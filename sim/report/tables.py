@@ -117,11 +117,13 @@ def _switch(figures: dict[str, Any]) -> Iterator[Row]:
 
 
 def _simulator(figures: dict[str, Any]) -> Iterator[Row]:
-    yield "preset", "nodes", "engine", "threads", "cycles", "node-cycles a second", "of all cycles evaluated"
+    yield ("preset", "nodes", "engine", "threads", "cycles", "node-cycles a second", "of all cycles evaluated",
+           "KiB a node")
     for row in figures["rows"]:
         evaluated = f"{row['evaluated_fraction']:.0%}" if "evaluated_fraction" in row else ""
         yield (f"`{row['preset']}`", row["nodes"], row["engine"], row["threads"], f"{row['cycles']:,}",
-               f"{row['node_cycles_per_second']:,}", evaluated)
+               f"{row['node_cycles_per_second']:,}", evaluated,
+               f"{row['bytes_a_node'] / 1024:,.0f}" if "bytes_a_node" in row else "")
 
 
 def _scale(figures: dict[str, Any]) -> Iterator[Row]:
