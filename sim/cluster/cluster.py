@@ -107,8 +107,11 @@ class Execution:
 
     @property
     def n_threads(self) -> int:
-        """Threads to use here."""
-        return self.threads or int(os.environ.get("CONIC_THREADS", "0")) or len(os.sched_getaffinity(0))
+        """Threads to use here. Raises :class:`ValueError` if CONIC_THREADS is no such number."""
+        wanted = os.environ.get("CONIC_THREADS", "")
+        if wanted and not (wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:9]) <= _MOST_THREADS):
+            raise ValueError(f"CONIC_THREADS must be 1 to {_MOST_THREADS}, not {wanted!r}")
+        return self.threads or int(wanted or 0) or len(os.sched_getaffinity(0))
 
 
 _MOST_THREADS = 1024

@@ -81,6 +81,16 @@ def test_hashes(seed: int, small: Config) -> None:
         assert history(request, execution) == expected, execution
 
 
+def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONIC_THREADS", "3")
+    assert (Execution().n_threads, Execution(threads=2).n_threads) == (3, 2)
+    monkeypatch.setenv("CONIC_THREADS", "many")
+    with pytest.raises(ValueError, match=r"^CONIC_THREADS must be 1 to 1024, not 'many'$"):
+        _ = Execution().n_threads
+    with pytest.raises(ValueError, match=r"^threads must be 0 to 1024, not -1$"):
+        Execution(threads=-1)
+
+
 def test_what_rests_is_left_out(small: Config) -> None:
     """Nodes that wait for a packet of the root, which is late, cost nothing."""
     request = CollectiveRequest(
