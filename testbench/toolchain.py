@@ -59,12 +59,6 @@ def cache_folder() -> Path:
     return Path(override).resolve() if override else build_folder()
 
 
-def discard_precompiled_headers(folder: Path) -> None:
-    """Removes what only the compiler of the model in `folder` wanted: a hundred times the size of a small program."""
-    for path in folder.rglob("*.gch"):
-        path.unlink()
-
-
 @cache
 def verilator_version() -> str:
     """The version that Verilator reports; part of the key of everything cached."""

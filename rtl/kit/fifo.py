@@ -57,6 +57,7 @@ class StreamFifo(wiring.Component):
             "level": Out(range(depth + 1)),
             "moves": Out(1),
         })
+
     def elaborate(self, platform):
         m = Module()
 

@@ -81,6 +81,8 @@ def connect_through(
     connect(m, sender, stage.i)
     connect(m, stage.o, receiver)
     return stage
+
+
 class PacketStage(wiring.Component):
     """The same for a stream of packets: header and payload.
 

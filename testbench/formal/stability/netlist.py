@@ -266,7 +266,7 @@ class Evaluator:
                 # Only that equal operands have equal results is known of these.
                 result = self._recall(kind, (json.dumps(flags), *operand("A"), *operand("B")), n, is_memory=False)
             case _:
-                raise NotImplementedError(kind)
+                raise ValueError(f"a cell must be of a kind that has a meaning here, not {kind}")
         result = (result + [FALSE] * n)[:n]
         known.update(zip(out, result, strict=True))
 
