@@ -19,7 +19,7 @@ from amaranth.lib import wiring
 from firmware_models.config import load_preset
 from fpga.selftest.bridge import Bridge
 from fpga.unit import UnitFigures, measure_unit
-from rtl.cou.packet_slots import SlotPool
+from rtl.buffer.packet_slots import SlotPool
 from rtl.interface import beat
 from rtl.kit.axi_lite import AxiLiteFront
 from rtl.kit.fifo import StreamFifo

@@ -21,9 +21,9 @@ from fpga.harness import Harness
 from fpga.place import Part, estimate
 from fpga.synthesis import synthesise
 from fpga.unit import UnitFigures, export
-from rtl.cou.cuckoo_table import CuckooTable
-from rtl.cou.linear_table import LinearTable
-from rtl.cou.packet_slots import SlotPool
+from rtl.buffer.cuckoo_table import CuckooTable
+from rtl.buffer.linear_table import LinearTable
+from rtl.buffer.packet_slots import SlotPool
 
 SEEDS = (1, 2, 3)
 """Seeds of the placer."""

@@ -21,6 +21,9 @@ PIPELINED_PARTS: tuple[PipelinedPart, ...] = get_args(PipelinedPart)
 BUFFER_STASH = 8
 """Tags that the stash of a packet buffer in mode cuckoo holds."""
 
+CONSUMED_EARLY = 4
+"""Packets of one unit whose credit is back already while they still lie in its packet buffer, being consumed."""
+
 _strict = ConfigDict(extra="forbid", strict=True)
 
 
@@ -200,10 +203,10 @@ class Config:
                 f"cou.intermediate_bytes must be at least the mtu ({self.datapath.mtu}), "
                 f"not {self.cou.intermediate_bytes!r}"
             )
-        need = self.guaranteed_packets
+        need = self.guaranteed_packets + CONSUMED_EARLY
         if self.buffer_packets < need:
             raise ValueError(
-                f"cou.buffer_bytes must hold n_jobs x n_peers x peer_credits = {need} packets of mtu "
+                f"cou.buffer_bytes must hold n_jobs x n_peers x peer_credits + {CONSUMED_EARLY} = {need} packets of mtu "
                 f"{self.datapath.mtu} ({need * self.datapath.mtu} bytes), not {self.cou.buffer_bytes!r}"
                 + (f", of which buffer_mode {self.cou.buffer_mode} can use {self.buffer_packets} packets"
                    if self.buffer_slots >= need else "")
@@ -218,7 +221,7 @@ class Config:
     @property
     def pool_packets(self) -> int:
         """Packets that a packet buffer takes beyond these, and lends."""
-        return self.buffer_packets - self.guaranteed_packets if self.cou.lending else 0
+        return self.buffer_packets - CONSUMED_EARLY - self.guaranteed_packets if self.cou.lending else 0
 
     @property
     def buffer_slots(self) -> int:

@@ -1,58 +1,55 @@
-"""Executes passes: streams operands through the reduce unit to where the results belong.
+"""Executes passes: takes operands through the reduce unit to where the results belong, and sends what lies on chip.
 
 Architecture: ``rtl/cou/README.md``.
 """
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.config import Config
+from rtl.buffer.layouts import free_layout
 from rtl.cou.byte_memory import ByteMemory
-from rtl.cou.command import CouShapes, Source
-from rtl.cou.lender import Consumed
+from rtl.cou.command import CouShapes
+from rtl.cou.lane import Lane, ResultTag
+from rtl.cou.memory_port import OperandPort
 from rtl.cou.result_writer import ResultWriter
+from rtl.cou.send_engine import SendEngine
+from rtl.credit.layouts import CreditNotice
+from rtl.credit.lender import Consumed
 from rtl.interface import PacketSignature, WriteSignature, beat
+from rtl.kit.arbiter import PacketArbiter, StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
-from rtl.kit.stage import StreamStage
+from rtl.kit.skid import SkidBuffer
 from rtl.reduce.operation import operations
-from rtl.reduce.reduce_unit import ReduceUnit
+from rtl.reduce.reduce_unit import ReduceUnit, request_layout
 
 
 class Aggregator(wiring.Component):
-    """Runs one pass after the other, the next one entering the pipeline while the last one leaves it.
+    """Runs passes on two paths side by side, on each of them one after the other without a gap.
 
-    A pass takes operand a (zeros, the operand memory, or its slice of the intermediate result of its context),
-    operand b (the packet), sends both through the reduce unit, and stores the outcome as that slice of the
-    intermediate result; it may also send it as a packet and write it to host memory. It then frees the packet and
-    returns its credit.
-
-    Timing: if ``cou`` is pipelined operands pass two registers on their way to the reduce unit.
+    On the one path a pass takes operand a (zeros, the operand memory, or its slice of the intermediate result of its
+    context), operand b (the packet), sends both through the reduce unit, and stores the outcome as that slice of the
+    intermediate result; it may also send it as a packet and write it to host memory. On the other one a pass sends what
+    is there already. The packets of both take turns.
 
     The caller must not give a context a second pass before the first one is reported on ``o_done``.
 
     Members
     -------
     i : ``In(stream.Signature(run))``
-        Passes.
+        Passes through the reduce unit.
+    i_send : ``In(stream.Signature(send))``
+        Passes that only send.
     o_done : ``Out(stream.Signature({context}))``
-        A pass has left its result everywhere but in host memory.
+        A pass has left its result everywhere but in host memory and in the network.
     o_written : ``Out(stream.Signature({job, error}))``
         Host memory has taken the result of a pass.
-    operand_address, operand_enable, operand_advance, operand : ``Out``, ``Out``, ``Out``, ``In``
-        Read port of the operand memory.
-    i_packet, o_packet : packet buffer's read port, seen from here
-    packet_error : ``In(1)``
-        With a beat of the packet: it is damaged beyond correction. The pass goes on with what came.
-    damaged : ``Out(n_jobs)``
-        Pulse: an operation has taken such a beat.
-    o_free : ``Out(stream.Signature({key, slot}))``
-        Packets that are done with.
-    o_credit : ``Out(stream.Signature(credit))``
-        Credits to give back for them.
-    consumed, taken : ``Out``; granted, gone : ``In``
-        Lender, in the cycle in which a packet is done with.
+    operands : array of 2 ``Out(OperandPort)``
+        Read ports of the operand memory.
+    o_read, i_read, packet_error, o_free, o_credit, consumed, taken, granted, gone, o_fault :
+        As in :class:`~rtl.cou.lane.Lane`.
     tx : ``Out(PacketSignature(data_width))``
         Packets to the network.
     write : ``Out(WriteSignature(data_width))``
@@ -64,161 +61,80 @@ class Aggregator(wiring.Component):
     def __init__(self, config: Config):
         self.config = config
         self.shapes = shapes = CouShapes(config)
-        self.beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
+        beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
         width = config.datapath.data_width
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(shapes.run)),
+            "i": In(stream.Signature(shapes.run)), "i_send": In(stream.Signature(shapes.send)),
             "o_done": Out(stream.Signature(shapes.done)),
             "o_written": Out(stream.Signature(shapes.written)),
-            "operand_address": Out(self.beat_bits + shapes.context),
-            "operand_enable": Out(1), "operand_advance": Out(1),
-            "operand": In(width),
+            "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)).array(2),
             "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": 13}))),
-            "i_read": In(stream.Signature(beat(width))),
-            "packet_error": In(1), "damaged": Out(config.cou.n_jobs),
-            "o_free": Out(stream.Signature(shapes.free)),
-            "o_credit": Out(stream.Signature(shapes.credit)),
+            "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
+            "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
             "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2),
+            "o_fault": Out(stream.Signature(shapes.fault)),
             "tx": Out(PacketSignature(width)),
             "write": Out(WriteSignature(width)),
         })
 
     def elaborate(self, platform):
         m = Module()
-        config, shapes = self.config, self.shapes
-        width, pipelined = config.datapath.data_width, config.datapath.is_pipelined("cou")
-
+        config, width = self.config, self.config.datapath.data_width
+        m.submodules.lane = lane = Lane(config)
+        m.submodules.engine = engine = SendEngine(config)
+        m.submodules.stage = stage = SkidBuffer(shape=request_layout(data_width=width, tag_width=ResultTag.size))
         m.submodules.reduce = reduce = ReduceUnit(
-            data_width=width, add_cycles=config.reduce.add_cycles, tag_width=1, operations=operations(config.reduce)
+            data_width=width, add_cycles=config.reduce.add_cycles, tag_width=ResultTag.size,
+            operations=operations(config.reduce),
         )
         m.submodules.writer = writer = ResultWriter(config)
-        m.submodules.results = results = ByteMemory(
-            data_width=width, n_bytes=1 << (writer.result_log2 + shapes.context), registered=pipelined
-        )
-        m.submodules.stage = stage = StreamStage(
-            shape=reduce.i.payload.shape(), registers=pipelined, full_rate=True
-        )
+        m.submodules.done = done = StreamArbiter(shape=self.shapes.done, n=2)
+        m.submodules.turn = turn = PacketArbiter(data_width=width, n=2)
+
+        # The intermediate results, a copy for each path that reads them.
+        for name, port in (("lane_results", lane.results), ("engine_results", engine.results)):
+            m.submodules[name] = results = ByteMemory(data_width=width, n_bytes=1 << len(port.address))
+            m.d.comb += [
+                results.write_enable.eq(writer.store_enable), results.write_address.eq(writer.store_address),
+                results.write_count.eq(writer.store_count), results.write_data.eq(writer.store_beat),
+                results.read_enable.eq(port.enable), results.read_address.eq(port.address),
+                results.read_advance.eq(port.advance), port.data.eq(results.read_data),
+            ]
+
+        # The path through the reduce unit.
+        connect(m, flipped(self.i), lane.i)
+        connect(m, lane.operands, flipped(self.operands[0]))
+        connect(m, lane.o, stage.i)
         connect(m, stage.o, reduce.i)
-        request = stage.i
-        m.submodules.outputs = outputs = StreamFifo(shape=shapes.output, depth=4, registered=pipelined)
-        m.submodules.freed = freed = StreamFifo(shape=self.o_free.payload.shape(), depth=4, registered=pipelined)
-        m.submodules.owed = owed = StreamFifo(shape=shapes.credit, depth=4, registered=pipelined)
-        connect(m, outputs.o, writer.i)
-        connect(m, reduce.o, writer.result)
-        connect(m, writer.o_done, flipped(self.o_done))
+        connect(m, lane.o_output, writer.i)
+        m.d.comb += [
+            writer.release.eq(lane.o_release),
+            writer.result.valid.eq(reduce.o.valid), reduce.o.ready.eq(writer.result.ready),
+            writer.result.payload.data.eq(reduce.o.payload.data),
+            writer.result.payload.tag.eq(reduce.o.payload.tag),
+            lane.packet_error.eq(self.packet_error), self.consumed.eq(lane.consumed), self.taken.eq(lane.taken),
+            lane.granted.eq(self.granted), lane.gone.eq(self.gone),
+        ]
+        for name in ("o_read", "o_free", "o_credit", "o_fault"):
+            connect(m, getattr(lane, name), flipped(getattr(self, name)))
+        connect(m, flipped(self.i_read), lane.i_read)
         connect(m, writer.o_written, flipped(self.o_written))
-        connect(m, writer.tx, flipped(self.tx))
         connect(m, writer.write, flipped(self.write))
-        connect(m, freed.o, flipped(self.o_free))
-        connect(m, owed.o, flipped(self.o_credit))
-        m.d.comb += [
-            results.write_enable.eq(writer.store_enable),
-            results.write_address.eq(writer.store_address), results.write_count.eq(writer.store_count),
-            results.write_data.eq(writer.store_beat),
-        ]
 
-        run = Signal(shapes.run)
-        output = run.output
-        last_beat = Signal(shapes.result_bytes - self.flit_log2 + 1)
-        output_bytes = self.i.payload.output.bytes
-
-        # Operands a come from synchronous memories: `fetched` says that their beat stands at the outputs. If there are
-        # registers behind these, it is `there` a cycle later.
-        fetched, there = Signal(), Signal()
-        last, there_last, there_odd = (Signal(name=name) for name in ("last", "there_last", "there_odd"))
-        index = Signal.like(last_beat)
-        take, moves = Signal(), Signal()
-        fetch = Signal()
-        place = Signal(writer.result_log2)
-        m.d.comb += [
-            self.operand_address.eq(Cat(index[: self.beat_bits], output.context)), self.operand_enable.eq(fetch),
-            place.eq(output.position + (index << self.flit_log2)),
-            results.read_address.eq(Cat(place, output.context)), results.read_enable.eq(fetch),
-        ]
-
-        # Elements of two words begin at even beats; `index` is that of the beat behind.
-        arrives = [there_last.eq(last), there_odd.eq(~index[0])]
-        if pipelined:
-            m.d.comb += moves.eq(fetched & (~there | take))
-            with m.If(moves):
-                m.d.sync += [there.eq(1), *arrives]
-            with m.Elif(take):
-                m.d.sync += there.eq(0)
-        else:
-            m.d.comb += [there.eq(fetched), moves.eq(take), *arrives]
-        m.d.comb += [self.operand_advance.eq(moves), results.read_advance.eq(moves)]
-
-        b_there = ~run.use_packet | self.i_read.valid
-        m.d.comb += [
-            request.payload.a.eq(Mux(
-                run.a == Source.OPERAND, self.operand, Mux(run.a == Source.RESULT, results.read_data, 0)
-            )),
-            request.payload.b.eq(self.i_read.payload.data),
-            request.payload.select.eq(run.select.as_value()),
-            request.payload.datatype.eq(run.datatype),
-            request.payload.operator.eq(run.operator),
-            request.payload.odd.eq(there_odd),
-            request.payload.tag.eq(there_last),
-            request.valid.eq(there & b_there),
-            take.eq(request.valid & request.ready),
-            self.i_read.ready.eq(there & run.use_packet & request.ready),
-            self.damaged.eq((self.i_read.valid & self.i_read.ready & self.packet_error) << output.job),
-        ]
-
-        m.d.comb += [
-            self.o_read.payload.slot.eq(run.packet), self.o_read.payload.length.eq(output.bytes),
-            outputs.i.payload.eq(self.i.payload.output),
-            freed.i.payload.key.eq(run.key), freed.i.payload.slot.eq(run.packet), freed.i.payload.gone.eq(self.gone),
-            self.consumed.loan.eq(run.credit.loan), self.consumed.want.eq(run.credit.want),
-            owed.i.payload.eq(run.credit), owed.i.payload.loan.eq(self.granted),
-        ]
-
-        # A pass takes some cycles after it was put there: room may be known a cycle late.
-        room = Signal()
-        domain = m.d.sync if pipelined else m.d.comb
-        domain += room.eq(outputs.i.ready)
-        with m.FSM() as fsm:
-            with m.State("IDLE"):
-                m.d.sync += [index.eq(0), last.eq(0), fetched.eq(0)]
-                m.d.comb += [outputs.i.valid.eq(self.i.valid & room), self.i.ready.eq(room)]
-                with m.If(self.i.valid & room):
-                    m.d.sync += [run.eq(self.i.payload), last_beat.eq((output_bytes - 1) >> self.flit_log2)]
-                    with m.If(self.i.payload.output.bytes == 0):
-                        m.next = "FINISH"
-                    with m.Elif(self.i.payload.use_packet):
-                        m.next = "READ"
-                    with m.Else():
-                        m.next = "STREAM"
-            with m.State("READ"):
-                m.d.comb += self.o_read.valid.eq(1)
-                with m.If(self.o_read.ready):
-                    m.next = "STREAM"
-            with m.State("STREAM"):
-                m.d.comb += fetch.eq(~last & (~fetched | moves))
-                with m.If(fetch):
-                    m.d.sync += [index.eq(index + 1), fetched.eq(1), last.eq(index == last_beat)]
-                with m.Elif(moves):
-                    m.d.sync += fetched.eq(0)
-                with m.If(take & there_last):
-                    m.next = "FINISH"
-            with m.State("FINISH"):
-                # Both queues must have room, so that neither notice is given twice.
-                told = ~run.consume | (freed.i.ready & owed.i.ready)
-                m.d.comb += [
-                    freed.i.valid.eq(run.consume & owed.i.ready), owed.i.valid.eq(run.consume & freed.i.ready),
-                    self.taken.eq(run.consume & told),
-                ]
-                with m.If(told):
-                    m.next = "IDLE"
+        # The other path, and what both have.
+        connect(m, flipped(self.i_send), engine.i)
+        connect(m, engine.operands, flipped(self.operands[1]))
+        for number, path in enumerate((writer, engine)):
+            m.submodules[f"done_{number}"] = ended = StreamFifo(shape=self.shapes.done, depth=2)
+            connect(m, path.o_done, ended.i)
+            connect(m, ended.o, done.i[number])
+        connect(m, done.o, flipped(self.o_done))
+        connect(m, writer.tx, turn.i[0])
+        connect(m, engine.tx, turn.i[1])
+        connect(m, turn.o, flipped(self.tx))
 
         m.d.sync += self.moves.eq(any_moves(
-            ~fsm.ongoing("IDLE"), reduce.moves, writer.moves, stage.moves, outputs.moves, freed.moves, owed.moves,
+            lane.moves, engine.moves, stage.moves, reduce.moves, writer.moves, done.moves, turn.moves,
         ))
-
         return m
-
-    @property
-    def flit_log2(self) -> int:
-        """Log2 of the bytes of a flit."""
-        return self.config.datapath.flit_bytes.bit_length() - 1

@@ -21,9 +21,11 @@ class ByteMemory(wiring.Component):
     """Flits at any byte address: beats with even and with odd numbers lie in memories of their own, so the two beats
     that an access may touch are reached in one cycle.
 
-    Timing: one write and one read per cycle; what is read comes one cycle later and stays until the next read.
-    A read in the cycle of a write to the same bytes may give either. If `registered`, it comes in the cycle after the
-    `read_advance` that follows, and stays until the next one.
+    There are registers between the memories and what puts the bytes in their places.
+
+    Timing: one write and one read per cycle. A write reaches the memory two cycles later. What is read comes in the
+    cycle after the `read_advance` that follows, and stays until the next one. A read in the cycle of a write to the
+    same bytes may give either.
 
     Parameters
     ----------
@@ -31,9 +33,6 @@ class ByteMemory(wiring.Component):
         Bits of a beat.
     n_bytes : int
         Size, a power of two; accesses wrap at the end.
-    registered : bool
-        Whether there are registers between the memories and what puts the bytes in their places. A write reaches the
-        memory two cycles later then.
     shallow : bool
         Whether it is in block RAM however shallow it is.
 
@@ -46,17 +45,17 @@ class ByteMemory(wiring.Component):
     read_enable, read_address : ``In``
         Reads this byte and those behind it.
     read_advance : ``In(1)``
-        Takes what has been read into the register; ignored if there is none.
+        Takes what has been read into the register.
     read_data : ``Out(data_width)``
         A beat, the byte at `read_address` lowest.
     """
 
-    def __init__(self, *, data_width: int, n_bytes: int, registered: bool = False, shallow: bool = False):
+    def __init__(self, *, data_width: int, n_bytes: int, shallow: bool = False):
         self.data_width = data_width
         self.flit_bytes = data_width // 8
         if n_bytes & (n_bytes - 1) or n_bytes < 2 * self.flit_bytes:
             raise ValueError(f"n_bytes must be a power of two, at least {2 * self.flit_bytes}, not {n_bytes!r}")
-        self.n_bytes, self.registered, self.shallow = n_bytes, registered, shallow
+        self.n_bytes, self.shallow = n_bytes, shallow
         self.lane_bits = (self.flit_bytes - 1).bit_length()
         address_bits = (n_bytes - 1).bit_length()
         super().__init__({
@@ -83,12 +82,11 @@ class ByteMemory(wiring.Component):
             return (beat + (1 - parity))[1: len(beat)] if parity == 0 else beat[1:]
 
         # A byte goes to the lane that its address says; lanes below the first one belong to the beat behind.
-        domain = m.d.sync if self.registered else m.d.comb
         put = SimpleNamespace()
         for name in ("enable", "address", "data", "first", "count"):
             given = getattr(self, f"write_{name}")
             setattr(put, name, Signal.like(given, name=f"put_{name}"))
-            domain += getattr(put, name).eq(given)
+            m.d.sync += getattr(put, name).eq(given)
         lane = put.address[:lane_bits]
         turned = Signal(self.data_width)
         places = Signal(lane_bits)
@@ -102,7 +100,7 @@ class ByteMemory(wiring.Component):
         for parity, bank in enumerate(banks):
             own = wide[:flit_bytes] if parity == 1 else wide[flit_bytes:]
             other = wide[flit_bytes:] if parity == 1 else wide[:flit_bytes]
-            domain += [
+            m.d.sync += [
                 bank.write_address.eq(beat_of(put.address, parity)), bank.write_data.eq(turned),
                 bank.write_enable.eq(Mux(put.enable, Mux(write_odd, own, other), 0)),
             ]
@@ -116,14 +114,13 @@ class ByteMemory(wiring.Component):
                 bank.read_address.eq(beat_of(self.read_address, parity)), bank.read_enable.eq(self.read_enable),
             ]
         even_data, odd_data = (bank.read_data for bank in banks)
-        if self.registered:
-            came = Cat(even_data, odd_data, at, odd)
-            kept = Signal.like(came, name="kept", reset_less=True)
-            with m.If(self.read_advance):
-                m.d.sync += kept.eq(came)
-            width = self.data_width
-            even_data, odd_data = kept[:width], kept[width:2 * width]
-            at, odd = kept[2 * width:2 * width + lane_bits], kept[-1]
+        came = Cat(even_data, odd_data, at, odd)
+        kept = Signal.like(came, name="kept", reset_less=True)
+        with m.If(self.read_advance):
+            m.d.sync += kept.eq(came)
+        width = self.data_width
+        even_data, odd_data = kept[:width], kept[width:2 * width]
+        at, odd = kept[2 * width:2 * width + lane_bits], kept[-1]
         chosen = Signal(self.data_width)
         for byte in range(flit_bytes):
             bits = slice(8 * byte, 8 * byte + 8)

@@ -6,7 +6,9 @@ from amaranth.utils import bits_for
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
+from rtl.credit.layouts import CreditNotice
 from rtl.interface import ADDRESS_BITS
+from rtl.kit.index import index_bits
 
 
 class Source(enum.Enum, shape=2):
@@ -26,19 +28,6 @@ class Select(enum.Enum, shape=2):
     PASS_A = 0
     PASS_B = 1
     COMBINE = 2
-
-
-def index_bits(n: int) -> int:
-    """Bits of an index below `n`, at least one."""
-    return max(1, bits_for(n - 1))
-
-
-PLACE_BITS = 2
-"""Bits of the place of a multicast in its sender's window."""
-
-
-Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2})
-"""A packet has left the packet buffer, worth so many reports to the job table: see :class:`~rtl.cou.lender.Lender`."""
 
 
 class CouShapes:
@@ -70,23 +59,22 @@ class CouShapes:
         self.operation = data.StructLayout({
             "job": self.job, "job_id": formats.JOB_BITS, "vp": formats.VP_BITS, "tag": 32, "length": 32,
             "pulse_bytes": 16, "base_pulse": formats.PULSE_BITS, "n_descriptors": self.place + 1, "blocks": self.blocks,
+            "lazy": 1,
         })
+        """`lazy`: no descriptor reads blocks that another one has merely sent from host memory."""
         self.start = data.StructLayout({
-            "job": self.job, "pulse": formats.PULSE_BITS, "offset": 32, "bytes": self.bytes,
+            "job": self.job, "job_id": formats.JOB_BITS, "pulse": formats.PULSE_BITS, "offset": 32, "bytes": self.bytes,
+            "cut": 1, "clear": 1,
         })
+        """A pulse that begins; `cut` and `clear` are those of its operation's blocks."""
         self.address = config.nic.address_bits
         self.load = data.StructLayout({
             "context": self.context, "job": self.job, "place": self.place, "from_payload": 1, "addr": self.address,
             "pieces": self.pieces,
         })
-        self.loaded = data.StructLayout({"context": self.context, "job": self.job, "error": 1})
-        self.credit = data.StructLayout({
-            "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "dest_id": formats.NODE_BITS,
-            "dest_vp": formats.VP_BITS, "source_vp": formats.VP_BITS, "place": PLACE_BITS,
-            "credits": 1, "loan": 1, "want": 1,
-        })
-        """A CREDIT packet. In a pass `loan` says that the packet came on one, behind the :class:`Lender` that one is
-        granted; without `credits`, that one goes back to its lender."""
+        self.loaded = data.StructLayout({"context": self.context})
+        self.fault = data.StructLayout({"job": self.job, "status": 8, "detail": 64})
+        """An error of an operation, and what there is to be said of it."""
         self.output = data.StructLayout({
             "context": self.context, "job": self.job, "position": self.result_bytes, "bytes": self.result_bytes,
             "send": 1, "header": PacketHeader, "write_back": 1, "result_addr": ADDRESS_BITS, "pieces": self.pieces,
@@ -94,10 +82,13 @@ class CouShapes:
         """`result_addr` is whole, for the report of one that no window holds; with `write_back` it has been checked."""
         self.run = data.StructLayout({
             "a": Source, "select": Select, "use_packet": 1, "datatype": 4, "operator": 4,
-            "consume": 1, "packet": self.packet, "key": HashKey, "credit": self.credit, "output": self.output,
+            "consume": 1, "packet": self.packet, "key": HashKey, "credit": CreditNotice, "output": self.output,
         })
         """One pass: operand a and the packet's data through the reduce unit, to the places in ``output``."""
-        self.free = data.StructLayout({"key": HashKey, "slot": self.packet, "gone": 2})
-        """A packet that is done with, and how many reports it is worth."""
+        self.send = data.StructLayout({
+            "a": Source, "context": self.context, "position": self.result_bytes, "bytes": self.result_bytes, "send": 1,
+            "header": PacketHeader,
+        })
+        """A pass that only sends what lies on chip, or not even that."""
         self.done = data.StructLayout({"context": self.context})
         self.written = data.StructLayout({"job": self.job, "error": 1})

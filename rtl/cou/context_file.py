@@ -15,14 +15,24 @@ class Phase(enum.Enum, shape=3):
     FREE = 0
     READY = 1
     """Something can be done for it: the trigger is to look at it."""
-    LOADING = 2
+    TAKEN = 2
+    """The trigger looks at it."""
+    LOADING = 3
     """Its operand is on its way."""
-    WAITING = 3
+    WAITING = 4
     """It needs a packet that is not there; an arrival makes it ready."""
-    BLOCKED = 4
+    BLOCKED = 5
     """It may not send for want of a credit; a returned credit makes it ready."""
-    RUNNING = 5
+    RUNNING = 6
     """A pass is being executed."""
+
+
+def look_layout(shapes: CouShapes) -> data.StructLayout:
+    """What the registers of a context say."""
+    return data.StructLayout({
+        "job": shapes.job, "position": shapes.place, "packet_there": 1, "packet": shapes.packet, "loaded": 1,
+        "measured": 1,
+    })
 
 
 class ContextFile(wiring.Component):
@@ -32,36 +42,52 @@ class ContextFile(wiring.Component):
     with it from the next cycle on; the answer to the look-up covers everything before. So no arrival is missed, and
     no context is ever polled.
 
-    The trigger reads one context (`select`) and may change its phase (`set_phase`) each cycle; events that
-    come from elsewhere (arrival, look-up, load, credit) may hit any context at the same time. With
-    a pipelined ``cou`` an arrival takes effect a cycle later.
+    The trigger takes a ready context, looks at it and puts it to sleep, one at a time in each of these steps; events
+    that come from elsewhere (arrival, look-up, load, credit, end of a pass) may hit any context at the same time. An
+    arrival takes effect a cycle later.
 
     Members
     -------
-    select : ``In``, phase and record of that context on the outputs `packet_there`, `packet`, `key`
-    start, start_job : ``In``
-        Makes `select` (a free context) the youngest of `start_job`; its phase becomes READY.
-    finish : ``In``
-        Frees `select`.
-    set_phase, next_phase : ``In``
-        Changes the phase of `select`.
+    ready : ``Out(n_contexts)``
+        Contexts that can be taken. One that is just waking up is among them.
+    take, taken : ``In``
+        The trigger takes this context.
+    start, start_context, start_job, start_cut : ``In``
+        Makes a free context the youngest of a job; its phase becomes READY. `start_cut`: its slice has to be measured.
+    look, o_look : ``In``, ``Out``
+        Registers of a context.
+    measure, measured : ``In``
+        The slice of context `measured` is known.
+    select : ``In``
+        The context that the following are about:
+    sleep, next_phase : ``In``
+        Its phase from now on.
     wait, wait_key : ``In``
-        Registers the key that `select` waits for.
-    consume : ``In``
-        Forgets the packet that `select` had.
+        Registers the key that it waits for.
+    fire, advance, ends, cut, clears : ``In``
+        It is given a pass, which forgets the packet that it had; with `advance` its descriptor's last, with `ends` the
+        sequence's. `cut`: the next slice has to be measured; `clears`: so has this one, once more.
+    drop : ``In``
+        It is given up: frees it.
+    oldest : ``Out(1)``
+        It is the oldest context of its job.
     i_arrival, answered, loaded : ``In``
         Events: key and slot of a packet; the outcome of a context's look-up; a context's operand is there.
+    done, done_context : ``In``
+        A pass has ended: its context becomes ready, or free if it was the sequence's last. Not with `drop`.
+    done_ends : ``Out(1)``
+        That context becomes free.
+    finish : ``Out(1)``
+        Some context becomes free.
     returned : ``In(1)``
         A credit came back: blocked contexts become ready.
     expire : ``In(n_jobs)``
         Jobs whose operation is being given up: their waiting and blocked contexts become ready (a waiting one not
         before its look-up is answered, so that no answer can reach a later user of the context).
-    ready, free : ``Out(n_contexts)``
-        Contexts by phase.
+    free : ``Out(n_contexts)``
+        Contexts that a pulse can be given.
     active : ``Out(n_jobs)``
         Jobs that have a context.
-    oldest : ``Out(1)``
-        `select` is the oldest context of its job.
     """
 
     def __init__(self, config: Config):
@@ -69,105 +95,131 @@ class ContextFile(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         n = config.cou.n_contexts
         super().__init__({
+            "ready": Out(n), "take": In(1), "taken": In(shapes.context),
+            "start": In(1), "start_context": In(shapes.context), "start_job": In(shapes.job), "start_cut": In(1),
+            "look": In(shapes.context), "o_look": Out(look_layout(shapes)),
+            "measure": In(1), "measured": In(shapes.context),
             "select": In(shapes.context),
-            "start": In(1), "start_job": In(shapes.job),
-            "finish": In(1),
-            "set_phase": In(1), "next_phase": In(Phase),
-            "wait": In(1), "wait_key": In(HashKey), "consume": In(1),
+            "sleep": In(1), "next_phase": In(Phase),
+            "wait": In(1), "wait_key": In(HashKey),
+            "fire": In(1), "advance": In(1), "ends": In(1), "cut": In(1), "clears": In(1),
+            "drop": In(1), "oldest": Out(1),
             "i_arrival": In(stream.Signature(data.StructLayout({"key": HashKey, "slot": shapes.packet}))),
             "answered": In(1), "answer_context": In(shapes.context), "answer_hit": In(1),
             "answer_packet": In(shapes.packet),
             "loaded": In(1), "loaded_context": In(shapes.context),
+            "done": In(1), "done_context": In(shapes.context), "done_ends": Out(1), "finish": Out(1),
             "returned": In(1),
             "expire": In(config.cou.n_jobs),
-            "ready": Out(n), "free": Out(n),
+            "free": Out(n),
             "active": Out(config.cou.n_jobs),
-            "packet_there": Out(1), "packet": Out(shapes.packet), "key": Out(HashKey),
-            "oldest": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
+        shapes = self.shapes
         n = self.config.cou.n_contexts
         n_jobs = self.config.cou.n_jobs
         phase = Array(Signal(Phase, name=f"phase_{c}") for c in range(n))
-        job = Array(Signal(self.shapes.job, name=f"job_{c}") for c in range(n))
+        registers = Array(Signal(look_layout(shapes), name=f"registers_{c}") for c in range(n))
         key = Array(Signal(HashKey, name=f"key_{c}") for c in range(n))
-        wanting = Signal(n)
-        there = Signal(n)
-        asking = Signal(n)
-        packet = Array(Signal(self.shapes.packet, name=f"packet_{c}") for c in range(n))
+        wanting, asking, ending = Signal(n), Signal(n), Signal(n)
         # older[c] marks the contexts of the same job that were there when c started.
         older = Array(Signal(n, name=f"older_{c}") for c in range(n))
 
-        # A key that is alike may take effect a cycle later: a context that waits is left alone by the trigger, and one
+        # One context ends at a time.
+        finish, finished = self.finish, Signal(shapes.context)
+        m.d.comb += [
+            self.i_arrival.ready.eq(1), self.o_look.eq(registers[self.look]),
+            self.oldest.eq(older[self.select] == 0), self.done_ends.eq(ending.bit_select(self.done_context, 1)),
+            finish.eq(self.drop | (self.done & self.done_ends)),
+            finished.eq(self.done_context),
+        ]
+        with m.If(self.drop):
+            m.d.comb += finished.eq(self.select)
+
+        # A key that is alike takes effect a cycle later: a context that waits is left alone by the trigger, and one
         # that is given up meanwhile wants it no more.
-        staged = m.d.sync if self.config.datapath.is_pipelined("cou") else m.d.comb
-        arrived_slot = Signal(self.shapes.packet)
-        staged += arrived_slot.eq(self.i_arrival.payload.slot)
-        m.d.comb += self.i_arrival.ready.eq(1)
+        arrived_slot = Signal(shapes.packet)
+        m.d.sync += arrived_slot.eq(self.i_arrival.payload.slot)
         for c in range(n):
+            registers_c = registers[c]
             selected = self.select == c
-            m.d.comb += [
-                self.ready[c].eq(phase[c] == Phase.READY),
-                self.free[c].eq(phase[c] == Phase.FREE),
-            ]
+            taken = self.take & (self.taken == c)
 
-            # The trigger's changes.
-            with m.If(selected & self.set_phase):
-                m.d.sync += phase[c].eq(self.next_phase)
-            with m.If(selected & self.wait):
-                m.d.sync += [key[c].eq(self.wait_key), wanting[c].eq(1), asking[c].eq(1)]
-            with m.If(selected & self.consume):
-                m.d.sync += there[c].eq(0)
-
-            # Events from elsewhere. None of them can hit a context in the cycle in which the trigger changes it to
-            # the phase that the event would end, but for a returned credit, which the trigger watches itself.
+            # Why a context that sleeps wakes up. The oldest one has a claim to the last credit, so becoming the oldest
+            # one is a reason to ask again; the trigger may be putting it to sleep then, so that is seen a cycle later.
             answered = self.answered & (self.answer_context == c)
             same_key = Signal(name=f"same_key_{c}")
-            staged += same_key.eq(self.i_arrival.valid & wanting[c] & (key[c] == self.i_arrival.payload.key))
-            arrived = same_key & wanting[c]
-            found = answered & self.answer_hit & wanting[c]
+            m.d.sync += same_key.eq(self.i_arrival.valid & wanting[c] & (key[c] == self.i_arrival.payload.key))
+            arrived, found = same_key & wanting[c], answered & self.answer_hit & wanting[c]
+            gone = Signal(name=f"gone_{c}")
+            m.d.sync += gone.eq(Cat(self.expire[j] & (registers_c.job == j) for j in range(n_jobs)).any())
+            aged = Signal(name=f"aged_{c}")
+            m.d.sync += aged.eq(finish & older[c].bit_select(finished, 1))
+            # A look-up still on its way must come back first: its answer is for this wait and no later one.
+            settled = ~asking[c] | answered
+            wakes = Signal(name=f"wakes_{c}")
+            m.d.comb += wakes.eq(
+                (phase[c] == Phase.WAITING) & settled & (registers_c.packet_there | arrived | found | gone)
+            )
+            m.d.comb += [self.ready[c].eq(wakes | (phase[c] == Phase.READY)), self.free[c].eq(phase[c] == Phase.FREE)]
+            with m.If(
+                wakes | (phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)
+                | (phase[c] == Phase.BLOCKED) & (self.returned | aged | gone)
+                | self.done & (self.done_context == c)
+            ):
+                m.d.sync += phase[c].eq(Phase.READY)
+            with m.If(taken):
+                m.d.sync += phase[c].eq(Phase.TAKEN)
+
+            # What it waits for.
             with m.If(answered):
                 m.d.sync += asking[c].eq(0)
             with m.If(arrived | found):
-                m.d.sync += [there[c].eq(1), wanting[c].eq(0)]
+                m.d.sync += [registers_c.packet_there.eq(1), wanting[c].eq(0)]
                 with m.If(arrived):
-                    m.d.sync += packet[c].eq(arrived_slot)
+                    m.d.sync += registers_c.packet.eq(arrived_slot)
                 with m.Else():
-                    m.d.sync += packet[c].eq(self.answer_packet)
-            gone = Cat(self.expire[j] & (job[c] == j) for j in range(n_jobs)).any()
-            # A look-up still on its way must come back first: its answer is for this wait and no later one.
-            settled = ~asking[c] | answered
-            with m.If((phase[c] == Phase.WAITING) & settled & (there[c] | arrived | found | gone)):
-                m.d.sync += phase[c].eq(Phase.READY)
-            with m.If((phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)):
-                m.d.sync += phase[c].eq(Phase.READY)
-            # The oldest context has a claim to the last credit, so becoming the oldest one is a reason to ask again.
-            # The trigger puts no other context to sleep in that cycle, so this too may be seen a cycle later.
-            aged = Signal(name=f"aged_{c}")
-            staged += aged.eq(self.finish & older[c].bit_select(self.select, 1))
-            with m.If((phase[c] == Phase.BLOCKED) & (self.returned | aged | gone)):
-                m.d.sync += phase[c].eq(Phase.READY)
+                    m.d.sync += registers_c.packet.eq(self.answer_packet)
+            with m.If(self.loaded & (self.loaded_context == c)):
+                m.d.sync += registers_c.loaded.eq(1)
+            with m.If(self.measure & (self.measured == c)):
+                m.d.sync += registers_c.measured.eq(1)
+
+            # The trigger's changes.
+            with m.If(selected & self.sleep):
+                m.d.sync += phase[c].eq(self.next_phase)
+            with m.If(selected & self.wait):
+                m.d.sync += [key[c].eq(self.wait_key), wanting[c].eq(1), asking[c].eq(1)]
+            with m.If(selected & self.fire):
+                m.d.sync += [registers_c.packet_there.eq(0), ending[c].eq(self.ends)]
+                with m.If(self.advance):
+                    m.d.sync += [
+                        registers_c.position.eq(registers_c.position + 1), registers_c.loaded.eq(0),
+                        registers_c.measured.eq(~self.cut),
+                    ]
+                with m.Elif(self.clears):
+                    m.d.sync += registers_c.measured.eq(0)
 
             # Beginning and end of a pulse.
-            with m.If(self.finish):
-                m.d.sync += older[c].bit_select(self.select, 1).eq(0)
-            with m.If(selected & self.start):
-                same = Cat((phase[other] != Phase.FREE) & (job[other] == self.start_job) for other in range(n))
+            with m.If(finish):
+                m.d.sync += older[c].bit_select(finished, 1).eq(0)
+            with m.If(self.start & (self.start_context == c)):
+                same = Cat(
+                    (phase[other] != Phase.FREE) & (registers[other].job == self.start_job) for other in range(n)
+                )
+                ends_now = Cat(finish & (finished == other) for other in range(n))
                 m.d.sync += [
-                    phase[c].eq(Phase.READY), job[c].eq(self.start_job), wanting[c].eq(0), there[c].eq(0),
-                    older[c].eq(same & (((1 << n) - 1) ^ (1 << c))),
+                    phase[c].eq(Phase.READY), registers_c.eq(0), registers_c.job.eq(self.start_job),
+                    registers_c.measured.eq(~self.start_cut), wanting[c].eq(0), ending[c].eq(0),
+                    older[c].eq(same & ~ends_now & (((1 << n) - 1) ^ (1 << c))),
                 ]
-            with m.If(selected & self.finish):
-                m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there[c].eq(0)]
+            with m.If(finish & (finished == c)):
+                m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), registers_c.packet_there.eq(0)]
 
         for j in range(n_jobs):
-            m.d.comb += self.active[j].eq(Cat((phase[c] != Phase.FREE) & (job[c] == j) for c in range(n)).any())
-        m.d.comb += [
-            self.packet_there.eq(there.bit_select(self.select, 1)),
-            self.packet.eq(packet[self.select]),
-            self.key.eq(key[self.select]),
-            self.oldest.eq(older[self.select] == 0),
-        ]
+            m.d.comb += self.active[j].eq(
+                Cat((phase[c] != Phase.FREE) & (registers[c].job == j) for c in range(n)).any()
+            )
         return m

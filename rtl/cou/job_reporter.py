@@ -8,8 +8,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
-from rtl.cou.command import Gone
-from rtl.cou.credit_table import credit_rest
+from rtl.buffer.layouts import Gone
+from rtl.credit.credit_table import credit_rest
 from rtl.interface import JobNews, JobReport
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo

@@ -9,18 +9,17 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
+from rtl.buffer.buffer_statistics import statistics_layout
+from rtl.buffer.packet_buffer import FaultOrder, PacketBuffer
 from rtl.cou.aggregator import Aggregator
-from rtl.cou.buffer_statistics import statistics_layout
-from rtl.cou.command import index_bits
-from rtl.cou.credit_return import CreditReturn
-from rtl.cou.credit_table import CreditTable
 from rtl.cou.job_reporter import JobReporter
-from rtl.cou.lender import Lender
 from rtl.cou.operand_loader import OperandLoader
 from rtl.cou.operation_table import OperationTable
-from rtl.cou.packet_buffer import FaultOrder, PacketBuffer
 from rtl.cou.sequence_store import SequenceStore
 from rtl.cou.trigger import Trigger
+from rtl.credit.credit_return import CreditReturn
+from rtl.credit.credit_table import CreditTable
+from rtl.credit.lender import Lender
 from rtl.interface import (
     CompletionEvent,
     JobReport,
@@ -31,15 +30,16 @@ from rtl.interface import (
     WindowSignature,
     WriteSignature,
 )
+from rtl.kit.arbiter import StreamArbiter
+from rtl.kit.index import index_bits
 from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
-from rtl.kit.stage import PacketStage, connect_through
+from rtl.kit.stage import connect_through
 
 
 class OffloadUnit(wiring.Component):
     """Executes the collective operations of its jobs.
 
-    Timing: if ``cou`` is pipelined every stream but packets passes a register on its way in or out, packets if
-    ``packets`` are; with both no path leads from one port to another.
+    Timing: every stream but packets passes a register on its way in or out.
 
     Members
     -------
@@ -113,19 +113,11 @@ class OffloadUnit(wiring.Component):
             *([credit_return] if config.pool_packets else []),
         ]
 
-        # Registers at the border and between parts, if there are to be any.
+        # Registers at the border and between parts.
         def cross(name, sender, receiver, *, full_rate=False):
-            registers = config.datapath.is_pipelined("cou")
             parts.append(
-                connect_through(m, f"{name}_stage", sender, receiver, registers=registers, full_rate=full_rate)
+                connect_through(m, f"{name}_stage", sender, receiver, registers=True, full_rate=full_rate)
             )
-
-        def packets(name):
-            m.submodules[f"{name}_stage"] = stage = PacketStage(
-                data_width=config.datapath.data_width, registers=config.datapath.is_pipelined("packets")
-            )
-            parts.append(stage)
-            return stage
 
         # Sequences become operations, operations become pulses.
         cross("probe", flipped(self.port).probe, store.port.probe)
@@ -139,12 +131,10 @@ class OffloadUnit(wiring.Component):
             operations.active.eq(trigger.active), operations.n_free.eq(trigger.n_free),
             operations.select.eq(trigger.select), trigger.operation.eq(operations.operation),
             trigger.expired.eq(operations.expired), trigger.expire.eq(operations.expire),
-            operations.fault.eq(trigger.fault), operations.fault_job.eq(trigger.fault_job),
-            operations.status.eq(trigger.status), operations.detail.eq(trigger.detail),
-            operations.progress.eq(trigger.progress), operations.progress_job.eq(trigger.progress_job),
+            operations.progress.eq(trigger.progress),
             operations.write_started.eq(trigger.write_started), operations.write_job.eq(trigger.write_job),
             operations.watchdog.eq(self.watchdog),
-            store.place.eq(trigger.place), trigger.control.eq(store.control),
+            store.fetch.eq(trigger.fetch), store.place.eq(trigger.place), trigger.control.eq(store.control),
             trigger.node_id.eq(self.node_id),
         ]
         cross("query", trigger.window.query, flipped(self.window).query)
@@ -157,40 +147,32 @@ class OffloadUnit(wiring.Component):
         cross("read_data", flipped(self.read).data, loader.read.data, full_rate=True)
         m.d.comb += [
             store.payload_place.eq(loader.payload_place), loader.payload.eq(store.payload),
-            loader.address.eq(aggregator.operand_address), loader.enable.eq(aggregator.operand_enable),
-            loader.advance.eq(aggregator.operand_advance),
-            aggregator.operand.eq(loader.beat),
         ]
+        for asking, asked in zip(aggregator.operands, loader.operands, strict=True):
+            connect(m, asking, asked)
 
         # Packets.
-        rx = [packets(f"rx_{vc}") for vc in range(2)]
-        for vc in range(2):
-            connect(m, flipped(self.rx[vc]), rx[vc].i)
-        connect(m, rx[0].o, buffer.i)
+        connect(m, flipped(self.rx[0]), buffer.i)
         connect(m, buffer.o_arrival, trigger.i_arrival)
         connect(m, trigger.o_lookup, buffer.lookup)
         connect(m, buffer.o_lookup, trigger.i_lookup)
-        connect(m, trigger.o_meta, buffer.i_meta)
-        connect(m, buffer.o_meta, trigger.i_meta)
         connect(m, aggregator.o_read, buffer.i_read)
         connect(m, buffer.o_read, aggregator.i_read)
         m.d.comb += [
-            aggregator.packet_error.eq(buffer.read_error), operations.damaged.eq(trigger.damaged | aggregator.damaged),
+            buffer.meta_enable.eq(trigger.meta_enable), buffer.meta_slot.eq(trigger.meta_slot),
+            trigger.meta.eq(buffer.meta), aggregator.packet_error.eq(buffer.read_error),
             buffer.fault.eq(self.fault), buffer.arm.eq(self.arm), self.statistics.eq(buffer.statistics),
         ]
         connect(m, aggregator.o_free, buffer.free)
 
         # Credits, both ends.
-        returning = rx[1].o
+        returning = flipped(self.rx[1])
         header, back = returning.header.payload, credit_table.i_return
         cross("credit", trigger.o_credit, credit_table.i)
         connect(m, credit_table.o, trigger.i_credit)
         connect(m, aggregator.o_credit, credit_return.i)
         connect(m, credit_table.o_unused, credit_return.i_unused)
-        tx = [packets(f"tx_{vc}") for vc in range(2)]
-        for vc in range(2):
-            connect(m, tx[vc].o, flipped(self.tx[vc]))
-        connect(m, credit_return.o, tx[1].i)
+        connect(m, credit_return.o, flipped(self.tx[1]))
         m.d.comb += [
             trigger.returned.eq(credit_table.returned), credit_return.node_id.eq(self.node_id),
             back.valid.eq(returning.header.valid), returning.header.ready.eq(back.ready),
@@ -225,11 +207,19 @@ class OffloadUnit(wiring.Component):
         connect(m, credit_table.o_rest, reporter.i_rest)
         cross("report", reporter.o, flipped(self.o_report))
 
-        # Passes.
+        # Passes, and what goes wrong. An operation does not end while an error of it may be on its way.
+        sources = trigger.o_fault, trigger.o_damage, loader.o_fault, aggregator.o_fault
+        m.submodules.faults = faults = StreamArbiter(shape=loader.o_fault.payload.shape(), n=len(sources))
+        for source, sink in zip(sources, faults.i, strict=True):
+            connect(m, source, sink)
+        connect(m, faults.o, operations.i_fault)
+        m.d.comb += operations.fault_pending.eq(any_moves(faults.o.valid, *(source.valid for source in sources)))
+        parts.append(faults)
         connect(m, trigger.o_run, aggregator.i)
+        connect(m, trigger.o_send, aggregator.i_send)
         connect(m, aggregator.o_done, trigger.i_done)
         connect(m, aggregator.o_written, operations.i_written)
-        connect(m, aggregator.tx, tx[0].i)
+        connect(m, aggregator.tx, flipped(self.tx[0]))
         cross("write_request", aggregator.write.request, flipped(self.write).request)
         cross("write_data", aggregator.write.data, flipped(self.write).data, full_rate=True)
         cross("write_done", flipped(self.write).done, aggregator.write.done)
@@ -251,7 +241,7 @@ class OffloadUnit(wiring.Component):
             port.answer, self.read.request, self.write.request, self.write.data, self.window.query, self.o_event,
             self.o_report, *(half for packet in self.tx for half in (packet.header, packet.payload)),
         )
-        drain = drain_cycles(pipelined=bool(config.datapath.pipelined))
+        drain = drain_cycles(pipelined=True)
         m.submodules.quiescence = quiescence = Quiescence(cycles=drain)
         m.d.sync += self.moves.eq(any_moves(*(part.moves for part in parts)))
         m.d.comb += [

@@ -5,13 +5,18 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
+from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.cou.byte_memory import ByteMemory
 from rtl.cou.command import CouShapes
+from rtl.cou.memory_port import OperandPort
 from rtl.cou.piece_walk import PieceWalk
 from rtl.interface import ReadSignature
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
+
+N_READERS = 2
+"""Passes that combine, and passes that only send, each read operands."""
 
 
 class OperandLoader(wiring.Component):
@@ -19,21 +24,22 @@ class OperandLoader(wiring.Component):
 
     The pieces of a slice, wherever they begin, are laid one after the other, as in a packet. Reads of several contexts
     are outstanding at once, so that the latency of the host is paid once and not once a pulse. They end in the order
-    in which they were asked for.
+    in which they were asked for. The next load begins two cycles after the last beat of the one before.
 
     Members
     -------
     i : ``In(stream.Signature(load))``
         What to load, at least a byte; `addr` is the place of its first piece in host memory or in the payload.
     o : ``Out(stream.Signature(loaded))``
-        A context's operand is complete; `error` if the host memory refused some of it.
+        A context's operand is complete, as far as the host memory gave it.
+    o_fault : ``Out(stream.Signature(fault))``
+        The host memory refused some of an operand, whose address is told; before it is said to be complete.
     read : ``Out(ReadSignature(data_width))``
         Host memory.
     payload_place, payload : ``Out``, ``In``
         Payload port of the sequence store.
-    address, enable, advance, beat : ``In``, ``Out``
-        Read port of the operand memory: beat `address` (beat in context, context); one cycle later if `enable`. With
-        a pipelined ``cou`` it comes after the next `advance`.
+    operands : array of :data:`N_READERS` ``In(OperandPort)``
+        Read ports of the operand memory: beat in context, context.
     moves : ``Out(1)``
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -42,99 +48,114 @@ class OperandLoader(wiring.Component):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         self.beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
+        width = config.datapath.data_width
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(shapes.load)),
-            "o": Out(stream.Signature(shapes.loaded)),
-            "read": Out(ReadSignature(config.datapath.data_width)),
+            "o": Out(stream.Signature(shapes.loaded)), "o_fault": Out(stream.Signature(shapes.fault)),
+            "read": Out(ReadSignature(width)),
             "payload_place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
             "payload": In(8 * formats.PAYLOAD_BYTES),
-            "address": In(self.beat_bits + shapes.context),
-            "enable": In(1), "advance": In(1),
-            "beat": Out(config.datapath.data_width),
+            "operands": In(
+                OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)
+            ).array(N_READERS),
         })
 
     def elaborate(self, platform):
         m = Module()
         config, shapes = self.config, self.shapes
-        width, flit_bytes = config.datapath.data_width, config.datapath.flit_bytes
-        pipelined = config.datapath.is_pipelined("cou")
-        lane_bits = (flit_bytes - 1).bit_length()
-        place_bits = lane_bits + self.beat_bits
-        m.submodules.operands = operands = ByteMemory(
-            data_width=width, n_bytes=1 << (place_bits + shapes.context), registered=pipelined,
-            shallow=config.datapath.block_memories,
-        )
-        m.d.comb += [
-            operands.read_address.eq(Cat(Const(0, lane_bits), self.address)), operands.read_enable.eq(self.enable),
-            operands.read_advance.eq(self.advance), self.beat.eq(operands.read_data),
-        ]
+        n = config.cou.n_contexts
 
         # Both sides get every load: one asks for the pieces, the other one lays down what comes.
-        n = config.cou.n_contexts
-        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=n, registered=pipelined)
-        m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=n, registered=pipelined)
+        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=n, registered=True)
+        m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=n, registered=True)
         m.d.comb += [
             asking.i.payload.eq(self.i.payload), waiting.i.payload.eq(self.i.payload),
             self.i.ready.eq(waiting.i.ready & asking.i.ready),
             waiting.i.valid.eq(self.i.valid & asking.i.ready),
             asking.i.valid.eq(self.i.valid & waiting.i.ready & ~self.i.payload.from_payload),
         ]
+        self._ask(m, asking.o)
+        writes, told = self._lay_down(m, waiting.o)
+        m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves, told))
+        return m
 
-        # Request side.
-        m.submodules.asked = asked = PieceWalk(config)
+    def _ask(self, m: Module, load):
+        """Requests, piece by piece."""
+        m.submodules.asked = asked = PieceWalk(self.config)
         request = self.read.request
         # A cycle between the last request of a load and the next load keeps the path to the queue short.
         asked_all = Signal()
         m.d.comb += [
-            asked.pieces.eq(asking.o.payload.pieces),
-            request.valid.eq(asking.o.valid & ~asked_all),
-            request.payload.addr.eq((asking.o.payload.addr + asked.offset)[: shapes.address]),
+            asked.pieces.eq(load.payload.pieces),
+            request.valid.eq(load.valid & ~asked_all),
+            request.payload.addr.eq((load.payload.addr + asked.offset)[: self.shapes.address]),
             request.payload.bytes.eq(asked.size),
-            asked.advance.eq(request.valid & request.ready),
-            asking.o.ready.eq(asked_all if pipelined else request.ready & asked.last),
+            asked.advance.eq(request.valid & request.ready), load.ready.eq(asked_all),
         ]
-        if pipelined:
-            m.d.sync += asked_all.eq(asked.advance & asked.last)
+        m.d.sync += asked_all.eq(asked.advance & asked.last)
 
-        # Data side: one context after the other. `place` is that of the next byte in the operand memory, `at` in
-        # the flits that bring it.
-        current, incoming = waiting.o.payload, self.read.data
+    def _lay_down(self, m: Module, load):
+        """Data: one context after the other. `place` is that of the next byte in the operand memory, `at` in the flits
+        that bring it."""
+        config, shapes = self.config, self.shapes
+        width, flit_bytes = config.datapath.data_width, config.datapath.flit_bytes
+        lane_bits = (flit_bytes - 1).bit_length()
+        place_bits = lane_bits + self.beat_bits
+        current, incoming = load.payload, self.read.data
         m.submodules.walk = walk = PieceWalk(config)
-        place = Signal(place_bits)
-        at, left = Signal(6), Signal(shapes.bytes)
-        failed = Signal()
+        place, at, left = Signal(place_bits), Signal(6), Signal(shapes.bytes)
         # `room` bytes of the beat that comes, from `at` on.
-        room = Signal(lane_bits + 1)
-        here = Signal(lane_bits + 1)
-        ends = Signal()
+        room, here = Signal(lane_bits + 1), Signal(lane_bits + 1)
+        ends, writes = Signal(), Signal()
         words = [self.payload[k * width:(k + 1) * width] for k in range(8 * formats.PAYLOAD_BYTES // width)]
         word = words[0]
         for k, other in enumerate(words[1:], 1):
             word = Mux(at[lane_bits:] == k, other, word)
         m.d.comb += [
-            walk.pieces.eq(current.pieces),
-            ends.eq(left <= room), here.eq(Mux(ends, left, room)),
+            walk.pieces.eq(current.pieces), ends.eq(left <= room), here.eq(Mux(ends, left, room)),
             self.payload_place.job.eq(current.job), self.payload_place.position.eq(current.place),
-            self.o.payload.context.eq(current.context), self.o.payload.job.eq(current.job),
-            self.o.payload.error.eq(failed),
         ]
-        # What is written may reach the memory some cycles later: a load is told of first, and read later still.
-        writes = Signal()
+
+        # The memory, a copy of it for each that reads. What is written reaches it some cycles later: a load is told of
+        # first, and read later still.
+        for k, port in enumerate(self.operands):
+            m.submodules[f"operands_{k}"] = operands = ByteMemory(
+                data_width=width, n_bytes=1 << (place_bits + shapes.context), shallow=config.datapath.block_memories,
+            )
+            m.d.comb += [
+                operands.read_address.eq(Cat(Const(0, lane_bits), port.address)), operands.read_enable.eq(port.enable),
+                operands.read_advance.eq(port.advance), port.data.eq(operands.read_data),
+                operands.write_enable.eq(writes), operands.write_address.eq(Cat(place, current.context)),
+                operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),
+                operands.write_data.eq(Mux(current.from_payload, word, incoming.payload.data)),
+            ]
+
+        # What has been loaded waits until it has been told, beside the next load.
+        loaded, faulty = Signal(shapes.loaded), Signal()
+        fault = Signal(shapes.fault)
+        telling, failed = Signal(), Signal()
         m.d.comb += [
-            operands.write_enable.eq(writes), operands.write_address.eq(Cat(place, current.context)),
-            operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),
-            operands.write_data.eq(Mux(current.from_payload, word, incoming.payload.data)),
+            self.o_fault.valid.eq(telling & faulty), self.o_fault.payload.eq(fault),
+            self.o.valid.eq(telling & ~faulty), self.o.payload.eq(loaded),
         ]
+        with m.If(self.o_fault.valid & self.o_fault.ready):
+            m.d.sync += faulty.eq(0)
+        with m.If(self.o.valid & self.o.ready):
+            m.d.sync += telling.eq(0)
+
         with m.FSM():
             with m.State("IDLE"):
                 m.d.sync += [place.eq(0), failed.eq(0), at.eq(current.addr), left.eq(walk.size)]
                 m.d.sync += room.eq(flit_bytes - current.addr[:lane_bits])
-                with m.If(waiting.o.valid):
-                    m.next = "FETCH"
+                with m.If(load.valid & (~telling | current.from_payload)):
+                    m.next = "MOVE"
+                    with m.If(current.from_payload):
+                        m.next = "FETCH"
             with m.State("FETCH"):
                 # The payload comes out of its memory.
-                m.next = "MOVE"
+                with m.If(~telling):
+                    m.next = "MOVE"
             with m.State("MOVE"):
                 m.d.comb += incoming.ready.eq(~current.from_payload)
                 with m.If(current.from_payload | incoming.valid):
@@ -142,8 +163,8 @@ class OperandLoader(wiring.Component):
                     m.d.sync += [
                         place.eq(place + here), at.eq(at + here), left.eq(left - here), room.eq(flit_bytes),
                     ]
-                    with m.If(~current.from_payload):
-                        m.d.sync += failed.eq(failed | (incoming.payload.last & incoming.payload.error))
+                    refused = ~current.from_payload & incoming.payload.last & incoming.payload.error
+                    m.d.sync += failed.eq(failed | refused)
                     with m.If(ends):
                         m.d.comb += walk.advance.eq(1)
                         next_lane = (current.addr[:lane_bits] + walk.next_offset[:lane_bits])[:lane_bits]
@@ -152,13 +173,11 @@ class OperandLoader(wiring.Component):
                             room.eq(flit_bytes - next_lane),
                         ]
                         with m.If(walk.last):
-                            m.next = "DONE"
-            with m.State("DONE"):
-                m.d.comb += self.o.valid.eq(1)
-                with m.If(self.o.ready):
-                    m.d.comb += waiting.o.ready.eq(1)
-                    m.next = "IDLE"
-
-        m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves))
-
-        return m
+                            m.d.comb += load.ready.eq(1)
+                            m.d.sync += [
+                                telling.eq(1), loaded.context.eq(current.context), faulty.eq(failed | refused),
+                                fault.job.eq(current.job), fault.status.eq(Status.MEMORY_ERROR),
+                                fault.detail.eq(current.addr),
+                            ]
+                            m.next = "IDLE"
+        return writes, telling

@@ -24,29 +24,27 @@ class OperationTable(wiring.Component):
     has no room for. When all pulses are through and host memory has acknowledged all writes, the completion is
     posted; the first error that was reported is its status.
 
-    Timing: an operation offers a pulse two cycles after the last one was taken, and another cycle later with
-    a pipelined ``cou``, where reports also take effect a cycle later.
+    Timing: an operation offers a pulse three cycles after the last one was taken. What the trigger says takes effect a
+    cycle later.
 
     Members
     -------
     i : ``In(stream.Signature(operation))``
         New operations.
-    o_start : ``Out(stream.Signature({job, pulse, offset, bytes}))``
+    o_start : ``Out(stream.Signature(start))``
         The next pulse to be given a context.
     active, n_free : ``In``
         From the context file: which operations have contexts, and how many are free.
     select, operation, expired : ``In``, ``Out``, ``Out``
         Looks one operation up; `expired` if it is being given up.
-    fault, fault_job, status, detail : ``In``
-        Reports an error.
-    progress, progress_job : ``In``
-        Restarts the watchdog of an operation.
+    i_fault : ``In(stream.Signature(fault))``, fault_pending : ``In(1)``
+        Errors; whether one is on its way: no operation ends meanwhile.
+    progress : ``In(n_jobs)``
+        Restarts the watchdogs of operations.
     write_started, write_job : ``In``
         A result is being written to host memory.
     i_written : ``In(stream.Signature({job, error}))``
         It has been written.
-    damaged : ``In(n_jobs)``
-        Operations of which a packet was damaged in the packet buffer.
     expire : ``Out(n_jobs)``
         Operations that are being given up.
     watchdog : ``In(32)``
@@ -69,11 +67,10 @@ class OperationTable(wiring.Component):
             "o_start": Out(stream.Signature(shapes.start)),
             "active": In(n_jobs), "n_free": In(range(config.cou.n_contexts + 1)),
             "select": In(shapes.job), "operation": Out(shapes.operation), "expired": Out(1),
-            "fault": In(1), "fault_job": In(shapes.job), "status": In(8), "detail": In(64),
-            "progress": In(1), "progress_job": In(shapes.job),
+            "i_fault": In(stream.Signature(shapes.fault)), "fault_pending": In(1),
+            "progress": In(n_jobs),
             "write_started": In(1), "write_job": In(shapes.job),
             "i_written": In(stream.Signature(shapes.written)),
-            "damaged": In(n_jobs),
             "expire": Out(n_jobs),
             "watchdog": In(32),
             "o_event": Out(stream.Signature(CompletionEvent)),
@@ -83,23 +80,20 @@ class OperationTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         n_jobs = self.config.cou.n_jobs
-        pipelined = self.config.datapath.is_pipelined("cou")
         operation = Array(Signal(self.shapes.operation, name=f"operation_{j}") for j in range(n_jobs))
         offset = Array(Signal(32, name=f"offset_{j}") for j in range(n_jobs))
         pulses = Array(Signal(formats.PULSE_BITS, name=f"pulses_{j}") for j in range(n_jobs))
         status = Array(Signal(8, name=f"status_{j}") for j in range(n_jobs))
         detail = Array(Signal(64, name=f"detail_{j}") for j in range(n_jobs))
         # What is reported may be noted a cycle later: what ends an operation, `active`, comes as late.
-        reported = ("active", "n_free", "fault", "fault_job", "status", "detail", "progress", "progress_job",
-                    "write_started", "write_job", "damaged")
+        reported = ("active", "n_free", "progress", "write_started", "write_job")
         said = SimpleNamespace(**{name: Signal.like(getattr(self, name), name=f"said_{name}") for name in reported})
-        domain = m.d.sync if pipelined else m.d.comb
-        domain += [getattr(said, name).eq(getattr(self, name)) for name in reported]
+        m.d.sync += [getattr(said, name).eq(getattr(self, name)) for name in reported]
         live, started, expired = Signal(n_jobs), Signal(n_jobs), Signal(n_jobs)
         finished = Signal(n_jobs)
 
         m.d.comb += [
-            self.i.ready.eq(1), self.i_written.ready.eq(1), self.expire.eq(expired),
+            self.i.ready.eq(1), self.i_written.ready.eq(1), self.i_fault.ready.eq(1), self.expire.eq(expired),
             self.operation.eq(operation[self.select]), self.expired.eq(expired.bit_select(self.select, 1)),
         ]
 
@@ -114,7 +108,7 @@ class OperationTable(wiring.Component):
             # Errors: the first one stays. An expired operation starts no more pulses.
             with m.If(live[j] & (self.watchdog != 0)):
                 m.d.sync += idle_cycles.eq(idle_cycles + 1)
-            with m.If(said.progress & (said.progress_job == j)):
+            with m.If(said.progress[j]):
                 m.d.sync += idle_cycles.eq(0)
             with m.Elif(live[j] & (self.watchdog != 0) & (idle_cycles >= self.watchdog)):
                 m.d.sync += [expired[j].eq(1), started[j].eq(1)]
@@ -122,11 +116,10 @@ class OperationTable(wiring.Component):
                     m.d.sync += status[j].eq(Status.TIMEOUT)
             with m.If(written & self.i_written.payload.error & (status[j] == Status.OK)):
                 m.d.sync += status[j].eq(Status.MEMORY_ERROR)
-            with m.If(said.damaged[j] & (status[j] == Status.OK)):
-                m.d.sync += status[j].eq(Status.BUFFER_ERROR)
-            with m.If(said.fault & (said.fault_job == j)):
-                with m.If((status[j] == Status.OK) | (status[j] == said.status) & ~detailed):
-                    m.d.sync += [status[j].eq(said.status), detail[j].eq(said.detail), detailed.eq(said.detail != 0)]
+            fault = self.i_fault.payload
+            with m.If(self.i_fault.valid & (fault.job == j)):
+                with m.If((status[j] == Status.OK) | (status[j] == fault.status) & ~detailed):
+                    m.d.sync += [status[j].eq(fault.status), detail[j].eq(fault.detail), detailed.eq(fault.detail != 0)]
 
             with m.If(self.i.valid & (self.i.payload.job == j)):
                 m.d.sync += [
@@ -134,7 +127,7 @@ class OperationTable(wiring.Component):
                     detail[j].eq(0), detailed.eq(0), live[j].eq(1), started[j].eq(0), expired[j].eq(0),
                     idle_cycles.eq(0),
                 ]
-            domain += finished[j].eq(live[j] & started[j] & ~said.active[j] & (writes == 0))
+            m.d.sync += finished[j].eq(live[j] & started[j] & ~said.active[j] & (writes == 0))
 
         # Pulses are offered round robin over the operations. The offer is registered, so an operation rests for a
         # cycle or two between two of its pulses, until `active` and `n_free` tell of the last one.
@@ -143,9 +136,9 @@ class OperationTable(wiring.Component):
         spare = said.n_free > n_without
         start = self.o_start
         settle = Signal(2)
-        # With registers in this path the choice is made in a cycle of its own. Who is chosen has not ended yet.
+        # The choice is made in a cycle of its own. Who is chosen has not ended yet.
         picked, picked_job = Signal(), Signal(self.shapes.job)
-        offering = start.valid | picked if pipelined else start.valid
+        offering = start.valid | picked
         m.submodules.turn = turn = RoundRobin(n=n_jobs)
         m.d.comb += [
             turn.requests.eq(Mux(
@@ -158,14 +151,16 @@ class OperationTable(wiring.Component):
             m.d.sync += settle.eq(settle - 1)
         with m.If(start.valid & start.ready):
             m.d.sync += [start.valid.eq(0), settle.eq(2)]
-        domain += [picked.eq(turn.grant.any()), picked_job.eq(turn.index)]
+        m.d.sync += [picked.eq(turn.grant.any()), picked_job.eq(turn.index)]
         with m.If(picked):
             chosen = operation[picked_job]
             rest = Signal(32)
             m.d.comb += rest.eq(chosen.blocks.bytes - offset[picked_job])
             whole = rest > chosen.pulse_bytes
             m.d.sync += [
-                start.valid.eq(1), start.payload.job.eq(picked_job), start.payload.offset.eq(offset[picked_job]),
+                start.valid.eq(1), start.payload.job.eq(picked_job), start.payload.job_id.eq(chosen.job_id),
+                start.payload.cut.eq(chosen.blocks.cut), start.payload.clear.eq(chosen.blocks.clear),
+                start.payload.offset.eq(offset[picked_job]),
                 start.payload.pulse.eq(chosen.base_pulse + pulses[picked_job]),
                 start.payload.bytes.eq(Mux(whole, chosen.pulse_bytes, rest)),
                 offset[picked_job].eq(offset[picked_job] + chosen.pulse_bytes),
@@ -181,7 +176,9 @@ class OperationTable(wiring.Component):
         release = self.o_release
         m.submodules.ending = ending = RoundRobin(n=n_jobs)
         m.d.comb += [
-            ending.requests.eq(Mux(event.valid | release.valid | offering | (settle != 0), 0, finished)),
+            ending.requests.eq(Mux(
+                event.valid | release.valid | offering | (settle != 0) | self.fault_pending, 0, finished
+            )),
             ending.advance.eq(1),
         ]
         with m.If(event.valid & event.ready):

@@ -18,7 +18,7 @@ class PieceWriter(wiring.Component):
     Within a piece all bytes move by the same number of lanes. So the beats are turned by that, and a beat of the piece
     is made of what was left over from the last beat and what the next one brings.
 
-    Timing: one beat per cycle within a piece, and one cycle between pieces, two if ``cou`` is pipelined.
+    Timing: one beat per cycle within a piece, and two cycles between pieces.
     ``i_beat.ready`` depends on ``write.data.ready`` combinationally.
 
     Members
@@ -122,24 +122,20 @@ class PieceWriter(wiring.Component):
 
         # Of the piece that begins: where it ends in the beats on offer and in those of memory.
         taken_bytes, made_bytes = Signal(self.shapes.bytes + 1), Signal(self.shapes.bytes + 1)
-        pipelined = self.config.datapath.is_pipelined("cou")
-        staged = m.d.sync if pipelined else m.d.comb
         first_lane = (run.addr[:lane_bits] + walk.offset[:lane_bits])[:lane_bits]
-        staged += [
+        m.d.sync += [
             lane.eq(first_lane), taken_bytes.eq(source + walk.size), made_bytes.eq(first_lane + walk.size),
         ]
         # Registers: whether the next beat is the last one is found out with the beat before it.
         last_taken, last_made, last = Signal(), Signal(), Signal()
-        staged += last.eq(walk.last)
-        begin = "BEGIN" if pipelined else "PIECE"
+        m.d.sync += last.eq(walk.last)
         with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.sync += source.eq(0)
                 with m.If(moving):
-                    m.next = begin
-            if pipelined:
-                with m.State("BEGIN"):
-                    m.next = "PIECE"
+                    m.next = "BEGIN"
+            with m.State("BEGIN"):
+                m.next = "PIECE"
             with m.State("PIECE"):
                 n_taken, n_made = (
                     (count + (flit_bytes - 1))[lane_bits:] for count in (taken_bytes, made_bytes)
@@ -168,7 +164,7 @@ class PieceWriter(wiring.Component):
                     ]
                     with m.If(last_made & ~ahead):
                         m.d.comb += walk.advance.eq(1)
-                        m.next = begin
+                        m.next = "BEGIN"
                         with m.If(last):
                             m.d.sync += moving.eq(0)
                             m.next = "IDLE"

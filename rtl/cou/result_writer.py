@@ -1,28 +1,37 @@
 """Takes results from the reduce unit to where they belong: intermediate result, network, host memory."""
 
-from amaranth import Array, Cat, Const, Module, Mux, Signal
+from amaranth import Array, Cat, Const, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.utils import bits_for
 
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
+from rtl.cou.lane import ResultTag
+from rtl.cou.operand_reader import result_address_bits
 from rtl.cou.piece_writer import PieceWriter
-from rtl.interface import PacketSignature, WriteSignature
+from rtl.interface import PacketSignature, WriteSignature, beat
+from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 
 
 class ResultWriter(wiring.Component):
     """The back end of the aggregator.
 
-    Every beat goes to the intermediate result and, as the pass says, also into a packet and to host memory.
-    Each of the two takes it when it can; the next beat comes when both have it.
+    Every beat goes to the intermediate result and, as the pass says, also into a packet and to host memory, where
+    there is a queue each: of packets, so that beats move on while another packet is on the link, and of beats, so that
+    they do while the writer begins with another piece.
+
+    Timing: a beat a cycle, passes without a gap. A packet's header is offered in the cycle after `release`.
 
     Members
     -------
     i : ``In(stream.Signature(output))``
-        Passes, in the order in which their results come.
+        Passes, in the order in which their results come, and before them.
+    release : ``In(1)``
+        The results of the next pass that sends are about to come.
     result : ``In(stream.Signature({data, tag}))``
-        Beats from the reduce unit; `tag` marks the last one of a pass.
+        Beats from the reduce unit.
     store_enable, store_address, store_count, store_beat : ``Out``
         Write port of the intermediate results: byte in context, context; how many bytes of the beat.
     o_done, o_written, tx, write :
@@ -31,6 +40,13 @@ class ResultWriter(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
+    #: Passes between their first address and their last result: shorter ones than the path is long.
+    UNDER_WAY = 16
+    #: Packets that wait for the link, of the largest size.
+    PACKETS = 2
+    #: Beats that wait for the writer.
+    WRITES = 16
+
     def __init__(self, config: Config):
         self.config = config
         self.shapes = shapes = CouShapes(config)
@@ -38,10 +54,10 @@ class ResultWriter(wiring.Component):
         self.result_log2 = (config.cou.intermediate_bytes - 1).bit_length()
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(shapes.output)),
-            "result": In(stream.Signature(data.StructLayout({"data": width, "tag": 1}))),
+            "i": In(stream.Signature(shapes.output)), "release": In(1),
+            "result": In(stream.Signature(data.StructLayout({"data": width, "tag": ResultTag}))),
             "store_enable": Out(1),
-            "store_address": Out(self.result_log2 + shapes.context),
+            "store_address": Out(result_address_bits(config)),
             "store_count": Out((width // 8).bit_length()),
             "store_beat": Out(width),
             "o_done": Out(stream.Signature(shapes.done)),
@@ -52,72 +68,77 @@ class ResultWriter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
-        output = self.i.payload
-        beats = self.result
-        sending = self.tx.payload
+        shapes, datapath = self.shapes, self.config.datapath
+        width, flit_bytes = datapath.data_width, datapath.flit_bytes
+        output, beats = self.i.payload, self.result
         m.submodules.piece_writer = piece_writer = PieceWriter(self.config)
+        m.submodules.headers = headers = StreamFifo(shape=output.header.shape(), depth=self.UNDER_WAY, registered=True)
+        m.submodules.packets = packets = StreamFifo(
+            shape=beat(width), depth=self.PACKETS * datapath.mtu // flit_bytes + 2
+        )
+        m.submodules.writes = writes = StreamFifo(shape=width, depth=self.WRITES, registered=True)
+        m.submodules.runs = runs = StreamFifo(shape=piece_writer.run, depth=self.UNDER_WAY, registered=True)
+        kept = data.StructLayout({
+            "context": shapes.context, "position": shapes.result_bytes, "tail": (flit_bytes - 1).bit_length(),
+            "send": 1, "write_back": 1,
+        })
+        m.submodules.passes = passes = StreamFifo(shape=kept, depth=self.UNDER_WAY, registered=True)
+        connect(m, runs.o, piece_writer.i)
+        connect(m, writes.o, piece_writer.i_beat)
         connect(m, piece_writer.o_written, flipped(self.o_written))
         connect(m, piece_writer.write, flipped(self.write))
+        connect(m, packets.o, flipped(self.tx).payload)
 
-        # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
-        tail = output.bytes[: flit_bytes.bit_length() - 1]
-        mask = Array(Const((1 << 8 * (count or flit_bytes)) - 1, width) for count in range(flit_bytes))[tail]
-        place = Signal(self.result_log2)
-        header_sent, announced = Signal(), Signal()
-        sent, written = Signal(), Signal()
+        # A pass is divided up as it comes.
+        enters = Signal()
         m.d.comb += [
-            self.tx.header.payload.eq(output.header),
-            sending.payload.data.eq(beats.payload.data & Mux(beats.payload.tag, mask, ~0)),
-            sending.payload.last.eq(beats.payload.tag),
-            piece_writer.i.payload.job.eq(output.job), piece_writer.i.payload.addr.eq(output.result_addr),
-            piece_writer.i.payload.pieces.eq(output.pieces), piece_writer.i_beat.payload.eq(beats.payload.data),
-            self.store_address.eq(Cat(place, output.context)), self.store_beat.eq(beats.payload.data),
-            self.store_count.eq(Mux(beats.payload.tag & (tail != 0), tail, flit_bytes)),
-            self.o_done.payload.context.eq(output.context),
+            self.i.ready.eq(passes.i.ready & headers.i.ready & runs.i.ready), enters.eq(self.i.valid & self.i.ready),
+            passes.i.valid.eq(enters), headers.i.valid.eq(enters & output.send),
+            runs.i.valid.eq(enters & output.write_back), headers.i.payload.eq(output.header),
+            runs.i.payload.job.eq(output.job), runs.i.payload.addr.eq(output.result_addr),
+            runs.i.payload.pieces.eq(output.pieces), passes.i.payload.tail.eq(output.bytes),
+            *(passes.i.payload[name].eq(output[name]) for name in ("context", "position", "send", "write_back")),
         ]
 
-        with m.FSM() as fsm:
-            with m.State("IDLE"):
-                m.d.sync += [
-                    place.eq(output.position), sent.eq(0), written.eq(0),
-                    header_sent.eq(~output.send), announced.eq(~output.write_back),
-                ]
-                with m.If(self.i.valid):
-                    m.next = "ANNOUNCE"
-            with m.State("ANNOUNCE"):
-                # While the pipeline fills, the header leaves and the write is announced.
-                m.d.comb += [self.tx.header.valid.eq(~header_sent), piece_writer.i.valid.eq(~announced)]
-                with m.If(self.tx.header.ready):
-                    m.d.sync += header_sent.eq(1)
-                with m.If(piece_writer.i.ready):
-                    m.d.sync += announced.eq(1)
-                with m.If((header_sent | self.tx.header.ready) & (announced | piece_writer.i.ready)):
-                    with m.If(output.bytes == 0):
-                        m.next = "DONE"
-                    with m.Else():
-                        m.next = "STREAM"
-            with m.State("STREAM"):
-                send_ok = ~output.send | sent | sending.ready
-                write_ok = ~output.write_back | written | piece_writer.i_beat.ready
-                m.d.comb += [
-                    sending.valid.eq(beats.valid & output.send & ~sent),
-                    piece_writer.i_beat.valid.eq(beats.valid & output.write_back & ~written),
-                    beats.ready.eq(send_ok & write_ok),
-                ]
-                with m.If(beats.valid & beats.ready):
-                    m.d.comb += self.store_enable.eq(1)
-                    m.d.sync += [place.eq(place + flit_bytes), sent.eq(0), written.eq(0)]
-                    with m.If(beats.payload.tag):
-                        m.next = "DONE"
-                with m.Elif(beats.valid):
-                    m.d.sync += [sent.eq(sent | sending.ready), written.eq(written | piece_writer.i_beat.ready)]
-            with m.State("DONE"):
-                m.d.comb += self.o_done.valid.eq(1)
-                with m.If(self.o_done.ready):
-                    m.d.comb += self.i.ready.eq(1)
-                    m.next = "IDLE"
+        # A header that left long before its payload would keep others from the link.
+        released, leaves = Signal(range(self.UNDER_WAY + 1)), Signal()
+        m.d.comb += [
+            self.tx.header.valid.eq(released != 0), self.tx.header.payload.eq(headers.o.payload),
+            leaves.eq(self.tx.header.valid & self.tx.header.ready), headers.o.ready.eq(leaves),
+        ]
+        m.d.sync += released.eq(released + self.release - leaves)
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), piece_writer.moves))
+        # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
+        here, result = passes.o.payload, beats.payload
+        tail, last = here.tail, result.tag.last
+        mask = Array(Const((1 << 8 * (count or flit_bytes)) - 1, width) for count in range(flit_bytes))[tail]
+        offset, place = Signal(self.result_log2), Signal(self.result_log2)
+        sends, stores, writes_back = here.send & ~result.tag.empty, ~result.tag.empty, here.write_back
+        go = Signal()
+        m.d.comb += [
+            go.eq(
+                beats.valid & passes.o.valid & (~sends | packets.i.ready) & (~writes_back | writes.i.ready)
+                & (~last | self.o_done.ready)
+            ),
+            beats.ready.eq(go), passes.o.ready.eq(go & last),
+            packets.i.valid.eq(go & sends), packets.i.payload.last.eq(last), packets.i.payload.data.eq(result.data),
+            writes.i.valid.eq(go & writes_back), writes.i.payload.eq(result.data),
+            self.o_done.valid.eq(go & last), self.o_done.payload.context.eq(here.context),
+            place.eq(here.position + offset), self.store_enable.eq(go & stores),
+            self.store_address.eq(Cat(place, here.context)), self.store_beat.eq(result.data),
+            self.store_count.eq(flit_bytes),
+        ]
+        with m.If(last):
+            m.d.comb += packets.i.payload.data.eq(result.data & mask)
+            with m.If(tail != 0):
+                m.d.comb += self.store_count.eq(tail)
+        with m.If(go):
+            m.d.sync += offset.eq(offset + flit_bytes)
+            with m.If(last):
+                m.d.sync += offset.eq(0)
+        assert bits_for(flit_bytes) <= len(self.store_count)
 
+        m.d.sync += self.moves.eq(any_moves(
+            go, piece_writer.moves, headers.moves, packets.moves, writes.moves, runs.moves, passes.moves,
+        ))
         return m

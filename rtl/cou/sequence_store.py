@@ -32,9 +32,8 @@ class SequenceStore(wiring.Component):
     Every probe but that of a job in progress leads to one item on ``o_ended``: when it is refused for want of a place,
     when its sequence is aborted, or when its operation ends.
 
-    Timing: a probe is answered after one cycle; the operation is offered the cycle after its last descriptor or, if the
-    message is cut into blocks, 70 cycles after the first one if that is later. If ``cou`` is pipelined both take
-    another cycle.
+    Timing: a probe is answered after two cycles; the operation is offered two cycles after its last descriptor or, if
+    the message is cut into blocks, 70 cycles after the first one if that is later.
 
     Members
     -------
@@ -46,8 +45,8 @@ class SequenceStore(wiring.Component):
         Ends an operation after `pulses` pulses and frees its place.
     o_ended : ``Out(stream.Signature({job_id, pulses}))``
         What has been let in is over; it had so many pulses.
-    place, control : ``In``, ``Out``
-        Descriptor at `place` (job, position); one cycle later.
+    fetch, place, control : ``In``, ``In``, ``Out``
+        Descriptor at `place` (job, position); one cycle after `fetch`, until the next one.
     payload_place, payload : ``In``, ``Out``
         Payload of a descriptor; one cycle later.
     busy : ``Out(1)``
@@ -65,6 +64,7 @@ class SequenceStore(wiring.Component):
             "o_operation": Out(stream.Signature(shapes.operation)),
             "i_release": In(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
             "o_ended": Out(stream.Signature(_ended)),
+            "fetch": In(1),
             "place": In(data.StructLayout({"position": shapes.place, "job": shapes.job})),
             "control": Out(DescriptorControl),
             "payload_place": In(data.StructLayout({"position": shapes.place, "job": shapes.job})),
@@ -81,7 +81,7 @@ class SequenceStore(wiring.Component):
         m.submodules.control = control = BlockMemory(shape=DescriptorControl, depth=depth)
         m.submodules.payload = payload = BlockMemory(shape=8 * formats.PAYLOAD_BYTES, depth=depth)
         m.d.comb += [
-            control.read_enable.eq(1), control.read_address.eq(self.place), self.control.eq(control.read_data),
+            control.read_enable.eq(self.fetch), control.read_address.eq(self.place), self.control.eq(control.read_data),
             payload.read_enable.eq(1), payload.read_address.eq(self.payload_place), self.payload.eq(payload.read_data),
         ]
 
@@ -106,11 +106,8 @@ class SequenceStore(wiring.Component):
             self.busy.eq(taken.any()),
             self.port.probe.ready.eq(~answer.valid & ~over & ~begun & compared),
         ]
-        if self.config.datapath.is_pipelined("cou"):
-            # A job that ends in the cycle of the comparison is in progress still.
-            m.d.sync += [compared.eq(self.port.probe.valid & ~self.port.probe.ready), in_progress.eq(same.any())]
-        else:
-            m.d.comb += [compared.eq(1), in_progress.eq(same.any())]
+        # A job that ends in the cycle of the comparison is in progress still.
+        m.d.sync += [compared.eq(self.port.probe.valid & ~self.port.probe.ready), in_progress.eq(same.any())]
         with m.If(answer.valid & answer.ready):
             m.d.sync += answer.valid.eq(0)
         with m.If(self.port.probe.valid & self.port.probe.ready):
@@ -126,7 +123,7 @@ class SequenceStore(wiring.Component):
 
         # Blocks are those of the first descriptor; the scheduler sees to it that the others agree.
         m.submodules.cutter = cutter = BlockCutter(n_blocks=self.config.cou.n_blocks)
-        clear, unclear = self._reads_what_nobody_wrote(m, first=position == 0)
+        clear, lazy, unclear = self._what_is_read(m, first=position == 0)
 
         # The descriptors are written as they come; only the last one makes an operation of them.
         incoming = self.port.descriptor
@@ -177,6 +174,7 @@ class SequenceStore(wiring.Component):
             operation.payload.blocks.bytes.eq(Mux(blocks.cut, cutter.block_bytes, taken_up.length)),
             operation.payload.blocks.n_full.eq(cutter.n_full),
             operation.payload.blocks.tail_bytes.eq(cutter.tail_bytes), operation.payload.blocks.clear.eq(clear),
+            operation.payload.lazy.eq(lazy),
         ]
 
         # A place is free before it is told, so that whoever is let in because of that finds it.
@@ -198,32 +196,41 @@ class SequenceStore(wiring.Component):
 
         return m
 
-    def _reads_what_nobody_wrote(self, m: Module, *, first):
-        """Whether some descriptor so far continues with blocks of the intermediate result that none has written, and
-        whether one is still being looked at.
+    def _what_is_read(self, m: Module, *, first):
+        """What the descriptors so far read of the intermediate result: whether some blocks that none has written; that
+        none reads blocks that another one has merely sent from outside; and whether one is still being looked at.
 
-        They have to be zeros then. Each descriptor writes all of its slice, so this can be seen before any runs.
+        The former have to be zeros then, the latter must not stay where they came to lie. Each descriptor writes all of
+        its slice, so this can be seen before any runs.
         """
         port = self.port.descriptor
         desc = port.payload.desc
         n_blocks = self.config.cou.n_blocks
         end = Signal(self.shapes.block)
-        known, written = Signal(n_blocks), Signal(n_blocks)
-        found = Signal()
-        # What the descriptor says by itself; with registers behind it if there are to be any.
-        said = data.StructLayout({"came": 1, "first": 1, "reads": 1, "slice": n_blocks})
+        known, written, kept, passed = (Signal(n_blocks, name=name) for name in ("known", "written", "kept", "passed"))
+        found, passed_read = Signal(), Signal()
+        # What the descriptor says by itself.
+        said = data.StructLayout({"came": 1, "first": 1, "reads": 1, "passes": 1, "slice": n_blocks})
         told, seen = Signal(said), Signal(said)
+        consumed = Signal.like(desc.cp_count)
+        outside = (desc.operand == Operand.PAYLOAD) | (desc.operand == Operand.MEMORY)
         m.d.comb += [
             end.eq(Mux(desc.slice_count == 0, desc.block_count, desc.slice_first + desc.slice_count)),
             told.came.eq(port.valid & port.ready), told.first.eq(first),
             told.reads.eq((desc.block_count > 1) & (desc.operand == Operand.INTERMEDIATE)),
+            told.passes.eq(outside & ~desc.write_back & (desc.cp_count == Mux(first, 0, consumed))),
             told.slice.eq(Cat((desc.slice_first <= block) & (block < end) for block in range(n_blocks))),
-            known.eq(Mux(seen.first, 0, written)),
+            known.eq(Mux(seen.first, 0, written)), kept.eq(Mux(seen.first, 0, passed)),
         ]
-        pipelined = self.config.datapath.is_pipelined("cou")
-        domain = m.d.sync if pipelined else m.d.comb
-        domain += seen.eq(told)
+        with m.If(told.came):
+            m.d.sync += consumed.eq(desc.cp_count)
+        m.d.sync += seen.eq(told)
         with m.If(seen.came):
             missing = seen.reads & (seen.slice & ~known).any()
-            m.d.sync += [written.eq(known | seen.slice), found.eq(missing | (found & ~seen.first))]
-        return found, seen.came if pipelined else 0
+            wanted = seen.reads & (seen.slice & kept).any()
+            m.d.sync += [
+                written.eq(known | seen.slice), found.eq(missing | (found & ~seen.first)),
+                passed.eq((kept & ~seen.slice) | Mux(seen.passes, seen.slice, 0)),
+                passed_read.eq(wanted | (passed_read & ~seen.first)),
+            ]
+        return found, ~passed_read, seen.came

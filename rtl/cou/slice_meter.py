@@ -14,8 +14,8 @@ class SliceMeter(wiring.Component):
     A pulse takes R bytes of each of the F full blocks and r of the block behind them; in the intermediate result these
     pieces lie one after the other. So what comes before block b are min(b, F) R bytes, and r more if b > F.
 
-    Timing: the outputs are valid when `done`, which comes after one cycle for every two bits of a block number and
-    lasts while `run` does; the inputs have to stay. Two cycles later if ``cou`` is pipelined.
+    Timing: the outputs are valid when `done`, which comes two cycles after one for every two bits of a block number and
+    lasts while `run` does; the inputs have to stay.
 
     Members
     -------
@@ -48,23 +48,23 @@ class SliceMeter(wiring.Component):
             "n_pieces": Out(shapes.block), "last_bytes": Out(shapes.bytes),
         })
 
-    def measures(self, record, desc, operation) -> list:
+    def measures(self, progress, desc, operation) -> list:
         """Statements that have the slice of a descriptor measured; all blocks while they have to be cleared."""
         blocks = operation.blocks
         return [
-            self.first.eq(Mux(record.clear, 0, desc.slice_first)),
-            self.count.eq(Mux(record.clear, 0, desc.slice_count)),
+            self.first.eq(Mux(progress.clear, 0, desc.slice_first)),
+            self.count.eq(Mux(progress.clear, 0, desc.slice_count)),
             self.block_count.eq(blocks.count), self.n_full.eq(blocks.n_full), self.block_bytes.eq(blocks.bytes),
-            self.tail_bytes.eq(blocks.tail_bytes), self.offset.eq(record.offset), self.bytes.eq(record.bytes),
+            self.tail_bytes.eq(blocks.tail_bytes), self.offset.eq(progress.offset), self.bytes.eq(progress.bytes),
             self.pulse_bytes.eq(operation.pulse_bytes),
         ]
 
-    def notes(self, record) -> list:
-        """Statements that note in a record what has been measured."""
-        pieces = record.pieces
+    def notes(self, into) -> list:
+        """Statements that note what has been measured."""
+        pieces = into.pieces
         return [
-            record.measured.eq(1), record.position.eq(self.position), record.size.eq(self.size),
-            record.start.eq(self.start), pieces.count.eq(self.n_pieces), pieces.bytes.eq(self.bytes),
+            into.position.eq(self.position), into.size.eq(self.size), into.start.eq(self.start),
+            pieces.count.eq(self.n_pieces), pieces.bytes.eq(self.bytes),
             pieces.last_bytes.eq(self.last_bytes), pieces.stride.eq(self.block_bytes),
         ]
 
@@ -84,9 +84,7 @@ class SliceMeter(wiring.Component):
         with m.If(self.tail_bytes > self.offset):
             m.d.comb += left.eq(Mux(past > self.pulse_bytes, self.pulse_bytes, past))
         # The inputs stay, so what follows from them may stand in registers from the second cycle on.
-        pipelined = self.config.datapath.is_pipelined("cou")
-        staged = m.d.sync if pipelined else m.d.comb
-        staged += [
+        m.d.sync += [
             low.eq(Mux(self.first < self.n_full, self.first, self.n_full)),
             high.eq(Mux(end < self.n_full, end, self.n_full)),
             rest.eq(left), begins_behind.eq(self.first > self.n_full), ends_behind.eq(end > self.n_full),
@@ -94,7 +92,7 @@ class SliceMeter(wiring.Component):
 
         # Two bits of each factor a cycle, the highest first.
         n_digits = (shapes.block + 1) // 2
-        n_steps = n_digits + pipelined
+        n_steps = n_digits + 1
         step = Signal(range(n_steps + 1))
         start = Signal(32)
         before, behind = Signal(shapes.result_bytes), Signal(shapes.result_bytes)
@@ -107,12 +105,12 @@ class SliceMeter(wiring.Component):
             ):
                 # Whole digits, and a zero before them while the factor is not there yet.
                 padded = Cat(factor, Const(0, 2 * n_digits - shapes.block))
-                digits = [Const(0, 2)] * pipelined + [padded[2 * k:2 * k + 2] for k in reversed(range(n_digits))]
+                digits = [Const(0, 2)] + [padded[2 * k:2 * k + 2] for k in reversed(range(n_digits))]
                 digit = Array(digits)[step]
                 m.d.sync += total.eq((total << 2) + Mux(digit[0], size, 0) + Mux(digit[1], size << 1, 0))
         complete, summed = Signal(), Signal()
         end_position = Signal(shapes.result_bytes)
-        staged += [
+        m.d.sync += [
             summed.eq(complete), self.position.eq(before + Mux(begins_behind, rest, 0)),
             end_position.eq(behind + Mux(ends_behind, rest, 0)),
         ]

@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats, registers
 from firmware_models.abi.registers import Access
 from firmware_models.config.tree import Config
-from rtl.cou.buffer_statistics import BUFFER_SUMS, statistics_layout
-from rtl.cou.command import index_bits
-from rtl.cou.packet_buffer import FaultOrder
+from rtl.buffer.buffer_statistics import BUFFER_SUMS, statistics_layout
+from rtl.buffer.packet_buffer import FaultOrder
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
+from rtl.kit.index import index_bits
 from rtl.nic.event_counters import EventCounters, Events
 from rtl.nic.group_filter import GROUP_BITS, GroupEntry
 from rtl.queue.records import Doorbell, DoorbellKind, VpCommit, WindowCommit

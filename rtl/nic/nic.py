@@ -10,13 +10,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import registers
 from firmware_models.config import Config
-from rtl.cou.command import index_bits
 from rtl.cou.offload_unit import OffloadUnit
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
 from rtl.interface import LinkSignature, TraceEvent, beat
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
+from rtl.kit.index import index_bits
 from rtl.kit.library import shared
 from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
 from rtl.kit.stage import PacketStage, StreamStage, connect_through

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firmware_models.config import load_preset
-from testbench.cou.table_driver import TableShape, churn
+from testbench.buffer.table_driver import TableShape, churn
 
 LOADS = (0.5, 0.75, 0.8, 0.85, 0.9, 0.95, 0.98)
 RESERVE = 0.1

@@ -14,8 +14,8 @@ from sim.cli.console import answer, progress_bars
 from sim.cli.example import example
 from sim.cli.number import Number
 from sim.cli.refusal import fails, refuses
-from testbench.cou.key_patterns import PATTERNS
-from testbench.cou.table_driver import MODES
+from testbench.buffer.key_patterns import PATTERNS
+from testbench.buffer.table_driver import MODES
 from testbench.verilated_program import VerilatedProgramError
 
 ENTRIES = 4096

@@ -9,13 +9,13 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
-from rtl.cou.buffer_statistics import statistics_layout
-from rtl.cou.packet_buffer import FaultOrder
+from rtl.buffer.buffer_statistics import statistics_layout
+from rtl.buffer.packet_buffer import FaultOrder
 from rtl.interface import CompletionEvent, JobNews, JobReport, SequenceSignature, WindowSignature
 from testbench.clock import cycles, start
 from testbench.cou.host_memory import HostMemory
-from testbench.cou.lending_peers import Receivers, Sender
 from testbench.cou.operation_model import NODE_ID, Operation
+from testbench.credit.lending_peers import Receivers, Sender
 from testbench.packet import Packet, PacketSink, PacketSource
 from testbench.runner import parameters, rng
 from testbench.stream import StreamSink, StreamSource

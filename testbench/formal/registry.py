@@ -8,9 +8,9 @@ from testbench.formal.table_proofs import TABLE_PROOFS
 
 _FIFO = "rtl.kit.fifo"
 _SKID = "rtl.kit.skid"
-_SLOTS = "rtl.cou.packet_slots"
-_CREDIT = "rtl.cou.credit_table"
-_LENDER = "rtl.cou.lender"
+_SLOTS = "rtl.buffer.packet_slots"
+_CREDIT = "rtl.credit.credit_table"
+_LENDER = "rtl.credit.lender"
 
 
 class UnknownProofError(ValueError):

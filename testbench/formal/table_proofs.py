@@ -2,10 +2,10 @@
 
 from testbench.formal.proof import Mutation, Proof
 
-_TABLE = "rtl.cou.cuckoo_table"
-_LOOKUP = "rtl.cou.cuckoo_lookup"
-_STASH = "rtl.cou.tag_stash"
-_LINEAR = "rtl.cou.linear_table"
+_TABLE = "rtl.buffer.cuckoo_table"
+_LOOKUP = "rtl.buffer.cuckoo_lookup"
+_STASH = "rtl.buffer.tag_stash"
+_LINEAR = "rtl.buffer.linear_table"
 _CUCKOO = {"n_entries": 4, "banks": 2, "ways": 1, "stash": 2, "max_kicks": 2}
 
 TABLE_PROOFS: tuple[Proof, ...] = (

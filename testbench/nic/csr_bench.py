@@ -10,8 +10,8 @@ from cocotbext.axi import AxiLiteMaster
 from firmware_models.abi import registers
 from firmware_models.abi.registers import Access
 from firmware_models.config.load import load_preset
-from rtl.cou.buffer_statistics import BUFFER_SUMS, statistics_layout
-from rtl.cou.command import index_bits
+from rtl.buffer.buffer_statistics import BUFFER_SUMS, statistics_layout
+from rtl.kit.index import index_bits
 from rtl.nic.event_counters import Events
 from rtl.nic.group_filter import GroupEntry
 from rtl.queue.records import Doorbell, VpCommit, WindowCommit

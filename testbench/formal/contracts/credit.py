@@ -8,7 +8,7 @@ from testbench.formal.contract import Contract
 
 
 class CreditTableContract(Contract):
-    """:class:`~rtl.cou.credit_table.CreditTable`: a count of its own for one place, any one, is always the table's.
+    """:class:`~rtl.credit.credit_table.CreditTable`: a count of its own for one place, any one, is always the table's.
 
     Requests and returns of all places mix at random. A peer returns at most what is out, in any portions, and sends a
     loan or none with the credit of a packet that asked for one.
@@ -21,8 +21,8 @@ class CreditTableContract(Contract):
     def build(self, m: Module) -> None:
         from firmware_models.abi import formats
         from firmware_models.config import load_preset
-        from rtl.cou import credit_table
-        from rtl.cou.credit_table import CreditTable
+        from rtl.credit import credit_table
+        from rtl.credit.credit_table import CreditTable
 
         # Small numbers: of eight packets out and more there is nothing new to be said.
         most_asked = 1

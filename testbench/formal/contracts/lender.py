@@ -6,7 +6,7 @@ from testbench.formal.contract import Contract
 
 
 class LenderContract(Contract):
-    """:class:`~rtl.cou.lender.Lender`: no loan is lost or made, also if peers return loans that they never had.
+    """:class:`~rtl.credit.lender.Lender`: no loan is lost or made, also if peers return loans that they never had.
 
     Packets are consumed and loans come back in any order. Of more loans that come back than are out, those that are
     too many count for nothing.
@@ -17,7 +17,7 @@ class LenderContract(Contract):
         self.pool = pool
 
     def build(self, m: Module) -> None:
-        from rtl.cou.lender import Lender
+        from rtl.credit.lender import Lender
 
         m.submodules.unit = unit = Lender(pool=self.pool)
         taken, loan, want, unused = (self.free(1, name) for name in ("taken", "loan", "want", "unused"))

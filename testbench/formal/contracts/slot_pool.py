@@ -16,7 +16,7 @@ class SlotPoolContract(Contract):
         self.n_slots = n_slots
 
     def build(self, m: Module) -> None:
-        from rtl.cou.packet_slots import SlotPool
+        from rtl.buffer.packet_slots import SlotPool
 
         n = self.n_slots
         m.submodules.unit = unit = SlotPool(n_slots=n)

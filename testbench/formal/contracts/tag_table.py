@@ -128,11 +128,11 @@ class TagTableContract(Contract):
 
 
 class CuckooContract(TagTableContract):
-    """:class:`~rtl.cou.cuckoo_table.CuckooTable`; every look-up, insertion and removal takes 4 cycles."""
+    """:class:`~rtl.buffer.cuckoo_table.CuckooTable`; every look-up, insertion and removal takes 4 cycles."""
 
     def make(self) -> Any:
-        from rtl.cou import cuckoo_lookup, cuckoo_table
-        from rtl.cou.cuckoo_table import CuckooTable
+        from rtl.buffer import cuckoo_lookup, cuckoo_table
+        from rtl.buffer.cuckoo_table import CuckooTable
 
         def one_bit(key: Any, index_bits: int, *, bank: int = 0) -> Any:
             return Value.cast(key)[bank : bank + index_bits]
@@ -183,11 +183,11 @@ class CuckooContract(TagTableContract):
 
 
 class LinearContract(TagTableContract):
-    """:class:`~rtl.cou.linear_table.LinearTable`; the environment leaves one entry empty, as it must."""
+    """:class:`~rtl.buffer.linear_table.LinearTable`; the environment leaves one entry empty, as it must."""
 
     def make(self) -> Any:
-        from rtl.cou import linear_table
-        from rtl.cou.linear_table import LinearTable
+        from rtl.buffer import linear_table
+        from rtl.buffer.linear_table import LinearTable
 
         def low_bits(key: Any, index_bits: int, *, bank: int = 0) -> Any:
             return key.as_value()[:index_bits]

@@ -86,7 +86,7 @@ REST_PROOFS = (
             new="store, operations, loader,",
         ),
         Mutation(
-            name="chance-runs-on", module="rtl.cou.cuckoo_table", old="        with m.If(busy):\n",
+            name="chance-runs-on", module="rtl.buffer.cuckoo_table", old="        with m.If(busy):\n",
             new="        if True:\n",
         ),
         Mutation(
@@ -94,7 +94,7 @@ REST_PROOFS = (
             new="",
         ),
         Mutation(
-            name="occupancy-left-out", module="rtl.cou.packet_buffer", old="count.moves,", new="",
+            name="occupancy-left-out", module="rtl.buffer.packet_buffer", old="count.moves,", new="",
         ),
         Mutation(
             name="ring-runs-on", module="rtl.reduce.delay_line", old="        with m.If(self.enable):\n",
@@ -107,7 +107,7 @@ REST_PROOFS = (
     )),
     RestProof(name="unit-linear", top="unit", change={"cou": {"buffer_mode": "linear"}}, mutations=(
         Mutation(
-            name="table-left-out", module="rtl.cou.linear_table", old="self.moves.eq(updates | looks)",
+            name="table-left-out", module="rtl.buffer.linear_table", old="self.moves.eq(updates | looks)",
             new="self.moves.eq(looks)",
         ),
     )),

@@ -10,11 +10,11 @@ from testbench.runner import run_bench
 
 
 def unit_and_parameters(
-    *, data_width=64, ecc=False, n_peers=4, peer_credits=3, pipelined=False, mode="cuckoo", address_bits=64
+    *, data_width=64, ecc=False, n_peers=4, peer_credits=3, mode="cuckoo", address_bits=64
 ):
     """A unit of four jobs, and what its benches are told of it. Peers times credits decide how large its pool is."""
     config = parse_config(
-        f"datapath: {{data_width: {data_width}, mtu: 256, pipelined: {['cou', 'packets'] if pipelined else []}}}\n"
+        f"datapath: {{data_width: {data_width}, mtu: 256}}\n"
         f"cou: {{n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: {n_peers},"
         f" peer_credits: {peer_credits}, ecc: {str(ecc).lower()}, buffer_mode: {mode}}}\n"
         f"nic: {{address_bits: {address_bits}}}\n",
@@ -22,7 +22,7 @@ def unit_and_parameters(
     )
     return partial(OffloadUnit, config), {
         "data_width": data_width, "mtu": 256, "n_jobs": 4, "ecc": ecc, "peer_credits": peer_credits,
-        "n_slots": config.buffer_slots, "pool": config.pool_packets, "pipelined": pipelined,
+        "n_slots": config.buffer_slots, "pool": config.pool_packets,
     }
 
 
@@ -56,14 +56,13 @@ def test_narrow_addresses():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("mode", ["linear", "cuckoo"])
-def test_with_registers_between_the_parts(mode):
-    """The same, credits and loans included, with registers between the parts of the unit and at its border."""
-    unit, parameters = unit_and_parameters(pipelined=True, mode=mode)
+def test_linear_probing():
+    """The same, credits and loans included, with the paper's packet buffer."""
+    unit, parameters = unit_and_parameters(mode="linear")
     result = run_bench(unit, bench="testbench.cou.offload_unit_bench", parameters=parameters | {"rounds": 8})
     assert result.report["operations"] == 4 * 8
-    unit, parameters = unit_and_parameters(pipelined=True, mode=mode)
-    run_bench(unit, bench="testbench.cou.lending_bench", parameters=parameters)
+    unit, parameters = unit_and_parameters(mode="linear")
+    run_bench(unit, bench="testbench.credit.lending_bench", parameters=parameters)
 
 
 @pytest.mark.parametrize(("n_peers", "peer_credits"), [(4, 3), pytest.param(8, 2, marks=pytest.mark.long)])
@@ -71,4 +70,4 @@ def test_credits_and_loans(n_peers, peer_credits):
     """Both ends of credits and loans, with a pool and without."""
     unit, parameters = unit_and_parameters(n_peers=n_peers, peer_credits=peer_credits)
     assert (parameters["pool"] > 0) == (n_peers == 4)
-    run_bench(unit, bench="testbench.cou.lending_bench", parameters=parameters)
+    run_bench(unit, bench="testbench.credit.lending_bench", parameters=parameters)

@@ -7,7 +7,7 @@ from amaranth.hdl import ShapeLike
 from cocotb.handle import SimHandleBase
 
 from firmware_models.config.load import parse_config
-from rtl.cou.credit_table import CreditTable
+from rtl.credit.credit_table import CreditTable
 from testbench.clock import cycles, start
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource

@@ -17,9 +17,9 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
-from rtl.cou.cuckoo_table import CuckooTable
-from rtl.cou.linear_table import LinearTable
-from testbench.cou.key_patterns import keys_of
+from rtl.buffer.cuckoo_table import CuckooTable
+from rtl.buffer.linear_table import LinearTable
+from testbench.buffer.key_patterns import keys_of
 from testbench.design import to_verilog
 from testbench.verilated_program import build_program, run
 
@@ -134,7 +134,7 @@ def churn(
     operations : int
         Insertions, removals and look-ups to be answered.
     keys : str
-        One of :data:`~testbench.cou.key_patterns.PATTERNS`.
+        One of :data:`~testbench.buffer.key_patterns.PATTERNS`.
     seed : int
         Of keys, pauses and choices.
     pause : int

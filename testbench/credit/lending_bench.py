@@ -5,9 +5,9 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import Status
 from testbench.clock import cycles
-from testbench.cou.lending_peers import Sender
 from testbench.cou.single_operation import single_operation, single_packet
 from testbench.cou.unit_driver import Unit
+from testbench.credit.lending_peers import Sender
 from testbench.runner import parameters
 
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from testbench.cou.key_patterns import PATTERNS
-from testbench.cou.table_driver import TableShape, churn
+from testbench.buffer.key_patterns import PATTERNS
+from testbench.buffer.table_driver import TableShape, churn
 
 SMALL, LARGE = 512, 4096
 

@@ -5,10 +5,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.abi import HashKey
-from rtl.cou.hash_function import hash_index
-from rtl.cou.tag_code import TagCode
-from rtl.cou.tag_stash import stash_layout
-from rtl.cou.tag_table import answer_layout
+from rtl.buffer.hash_function import hash_index
+from rtl.buffer.tag_code import TagCode
+from rtl.buffer.tag_stash import stash_layout
+from rtl.buffer.tag_table import answer_layout
 
 
 def removal_layout(code: TagCode) -> data.StructLayout:

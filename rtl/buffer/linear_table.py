@@ -1,6 +1,6 @@
 """Tag table of the packet buffer as the NIC paper has it (section 1.3): open addressing.
 
-Architecture: ``docs/packet_buffer.md``. The same interface as :class:`~rtl.cou.cuckoo_table.CuckooTable`.
+Architecture: ``docs/packet_buffer.md``. The same interface as :class:`~rtl.buffer.cuckoo_table.CuckooTable`.
 """
 
 from amaranth import Cat, Module, Mux, Signal
@@ -8,9 +8,9 @@ from amaranth.lib import memory, wiring
 from amaranth.utils import bits_for
 
 from rtl.abi import HashKey
-from rtl.cou.hash_function import hash_index
-from rtl.cou.tag_code import TagCode
-from rtl.cou.tag_table import STEP_BITS, tag_layout, tag_table_members
+from rtl.buffer.hash_function import hash_index
+from rtl.buffer.tag_code import TagCode
+from rtl.buffer.tag_table import STEP_BITS, tag_layout, tag_table_members
 
 
 class LinearTable(wiring.Component):
@@ -40,7 +40,7 @@ class LinearTable(wiring.Component):
 
     Members
     -------
-    See :func:`~rtl.cou.tag_table.tag_table_members`. There is no stash: its level is 0.
+    See :func:`~rtl.buffer.tag_table.tag_table_members`. There is no stash: its level is 0.
     """
 
     def __init__(self, *, n_entries: int, slot_bits: int, ecc: bool = False):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from random import Random
 
 from firmware_models.abi import formats
-from rtl.cou.hash_function import hash_columns
+from rtl.buffer.hash_function import hash_columns
 
 
 def hash_of(key: int, index_bits: int, *, bank: int = 0) -> int:

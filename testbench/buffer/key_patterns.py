@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from firmware_models.abi import formats
-from rtl.cou.hash_function import hash_columns
+from rtl.buffer.hash_function import hash_columns
 
 PATTERNS = ("random", "structured", "adversarial", "mixed")
 _fields = ("seq_id", "fragment", "pulse", "vp", "node_id", "job_id")

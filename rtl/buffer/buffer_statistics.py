@@ -4,7 +4,7 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.cou.tag_table import LEVEL_BITS, STEP_BITS
+from rtl.buffer.tag_table import LEVEL_BITS, STEP_BITS
 
 BUFFER_SUMS = ("level_sum", "steps_sum", "settled", "suspended", "corrected", "uncorrectable")
 """Figures that add up, 64 bits wide."""

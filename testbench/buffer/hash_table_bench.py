@@ -9,10 +9,10 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from rtl.abi import HashKey
-from rtl.cou.tag_table import answer_layout
+from rtl.buffer.tag_table import answer_layout
+from testbench.buffer.hash_keys import colliding_keys, random_keys, structured_keys
 from testbench.clock import cycles, start
 from testbench.codec import decoder
-from testbench.cou.hash_keys import colliding_keys, random_keys, structured_keys
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
 

@@ -9,8 +9,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
-from rtl.cou.command import PLACE_BITS, CouShapes, index_bits
+from rtl.credit.layouts import PLACE_BITS, CreditNotice, credit_answer, credit_request
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.index import index_bits
 from rtl.kit.memory import BlockMemory
 from rtl.kit.quiescence import any_moves
 
@@ -23,19 +24,6 @@ on loan each, are less than 2**16."""
 
 LOANS_ASKED = 16
 """Packets of one unit on their way that ask for a loan, and loans that it has: all of them can be given back."""
-
-
-def credit_request() -> data.StructLayout:
-    """What the table is asked."""
-    return data.StructLayout({
-        "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "oldest": 1, "multicast": 1,
-        "members": formats.MEMBER_BITS,
-    })
-
-
-def credit_answer() -> data.StructLayout:
-    """What it answers."""
-    return data.StructLayout({"ok": 1, "place": PLACE_BITS, "loan": 1, "want": 1})
 
 
 def credit_back() -> data.StructLayout:
@@ -75,8 +63,7 @@ class CreditTable(wiring.Component):
     credits of a job are also counted all together: the end of an operation is answered with whether some are out, and
     if so, it is told when the last one is back.
 
-    Timing: a request is answered after two cycles, after three if ``cou`` is pipelined; `i_end` and `i_return` are
-    taken when no request is in progress.
+    Timing: a request is answered after three cycles; `i_end` and `i_return` are taken when no request is in progress.
     After a reset the counts are cleared first, one a cycle.
 
     Members
@@ -103,13 +90,13 @@ class CreditTable(wiring.Component):
 
     def __init__(self, config: Config):
         self.config = config
-        self.shapes = CouShapes(config)
+        self.peer_bits = index_bits(config.cou.n_peers)
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(credit_request())),
             "o": Out(stream.Signature(credit_answer())),
             "i_return": In(stream.Signature(credit_back())),
-            "o_unused": Out(stream.Signature(self.shapes.credit)),
+            "o_unused": Out(stream.Signature(CreditNotice)),
             "returned": Out(1),
             "i_end": In(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
             "o_rest": Out(stream.Signature(credit_rest())),
@@ -119,7 +106,7 @@ class CreditTable(wiring.Component):
         m = Module()
         share = self.config.cou.peer_credits
         n_places = min(share, MAX_PLACES)
-        depth = 1 << (formats.JOB_BITS + self.shapes.peer)
+        depth = 1 << (formats.JOB_BITS + self.peer_bits)
         lends = self.config.pool_packets > 0
         # Packets that are out, for each place. Single peers have one place for credits, and one for loans. A loan may
         # be there, whose lender stands in a slot; a request may have been refused since the last packet.
@@ -127,35 +114,31 @@ class CreditTable(wiring.Component):
         counts = data.ArrayLayout(COUNT_BITS, max(n_places, 2) if lends else n_places)
         entry = data.StructLayout({"out": counts, **({"loan": 1, "slot": slot_bits, "refused": 1} if lends else {})})
         m.submodules.out = out = BlockMemory(shape=entry, depth=depth, apart=True)
-        pipelined = self.config.datapath.is_pipelined("cou")
         # All that a job has out, and whether the last of it is to be told.
         totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1})
         m.submodules.total = total = BlockMemory(shape=totals, depth=1 << formats.JOB_BITS, apart=True)
-        # What comes out of the memories; from registers, if there are to be any: then a state of its own fills them.
-        stored, sum_out, fill = out.read_data, total.read_data, Signal()
-        if pipelined:
-            stored, sum_out = Signal(entry), Signal(totals)
-            with m.If(fill):
-                m.d.sync += [stored.eq(out.read_data), sum_out.eq(total.read_data)]
-        # What goes into them; through registers in the same case: then nothing is read in the state after it.
+        # What comes out of the memories, from registers that a state of its own fills.
+        stored, sum_out, fill = Signal(entry), Signal(totals), Signal()
+        with m.If(fill):
+            m.d.sync += [stored.eq(out.read_data), sum_out.eq(total.read_data)]
+        # What goes into them, through registers: nothing is read in the state after it.
         update, after = Signal(entry), Signal(totals)
         updates, sums_up = Signal(), Signal()
-        counted = m.d.sync if pipelined else m.d.comb
 
         asking = self.i.payload
         giving = self.i_return.payload
-        place = Signal(formats.JOB_BITS + self.shapes.peer)
+        place = Signal(formats.JOB_BITS + self.peer_bits)
         job = Signal(formats.JOB_BITS)
         m.d.comb += [
-            out.read_address.eq(place), job.eq(place >> self.shapes.peer), total.read_address.eq(job),
+            out.read_address.eq(place), job.eq(place >> self.peer_bits), total.read_address.eq(job),
             after.eq(sum_out),
         ]
-        counted += [
+        m.d.sync += [
             out.write_address.eq(place), out.write_data.eq(update), out.write_enable.eq(updates),
             total.write_address.eq(job), total.write_data.eq(after), total.write_enable.eq(sums_up),
         ]
-        ask_place = Cat(asking.peer[: self.shapes.peer], asking.job_id)
-        give_place = Cat(giving.peer[: self.shapes.peer], giving.job_id)
+        ask_place = Cat(asking.peer[: self.peer_bits], asking.job_id)
+        give_place = Cat(giving.peer[: self.peer_bits], giving.job_id)
 
         with m.If(self.o.valid & self.o.ready):
             m.d.sync += self.o.valid.eq(0)
@@ -178,15 +161,15 @@ class CreditTable(wiring.Component):
         full, spot, step, next_step = Signal(LOANS_ASKED), Signal(slot_bits), Signal(slot_bits), Signal()
         flushing, flushed_job = Signal(), Signal(formats.JOB_BITS)
         if lends:
-            m.submodules.unused = unused = StreamFifo(shape=self.shapes.credit, depth=LOANS_ASKED)
+            m.submodules.unused = unused = StreamFifo(shape=CreditNotice, depth=LOANS_ASKED)
             connect(m, unused.o, flipped(self.o_unused))
-            m.submodules.kept = kept = memory.Memory(shape=self.shapes.credit, depth=LOANS_ASKED, init=[])
+            m.submodules.kept = kept = memory.Memory(shape=CreditNotice, depth=LOANS_ASKED, init=[])
             keep_port, kept_port = kept.write_port(), kept.read_port(domain="comb")
             # Packets that ask and have no answer yet, loans that are here, and those that wait to leave: each has a
             # place in the queue, and a packet may ask if one is left.
             asked, reserved = Signal(range(LOANS_ASKED + 1)), Signal(range(LOANS_ASKED + 1))
             answered = giving.want & (asked != 0) & self.i_return.ready
-            notice = Signal(self.shapes.credit)
+            notice = Signal(CreditNotice)
             m.d.comb += [
                 granted.eq(giving.loan & answered), unused.i.valid.eq((granted & ~keep) | flush),
                 notice.job_id.eq(giving.job_id), notice.peer.eq(giving.peer), notice.loan.eq(1),
@@ -214,32 +197,31 @@ class CreditTable(wiring.Component):
             with m.If(next_step):
                 m.d.sync += [step.eq(step + 1), flushing.eq(step != LOANS_ASKED - 1)]
 
-            kept_place = Cat(kept_port.data.peer[: self.shapes.peer], kept_port.data.job_id)
+            kept_place = Cat(kept_port.data.peer[: self.peer_bits], kept_port.data.job_id)
 
         # Of the credits that a peer returns; no more than are out.
         back = Signal(COUNT_BITS)
-        counted += back.eq(0)
+        m.d.sync += back.eq(0)
         for k in range(counts.length):
             with m.If(giving.place == k):
-                counted += back.eq(Mux(stored.out[k] > giving.credits, giving.credits, stored.out[k]))
+                m.d.sync += back.eq(Mux(stored.out[k] > giving.credits, giving.credits, stored.out[k]))
 
         def go(state):
-            m.next = f"READ_{state}" if pipelined else state
+            m.next = f"READ_{state}"
 
         def finish():
-            m.next = "WRITE" if pipelined else "IDLE"
+            m.next = "WRITE"
 
         sweep = Signal(len(place))
         with m.FSM(init="CLEAR") as fsm:
-            if pipelined:
-                for state in ("TAKE", "COUNT", "END", *(("FLUSH",) if lends else ())):
-                    with m.State(f"READ_{state}"):
-                        m.d.comb += fill.eq(1)
-                        m.next = state
-                with m.State("COUNT"):
-                    m.next = "GIVE"
-                with m.State("WRITE"):
-                    m.next = "IDLE"
+            for state in ("TAKE", "COUNT", "END", *(("FLUSH",) if lends else ())):
+                with m.State(f"READ_{state}"):
+                    m.d.comb += fill.eq(1)
+                    m.next = state
+            with m.State("COUNT"):
+                m.next = "GIVE"
+            with m.State("WRITE"):
+                m.next = "IDLE"
             with m.State("CLEAR"):
                 # A reset does not reach into the memory.
                 m.d.comb += [place.eq(sweep), update.eq(0), updates.eq(1), after.eq(0), sums_up.eq(1)]
@@ -257,7 +239,7 @@ class CreditTable(wiring.Component):
                     go("END")
                 with m.Elif(self.i_return.valid & may_tell):
                     m.d.comb += place.eq(give_place)
-                    go("COUNT" if pipelined else "GIVE")
+                    go("COUNT")
                 if lends:
                     with m.Elif(flushing):
                         found = full.bit_select(step, 1) & (kept_port.data.job_id == flushed_job)

@@ -10,16 +10,17 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.config import Config
 from firmware_models.config.tree import BUFFER_STASH
 from rtl.abi import HashKey, PacketHeader
-from rtl.cou.buffer_statistics import BufferStatistics, statistics_layout
-from rtl.cou.command import CouShapes, Gone, index_bits
-from rtl.cou.cuckoo_table import CuckooTable
-from rtl.cou.guarded_memory import GuardedMemory
-from rtl.cou.linear_table import LinearTable
-from rtl.cou.packet_reader import PacketReader
-from rtl.cou.packet_slots import SlotPool
-from rtl.cou.tag_table import answer_layout, tag_layout
+from rtl.buffer.buffer_statistics import BufferStatistics, statistics_layout
+from rtl.buffer.cuckoo_table import CuckooTable
+from rtl.buffer.guarded_memory import GuardedMemory
+from rtl.buffer.layouts import Gone, free_layout
+from rtl.buffer.linear_table import LinearTable
+from rtl.buffer.packet_reader import PacketReader
+from rtl.buffer.packet_slots import SlotPool
+from rtl.buffer.tag_table import answer_layout, tag_layout
 from rtl.interface import PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
+from rtl.kit.index import index_bits
 from rtl.kit.quiescence import any_moves
 from rtl.kit.stage import StreamStage
 
@@ -56,10 +57,9 @@ class PacketBuffer(wiring.Component):
       whose tag has a double error is found by the key in its header, and the answer says `error`; a damaged
       beat says so on `read_error`.
 
-    Timing (cuckoo): the event comes 5 cycles after the header, or in the cycle after the last beat if that is
-    later, and if ``cou`` is pipelined one cycle after that; packets follow each other without a gap. Look-ups: see
-    the tables, and with ``cou.ecc`` a cycle more. Headers and the first beat of a payload come in the cycle after they
-    were asked for; the next header two cycles later if ``cou`` is pipelined.
+    Timing (cuckoo): the event comes 7 cycles after the header, or two cycles after the last beat if that is
+    later; packets follow each other without a gap if they have a beat. Look-ups: see the tables, and with ``cou.ecc`` a cycle more. Headers and the first beat of a payload come in the cycle after they
+    were asked for.
 
     Parameters
     ----------
@@ -76,10 +76,8 @@ class PacketBuffer(wiring.Component):
         Keys to be found.
     o_lookup : ``Out(stream.Signature({hit, slot}))``
         An answer for each, in order; `slot` means something only with `hit`.
-    i_meta : ``In(stream.Signature({slot}))``
-        Slots whose header is wanted.
-    o_meta : ``Out(stream.Signature(PacketHeader))``
-        The headers, in order.
+    meta_enable, meta_slot, meta : ``In(1)``, ``In``, ``Out(PacketHeader)``
+        The header in a slot, a cycle after `meta_enable` and until the next one.
     i_read : ``In(stream.Signature({slot, length}))``
         Payloads wanted, their first `length` bytes.
     o_read : ``Out(stream.Signature(beat(data_width)))``
@@ -102,7 +100,7 @@ class PacketBuffer(wiring.Component):
     unlent : ``In``
         What the lender has left, for the statistics.
     statistics : ``Out``
-        See :class:`~rtl.cou.buffer_statistics.BufferStatistics`.
+        See :class:`~rtl.buffer.buffer_statistics.BufferStatistics`.
     fault, arm : ``In(FaultOrder)``, ``In(1)``
         Test input: `arm` orders a fault. Without ``cou.ecc`` nothing comes of it.
     moves : ``Out(1)``
@@ -122,11 +120,10 @@ class PacketBuffer(wiring.Component):
             "o_arrival": Out(stream.Signature(tag)),
             "lookup": In(stream.Signature(HashKey)),
             "o_lookup": Out(stream.Signature(answer_layout(slot_bits))),
-            "i_meta": In(stream.Signature(data.StructLayout({"slot": slot_bits}))),
-            "o_meta": Out(stream.Signature(PacketHeader)),
+            "meta_enable": In(1), "meta_slot": In(slot_bits), "meta": Out(PacketHeader),
             "i_read": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": 13}))),
             "o_read": Out(stream.Signature(beat(width))), "read_error": Out(1),
-            "free": In(stream.Signature(CouShapes(config).free)), "o_gone": Out(stream.Signature(Gone)),
+            "free": In(stream.Signature(free_layout(config))), "o_gone": Out(stream.Signature(Gone)),
             "inserted": Out(1), "duplicate": Out(1), "full": Out(1),
             "level": Out(range(n_slots + 1)), "peak": Out(range(n_slots + 1)),
             "unlent": In(self.level_bits), "statistics": Out(statistics_layout(self.level_bits)),
@@ -136,7 +133,6 @@ class PacketBuffer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         datapath, ecc = self.config.datapath, self.config.cou.ecc
-        pipelined = datapath.is_pipelined("cou")
         tag_shape = tag_layout(self.slot_bits)
 
         m.submodules.table = table = tag_table(self.config)
@@ -151,7 +147,7 @@ class PacketBuffer(wiring.Component):
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
         )
         # A packet that leaves is told of in the cycle in which it is done with.
-        m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4, registered=pipelined)
+        m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4, registered=True)
         connect(m, gone.o, flipped(self.o_gone))
         m.d.comb += [
             table.remove.valid.eq(self.free.valid & gone.i.ready),
@@ -163,9 +159,9 @@ class PacketBuffer(wiring.Component):
 
         # Packets come in one after the other. A tag goes to the table with its header, and is hidden from look-ups
         # until the payload is there.
-        m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8, registered=pipelined)
-        m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8, registered=pipelined)
-        m.submodules.entering = entering = StreamStage(shape=tag_shape, registers=pipelined, full_rate=False)
+        m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8, registered=True)
+        m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8, registered=True)
+        m.submodules.entering = entering = StreamStage(shape=tag_shape, registers=True, full_rate=False)
         connect(m, entering.o, table.insert)
         arriving = Signal(tag_shape)
         receiving, slot = Signal(), Signal(self.slot_bits)
@@ -202,11 +198,8 @@ class PacketBuffer(wiring.Component):
         oldest = entered.o.payload
         complete, dropped, whole = Signal(), Signal(), Signal()
         all_there = ~(receiving & (slot == oldest.slot))
-        if pipelined:
-            # Once it is there it stays.
-            m.d.sync += whole.eq(entered.o.valid & ~entered.o.ready & all_there)
-        else:
-            m.d.comb += whole.eq(all_there)
+        # Once it is there it stays.
+        m.d.sync += whole.eq(entered.o.valid & ~entered.o.ready & all_there)
         m.d.comb += [
             complete.eq(entered.o.valid & outcome.o.valid & whole),
             self.o_arrival.valid.eq(complete & ~outcome.o.payload), self.o_arrival.payload.eq(oldest),
@@ -225,25 +218,18 @@ class PacketBuffer(wiring.Component):
         self._elaborate_answers(m, table, accept=accept, arriving=arriving)
         self._elaborate_faults(m, table, headers, payloads)
 
-        # Headers and payloads on demand; the output registers of the memories hold what is offered.
-        # Pipelined, a header is read in every cycle in which none is offered, wanted or not: so whether it is wanted is
-        # no part of the path to the memory's many registers.
+        # Headers and payloads on demand; the output registers of the memories hold what was asked for.
         m.d.comb += [
-            self.i_meta.ready.eq(~self.o_meta.valid | (0 if pipelined else self.o_meta.ready)),
-            headers.read_address.eq(self.i_meta.payload.slot),
-            headers.read_enable.eq(self.i_meta.ready & (1 if pipelined else self.i_meta.valid)),
-            self.o_meta.payload.eq(headers.read_data),
+            headers.read_address.eq(self.meta_slot), headers.read_enable.eq(self.meta_enable),
+            self.meta.eq(headers.read_data),
             payloads.read_address.eq(reader.address), payloads.read_enable.eq(reader.enable),
             reader.read_data.eq(payloads.read_data), self.read_error.eq(payloads.uncorrectable),
         ]
-        with m.If(self.i_meta.ready):
-            m.d.sync += self.o_meta.valid.eq(self.i_meta.valid)
-        with m.Elif(self.o_meta.ready):
-            m.d.sync += self.o_meta.valid.eq(0)
+        asked = Signal()
+        m.d.sync += asked.eq(self.meta_enable)
 
         m.submodules.count = count = BufferStatistics(level_bits=self.level_bits)
         beats = self.o_read.valid & self.o_read.ready
-        asked = self.o_meta.valid & self.o_meta.ready
         answered = self.o_lookup.valid & self.o_lookup.ready
         m.d.comb += [
             count.level.eq(pool.level), count.peak.eq(pool.peak), count.unlent.eq(self.unlent),
@@ -273,7 +259,7 @@ class PacketBuffer(wiring.Component):
         # Keys are kept by slot for this, in two copies like the headers, which have no read port to spare.
         m.submodules.keys = keys = GuardedMemory(width=HashKey.size, depth=self.n_slots, ecc=True, copies=2)
         m.submodules.asked = asked = StreamFifo(
-            shape=HashKey, depth=8, registered=self.config.datapath.is_pipelined("cou")
+            shape=HashKey, depth=8, registered=True
         )
         looked = table.o_lookup
         checking = Signal(answer_layout(self.slot_bits))

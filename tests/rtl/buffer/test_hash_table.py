@@ -11,10 +11,10 @@ from random import Random
 
 import pytest
 
-from rtl.cou.cuckoo_table import CuckooTable
-from rtl.cou.hash_function import KEY_BITS, hash_columns
-from rtl.cou.linear_table import LinearTable
-from testbench.cou.hash_keys import colliding_keys, hash_of, structured_keys
+from rtl.buffer.cuckoo_table import CuckooTable
+from rtl.buffer.hash_function import KEY_BITS, hash_columns
+from rtl.buffer.linear_table import LinearTable
+from testbench.buffer.hash_keys import colliding_keys, hash_of, structured_keys
 from testbench.runner import run_bench
 
 
@@ -26,7 +26,7 @@ def churn(mode: str, operations: int, *, ecc: bool = False) -> None:
         table = LinearTable(n_entries=32, slot_bits=6, ecc=ecc)
         places = {"banks": 1, "index_bits": 5, "most": 31, "colliding": 16}
     parameters = {"mode": mode, "n_entries": table.n_entries, "slot_bits": table.slot_bits, "operations": operations}
-    result = run_bench(table, bench="testbench.cou.hash_table_bench", parameters={**parameters, **places})
+    result = run_bench(table, bench="testbench.buffer.hash_table_bench", parameters={**parameters, **places})
     assert result.tests == 15
     for name, counts in result.report.items():
         print(name, counts)

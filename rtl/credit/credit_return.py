@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
-from rtl.cou.command import CouShapes
+from rtl.credit.layouts import CreditNotice
 from rtl.interface import PacketSignature
 from rtl.kit.arbiter import StreamArbiter
 
@@ -37,11 +37,10 @@ class CreditReturn(wiring.Component):
 
     def __init__(self, config: Config):
         self.config = config
-        self.shape = CouShapes(config).credit
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(self.shape)),
-            "i_unused": In(stream.Signature(self.shape)),
+            "i": In(stream.Signature(CreditNotice)),
+            "i_unused": In(stream.Signature(CreditNotice)),
             "node_id": In(formats.NODE_BITS),
             "o": Out(PacketSignature(config.datapath.data_width)),
         })
@@ -51,7 +50,7 @@ class CreditReturn(wiring.Component):
         header = self.o.header.payload
         notice = self.i
         if self.config.pool_packets:
-            m.submodules.arbiter = arbiter = StreamArbiter(shape=self.shape, n=2)
+            m.submodules.arbiter = arbiter = StreamArbiter(shape=CreditNotice, n=2)
             connect(m, flipped(self.i), arbiter.i[0])
             connect(m, flipped(self.i_unused), arbiter.i[1])
             notice = arbiter.o

@@ -1,6 +1,6 @@
 """Tag table of the packet buffer: several banks read at once, so that every look-up takes the same time.
 
-Architecture: ``docs/packet_buffer.md``. The same interface as :class:`~rtl.cou.linear_table.LinearTable`.
+Architecture: ``docs/packet_buffer.md``. The same interface as :class:`~rtl.buffer.linear_table.LinearTable`.
 """
 
 from amaranth import Array, Cat, Module, Mux, Signal
@@ -8,11 +8,11 @@ from amaranth.lib import data, enum, memory, wiring
 from amaranth.lib.wiring import connect, flipped
 from amaranth.utils import bits_for
 
-from rtl.cou.cuckoo_lookup import CuckooLookup
-from rtl.cou.hash_function import hash_index
-from rtl.cou.tag_code import TagCode
-from rtl.cou.tag_stash import TagStash
-from rtl.cou.tag_table import tag_table_members
+from rtl.buffer.cuckoo_lookup import CuckooLookup
+from rtl.buffer.hash_function import hash_index
+from rtl.buffer.tag_code import TagCode
+from rtl.buffer.tag_stash import TagStash
+from rtl.buffer.tag_table import tag_table_members
 from rtl.kit.round_robin import RoundRobin
 
 
@@ -59,7 +59,7 @@ class CuckooTable(wiring.Component):
 
     Members
     -------
-    See :func:`~rtl.cou.tag_table.tag_table_members`.
+    See :func:`~rtl.buffer.tag_table.tag_table_members`.
     """
 
     def __init__(

@@ -9,13 +9,14 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from rtl.abi import HashKey, PacketHeader
-from rtl.cou.buffer_statistics import statistics_layout
-from rtl.cou.packet_buffer import FaultOrder
-from rtl.cou.secded import Secded
-from rtl.cou.tag_table import answer_layout
+from rtl.buffer.buffer_statistics import statistics_layout
+from rtl.buffer.packet_buffer import FaultOrder
+from rtl.buffer.secded import Secded
+from rtl.buffer.tag_table import answer_layout
 from rtl.interface import beat
+from testbench.buffer.hash_keys import colliding_keys
 from testbench.clock import cycles, start
-from testbench.cou.hash_keys import colliding_keys
+from testbench.codec import decode
 from testbench.packet import Packet, PacketSource, from_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
@@ -55,13 +56,10 @@ class Bench:
         self.width, self.mtu, self.n_slots = (parameters()[name] for name in ("data_width", "mtu", "n_packets"))
         slot_bits = max(1, (parameters()["n_slots"] - 1).bit_length())
         tag = data.StructLayout({"key": HashKey, "slot": slot_bits})
-        slot = data.StructLayout({"slot": slot_bits})
         self.source = PacketSource(dut, "i", self.width)
         self.arrivals = StreamMonitor(dut, "o_arrival", tag, callback=self._arrived)
         self.lookup = StreamSource(dut, "lookup", HashKey)
         self.found = StreamSink(dut, "o_lookup", answer_layout(slot_bits))
-        self.ask_meta = StreamSource(dut, "i_meta", slot)
-        self.meta = StreamSink(dut, "o_meta", PacketHeader)
         self.ask_read = StreamSource(dut, "i_read", data.StructLayout({"slot": slot_bits, "length": 13}))
         self.read_errors: list[int] = []
         self.read = StreamSink(
@@ -113,6 +111,14 @@ class Bench:
         while self.sent:
             await RisingEdge(self.dut.clk)
 
+    async def header_of(self, slot: int) -> dict[str, int]:
+        """The header in a slot; it stays where it is offered until the next one is asked for."""
+        self.dut.meta_slot.value, self.dut.meta_enable.value = slot, 1
+        await RisingEdge(self.dut.clk)
+        self.dut.meta_slot.value, self.dut.meta_enable.value = self.rng.randrange(self.n_slots), 0
+        await cycles(self.dut, self.rng.choice((1, 1, 2, 20)))
+        return decode(PacketHeader, int(self.dut.meta.value))
+
     async def check_hit(self, key: int):
         """Look-up, header and payload of a packet that is there."""
         stored = self.stored[key]
@@ -120,8 +126,7 @@ class Bench:
         answer = await self.found.receive()
         assert answer["hit"], "a packet that is there was not found"
         assert answer["slot"] == stored.slot
-        await self.ask_meta.send({"slot": stored.slot}, sync=True)
-        assert await self.meta.receive() == dict(stored.packet.header)
+        assert await self.header_of(stored.slot) == dict(stored.packet.header)
         length = stored.packet.header["length"]
         await self.ask_read.send({"slot": stored.slot, "length": length}, sync=True)
         beats = await self.read.receive_all(-(-length * 8 // self.width))
@@ -336,8 +341,7 @@ async def double_errors_are_reported(dut):
         await bench.lookup.send(bits_of(key), sync=True)
         answer = await bench.found.receive()
         assert answer == {"hit": 1, "slot": stored.slot, "error": int(target == 1)}
-        await bench.ask_meta.send({"slot": stored.slot}, sync=True)
-        assert await bench.meta.receive() == dict(stored.packet.header), "headers survive double errors"
+        assert await bench.header_of(stored.slot) == dict(stored.packet.header), "headers survive double errors"
         bench.read_errors.clear()
         await bench.ask_read.send({"slot": stored.slot, "length": bench.mtu}, sync=True)
         n_beats = bench.mtu * 8 // bench.width

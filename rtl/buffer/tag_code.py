@@ -3,8 +3,8 @@
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
-from rtl.cou.hash_function import KEY_BITS
-from rtl.cou.secded import Secded
+from rtl.buffer.hash_function import KEY_BITS
+from rtl.buffer.secded import Secded
 
 
 def _weight(m: Module, bits: Value) -> Signal:

@@ -4,7 +4,7 @@ from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.cou.secded import Secded
+from rtl.buffer.secded import Secded
 from rtl.kit.memory import BlockMemory
 
 

@@ -4,8 +4,8 @@ from amaranth import Array, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.cou.tag_code import TagCode
-from rtl.cou.tag_table import LEVEL_BITS, STEP_BITS
+from rtl.buffer.tag_code import TagCode
+from rtl.buffer.tag_table import LEVEL_BITS, STEP_BITS
 from rtl.kit.round_robin import RoundRobin
 
 

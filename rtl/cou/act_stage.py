@@ -1,0 +1,220 @@
+"""The trigger's last step: what is to be done with a context is done."""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.abi.encoding import Status
+from firmware_models.config import Config
+from rtl.abi import HashKey
+from rtl.cou.command import CouShapes
+from rtl.cou.context_file import Phase
+from rtl.cou.pass_planner import plan_layout, progress_layout
+from rtl.credit.layouts import credit_answer, credit_request
+from rtl.interface import WindowSignature
+from rtl.kit.quiescence import any_moves
+
+
+def lookup_layout(shapes: CouShapes) -> data.StructLayout:
+    """A look-up, whose it is, and whether it is one of a search for what is missing."""
+    return data.StructLayout({"key": HashKey, "context": shapes.context, "job": shapes.job, "search": 1})
+
+
+class ActStage(wiring.Component):
+    """Does what a plan says, and puts the context to sleep until that has an effect.
+
+    It waits where something has to be known before the pass can be handed over (an address that has to be checked, a
+    credit, what is missing of an operation that is given up), and for room in the queues of others.
+
+    Timing: one cycle; with a credit, as many more as the credit table takes to answer.
+
+    Members
+    -------
+    i : ``In(stream.Signature(plan))``
+        What is to be done.
+    o_load : ``Out(stream.Signature(load))``
+        Operand loader.
+    o_lookup : ``Out(stream.Signature({key, context, job, search}))``, i_found : ``In(stream.Signature({missing}))``
+        Packet buffer; answers of a search.
+    window : ``Out(WindowSignature())``
+        Check of addresses that were not checked when the descriptor was taken.
+    o_credit, i_credit, returned :
+        Credit table.
+    o_run, o_send : ``Out(stream.Signature(run))``, ``Out(stream.Signature(send))``
+        Passes that combine or write, and those that only send.
+    o_fault : ``Out(stream.Signature(fault))``
+        Errors.
+    select, sleep, next_phase, wait, wait_key, fire, advance, ends, cut, clears, drop, oldest, finish :
+        Context file.
+    progress_enable, progress_context, progress : ``Out``
+        How far the context is from now on.
+    fired : ``Out(1)``
+        Pulse: a descriptor has triggered.
+    write_started : ``Out(1)``, job : ``Out``
+        A result of this operation is going to be written to host memory.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.shapes = shapes = CouShapes(config)
+        super().__init__({
+            "moves": Out(1),
+            "i": In(stream.Signature(plan_layout(shapes))),
+            "o_load": Out(stream.Signature(shapes.load)),
+            "o_lookup": Out(stream.Signature(lookup_layout(shapes))),
+            "i_found": In(stream.Signature(data.StructLayout({"missing": 1}))),
+            "window": Out(WindowSignature()),
+            "o_credit": Out(stream.Signature(credit_request())), "i_credit": In(stream.Signature(credit_answer())),
+            "returned": In(1),
+            "o_run": Out(stream.Signature(shapes.run)), "o_send": Out(stream.Signature(shapes.send)),
+            "o_fault": Out(stream.Signature(shapes.fault)),
+            "select": Out(shapes.context), "sleep": Out(1), "next_phase": Out(Phase),
+            "wait": Out(1), "wait_key": Out(HashKey),
+            "fire": Out(1), "advance": Out(1), "ends": Out(1), "cut": Out(1), "clears": Out(1), "drop": Out(1),
+            "oldest": In(1), "finish": In(1),
+            "progress_enable": Out(1), "progress_context": Out(shapes.context),
+            "progress": Out(progress_layout(shapes)),
+            "fired": Out(1), "write_started": Out(1), "job": Out(shapes.job),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        plan, step = self.i.payload, self.i.payload.step
+        run, header = self.o_run.payload, plan.run.output.header
+
+        # What was found out of this plan while it stands here.
+        window_known, window_ok, credited, searched = (
+            Signal(name=name) for name in ("window_known", "window_ok", "credited", "searched")
+        )
+        answer = Signal(credit_answer())
+        ahead, missing = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS)
+        leave, came = Signal(), Signal()
+        # A credit that comes back while one is refused, or an older context that ends, is a reason to ask again.
+        news = self.returned | self.finish
+        with m.If(news):
+            m.d.sync += came.eq(1)
+        with m.If(leave):
+            m.d.comb += self.i.ready.eq(1)
+            m.d.sync += [
+                flag.eq(0) for flag in (window_known, credited, searched, ahead, missing, came)
+            ]
+
+        send, fault, lookup = self.o_send.payload, self.o_fault.payload, self.o_lookup.payload
+        m.d.comb += [
+            self.select.eq(plan.context), self.job.eq(plan.job),
+            self.o_load.payload.eq(plan.load),
+            lookup.key.eq(plan.key), lookup.key.seq_id.eq(plan.key.seq_id + ahead),
+            lookup.context.eq(plan.context), lookup.job.eq(plan.job),
+            self.wait_key.eq(plan.key), self.i_found.ready.eq(1),
+            self.window.query.payload.vp.eq(header.source_vp),
+            *(self.window.query.payload[name].eq(plan.query[name]) for name in ("addr", "bytes", "right")),
+            self.o_credit.payload.job_id.eq(header.job_id), self.o_credit.payload.peer.eq(header.peer),
+            self.o_credit.payload.multicast.eq(header.multicast), self.o_credit.payload.members.eq(plan.members),
+            self.o_credit.payload.oldest.eq(self.oldest),
+            run.eq(plan.run), run.output.write_back.eq(plan.run.output.write_back & (~plan.foreign | window_ok)),
+            send.a.eq(plan.run.a), *(send[name].eq(plan.run.output[name]) for name in (
+                "context", "position", "bytes", "send", "header"
+            )),
+            self.progress_context.eq(plan.context), self.progress.eq(plan.after),
+            self.advance.eq(plan.final), self.ends.eq(plan.ends), self.cut.eq(plan.cut), self.clears.eq(plan.clears),
+            fault.job.eq(plan.job), self.next_phase.eq(Phase.RUNNING),
+        ]
+        for name, field in (("tag", "place"), ("loan", "loan"), ("want", "want")):
+            m.d.comb += [run.output.header[name].eq(answer[field]), send.header[name].eq(answer[field])]
+
+        def sleep(phase):
+            m.d.comb += [self.sleep.eq(1), self.next_phase.eq(phase), leave.eq(1)]
+
+        def hand_over():
+            """Gives the pass away; a report that goes with it goes in the same cycle."""
+            runs, sends = self.o_run, self.o_send
+            taken = Mux(plan.direct, sends.ready, runs.ready)
+            m.d.comb += [
+                fault.status.eq(Status.LENGTH_MISMATCH),
+                fault.detail.eq(Cat(plan.consumed, header.pulse, plan.brought_bytes)),
+                self.o_fault.valid.eq(plan.mismatch & taken),
+                runs.valid.eq(~plan.direct & (~plan.mismatch | self.o_fault.ready)),
+                sends.valid.eq(plan.direct & (~plan.mismatch | self.o_fault.ready)),
+            ]
+            with m.If(taken & (~plan.mismatch | self.o_fault.ready)):
+                m.d.comb += [
+                    self.fire.eq(1), self.progress_enable.eq(1), self.fired.eq(plan.final),
+                    self.write_started.eq(run.output.write_back),
+                ]
+                sleep(Phase.RUNNING)
+
+        with m.FSM() as fsm:
+            with m.State("ACT"):
+                with m.If(self.i.valid):
+                    with m.If(step.search & ~searched):
+                        m.d.comb += [self.o_lookup.valid.eq(1), lookup.search.eq(1)]
+                        with m.If(self.o_lookup.ready):
+                            m.next = "SEARCH"
+                    with m.Elif(step.search | step.give_up):
+                        m.d.comb += [
+                            self.o_fault.valid.eq(1), fault.status.eq(Status.TIMEOUT),
+                            fault.detail.eq(Cat(plan.consumed, header.pulse, missing)),
+                        ]
+                        with m.If(self.o_fault.ready):
+                            m.d.comb += [self.drop.eq(1), leave.eq(1)]
+                    with m.If(step.load):
+                        m.d.comb += self.o_load.valid.eq(1)
+                        with m.If(self.o_load.ready):
+                            sleep(Phase.LOADING)
+                    with m.If(step.ask):
+                        m.d.comb += self.o_lookup.valid.eq(1)
+                        with m.If(self.o_lookup.ready):
+                            m.d.comb += self.wait.eq(1)
+                            sleep(Phase.WAITING)
+                    with m.If(step.check & ~window_known):
+                        m.d.comb += self.window.query.valid.eq(1)
+                        with m.If(self.window.query.ready):
+                            m.next = "CHECK"
+                    with m.Elif((step.credit | step.check & plan.sends) & ~credited):
+                        m.d.comb += self.o_credit.valid.eq(1)
+                        m.d.sync += came.eq(news)
+                        with m.If(self.o_credit.ready):
+                            m.next = "CREDIT"
+                    with m.Elif(step.run | step.credit | step.check):
+                        hand_over()
+
+            with m.State("SEARCH"):
+                with m.If(self.i_found.valid):
+                    m.d.sync += missing.bit_select((plan.key.seq_id + ahead)[:formats.SEQ_BITS], 1).eq(
+                        self.i_found.payload.missing
+                    )
+                    m.next = "ACT"
+                    with m.If((ahead + 1 == plan.wanted) | ahead.all()):
+                        m.d.sync += searched.eq(1)
+                    with m.Else():
+                        m.d.sync += ahead.eq(ahead + 1)
+
+            with m.State("CHECK"):
+                # An address that a packet brought, or that the descriptor did not announce. If it is not the VP's own
+                # nothing is written there.
+                ok = self.window.answer.payload.ok
+                m.d.comb += [fault.status.eq(Status.BAD_ADDRESS), fault.detail.eq(run.output.result_addr)]
+                m.d.comb += [
+                    self.o_fault.valid.eq(self.window.answer.valid & ~ok),
+                    self.window.answer.ready.eq(ok | self.o_fault.ready),
+                ]
+                with m.If(self.window.answer.valid & self.window.answer.ready):
+                    m.d.sync += [window_known.eq(1), window_ok.eq(ok)]
+                    m.next = "ACT"
+
+            with m.State("CREDIT"):
+                m.d.comb += self.i_credit.ready.eq(1)
+                with m.If(self.i_credit.valid):
+                    m.d.sync += answer.eq(self.i_credit.payload)
+                    with m.If(self.i_credit.payload.ok):
+                        m.d.sync += credited.eq(1)
+                        m.next = "ACT"
+                    with m.Else():
+                        sleep(Mux(came | news, Phase.READY, Phase.BLOCKED))
+                        m.next = "ACT"
+
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("ACT"), self.i.valid & self.i.ready))
+        return m

@@ -1,0 +1,155 @@
+"""The front of the path through the reduce unit: operands of passes, pair by pair."""
+
+from amaranth import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.abi.encoding import Status
+from firmware_models.config import Config
+from firmware_models.config.tree import CONSUMED_EARLY
+from rtl.buffer.layouts import free_layout
+from rtl.cou.command import CouShapes
+from rtl.cou.memory_port import OperandPort
+from rtl.cou.operand_reader import OperandReader, result_address_bits
+from rtl.credit.layouts import CreditNotice
+from rtl.credit.lender import Consumed
+from rtl.interface import beat
+from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
+from rtl.reduce.reduce_unit import request_layout
+
+ResultTag = data.StructLayout({"last": 1, "empty": 1})
+"""What goes through the reduce unit with a beat: it is the last one of its pass; the pass has no data."""
+
+
+class Lane(wiring.Component):
+    """Brings together what a pass combines: operand a, and a packet's data.
+
+    With its first address the pass takes effect at the far ends: the packet's credit goes back, with a loan if its
+    sender is granted one. The packet's slot is freed when its last beat has been taken.
+
+    Timing: a beat four cycles after its pass was offered, one a cycle, passes without a gap.
+
+    Members
+    -------
+    i : ``In(stream.Signature(run))``
+        Passes.
+    o : ``Out(stream.Signature(request))``
+        To the reduce unit.
+    o_output : ``Out(stream.Signature(output))``
+        What is to become of a pass's results, with its first address.
+    o_release : ``Out(1)``
+        The first beat of a pass that sends goes to the reduce unit: its header may go too.
+    operands, results : ``Out(OperandPort)``
+        Read ports of the operand memory and of the intermediate results.
+    o_read : ``Out(stream.Signature({slot, length}))``, i_read : ``In(stream.Signature(beat))``, packet_error : ``In``
+        Packet buffer's read port; the beat is damaged beyond correction: the pass goes on with what came.
+    o_free : ``Out(stream.Signature({key, slot, gone}))``
+        Packets that are done with.
+    o_credit : ``Out(stream.Signature(credit))``
+        Credits to give back for them.
+    consumed, taken : ``Out``; granted, gone : ``In``
+        Lender, in the cycle in which a packet's credit goes back.
+    o_fault : ``Out(stream.Signature(fault))``
+        An operation has taken a damaged packet.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+    """
+
+    #: Passes whose packets are being read.
+    UNDER_WAY = CONSUMED_EARLY
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.shapes = shapes = CouShapes(config)
+        width = config.datapath.data_width
+        self.aside = data.StructLayout({
+            "select": 2, "datatype": 4, "operator": 4, "use_packet": 1, "consume": 1, "send": 1, "job": shapes.job,
+        })
+        beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
+        super().__init__({
+            "moves": Out(1),
+            "i": In(stream.Signature(shapes.run)),
+            "o": Out(stream.Signature(request_layout(data_width=width, tag_width=ResultTag.size))),
+            "o_output": Out(stream.Signature(shapes.output)), "o_release": Out(1),
+            "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
+            "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
+            "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": 13}))),
+            "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
+            "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
+            "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2),
+            "o_fault": Out(stream.Signature(shapes.fault)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        shapes = self.shapes
+        n = max(2, self.config.cou.n_contexts)
+        m.submodules.waiting = waiting = StreamFifo(shape=shapes.run, depth=n, registered=True)
+        m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
+        m.submodules.reads = reads = StreamFifo(shape=self.o_read.payload.shape(), depth=2)
+        m.submodules.owed = owed = StreamFifo(shape=CreditNotice, depth=self.UNDER_WAY, registered=True)
+        m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY, registered=True)
+        connect(m, flipped(self.i), waiting.i)
+        connect(m, reads.o, flipped(self.o_read))
+        connect(m, owed.o, flipped(self.o_credit))
+        connect(m, reader.operands, flipped(self.operands))
+        connect(m, reader.results, flipped(self.results))
+
+        run = waiting.o.payload
+        reading, begins = reader.i.payload, reader.begins
+        m.d.comb += [
+            reading.a.eq(run.a),
+            *(reading[name].eq(run.output[name]) for name in ("context", "position", "bytes")),
+            *(reading.aside[name].eq(run[name].as_value() if name == "select" else run[name])
+              for name in ("select", "datatype", "operator", "use_packet", "consume")),
+            reading.aside.send.eq(run.output.send), reading.aside.job.eq(run.output.job),
+            reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
+            reader.may_begin.eq(
+                self.o_output.ready & (~run.use_packet | reads.i.ready) & (~run.consume | owed.i.ready & held.i.ready)
+            ),
+            self.o_output.valid.eq(begins), self.o_output.payload.eq(run.output),
+            reads.i.valid.eq(begins & run.use_packet), reads.i.payload.slot.eq(run.packet),
+            reads.i.payload.length.eq(run.output.bytes),
+            self.taken.eq(begins & run.consume),
+            self.consumed.loan.eq(run.credit.loan), self.consumed.want.eq(run.credit.want),
+            owed.i.valid.eq(self.taken), owed.i.payload.eq(run.credit), owed.i.payload.loan.eq(self.granted),
+            held.i.valid.eq(self.taken), held.i.payload.key.eq(run.key), held.i.payload.slot.eq(run.packet),
+            held.i.payload.gone.eq(self.gone),
+        ]
+
+        # Beats meet.
+        here, request = reader.o.payload, self.o.payload
+        damaged, faulty = Signal(), Signal()
+        meets, may_end, takes = Signal(), Signal(), Signal()
+        m.d.comb += [
+            request.a.eq(here.data), request.b.eq(self.i_read.payload.data),
+            *(request[name].eq(here.aside[name]) for name in ("select", "datatype", "operator")),
+            request.odd.eq(here.odd), request.tag.eq(here.last | here.empty << 1),
+            # What is damaged is told before the pass ends.
+            faulty.eq(damaged | (self.packet_error & here.aside.use_packet)),
+            may_end.eq(~here.last | ~faulty | self.o_fault.ready),
+            meets.eq(reader.o.valid & (~here.aside.use_packet | self.i_read.valid)),
+            self.o.valid.eq(meets & may_end), takes.eq(meets & may_end & self.o.ready),
+            reader.o.ready.eq(self.o.ready & may_end & (~here.aside.use_packet | self.i_read.valid)),
+            self.i_read.ready.eq(takes & here.aside.use_packet),
+            self.o_fault.valid.eq(meets & here.last & faulty & self.o.ready),
+            self.o_fault.payload.job.eq(here.aside.job), self.o_fault.payload.status.eq(Status.BUFFER_ERROR),
+            self.o_release.eq(takes & here.first & here.aside.send),
+        ]
+        with m.If(takes):
+            m.d.sync += damaged.eq(faulty & ~here.last)
+
+        # A packet is freed when all of it has been taken.
+        to_free = Signal(range(self.UNDER_WAY + 2))
+        ends, frees = Signal(), Signal()
+        m.d.comb += [
+            ends.eq(takes & here.last & here.aside.consume), frees.eq(self.o_free.valid & self.o_free.ready),
+            self.o_free.valid.eq(to_free != 0), self.o_free.payload.eq(held.o.payload), held.o.ready.eq(frees),
+        ]
+        m.d.sync += to_free.eq(to_free + ends - frees)
+
+        m.d.sync += self.moves.eq(any_moves(
+            waiting.moves, reader.moves, reads.moves, owed.moves, held.moves, takes,
+        ))
+        return m

@@ -1,0 +1,130 @@
+"""Reads operands of passes, one pass right behind the other."""
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.hdl import ShapeLike
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
+
+from firmware_models.config import Config
+from rtl.cou.command import CouShapes, Source
+from rtl.cou.memory_port import OperandPort
+from rtl.kit.quiescence import any_moves
+
+
+def read_layout(shapes: CouShapes, aside: ShapeLike) -> data.StructLayout:
+    """What is to be read: whence, how much, and what goes along."""
+    return data.StructLayout({
+        "a": Source, "context": shapes.context, "position": shapes.result_bytes, "bytes": shapes.result_bytes,
+        "aside": aside,
+    })
+
+
+def operand_layout(data_width: int, aside: ShapeLike) -> data.StructLayout:
+    """A beat of an operand. `odd`: it is a second, a fourth, … one. `empty`: the only one of a pass without data."""
+    return data.StructLayout({
+        "data": data_width, "first": 1, "last": 1, "odd": 1, "empty": 1, "aside": aside,
+    })
+
+
+def result_address_bits(config: Config) -> int:
+    """Bits of a byte in the intermediate results of all contexts."""
+    return (config.cou.intermediate_bytes - 1).bit_length() + CouShapes(config).context
+
+
+class OperandReader(wiring.Component):
+    """Turns passes into the beats of their operand a: of the operand memory, of the intermediate result, or zeros.
+
+    A pass without data is one beat all the same, so that what goes along comes out in its turn.
+
+    Timing: a beat three cycles after its pass was offered, one a cycle, the first one of a pass right behind the
+    last one of the pass before. ``i.ready`` comes with the last address of a pass.
+
+    Parameters
+    ----------
+    config : Config
+        Widths and sizes.
+    aside : ShapeLike
+        Shape of what goes along with every beat of a pass.
+
+    Members
+    -------
+    i : ``In(stream.Signature(read))``
+        Passes.
+    begins : ``Out(1)``
+        The first address of the pass on offer goes out, if `may_begin`.
+    may_begin : ``In(1)``
+        A pass may begin.
+    o : ``Out(stream.Signature(operand))``
+        Beats.
+    operands : ``Out(OperandPort)``
+        Operand memory: beat in context, context.
+    results : ``Out(OperandPort)``
+        Intermediate results: byte in context, context.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+    """
+
+    def __init__(self, config: Config, *, aside: ShapeLike):
+        self.config = config
+        self.shapes = shapes = CouShapes(config)
+        self.beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
+        width = config.datapath.data_width
+        self.aside = aside
+        super().__init__({
+            "moves": Out(1),
+            "i": In(stream.Signature(read_layout(shapes, aside))), "begins": Out(1), "may_begin": In(1),
+            "o": Out(stream.Signature(operand_layout(width, aside))),
+            "operands": Out(OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)),
+            "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        flit_log2 = bits_for(self.config.datapath.flit_bytes - 1)
+        result_log2 = (self.config.cou.intermediate_bytes - 1).bit_length()
+        todo = self.i.payload
+        info = data.StructLayout({"a": Source, "first": 1, "last": 1, "odd": 1, "empty": 1, "aside": self.aside})
+
+        # Three places in a row: an address at the memories, a word at their outputs, a word in the register behind.
+        index = Signal(self.shapes.result_bytes - flit_log2 + 1)
+        offered, read, there = Signal(info), Signal(info), Signal(info)
+        asks, read_valid, there_valid, first = Signal(), Signal(), Signal(), Signal(init=1)
+        to_read, to_there = Signal(), Signal()
+        last_index = Signal.like(index)
+        place = Signal(result_log2)
+        m.d.comb += [
+            to_there.eq(~there_valid | self.o.ready), to_read.eq(~read_valid | to_there),
+            asks.eq(self.i.valid & to_read & (~first | self.may_begin)),
+            self.begins.eq(asks & first),
+            last_index.eq((todo.bytes - 1) >> flit_log2),
+            offered.a.eq(todo.a), offered.first.eq(first), offered.odd.eq(index[0]), offered.empty.eq(todo.bytes == 0),
+            offered.last.eq((index == last_index) | offered.empty), offered.aside.eq(todo.aside),
+            self.i.ready.eq(asks & offered.last),
+            place.eq(todo.position + (index << flit_log2)),
+            self.operands.address.eq(Cat(index[: self.beat_bits], todo.context)), self.operands.enable.eq(asks),
+            self.results.address.eq(Cat(place, todo.context)), self.results.enable.eq(asks),
+            self.operands.advance.eq(to_there), self.results.advance.eq(to_there),
+        ]
+        with m.If(asks):
+            m.d.sync += [index.eq(Mux(offered.last, 0, index + 1)), first.eq(offered.last)]
+        with m.If(to_read):
+            m.d.sync += read_valid.eq(asks)
+            with m.If(asks):
+                m.d.sync += read.eq(offered)
+        with m.If(to_there):
+            m.d.sync += there_valid.eq(read_valid)
+            with m.If(read_valid):
+                m.d.sync += there.eq(read)
+
+        m.d.comb += [
+            self.o.valid.eq(there_valid),
+            *(self.o.payload[name].eq(there[name]) for name in ("first", "last", "odd", "empty", "aside")),
+        ]
+        with m.Switch(there.a):
+            with m.Case(Source.OPERAND):
+                m.d.comb += self.o.payload.data.eq(self.operands.data)
+            with m.Case(Source.RESULT):
+                m.d.comb += self.o.payload.data.eq(self.results.data)
+        m.d.sync += self.moves.eq(any_moves(asks, there_valid & self.o.ready))
+        return m

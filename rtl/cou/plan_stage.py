@@ -1,0 +1,158 @@
+"""The trigger's second and third step: what there is to know of a context, and what follows from it."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.config import Config
+from rtl.abi import DescriptorControl, PacketHeader
+from rtl.cou.command import CouShapes
+from rtl.cou.context_file import look_layout
+from rtl.cou.pass_planner import (
+    PassPlanner,
+    begin_progress,
+    begin_slice,
+    plan_layout,
+    progress_layout,
+    slice_layout,
+)
+from rtl.cou.slice_meter import SliceMeter
+from rtl.kit.quiescence import any_moves
+
+
+class PlanStage(wiring.Component):
+    """Fetches what belongs to a context, and plans.
+
+    In the cycle in which a context comes its memories are addressed: how far it is, where its slice lies, its
+    descriptor, its packet's header. Two cycles later the plan is made from them; then they may be addressed for the
+    next one. If the slice of the descriptor is not known yet it is measured in between.
+
+    Timing: a plan three cycles after its context was taken, and one in two cycles.
+
+    Members
+    -------
+    i : ``In(stream.Signature(context))``
+        Contexts to be looked at.
+    o : ``Out(stream.Signature(plan))``
+        What is to be done with each.
+    look, registers : ``Out``, ``In``
+        Context file.
+    measure, measured : ``Out``
+        To the context file: the slice of this context is known.
+    select, operation, expired : ``Out``, ``In``, ``In``
+        Operation table.
+    place, control : ``Out``, ``In``
+        Sequence store; the descriptor comes a cycle later.
+    meta_enable, meta_slot, meta : ``Out``, ``Out``, ``In``
+        Packet buffer: the header comes a cycle later and stays.
+    node_id : ``In(24)``
+        NodeID of this NIC.
+    i_start : ``In(stream.Signature(start))``, start_context : ``In``
+        A pulse that begins, in this context.
+    progress_enable, progress_context, progress : ``In``
+        How far a context is from now on. A pulse that begins waits meanwhile.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.shapes = shapes = CouShapes(config)
+        super().__init__({
+            "moves": Out(1),
+            "i": In(stream.Signature(shapes.context)), "o": Out(stream.Signature(plan_layout(shapes))),
+            "look": Out(shapes.context), "registers": In(look_layout(shapes)),
+            "measure": Out(1), "measured": Out(shapes.context),
+            "select": Out(shapes.job), "operation": In(shapes.operation), "expired": In(1),
+            "place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
+            "control": In(DescriptorControl),
+            "meta_enable": Out(1), "meta_slot": Out(shapes.packet), "meta": In(PacketHeader),
+            "node_id": In(formats.NODE_BITS),
+            "i_start": In(stream.Signature(shapes.start)), "start_context": In(shapes.context),
+            "progress_enable": In(1), "progress_context": In(shapes.context), "progress": In(progress_layout(shapes)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        shapes = self.shapes
+        n_contexts = self.config.cou.n_contexts
+        m.submodules.planner = planner = PassPlanner(self.config)
+        m.submodules.meter = meter = SliceMeter(self.config)
+        stores = {}
+        for name, shape in (("far", progress_layout(shapes)), ("slices", slice_layout(shapes))):
+            m.submodules[name] = store = memory.Memory(shape=shape, depth=n_contexts, init=[])
+            stores[name] = store.write_port(), store.read_port()
+        (far_write, far_read), (slice_write, slice_read) = stores["far"], stores["slices"]
+
+        # The memories hold what they have read until they are asked again: that is when the plan before has gone.
+        context, look = Signal(shapes.context), Signal(look_layout(shapes))
+        plan = Signal(plan_layout(shapes))
+        fetch, planned, output_free = Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.look.eq(self.i.payload), fetch.eq(self.i.valid & self.i.ready),
+            far_read.addr.eq(self.i.payload), far_read.en.eq(fetch),
+            self.place.position.eq(self.registers.position), self.place.job.eq(self.registers.job),
+            self.meta_enable.eq(fetch & self.registers.packet_there), self.meta_slot.eq(self.registers.packet),
+            self.select.eq(look.job),
+            planner.context.eq(context), planner.look.eq(look), planner.progress.eq(far_read.data),
+            planner.slice.eq(slice_read.data), planner.desc.eq(self.control), planner.packet.eq(self.meta),
+            planner.operation.eq(self.operation), planner.expired.eq(self.expired), planner.node_id.eq(self.node_id),
+            output_free.eq(~self.o.valid | self.o.ready), self.o.payload.eq(plan),
+            *meter.measures(far_read.data, self.control, self.operation), self.measured.eq(context),
+        ]
+        with m.If(fetch):
+            m.d.sync += [context.eq(self.i.payload), look.eq(self.registers)]
+        with m.If(planned):
+            m.d.sync += [plan.eq(planner.plan), self.o.valid.eq(1)]
+        with m.Elif(self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
+
+        # The slice is read when the context comes, and once more when it has been measured.
+        again = Signal()
+        m.d.comb += [slice_read.addr.eq(Mux(again, context, self.i.payload)), slice_read.en.eq(fetch | again)]
+        with m.FSM() as fsm:
+            with m.State("IDLE"):
+                m.d.comb += self.i.ready.eq(1)
+                with m.If(self.i.valid):
+                    m.next = "COMPARE"
+            with m.State("COMPARE"):
+                m.next = "PLAN"
+                with m.If(~look.measured & ~self.expired):
+                    m.next = "MEASURE"
+            with m.State("MEASURE"):
+                m.d.comb += [meter.run.eq(1), self.measure.eq(meter.done)]
+                with m.If(meter.done):
+                    m.d.sync += look.measured.eq(1)
+                    m.next = "READ"
+            with m.State("READ"):
+                m.d.comb += again.eq(1)
+                m.next = "COMPARE"
+            with m.State("PLAN"):
+                m.d.comb += [planned.eq(output_free), self.i.ready.eq(output_free)]
+                with m.If(output_free):
+                    m.next = "IDLE"
+                    with m.If(self.i.valid):
+                        m.next = "COMPARE"
+
+        # What is written. A pulse begins when nothing else is.
+        begins = self.i_start
+        m.d.comb += [
+            begins.ready.eq(~self.progress_enable & ~self.measure),
+            far_write.en.eq(self.progress_enable | begins.valid), slice_write.en.eq(self.measure | begins.valid),
+        ]
+        with m.If(self.progress_enable):
+            m.d.comb += [far_write.addr.eq(self.progress_context), far_write.data.eq(self.progress)]
+        with m.Else():
+            m.d.comb += far_write.addr.eq(self.start_context)
+            m.d.comb += [far_write.data[name].eq(value) for name, value in begin_progress(begins.payload).items()]
+        with m.If(self.measure):
+            m.d.comb += [slice_write.addr.eq(context), *meter.notes(slice_write.data)]
+        with m.Else():
+            pieces = slice_write.data.pieces
+            m.d.comb += slice_write.addr.eq(self.start_context)
+            m.d.comb += [slice_write.data[name].eq(value) for name, value in begin_slice(begins.payload).items()]
+            m.d.comb += [pieces.count.eq(1), pieces.bytes.eq(begins.payload.bytes)]
+
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), self.o.valid & self.o.ready))
+        return m

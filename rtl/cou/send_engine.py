@@ -1,0 +1,96 @@
+"""Sends what lies on chip, beside the passes that combine."""
+
+from amaranth import Array, Const, Module
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from firmware_models.config import Config
+from rtl.cou.command import CouShapes
+from rtl.cou.memory_port import OperandPort
+from rtl.cou.operand_reader import OperandReader, result_address_bits
+from rtl.interface import PacketSignature, beat
+from rtl.kit.fifo import StreamFifo
+from rtl.kit.quiescence import any_moves
+
+
+class SendEngine(wiring.Component):
+    """Executes passes that take no packet and leave the intermediate result as it is: they send it, or do nothing.
+
+    With read ports of its own on operands and intermediate results, so that the path through the reduce unit is left
+    to what needs it. A packet's header never waits for its payload: both are there when the one before has left.
+
+    Timing: a header two cycles after its pass; packets follow each other without a gap.
+
+    Members
+    -------
+    i : ``In(stream.Signature(send))``
+        Passes.
+    o_done : ``Out(stream.Signature({context}))``
+        Nothing more is read for a pass. Its packet may still be on its way.
+    tx : ``Out(PacketSignature(data_width))``
+        Packets.
+    operands, results : ``Out(OperandPort)``
+        Read ports of the operand memory and of the intermediate results.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+    """
+
+    #: Beats that wait for the link.
+    DEPTH = 8
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.shapes = shapes = CouShapes(config)
+        self.aside = data.StructLayout({
+            "context": shapes.context, "send": 1, "tail": (config.datapath.flit_bytes - 1).bit_length(),
+        })
+        width = config.datapath.data_width
+        beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
+        super().__init__({
+            "moves": Out(1),
+            "i": In(stream.Signature(shapes.send)), "o_done": Out(stream.Signature(shapes.done)),
+            "tx": Out(PacketSignature(width)),
+            "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
+            "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
+        m.submodules.waiting = waiting = StreamFifo(
+            shape=self.shapes.send, depth=max(2, self.config.cou.n_contexts), registered=True
+        )
+        m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
+        m.submodules.headers = headers = StreamFifo(shape=self.tx.header.payload.shape(), depth=2)
+        m.submodules.beats = beats = StreamFifo(shape=beat(width), depth=self.DEPTH, registered=True)
+        connect(m, flipped(self.i), waiting.i)
+        connect(m, headers.o, flipped(self.tx).header)
+        connect(m, beats.o, flipped(self.tx).payload)
+        connect(m, reader.operands, flipped(self.operands))
+        connect(m, reader.results, flipped(self.results))
+
+        todo, reading = waiting.o.payload, reader.i.payload
+        m.d.comb += [
+            *(reading[name].eq(todo[name]) for name in ("a", "context", "position", "bytes")),
+            reading.aside.context.eq(todo.context), reading.aside.send.eq(todo.send), reading.aside.tail.eq(todo.bytes),
+            reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
+            reader.may_begin.eq(headers.i.ready), headers.i.valid.eq(reader.begins & todo.send),
+            headers.i.payload.eq(todo.header),
+        ]
+
+        # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
+        here = reader.o.payload
+        mask = Array(Const((1 << 8 * (count or flit_bytes)) - 1, width) for count in range(flit_bytes))[here.aside.tail]
+        sends, tells = here.aside.send & ~here.empty, here.last
+        m.d.comb += [
+            beats.i.payload.last.eq(here.last), beats.i.payload.data.eq(here.data),
+            beats.i.valid.eq(reader.o.valid & sends & (~tells | self.o_done.ready)),
+            self.o_done.payload.context.eq(here.aside.context),
+            self.o_done.valid.eq(reader.o.valid & tells & (~sends | beats.i.ready)),
+            reader.o.ready.eq((~sends | beats.i.ready) & (~tells | self.o_done.ready)),
+        ]
+        with m.If(here.last):
+            m.d.comb += beats.i.payload.data.eq(here.data & mask)
+
+        m.d.sync += self.moves.eq(any_moves(waiting.moves, reader.moves, headers.moves, beats.moves))
+        return m
