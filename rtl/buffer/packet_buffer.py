@@ -58,8 +58,8 @@ class PacketBuffer(wiring.Component):
       beat says so on `read_error`.
 
     Timing (cuckoo): the event comes 7 cycles after the header, or two cycles after the last beat if that is
-    later; packets follow each other without a gap if they have a beat. Look-ups: see the tables, and with ``cou.ecc`` a cycle more. Headers and the first beat of a payload come in the cycle after they
-    were asked for.
+    later; packets follow each other without a gap if they have a beat. Look-ups: see the tables, and with ``cou.ecc`` a
+    cycle more. Headers and the first beat of a payload come in the cycle after they were asked for.
 
     Parameters
     ----------

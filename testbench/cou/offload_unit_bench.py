@@ -124,7 +124,7 @@ async def wrong_length_is_reported(dut):
     await unit.submit(operation)
     unit.arrives(single_packet(payload=bytes(56)))
     event = await unit.events.receive()
-    assert event["status"] == Status.LENGTH_MISMATCH
+    assert (event["status"], event["detail"]) == (Status.LENGTH_MISMATCH, 56 << 32)
     assert bytes(unit.memory.data[4096:4160]) == operation.operand
 
 
@@ -133,12 +133,44 @@ async def memory_errors_are_reported(dut):
     """The host refuses the operand, or the result."""
     unit = Unit(dut)
     await unit.start()
-    for pulse, bad in enumerate((0, 4096)):
+    for pulse, (bad, told) in enumerate(((512, 512), (4096, 0))):
         unit.memory.bad = {bad}
-        await unit.submit(single_operation(unit))
+        await unit.submit(single_operation(unit, local_addr=512))
         unit.arrives(single_packet(pulse=pulse))
         event = await unit.events.receive()
-        assert event["status"] == Status.MEMORY_ERROR, f"address {bad}"
+        assert (event["status"], event["detail"]) == (Status.MEMORY_ERROR, told), f"address {bad}"
+
+
+@cocotb.test()
+async def errors_of_jobs_stay_apart(dut):
+    """Loads fail while packets of other jobs are too short: each operation ends with its own error, and says what of."""
+    unit = Unit(dut)
+    await unit.start(max_cycles=60_000)
+    jobs = (9, 10, 11, 12)
+    for round_ in range(12):
+        told = {}
+        for job in jobs:
+            address = 1024 * job
+            kind = unit.rng.choice(("load", "length", "both", "none"))
+            unit.memory.bad.discard(address)
+            if kind in ("load", "both"):
+                unit.memory.bad.add(address)
+            length = 56 if kind in ("length", "both") else 64
+            # Of two errors the first one counts: its operand comes before its packet.
+            told[job] = {
+                "none": (Status.OK, 0), "length": (Status.LENGTH_MISMATCH, round_ << 16 | 56 << 32),
+            }.get(kind, (Status.MEMORY_ERROR, address))
+            arrival = single_packet(job_id=job, pulse=round_, payload=bytes(length))
+            operation = single_operation(unit, job_id=job, local_addr=address, tag=job)
+            cocotb.start_soon(_arrives_after(unit, arrival, unit.rng.randrange(120)))
+            await unit.submit(operation)
+        events = await unit.events.receive_all(len(jobs))
+        assert {event["job_id"]: (event["status"], event["detail"]) for event in events} == told
+
+
+async def _arrives_after(unit: Unit, packet: Packet, delay: int) -> None:
+    await cycles(unit.dut, delay)
+    unit.arrives(packet)
 
 
 @cocotb.test()
