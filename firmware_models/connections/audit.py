@@ -43,6 +43,6 @@ def static_units(layout: Layout, rank: int) -> np.ndarray:
     With XRC the own node is one of them, even if nobody else is there (section 3.2 counts m, not m - 1).
     """
     everybody = np.arange(layout.n_processes, dtype=np.int64)
-    units = everybody[layout.is_static(np.int64(rank), everybody)] // layout.unit_processes
+    units = everybody[layout.is_static(np.array([rank]), everybody)] // layout.unit_processes
     own = [rank // layout.unit_processes] if layout.scheme.traits.has_xrc else []
     return np.union1d(units, own)

@@ -18,15 +18,15 @@ class Candidate:
 
     Members
     -------
-    group_size : int
-        Processes.
+    group_size : int or None
+        Processes; None for a scheme without groups.
     run : Run
         What came of the trace.
     is_best : bool
         No other candidate takes both less memory for its largest process and less added latency.
     """
 
-    group_size: int
+    group_size: int | None
     run: Run
     is_best: bool
 
@@ -44,8 +44,8 @@ def candidates(scheme: Scheme, machine: Machine) -> list[int]:
 
 
 def compare_group_sizes(
-    scheme: Scheme, machine: Machine, trace: Trace, *, group_sizes: Sequence[int], sizes: QueueSizes, policy: Policy,
-    costs: Costs, progress: Callable[[str, int, int], None] | None = None,
+    scheme: Scheme, machine: Machine, trace: Trace, *, group_sizes: Sequence[int | None], sizes: QueueSizes,
+    policy: Policy, costs: Costs, progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Candidate]:
     """Runs the trace with each group size; the ones that nothing beats in memory and latency together are marked.
 

@@ -127,7 +127,8 @@ def _is_proxied(store: Store, rules: Rules, slot: int) -> bool:
 
 
 @njit(cache=True)
-def _proxy(store: Store, tally: Tally, rules: Rules, slot: int, here: int, there: int, n_bytes: int, phase: int) -> None:
+def _proxy(store: Store, tally: Tally, rules: Rules, slot: int, here: int, there: int, n_bytes: int,
+           phase: int) -> None:
     """One more message, stored and forwarded by the process between."""
     tally.counts[PROXIED] += 1
     tally.relayed[relay(here, there, rules.n_processes, rules.members)] += 1

@@ -12,6 +12,7 @@ from firmware_models.connections.memory import Machine, require_group_size
 from firmware_models.connections.scheme import Scheme
 
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,10 +83,10 @@ class Layout:
         found: Ints = inside + counterparts
         return found
 
-    def is_static(self, source: Ints, destination: Ints) -> npt.NDArray[np.bool_]:
+    def is_static(self, source: Ints, destination: Ints) -> Flags:
         """Whether processes can send to others from the beginning; elementwise. Nobody is connected with itself."""
         source, destination = np.broadcast_arrays(source, destination)
-        found: npt.NDArray[np.bool_] = _all_static(
+        found: Flags = _all_static(
             np.ascontiguousarray(source, np.int64).ravel(), np.ascontiguousarray(destination, np.int64).ravel(),
             self.n_processes, self.members, self.unit_processes)
         return found.reshape(source.shape)
@@ -105,8 +106,8 @@ def reaches(source: int, destination: int, n_processes: int, members: int, unit_
 def relay(source: int, destination: int, n_processes: int, members: int) -> int:
     """The process between two that are not connected, connected with both.
 
-    It is the source's counterpart in the destination's group; if that group is the short last one and has no such index,
-    the destination's counterpart in the source's group, which is a full one.
+    It is the source's counterpart in the destination's group; if that group is the short last one and has no such
+    index, the destination's counterpart in the source's group, which is a full one.
     """
     counterpart = destination // members * members + source % members
     if counterpart < n_processes:
@@ -115,7 +116,7 @@ def relay(source: int, destination: int, n_processes: int, members: int) -> int:
 
 
 @njit(cache=True)
-def _all_static(source: Ints, destination: Ints, n_processes: int, members: int, unit_processes: int) -> Ints:
+def _all_static(source: Ints, destination: Ints, n_processes: int, members: int, unit_processes: int) -> Flags:
     found = np.empty(len(source), np.bool_)
     for k in range(len(source)):
         found[k] = source[k] != destination[k] and reaches(source[k], destination[k], n_processes, members,

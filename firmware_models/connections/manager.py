@@ -42,8 +42,9 @@ class Policy:
     Members
     -------
     proxy_messages : int or None
-        Messages to a unit that the process between stores and forwards before a handshake is worth it; 0: a handshake at once;
-        None: all. What is longer than a receive buffer goes by RDMA, which needs a queue pair, and is never proxied.
+        Messages to a unit that the process between stores and forwards before a handshake is worth it; 0: a handshake
+        at once; None: all. What is longer than a receive buffer goes by RDMA, which needs a queue pair, and is never
+        proxied.
     idle_phases : int or None
         A dynamic queue pair is torn down when it has not been used for more than so many phases, 0: at the end of
         the phase; None: when the job ends.
@@ -196,7 +197,8 @@ def run_trace(
         messages={"self": int(counts[SELF]), "static": int(counts[STATIC]), "dynamic": int(counts[DYNAMIC]),
                   "proxied": int(counts[PROXIED])},
         handshakes=int(counts[HANDSHAKES]), evictions=int(counts[EVICTED]), opened=int(store.scalars[OPENED]),
-        closed=int(store.scalars[CLOSED]), live_peak=peak, dynamic_peak=store.processes[:, PROCESS_PEAK].astype(np.int64),
+        closed=int(store.scalars[CLOSED]), live_peak=peak,
+        dynamic_peak=store.processes[:, PROCESS_PEAK].astype(np.int64),
         relayed=tally.relayed, waited_ns=tally.waited_ns, waited_ns_total=float(tally.times[TOTAL_NS]),
         critical_ns=float(tally.times[CRITICAL_NS]), seconds=time.perf_counter() - begin,
     )

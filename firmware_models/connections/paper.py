@@ -14,7 +14,6 @@ from firmware_models.connections.scheme import Scheme
 from firmware_models.connections.sizes import QueueSizes
 
 
-
 @dataclass(frozen=True, kw_only=True)
 class Reading:
     """What the paper's units are taken to be.
@@ -154,7 +153,8 @@ def _sections_1_and_2(reading: Reading) -> Iterator[Printed]:
     a_connection = process_bytes(Scheme.RC_SRQ, machine, reading.table_sizes) / (machine.n_processes - 1)
     yield Printed(place="section 2", what="RC with SRQ, 10k processes", unit="MB", printed="90.88",
                   value=process_bytes(Scheme.RC_SRQ, machine, reading.table_sizes) / reading.megabyte_bytes,
-                  derivation="N instead of N - 1 connections", derived=machine.n_processes * a_connection / reading.megabyte_bytes)
+                  derivation="N instead of N - 1 connections",
+                  derived=machine.n_processes * a_connection / reading.megabyte_bytes)
 
 
 def _section_3() -> Iterator[Printed]:
@@ -178,11 +178,14 @@ def _table_1(reading: Reading) -> Iterator[Printed]:
             one = process_bytes(scheme, machine, reading.table_sizes) / reading.megabyte_bytes
             # A node's number is c times that of a process as the paper has written it down, with fewer digits.
             short = 3.7 if scheme is Scheme.XRC_SIZES else float(processes[place])
-            unit, factor = ("GB", reading.gigabyte_bytes) if nodes[place] in ("10.75", "2.326") else ("MB", reading.megabyte_bytes)
+            is_gigabytes = nodes[place] in ("10.75", "2.326")
+            unit_bytes = reading.gigabyte_bytes if is_gigabytes else reading.megabyte_bytes
             yield Printed(place="table 1", what=f"{what}, a process", unit="MB", printed=processes[place], value=one)
-            yield Printed(place="table 1", what=f"{what}, a node", unit=unit, printed=nodes[place],
-                          value=node_bytes(scheme, machine, reading.table_sizes) / factor,
-                          derivation=f"{cores} x {short:g} MB", derived=cores * short * reading.megabyte_bytes / factor)
+            yield Printed(place="table 1", what=f"{what}, a node",
+                          unit="GB" if is_gigabytes else "MB", printed=nodes[place],
+                          value=node_bytes(scheme, machine, reading.table_sizes) / unit_bytes,
+                          derivation=f"{cores} x {short:g} MB",
+                          derived=cores * short * reading.megabyte_bytes / unit_bytes)
         if cores == 16:
             ratio = process_bytes(Scheme.RC_SRQ, machine, reading.table_sizes) \
                 / process_bytes(Scheme.XRC_SIZES, machine, reading.table_sizes)
@@ -200,7 +203,8 @@ def _section_4(reading: Reading) -> Iterator[Printed]:
         yield Printed(place="section 4.2", what=f"{what}: connections", unit="", printed=known[1],
                       value=queue_pairs(scheme, machine, GROUP_SIZE))
         yield Printed(place="section 4.2", what=f"{what}, a process", unit="MB", printed=known[2],
-                      value=process_bytes(scheme, machine, reading.section_4_sizes, GROUP_SIZE) / reading.megabyte_bytes)
+                      value=process_bytes(scheme, machine, reading.section_4_sizes, GROUP_SIZE)
+                      / reading.megabyte_bytes)
 
 
 def _table_2(reading: Reading) -> Iterator[Printed]:
@@ -210,7 +214,8 @@ def _table_2(reading: Reading) -> Iterator[Printed]:
             machine = Machine(n_processes=n_processes, n_cores=BLUELIGHT_CORES)
             group_size = min(GROUP_SIZE, n_processes) if scheme.traits.is_grouped else None
             yield Printed(place="table 2", what=f"{scheme.paper_name}, {n_processes:,} processes", unit="MB",
-                          printed=printed, value=process_bytes(scheme, machine, reading.table_sizes, group_size) / reading.megabyte_bytes)
+                          printed=printed, value=process_bytes(scheme, machine, reading.table_sizes, group_size)
+                          / reading.megabyte_bytes)
 
 
 def nearest_connections(printed: Printed) -> list[tuple[str, int, float]]:

@@ -102,4 +102,5 @@ class QueueSizes:
             return held + buffers * self.buffer_bytes
         first_bytes = np.concatenate([[0], np.cumsum(self.class_bytes)])
         turns, rest = np.divmod(buffers, self.n_size_classes)
-        return held + turns * first_bytes[-1] + first_bytes[rest]
+        posted: Counts = turns * first_bytes[-1] + first_bytes[rest]
+        return held + posted

@@ -76,16 +76,16 @@ def _rehash(store: Store) -> None:
 @njit(cache=True)
 def _bucket(store: Store, owner: int, unit: int) -> int:
     key = (np.uint64(owner) << np.uint64(32)) | np.uint64(unit)
-    return np.int64((key * _MULTIPLIER) >> np.uint64(32)) & (len(store.bucket) - 1)
+    return int((key * _MULTIPLIER) >> np.uint64(32)) & (len(store.bucket) - 1)
 
 
 @njit(cache=True)
 def find(store: Store, owner: int, unit: int) -> int:
     """The slot of a process and a unit; -1 if there is none."""
     slots = store.slots
-    slot = store.bucket[_bucket(store, owner, unit)]
+    slot = int(store.bucket[_bucket(store, owner, unit)])
     while slot != _NOTHING and (slots[slot, OWNER] != owner or slots[slot, UNIT] != unit):
-        slot = slots[slot, CHAIN]
+        slot = int(slots[slot, CHAIN])
     return slot
 
 
@@ -93,9 +93,9 @@ def find(store: Store, owner: int, unit: int) -> int:
 def insert(store: Store, owner: int, unit: int, uses: int, phase: int) -> int:
     """A new slot, used now. There must be a free one and none of this owner and unit."""
     slots = store.slots
-    slot = store.scalars[FREE]
+    slot = int(store.scalars[FREE])
     if slot == _NOTHING:
-        slot = store.scalars[FRESH]
+        slot = int(store.scalars[FRESH])
         store.scalars[FRESH] += 1
     else:
         store.scalars[FREE] = slots[slot, CHAIN]

@@ -1,12 +1,13 @@
 """What the same messages need of this NIC, which has no connections: a virtual port a process, with three rings.
 
 A descriptor names NodeID and VP of its destination, so a queue serves all peers, and what a process needs depends on
-how many messages it has under way, not on how many processes there are. Sizes come from ``firmware_models.abi``, limits from
-the configuration.
+how many messages it has under way, not on how many processes there are. Sizes come from ``firmware_models.abi``,
+limits from the configuration.
 
 A message of up to 64 bytes is one SEND: a descriptor and a completion here, a receive entry there. A longer one
-(``docs/p2p.md``) is announced by a SEND and fetched by a GET of its receiver; with ``nic.get: false`` it is announced, its
-receiver answers with the address, and a PUT brings it. So every message is counted where it is posted and where it lands.
+(``docs/p2p.md``) is announced by a SEND and fetched by a GET of its receiver; with ``nic.get: false`` it is announced,
+its receiver answers with the address, and a PUT brings it. So every message is counted where it is posted and where
+it lands.
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ _LOG2 = next(register for register in CONTROL_PAGE if register.name == "vp_dq_lo
 MAX_RING_ENTRIES = 1 << (1 << _LOG2.width) - 1
 """Entries of the largest ring: its logarithm is a register of four bits."""
 WINDOWS = 2
-"""Memory windows of a process with messages above 64 bytes: what others read of it, and where its results are written."""
+"""Memory windows of a process with messages above 64 bytes: what others read of it, and where results are written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +107,8 @@ def ring_need(trace: Trace, config: Config) -> RingNeed:
     descriptors, receives = np.zeros(trace.n_processes, np.int64), np.zeros(trace.n_processes, np.int64)
     stamp, most = np.full(trace.n_processes, -1, np.int64), np.zeros(3, np.int64)
     for chunk in trace.chunks():
-        _count(chunk.source, chunk.destination, chunk.n_bytes, chunk.phase, config.nic.get, descriptors, receives, stamp,
-               most)
+        _count(chunk.source, chunk.destination, chunk.n_bytes, chunk.phase, config.nic.get, descriptors, receives,
+               stamp, most)
     return RingNeed(descriptors=int(most[0]), receives=int(most[1]), n_large=int(most[2]))
 
 

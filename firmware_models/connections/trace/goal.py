@@ -1,4 +1,4 @@
-"""GOAL traces: the schedules of LogGOPSim in their text form (Hoefler, Schneider, Lumsdaine 2010; its ``txt2bin.re``)."""
+"""GOAL traces: schedules of LogGOPSim in their text form (Hoefler, Schneider, Lumsdaine 2010; its ``txt2bin.re``)."""
 
 import re
 from collections import defaultdict, deque
