@@ -105,11 +105,17 @@ def connection_set(trace: Trace) -> Ints:
     waiting: list[Ints] = []
     for chunk in trace.chunks():
         low, high = np.minimum(chunk.source, chunk.destination), np.maximum(chunk.source, chunk.destination)
-        waiting.append(np.unique((low * trace.n_processes + high)[low != high]))
+        waiting.append(_distinct((low * trace.n_processes + high)[low != high]))
         if sum(map(len, waiting)) > max(4 * CHUNK, len(found)):
-            found, waiting = np.unique(np.concatenate([found, *waiting])), []
-    found = np.unique(np.concatenate([found, *waiting]))
+            found, waiting = _distinct(np.concatenate([found, *waiting])), []
+    found = _distinct(np.concatenate([found, *waiting]))
     return np.stack(np.divmod(found, trace.n_processes), axis=1)
+
+
+def _distinct(keys: Ints) -> Ints:
+    """Each key once, ascending. Sorting beats the hash table of `np.unique` by far for millions of keys."""
+    keys = np.sort(keys)
+    return keys[np.concatenate([[True], keys[1:] != keys[:-1]])] if len(keys) else keys
 
 
 def peers(pairs: Ints, n_processes: int) -> Ints:
