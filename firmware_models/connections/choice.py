@@ -59,7 +59,7 @@ def compare_group_sizes(
         if progress is not None:
             progress("group sizes", number, len(group_sizes))
         layout = Layout(scheme=scheme, machine=machine, group_size=group_size)
-        runs.append(run_trace(layout, trace, sizes=sizes, policy=policy, costs=costs))
+        runs.append(run_trace(layout, trace, sizes=sizes, policy=policy, costs=costs, progress=progress))
     if progress is not None:
         progress("group sizes", len(group_sizes), len(group_sizes))
     figures = [(int(run.held_bytes.max()), run.waited_ns_total) for run in runs]

@@ -10,6 +10,7 @@ its receiver answers with the address, and a PUT brings it. So every message is 
 it lands.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from firmware_models.connections.memory import Machine
 from firmware_models.connections.trace.messages import Trace
 
 Ints = npt.NDArray[np.int64]
+Progress = Callable[[str, int, int], None]
 
 _LOG2 = next(register for register in CONTROL_PAGE if register.name == "vp_dq_log2")
 MAX_RING_ENTRIES = 1 << (1 << _LOG2.width) - 1
@@ -102,13 +104,17 @@ class VirtualPorts:
         return self.n_vps <= self.max_vps and self.n_windows <= self.max_windows and self.n_nodes <= self.max_nodes
 
 
-def ring_need(trace: Trace, config: Config) -> RingNeed:
+def ring_need(trace: Trace, config: Config, progress: Progress | None = None) -> RingNeed:
     """The most descriptors and receive entries that a process needs in one phase of a trace."""
     descriptors, receives = np.zeros(trace.n_processes, np.int64), np.zeros(trace.n_processes, np.int64)
     stamp, most = np.full(trace.n_processes, -1, np.int64), np.zeros(3, np.int64)
+    done = 0
     for chunk in trace.chunks():
         _count(chunk.source, chunk.destination, chunk.n_bytes, chunk.phase, config.nic.get, descriptors, receives,
                stamp, most)
+        done += len(chunk)
+        if progress is not None:
+            progress("rings of the NIC", done, trace.n_messages)
     return RingNeed(descriptors=int(most[0]), receives=int(most[1]), n_large=int(most[2]))
 
 

@@ -101,7 +101,7 @@ def command(
                 found += [f"{scheme.value}: {line}" for line in wrong]
                 rows.append(run_row(candidate.run) | {"is_best": candidate.is_best, "violations": len(wrong)})
         if messages is not None:
-            report["nic"] = nic_row(virtual_ports(machine, ring_need(messages, tree), tree))
+            report["nic"] = nic_row(virtual_ports(machine, ring_need(messages, tree, progress), tree))
     for line in found[:20]:
         click.echo(f"conic connections: {line}", err=True)
     report |= {"schemes": rows, "violations": len(found)}

@@ -31,7 +31,7 @@ def parse_trace(name: str, n_processes: int) -> Trace:
     --------
     >>> trace = parse_trace("stencil:3x2,periodic=no", 8)
     >>> [chunk.destination.tolist() for chunk in trace.chunks()]
-    [[0, 1, 3, 4], [1, 2, 4, 5], [0, 1, 2], [3, 4, 5]]
+    [[0, 1, 3, 4], [0, 1, 2], [3, 4, 5], [1, 2, 4, 5]]
     """
     if name.endswith(".goal"):
         return read_goal(Path(name), n_processes)
