@@ -49,7 +49,7 @@ def rows(*, is_quick: bool, parts: Collection[str], progress: ProgressCallback) 
     if not parts or "runs" in parts:
         cases += QUICK if is_quick else FULL
     if not parts or "schedules" in parts:
-        cases += schedule_cases(32 if is_quick else 256)
+        cases += schedule_cases(16 if is_quick else 256)
     total, done = sum(len(case.policies) for case in cases), 0
     for case in cases:
         for row in _runs(case):

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from sim.study import StudyError
+from sim.study.connections import rows as measured
 from sim.study.connections_claims import claims
 from sim.study.connections_report import run
+from sim.study.rows_file import load_rows, save_rows
 
 FIGURES = Path(__file__).resolve().parents[3] / "docs" / "figures" / "connections.json"
 
@@ -54,14 +56,20 @@ def test_page(quick: Any) -> None:
 
 
 def test_rows_again(quick: Any, tmp_path: Path) -> None:
+    """What was saved can be judged again; some of it makes a page of what there is."""
     result, folder = quick
-    again = study(tmp_path, row_files=[folder / "rows.json"])
-    assert again.claims == result.claims
+    assert claims(load_rows(folder / "rows.json")) == result.claims
+    some = tmp_path / "some.json"
+    save_rows(some, "conic study connections", [row for row in result.rows if row["kind"] == "srq"], [])
+    again = study(tmp_path, row_files=[some])
+    assert again.claims == []
+    assert (tmp_path / "index.html").read_text().count("<table>") == 2
     assert json.loads((folder / "rows.json").read_text())["command"] == "conic study connections --quick"
 
 
 def test_parts(tmp_path: Path) -> None:
-    assert {row["kind"] for row in study(tmp_path, parts=("paper",)).rows} == {"printed", "reading", "srq"}
+    found = measured(is_quick=True, parts=("paper",), progress=silent)
+    assert {row["kind"] for row in found} == {"printed", "reading", "srq"}
     with pytest.raises(StudyError, match=r"^--part must be one of paper, scale, groups, runs, schedules, not 'mpi'$"):
         study(tmp_path, parts=("mpi",))
 
@@ -106,9 +114,9 @@ def test_figures_are_judged() -> None:
     assert all(claim["holds"] for claim in found)
 
 
-def test_figures_repeat(tmp_path: Path) -> None:
+def test_figures_repeat() -> None:
     """What needs no run is computed again, number by number."""
     rows = [row for row in json.loads(FIGURES.read_text())["rows"] if row["kind"] != "run"]
-    again = study(tmp_path, parts=("paper", "scale", "groups")).rows
+    again = list(measured(is_quick=True, parts=("paper", "scale", "groups"), progress=silent))
     assert json.loads(json.dumps(again)) == rows, \
         "run `conic study connections --save-rows docs/figures/connections.json`"
