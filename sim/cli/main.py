@@ -27,6 +27,7 @@ COMMANDS = {
     "soak": Entry("sim.cli.soak", "Thousands of random operations, at once and back to back, every bit checked."),
     "schedule": Entry("sim.cli.schedule", "What every node does, and the proof that it works."),
     "route": Entry("sim.cli.route", "Multicast trees and colours for the groups of a network."),
+    "connections": Entry("sim.cli.connections", "Memory of connections by formula, and kept by a manager for a trace."),
     "fp": Entry("sim.cli.fp", "The floating-point units: TestFloat vectors, and their bench on an FPGA."),
     "study": Entry("sim.cli.study", "An experiment of a paper: table, plots, one page, claims."),
     "buffer": Entry("sim.cli.buffer", "The tag table of the packet buffer at a load, on the RTL."),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sim.report import latency_tables, routing_tables
+from sim.report import connections_tables, latency_tables, routing_tables
 from sim.report.table import Row, Table
 
 CELLS = {"LUT4": "LUT4", "CCU2C": "carry", "TRELLIS_FF": "FF", "DP16KD": "block RAM", "TRELLIS_DPR16X4": "LUT RAM",
@@ -144,6 +144,13 @@ TABLES = {
     "buffer": Table(source="buffer", rows=_buffer),
     "buffer_load": Table(source="buffer_load", rows=_buffer_load),
     "cluster": Table(source="cluster", words=2, rows=_cluster),
+    "connections_groups": Table(source="connections", rows=connections_tables.best),
+    "connections_nic": Table(source="connections", rows=connections_tables.nic),
+    "connections_paper": Table(source="connections", words=3, rows=connections_tables.printed),
+    "connections_readings": Table(source="connections", words=3, rows=connections_tables.readings),
+    "connections_runs": Table(source="connections", words=2, rows=connections_tables.runs),
+    "connections_scale": Table(source="connections", rows=connections_tables.scale),
+    "connections_srq": Table(source="connections", rows=connections_tables.srq),
     "core": Table(source="core", rows=_core),
     "coverage": Table(source="coverage", words=2, rows=_coverage),
     "fpga": Table(source="fpga", words=2, rows=_fpga),

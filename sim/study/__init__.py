@@ -41,6 +41,8 @@ class StudyResult:
 
 STUDIES = {
     "area": Study("sim.study.area", "Table 2 of the NIC paper: the offload unit on UltraScale+, share of each block."),
+    "connections": Study("sim.study.connections_report",
+                         "Connection memory: the paper's numbers, memory by processes, group sizes, runs."),
     "mft": Study("sim.study.mft_report", "Multicast trees in small forwarding tables: colours, EFI, TFI, time."),
 }
 """All studies by name."""

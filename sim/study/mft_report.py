@@ -1,7 +1,6 @@
 """Runs the study of multicast tables and makes its page: one file with table, plots and claims."""
 
 import io
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,8 @@ from sim.study.mft import MftStudy
 from sim.study.mft_cases import FULL, QUICK
 from sim.study.mft_claims import claims
 from sim.study.mft_plots import plots
+from sim.study.rows_file import command_of, load_rows
+from sim.study.rows_file import save_rows as write_rows
 
 Row = dict[str, Any]
 COLUMNS = ("network", "pattern", "way", "MFT", "groups", "colours", "max EFI", "max TFI", "mean TFI", "CPU s")
@@ -29,28 +30,16 @@ def run(
         if part not in known:
             raise StudyError(f"--part must be one of {', '.join(known)}, not {part!r}")
     if row_files:
-        rows = [row for path in row_files for row in _rows_of(path)]
+        rows = [row for path in row_files for row in load_rows(path)]
     else:
         study = MftStudy(is_quick=is_quick, is_checked=is_quick, progress=progress, networks=parts)
         rows = list(study.rows())
     found = claims(rows)
     if save_rows is not None:
-        command = "conic study mft" + " --quick" * is_quick + "".join(f' --part "{part}"' for part in parts)
-        lines = ",\n  ".join(json.dumps(row) for row in rows)
-        verdicts = ",\n  ".join(json.dumps(claim) for claim in found)
-        save_rows.write_text(f'{{"command": {json.dumps(command)},\n "rows": [\n  {lines}\n ],\n'
-                             f' "claims": [\n  {verdicts}\n ]}}\n')
+        write_rows(save_rows, command_of("mft", is_quick=is_quick, parts=list(parts)), rows, found)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "index.html").write_text(_page(rows, found))
     return StudyResult(rows, found, _text_table(rows))
-
-
-def _rows_of(path: Path) -> list[Row]:
-    try:
-        rows = json.loads(path.read_text())["rows"]
-    except (ValueError, KeyError, TypeError):
-        raise StudyError(f"--rows: {str(path)!r} must be a file that --save-rows wrote") from None
-    return [row for row in rows if isinstance(row, dict)]
 
 
 def table(rows: list[Row]) -> Iterator[tuple[str, ...]]:
