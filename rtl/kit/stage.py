@@ -1,4 +1,4 @@
-"""Registers in a path between blocks that a design may have or not."""
+"""Registers in a path between blocks."""
 
 from typing import Any
 

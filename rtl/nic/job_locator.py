@@ -60,14 +60,9 @@ class JobLocator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         entry = data.StructLayout({"header": PacketHeader, "collective": 1, "asked": 1})
-        registered = self.config.datapath.is_pipelined("nic")
-        m.submodules.headers = headers = StreamFifo(shape=entry, depth=_DEPTH, registered=registered)
-        m.submodules.beats = beats = StreamFifo(
-            shape=beat(self.config.datapath.data_width), depth=_DEPTH, registered=registered
-        )
-        m.submodules.answers = answers = StreamFifo(
-            shape=self.placement.answer.payload.shape(), depth=_DEPTH, registered=registered
-        )
+        m.submodules.headers = headers = StreamFifo(shape=entry, depth=_DEPTH)
+        m.submodules.beats = beats = StreamFifo(shape=beat(self.config.datapath.data_width), depth=_DEPTH)
+        m.submodules.answers = answers = StreamFifo(shape=self.placement.answer.payload.shape(), depth=_DEPTH)
         # There are never more answers on their way than headers that wait for them.
         connect(m, flipped(self.placement.answer), answers.i)
         connect(m, flipped(self.i.payload), beats.i)
