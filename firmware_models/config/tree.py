@@ -40,8 +40,8 @@ class DatapathConfig:
     pipelined: Annotated[tuple[PipelinedPart, ...], Field(strict=False)] = ()
     """Parts of the NIC whose paths are cut by registers: a higher frequency for some cycles of latency and more cells.
 
-    ``cou`` is the offload unit; ``packets`` stands for registers at its border, which whole packets pass. All else has the
-    registers that it needs.
+    ``cou`` is the offload unit; ``packets`` stands for registers at its border, which whole packets pass. All else has
+    the registers that it needs.
     """
     block_memories: bool = False
     """Whether operands and the queues of the DMA engine are in block RAM however few they hold: fewer logic cells."""

@@ -16,8 +16,8 @@ class BurstSplitter(wiring.Component):
     The burst size is a power of two and divides a page of 4 KiB, so no burst crosses one, and the length of the
     next burst is a subtraction of low address bits. A request at an odd place may take one burst more than needed.
 
-    Timing: ``o.valid``, ``o.payload`` and ``i.ready`` are registers. Two cycles of latency; one burst per cycle, and one
-    idle cycle after each request.
+    Timing: ``o.valid``, ``o.payload`` and ``i.ready`` are registers. Two cycles of latency; one burst per cycle, and
+    one idle cycle after each request.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class BurstSplitter(wiring.Component):
         left = Signal(unsigned(32 - self.log2_flit + 1))
         head, tail = Signal(self.log2_flit), Signal(self.log2_flit)
 
-        # A burst is cut when the one before it goes, into a register: who chooses between the bursts of several requests
-        # is no part of the arithmetic's path.
+        # A burst is cut when the one before it goes, into a register: who chooses between the bursts of several
+        # requests is no part of the arithmetic's path.
         request = self.i.payload
         burst, offered, valid, cut = Signal(self.burst), Signal(self.burst), Signal(), Signal()
         free = ~valid | self.o.ready

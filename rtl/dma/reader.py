@@ -100,7 +100,7 @@ class DmaReader(wiring.Component):
         expected = data.StructLayout({"client": range(self.n), "last": 1})
         m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
 
-        # What the arbiter holds is what the bus shows, once there is a place in the order: that stays until it is taken.
+        # The bus shows what the arbiter holds, once there is a place in the order; that stays until it is taken.
         granted = arbiter.o.payload
         m.d.comb += [
             axi.arvalid.eq(arbiter.o.valid & order.i.ready),

@@ -22,7 +22,8 @@ class GroupFilter(wiring.Component):
     decides, by the MGID in `dest_id`. A multicast that is passed on gets this NIC's NodeID as its `dest_id`, so that
     what comes behind, above all the key in the packet buffer, need not know of groups.
 
-    Timing: a cycle for each header. A packet that is discarded takes as many cycles as one that is passed on at once.
+    Timing: a cycle for a multicast, none for other packets. One that is discarded takes as many cycles as one that is
+    passed on at once.
 
     Parameters
     ----------
@@ -73,10 +74,11 @@ class GroupFilter(wiring.Component):
                 with m.If(self.write.valid):
                     m.d.sync += [mgid.eq(self.write.payload.mgid), joined[k].eq(self.write.payload.joined)]
 
-        # A header waits a cycle for its verdict, and keeps it, whatever is written meanwhile.
+        # A multicast waits a cycle for its verdict, and keeps it, whatever is written meanwhile.
         header = self.i.header.payload
         member = Signal(n_groups)
-        own, drop, judged = Signal(), Signal(), Signal()
+        own, judged = Signal(), Signal()
+        waits, drop = header.multicast & ~judged, header.multicast & (~member.any() | own)
         in_payload, dropping = Signal(), Signal()
         connect(m, flipped(self.i), flipped(self.o))
         m.d.sync += judged.eq(self.i.header.valid & ~self.i.header.ready)
@@ -85,8 +87,8 @@ class GroupFilter(wiring.Component):
                 own.eq(header.source_id == self.node_id),
                 *(member[k].eq(joined[k] & (header.dest_id == mgid)) for k, mgid in enumerate(mgids)),
             ]
+        with m.If(waits):
             m.d.comb += [self.o.header.valid.eq(0), self.i.header.ready.eq(0)]
-        m.d.comb += drop.eq(header.multicast & (~member.any() | own))
         with m.If(header.multicast):
             m.d.comb += self.o.header.payload.dest_id.eq(self.node_id)
         with m.If(~in_payload & judged & drop):

@@ -23,8 +23,8 @@ class JobTable(wiring.Component):
     with the fewest jobs, among those to the one with the emptiest buffer. So as long as no more than
     n_units x m jobs are not at rest at once, no unit is ever given more than m.
 
-    All questions and reports pass through one pipeline, one in two cycles, so they take effect one after the other: a packet
-    and a sequence that touch a job in the same cycle get the same answer.
+    All questions and reports pass through one pipeline, one in two cycles, so they take effect one after the other: a
+    packet and a sequence that touch a job in the same cycle get the same answer.
 
     Obligations of those who ask and report:
 
@@ -134,8 +134,8 @@ class JobTable(wiring.Component):
         m.d.comb += read.addr.eq(job)
 
         # Second stage: what was read gets a register of its own, in a cycle in which nothing else is read: nothing is
-        # written either, so it holds. Third stage: it takes effect, and what it writes is seen by whatever is being read
-        # in the same cycle.
+        # written either, so it holds. Third stage: it takes effect, and what it writes is seen by whatever is being
+        # read in the same cycle.
         by_packet, by_sequence, reported = Signal(), Signal(), Signal()
         at_job, said = Signal(job_bits), Signal(JobReport)
         entry, after = Signal(self.entry), Signal(self.entry)

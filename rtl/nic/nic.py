@@ -19,7 +19,7 @@ from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.library import shared
 from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
-from rtl.kit.stage import PacketStage, connect_through
+from rtl.kit.stage import PacketStage
 from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
@@ -183,9 +183,7 @@ class Nic(wiring.Component):
                 m.submodules.groups = groups = GroupFilter(config)
                 connect(m, depacketizer.o, groups.i)
                 connect(m, groups.o, locator.i)
-                # The question follows the header through the filter: it gets a register.
-                parts.append(connect_through(m, "packet_query", locator.placement.query, job_table.packet.query))
-                connect(m, job_table.packet.answer, locator.placement.answer)
+                connect(m, locator.placement, job_table.packet)
             else:
                 connect(m, depacketizer.o, locator.i)
                 connect(m, locator.placement, job_table.credit)

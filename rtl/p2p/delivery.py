@@ -135,7 +135,7 @@ class Delivery(wiring.Component):
                     with m.Else():
                         m.next = "PASS"
 
-            # A packet that leaves nothing to do goes in a cycle of its own: its way out does not wait for memory's ready.
+            # A packet that leaves nothing to do goes in a cycle of its own: it does not wait for memory's ready.
             with m.State("PASS"):
                 m.d.comb += self.i.ready.eq(1)
                 m.next = "BEGIN"

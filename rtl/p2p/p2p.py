@@ -36,8 +36,8 @@ class P2p(wiring.Component):
     Every descriptor ends in exactly one completion. Semantics and the argument that it cannot deadlock:
     ``docs/p2p.md``.
 
-    Timing: that of the parts. Packets take a cycle on their way in and one on their way out; what the tracker is told of
-    answers counts a cycle later.
+    Timing: that of the parts. Packets take a cycle on their way in and one on their way out; what the tracker is told
+    of answers counts a cycle later.
 
     Parameters
     ----------
@@ -139,8 +139,8 @@ class P2p(wiring.Component):
                 server.node_id.eq(self.node_id),
             ]
 
-        # Packets come in and go out through registers, requests of others through those of the receiver. What the tracker
-        # hears of answers does so too, for it keeps memory waiting.
+        # Packets come in and go out through registers, requests of others through those of the receiver. What the
+        # tracker hears of answers does so too, for it keeps memory waiting.
         m.submodules.incoming = incoming = PacketStage(data_width=width)
         connect(m, flipped(self.rx[1]), incoming.i)
         outgoing = [PacketStage(data_width=width) for _ in range(2)]

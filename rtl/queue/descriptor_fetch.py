@@ -28,12 +28,12 @@ class DescriptorFetch(wiring.Component):
     Requests run ahead of the data, so that the memory's latency is paid once a command. Each descriptor has a read
     of its own, so that an error of the memory concerns that one alone.
 
-    A descriptor's fields (all but its payload) are shown while the payload still comes in, so that they can be looked at
-    meanwhile. What is shown is what memory sent: whether it may be believed is known with the whole descriptor.
+    A descriptor's fields (all but its payload) are shown while the payload still comes in, so that they can be looked
+    at meanwhile. What is shown is what memory sent: whether it may be believed is known with the whole descriptor.
 
     Timing: a request is made in the cycle after its command, the others of the command follow one a cycle. A descriptor
-    is valid one cycle after its last beat, its fields are one cycle after their last one. The next command is taken when all
-    descriptors of the one before have been requested.
+    is valid one cycle after its last beat, its fields are one cycle after their last one. The next command is taken
+    when all descriptors of the one before have been requested.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class DescriptorFetch(wiring.Component):
     o : ``Out(stream.Signature(FetchedDescriptor))``
         Descriptors in order; `desc` means nothing if `error`.
     numbers, fields : ``Out(1)``
-        The control words of ``o.payload.desc`` have come; all of it but `payload` has. Up until the descriptor is taken.
+        The control words of ``o.payload.desc`` have come; all of it but `payload` has. Up until it is taken.
     """
 
     def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):

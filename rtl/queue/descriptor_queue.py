@@ -114,7 +114,8 @@ class DescriptorQueue(wiring.Component):
         # Fetch, check and scheduler look at one descriptor at a time; it goes when all three are done with it.
         m.d.comb += [
             check.desc.eq(fetch.o.payload.desc), check.vp.eq(scheduler.vp),
-            check.numbers.eq(fetch.numbers), check.fields.eq(fetch.fields), check.gone.eq(fetch.o.valid & fetch.o.ready),
+            check.numbers.eq(fetch.numbers), check.fields.eq(fetch.fields),
+            check.gone.eq(fetch.o.valid & fetch.o.ready),
             scheduler.judged.eq(check.judged), scheduler.status.eq(check.status),
             scheduler.i.payload.eq(fetch.o.payload), scheduler.i.valid.eq(fetch.o.valid & check.judged),
             fetch.o.ready.eq(scheduler.i.ready & check.judged),

@@ -23,8 +23,8 @@ class Scheduler(wiring.Component):
     is refused halfway is aborted at its offload unit. What is refused, how, and where the next unit begins:
     ``docs/queues.md``.
 
-    What is to become of a descriptor is found out while its payload still comes in: a sequence asks for its place with the
-    fields alone. It is handed over when it is there whole; one that turns out to be unreadable then gives the place back.
+    What is to become of a descriptor is found out while its payload still comes in: a sequence asks for its place with
+    the fields alone. It is handed over when it is there whole, or, if it is unreadable, gives the place back.
 
     One turn serves the units that begin in its first fetch, at most `batch`; a VP that was blocked begins with a
     fetch of one.
@@ -106,8 +106,8 @@ class Scheduler(wiring.Component):
         # The unit, and how its refusal goes on.
         m.submodules.unit = unit = UnitRecord(sequence_depth=self.sequence_depth)
         inside, refused, faulty, skip = Signal(), Signal(), Signal(), Signal()
-        # What a descriptor breaks is compared in one cycle and summed up in the next one: it is known with the judgement,
-        # which comes two cycles after the fields at the earliest. `inside` falls as early before the next unit.
+        # What a descriptor breaks is compared in one cycle and summed up in the next one: it is known with the
+        # judgement, which comes two cycles after the fields at the earliest. `inside` falls as early before a unit.
         rules, broken = Signal(RULES), Signal()
         m.d.sync += [rules.eq(unit.broken), broken.eq(rules.any())]
         m.d.comb += [

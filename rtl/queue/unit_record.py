@@ -102,7 +102,8 @@ class UnitRecord(wiring.Component):
                 m.d.sync += event.kind.eq(CplKind.GET)
         with m.If(self.advance):
             m.d.sync += [
-                index.eq(index + 1), first.eq(0), self.overlong.eq(index == self.sequence_depth - 1), cp_count.eq(desc.cp_count),
+                index.eq(index + 1), self.overlong.eq(index == self.sequence_depth - 1), first.eq(0),
+                cp_count.eq(desc.cp_count),
             ]
         with m.If(self.refuse):
             m.d.sync += [event.status.eq(self.status), event.detail.eq(index), index.eq(0), self.overlong.eq(0)]
