@@ -51,8 +51,8 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="forgets-who-waits", module=_JOBS,
-                old="with m.If(~blocked):\n                m.d.sync += [touches",
-                new="with m.If(1):\n                m.d.sync += [touches",
+                old="with m.If(~blocked):\n            m.d.sync += [touches",
+                new="with m.If(1):\n            m.d.sync += [touches",
             ),
         ),
     ),
