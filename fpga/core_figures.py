@@ -18,8 +18,8 @@ from rtl.nic.nic import Nic
 PRESET = "ecpix5_85f"
 SEEDS = (1,)
 PART = Part(device="85k", speed=8, package="CABGA381")
-KINDS = {"none": (), "blocks": tuple(part for part in PIPELINED_PARTS if part != "packets"), "all": PIPELINED_PARTS}
-"""Which parts are pipelined (``datapath.pipelined``)."""
+KINDS = {"none": (), "unit": ("cou",), "all": PIPELINED_PARTS}
+"""Which parts of the offload unit are pipelined (``datapath.pipelined``)."""
 
 _MAX_FANOUT = 48
 """Loads of a driver: the device is half empty, so there are wires for many copies."""

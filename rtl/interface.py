@@ -177,8 +177,8 @@ class SequenceSignature(wiring.Signature):
 
     ``probe`` asks whether a sequence of `job_id` can be taken now, and says which number its first pulse has;
     ``answer`` says so and, if `ok`, a place has been reserved for it. Then ``descriptor`` brings the sequence,
-    checked, in order, the one with `last` (CT) commits it. `abort` (with `last`) gives the place back instead:
-    nothing of the sequence is executed, no completion comes.
+    checked, in order, the one with `last` (CT) commits it. `abort` (with `last`), which may come first of all, gives
+    the place back instead: nothing of the sequence is executed, no completion comes.
     """
 
     def __init__(self):

@@ -57,6 +57,7 @@ class _Outcome:
 def run_bench(
     component: Any, *, bench: str, parameters: Mapping[str, Any] | None = None, seed: int | None = None,
     top: str | None = None, testcase: str | None = None, model_flags: Sequence[str] = MODEL_FLAGS,
+    watched: Sequence[str] = (),
 ) -> BenchResult:
     """Converts `component` to Verilog, simulates it and runs the tests of module `bench` on it.
 
@@ -80,6 +81,8 @@ def run_bench(
         Regular expression: only tests whose name matches are run.
     model_flags : sequence of str
         How far the compiler optimises the model (Verilator).
+    watched : sequence of str
+        Names (patterns) of signals inside of the component that the bench looks at, beside its ports.
 
     Raises
     ------
@@ -112,6 +115,7 @@ def run_bench(
     def attempt(*, waves: bool) -> _Outcome:
         return _simulate(
             design, bench=bench, environment=environment, testcase=testcase, waves=waves, model_flags=model_flags,
+            watched=watched,
         )
 
     wanted = "CONIC_WAVES" in os.environ  # someone wants to look at a run that passes
@@ -161,9 +165,9 @@ def rng(name: str) -> random.Random:
 
 def _simulate(
     design: Design, *, bench: str, environment: dict[str, str], testcase: str | None, waves: bool,
-    model_flags: Sequence[str],
+    model_flags: Sequence[str], watched: Sequence[str],
 ) -> _Outcome:
-    runner, _ = build(design.verilog, top=design.top, waves=waves, model_flags=model_flags)
+    runner, _ = build(design.verilog, top=design.top, waves=waves, model_flags=model_flags, watched=watched)
     runs = build_folder() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     seed = int(environment["CONIC_SEED"])

@@ -64,12 +64,14 @@ def tool_environment() -> Iterator[None]:
 
 
 def build(
-    verilog: str, *, top: str, waves: bool = False, model_flags: Sequence[str] = MODEL_FLAGS
+    verilog: str, *, top: str, waves: bool = False, model_flags: Sequence[str] = MODEL_FLAGS,
+    watched: Sequence[str] = (),
 ) -> tuple[Runner, Path]:
     """Builds the simulation of `verilog` in a folder named by the hash of all that goes into it.
 
     A folder that was built before is used as it is. Processes that want the same one wait for each other. A bench sees
-    the ports of `top` and nothing inside: Verilator may then drop and merge all other signals.
+    the ports of `top` and nothing inside but signals with names that are `watched` (patterns): Verilator may then drop
+    and merge all other signals.
 
     Returns
     -------
@@ -83,7 +85,7 @@ def build(
     """
     simulator = simulator_name()
     if simulator == "verilator":
-        tools = [*_verilator_options, *model_flags, verilator_version(), compiler_version()]
+        tools = [*_verilator_options, *model_flags, *watched, verilator_version(), compiler_version()]
     else:
         tools = [*_icarus_options]
     parts = [simulator, *tools, version("cocotb"), f"waves={waves}", top, verilog]
@@ -96,17 +98,21 @@ def build(
             source = folder / f"{top}.v"
             source.write_text(verilog)
             if simulator == "verilator":
-                _build_with_verilator(source, top, waves=waves, model_flags=model_flags)
+                _build_with_verilator(source, top, waves=waves, model_flags=model_flags, watched=watched)
             else:
                 _build_with_icarus(runner, source, top, waves=waves)
             done.touch()
     return runner, folder
 
 
-def _build_with_verilator(source: Path, top: str, *, waves: bool, model_flags: Sequence[str]) -> None:
-    """What cocotb's runner builds, but that only the ports of `top` are public, and in a third of the time."""
+def _build_with_verilator(
+    source: Path, top: str, *, waves: bool, model_flags: Sequence[str], watched: Sequence[str]
+) -> None:
+    """What cocotb's runner builds, but that only the ports of `top`, and what is watched, are public, and in a third of
+    the time."""
     settings = source.with_name("public.vlt")
-    settings.write_text(f'`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n')
+    seen = "".join(f'public_flat_rd -module "*" -var "{pattern}"\n' for pattern in watched)
+    settings.write_text(f'`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n{seen}')
     libraries = cocotb_tools.config.libs_dir
     try:
         build_model(

@@ -12,7 +12,7 @@ from pydantic.dataclasses import dataclass
 ReduceDatatype = Literal["float64", "int64", "uint64", "float32", "int32", "double_int"]
 """Names of the element types that the reduce unit has operators for."""
 
-PipelinedPart = Literal["nic", "packets", "queue", "dma", "p2p", "cou"]
+PipelinedPart = Literal["packets", "cou"]
 """Parts of the NIC that may have registers between their blocks."""
 
 PIPELINED_PARTS: tuple[PipelinedPart, ...] = get_args(PipelinedPart)
@@ -43,8 +43,8 @@ class DatapathConfig:
     pipelined: Annotated[tuple[PipelinedPart, ...], Field(strict=False)] = ()
     """Parts of the NIC whose paths are cut by registers: a higher frequency for some cycles of latency and more cells.
 
-    ``nic`` is the register file and what leads packets from and to the link; ``packets`` stands for registers at the
-    borders that whole packets pass; the other ones are the folders of these names.
+    ``cou`` is the offload unit; ``packets`` stands for registers at its border, which whole packets pass. All else has
+    the registers that it needs.
     """
     block_memories: bool = False
     """Whether operands and the queues of the DMA engine are in block RAM however few they hold: fewer logic cells."""

@@ -16,9 +16,8 @@ class BurstSplitter(wiring.Component):
     The burst size is a power of two and divides a page of 4 KiB, so no burst crosses one, and the length of the
     next burst is a subtraction of low address bits. A request at an odd place may take one burst more than needed.
 
-    Timing: ``o.valid``, ``o.payload`` and ``i.ready`` are functions of registers. One cycle of latency; one burst
-    per cycle, and one idle cycle after each request. With `pipelined` they are registers, the request is taken into one
-    before it is looked at, and the latency is three cycles.
+    Timing: ``o.valid``, ``o.payload`` and ``i.ready`` are registers. Two cycles of latency; one burst per cycle, and
+    one idle cycle after each request.
 
     Parameters
     ----------
@@ -26,8 +25,6 @@ class BurstSplitter(wiring.Component):
         Bits of a beat.
     max_burst_beats : int
         Longest burst: a power of two from 1 to 256.
-    pipelined : bool
-        Whether requests and bursts have registers of their own.
     address_bits : int
         Bits of an address, 32 to 64; what a request has beyond them is ignored.
 
@@ -43,12 +40,9 @@ class BurstSplitter(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(
-        self, *, data_width: int, max_burst_beats: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS
-    ):
+    def __init__(self, *, data_width: int, max_burst_beats: int, address_bits: int = ADDRESS_BITS):
         self.burst_beats = check_burst(data_width=data_width, max_burst_beats=max_burst_beats)
         self.data_width = data_width
-        self.pipelined = pipelined
         self.address_bits = check_address_bits(address_bits)
         self.log2_flit = (data_width // 8).bit_length() - 1
         self.burst = data.StructLayout({
@@ -76,17 +70,16 @@ class BurstSplitter(wiring.Component):
         left = Signal(unsigned(32 - self.log2_flit + 1))
         head, tail = Signal(self.log2_flit), Signal(self.log2_flit)
 
-        # Neither who asks nor who chooses between the bursts is part of the arithmetic's path, if that is wanted.
-        request, asked = Signal(Request), Signal()
-        burst, cut = Signal(self.burst), Signal()
-        if self.pipelined:
-            self._take(m, request, asked, busy)
-            self._offer(m, burst, busy, cut)
-        else:
-            m.d.comb += [
-                request.eq(self.i.payload), asked.eq(self.i.valid & ~busy), self.i.ready.eq(~busy),
-                self.o.payload.eq(burst), self.o.valid.eq(busy), cut.eq(busy & self.o.ready),
-            ]
+        # A burst is cut when the one before it goes, into a register: who chooses between the bursts of several
+        # requests is no part of the arithmetic's path.
+        request = self.i.payload
+        burst, offered, valid, cut = Signal(self.burst), Signal(self.burst), Signal(), Signal()
+        free = ~valid | self.o.ready
+        m.d.comb += [
+            self.i.ready.eq(~busy), cut.eq(busy & free), self.o.payload.eq(offered), self.o.valid.eq(valid),
+        ]
+        with m.If(free):
+            m.d.sync += [offered.eq(burst), valid.eq(busy)]
 
         room = Signal(range(self.burst_beats + 1))
         is_last = Signal()
@@ -108,7 +101,7 @@ class BurstSplitter(wiring.Component):
                 left.eq(left - room),
                 busy.eq(~is_last),
             ]
-        with m.If(asked):
+        with m.If(self.i.valid & ~busy):
             # Bytes of the broken beats at both ends: none, one beat, or two.
             broken = Signal(self.log2_flit + 1)
             m.d.comb += broken.eq(request.bytes[:self.log2_flit] + request.addr[:self.log2_flit])
@@ -123,20 +116,3 @@ class BurstSplitter(wiring.Component):
         m.d.sync += self.moves.eq((self.i.valid & self.i.ready) | (self.o.valid & self.o.ready))
 
         return m
-
-    def _take(self, m, request, asked, busy):
-        """A register for the request: it waits there until the one before has been cut."""
-        waiting = Signal()
-        m.d.comb += [self.i.ready.eq(~waiting), asked.eq(waiting & ~busy)]
-        with m.If(~waiting):
-            m.d.sync += [request.eq(self.i.payload), waiting.eq(self.i.valid)]
-        with m.Elif(~busy):
-            m.d.sync += waiting.eq(0)
-
-    def _offer(self, m, burst, busy, cut):
-        """A register for the burst: the next one is cut when it goes."""
-        offered, valid = Signal(self.burst), Signal()
-        free = ~valid | self.o.ready
-        m.d.comb += [self.o.payload.eq(offered), self.o.valid.eq(valid), cut.eq(busy & free)]
-        with m.If(free):
-            m.d.sync += [offered.eq(burst), valid.eq(busy)]

@@ -26,8 +26,6 @@ class DmaEngine(wiring.Component):
         Longest burst: a power of two from 1 to 256.
     id_width : int
         Bits of the bus's identifiers; all are 0.
-    pipelined : bool
-        Whether there are registers around the bursts, for a faster clock.
     address_bits : int
         Bits of an address, 32 to 64; the others are 0 on the bus.
     block_memories : bool
@@ -40,17 +38,17 @@ class DmaEngine(wiring.Component):
     i_write : array of `n_writers` ``In(WriteSignature(data_width))``
         Clients that write.
     m_axi : ``Out(Axi4Signature)``
-        The bus. Everything driven on it is a register.
+        The bus. Everything driven on it is a function of registers.
     moves : ``Out(1)``
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
         self, *, n_readers: int, n_writers: int, data_width: int, max_burst_beats: int, id_width: int = 1,
-        pipelined: bool = False, address_bits: int = ADDRESS_BITS, block_memories: bool = False,
+        address_bits: int = ADDRESS_BITS, block_memories: bool = False,
     ):
         common = {
-            "data_width": data_width, "max_burst_beats": max_burst_beats, "id_width": id_width, "pipelined": pipelined,
+            "data_width": data_width, "max_burst_beats": max_burst_beats, "id_width": id_width,
             "address_bits": address_bits, "block_memories": block_memories,
         }
         self.reader = DmaReader(n=n_readers, **common)

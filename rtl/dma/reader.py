@@ -18,14 +18,13 @@ READ_CHANNELS = ("ar", "r")
 class DmaReader(wiring.Component):
     """Cuts the clients' requests into bursts, asks for them in turn, and hands the data back.
 
-    A burst is asked for only when the client's buffer has room for all of it, so the bus is never held up by a
+    A burst is asked for only when the client's buffer has room for the longest one, so the bus is never held up by a
     slow client, and a client that takes nothing stops nobody but itself. Clients are served burst by burst in
     turn. All bursts bear identifier 0 and are therefore answered in order; up to `max_outstanding` are under way.
 
-    Timing: everything driven on `m_axi` is a register. An address leaves 3 cycles after its request, data come
-    out 2 or 3 cycles after they arrived (buffers of more than 16 beats take one more). One beat per cycle. With
-    `pipelined` an address leaves 6 cycles after its request, and a client that reads alone asks for a burst in every
-    other cycle: bursts of a single beat then bring it a beat in two cycles.
+    Timing: everything driven on `m_axi` is a function of registers. An address stands there 3 cycles after its request,
+    data come out 2 cycles after they arrived. One beat per cycle; bursts are asked for in every other cycle, so those
+    of a single beat bring one in two.
 
     Parameters
     ----------
@@ -42,8 +41,6 @@ class DmaReader(wiring.Component):
         client can have under way.
     id_width : int
         Bits of the bus's identifiers.
-    pipelined : bool
-        Whether there are registers around the bursts, for a faster clock.
     address_bits : int
         Bits of an address, 32 to 64; the others are 0 on the bus.
     block_memories : bool
@@ -61,7 +58,7 @@ class DmaReader(wiring.Component):
 
     def __init__(
         self, *, n: int, data_width: int, max_burst_beats: int, max_outstanding: int = 16,
-        buffer_beats: int | None = None, id_width: int = 1, pipelined: bool = False, address_bits: int = ADDRESS_BITS,
+        buffer_beats: int | None = None, id_width: int = 1, address_bits: int = ADDRESS_BITS,
         block_memories: bool = False,
     ):
         if n < 1:
@@ -78,7 +75,6 @@ class DmaReader(wiring.Component):
         self.max_burst_beats = max_burst_beats
         self.max_outstanding = max_outstanding
         self.buffer_beats = buffer_beats
-        self.pipelined = pipelined
         self.address_bits = check_address_bits(address_bits)
         self.block_memories = block_memories
         super().__init__({
@@ -93,40 +89,30 @@ class DmaReader(wiring.Component):
 
         splitters = [
             BurstSplitter(
-                data_width=self.data_width, max_burst_beats=self.max_burst_beats, pipelined=self.pipelined,
-                address_bits=self.address_bits,
+                data_width=self.data_width, max_burst_beats=self.max_burst_beats, address_bits=self.address_bits
             )
             for _ in range(self.n)
         ]
-        burst = splitters[0].burst
-        granted_burst = data.StructLayout({"burst": burst, "client": range(self.n)})
-        m.submodules.arbiter = arbiter = StreamArbiter(
-            shape=granted_burst, n=self.n, pipelined=self.pipelined, full_rate=not self.pipelined
-        )
+        granted_burst = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n)})
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n, full_rate=False)
 
         # What has been asked for and not answered, in order.
         expected = data.StructLayout({"client": range(self.n), "last": 1})
-        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding, registered=self.pipelined)
+        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
 
-        # A burst goes out only when both its address and its place in the order are taken.
-        address = data.StructLayout({"addr": self.address_bits, "len": 8})
-        m.submodules.ar = ar = SkidBuffer(shape=address)
+        # The bus shows what the arbiter holds, once there is a place in the order; that stays until it is taken.
         granted = arbiter.o.payload
         m.d.comb += [
-            ar.i.valid.eq(arbiter.o.valid & order.i.ready),
-            ar.i.payload.addr.eq(granted.burst.addr),
-            ar.i.payload.len.eq(granted.burst.beats - 1),
-            order.i.valid.eq(arbiter.o.valid & ar.i.ready),
+            axi.arvalid.eq(arbiter.o.valid & order.i.ready),
+            axi.araddr.eq(granted.burst.addr),
+            axi.arlen.eq(granted.burst.beats - 1),
+            arbiter.o.ready.eq(axi.arready & order.i.ready),
+            order.i.valid.eq(arbiter.o.valid & axi.arready),
             order.i.payload.client.eq(granted.client),
             order.i.payload.last.eq(granted.burst.last),
-            arbiter.o.ready.eq(ar.i.ready & order.i.ready),
-            axi.arvalid.eq(ar.o.valid),
-            axi.araddr.eq(ar.o.payload.addr),
-            axi.arlen.eq(ar.o.payload.len),
             axi.arsize.eq((self.data_width // 8).bit_length() - 1),
             axi.arburst.eq(BURST_INCR),
             axi.arcache.eq(CACHE_NORMAL),
-            ar.o.ready.eq(axi.arready),
         ]
 
         # Answers belong to the oldest burst; there is always room for them.
@@ -144,8 +130,7 @@ class DmaReader(wiring.Component):
 
         buffers = [
             StreamFifo(
-                shape=self.i[0].data.payload.shape(), depth=self.buffer_beats, registered=self.pipelined,
-                shallow=self.block_memories,
+                shape=self.i[0].data.payload.shape(), depth=self.buffer_beats, shallow=self.block_memories,
             ) for _ in range(self.n)
         ]
         for k, (client, splitter) in enumerate(zip(self.i, splitters, strict=True)):
@@ -154,10 +139,10 @@ class DmaReader(wiring.Component):
             connect(m, flipped(client.request), splitter.i)
             connect(m, buffer.o, flipped(client.data))
 
-            # Room is reserved when the burst is granted and comes back when the client takes a beat.
+            # Room is reserved when the burst is granted and comes back when the client takes a beat, both a cycle late:
+            # the arbiter grants nothing in the cycle after a grant.
             room = Signal(range(self.buffer_beats + 1), init=self.buffer_beats, name=f"room_{k}")
-            granted_last = Signal(name=f"granted_last_{k}")
-            has_room = (room >= splitter.o.payload.beats) & ~granted_last
+            has_room = room >= splitter.burst_beats
             request = arbiter.i[k]
             m.d.comb += [
                 request.valid.eq(splitter.o.valid & has_room),
@@ -165,16 +150,12 @@ class DmaReader(wiring.Component):
                 request.payload.client.eq(k),
                 splitter.o.ready.eq(request.ready & has_room),
             ]
-            # Pipelined, both are known a cycle late, so nothing is asked for in the cycle after a grant.
             reserved, returned = Signal.like(room, init=0, name=f"reserved_{k}"), Signal(name=f"returned_{k}")
             grant = request.valid & request.ready
-            stage = m.d.sync if self.pipelined else m.d.comb
-            stage += [
+            m.d.sync += [
                 reserved.eq(Mux(grant, splitter.o.payload.beats, 0)), returned.eq(buffer.o.valid & buffer.o.ready),
+                room.eq(room - reserved + returned),
             ]
-            if self.pipelined:
-                m.d.sync += granted_last.eq(grant)
-            m.d.sync += room.eq(room - reserved + returned)
 
             # Errors of all beats of the request are shown on its last one.
             failed = Signal(name=f"failed_{k}")
@@ -189,7 +170,7 @@ class DmaReader(wiring.Component):
                 m.d.sync += failed.eq(~is_last & (failed | r.o.payload.error))
 
         m.d.sync += self.moves.eq(any_moves(
-            arbiter.moves, order.moves, r.moves, ar.o.valid, *(splitter.moves for splitter in splitters),
+            arbiter.moves, order.moves, r.moves, arbiter.o.valid, *(splitter.moves for splitter in splitters),
             *(buffer.moves for buffer in buffers),
         ))
 

@@ -22,9 +22,8 @@ class DmaWriter(wiring.Component):
     bus. Clients are served burst by burst in turn. All bursts bear identifier 0; up to `max_outstanding` wait for
     their response, and each client may have `max_requests` requests that were not reported done.
 
-    Timing: everything driven on `m_axi` is a register. One beat per cycle, bursts without a gap between them. With
-    `pipelined` an address leaves 3 cycles later, and bursts of a client that writes alone begin two cycles apart at
-    least.
+    Timing: everything driven on `m_axi` is a register. One beat per cycle, bursts without a gap between them, but for
+    those of a single beat: they begin two cycles apart.
 
     Parameters
     ----------
@@ -42,8 +41,6 @@ class DmaWriter(wiring.Component):
         Beats that each client's buffer holds, at least a burst; two bursts if not given.
     id_width : int
         Bits of the bus's identifiers.
-    pipelined : bool
-        Whether there are registers around the bursts, for a faster clock.
     address_bits : int
         Bits of an address, 32 to 64; the others are 0 on the bus.
     block_memories : bool
@@ -61,7 +58,7 @@ class DmaWriter(wiring.Component):
 
     def __init__(
         self, *, n: int, data_width: int, max_burst_beats: int, max_outstanding: int = 16, max_requests: int = 8,
-        buffer_beats: int | None = None, id_width: int = 1, pipelined: bool = False, address_bits: int = ADDRESS_BITS,
+        buffer_beats: int | None = None, id_width: int = 1, address_bits: int = ADDRESS_BITS,
         block_memories: bool = False,
     ):
         for name, value in (("n", n), ("max_outstanding", max_outstanding), ("max_requests", max_requests)):
@@ -78,7 +75,6 @@ class DmaWriter(wiring.Component):
         self.max_outstanding = max_outstanding
         self.max_requests = max_requests
         self.buffer_beats = buffer_beats
-        self.pipelined = pipelined
         self.address_bits = check_address_bits(address_bits)
         self.block_memories = block_memories
         super().__init__({
@@ -94,14 +90,11 @@ class DmaWriter(wiring.Component):
 
         splitters = [
             BurstSplitter(
-                data_width=self.data_width, max_burst_beats=self.max_burst_beats, pipelined=self.pipelined,
-                address_bits=self.address_bits,
+                data_width=self.data_width, max_burst_beats=self.max_burst_beats, address_bits=self.address_bits
             ) for _ in range(self.n)
         ]
         granted_burst = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n)})
-        m.submodules.arbiter = arbiter = StreamArbiter(
-            shape=granted_burst, n=self.n, pipelined=self.pipelined, full_rate=not self.pipelined
-        )
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n, full_rate=False)
 
         # A burst has an address, a turn on the data channel, and an answer to come.
         address = data.StructLayout({"addr": self.address_bits, "len": 8})
@@ -112,8 +105,8 @@ class DmaWriter(wiring.Component):
             "burst": splitters[0].burst, "client": range(self.n), "owner": self.n,
             "last_beat": range(splitters[0].burst_beats),
         })
-        m.submodules.turns = turns = StreamFifo(shape=turn_layout, depth=2, registered=self.pipelined)
-        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding, registered=self.pipelined)
+        m.submodules.turns = turns = StreamFifo(shape=turn_layout, depth=2)
+        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
         granted = arbiter.o.payload
         go = Signal()
         m.d.comb += [
@@ -143,14 +136,11 @@ class DmaWriter(wiring.Component):
         w_beat = data.StructLayout({"data": self.data_width, "strb": flit_bytes, "last": 1})
         m.submodules.w = w = SkidBuffer(shape=w_beat)
         buffers = [
-            StreamFifo(
-                shape=self.data_width, depth=self.buffer_beats, registered=self.pipelined, shallow=self.block_memories
-            ) for _ in range(self.n)
+            StreamFifo(shape=self.data_width, depth=self.buffer_beats, shallow=self.block_memories)
+            for _ in range(self.n)
         ]
         outcomes = [
-            StreamFifo(
-                shape=self.i[0].done.payload.shape(), depth=self.max_requests, registered=self.pipelined
-            ) for _ in range(self.n)
+            StreamFifo(shape=self.i[0].done.payload.shape(), depth=self.max_requests) for _ in range(self.n)
         ]
         turn = turns.o.payload
         count = Signal(range(splitters[0].burst_beats))
@@ -205,10 +195,10 @@ class DmaWriter(wiring.Component):
                 open_requests + (client.request.valid & client.request.ready) - (done.o.valid & done.o.ready)
             )
 
-            # Beats in the buffer that no burst has been granted for.
+            # Beats in the buffer that no burst has been granted for. What a grant spends is known a cycle late: the
+            # arbiter grants nothing in the cycle after it.
             held = Signal(range(self.buffer_beats + 1), name=f"held_{k}")
-            granted_last = Signal(name=f"granted_last_{k}")
-            has_data = (held >= splitter.o.payload.beats) & ~granted_last
+            has_data = held >= splitter.o.payload.beats
             request = arbiter.i[k]
             m.d.comb += [
                 buffer.i.valid.eq(client.data.valid),
@@ -220,14 +210,12 @@ class DmaWriter(wiring.Component):
                 request.payload.client.eq(k),
                 splitter.o.ready.eq(request.ready & has_data),
             ]
-            # Pipelined, what is spent is known a cycle late, so nothing is asked for in the cycle after a grant.
             spent = Signal.like(held, name=f"spent_{k}")
             grant = request.valid & request.ready
-            stage = m.d.sync if self.pipelined else m.d.comb
-            stage += spent.eq(Mux(grant, splitter.o.payload.beats, 0))
-            if self.pipelined:
-                m.d.sync += granted_last.eq(grant)
-            m.d.sync += held.eq(held - spent + (buffer.i.valid & buffer.i.ready))
+            m.d.sync += [
+                spent.eq(Mux(grant, splitter.o.payload.beats, 0)),
+                held.eq(held - spent + (buffer.i.valid & buffer.i.ready)),
+            ]
 
             # A request failed if any of its bursts did.
             failed = Signal(name=f"failed_{k}")

@@ -27,8 +27,7 @@ class StreamFifo(wiring.Component):
         Items that can be held. At least 1; need not be a power of two.
     registered : bool
         Whether ``o.valid`` and ``o.payload`` are registers in shallow buffers too, as in deep ones and those of two: a
-        faster design in the same cycles, for a register and a choice more a bit. A deep one has shorter paths too; an
-        item that comes to it when the only one in it leaves comes out two cycles later.
+        faster design in the same cycles, for a register and a choice more a bit.
     shallow : bool
         Whether synchronous memory is in block RAM however few the items are; synthesis chooses otherwise.
 
@@ -44,7 +43,7 @@ class StreamFifo(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, shape: ShapeLike, depth: int, registered: bool = False, shallow: bool = False):
+    def __init__(self, *, shape: ShapeLike, depth: int, registered: bool = True, shallow: bool = False):
         if not isinstance(depth, int) or depth < 1:
             raise ValueError(f"depth must be a positive integer, not {depth!r}")
         self.shape = shape
@@ -107,15 +106,13 @@ class StreamFifo(wiring.Component):
             self._keep_in_luts(m, head=head, full=full, room=room, take=take, came=came, pass_by=pass_by)
             return m
 
-        # Synchronous memory needs two cycles from write to read. Registered, whether an item passes by does not depend
-        # on the taker of the one before.
-        may_pass = ~full if self.registered else take
+        # Synchronous memory needs two cycles from write to read.
         places = self.depth - 2
         m.submodules.store = store = BlockMemory(shape=self.shape, depth=places, shallow=self.shallow, apart=True)
         push, pop, ahead = Signal(), Signal(), Signal()
         write_at, read_at, kept = self._ring(m, places, push, pop)
         m.d.comb += [
-            pass_by.eq(may_pass & (kept == 0) & ~ahead),
+            pass_by.eq(take & (kept == 0) & ~ahead),
             room.eq(kept != places),
             push.eq(came & ~pass_by), pop.eq((kept != 0) & (~ahead | take)),
             store.write_enable.eq(push), store.write_address.eq(write_at), store.write_data.eq(self.i.payload),
@@ -143,10 +140,10 @@ class StreamFifo(wiring.Component):
         return write_at, read_at, kept
 
     def _keep_in_luts(self, m, *, head, full, room, take, came, pass_by):
-        """The same with a LUT memory that is written in every cycle in which a place is free.
+        """The same with a LUT memory, into which an item is written even if it passes by.
 
-        So whether something comes, and whether it passes by, is no part of the path to its many write enables: what
-        stands at the place to be written is nobody's until the pointer moves.
+        So whether it does is no part of the path to the many write enables: what stands at the place to be written is
+        nobody's until the pointer moves.
         """
         places = self.depth - 1
         m.submodules.store = store = memory.Memory(shape=self.shape, depth=places, init=[])
@@ -155,7 +152,7 @@ class StreamFifo(wiring.Component):
         write_at, read_at, kept = self._ring(m, places, push, pop)
         m.d.comb += [
             room.eq(kept != places),
-            put.en.eq(room), put.addr.eq(write_at), put.data.eq(self.i.payload), get.addr.eq(read_at),
+            put.en.eq(came), put.addr.eq(write_at), put.data.eq(self.i.payload), get.addr.eq(read_at),
             pass_by.eq(take & (kept == 0)),
             push.eq(came & ~pass_by), pop.eq(take & (kept != 0)),
             self.level.eq(kept + full),

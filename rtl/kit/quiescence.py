@@ -5,13 +5,13 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 DRAIN_CYCLES = 16
-"""Cycles without work after which a NIC, a switch or an offload unit says that it is at rest."""
+"""Cycles without work after which a design without registers between its blocks says that it is at rest."""
 
 
-def drain_cycles(*, pipelined: bool) -> int:
+def drain_cycles(*, pipelined: bool = True) -> int:
     """The same for a design with registers between its blocks, if it has any: what follows others has longer ways then.
 
-    The proofs are of designs without (``docs/formal.md``); four times as many cycles are far above what they need.
+    A NIC has them; four times as many cycles are far above what the proofs find (``docs/formal.md``).
     """
     return 4 * DRAIN_CYCLES if pipelined else DRAIN_CYCLES
 

@@ -1,4 +1,4 @@
-"""Registers in a path between blocks that a design may have or not."""
+"""Registers in a path between blocks."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ class StreamStage(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, shape: ShapeLike, registers: bool, full_rate: bool):
+    def __init__(self, *, shape: ShapeLike, full_rate: bool, registers: bool = True):
         self.shape, self.registers, self.full_rate = shape, registers, full_rate
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "moves": Out(1)})
 
@@ -60,7 +60,7 @@ class StreamStage(wiring.Component):
 
 
 def connect_through(
-    m: Module, name: str, sender: Any, receiver: Any, *, registers: bool, full_rate: bool = False
+    m: Module, name: str, sender: Any, receiver: Any, *, registers: bool = True, full_rate: bool = False
 ) -> StreamStage:
     """Connects two streams by a :class:`StreamStage`.
 
@@ -112,7 +112,7 @@ class PacketStage(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, data_width: int, registers: bool, beside: ShapeLike | None = None):
+    def __init__(self, *, data_width: int, registers: bool = True, beside: ShapeLike | None = None):
         self.data_width, self.registers, self.beside = data_width, registers, beside
         super().__init__({
             "i": In(PacketSignature(data_width)), "o": Out(PacketSignature(data_width)), "moves": Out(1),

@@ -31,8 +31,7 @@ class Depacketizer(wiring.Component):
     The memory holds two packets of mtu bytes, so one is passed on while the next one comes in.
 
     Timing: a header comes out one cycle after the last flit of its packet. No idle cycle between packets. No
-    combinational path between ``i`` and ``o``. Pipelined, a header comes up to two cycles later, and two cycles of each
-    packet take nothing.
+    combinational path between ``i`` and ``o``.
 
     Parameters
     ----------
@@ -40,8 +39,6 @@ class Depacketizer(wiring.Component):
         Bits of a flit: 64, 128, 256 or 512.
     mtu : int
         Largest payload in bytes; a power of two, at least 64.
-    pipelined : bool
-        Whether headers are judged in a cycle of their own, and offered from a register.
 
     Members
     -------
@@ -61,13 +58,12 @@ class Depacketizer(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, data_width: int, mtu: int, pipelined: bool = False):
+    def __init__(self, *, data_width: int, mtu: int):
         self.header_flits = header_flits(data_width)
         if mtu < 64 or mtu & (mtu - 1):
             raise ValueError(f"mtu must be a power of two and at least 64, not {mtu!r}")
         self.data_width = data_width
         self.mtu = mtu
-        self.pipelined = pipelined
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(beat(data_width))),
@@ -84,9 +80,7 @@ class Depacketizer(wiring.Component):
         packet_beats = self.mtu // flit_bytes
         depth = 2 * packet_beats
 
-        m.submodules.headers = headers = StreamFifo(
-            shape=PacketHeader, depth=HEADERS, registered=self.pipelined
-        )
+        m.submodules.headers = headers = StreamFifo(shape=PacketHeader, depth=HEADERS)
         m.submodules.store = store = BlockMemory(shape=self.data_width, depth=depth, apart=True)
 
         def beats_of(length):
@@ -97,8 +91,7 @@ class Depacketizer(wiring.Component):
         stored, committed, taken = Signal(range(depth)), Signal(range(depth)), Signal(range(depth))
         level, kept_level, full = Signal(range(depth + 1)), Signal(range(depth + 1)), Signal()
 
-        # Header: its flits are kept; what it says of the packet is found out when its last one comes, or, pipelined, in
-        # the cycle after that. Nothing is taken then, nor while a packet that is there whole waits for its verdict.
+        # Header: its flits are kept; what it says of the packet is found out when its last one comes.
         take, in_header, judge = Signal(), Signal(), Signal()
         index = Signal(range(self.header_flits + 1))
         is_last_part = index == self.header_flits - 1
@@ -121,36 +114,21 @@ class Depacketizer(wiring.Component):
             store.write_enable.eq(take & ~in_header & incomplete & ~bad & ~foreign),
         ]
         closes, verdict_bad, verdict_foreign = Signal(), Signal(), Signal()
-        if self.pipelined:
-            last, fits = Signal(), Signal()
-            m.d.sync += judge.eq(take & in_header & is_last_part)
+        # What is checked looks at the parts themselves: at most widths all of it has come before the last one.
+        kept = Signal(PacketHeader)
+        m.d.comb += [
+            judge.eq(take & in_header & is_last_part),
+            early.eq(Cat(*parts[:-1], self.i.payload.data)), self.i.ready.eq(headers.i.ready & ~full),
+            closes.eq(take & self.i.payload.last), headers.i.payload.eq(Mux(in_header, early, kept)),
+        ]
+        with m.If(in_header):
             m.d.comb += [
-                early.eq(Cat(*parts)), self.i.ready.eq(~full & ~judge & ~last),
-                closes.eq(last & ~judge & headers.i.ready), verdict_bad.eq(~fits | bad), verdict_foreign.eq(foreign),
-                headers.i.payload.eq(early),
+                verdict_bad.eq(~is_last_part | (early.length != 0) | now_bad), verdict_foreign.eq(now_foreign),
             ]
-            with m.If(closes):
-                m.d.sync += last.eq(0)
-            with m.If(take & self.i.payload.last):
-                m.d.sync += [last.eq(1), fits.eq(~in_header & (remaining == 1))]
-            with m.If(judge & last):
-                m.d.sync += fits.eq(early.length == 0)
-        else:
-            # What is checked looks at the parts themselves: at most widths all of it has come before the last one.
-            kept = Signal(PacketHeader)
-            m.d.comb += [
-                judge.eq(take & in_header & is_last_part),
-                early.eq(Cat(*parts[:-1], self.i.payload.data)), self.i.ready.eq(headers.i.ready & ~full),
-                closes.eq(take & self.i.payload.last), headers.i.payload.eq(Mux(in_header, early, kept)),
-            ]
-            with m.If(in_header):
-                m.d.comb += [
-                    verdict_bad.eq(~is_last_part | (early.length != 0) | now_bad), verdict_foreign.eq(now_foreign),
-                ]
-            with m.Else():
-                m.d.comb += [verdict_bad.eq((remaining != 1) | bad), verdict_foreign.eq(foreign)]
-            with m.If(judge):
-                m.d.sync += kept.eq(early)
+        with m.Else():
+            m.d.comb += [verdict_bad.eq((remaining != 1) | bad), verdict_foreign.eq(foreign)]
+        with m.If(judge):
+            m.d.sync += kept.eq(early)
 
         with m.If(take):
             with m.If(in_header):

@@ -100,9 +100,7 @@ class RegisterFile(wiring.Component):
         config = self.config
         m.submodules.front = front = AxiLiteFront(address_bits=registers.ADDRESS_BITS)
         # Most come of `rx_unknown`: of both channels and of point-to-point, beside those of the units.
-        m.submodules.counters = counters = EventCounters(
-            max_events=config.nic.n_cous + 3, pipelined=config.datapath.is_pipelined("nic")
-        )
+        m.submodules.counters = counters = EventCounters(max_events=config.nic.n_cous + 3)
         connect(m, flipped(self.bus), front.bus)
         m.d.comb += [counters.events.eq(self.events), self.moves.eq(front.moves | counters.moves)]
         m.d.sync += self.cycles.eq(self.cycles + 1 + self.skipped)
@@ -195,7 +193,7 @@ class RegisterFile(wiring.Component):
         with m.Elif(clear_irq):
             m.d.sync += irq_status.eq(0)
 
-        # Reads take a cycle, so that the selection ends in a register; three in a pipelined design.
+        # Reads take three cycles, so that the selection begins and ends in registers.
         shown = {
             "id": registers.ID_VALUE,
             "version": registers.VERSION_VALUE,
@@ -228,13 +226,12 @@ class RegisterFile(wiring.Component):
             read.ready.eq(~answer.valid), counters.index.eq(counter_at[3:]), counters.high.eq(counter_at[2]),
             counters.latch.eq(read.valid & read.ready & in_counters),
         ]
-        # The word that is read is chosen by a bit for each register. These bits and what the counters answer may stand
-        # in registers; the address stays until the answer is taken.
+        # The word that is read is chosen by a bit for each register. These bits and what the counters answer stand in
+        # registers; the address stays until the answer is taken.
         readable = [register for register in registers.CONTROL_PAGE if register.access is not Access.WO]
         hits = Cat(read.payload.addr == register.offset for register in readable)
         asking, asked, hit, hit_counter, counted = Signal(), Signal(), Signal(len(readable)), Signal(), Signal(32)
-        stage = m.d.sync if config.datapath.is_pipelined("nic") else m.d.comb
-        stage += [
+        m.d.sync += [
             asking.eq(read.valid & read.ready), hit.eq(hits), hit_counter.eq(in_counters),
             asked.eq(asking), counted.eq(counters.value),
         ]

@@ -23,15 +23,13 @@ class EventCounters(wiring.Component):
 
     Reading a low half latches the high half of the same counter, so that the next high half read belongs to it.
 
-    Timing: a half is on `value` in the same cycle in which `index` and `high` select it, in the next one if
-    `pipelined`. Events count two cycles later, so that the adders stand apart from the blocks that raise them.
+    Timing: a half is on `value` in the cycle after the one in which `index` and `high` select it. Events count two
+    cycles later, so that the adders stand apart from the blocks that raise them.
 
     Parameters
     ----------
     max_events : int
         Most events of one kind in a cycle, 1 to 31.
-    pipelined : bool
-        Whether a register stands between what is asked for and the memory.
 
     Members
     -------
@@ -42,15 +40,15 @@ class EventCounters(wiring.Component):
     latch : ``In(1)``
         The half selected is being read; not in two cycles running.
     value : ``Out(32)``
-        With `latch`: the half selected; the high half as latched.
+        In the cycle after `latch`: the half selected; the high half as latched.
     moves : ``Out(1)``
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, max_events: int, pipelined: bool = False):
+    def __init__(self, *, max_events: int):
         if not 1 <= max_events < 1 << EVENT_BITS:
             raise ValueError(f"max_events must be from 1 to {(1 << EVENT_BITS) - 1}, not {max_events!r}")
-        self.max_events, self.pipelined = max_events, pipelined
+        self.max_events = max_events
         super().__init__({
             "moves": Out(1),
             "events": In(Events),
@@ -69,8 +67,7 @@ class EventCounters(wiring.Component):
         step, visited, cleared = Signal(range(n)), Signal(range(n)), Signal()
         resting, stirred, comes = Signal(), Signal(), Signal()
         reading, high = Signal(), Signal()
-        stage = m.d.sync if self.pipelined else m.d.comb
-        stage += [visited.eq(Mux(self.latch, self.index, step)), reading.eq(self.latch), high.eq(self.high)]
+        m.d.sync += [visited.eq(Mux(self.latch, self.index, step)), reading.eq(self.latch), high.eq(self.high)]
         # A walk in which nothing came ends in rest: all own bits are in the memory. An event begins the next one.
         m.d.sync += comes.eq(self.events.as_value().any())
         with m.If(comes):

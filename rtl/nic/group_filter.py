@@ -22,8 +22,8 @@ class GroupFilter(wiring.Component):
     decides, by the MGID in `dest_id`. A multicast that is passed on gets this NIC's NodeID as its `dest_id`, so that
     what comes behind, above all the key in the packet buffer, need not know of groups.
 
-    Timing: no latency; two cycles for each header if ``nic`` is pipelined. A packet that is discarded takes as many
-    cycles as one that is passed on at once.
+    Timing: a cycle for a multicast, none for other packets. One that is discarded takes as many cycles as one that is
+    passed on at once.
 
     Parameters
     ----------
@@ -74,31 +74,21 @@ class GroupFilter(wiring.Component):
                 with m.If(self.write.valid):
                     m.d.sync += [mgid.eq(self.write.payload.mgid), joined[k].eq(self.write.payload.joined)]
 
-        # A packet keeps its verdict, whatever is written meanwhile.
+        # A multicast waits a cycle for its verdict, and keeps it, whatever is written meanwhile.
         header = self.i.header.payload
         member = Signal(n_groups)
-        own, drop, judged, strange = Signal(), Signal(), Signal(), Signal()
+        own, judged = Signal(), Signal()
+        waits, drop = header.multicast & ~judged, header.multicast & (~member.any() | own)
         in_payload, dropping = Signal(), Signal()
         connect(m, flipped(self.i), flipped(self.o))
-        pipelined = self.config.datapath.is_pipelined("nic")
-        facts = m.d.sync if pipelined else m.d.comb
-        facts += [
-            own.eq(header.source_id == self.node_id),
-            *(member[k].eq(joined[k] & (header.dest_id == mgid)) for k, mgid in enumerate(mgids)),
-        ]
-        m.d.comb += strange.eq(header.multicast & (~member.any() | own))
-        if pipelined:
-            # A header waits for its verdict. On a narrow link it has more flits than that takes cycles.
-            known = Signal()
-            waits = self.i.header.valid & ~self.i.header.ready
-            m.d.sync += [known.eq(waits), judged.eq(known & waits)]
-            with m.If(~judged):
-                m.d.sync += drop.eq(strange)
-                m.d.comb += [self.o.header.valid.eq(0), self.i.header.ready.eq(0)]
-        else:
-            offered = Signal()
-            m.d.sync += offered.eq(self.o.header.valid & ~self.o.header.ready)
-            m.d.comb += [drop.eq(~offered & strange), judged.eq(1)]
+        m.d.sync += judged.eq(self.i.header.valid & ~self.i.header.ready)
+        with m.If(~judged):
+            m.d.sync += [
+                own.eq(header.source_id == self.node_id),
+                *(member[k].eq(joined[k] & (header.dest_id == mgid)) for k, mgid in enumerate(mgids)),
+            ]
+        with m.If(waits):
+            m.d.comb += [self.o.header.valid.eq(0), self.i.header.ready.eq(0)]
         with m.If(header.multicast):
             m.d.comb += self.o.header.payload.dest_id.eq(self.node_id)
         with m.If(~in_payload & judged & drop):

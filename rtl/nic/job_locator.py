@@ -60,16 +60,9 @@ class JobLocator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         entry = data.StructLayout({"header": PacketHeader, "collective": 1, "asked": 1})
-        registered = self.config.datapath.is_pipelined("nic")
-        m.submodules.headers = headers = StreamFifo(shape=entry, depth=_DEPTH, registered=registered)
-        m.submodules.beats = beats = StreamFifo(
-            shape=beat(self.config.datapath.data_width), depth=_DEPTH, registered=registered
-        )
-        m.submodules.answers = answers = StreamFifo(
-            shape=self.placement.answer.payload.shape(), depth=_DEPTH, registered=registered
-        )
-        # There are never more answers on their way than headers that wait for them.
-        connect(m, flipped(self.placement.answer), answers.i)
+        m.submodules.headers = headers = StreamFifo(shape=entry, depth=_DEPTH)
+        m.submodules.beats = beats = StreamFifo(shape=beat(self.config.datapath.data_width), depth=_DEPTH)
+        m.submodules.answers = answers = StreamFifo(shape=self.placement.answer.payload.shape(), depth=_DEPTH)
         connect(m, flipped(self.i.payload), beats.i)
 
         header = self.i.header
@@ -90,13 +83,22 @@ class JobLocator(wiring.Component):
         # What leaves: the header, with it the unit and whether there is one, then the payload.
         out, in_payload = self.o, Signal()
         leaving = headers.o.payload
-        answered = ~leaving.asked | answers.o.valid
         goes = out.header.valid & out.header.ready
+
+        # There are never more answers on their way than headers that wait for them. The one that is awaited goes past
+        # the others' buffer.
+        come, answer = self.placement.answer, Signal.like(answers.o.payload)
+        answered = ~leaving.asked | answers.o.valid | come.valid
+        m.d.comb += [
+            answer.eq(Mux(answers.o.valid, answers.o.payload, come.payload)),
+            answers.i.payload.eq(come.payload), come.ready.eq(answers.i.ready),
+            answers.i.valid.eq(come.valid & (answers.o.valid | ~(goes & leaving.asked))),
+        ]
         m.d.comb += [
             out.header.payload.eq(leaving.header), out.header.valid.eq(headers.o.valid & ~in_payload & answered),
             headers.o.ready.eq(goes), answers.o.ready.eq(goes & leaving.asked),
-            self.unit.eq(answers.o.payload.unit),
-            self.known.eq(Mux(leaving.asked, answers.o.payload.ok, ~leaving.collective)),
+            self.unit.eq(answer.unit),
+            self.known.eq(Mux(leaving.asked, answer.ok, ~leaving.collective)),
             out.payload.payload.eq(beats.o.payload), out.payload.valid.eq(beats.o.valid & in_payload),
             beats.o.ready.eq(out.payload.ready & in_payload),
         ]

@@ -23,8 +23,8 @@ class JobTable(wiring.Component):
     with the fewest jobs, among those to the one with the emptiest buffer. So as long as no more than
     n_units x m jobs are not at rest at once, no unit is ever given more than m.
 
-    All questions and reports pass through one pipeline, one a cycle, so they take effect one after the other: a packet
-    and a sequence that touch a job in the same cycle get the same answer.
+    All questions and reports pass through one pipeline, one in two cycles, so they take effect one after the other: a
+    packet and a sequence that touch a job in the same cycle get the same answer.
 
     Obligations of those who ask and report:
 
@@ -37,9 +37,9 @@ class JobTable(wiring.Component):
     - The unit reports SETTLED once after each ENDED with `owing`, unless another operation has been let in meanwhile;
       then it may as well leave it to the next ENDED.
 
-    Timing: an answer comes two cycles after its query if nobody else wants the table; an assignment takes as many
-    cycles more as the tournament of the units has rounds if another one came right before. After a reset the table is
-    cleared first, one job a cycle. With `pipelined` an answer comes a cycle later, one touch is taken in two cycles.
+    Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
+    cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
+    before. A look takes a cycle. After a reset the table is cleared first, one job a cycle.
 
     Parameters
     ----------
@@ -51,8 +51,6 @@ class JobTable(wiring.Component):
         Bits of a buffer's level.
     n_jobs : int
         JobIDs, a power of two.
-    pipelined : bool
-        Whether what is read from the table stands in a register before it is looked at.
 
     Members
     -------
@@ -69,8 +67,7 @@ class JobTable(wiring.Component):
     """
 
     def __init__(
-        self, *, n_units: int, n_packets: int, level_bits: int, n_jobs: int = 1 << formats.JOB_BITS,
-        pipelined: bool = False,
+        self, *, n_units: int, n_packets: int, level_bits: int, n_jobs: int = 1 << formats.JOB_BITS
     ):
         for name, value, most in (("n_units", n_units, 1 << UNIT_BITS), ("n_jobs", n_jobs, 1 << formats.JOB_BITS)):
             if not 1 <= value <= most or value & (value - 1):
@@ -78,7 +75,7 @@ class JobTable(wiring.Component):
         if n_packets < 1:
             raise ValueError(f"n_packets must be at least 1, not {n_packets!r}")
         self.n_units, self.n_packets, self.n_jobs = n_units, n_packets, n_jobs
-        self.level_bits, self.pipelined = level_bits, pipelined
+        self.level_bits = level_bits
         self.entry = data.StructLayout({
             "unit": UNIT_BITS, "busy": 1, "owing": 1, "packets": bits_for(n_packets), "pulses": formats.PULSE_BITS,
         })
@@ -136,7 +133,9 @@ class JobTable(wiring.Component):
             m.d.comb += job.eq(chosen.job_id)
         m.d.comb += read.addr.eq(job)
 
-        # Second stage: it takes effect. What it writes is seen by whatever is being read in the same cycle.
+        # Second stage: what was read gets a register of its own, in a cycle in which nothing else is read: nothing is
+        # written either, so it holds. Third stage: it takes effect, and what it writes is seen by whatever is being
+        # read in the same cycle.
         by_packet, by_sequence, reported = Signal(), Signal(), Signal()
         at_job, said = Signal(job_bits), Signal(JobReport)
         entry, after = Signal(self.entry), Signal(self.entry)
@@ -146,30 +145,21 @@ class JobTable(wiring.Component):
         touches, touched = Cat(by_packet, by_sequence, reported), Cat(turn.grant[:2], turn.grant[2:].any())
         with m.If(advance):
             m.d.sync += [at_job.eq(job), said.eq(chosen)]
-        if self.pipelined:
-            # In between a cycle in which nothing else is read: nothing is written either, so what was read holds.
-            reading = Signal.like(touched)
-            m.d.comb += advance.eq(~blocked & ~reading.any())
-            m.d.sync += reading.eq(Mux(advance, touched, 0))
-            with m.If(~blocked):
-                m.d.sync += [touches.eq(reading), entry.eq(read.data)]
-        else:
-            m.d.comb += [advance.eq(~blocked), entry.eq(read.data)]
-            with m.If(advance):
-                m.d.sync += touches.eq(touched)
+        reading = Signal.like(touched)
+        m.d.comb += advance.eq(~blocked & ~reading.any())
+        m.d.sync += reading.eq(Mux(advance, touched, 0))
+        with m.If(~blocked):
+            m.d.sync += [touches.eq(reading), entry.eq(read.data)]
         packet_answer, sequence_answer = self.packet.answer, self.sequence.answer
         let_in = by_sequence & ~entry.busy
 
-        def unsaid(answer):
-            """An answer has to leave before the next one. Pipelined, it is gone a cycle after it was taken."""
-            return answer.valid & (1 if self.pipelined else ~answer.ready)
-
+        # An answer has to be gone before the next one.
         m.d.comb += [
             at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),
             stays.eq(after.busy | after.owing | (after.packets != 0)),
             assigns.eq(at_rest & (by_packet | let_in)),
             blocked.eq(
-                (by_packet & unsaid(packet_answer)) | (by_sequence & unsaid(sequence_answer)) | (assigns & ~least.valid)
+                (by_packet & packet_answer.valid) | (by_sequence & sequence_answer.valid) | (assigns & ~least.valid)
             ),
             act.eq((by_packet | by_sequence | reported) & ~blocked),
             after.eq(entry), least.taken.eq(act & assigns),

@@ -13,13 +13,13 @@ from firmware_models.config import Config
 from rtl.cou.offload_unit import OffloadUnit
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
-from rtl.interface import LinkSignature, TraceEvent, beat
+from rtl.interface import LinkSignature, TraceEvent
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.index import index_bits
 from rtl.kit.library import shared
 from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
-from rtl.kit.stage import PacketStage, StreamStage, connect_through
+from rtl.kit.stage import PacketStage
 from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
@@ -90,27 +90,24 @@ class Nic(wiring.Component):
         m = Module()
         config = self.config
         n_cous, width = config.nic.n_cous, config.datapath.data_width
-        n_gets, is_pipelined = int(config.nic.get), config.datapath.is_pipelined
-        pipelined, packets = is_pipelined("nic"), is_pipelined("packets")
+        n_gets = int(config.nic.get)
 
         m.submodules.csr = csr = RegisterFile(config)
         m.submodules.vp_table = vp_table = VpTable(
             n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=n_cous + 2 + 2 * n_gets,
-            pipelined=is_pipelined("queue"), address_bits=config.nic.address_bits,
+            address_bits=config.nic.address_bits,
         )
         m.submodules.descriptor_queue = queue = DescriptorQueue(
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
             intermediate_bytes=config.cou.intermediate_bytes, n_cous=n_cous,
             sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce), get=config.nic.get,
-            pipelined=is_pipelined("queue"), address_bits=config.nic.address_bits,
+            address_bits=config.nic.address_bits,
         )
-        m.submodules.completion_queue = completions = CompletionQueue(
-            n=n_cous + 2, data_width=width, pipelined=is_pipelined("queue")
-        )
+        m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width)
         m.submodules.dma = dma = DmaEngine(
             n_readers=n_cous + 2 + n_gets, n_writers=n_cous + 2 + n_gets, data_width=width,
-            max_burst_beats=config.nic.max_burst_beats, pipelined=is_pipelined("dma"),
-            address_bits=config.nic.address_bits, block_memories=config.datapath.block_memories,
+            max_burst_beats=config.nic.max_burst_beats, address_bits=config.nic.address_bits,
+            block_memories=config.datapath.block_memories,
         )
         m.submodules.p2p = p2p = P2p(config)
         cous = []
@@ -122,17 +119,10 @@ class Nic(wiring.Component):
         # Room for the packets of a job at its unit: the buffer, what is on the way to it, and loans, which count too.
         m.submodules.job_table = job_table = JobTable(
             n_units=n_cous, n_packets=config.buffer_slots + 8 + config.pool_packets,
-            level_bits=index_bits(config.buffer_slots) + 1, pipelined=pipelined,
+            level_bits=index_bits(config.buffer_slots) + 1,
         )
 
         parts = [csr, vp_table, queue, completions, dma, p2p, *cous, job_table]
-
-        def ask(name, asker, answerer):
-            """Connects who asks and who answers: the question through a register, if wanted."""
-            parts.append(
-                connect_through(m, f"{name}_query", asker.query, answerer.query, registers=pipelined)
-            )
-            connect(m, answerer.answer, asker.answer)
 
         # Host side.
         connect(m, flipped(self.s_axil), csr.bus)
@@ -151,9 +141,9 @@ class Nic(wiring.Component):
         connect(m, vp_table.turn, queue.turn)
         connect(m, queue.end, vp_table.end)
         connect(m, queue.o_p2p, p2p.i_desc)
-        ask("completion", completions.slot, vp_table.completion)
-        ask("receive", p2p.receive_slot, vp_table.receive)
-        ask("sequence", queue.placement, job_table.sequence)
+        connect(m, completions.slot, vp_table.completion)
+        connect(m, p2p.receive_slot, vp_table.receive)
+        connect(m, queue.placement, job_table.sequence)
         m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
         # What others GET, and what GETs bring: clients of their own, so that answers wait for no request.
         if config.nic.get:
@@ -176,40 +166,29 @@ class Nic(wiring.Component):
         parts += [link_tx, link_rx]
         received, malformed, wrong_node, unknown, sent = [], [], [], [p2p.unknown], []
         for vc in range(2):
-            m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(
-                data_width=width, n=n_cous + 1, pipelined=pipelined
-            )
-            m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width, registers=packets)
-            m.submodules[f"flit_stage_{vc}"] = flit_stage = StreamStage(
-                shape=beat(width), registers=packets, full_rate=True
-            )
-            m.submodules[f"rx_stage_{vc}"] = rx_stage = PacketStage(data_width=width, registers=packets)
+            m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=n_cous + 1)
+            m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width)
             m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
             m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(
-                data_width=width, mtu=config.datapath.mtu, pipelined=pipelined
+                data_width=width, mtu=config.datapath.mtu
             )
             m.submodules[f"locator_{vc}"] = locator = JobLocator(config, vc=vc)
             m.submodules[f"rx_router_{vc}"] = router = ReceiveRouter(config, vc=vc)
             connect(m, arbiter.o, tx_stage.i)
             connect(m, tx_stage.o, packetizer.i)
-            connect(m, packetizer.o, flit_stage.i)
-            connect(m, flit_stage.o, link_tx.i[vc])
+            connect(m, packetizer.o, link_tx.i[vc])
             connect(m, link_rx.o[vc], depacketizer.i)
-            connect(m, rx_stage.o, locator.i)
             if vc == 0:
                 # Multicasts travel on channel 0 alone.
                 m.submodules.groups = groups = GroupFilter(config)
-                m.submodules.groups_stage = groups_stage = PacketStage(data_width=width, registers=packets)
-                connect(m, depacketizer.o, groups_stage.i)
-                connect(m, groups_stage.o, groups.i)
-                connect(m, groups.o, rx_stage.i)
-                parts.append(groups_stage)
-                ask("packet", locator.placement, job_table.packet)
+                connect(m, depacketizer.o, groups.i)
+                connect(m, groups.o, locator.i)
+                connect(m, locator.placement, job_table.packet)
             else:
-                connect(m, depacketizer.o, rx_stage.i)
-                ask("credit", locator.placement, job_table.credit)
+                connect(m, depacketizer.o, locator.i)
+                connect(m, locator.placement, job_table.credit)
             connect(m, locator.o, router.i)
-            parts += [arbiter, tx_stage, flit_stage, rx_stage, depacketizer, locator, router]
+            parts += [arbiter, tx_stage, depacketizer, locator]
             for index, unit in enumerate((*cous, p2p)):
                 connect(m, unit.tx[vc], arbiter.i[index])
                 connect(m, router.o[index], unit.rx[vc])
@@ -263,8 +242,7 @@ class Nic(wiring.Component):
             m.d.comb += csr.events[name].eq(sum(pulses))
 
         # Rest.
-        drain = drain_cycles(pipelined=bool(config.datapath.pipelined))
-        m.submodules.quiescence = quiescence = Quiescence(cycles=drain)
+        m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles())
         axil, axi = self.s_axil, self.m_axi
         m.d.comb += [
             quiescence.moves.eq(any_moves(*(part.moves for part in parts))),

@@ -1,13 +1,12 @@
 """Sends received packets to the unit that serves them."""
 
 from amaranth import Array, Module, Mux, Signal
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
 from rtl.interface import UNIT_BITS, PacketSignature
-from rtl.kit.stage import PacketStage
 
 
 class ReceiveRouter(wiring.Component):
@@ -17,7 +16,7 @@ class ReceiveRouter(wiring.Component):
     A packet on a channel that its type does not belong to could make one channel wait for the other; it is dropped
     whole and reported.
 
-    Timing: none of its own; if ``nic`` is pipelined a register stands behind the decision, and pulses come with it.
+    Timing: combinational, no latency.
 
     Parameters
     ----------
@@ -36,8 +35,6 @@ class ReceiveRouter(wiring.Component):
         Pulse: a packet that does not belong to the channel has been dropped.
     unknown : ``Out(1)``
         Pulse: a collective packet of no job, or one that a GET would need, has been dropped.
-    moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config, *, vc: int):
@@ -46,7 +43,6 @@ class ReceiveRouter(wiring.Component):
         self.config, self.vc = config, vc
         width = config.datapath.data_width
         super().__init__({
-            "moves": Out(1),
             "i": In(PacketSignature(width)),
             "o": Out(PacketSignature(width)).array(config.nic.n_cous + 1),
             "unit": In(UNIT_BITS),
@@ -65,27 +61,18 @@ class ReceiveRouter(wiring.Component):
         )
         absent = set() if self.config.nic.get else to_p2p & {PacketType.GET, PacketType.GET_DATA}
 
-        decision = Signal(data.StructLayout({"route": range(drop + 1), "unknown": 1}))
-        with m.Switch(self.i.header.payload.type):
+        packets, header = self.i, self.i.header.payload
+        route, unknown = Signal(range(drop + 1)), Signal()
+        with m.Switch(header.type):
             with m.Case(*to_cou):
-                m.d.comb += [decision.route.eq(Mux(self.known, self.unit, drop)), decision.unknown.eq(~self.known)]
+                m.d.comb += [route.eq(Mux(self.known, self.unit, drop)), unknown.eq(~self.known)]
             if absent:
                 with m.Case(*absent):
-                    m.d.comb += [decision.route.eq(drop), decision.unknown.eq(1)]
+                    m.d.comb += [route.eq(drop), unknown.eq(1)]
             with m.Case(*(to_p2p - absent)):
-                m.d.comb += decision.route.eq(n_cous)
+                m.d.comb += route.eq(n_cous)
             with m.Default():
-                m.d.comb += decision.route.eq(drop)
-
-        m.submodules.stage = stage = PacketStage(
-            data_width=self.config.datapath.data_width, registers=self.config.datapath.is_pipelined("nic"),
-            beside=decision.shape(),
-        )
-        connect(m, flipped(self.i), stage.i)
-        m.d.comb += self.moves.eq(stage.moves)
-        packets, header = stage.o, stage.o.header.payload
-        route, unknown = stage.o_beside.route, stage.o_beside.unknown
-        m.d.comb += stage.i_beside.eq(decision)
+                m.d.comb += route.eq(drop)
 
         in_payload = Signal()
         latched = Signal(range(drop + 1))

@@ -23,15 +23,13 @@ class Delivery(wiring.Component):
 
     A mini packet becomes a whole entry of the receive queue, zeros after its payload, its last word last.
 
-    Timing: a packet takes two cycles more than its beats (SEND: those of the entry), with `pipelined` one that
-    leaves nothing to do two. Answers in the order of the packets.
+    Timing: a packet takes two cycles more than its beats (SEND: those of the entry), one that leaves nothing to do
+    two. Answers in the order of the packets.
 
     Parameters
     ----------
     data_width : int
         Bits of a flit.
-    pipelined : bool
-        Whether who waits for memory and who is waited for are kept apart by a cycle.
     address_bits : int
         Bits of a host address, 32 to 64.
 
@@ -53,9 +51,8 @@ class Delivery(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, data_width: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS):
+    def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
-        self.pipelined = pipelined
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(admitted_layout(address_bits))),
@@ -81,7 +78,7 @@ class Delivery(wiring.Component):
         is_send = self.i.payload.send
 
         note = data.StructLayout({"header": PacketHeader, "written": 1, "status": 8})
-        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES, registered=self.pipelined)
+        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES)
         m.d.comb += [
             notes.i.payload.header.eq(header),
             notes.i.payload.written.eq(self.i.payload.accept),
@@ -118,13 +115,6 @@ class Delivery(wiring.Component):
                     with m.Case(count):
                         m.d.comb += mask.eq(Const((1 << 8 * count) - 1, self.data_width))
 
-        def end_at_once():
-            """The packet leaves nothing to do; with registers its way out does not wait for memory's ready."""
-            if self.pipelined:
-                m.next = "PASS"
-            else:
-                m.d.comb += self.i.ready.eq(1)
-
         with m.FSM(name="write_fsm") as fsm:
             with m.State("BEGIN"):
                 m.d.sync += index.eq(0)
@@ -143,12 +133,12 @@ class Delivery(wiring.Component):
                     with m.Elif(~self.i.payload.empty):
                         m.next = "DROP"
                     with m.Else():
-                        end_at_once()
+                        m.next = "PASS"
 
-            if self.pipelined:
-                with m.State("PASS"):
-                    m.d.comb += self.i.ready.eq(1)
-                    m.next = "BEGIN"
+            # A packet that leaves nothing to do goes in a cycle of its own: it does not wait for memory's ready.
+            with m.State("PASS"):
+                m.d.comb += self.i.ready.eq(1)
+                m.next = "BEGIN"
 
             with m.State("COPY"):
                 m.d.comb += [
@@ -188,7 +178,7 @@ class Delivery(wiring.Component):
 
     def _answer(self, m, notes):
         """Second half: an answer for every note, after its write."""
-        m.submodules.answers = answers = StreamFifo(shape=PacketHeader, depth=N_ANSWERS, registered=self.pipelined)
+        m.submodules.answers = answers = StreamFifo(shape=PacketHeader, depth=N_ANSWERS)
         m.d.comb += [
             self.o.payload.eq(answers.o.payload),
             self.o.valid.eq(answers.o.valid),

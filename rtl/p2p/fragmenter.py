@@ -22,8 +22,7 @@ class Fragmenter(wiring.Component):
     A fragment's data lie in the buffer in one piece. Reads run ahead of sending by as much as the buffer holds, over
     the end of an operation too; data that a descriptor carries wait until earlier reads are over, to keep the order.
 
-    Timing: a fragment in three cycles, its data one beat per cycle; those of a descriptor one in two if `pipelined`,
-    where the next descriptor is taken a cycle later too.
+    Timing: a fragment in three cycles, its data one beat per cycle.
 
     Parameters
     ----------
@@ -33,8 +32,6 @@ class Fragmenter(wiring.Component):
         Largest fragment in bytes.
     n : int
         Places of the tracker.
-    pipelined : bool
-        Whether what waits in buffers is offered from registers.
     address_bits : int
         Bits of a local address, 32 to 64; a remote one has 64.
 
@@ -67,12 +64,11 @@ class Fragmenter(wiring.Component):
     """
 
     def __init__(
-        self, *, data_width: int, mtu: int, n: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS
+        self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS
     ):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
-        self.pipelined = pipelined
         self.address_bits = check_address_bits(address_bits)
         super().__init__({
             "moves": Out(1),
@@ -92,12 +88,12 @@ class Fragmenter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         flit_bytes = self.data_width // 8
-        m.submodules.fragments = fragments = StreamFifo(shape=Fragment, depth=N_BUFFERS, registered=self.pipelined)
+        m.submodules.fragments = fragments = StreamFifo(shape=Fragment, depth=N_BUFFERS)
         m.submodules.reads = reads = StreamFifo(
-            shape=self.o_read.payload.shape(), depth=N_BUFFERS, registered=self.pipelined
+            shape=self.o_read.payload.shape(), depth=N_BUFFERS
         )
         m.submodules.buffer = buffer = StreamFifo(
-            shape=self.data_width, depth=N_BUFFERS * self.mtu // flit_bytes, registered=self.pipelined
+            shape=self.data_width, depth=N_BUFFERS * self.mtu // flit_bytes
         )
         connect(m, fragments.o, flipped(self.o_fragment))
         connect(m, reads.o, flipped(self.o_read))
@@ -131,7 +127,9 @@ class Fragmenter(wiring.Component):
         is_mini = desc.kind == Kind.MP
         local, remote, left = Signal(self.address_bits), Signal(ADDRESS_BITS), Signal(32)
         index = Signal(formats.FRAGMENT_BITS)
-        mini_beats, mini_more = Signal(range(formats.PAYLOAD_BYTES // flit_bytes + 1)), Signal()
+        mini = data.View(data.ArrayLayout(self.data_width, formats.PAYLOAD_BYTES // flit_bytes), desc.payload)
+        mini_at = Signal(range(len(mini)))
+        mini_beats, mini_more = Signal(range(len(mini) + 1)), Signal()
         length = Signal(formats.PACKET_HEADER["length"].width)
         final = Signal()
         refusal = Signal(Status)
@@ -141,7 +139,7 @@ class Fragmenter(wiring.Component):
             length.eq(Mux(left <= self.mtu, left, self.mtu)),
         ]
         reason = self._refusal(m, self.i.payload.desc)
-        # Pipelined, a register says that there is nothing in hand: it is set a cycle after the state.
+        # A register says that there is nothing in hand, for those who ask for room: it is set a cycle after the state.
         idle = Signal()
         m.d.comb += [
             self.room.eq(idle & self.i_number.valid), self.i.ready.eq(self.room),
@@ -177,20 +175,10 @@ class Fragmenter(wiring.Component):
             opened.tag.eq(desc.tag),
         ]
 
-        def shift():
-            """Brings the next flit of the payload forward; in a state of its own if paths are to be short."""
-            if self.pipelined:
-                m.next = "MINI_SHIFT"
-            else:
-                m.d.sync += desc.payload.eq(desc.payload >> self.data_width)
-
         with m.FSM() as fsm:
             with m.State("IDLE"):
-                if self.pipelined:
-                    m.d.sync += idle.eq(~self.i.valid | ~self.i.ready)
-                else:
-                    m.d.comb += idle.eq(1)
                 m.d.sync += [
+                    idle.eq(~self.i.valid | ~self.i.ready),
                     desc.eq(self.i.payload.desc),
                     number.eq(self.i_number.payload),
                     refusal.eq(reason),
@@ -205,6 +193,7 @@ class Fragmenter(wiring.Component):
                     remote.eq(desc.remote_addr),
                     left.eq(desc.length),
                     index.eq(0),
+                    mini_at.eq(0),
                     mini_beats.eq((desc.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)),
                     mini_more.eq(desc.length != 0),
                 ]
@@ -235,14 +224,11 @@ class Fragmenter(wiring.Component):
                 with m.If(~mini_more):
                     m.next = "MINI_FRAGMENT"
                 with m.Else():
-                    m.d.comb += [buffer.i.valid.eq(1), buffer.i.payload.eq(desc.payload)]
+                    m.d.comb += [buffer.i.valid.eq(1), buffer.i.payload.eq(mini[mini_at])]
                     with m.If(buffer.i.ready):
-                        m.d.sync += [mini_beats.eq(mini_beats - 1), mini_more.eq(mini_beats != 1)]
-                        shift()
-            if self.pipelined:
-                with m.State("MINI_SHIFT"):
-                    m.d.sync += desc.payload.eq(desc.payload >> self.data_width)
-                    m.next = "MINI_DATA"
+                        m.d.sync += [
+                            mini_at.eq(mini_at + 1), mini_beats.eq(mini_beats - 1), mini_more.eq(mini_beats != 1),
+                        ]
             with m.State("MINI_FRAGMENT"):
                 m.d.comb += [fragments.i.valid.eq(1), fragment.final.eq(1), fragment.stored.eq(1)]
                 with m.If(fragments.i.ready):

@@ -34,7 +34,7 @@ class GetLanding(wiring.Component):
 
     Waits for the tracker, the VP table and memory, and for nothing of the network.
 
-    Timing: about twelve cycles a packet, with `pipelined` about fifteen, while the one before it is written.
+    Timing: about fourteen cycles a packet, while the one before it is written.
 
     Parameters
     ----------
@@ -44,8 +44,6 @@ class GetLanding(wiring.Component):
         Largest fragment in bytes.
     n : int
         Places of the tracker.
-    pipelined : bool
-        As of :class:`~rtl.p2p.landing_writer.LandingWriter`.
     address_bits : int
         Bits of a host address, 32 to 64.
 
@@ -70,12 +68,11 @@ class GetLanding(wiring.Component):
     """
 
     def __init__(
-        self, *, data_width: int, mtu: int, n: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS
+        self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS
     ):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
-        self.pipelined = pipelined
         self.address_bits = check_address_bits(address_bits)
         super().__init__({
             "moves": Out(1),
@@ -96,11 +93,11 @@ class GetLanding(wiring.Component):
         m.submodules.bookings = bookings = memory.Memory(shape=booking, depth=self.n, init=[])
         look, book = bookings.read_port(), bookings.write_port()
         m.submodules.payload = payload = StreamFifo(
-            shape=beat(self.data_width), depth=PAYLOAD_BEATS, registered=self.pipelined
+            shape=beat(self.data_width), depth=PAYLOAD_BEATS
         )
-        m.submodules.landings = landings = StreamFifo(shape=landing, depth=2, registered=self.pipelined)
+        m.submodules.landings = landings = StreamFifo(shape=landing, depth=2)
         m.submodules.writer = writer = LandingWriter(
-            data_width=self.data_width, pipelined=self.pipelined, address_bits=self.address_bits
+            data_width=self.data_width, address_bits=self.address_bits
         )
         connect(m, flipped(self.i.payload), payload.i)
         connect(m, payload.o, writer.i_payload)

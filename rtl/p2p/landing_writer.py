@@ -19,15 +19,12 @@ class LandingWriter(wiring.Component):
 
     Of every packet that is to be answered the tracker hears once memory has acknowledged all of it.
 
-    Timing: a packet takes a cycle more than its beats, with `pipelined` one without beats two. Reports in the order of
-    the packets.
+    Timing: a packet takes a cycle more than its beats, one without beats two. Reports in the order of the packets.
 
     Parameters
     ----------
     data_width : int
         Bits of a flit.
-    pipelined : bool
-        Whether who waits for memory and who is waited for are kept apart by a cycle.
     address_bits : int
         Bits of a host address, 32 to 64.
 
@@ -45,9 +42,8 @@ class LandingWriter(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, data_width: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS):
+    def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
-        self.pipelined = pipelined
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(landing_layout(address_bits))),
@@ -61,7 +57,7 @@ class LandingWriter(wiring.Component):
         note = data.StructLayout({
             "number": NUMBER_BITS, "written": 1, "status": STATUS_BITS, "detail": DETAIL_BITS,
         })
-        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES, registered=self.pipelined)
+        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES)
         landing, write = self.i.payload, self.write
         m.d.comb += [
             notes.i.payload.number.eq(landing.number),
@@ -72,13 +68,6 @@ class LandingWriter(wiring.Component):
             write.request.payload.bytes.eq(landing.length),
             write.data.payload.eq(self.i_payload.payload),
         ]
-
-        def end_at_once():
-            """The packet leaves nothing to do; with registers its way out does not wait for memory's ready."""
-            if self.pipelined:
-                m.next = "PASS"
-            else:
-                m.d.comb += self.i.ready.eq(1)
 
         with m.FSM() as fsm:
             with m.State("BEGIN"):
@@ -93,11 +82,11 @@ class LandingWriter(wiring.Component):
                     with m.Elif(landing.length != 0):
                         m.next = "DROP"
                     with m.Else():
-                        end_at_once()
-            if self.pipelined:
-                with m.State("PASS"):
-                    m.d.comb += self.i.ready.eq(1)
-                    m.next = "BEGIN"
+                        m.next = "PASS"
+            # A packet that leaves nothing to do goes in a cycle of its own: it does not wait for memory's ready.
+            with m.State("PASS"):
+                m.d.comb += self.i.ready.eq(1)
+                m.next = "BEGIN"
             with m.State("COPY"):
                 m.d.comb += [write.data.valid.eq(self.i_payload.valid), self.i_payload.ready.eq(write.data.ready)]
                 with m.If(self.i_payload.valid & write.data.ready & self.i_payload.payload.last):

@@ -36,8 +36,8 @@ class P2p(wiring.Component):
     Every descriptor ends in exactly one completion. Semantics and the argument that it cannot deadlock:
     ``docs/p2p.md``.
 
-    Timing: that of the parts. If ``packets`` are pipelined they take a cycle more on their way in and two on
-    their way out, queries of memory windows one; what the tracker is told counts two cycles later, of answers three.
+    Timing: that of the parts. Packets take a cycle on their way in and one on their way out; what the tracker is told
+    of answers counts a cycle later.
 
     Parameters
     ----------
@@ -105,36 +105,27 @@ class P2p(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         width, n, mtu = self.config.datapath.data_width, self.config.nic.n_p2p_tags, self.config.datapath.mtu
-        pipelined, packets = self.config.datapath.is_pipelined("p2p"), self.config.datapath.is_pipelined("packets")
         address_bits = self.config.nic.address_bits
-        m.submodules.tracker = tracker = Tracker(n=n, pipelined=pipelined)
-        m.submodules.transmit = transmit = P2pTransmit(
-            data_width=width, mtu=mtu, n=n, pipelined=pipelined, address_bits=address_bits
-        )
-        m.submodules.receive = receive = P2pReceive(
-            data_width=width, pipelined=pipelined, address_bits=address_bits
-        )
+        m.submodules.tracker = tracker = Tracker(n=n)
+        m.submodules.transmit = transmit = P2pTransmit(data_width=width, mtu=mtu, n=n, address_bits=address_bits)
+        m.submodules.receive = receive = P2pReceive(data_width=width, address_bits=address_bits)
         m.submodules.answers = answers = AnswerReceiver(data_width=width)
         senders: list[P2pTransmit | GetRequester] = [transmit]
         repliers: list[P2pReceive | GetServer] = [receive]
         commands = [("answer", answers.o, tracker.i_answer)]
-        queries: list[tuple[str, P2pReceive | GetServer | GetLanding, WindowSignature]] = [
-            ("receive", receive, self.window)
-        ]
+        queries: list[tuple[P2pReceive | GetServer | GetLanding, WindowSignature]] = [(receive, self.window)]
         unknown = tracker.unknown + receive.unknown + answers.unknown
         if self.config.nic.get:
             # A GET has a way of its own, so that a long one holds up nothing else.
             m.submodules.requester = requester = GetRequester(
                 data_width=width, mtu=mtu, n=n, address_bits=address_bits
             )
-            m.submodules.landing = landing = GetLanding(
-                data_width=width, mtu=mtu, n=n, pipelined=pipelined, address_bits=address_bits
-            )
+            m.submodules.landing = landing = GetLanding(data_width=width, mtu=mtu, n=n, address_bits=address_bits)
             m.submodules.server = server = GetServer(data_width=width, mtu=mtu)
             senders.append(requester)
             repliers.append(server)
             commands.append(("landed", landing.o_landed, tracker.i_landed))
-            queries += [("server", server, self.get_window[0]), ("landing", landing, self.get_window[1])]
+            queries += [(server, self.get_window[0]), (landing, self.get_window[1])]
             unknown += landing.unknown
             connect(m, requester.o_book, landing.i_book)
             connect(m, answers.o_data, landing.i)
@@ -148,11 +139,11 @@ class P2p(wiring.Component):
                 server.node_id.eq(self.node_id),
             ]
 
-        # Packets and queries come in and go out through registers, if the clock is to be that fast: requests of others
-        # through those of the receiver. What the tracker hears of answers does so too, for it keeps memory waiting.
-        m.submodules.incoming = incoming = PacketStage(data_width=width, registers=packets)
+        # Packets come in and go out through registers, requests of others through those of the receiver. What the
+        # tracker hears of answers does so too, for it keeps memory waiting.
+        m.submodules.incoming = incoming = PacketStage(data_width=width)
         connect(m, flipped(self.rx[1]), incoming.i)
-        outgoing = [PacketStage(data_width=width, registers=packets) for _ in range(2)]
+        outgoing = [PacketStage(data_width=width) for _ in range(2)]
         for vc, stage in enumerate(outgoing):
             m.submodules[f"outgoing_{vc}"] = stage
             connect(m, stage.o, flipped(self.tx[vc]))
@@ -160,15 +151,12 @@ class P2p(wiring.Component):
         if self.config.nic.get:
             parts.append(landing)
         for name, source, target in commands:
-            parts.append(connect_through(m, f"{name}_stage", source, target, registers=pipelined))
-        for name, asker, window in queries:
-            parts.append(connect_through(
-                m, f"{name}_query", asker.window.query, flipped(window.query), registers=pipelined
-            ))
-            connect(m, flipped(window.answer), asker.window.answer)
+            parts.append(connect_through(m, f"{name}_stage", source, target))
+        for asker, window in queries:
+            connect(m, asker.window, flipped(window))
 
         # What this node asks of others.
-        m.submodules.arbiter = arbiter = PacketArbiter(data_width=width, n=len(senders), pipelined=pipelined)
+        m.submodules.arbiter = arbiter = PacketArbiter(data_width=width, n=len(senders))
         is_get = (self.i_desc.payload.desc.p2p_op == P2pOp.GET) if self.config.nic.get else 0
         m.d.comb += [
             self.i_desc.ready.eq(Mux(is_get, senders[-1].i.ready, transmit.i.ready)),
@@ -199,7 +187,7 @@ class P2p(wiring.Component):
 
         # What others ask of this node.
         connect(m, flipped(self.rx[0]), receive.i)
-        m.submodules.replies = replies = PacketArbiter(data_width=width, n=len(repliers), pipelined=pipelined)
+        m.submodules.replies = replies = PacketArbiter(data_width=width, n=len(repliers))
         for index, replier in enumerate(repliers):
             connect(m, replier.o, replies.i[index])
         connect(m, replies.o, outgoing[1].i)

@@ -35,8 +35,6 @@ class P2pReceive(wiring.Component):
     ----------
     data_width : int
         Bits of a flit.
-    pipelined : bool
-        Whether packets come in through registers, and the parts have theirs.
     address_bits : int
         Bits of a host address, 32 to 64.
 
@@ -54,9 +52,8 @@ class P2pReceive(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, data_width: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS):
+    def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
-        self.pipelined = pipelined
         self.address_bits = address_bits
         super().__init__({
             "moves": Out(1),
@@ -76,22 +73,20 @@ class P2pReceive(wiring.Component):
         m = Module()
         m.submodules.admission = admission = Admission(address_bits=self.address_bits)
         m.submodules.admitted = admitted = StreamFifo(
-            shape=admitted_layout(self.address_bits), depth=2, registered=self.pipelined
+            shape=admitted_layout(self.address_bits), depth=2
         )
         m.submodules.payload = payload = StreamFifo(
-            shape=beat(self.data_width), depth=PAYLOAD_BEATS, registered=self.pipelined
+            shape=beat(self.data_width), depth=PAYLOAD_BEATS
         )
         m.submodules.delivery = delivery = Delivery(
-            data_width=self.data_width, pipelined=self.pipelined, address_bits=self.address_bits
+            data_width=self.data_width, address_bits=self.address_bits
         )
 
         # Where a packet goes is decided in front of the register. Header and payload need not wait for each other here:
         # a payload is stored whether its header has been looked at or not.
         judged = data.StructLayout({"header": PacketHeader, "is_get": 1})
-        m.submodules.header_stage = header = StreamStage(shape=judged, registers=self.pipelined, full_rate=False)
-        m.submodules.payload_stage = beats = StreamStage(
-            shape=beat(self.data_width), registers=self.pipelined, full_rate=True
-        )
+        m.submodules.header_stage = header = StreamStage(shape=judged, full_rate=False)
+        m.submodules.payload_stage = beats = StreamStage(shape=beat(self.data_width), full_rate=True)
         incoming = self.i.header
         is_get = header.o.payload.is_get
         m.d.comb += [

@@ -26,8 +26,6 @@ class FragmentSender(wiring.Component):
         Bits of a flit.
     n : int
         Places of the tracker.
-    pipelined : bool
-        Whether what waits in buffers is offered from registers.
 
     Members
     -------
@@ -43,10 +41,9 @@ class FragmentSender(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, data_width: int, n: int, pipelined: bool = False):
+    def __init__(self, *, data_width: int, n: int):
         self.data_width = data_width
         self.n = n
-        self.pipelined = pipelined
         super().__init__({
             "moves": Out(1),
             "i_fragment": In(stream.Signature(Fragment)),
@@ -62,7 +59,7 @@ class FragmentSender(wiring.Component):
         m = Module()
         flit_bytes = self.data_width // 8
         decided = data.StructLayout({"header": PacketHeader, "discard": 1})
-        m.submodules.packets = packets = StreamFifo(shape=decided, depth=2, registered=self.pipelined)
+        m.submodules.packets = packets = StreamFifo(shape=decided, depth=2)
 
         # Decide over the next fragment once its data are there.
         fragment = self.i_fragment.payload

@@ -41,15 +41,13 @@ class Tracker(wiring.Component):
     place apart. The number travels in the packets, so an answer that comes too late is counted as `unknown` and
     touches nothing. A number comes back after at least ``2**16 / n`` operations.
 
-    Timing: one command in two cycles. Everything but `ready` of the inputs is a function of registers. With `pipelined`
-    one command in three cycles, which begins a cycle later, and time is a cycle late.
+    Timing: one command in three cycles; time is a cycle late. Everything but `ready` of the inputs is a function of
+    registers.
 
     Parameters
     ----------
     n : int
         Operations in progress, a power of two, 2 to 256.
-    pipelined : bool
-        Whether what is to become of a record is kept in registers before it is done.
 
     Members
     -------
@@ -78,11 +76,10 @@ class Tracker(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, n: int, pipelined: bool = False):
+    def __init__(self, *, n: int):
         if not 2 <= n <= 256 or n & (n - 1):
             raise ValueError(f"n must be a power of two from 2 to 256, not {n!r}")
         self.n = n
-        self.pipelined = pipelined
         super().__init__({
             "moves": Out(1),
             "o_number": Out(stream.Signature(NUMBER_BITS)),
@@ -140,13 +137,12 @@ class Tracker(wiring.Component):
             m.d.sync += number.eq(number + 1)
 
         # An operation whose last progress was before `limit` is late.
-        domain = m.d.sync if self.pipelined else m.d.comb
         now, limit, is_watched = Signal(STAMP_BITS), Signal(STAMP_BITS), Signal()
-        domain += is_watched.eq(self.watchdog != 0)
+        m.d.sync += is_watched.eq(self.watchdog != 0)
         # Time is looked at for commands alone, so that it moves nothing else.
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=N_INPUTS, pipelined=self.pipelined)
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=N_INPUTS)
         with m.If(arbiter.o.valid):
-            domain += [now.eq(self.cycles), limit.eq(self.cycles[:STAMP_BITS] - self.watchdog)]
+            m.d.sync += [now.eq(self.cycles), limit.eq(self.cycles[:STAMP_BITS] - self.watchdog)]
 
         # The watchdog goes round the places, slowly enough not to be in the way. Where it is follows from the time.
         check, check_place = Signal(), Signal(place_bits)
@@ -199,7 +195,7 @@ class Tracker(wiring.Component):
             with m.If((old.status == Status.OK) & (status != Status.OK)):
                 m.d.comb += [new.status.eq(status), new.detail.eq(detail)]
 
-        m.submodules.events = events = StreamFifo(shape=CompletionEvent, depth=2, registered=self.pipelined)
+        m.submodules.events = events = StreamFifo(shape=CompletionEvent, depth=2)
         connect(m, events.o, flipped(self.o_event))
         event = events.i.payload
         m.d.comb += [
@@ -212,7 +208,7 @@ class Tracker(wiring.Component):
         ]
 
         # One LAND at a time is asked, so there is always room for its verdict.
-        m.submodules.verdicts = verdicts = StreamFifo(shape=1, depth=2, registered=self.pipelined)
+        m.submodules.verdicts = verdicts = StreamFifo(shape=1, depth=2)
         connect(m, verdicts.o, flipped(self.o_land))
         m.d.comb += verdicts.i.payload.eq(touched)
 
@@ -303,16 +299,11 @@ class Tracker(wiring.Component):
                         note_error(Status.TIMEOUT, old.unanswered)
 
                 m.d.comb += found.ends.eq(touched & is_alive & (expired | ~new.sending & none_left))
-                if self.pipelined:
-                    m.d.sync += decided.eq(found)
-                    m.next = "FINISH"
-                else:
-                    m.d.comb += decided.eq(found)
-                    finish()
+                m.d.sync += decided.eq(found)
+                m.next = "FINISH"
 
-            if self.pipelined:
-                with m.State("FINISH"):
-                    finish()
+            with m.State("FINISH"):
+                finish()
 
         m.d.sync += self.moves.eq(any_moves(
             arbiter.o.valid, ~fsm.ongoing("READ"), ~self.o_number.valid & ~taken.all(), check,

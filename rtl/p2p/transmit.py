@@ -24,8 +24,6 @@ class P2pTransmit(wiring.Component):
         Largest fragment in bytes.
     n : int
         Places of the tracker.
-    pipelined : bool
-        Whether what waits in buffers is offered from registers.
     address_bits : int
         Bits of a local address, 32 to 64.
 
@@ -42,12 +40,11 @@ class P2pTransmit(wiring.Component):
     """
 
     def __init__(
-        self, *, data_width: int, mtu: int, n: int, pipelined: bool = False, address_bits: int = ADDRESS_BITS
+        self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS
     ):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
-        self.pipelined = pipelined
         self.address_bits = address_bits
         super().__init__({
             "moves": Out(1),
@@ -65,10 +62,10 @@ class P2pTransmit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.fragmenter = fragmenter = Fragmenter(
-            data_width=self.data_width, mtu=self.mtu, n=self.n, pipelined=self.pipelined,
+            data_width=self.data_width, mtu=self.mtu, n=self.n,
             address_bits=self.address_bits,
         )
-        m.submodules.sender = sender = FragmentSender(data_width=self.data_width, n=self.n, pipelined=self.pipelined)
+        m.submodules.sender = sender = FragmentSender(data_width=self.data_width, n=self.n)
 
         connect(m, flipped(self.i), fragmenter.i)
         connect(m, flipped(self.i_number), fragmenter.i_number)

@@ -24,8 +24,6 @@ class CompletionQueue(wiring.Component):
         Producers, at least 1.
     data_width : int
         Bits of a flit.
-    pipelined : bool
-        Whether the choice between producers ends in a register: a cycle more.
 
     Members
     -------
@@ -47,12 +45,12 @@ class CompletionQueue(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, n: int, data_width: int, pipelined: bool = False):
+    def __init__(self, *, n: int, data_width: int):
         if n < 1:
             raise ValueError(f"n must be at least 1, not {n!r}")
         if data_width not in (64, 128, 256, 512):
             raise ValueError(f"data_width must be 64, 128, 256 or 512, not {data_width!r}")
-        self.n, self.data_width, self.pipelined = n, data_width, pipelined
+        self.n, self.data_width = n, data_width
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(CompletionEvent)).array(n),
@@ -67,9 +65,7 @@ class CompletionQueue(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.arbiter = arbiter = StreamArbiter(
-            shape=CompletionEvent, n=self.n, pipelined=self.pipelined, full_rate=not self.pipelined
-        )
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=CompletionEvent, n=self.n, full_rate=False)
         for k in range(self.n):
             connect(m, flipped(self.i[k]), arbiter.i[k])
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
@@ -18,7 +18,7 @@ ELEMENT_BYTES = {Datatype.DOUBLE_INT: 16, Datatype.FLOAT32: 4, Datatype.INT32: 4
 
 
 class DescriptorCheck(wiring.Component):
-    """Validates one descriptor of a VP; what it finds first, in the order below, is the answer.
+    """Validates the descriptor at hand of a VP; what it finds first, in the order below, is the answer.
 
     1. ``BAD_DESCRIPTOR``: reserved bits; unknown encodings; `source_vp` is not the queue's VP; a collective one with
        `p2p_op`, an operand that does not go with `kind`, `peer` out of range, a slice beyond the last block, or a
@@ -35,8 +35,10 @@ class DescriptorCheck(wiring.Component):
 
     A slice is whole blocks from 0 to the last one; block_count itself, alone, is the slice without bytes.
 
-    Timing: the answer is valid 3 cycles after the descriptor (6 if `pipelined`), and as long as each window question
-    takes.
+    It begins by itself while the descriptor comes in, and is over before the descriptor may go.
+
+    Timing: the answer stands 5 cycles after `numbers` rose and 2 after `fields`, and as long later as each window
+    question takes.
 
     Parameters
     ----------
@@ -50,15 +52,17 @@ class DescriptorCheck(wiring.Component):
         Reductions that this build has.
     get : bool
         Whether this build can GET.
-    pipelined : bool
-        Whether registers stand between the slice, its bytes, the longest message, what is wrong and the answer.
 
     Members
     -------
-    i : ``In(stream.Signature({desc, vp}))``
-        Descriptor and the VP of its queue; taken with the answer.
-    o : ``Out(stream.Signature({status}))``
-        A ``Status``.
+    desc : ``In(Descriptor)``, vp : ``In(11)``
+        The descriptor (its payload does not matter), and the VP of its queue.
+    numbers, fields : ``In(1)``
+        The lengths and the blocks are there; all but the payload is. Up until `gone`.
+    gone : ``In(1)``
+        Pulse: the descriptor has been dealt with. Not before `judged`.
+    judged : ``Out(1)``, status : ``Out``
+        The answer, a ``Status``; from then on until `gone`.
     window : ``Out(WindowSignature())``
         Window check.
     moves : ``Out(1)``
@@ -67,7 +71,7 @@ class DescriptorCheck(wiring.Component):
 
     def __init__(
         self, *, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int,
-        supported: Collection[tuple[Datatype, Operator]], get: bool = True, pipelined: bool = False,
+        supported: Collection[tuple[Datatype, Operator]], get: bool = True,
     ):
         for name, value, low, high in (
             ("mtu", mtu, 64, 1 << 15), ("n_peers", n_peers, 1, 1 << formats.PEER_BITS), ("n_blocks", n_blocks, 1, 256),
@@ -77,17 +81,22 @@ class DescriptorCheck(wiring.Component):
                 raise ValueError(f"{name} must be a power of two, {low} to {high}, not {value!r}")
         self.mtu, self.n_peers, self.supported = mtu, n_peers, tuple(supported)
         self.n_blocks, self.intermediate_bytes = n_blocks, intermediate_bytes
-        self.get, self.pipelined = get, pipelined
+        self.get = get
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(data.StructLayout({"desc": Descriptor, "vp": formats.VP_BITS}))),
-            "o": Out(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
+            "desc": In(Descriptor),
+            "vp": In(formats.VP_BITS),
+            "numbers": In(1),
+            "fields": In(1),
+            "gone": In(1),
+            "judged": Out(1),
+            "status": Out(STATUS_BITS),
             "window": Out(WindowSignature()),
         })
 
     def elaborate(self, platform):
         m = Module()
-        desc = self.i.payload.desc
+        desc, status = self.desc, self.status
         collective, p2p = desc.c, ~desc.c
         mini = desc.kind == Kind.MP
         is_get = p2p & (desc.p2p_op == P2pOp.GET)
@@ -110,22 +119,21 @@ class DescriptorCheck(wiring.Component):
         end, limit = Signal(last.shape()), Signal(desc.block_count.shape())
         n_blocks = limit[:block_bits]
         beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, end > limit) & ~empty
-        stage = m.d.sync if self.pipelined else m.d.comb
-        stage += [
+        m.d.sync += [
             end.eq(last), limit.eq(Mux(cut, desc.block_count, 1)),
             n_slice.eq(Mux(desc.slice_count == 0, n_blocks, Mux(empty, 0, desc.slice_count))),
+            all_bytes.eq(n_blocks * desc.pulse_bytes), slice_bytes.eq(n_slice * desc.pulse_bytes),
         ]
-        m.d.sync += [all_bytes.eq(n_blocks * desc.pulse_bytes), slice_bytes.eq(n_slice * desc.pulse_bytes)]
         # A product with 2**16 - 1: a shift and a subtraction.
         longest = Signal(16 + block_bits + formats.PULSE_BITS)
-        stage += longest.eq((all_bytes << formats.PULSE_BITS) - all_bytes)
+        m.d.sync += longest.eq((all_bytes << formats.PULSE_BITS) - all_bytes)
 
         reserved = [desc[field.name].any() for field in formats.DESCRIPTOR.fields if field.is_reserved]
         bad_descriptor = Cat(
             *reserved,
             unknown("kind"),
             unknown("p2p_op"),
-            desc.source_vp != self.i.payload.vp,
+            desc.source_vp != self.vp,
             from_memory & mini,
             from_payload & ~mini,
             collective & (desc.p2p_op != 0),
@@ -161,33 +169,28 @@ class DescriptorCheck(wiring.Component):
             (reduces | collective & cut) & (desc.length[:4] & element_mask).any(),
         )
 
-        status = Signal(STATUS_BITS)
         bad, lacking, overlong = Signal(), Signal(), Signal(len(bad_length))
-        stage += [bad.eq(bad_descriptor.any()), lacking.eq(unsupported.any()), overlong.eq(bad_length)]
+        m.d.sync += [bad.eq(bad_descriptor.any()), lacking.eq(unsupported.any()), overlong.eq(bad_length)]
         ask_operand, ask_result = Signal(), Signal()
         query, answer = self.window.query, self.window.answer
         m.d.comb += [
-            query.payload.vp.eq(self.i.payload.vp),
+            query.payload.vp.eq(self.vp),
             query.payload.addr.eq(Mux(ask_operand, desc.local_addr, desc.result_addr)),
             query.payload.bytes.eq(desc.length),
             query.payload.right.eq(Mux(ask_operand & ~is_get, Right.LOCAL_READ, Right.LOCAL_WRITE)),
-            self.o.payload.status.eq(status),
         ]
+        # The slice, its bytes, the longest message and what is wrong stand in registers behind each other.
         with m.FSM() as fsm:
-            if self.pipelined:
-                with m.State("SHARE"):
-                    with m.If(self.i.valid):
-                        m.next = "MULTIPLY"
-                with m.State("MULTIPLY"):
-                    m.next = "SUBTRACT"
-                with m.State("SUBTRACT"):
-                    m.next = "COMPARE"
-                with m.State("COMPARE"):
+            with m.State("SHARE"):
+                with m.If(self.numbers):
+                    m.next = "MULTIPLY"
+            with m.State("MULTIPLY"):
+                m.next = "SUBTRACT"
+            with m.State("SUBTRACT"):
+                m.next = "COMPARE"
+            with m.State("COMPARE"):
+                with m.If(self.fields):
                     m.next = "LOOK"
-            else:
-                with m.State("MULTIPLY"):
-                    with m.If(self.i.valid):
-                        m.next = "LOOK"
             with m.State("LOOK"):
                 m.d.sync += [
                     status.eq(
@@ -204,10 +207,9 @@ class DescriptorCheck(wiring.Component):
                     with m.If(query.ready):
                         m.next = "WINDOW"
                 with m.Else():
-                    m.d.comb += self.o.valid.eq(1)
-                    m.d.comb += self.i.ready.eq(self.o.ready)
-                    with m.If(self.o.ready):
-                        m.next = "SHARE" if self.pipelined else "MULTIPLY"
+                    m.d.comb += self.judged.eq(1)
+                    with m.If(self.gone):
+                        m.next = "SHARE"
             with m.State("WINDOW"):
                 m.d.comb += answer.ready.eq(1)
                 with m.If(answer.valid):
@@ -218,6 +220,6 @@ class DescriptorCheck(wiring.Component):
                         m.d.sync += status.eq(Status.BAD_ADDRESS)
                     m.next = "NEXT"
 
-        m.d.sync += self.moves.eq(~fsm.ongoing("SHARE" if self.pipelined else "MULTIPLY"))
+        m.d.sync += self.moves.eq(~fsm.ongoing("SHARE"))
 
         return m

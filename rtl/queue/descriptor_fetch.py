@@ -1,6 +1,6 @@
 """Fetches descriptors from a ring in host memory."""
 
-from amaranth import Const, Module, Signal
+from amaranth import Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,6 +8,11 @@ from firmware_models.abi import formats
 from rtl.abi import Descriptor
 from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
 from rtl.queue.records import INDEX_BITS
+
+_FIELD_BYTES = formats.DESCRIPTOR.bytes - formats.PAYLOAD_BYTES
+"""The payload stands at the end."""
+_NUMBER_BYTES = 32
+"""Control words: all but addresses and tag."""
 
 FetchedDescriptor = data.StructLayout({"desc": Descriptor, "error": 1})
 
@@ -23,8 +28,12 @@ class DescriptorFetch(wiring.Component):
     Requests run ahead of the data, so that the memory's latency is paid once a command. Each descriptor has a read
     of its own, so that an error of the memory concerns that one alone.
 
-    Timing: a descriptor is valid one cycle after its last beat; the next command is taken when
-    all descriptors of the one before have been requested.
+    A descriptor's fields (all but its payload) are shown while the payload still comes in, so that they can be looked
+    at meanwhile. What is shown is what memory sent: whether it may be believed is known with the whole descriptor.
+
+    Timing: a request is made in the cycle after its command, the others of the command follow one a cycle. A descriptor
+    is valid one cycle after its last beat, its fields are one cycle after their last one. The next command is taken
+    when all descriptors of the one before have been requested.
 
     Parameters
     ----------
@@ -41,6 +50,8 @@ class DescriptorFetch(wiring.Component):
         DMA engine.
     o : ``Out(stream.Signature(FetchedDescriptor))``
         Descriptors in order; `desc` means nothing if `error`.
+    numbers, fields : ``Out(1)``
+        The control words of ``o.payload.desc`` have come; all of it but `payload` has. Up until it is taken.
     """
 
     def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):
@@ -52,53 +63,54 @@ class DescriptorFetch(wiring.Component):
             "i": In(stream.Signature(fetch_command(address_bits))),
             "read": Out(ReadSignature(data_width)),
             "o": Out(stream.Signature(FetchedDescriptor)),
+            "numbers": Out(1),
+            "fields": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
         entry_log2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
 
-        # The place of the entry is computed a cycle before it is used.
-        command = Signal(fetch_command(self.address_bits))
+        # The place of the next entry is computed while the one before is asked for.
+        command, following = Signal(fetch_command(self.address_bits)), Signal(fetch_command(self.address_bits))
         request = self.read.request
-        m.d.comb += request.payload.bytes.eq(formats.DESCRIPTOR.bytes)
-        with m.FSM():
-            with m.State("COMMAND"):
-                m.d.comb += self.i.ready.eq(1)
-                m.d.sync += command.eq(self.i.payload)
-                with m.If(self.i.valid):
-                    m.next = "PLACE"
-            with m.State("PLACE"):
-                place = command.index & ((Const(1, 1) << command.log2) - 1)
-                m.d.sync += [
-                    request.payload.addr.eq((command.base + (place << entry_log2))[:self.address_bits]),
-                    request.valid.eq(1),
-                    command.index.eq(command.index + 1),
-                    command.count.eq(command.count - 1),
-                ]
-                m.next = "REQUEST"
-            with m.State("REQUEST"):
-                with m.If(request.ready):
-                    m.d.sync += request.valid.eq(0)
-                    with m.If(command.count == 0):
-                        m.next = "COMMAND"
-                    with m.Else():
-                        m.next = "PLACE"
+        place = following.index & ((Const(1, 1) << following.log2) - 1)
+        more, advance = Signal(), Signal()
+        m.d.comb += [
+            request.payload.bytes.eq(formats.DESCRIPTOR.bytes),
+            self.i.ready.eq(~request.valid),
+            following.eq(Mux(request.valid, command, self.i.payload)),
+            advance.eq(Mux(request.valid, request.ready & more, self.i.valid)),
+        ]
+        with m.If(~request.valid | request.ready):
+            m.d.sync += request.valid.eq(advance)
+        with m.If(advance):
+            m.d.sync += [
+                request.payload.addr.eq((following.base + (place << entry_log2))[:self.address_bits]),
+                command.eq(following),
+                command.index.eq(following.index + 1), command.count.eq(following.count - 1),
+                more.eq(following.count != 1),
+            ]
 
-        # Beats shift in from the top: after the last one the first stands lowest.
-        shift = Signal(formats.DESCRIPTOR.width)
+        # Each beat goes to its place, so that the fields stand still once they have come.
+        n_beats = formats.DESCRIPTOR.width // self.data_width
+        words = Signal(data.ArrayLayout(self.data_width, n_beats))
+        index = Signal(range(n_beats))
         beat = self.read.data
         m.d.comb += [
-            self.o.payload.desc.as_value().eq(shift),
+            self.o.payload.desc.as_value().eq(words),
             beat.ready.eq(~self.o.valid),
         ]
         with m.If(beat.valid & beat.ready):
             m.d.sync += [
-                shift[: -self.data_width].eq(shift[self.data_width :]),
-                shift[-self.data_width :].eq(beat.payload.data),
+                words[index].eq(beat.payload.data),
+                index.eq(index + 1),
                 self.o.valid.eq(beat.payload.last),
                 self.o.payload.error.eq(beat.payload.error),
             ]
+            for mark, size in ((self.numbers, _NUMBER_BYTES), (self.fields, _FIELD_BYTES)):
+                with m.If(index == -(-8 * size // self.data_width) - 1):
+                    m.d.sync += mark.eq(1)
         with m.If(self.o.valid & self.o.ready):
-            m.d.sync += self.o.valid.eq(0)
+            m.d.sync += [self.o.valid.eq(0), self.numbers.eq(0), self.fields.eq(0)]
         return m

@@ -16,7 +16,6 @@ from rtl.interface import (
     SequenceSignature,
     WindowSignature,
 )
-from rtl.kit.stage import connect_through
 from rtl.queue.descriptor_check import DescriptorCheck
 from rtl.queue.descriptor_fetch import DescriptorFetch
 from rtl.queue.records import TurnEnd, turn_layout
@@ -43,8 +42,6 @@ class DescriptorQueue(wiring.Component):
         Most descriptors to fetch at once.
     get : bool
         Whether this build can GET.
-    pipelined : bool
-        Whether registers cut the paths of check and scheduler.
     address_bits : int
         Bits of a host address, 32 to 64.
 
@@ -75,19 +72,18 @@ class DescriptorQueue(wiring.Component):
     def __init__(
         self, *, data_width: int, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int, n_cous: int,
         sequence_depth: int, supported: Collection[tuple[Datatype, Operator]], batch: int = 8,
-        get: bool = True, pipelined: bool = False, address_bits: int = ADDRESS_BITS,
+        get: bool = True, address_bits: int = ADDRESS_BITS,
     ):
         self.data_width = data_width
         self.n_cous = n_cous
         self._fetch = DescriptorFetch(data_width=data_width, address_bits=address_bits)
         self._check = DescriptorCheck(
             mtu=mtu, n_peers=n_peers, n_blocks=n_blocks, intermediate_bytes=intermediate_bytes, supported=supported,
-            get=get, pipelined=pipelined,
+            get=get,
         )
         self._scheduler = Scheduler(
-            n_cous=n_cous, sequence_depth=sequence_depth, batch=batch, pipelined=pipelined, address_bits=address_bits
+            n_cous=n_cous, sequence_depth=sequence_depth, batch=batch, address_bits=address_bits
         )
-        self.pipelined = pipelined
         super().__init__({
             "moves": Out(1),
             "turn": In(stream.Signature(turn_layout(address_bits))),
@@ -109,19 +105,24 @@ class DescriptorQueue(wiring.Component):
         m.submodules.check = check = self._check
         m.submodules.scheduler = scheduler = self._scheduler
         connect(m, scheduler.fetch, fetch.i)
-        connect(m, fetch.o, scheduler.i)
-        connect(m, scheduler.check, check.i)
-        connect(m, check.o, scheduler.status)
-        query = connect_through(m, "query", check.window.query, flipped(self.window.query), registers=self.pipelined)
-        connect(m, flipped(self.window.answer), check.window.answer)
+        connect(m, flipped(self.window), check.window)
         connect(m, flipped(self.read), fetch.read)
         for name in ("turn", "end", "o_p2p", "o_event", "placement"):
             connect(m, flipped(getattr(self, name)), getattr(scheduler, name))
         for k in range(self.n_cous):
             connect(m, flipped(self.cou[k]), scheduler.cou[k])
+        # Fetch, check and scheduler look at one descriptor at a time; it goes when all three are done with it.
+        m.d.comb += [
+            check.desc.eq(fetch.o.payload.desc), check.vp.eq(scheduler.vp),
+            check.numbers.eq(fetch.numbers), check.fields.eq(fetch.fields),
+            check.gone.eq(fetch.o.valid & fetch.o.ready),
+            scheduler.judged.eq(check.judged), scheduler.status.eq(check.status),
+            scheduler.i.payload.eq(fetch.o.payload), scheduler.i.valid.eq(fetch.o.valid & check.judged),
+            fetch.o.ready.eq(scheduler.i.ready & check.judged),
+        ]
         m.d.comb += [
             scheduler.p2p_room.eq(self.p2p_room), scheduler.get_room.eq(self.get_room),
             self.consumed.eq(scheduler.consumed),
         ]
-        m.d.comb += self.moves.eq(check.moves | scheduler.moves | query.moves)
+        m.d.comb += self.moves.eq(check.moves | scheduler.moves)
         return m

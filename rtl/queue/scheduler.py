@@ -23,6 +23,9 @@ class Scheduler(wiring.Component):
     is refused halfway is aborted at its offload unit. What is refused, how, and where the next unit begins:
     ``docs/queues.md``.
 
+    What is to become of a descriptor is found out while its payload still comes in: a sequence asks for its place with
+    the fields alone. It is handed over when it is there whole, or, if it is unreadable, gives the place back.
+
     One turn serves the units that begin in its first fetch, at most `batch`; a VP that was blocked begins with a
     fetch of one.
 
@@ -34,8 +37,6 @@ class Scheduler(wiring.Component):
         Descriptors of the longest sequence.
     batch : int
         Most descriptors to fetch at once.
-    pipelined : bool
-        Whether what is wrong with a descriptor is a register: a cycle more for each.
     address_bits : int
         Bits of a host address, 32 to 64.
 
@@ -44,9 +45,11 @@ class Scheduler(wiring.Component):
     turn : ``In(stream.Signature(turn_layout(address_bits)))``, end : ``Out(stream.Signature(TurnEnd))``
         VP table.
     fetch : ``Out(stream.Signature(fetch_command(address_bits)))``, i : ``In(stream.Signature(FetchedDescriptor))``
-        Descriptor fetch.
-    check : ``Out(stream.Signature({desc, vp}))``, status : ``In(stream.Signature({status}))``
-        Descriptor check.
+        Descriptor fetch. A descriptor is valid once it is there whole, and judged.
+    judged : ``In(1)``, status : ``In``
+        Descriptor check: what ``i.payload.desc`` is worth by itself. All of it but the payload is there then.
+    vp : ``Out(11)``
+        VP of the turn.
     placement : ``Out(PlacementSignature())``
         Job table: which offload unit a sequence goes to. Not `ok`: its job has another one in progress.
     cou : array of n_cous ``Out(SequenceSignature())``
@@ -64,15 +67,13 @@ class Scheduler(wiring.Component):
     """
 
     def __init__(
-        self, *, n_cous: int, sequence_depth: int, batch: int = 8, pipelined: bool = False,
-        address_bits: int = ADDRESS_BITS,
+        self, *, n_cous: int, sequence_depth: int, batch: int = 8, address_bits: int = ADDRESS_BITS,
     ):
         if n_cous < 1 or n_cous & (n_cous - 1):
             raise ValueError(f"n_cous must be a power of two, not {n_cous!r}")
         if not 1 <= batch < 1 << INDEX_BITS:
             raise ValueError(f"batch must be 1 to {(1 << INDEX_BITS) - 1}, not {batch!r}")
         self.n_cous, self.sequence_depth, self.batch = n_cous, sequence_depth, batch
-        self.pipelined = pipelined
         self.turn_layout = turn_layout(address_bits)
         super().__init__({
             "moves": Out(1),
@@ -80,8 +81,9 @@ class Scheduler(wiring.Component):
             "end": Out(stream.Signature(TurnEnd)),
             "fetch": Out(stream.Signature(fetch_command(address_bits))),
             "i": In(stream.Signature(FetchedDescriptor)),
-            "check": Out(stream.Signature(data.StructLayout({"desc": Descriptor, "vp": formats.VP_BITS}))),
-            "status": In(stream.Signature(data.StructLayout({"status": STATUS_BITS}))),
+            "judged": In(1),
+            "status": In(STATUS_BITS),
+            "vp": Out(formats.VP_BITS),
             "placement": Out(PlacementSignature()),
             "cou": Out(SequenceSignature()).array(n_cous),
             "p2p_room": In(1),
@@ -104,13 +106,12 @@ class Scheduler(wiring.Component):
         # The unit, and how its refusal goes on.
         m.submodules.unit = unit = UnitRecord(sequence_depth=self.sequence_depth)
         inside, refused, faulty, skip = Signal(), Signal(), Signal(), Signal()
-        # What a descriptor breaks is compared in one cycle and summed up in the next one, if pipelined.
+        # What a descriptor breaks is compared in one cycle and summed up in the next one: it is known with the
+        # judgement, which comes two cycles after the fields at the earliest. `inside` falls as early before a unit.
         rules, broken = Signal(RULES), Signal()
-        look, examined = ("LOOK", m.d.sync) if self.pipelined else ("CHECK", m.d.comb)
-        examined += [rules.eq(unit.broken), broken.eq(rules.any())]
+        m.d.sync += [rules.eq(unit.broken), broken.eq(rules.any())]
         m.d.comb += [
             unit.desc.eq(desc),
-            unit.unreadable.eq(unreadable),
             unit.vp.eq(turn.vp),
             unit.inside.eq(inside),
         ]
@@ -147,8 +148,7 @@ class Scheduler(wiring.Component):
             self.fetch.payload.log2.eq(turn.log2),
             self.fetch.payload.index.eq(cons),
             self.fetch.payload.count.eq(Mux(blocked, 1, Mux(left < self.batch, left, self.batch))),
-            self.check.payload.desc.eq(desc),
-            self.check.payload.vp.eq(turn.vp),
+            self.vp.eq(turn.vp),
             self.o_p2p.payload.desc.eq(desc),
             self.o_event.payload.eq(unit.event),
             self.end.payload.vp.eq(turn.vp),
@@ -189,20 +189,17 @@ class Scheduler(wiring.Component):
             m.d.sync += blocked.eq(1)
             m.next = "DRAIN"
 
-        def crowd():
-            """Deals with what its target has no place for."""
-            with m.If(turn.expired):  # the turn of a VP that was blocked is one unit long
-                refuse(Status.NO_PLACE, at_hand=1, members_follow=desc.c & ~desc.ct)
-            with m.Else():
-                m.d.sync += crowded.eq(1)
-                block()
+        # Why the descriptor at hand is not taken: what is wrong with it, or nothing: its job has another operation.
+        reason = Signal(STATUS_BITS)
 
-        verdict = Signal(STATUS_BITS)
-
-        def judge(status):
-            """Goes on with a descriptor that is right or wrong by itself."""
-            with m.If(status != Status.OK):
-                refuse(status, at_hand=1, members_follow=desc.c & ~desc.ct)
+        def judge():
+            """Goes on with a descriptor of which all but the payload is there."""
+            with m.If(broken):
+                m.d.sync += reason.eq(Status.BAD_SEQUENCE)
+                m.next = "REJECT"
+            with m.Elif(self.status != Status.OK):
+                m.d.sync += reason.eq(self.status)
+                m.next = "REJECT"
             with m.Elif(inside):
                 m.next = "DELIVER"
             with m.Elif(desc.c):
@@ -210,7 +207,8 @@ class Scheduler(wiring.Component):
             with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
                 m.next = "P2P"
             with m.Else():
-                crowd()
+                m.d.sync += reason.eq(Status.NO_PLACE)
+                m.next = "REJECT"
 
         with m.FSM() as fsm:
             with m.State("TURN"):
@@ -228,17 +226,13 @@ class Scheduler(wiring.Component):
                     refused.eq(0),
                 ]
                 with m.If(self.turn.valid):
-                    m.next = "BEGIN"
-
-            with m.State("BEGIN"):
-                with m.If(~turn.enable | (left == 0)):
-                    m.d.sync += blocked.eq(0)
-                    m.next = "END"
-                with m.Elif(room == 0):
-                    m.d.sync += blocked.eq(1)
-                    m.next = "END"
-                with m.Else():
                     m.next = "FETCH"
+                    with m.If(~self.turn.payload.enable | (self.turn.payload.count == 0)):
+                        m.d.sync += blocked.eq(0)
+                        m.next = "END"
+                    with m.Elif(self.turn.payload.room == 0):
+                        m.d.sync += blocked.eq(1)
+                        m.next = "END"
 
             with m.State("FETCH"):
                 m.d.comb += self.fetch.valid.eq(1)
@@ -256,9 +250,9 @@ class Scheduler(wiring.Component):
                     m.next = "END"
                 with m.Elif(extended | (room == 0)):
                     m.next = "DRAIN"
-                with m.Elif(self.i.valid):
+                with m.Elif(self.judged):
                     m.d.comb += unit.begin.eq(1)
-                    m.next = look
+                    judge()
 
             # Within a sequence that its offload unit has a place for.
             with m.State("INSIDE"):
@@ -267,30 +261,8 @@ class Scheduler(wiring.Component):
                         refuse(Status.BAD_SEQUENCE, at_hand=0, members_follow=0)
                     with m.Else():
                         m.next = "FETCH"
-                with m.Elif(self.i.valid):
-                    m.next = look
-
-            if self.pipelined:
-                with m.State("LOOK"):
-                    m.next = "LOOKED"
-                with m.State("LOOKED"):
-                    m.next = "CHECK"
-                with m.State("JUDGE"):
-                    judge(verdict)
-            with m.State("CHECK"):
-                with m.If(unreadable):
-                    refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
-                with m.Elif(broken):
-                    member = desc.c & ~desc.ch
-                    refuse(Status.BAD_SEQUENCE, at_hand=member, members_follow=member & ~desc.ct)
-                with m.Else():
-                    m.d.comb += [self.check.valid.eq(1), self.status.ready.eq(1)]
-                    with m.If(self.status.valid):
-                        if self.pipelined:
-                            m.d.sync += verdict.eq(self.status.payload.status)
-                            m.next = "JUDGE"
-                        else:
-                            judge(self.status.payload.status)
+                with m.Elif(self.judged):
+                    judge()
 
             with m.State("LOCATE"):
                 m.d.comb += query.valid.eq(1)
@@ -303,7 +275,8 @@ class Scheduler(wiring.Component):
                     with m.If(placed.payload.ok):
                         m.next = "PROBE"
                     with m.Else():
-                        block()
+                        m.d.sync += reason.eq(Status.OK)
+                        m.next = "REJECT"
             with m.State("PROBE"):
                 m.d.comb += probing.eq(1)
                 with m.If(probe_ready):
@@ -315,10 +288,15 @@ class Scheduler(wiring.Component):
                         m.d.sync += inside.eq(1)
                         m.next = "DELIVER"
                     with m.Else():
-                        crowd()
+                        m.d.sync += reason.eq(Status.NO_PLACE)
+                        m.next = "REJECT"
+
+            # From here on the descriptor has to be there whole.
             with m.State("DELIVER"):
-                m.d.comb += delivering.eq(1)
-                with m.If(descriptor_ready):
+                m.d.comb += delivering.eq(self.i.valid & ~unreadable)
+                with m.If(self.i.valid & unreadable):
+                    refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
+                with m.Elif(self.i.valid & descriptor_ready):
                     consume()
                     m.d.comb += unit.advance.eq(1)
                     m.next = "INSIDE"
@@ -326,15 +304,28 @@ class Scheduler(wiring.Component):
                         count_unit()
                         m.next = "UNIT"
             with m.State("P2P"):
-                m.d.comb += self.o_p2p.valid.eq(1)
-                with m.If(self.o_p2p.ready):
+                m.d.comb += self.o_p2p.valid.eq(self.i.valid & ~unreadable)
+                with m.If(self.i.valid & unreadable):
+                    refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
+                with m.Elif(self.i.valid & self.o_p2p.ready):
                     consume()
                     count_unit()
                     m.next = "UNIT"
+            with m.State("REJECT"):
+                misplaced = (reason == Status.BAD_SEQUENCE) & (~desc.c | desc.ch)
+                with m.If(self.i.valid & unreadable):
+                    refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
+                # The turn of a VP that was blocked is one unit long, so what has expired is this one.
+                with m.Elif(self.i.valid & ((reason == Status.OK) | (reason == Status.NO_PLACE) & ~turn.expired)):
+                    m.d.sync += crowded.eq(reason == Status.NO_PLACE)
+                    block()
+                with m.Elif(self.i.valid):
+                    refuse(reason, at_hand=~misplaced, members_follow=~misplaced & desc.c & ~desc.ct)
 
             with m.State("ABORT"):
                 m.d.comb += aborting.eq(1)
                 with m.If(descriptor_ready):
+                    m.d.sync += inside.eq(0)
                     m.next = "SKIP"
             with m.State("SKIP"):
                 with m.If(faulty):

@@ -37,8 +37,12 @@ class TurnTable(wiring.Component):
     A unit that found no place at its target in one turn after the other, for `retry_limit` cycles, has *expired*: the
     next turn says so (NIC paper, section 1.3: the request is repeated, and at last ends in an error).
 
+    A doorbell that finds nobody waiting, and no turn in progress, begins its VP's turn at once.
+
     When every VP in the queue has been blocked since the last change, turns pause for `retry_cycles` or until a
     doorbell comes, so that retries do not wear down the host memory.
+
+    Timing: a change takes two cycles; a turn is valid two cycles after the doorbell that begins it.
 
     Parameters
     ----------
@@ -103,14 +107,16 @@ class TurnTable(wiring.Component):
         state_layout = data.StructLayout({
             "cons": INDEX_BITS, "reserved": INDEX_BITS, "blocked": 1, "crowded": 1, "since": _CYCLE_BITS,
         })
-        vp = Signal(formats.VP_BITS)
+        # The records of the VP that is chosen are there in the cycle after the choice.
+        vp, looked_at = Signal(formats.VP_BITS), Signal(formats.VP_BITS)
+        m.d.sync += vp.eq(looked_at)
         ports = {}
         for name, shape in (
             ("ring", ring_layout), ("state", state_layout), ("prod", INDEX_BITS), ("cq_cons", INDEX_BITS), ("queued", 1)
         ):
             m.submodules[f"{name}_memory"] = store = memory.Memory(shape=shape, depth=self.n_vps, init=[])
             ports[name] = write, read = store.write_port(), store.read_port()
-            m.d.comb += [write.addr.eq(vp), read.addr.eq(vp), read.en.eq(1)]
+            m.d.comb += [write.addr.eq(vp), read.addr.eq(looked_at), read.en.eq(1)]
         (ring_w, ring), (state_w, state), (prod_w, prod), (cq_cons_w, cq_cons), (queued_w, queued) = ports.values()
 
         m.submodules.waiting = waiting = StreamFifo(shape=formats.VP_BITS, depth=self.n_vps)
@@ -137,24 +143,43 @@ class TurnTable(wiring.Component):
         size = Const(1, 1) << ring.data.cq_log2
         used = (state.data.reserved - cq_cons.data)[:INDEX_BITS]
         brought = Mux(action == Action.DOORBELL, doorbell.payload.index, self.first_index)
+        nobody_waits = Signal()
+        m.d.comb += nobody_waits.eq(self.enable & ~waiting.o.valid & ~in_turn)
+
+        def begin_turn(produced):
+            """Begins the turn of the VP at hand, whose descriptors go up to `produced`."""
+            m.d.sync += [
+                in_turn.eq(1),
+                turn.valid.eq(1),
+                reserved.eq(state.data.reserved),
+                now.vp.eq(vp),
+                now.enable.eq(ring.data.enable),
+                now.base.eq(ring.data.base << DESCRIPTOR_LOG2),
+                now.log2.eq(ring.data.log2),
+                now.cons.eq(state.data.cons),
+                now.count.eq(produced - state.data.cons),
+                now.room.eq(Mux(used < size, size - used, 0)),
+                now.blocked.eq(state.data.blocked),
+                now.expired.eq(state.data.crowded & (self.retry_limit != 0) & (waited >= self.retry_limit)),
+            ]
 
         with m.FSM() as fsm:
             with m.State("CHOOSE"):
-                with m.If(commit.valid):
-                    m.d.sync += [vp.eq(commit.payload.vp), action.eq(Action.COMMIT)]
-                    m.next = "LOOK"
-                with m.Elif(end.valid):
-                    m.d.sync += [vp.eq(end.payload.vp), action.eq(Action.END)]
-                    m.next = "LOOK"
-                with m.Elif(doorbell.valid):
-                    m.d.sync += [vp.eq(doorbell.payload.vp), action.eq(Action.DOORBELL)]
-                    m.next = "LOOK"
-                with m.Elif(self.enable & waiting.o.valid & ~in_turn & (pause == 0)):
-                    m.d.comb += waiting.o.ready.eq(1)
-                    m.d.sync += [vp.eq(waiting.o.payload), action.eq(Action.TURN)]
-                    m.next = "LOOK"
-            with m.State("LOOK"):
                 m.next = "ACT"
+                with m.If(commit.valid):
+                    m.d.comb += looked_at.eq(commit.payload.vp)
+                    m.d.sync += action.eq(Action.COMMIT)
+                with m.Elif(end.valid):
+                    m.d.comb += looked_at.eq(end.payload.vp)
+                    m.d.sync += action.eq(Action.END)
+                with m.Elif(doorbell.valid):
+                    m.d.comb += looked_at.eq(doorbell.payload.vp)
+                    m.d.sync += action.eq(Action.DOORBELL)
+                with m.Elif(self.enable & waiting.o.valid & ~in_turn & (pause == 0)):
+                    m.d.comb += [waiting.o.ready.eq(1), looked_at.eq(waiting.o.payload)]
+                    m.d.sync += action.eq(Action.TURN)
+                with m.Else():
+                    m.next = "CHOOSE"
             with m.State("ACT"):
                 m.next = "CHOOSE"
                 with m.Switch(action):
@@ -204,27 +229,14 @@ class TurnTable(wiring.Component):
                         with m.Else():
                             m.d.comb += [
                                 prod_w.en.eq(1),
-                                waiting.i.valid.eq(~queued.data),
+                                waiting.i.valid.eq(~queued.data & ~nobody_waits),
                                 queued_w.en.eq(1),
                                 queued_w.data.eq(1),
                             ]
+                            with m.If(~queued.data & nobody_waits):
+                                begin_turn(doorbell.payload.index)
                     with m.Case(Action.TURN):
-                        m.d.sync += [
-                            in_turn.eq(1),
-                            turn.valid.eq(1),
-                            reserved.eq(state.data.reserved),
-                            now.vp.eq(vp),
-                            now.enable.eq(ring.data.enable),
-                            now.base.eq(ring.data.base << DESCRIPTOR_LOG2),
-                            now.log2.eq(ring.data.log2),
-                            now.cons.eq(state.data.cons),
-                            now.count.eq(prod.data - state.data.cons),
-                            now.room.eq(Mux(used < size, size - used, 0)),
-                            now.blocked.eq(state.data.blocked),
-                            now.expired.eq(
-                                state.data.crowded & (self.retry_limit != 0) & (waited >= self.retry_limit)
-                            ),
-                        ]
+                        begin_turn(prod.data)
         m.d.comb += [prod_w.data.eq(brought), cq_cons_w.data.eq(brought)]
 
         m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("CHOOSE"), pause != 0, waiting.moves))

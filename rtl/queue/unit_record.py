@@ -26,8 +26,8 @@ class UnitRecord(wiring.Component):
 
     Members
     -------
-    desc : ``In(Descriptor)``, unreadable : ``In(1)``, vp : ``In(11)``
-        The descriptor at hand, whether it could not be read, and the VP of its queue.
+    desc : ``In(Descriptor)``, vp : ``In(11)``
+        The descriptor at hand, and the VP of its queue.
     inside : ``In(1)``
         A sequence has begun: `desc` is to be one of its later members.
     begin : ``In(1)``
@@ -52,7 +52,6 @@ class UnitRecord(wiring.Component):
         self.sequence_depth = sequence_depth
         super().__init__({
             "desc": In(Descriptor),
-            "unreadable": In(1),
             "vp": In(formats.VP_BITS),
             "inside": In(1),
             "begin": In(1),
@@ -69,7 +68,7 @@ class UnitRecord(wiring.Component):
         m = Module()
         desc, event = self.desc, self.event
         length, pulse_bytes, cp_count, block_count = Signal(32), Signal(16), Signal(16), Signal(16)
-        index = Signal(range(self.sequence_depth + 1))
+        index, first = Signal(range(self.sequence_depth + 1)), Signal()
 
         with m.If(self.inside):
             m.d.comb += self.broken.eq(Cat(
@@ -82,16 +81,16 @@ class UnitRecord(wiring.Component):
 
         with m.If(self.begin):
             m.d.sync += [
-                index.eq(0), self.overlong.eq(0),
+                index.eq(0), self.overlong.eq(0), first.eq(1),
                 self.job_id.eq(desc.job_id),
                 length.eq(desc.length),
                 pulse_bytes.eq(desc.pulse_bytes),
                 cp_count.eq(desc.cp_count),
                 block_count.eq(Mux(desc.block_count == 0, 1, desc.block_count)),
                 event.vp.eq(self.vp),
-                event.job_id.eq(Mux(self.unreadable, 0, desc.job_id)),
-                event.bytes.eq(Mux(self.unreadable, 0, desc.length)),
-                event.tag.eq(Mux(self.unreadable, 0, desc.tag)),
+                event.job_id.eq(desc.job_id),
+                event.bytes.eq(desc.length),
+                event.tag.eq(desc.tag),
             ]
             with m.If(desc.c):
                 m.d.sync += event.kind.eq(CplKind.COLLECTIVE)
@@ -103,11 +102,15 @@ class UnitRecord(wiring.Component):
                 m.d.sync += event.kind.eq(CplKind.GET)
         with m.If(self.advance):
             m.d.sync += [
-                index.eq(index + 1), self.overlong.eq(index == self.sequence_depth - 1), cp_count.eq(desc.cp_count),
+                index.eq(index + 1), self.overlong.eq(index == self.sequence_depth - 1), first.eq(0),
+                cp_count.eq(desc.cp_count),
             ]
         with m.If(self.refuse):
             m.d.sync += [event.status.eq(self.status), event.detail.eq(index), index.eq(0), self.overlong.eq(0)]
             # A first descriptor that says nothing reliable does not say what kind of operation this was, either.
-            with m.If(~self.inside & ((self.status == Status.BAD_DESCRIPTOR) | (self.status == Status.MEMORY_ERROR))):
+            unreadable = self.status == Status.MEMORY_ERROR
+            with m.If(first & ((self.status == Status.BAD_DESCRIPTOR) | unreadable)):
                 m.d.sync += event.kind.eq(CplKind.DESCRIPTOR)
+            with m.If(first & unreadable):
+                m.d.sync += [event.job_id.eq(0), event.bytes.eq(0), event.tag.eq(0)]
         return m

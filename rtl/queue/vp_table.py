@@ -42,8 +42,6 @@ class VpTable(wiring.Component):
         Pause between turns while none of the VPs can go on.
     first_index : int
         All ring indexes after a commit. The register map says 0; benches begin close to the wrap.
-    pipelined : bool
-        Whether the end of a commit follows from registers: a cycle more for each.
     address_bits : int
         Bits of a host address, 32 to 64: what records and windows have beyond them is forgotten.
 
@@ -75,7 +73,7 @@ class VpTable(wiring.Component):
 
     def __init__(
         self, *, n_vps: int, data_width: int, n_windows: int, n_clients: int, retry_cycles: int = 32,
-        first_index: int = 0, pipelined: bool = False, address_bits: int = ADDRESS_BITS,
+        first_index: int = 0, address_bits: int = ADDRESS_BITS,
     ):
         if n_vps & (n_vps - 1) or not 2 <= n_vps <= 1 << formats.VP_BITS:
             raise ValueError(f"n_vps must be a power of two, 2 to {1 << formats.VP_BITS}, not {n_vps!r}")
@@ -87,7 +85,7 @@ class VpTable(wiring.Component):
             raise ValueError(f"first_index must be 0 to {(1 << INDEX_BITS) - 1}, not {first_index!r}")
         self.n_vps, self.data_width, self.n_windows = n_vps, data_width, n_windows
         self.n_clients, self.address_bits = n_clients, check_address_bits(address_bits)
-        self.retry_cycles, self.first_index, self.pipelined = retry_cycles, first_index, pipelined
+        self.retry_cycles, self.first_index = retry_cycles, first_index
         super().__init__({
             "moves": Out(1),
             "enable": In(1),
@@ -152,9 +150,7 @@ class VpTable(wiring.Component):
                 part.commit.valid.eq((wiping | self.commit.valid) & ~loaded[k]),
                 loading[k].eq(part.commit.valid & part.commit.ready),
             ]
-        m.d.comb += [
-            done.eq((loaded if self.pipelined else loaded | loading).all()), self.commit.ready.eq(done & ~wiping),
-        ]
+        m.d.comb += [done.eq(loaded.all()), self.commit.ready.eq(done & ~wiping)]
         m.d.sync += loaded.eq(loaded | loading)
         with m.If(done):
             m.d.sync += loaded.eq(0)

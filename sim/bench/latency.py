@@ -16,6 +16,8 @@ from testbench.runner import run_bench
 
 REQUIRED = {"trigger_cycles": 6, "reduce_hop_cycles": 30}
 """Most cycles allowed."""
+WATCHED = ("*valid", "fired")
+"""Signals inside of the NIC by which the bench tells its stages."""
 Width = Literal[64, 128, 256, 512]
 WIDTHS: tuple[Width, ...] = (64, 128, 256)
 Progress = Callable[[str, int, int], None]
@@ -42,7 +44,9 @@ def measure(config: Config) -> dict[str, Any]:
         "sizes": sizes, "sweep_cycles": 1_000 + max(config.cou.n_peers << JOB_BITS, 4 * config.nic.n_vps),
     }
     with contextlib.redirect_stdout(sys.stderr):
-        found = run_bench(Nic(config), bench="testbench.nic.latency_bench", parameters=parameters, seed=1).report
+        found = run_bench(
+            Nic(config), bench="testbench.nic.latency_bench", parameters=parameters, seed=1, watched=WATCHED
+        ).report
     smallest = found["hops"][0]
     return {
         "trigger_cycles": max(row["trigger_cycles"] for row in found["hops"]),

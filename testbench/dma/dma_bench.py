@@ -24,14 +24,14 @@ REGION = 0x20000
 """Bytes of memory that belong to one client."""
 
 
-def bundle(*, pipelined: bool = False, address_bits: int = 64) -> Bundle:
+def bundle(*, address_bits: int = 64) -> Bundle:
     """An engine of each width."""
     from rtl.dma.engine import DmaEngine
 
     return Bundle({
         f"dma_{width}": DmaEngine(
             n_readers=READERS, n_writers=WRITERS, data_width=width, max_burst_beats=beats, id_width=4,
-            pipelined=pipelined, address_bits=address_bits,
+            address_bits=address_bits,
         )
         for width, beats in BURST_BEATS.items()
     })

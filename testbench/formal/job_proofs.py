@@ -1,4 +1,4 @@
-"""Proofs of the job table, without and with a register behind it."""
+"""Proofs of the job table."""
 
 from testbench.formal.proof import Mutation, Proof
 
@@ -13,7 +13,7 @@ JOB_PROOFS: tuple[Proof, ...] = (
         name="job-table",
         claim="never two units for one job; it stays where it is until nothing of it is there, and is let go of then",
         contract="testbench.formal.contracts.job_table:JobTableContract",
-        depth=12,
+        depth=14,
         quick=False,
         mutations=(
             Mutation(
@@ -45,25 +45,14 @@ JOB_PROOFS: tuple[Proof, ...] = (
                 name="half-a-sweep", module=_JOBS,
                 old="swept.eq(sweep == self.n_jobs - 1)]", new="swept.eq(1)]",
             ),
-        ),
-    ),
-    Proof(
-        name="pipelined-job-table",
-        claim="the same with a register behind the table",
-        contract="testbench.formal.contracts.job_table:JobTableContract",
-        parameters={"pipelined": True},
-        depth=14,
-        quick=False,
-        mutations=(
             Mutation(
                 name="reads-during-a-reading", module=_JOBS,
                 old="advance.eq(~blocked & ~reading.any())", new="advance.eq(~blocked)",
             ),
-            _STALE,
             Mutation(
                 name="forgets-who-waits", module=_JOBS,
-                old="with m.If(~blocked):\n                m.d.sync += [touches",
-                new="with m.If(1):\n                m.d.sync += [touches",
+                old="with m.If(~blocked):\n            m.d.sync += [touches",
+                new="with m.If(1):\n            m.d.sync += [touches",
             ),
         ),
     ),

@@ -32,8 +32,8 @@ def kit_bundle() -> Bundle:
             ) for bits in GRANULARITIES
         },
         **{
-            f"arbiter_{n}_{ahead:d}_{rate:d}": StreamArbiter(shape=ITEM, n=n, pipelined=ahead, full_rate=rate)
-            for n in ARBITER_INPUTS for ahead in (False, True) for rate in (False, True)
+            f"arbiter_{n}_{rate:d}": StreamArbiter(shape=ITEM, n=n, full_rate=rate)
+            for n in ARBITER_INPUTS for rate in (False, True)
         },
         **{
             f"stage_{registers:d}_{full_rate:d}": StreamStage(shape=ITEM, registers=registers, full_rate=full_rate)
@@ -44,7 +44,6 @@ def kit_bundle() -> Bundle:
             for registers in (False, True)
         },
         **{
-            f"packet_arbiter_{n}_{ahead:d}": PacketArbiter(data_width=DATA_WIDTH, n=n, pipelined=ahead)
-            for n in PACKET_ARBITER_INPUTS for ahead in (False, True)
+            f"packet_arbiter_{n}": PacketArbiter(data_width=DATA_WIDTH, n=n) for n in PACKET_ARBITER_INPUTS
         },
     })

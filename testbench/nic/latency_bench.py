@@ -32,13 +32,13 @@ STAGES = (
     ("header's first flit at the link", "rx__valid", None),
     ("last flit at the link", "rx__valid", "last"),
     ("whole packet out of the depacketizer", "depacketizer_0.o__header__valid", None),
-    ("header into the packet buffer", "cou_0.buffer.i__header__valid", None),
-    ("packet valid in the buffer", "cou_0.buffer.o_arrival__valid", None),
-    ("header asked of the buffer", "cou_0.trigger.o_meta__valid", None),
-    ("credit asked", "cou_0.trigger.o_credit__valid", None),
-    ("descriptor fires", "cou_0.trigger.fired", None),
-    ("first operands into the reduce unit", "cou_0.aggregator.reduce.i__valid", None),
-    ("first result out of it", "cou_0.aggregator.reduce.o__valid", None),
+    ("header into the packet buffer", "cou_0.core.buffer.i__header__valid", None),
+    ("packet valid in the buffer", "cou_0.core.buffer.o_arrival__valid", None),
+    ("header asked of the buffer", "cou_0.core.trigger.o_meta__valid", None),
+    ("credit asked", "cou_0.core.trigger.o_credit__valid", None),
+    ("descriptor fires", "cou_0.core.trigger.fired", None),
+    ("first operands into the reduce unit", "cou_0.core.aggregator.reduce.i__valid", None),
+    ("first result out of it", "cou_0.core.aggregator.reduce.o__valid", None),
     ("result's header at the packetizer", "packetizer_0.i__header__valid", None),
     ("first flit at the link", "tx__valid", None),
 )
@@ -51,11 +51,11 @@ DOORBELL_STAGES = (
     ("descriptor's address at the memory bus", "m_axi__arvalid"),
     ("descriptor's first beat", "m_axi__rvalid"),
     ("descriptor handed to the unit", "descriptor_queue.cou__0__descriptor__valid"),
-    ("operation in the unit's table", "cou_0.operations.i__valid"),
-    ("pulse offered to the trigger", "cou_0.trigger.i_start__valid"),
-    ("operand asked", "cou_0.trigger.o_load__valid"),
-    ("operand on chip", "cou_0.trigger.i_loaded__valid"),
-    ("descriptor fires", "cou_0.trigger.fired"),
+    ("operation in the unit's table", "cou_0.core.operations.i__valid"),
+    ("pulse offered to the trigger", "cou_0.core.trigger.i_start__valid"),
+    ("operand asked", "cou_0.core.trigger.o_load__valid"),
+    ("operand on chip", "cou_0.core.trigger.i_loaded__valid"),
+    ("descriptor fires", "cou_0.core.trigger.fired"),
     ("header at the packetizer", "packetizer_0.i__header__valid"),
     ("first flit at the link", "tx__valid"),
 )
@@ -189,7 +189,7 @@ class Unloaded:
 
 def trigger(probe: Probe) -> int:
     """From the packet's being valid in the buffer to the descriptor's firing."""
-    return probe.last("cou_0.trigger.fired") - probe.last("cou_0.buffer.o_arrival__valid")
+    return probe.last("cou_0.core.trigger.fired") - probe.last("cou_0.core.buffer.o_arrival__valid")
 
 
 @cocotb.test()

@@ -30,13 +30,13 @@ OPEN_VP, CLOSED_VP, FULL_VP = 3, 4, 5
 FULL_ENTRIES = 2
 
 
-def bundle(*, widths: Iterable[int] = tuple(TAGS), pipelined: bool = False, address_bits: int = 64) -> Bundle:
+def bundle(*, widths: Iterable[int] = tuple(TAGS), address_bits: int = 64) -> Bundle:
     """An instance of each width."""
     from rtl.p2p.p2p import P2p
 
     return Bundle({
         f"p2p_{width}": P2p(Config(
-            datapath=DatapathConfig(data_width=width, mtu=MTU, pipelined=("p2p", "packets") if pipelined else ()),
+            datapath=DatapathConfig(data_width=width, mtu=MTU),
             nic=NicConfig(n_p2p_tags=TAGS[width], address_bits=address_bits),
         ))
         for width in widths

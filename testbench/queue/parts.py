@@ -40,14 +40,10 @@ P2pDescriptor = data.StructLayout({"desc": Descriptor})
 
 
 class QueueSystem(wiring.Component):
-    """Register file, VP table, descriptor queue and completion queue, connected; pipelined ones or not."""
+    """Register file, VP table, descriptor queue and completion queue, connected."""
 
-    def __init__(self, *, pipelined: bool = False, address_bits: int = 64):
-        parts = ("nic", "queue") if pipelined else ()
-        self.config = replace(
-            CONFIG, datapath=replace(CONFIG.datapath, pipelined=parts),
-            nic=replace(CONFIG.nic, address_bits=address_bits),
-        )
+    def __init__(self, *, address_bits: int = 64):
+        self.config = replace(CONFIG, nic=replace(CONFIG.nic, address_bits=address_bits))
         super().__init__({
             "bus": In(AxiLiteSignature(address_bits=ADDRESS_BITS)),
             "irq": Out(1),
@@ -74,7 +70,7 @@ class QueueSystem(wiring.Component):
             data_width=DATA_WIDTH, mtu=CONFIG.datapath.mtu, n_peers=CONFIG.cou.n_peers, n_blocks=CONFIG.cou.n_blocks,
             intermediate_bytes=CONFIG.cou.intermediate_bytes, n_cous=N_COUS,
             sequence_depth=CONFIG.cou.sequence_depth, supported=SUPPORTED, batch=BATCH,
-            pipelined=self.config.datapath.is_pipelined("queue"), address_bits=self.config.nic.address_bits,
+            address_bits=self.config.nic.address_bits,
         )
         m.submodules.completions = completions = CompletionQueue(n=N_COUS + 2, data_width=DATA_WIDTH)
         connect(m, flipped(self.bus), csr.bus)

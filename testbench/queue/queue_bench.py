@@ -95,6 +95,7 @@ async def refusals(dut: SimHandleBase) -> None:
 async def resynchronises(dut: SimHandleBase) -> None:
     """A refused sequence swallows neither CH nor point-to-point descriptors, and ends at `sequence_depth`."""
     cluster = await start(dut, max_cycles=200_000)
+    cluster.placement.busy = 0.0  # nothing is blocked, so a CH is there when the sequence that it cuts short is refused
     port = await cluster.open(5, dq_log2=(4 * DEPTH).bit_length() - 1, cq_log2=6)  # all that is posted fits at once
     maker = cluster.makers[5]
 

@@ -1,4 +1,4 @@
-"""Clusters whose NICs have registers between blocks: the same bits, some cycles later."""
+"""Clusters whose offload units have registers between their parts: the same bits, some cycles later."""
 
 from dataclasses import replace
 

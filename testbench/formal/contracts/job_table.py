@@ -15,10 +15,6 @@ class JobTableContract(Contract):
     Units report of this job only what they have; of the other job they report anything.
     """
 
-    def __init__(self, *, pipelined: bool = False):
-        super().__init__()
-        self.pipelined = pipelined
-
     def build(self, m: Module) -> None:
         from firmware_models.abi import formats
 
@@ -30,9 +26,7 @@ class JobTableContract(Contract):
         from rtl.interface import JobNews
         from rtl.nic.job_table import JobTable
 
-        m.submodules.unit = unit = JobTable(
-            n_units=N_UNITS, n_packets=N_PACKETS, level_bits=1, n_jobs=2, pipelined=self.pipelined
-        )
+        m.submodules.unit = unit = JobTable(n_units=N_UNITS, n_packets=N_PACKETS, level_bits=1, n_jobs=2)
         job = self.constant(1, "job")
         for k in range(N_UNITS):
             m.d.comb += unit.levels[k].eq(self.free(1, f"level_{k}"))

@@ -78,15 +78,14 @@ class FifoContract(StreamOrder):
 class DeepFifoContract(StreamOrder):
     """The variant of :class:`~rtl.kit.fifo.StreamFifo` with synchronous memory, made as small as it gets."""
 
-    def __init__(self, *, registered: bool) -> None:
-        self.registered = registered
-        super().__init__(capacity=4, latency=3 if registered else 2)
+    def __init__(self) -> None:
+        super().__init__(capacity=4, latency=2)
 
     def build(self, m: Module) -> None:
         from rtl.kit import fifo
 
         fifo.REGISTER_FILE_DEPTH = 1
-        m.submodules.unit = unit = fifo.StreamFifo(shape=2, depth=self.capacity, registered=self.registered)
+        m.submodules.unit = unit = fifo.StreamFifo(shape=2, depth=self.capacity)
         inside = self.follow(m, unit.i, unit.o, width=2)
         self.check(unit.level == inside)
 

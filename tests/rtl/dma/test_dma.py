@@ -13,19 +13,14 @@ from testbench.runner import run_bench
 
 
 @pytest.mark.parametrize("transfers", [12, pytest.param(100, marks=pytest.mark.long)], ids=["short", "long"])
-@pytest.mark.parametrize("pipelined", [False, True], ids=["plain", "pipelined"])
-def test_engine(pipelined, transfers):
-    run_bench(
-        partial(bundle, pipelined=pipelined), bench="testbench.dma.dma_bench", parameters={"transfers": transfers},
-    )
+def test_engine(transfers):
+    run_bench(bundle(), bench="testbench.dma.dma_bench", parameters={"transfers": transfers})
 
 
-@pytest.mark.parametrize(("address_bits", "pipelined"), [
-    pytest.param(32, False, marks=pytest.mark.long), (40, True),
-])
-def test_narrow_addresses(address_bits, pipelined):
+@pytest.mark.parametrize("address_bits", [pytest.param(32, marks=pytest.mark.long), 40])
+def test_narrow_addresses(address_bits):
     run_bench(
-        partial(bundle, pipelined=pipelined, address_bits=address_bits), bench="testbench.dma.dma_bench",
+        partial(bundle, address_bits=address_bits), bench="testbench.dma.dma_bench",
         testcase="transfers_at", parameters={"transfers": 15, "address_bits": address_bits},
     )
 

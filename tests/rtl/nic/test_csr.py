@@ -12,11 +12,8 @@ from rtl.nic.event_counters import EventCounters
 from testbench.runner import run_bench
 
 
-@pytest.mark.parametrize("pipelined", [(), ("nic",)], ids=["plain", "pipelined"])
-def test_register_file(pipelined):
-    small = load_preset("small")
-    config = replace(small, datapath=replace(small.datapath, pipelined=pipelined))
-    run_bench(partial(RegisterFile, config), bench="testbench.nic.csr_bench")
+def test_register_file():
+    run_bench(partial(RegisterFile, load_preset("small")), bench="testbench.nic.csr_bench")
 
 
 @pytest.mark.parametrize("address_bits", [32, 40])

@@ -9,32 +9,27 @@ from testbench.p2p.driver import bundle
 from testbench.runner import run_bench
 
 SIZES = pytest.mark.parametrize(
-    ("pipelined", "operations", "rounds"),
-    [
-        (False, 60, 1), pytest.param(True, 20, 1, marks=pytest.mark.long),
-        pytest.param(False, 400, 6, marks=pytest.mark.long), pytest.param(True, 400, 6, marks=pytest.mark.long),
-    ],
-    ids=["short", "short-pipelined", "long", "long-pipelined"],
+    ("operations", "rounds"), [(60, 1), pytest.param(400, 6, marks=pytest.mark.long)], ids=["short", "long"],
 )
 
 
-def run(bench, pipelined, operations, rounds):
-    """Runs a bench on an instance of each width; short runs with registers, and of GET, on the narrow one alone."""
-    narrow = rounds == 1 and (pipelined or bench.endswith("get_bench"))
+def run(bench, operations, rounds):
+    """Runs a bench on an instance of each width; short runs of GET on the narrow one alone."""
+    narrow = rounds == 1 and bench.endswith("get_bench")
     run_bench(
-        partial(bundle, pipelined=pipelined, widths=(64,) if narrow else (64, 256)), bench=bench,
+        partial(bundle, widths=(64,) if narrow else (64, 256)), bench=bench,
         parameters={"operations": operations, "rounds": rounds}, testcase="width=64" if narrow else None,
     )
 
 
 @SIZES
-def test_p2p(pipelined, operations, rounds):
-    run("testbench.p2p.p2p_bench", pipelined, operations, rounds)
+def test_p2p(operations, rounds):
+    run("testbench.p2p.p2p_bench", operations, rounds)
 
 
 @SIZES
-def test_get(pipelined, operations, rounds):
-    run("testbench.p2p.get_bench", pipelined, operations, rounds)
+def test_get(operations, rounds):
+    run("testbench.p2p.get_bench", operations, rounds)
 
 
 @pytest.mark.parametrize(("bench", "address_bits"), [

@@ -17,11 +17,10 @@ PARAMETERS = {
 TABLE = {"n_vps": 8, "data_width": 64, "n_windows": 2, "n_clients": 1}
 
 
-@pytest.mark.parametrize("pipelined", [False, pytest.param(True, marks=pytest.mark.long)])
 @pytest.mark.parametrize("units", [20, pytest.param(200, marks=pytest.mark.long)])
-def test_queues(units, pipelined):
+def test_queues(units):
     """`units` are posted to each of six VPs, beside all that the bench does once."""
-    run_bench(QueueSystem(pipelined=pipelined), bench="testbench.queue.queue_bench", parameters={"units": units})
+    run_bench(QueueSystem(), bench="testbench.queue.queue_bench", parameters={"units": units})
 
 
 @pytest.mark.parametrize("address_bits", [64, 32, pytest.param(40, marks=pytest.mark.long)])
@@ -35,7 +34,7 @@ def test_vp_table(address_bits):
 @pytest.mark.long
 def test_queues_of_narrow_addresses():
     run_bench(
-        QueueSystem(pipelined=True, address_bits=32), bench="testbench.queue.queue_bench",
+        QueueSystem(address_bits=32), bench="testbench.queue.queue_bench",
         testcase="refusals|random_traffic", parameters={"units": 5, "address_bits": 32},
     )
 

@@ -128,7 +128,7 @@ def test_an_error_in_the_signal_is_caught(n_groups: int, planted: str, monkeypat
             lambda *parts: every(*(part for n, part in enumerate(parts) if n != unit or len(parts) < 10)),
         )
     if planted == "too short a drain":
-        monkeypatch.setattr(rtl.nic.nic, "drain_cycles", lambda *, pipelined: 2)
+        monkeypatch.setattr(rtl.nic.nic, "drain_cycles", lambda: 2)
     request = CollectiveRequest(
         collective="allreduce", algorithm="recursive-doubling", nodes=2, size=512, preset="test",
         config=replace(TINY, nic=replace(TINY.nic, n_groups=n_groups)),
