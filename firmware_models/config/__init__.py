@@ -2,7 +2,6 @@
 
 from .load import ConfigError, load_config, load_preset, preset_names
 from .tree import (
-    PIPELINED_PARTS,
     Config,
     CouConfig,
     DatapathConfig,
@@ -13,6 +12,6 @@ from .tree import (
 )
 
 __all__ = [
-    "PIPELINED_PARTS", "Config", "ConfigError", "CouConfig", "DatapathConfig", "LinkConfig", "NicConfig",
+    "Config", "ConfigError", "CouConfig", "DatapathConfig", "LinkConfig", "NicConfig",
     "ReduceConfig", "SwitchConfig", "load_config", "load_preset", "preset_names",
 ]

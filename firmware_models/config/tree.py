@@ -12,12 +12,6 @@ from pydantic.dataclasses import dataclass
 ReduceDatatype = Literal["float64", "int64", "uint64", "float32", "int32", "double_int"]
 """Names of the element types that the reduce unit has operators for."""
 
-PipelinedPart = Literal["packets", "cou"]
-"""Parts of the NIC that may have registers between their blocks."""
-
-PIPELINED_PARTS: tuple[PipelinedPart, ...] = get_args(PipelinedPart)
-"""All of them."""
-
 BUFFER_STASH = 8
 """Tags that the stash of a packet buffer in mode cuckoo holds."""
 
@@ -40,25 +34,13 @@ class DatapathConfig:
     """Bits of a flit."""
     mtu: Annotated[int, Field(ge=64, le=4096)] = 256
     """Largest payload of a packet in bytes; a power of two."""
-    pipelined: Annotated[tuple[PipelinedPart, ...], Field(strict=False)] = ()
-    """Parts of the NIC whose paths are cut by registers: a higher frequency for some cycles of latency and more cells.
-
-    ``cou`` is the offload unit; ``packets`` stands for registers at its border, which whole packets pass. All else has
-    the registers that it needs.
-    """
     block_memories: bool = False
     """Whether operands and the queues of the DMA engine are in block RAM however few they hold: fewer logic cells."""
 
     @model_validator(mode="after")
     def _check(self) -> "DatapathConfig":
         _power_of_two("mtu", self.mtu)
-        if len(set(self.pipelined)) != len(self.pipelined):
-            raise ValueError(f"pipelined must name different parts, not {list(self.pipelined)!r}")
         return self
-
-    def is_pipelined(self, part: PipelinedPart) -> bool:
-        """Whether registers cut the paths of a part."""
-        return part in self.pipelined
 
     @property
     def flit_bytes(self) -> int:

@@ -147,7 +147,7 @@ class PacketBuffer(wiring.Component):
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
         )
         # A packet that leaves is told of in the cycle in which it is done with.
-        m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4, registered=True)
+        m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4)
         connect(m, gone.o, flipped(self.o_gone))
         m.d.comb += [
             table.remove.valid.eq(self.free.valid & gone.i.ready),
@@ -159,9 +159,9 @@ class PacketBuffer(wiring.Component):
 
         # Packets come in one after the other. A tag goes to the table with its header, and is hidden from look-ups
         # until the payload is there.
-        m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8, registered=True)
-        m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8, registered=True)
-        m.submodules.entering = entering = StreamStage(shape=tag_shape, registers=True, full_rate=False)
+        m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8)
+        m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8)
+        m.submodules.entering = entering = StreamStage(shape=tag_shape, full_rate=False)
         connect(m, entering.o, table.insert)
         arriving = Signal(tag_shape)
         receiving, slot = Signal(), Signal(self.slot_bits)
@@ -259,7 +259,7 @@ class PacketBuffer(wiring.Component):
         # Keys are kept by slot for this, in two copies like the headers, which have no read port to spare.
         m.submodules.keys = keys = GuardedMemory(width=HashKey.size, depth=self.n_slots, ecc=True, copies=2)
         m.submodules.asked = asked = StreamFifo(
-            shape=HashKey, depth=8, registered=True
+            shape=HashKey, depth=8
         )
         looked = table.o_lookup
         checking = Signal(answer_layout(self.slot_bits))

@@ -116,7 +116,7 @@ class OffloadUnit(wiring.Component):
         # Registers at the border and between parts.
         def cross(name, sender, receiver, *, full_rate=False):
             parts.append(
-                connect_through(m, f"{name}_stage", sender, receiver, registers=True, full_rate=full_rate)
+                connect_through(m, f"{name}_stage", sender, receiver, full_rate=full_rate)
             )
 
         # Sequences become operations, operations become pulses.
@@ -241,8 +241,7 @@ class OffloadUnit(wiring.Component):
             port.answer, self.read.request, self.write.request, self.write.data, self.window.query, self.o_event,
             self.o_report, *(half for packet in self.tx for half in (packet.header, packet.payload)),
         )
-        drain = drain_cycles(pipelined=True)
-        m.submodules.quiescence = quiescence = Quiescence(cycles=drain)
+        m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles())
         m.d.sync += self.moves.eq(any_moves(*(part.moves for part in parts)))
         m.d.comb += [
             quiescence.moves.eq(any_moves(self.moves, *(offer.valid for offer in offers))),

@@ -67,8 +67,8 @@ class OperandLoader(wiring.Component):
         n = config.cou.n_contexts
 
         # Both sides get every load: one asks for the pieces, the other one lays down what comes.
-        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=n, registered=True)
-        m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=n, registered=True)
+        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=n)
+        m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=n)
         m.d.comb += [
             asking.i.payload.eq(self.i.payload), waiting.i.payload.eq(self.i.payload),
             self.i.ready.eq(waiting.i.ready & asking.i.ready),

@@ -72,17 +72,17 @@ class ResultWriter(wiring.Component):
         width, flit_bytes = datapath.data_width, datapath.flit_bytes
         output, beats = self.i.payload, self.result
         m.submodules.piece_writer = piece_writer = PieceWriter(self.config)
-        m.submodules.headers = headers = StreamFifo(shape=output.header.shape(), depth=self.UNDER_WAY, registered=True)
+        m.submodules.headers = headers = StreamFifo(shape=output.header.shape(), depth=self.UNDER_WAY)
         m.submodules.packets = packets = StreamFifo(
             shape=beat(width), depth=self.PACKETS * datapath.mtu // flit_bytes + 2
         )
-        m.submodules.writes = writes = StreamFifo(shape=width, depth=self.WRITES, registered=True)
-        m.submodules.runs = runs = StreamFifo(shape=piece_writer.run, depth=self.UNDER_WAY, registered=True)
+        m.submodules.writes = writes = StreamFifo(shape=width, depth=self.WRITES)
+        m.submodules.runs = runs = StreamFifo(shape=piece_writer.run, depth=self.UNDER_WAY)
         kept = data.StructLayout({
             "context": shapes.context, "position": shapes.result_bytes, "tail": (flit_bytes - 1).bit_length(),
             "send": 1, "write_back": 1,
         })
-        m.submodules.passes = passes = StreamFifo(shape=kept, depth=self.UNDER_WAY, registered=True)
+        m.submodules.passes = passes = StreamFifo(shape=kept, depth=self.UNDER_WAY)
         connect(m, runs.o, piece_writer.i)
         connect(m, writes.o, piece_writer.i_beat)
         connect(m, piece_writer.o_written, flipped(self.o_written))

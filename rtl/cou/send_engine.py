@@ -58,11 +58,11 @@ class SendEngine(wiring.Component):
         m = Module()
         width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
         m.submodules.waiting = waiting = StreamFifo(
-            shape=self.shapes.send, depth=max(2, self.config.cou.n_contexts), registered=True
+            shape=self.shapes.send, depth=max(2, self.config.cou.n_contexts)
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
         m.submodules.headers = headers = StreamFifo(shape=self.tx.header.payload.shape(), depth=2)
-        m.submodules.beats = beats = StreamFifo(shape=beat(width), depth=self.DEPTH, registered=True)
+        m.submodules.beats = beats = StreamFifo(shape=beat(width), depth=self.DEPTH)
         connect(m, flipped(self.i), waiting.i)
         connect(m, headers.o, flipped(self.tx).header)
         connect(m, beats.o, flipped(self.tx).payload)

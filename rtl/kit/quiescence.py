@@ -8,12 +8,13 @@ DRAIN_CYCLES = 16
 """Cycles without work after which a design without registers between its blocks says that it is at rest."""
 
 
-def drain_cycles(*, pipelined: bool = True) -> int:
-    """The same for a design with registers between its blocks, if it has any: what follows others has longer ways then.
+def drain_cycles() -> int:
+    """The same for a design with registers between its blocks: what follows others has longer ways then.
 
-    A NIC has them; four times as many cycles are far above what the proofs find (``docs/formal.md``).
+    A NIC has them, and an offload unit; four times as many cycles are far above what the proofs find
+    (``docs/formal.md``).
     """
-    return 4 * DRAIN_CYCLES if pipelined else DRAIN_CYCLES
+    return 4 * DRAIN_CYCLES
 
 
 def any_moves(*parts: Value) -> Value:

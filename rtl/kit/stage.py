@@ -50,7 +50,7 @@ class StreamStage(wiring.Component):
             return m
         stage: SkidBuffer | StreamFifo
         if self.full_rate:
-            m.submodules.pair = stage = SkidBuffer(shape=self.shape)
+            m.submodules.pair = stage = SkidBuffer(shape=self.shape, guarded=True)
         else:
             m.submodules.register = stage = StreamFifo(shape=self.shape, depth=1)
         connect(m, flipped(self.i), stage.i)

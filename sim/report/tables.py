@@ -58,11 +58,11 @@ def _units(figures: dict[str, Any]) -> Iterator[Row]:
 
 
 def _core(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
-    yield "pipelined parts", "Fmax, MHz", "LUT4", "carry", "LUT RAM", "FF", "block RAM"
+    yield "preset", "Fmax, MHz", "LUT4", "carry", "LUT RAM", "FF", "block RAM"
     for row in rows:
         cells = row["cells"]
         kinds = ("LUT4", "CCU2C", "TRELLIS_DPR16X4", "TRELLIS_FF", "DP16KD")
-        yield (", ".join(row["pipelined"]) or "none", f"{row['fmax_mhz']:.1f}",
+        yield (f"`{row['preset']}`", f"{row['fmax_mhz']:.1f}",
                *(f"{cells.get(kind, 0):,}" for kind in kinds))
 
 

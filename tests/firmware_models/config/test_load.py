@@ -22,9 +22,6 @@ REFUSED = {
     "datapath: {mtu: 32}": "x.yaml: datapath.mtu: input should be greater than or equal to 64, not 32",
     "datapth: {}":
         "x.yaml: datapth: no such field (got {}); allowed: datapath, nic, cou, reduce, link, switch",
-    "datapath: {pipelined: [cou, cou]}": "x.yaml: datapath: pipelined must name different parts, not ['cou', 'cou']",
-    "datapath: {pipelined: [dma]}":
-        "x.yaml: datapath.pipelined.0: input should be 'packets' or 'cou', not 'dma'",
     "datapath: {data_width: 65}": "x.yaml: datapath.data_width: input should be 64, 128, 256 or 512, not 65",
     "nic: {n_vps: 1}": "x.yaml: nic.n_vps: input should be greater than or equal to 2, not 1",
     "nic: {n_vps: 4096}": "x.yaml: nic.n_vps: input should be less than or equal to 2048, not 4096",

@@ -5,7 +5,6 @@ from functools import partial
 
 import pytest
 
-from firmware_models.config import PIPELINED_PARTS
 from firmware_models.config.load import parse_config
 from rtl.nic.nic import Nic
 from testbench.runner import run_bench
@@ -19,13 +18,9 @@ CONFIG = parse_config(
 )
 
 
-@pytest.mark.parametrize(
-    "pipelined", [(), pytest.param(PIPELINED_PARTS, marks=pytest.mark.long)], ids=["plain", "pipelined"],
-)
-def test_nic(pipelined):
+def test_nic():
     """Registers, collectives, messages, errors, with random pauses on every bus and link."""
-    config = replace(CONFIG, datapath=replace(CONFIG.datapath, pipelined=pipelined))
-    result = run_bench(partial(Nic, config), bench="testbench.nic.nic_bench")
+    result = run_bench(partial(Nic, CONFIG), bench="testbench.nic.nic_bench")
     print(f"{result.report['operations']} collective operations")
     assert result.report["operations"] == 18
 
