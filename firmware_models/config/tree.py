@@ -188,8 +188,8 @@ class Config:
         need = self.guaranteed_packets + CONSUMED_EARLY
         if self.buffer_packets < need:
             raise ValueError(
-                f"cou.buffer_bytes must hold n_jobs x n_peers x peer_credits + {CONSUMED_EARLY} = {need} packets of mtu "
-                f"{self.datapath.mtu} ({need * self.datapath.mtu} bytes), not {self.cou.buffer_bytes!r}"
+                f"cou.buffer_bytes must hold n_jobs x n_peers x peer_credits + {CONSUMED_EARLY} = {need} packets of "
+                f"mtu {self.datapath.mtu} ({need * self.datapath.mtu} bytes), not {self.cou.buffer_bytes!r}"
                 + (f", of which buffer_mode {self.cou.buffer_mode} can use {self.buffer_packets} packets"
                    if self.buffer_slots >= need else "")
             )

@@ -44,8 +44,6 @@ class CuckooLookup(wiring.Component):
         The stash.
     going : ``In(ArrayLayout({valid, code, slot}, 2))``
         Removals on their way.
-    hidden, hidden_slot : ``In``
-        A slot that must not be found.
     corrected, uncorrectable : ``Out(1)``
         Pulses: the tag found has a single error, a double one.
     moves : ``Out(1)``
@@ -64,7 +62,6 @@ class CuckooLookup(wiring.Component):
             "found": In(data.ArrayLayout(code.entry, self.n_places)),
             "entries": In(data.ArrayLayout(stash_layout(code), stash)),
             "going": In(data.ArrayLayout(removal_layout(code), 2)),
-            "hidden": In(1), "hidden_slot": In(code.slot_bits),
             "corrected": Out(1), "uncorrectable": Out(1),
         })
 
@@ -130,9 +127,8 @@ class CuckooLookup(wiring.Component):
         slot = Signal(code.slot_bits)
         m.d.comb += slot.eq(code.slot(m, stored, name="found"))
         removed = Cat(gone[k].same & (gone[k].slot == slot) for k in range(2)).any()
-        hidden = self.hidden & (self.hidden_slot == slot)
         hit = Signal()
-        m.d.comb += hit.eq(pick.any() & ~removed & ~hidden)
+        m.d.comb += hit.eq(pick.any() & ~removed)
         m.d.sync += [self.corrected.eq(0), self.uncorrectable.eq(0)]
         with m.If(advance):
             m.d.sync += [

@@ -155,7 +155,6 @@ class CuckooTable(wiring.Component):
         connect(m, look.o, flipped(self.o_lookup))
         m.d.comb += [
             look.ready.eq(swept), look.entries.eq(stash.entries),
-            look.hidden.eq(self.hidden), look.hidden_slot.eq(self.hidden_slot),
             self.corrected.eq(look.corrected | stash.corrected),
             self.uncorrectable.eq(look.uncorrectable | stash.uncorrectable), self.stash_level.eq(stash.level),
         ]

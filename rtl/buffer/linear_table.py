@@ -224,8 +224,7 @@ class LinearTable(wiring.Component):
                 # Both candidates are compared, for it is known late which of them it is.
                 key_goes = going & (going_tag.key.as_value() == key.as_value())
                 gone = key_goes & Mux(same, going_tag.slot == its_slot, going_tag.slot == doubtful_slot)
-                hidden = self.hidden & Mux(same, self.hidden_slot == its_slot, self.hidden_slot == doubtful_slot)
-                hit = (same | doubtful) & ~gone & ~hidden
+                hit = (same | doubtful) & ~gone
                 error = doubtful & hit & ~same
                 with m.If(ends):
                     m.d.sync += [

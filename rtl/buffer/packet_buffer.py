@@ -50,6 +50,8 @@ class PacketBuffer(wiring.Component):
       consumer that compares events with its key from the cycle after the look-up was taken loses none. It may get both
       a hit and an event; they name the same slot.
     - A look-up that is taken after the packet's free does not find it.
+    - An event may come before the payload: what is read then waits for beats that are still to come. They do come,
+      since whoever sends a packet here has it whole.
     - A packet whose key is there already is dropped and counted; the one that is there stays as it is.
     - With ``config.buffer_packets`` packets in it, or no place for a tag, the next packet waits at ``i``; everything
       else goes on.
@@ -57,9 +59,9 @@ class PacketBuffer(wiring.Component):
       whose tag has a double error is found by the key in its header, and the answer says `error`; a damaged
       beat says so on `read_error`.
 
-    Timing (cuckoo): the event comes 7 cycles after the header, or two cycles after the last beat if that is
-    later; packets follow each other without a gap if they have a beat. Look-ups: see the tables, and with ``cou.ecc`` a
-    cycle more. Headers and the first beat of a payload come in the cycle after they were asked for.
+    Timing (cuckoo): the event comes 6 cycles after the header; packets follow each other without a gap if they have a
+    beat. Look-ups: see the tables, and with ``cou.ecc`` a cycle more. Headers and the first beat of a payload come
+    in the cycle after they were asked for.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ class PacketBuffer(wiring.Component):
     i : ``In(PacketSignature(data_width))``
         Packets of type COLLECTIVE, with `length` not above the mtu.
     o_arrival : ``Out(stream.Signature({key, slot}))``
-        An event for each packet once it is there entirely.
+        An event for each packet once look-ups find it.
     lookup : ``In(stream.Signature(HashKey))``
         Keys to be found.
     o_lookup : ``Out(stream.Signature({hit, slot}))``
@@ -157,8 +159,7 @@ class PacketBuffer(wiring.Component):
         connect(m, flipped(self.i_read), reader.i)
         connect(m, reader.o, flipped(self.o_read))
 
-        # Packets come in one after the other. A tag goes to the table with its header, and is hidden from look-ups
-        # until the payload is there.
+        # Packets come in one after the other. A tag goes to the table with its header.
         m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8)
         m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8)
         m.submodules.entering = entering = StreamStage(shape=tag_shape, full_rate=False)
@@ -176,7 +177,6 @@ class PacketBuffer(wiring.Component):
             entering.i.valid.eq(offered), entering.i.payload.eq(arriving), accept.eq(offered & entering.i.ready),
             header.ready.eq(accept), pool.o.ready.eq(accept),
             entered.i.valid.eq(accept), entered.i.payload.eq(arriving),
-            table.hidden.eq(receiving), table.hidden_slot.eq(slot),
             outcome.i.valid.eq(table.done), outcome.i.payload.eq(table.duplicate),
         ]
         # Header and payload go straight to their slot. The beat number stays within the slot whatever comes.
@@ -187,21 +187,20 @@ class PacketBuffer(wiring.Component):
             payload.ready.eq(receiving), take.eq(payload.valid & receiving),
             payloads.write_address.eq(Cat(index, slot)), payloads.write_data.eq(payload.payload.data),
             payloads.write_enable.eq(take),
+            # What is read of a packet that is still coming in is there, or waited for.
+            reader.coming.eq(receiving), reader.coming_slot.eq(slot), reader.coming_beat.eq(index),
         ]
         with m.If(take):
             m.d.sync += [index.eq(index + 1), receiving.eq(~payload.payload.last)]
         with m.If(accept):
             m.d.sync += [index.eq(0), receiving.eq(header.payload.length != 0), slot.eq(arriving.slot)]
 
-        # A packet has arrived when its tag and its payload are there. A duplicate gives its slot back instead, when no
-        # other slot is just coming back.
+        # A packet has arrived when its tag is there; its payload follows. A duplicate gives its slot back instead, when
+        # no other slot is just coming back.
         oldest = entered.o.payload
-        complete, dropped, whole = Signal(), Signal(), Signal()
-        all_there = ~(receiving & (slot == oldest.slot))
-        # Once it is there it stays.
-        m.d.sync += whole.eq(entered.o.valid & ~entered.o.ready & all_there)
+        complete, dropped = Signal(), Signal()
         m.d.comb += [
-            complete.eq(entered.o.valid & outcome.o.valid & whole),
+            complete.eq(entered.o.valid & outcome.o.valid),
             self.o_arrival.valid.eq(complete & ~outcome.o.payload), self.o_arrival.payload.eq(oldest),
             dropped.eq(complete & outcome.o.payload & ~table.removed & ~self.free.valid & gone.i.ready),
             gone.i.valid.eq((self.free.valid & table.remove.ready) | dropped),

@@ -29,6 +29,9 @@ class PacketReader(wiring.Component):
         Payloads wanted: the first `length` bytes of a slot; none if `length` is 0.
     o : ``Out(stream.Signature(beat(data_width)))``
         Their beats, the last one of each marked.
+    coming, coming_slot, coming_beat : ``In``
+        A packet that is still being written to this slot, and its next beat: that one and those behind it are not there
+        yet, and are waited for.
     address, enable, read_data :
         Read port of a synchronous memory of beats, addressed by slot and beat.
     moves : ``Out(1)``
@@ -45,6 +48,7 @@ class PacketReader(wiring.Component):
             "o": Out(stream.Signature(beat(data_width))),
             "address": Out(slot_bits + self.beat_bits),
             "enable": Out(1),
+            "coming": In(1), "coming_slot": In(slot_bits), "coming_beat": In(self.beat_bits),
             "read_data": In(data_width),
         })
 
@@ -59,10 +63,15 @@ class PacketReader(wiring.Component):
         index = Signal(self.beat_bits + 1)
         rest = Signal(13)
         idle = Signal(init=1)
-        advance = Signal()
+        advance, free, there = Signal(), Signal(), Signal()
         last = Signal()
         m.d.comb += [
-            advance.eq(~self.o.valid | self.o.ready),
+            free.eq(~self.o.valid | self.o.ready),
+            there.eq(
+                ~self.coming | (self.coming_slot != Mux(idle, self.i.payload.slot, slot))
+                | (self.coming_beat != Mux(idle, 0, index[: self.beat_bits]))
+            ),
+            advance.eq(free & there),
             self.i.ready.eq(idle & advance),
             self.enable.eq(advance),
             self.address.eq(
@@ -81,6 +90,9 @@ class PacketReader(wiring.Component):
                 m.d.sync += [
                     self.o.valid.eq(1), last.eq(rest == 1), index.eq(index + 1), rest.eq(rest - 1), idle.eq(rest == 1),
                 ]
+
+        with m.Elif(free):
+            m.d.sync += self.o.valid.eq(0)
 
         m.d.sync += self.moves.eq(advance & (self.o.valid | ~idle))
 

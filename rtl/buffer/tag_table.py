@@ -46,8 +46,6 @@ def tag_table_members(slot_bits: int) -> dict:
         Keys to be found.
     o_lookup : ``Out(stream.Signature({hit, slot, error}))``
         An answer for each, in order.
-    hidden, hidden_slot : ``In``
-        Slot that look-ups must not find yet: its packet has not come in entirely.
     stash_level : ``Out(8)``
         Tags in the stash.
     flip, flip_bit : ``In(2)``, ``In(8)``
@@ -68,7 +66,6 @@ def tag_table_members(slot_bits: int) -> dict:
         "removed": Out(1), "removed_slot": Out(slot_bits),
         "lookup": In(stream.Signature(HashKey)),
         "o_lookup": Out(stream.Signature(answer_layout(slot_bits))),
-        "hidden": In(1), "hidden_slot": In(slot_bits),
         "stash_level": Out(LEVEL_BITS),
         "flip": In(2), "flip_bit": In(8), "flipped": Out(1),
         "corrected": Out(1), "uncorrectable": Out(1),

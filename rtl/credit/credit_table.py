@@ -51,9 +51,9 @@ class CreditTable(wiring.Component):
     keeps waiting holds its own place and no other; the last free place is for the oldest pulse.
 
     If receivers have a pool, more is lent. A packet to a single peer asks for a loan (`want`) if a request for it was
-    refused since the last one. Its credit brings the loan or does not. Any pulse may take a loan, and loans go first;
-    packets on loan are counted at place 1, which single peers have no other use for. So a loan takes nothing from the
-    share.
+    refused since the last one, or if it takes the last credit that is not the oldest pulse's. Its credit brings the
+    loan or does not. Any pulse may take a loan, and loans go first; packets on loan are counted at place 1, which single
+    peers have no other use for. So a loan takes nothing from the share.
 
     A loan that comes is kept for the next packet while its job's operation is in progress, if that peer has no other
     loan here. If not, it goes back at once (``o_unused``); what is here when the operation ends goes back then. Channel
@@ -275,11 +275,13 @@ class CreditTable(wiring.Component):
                     with m.If(own & ~loan):
                         m.d.comb += update.out[0].eq(stored.out[0] + 1)
                     if lends:
+                        # The next one of a younger pulse will find no credit of its own.
+                        scarce = Mux(loan, stored.out[0] >= share - 1, stored.out[0] >= max(share - 2, 0))
                         # What was refused is remembered, so there is always something to be written.
                         m.d.comb += [
                             loan.eq(stored.loan), update.out[1].eq(stored.out[1] + loan),
                             updates.eq(1), update.loan.eq(0), update.refused.eq(~ok),
-                            want.eq(ok & stored.refused & (reserved != LOANS_ASKED)),
+                            want.eq(ok & (stored.refused | scarce) & (reserved != LOANS_ASKED)),
                         ]
                 m.d.sync += [
                     self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),

@@ -209,7 +209,6 @@ class Bench:
 async def _run(dut, name: str, keys, *, load: float, share: float, idle: float | None) -> None:
     bench = Bench(dut, idle=idle, stall=idle)
     await start(dut, max_cycles=5_000_000)
-    dut.hidden.value = 0
     dut.flip.value = 0
     most = min(parameters()["most"], int(load * bench.n_entries))
     await bench.churn(keys, most=most, operations=int(share * parameters()["operations"]))
@@ -251,7 +250,7 @@ async def rate(dut) -> None:
     """Cycles a packet, insertion, look-up and removal each, with 95% of the entries in use all the time."""
     bench = Bench(dut, idle=0, stall=0)
     await start(dut, max_cycles=100_000)
-    dut.hidden.value = dut.flip.value = 0
+    dut.flip.value = 0
     model, n_packets = bench.model, 600
     keys = random_keys(rng("keys"))
     most = min(parameters()["most"], int(0.95 * bench.n_entries))

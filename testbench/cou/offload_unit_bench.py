@@ -143,7 +143,7 @@ async def memory_errors_are_reported(dut):
 
 @cocotb.test()
 async def errors_of_jobs_stay_apart(dut):
-    """Loads fail while packets of other jobs are too short: each operation ends with its own error, and says what of."""
+    """Loads fail while packets of other jobs are too short: each operation ends with its own error, and its detail."""
     unit = Unit(dut)
     await unit.start(max_cycles=60_000)
     jobs = (9, 10, 11, 12)

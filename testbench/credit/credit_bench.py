@@ -74,13 +74,14 @@ class Table:
                 assert not answer["want"]
                 return None
             assert (answer["loan"], place) == (loan, loan)
+            scarce = self.out[job, peer, 0] >= (self.share - 1 if loan else max(self.share - 2, 0))
             if answer["want"]:
                 assert self.lends
-                assert pair in self.refused
+                assert pair in self.refused or scarce
                 assert room
                 self.asking[job, peer, place] += 1
             else:
-                assert not (self.lends and pair in self.refused and certain), "it does not ask"
+                assert not (self.lends and (pair in self.refused or scarce) and certain), "it does not ask"
             self.lent += loan
             self.loans.discard(pair)
             self.refused.discard(pair)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 
 from testbench.formal.contract import Contract
 
@@ -108,7 +108,8 @@ class CreditTableContract(Contract):
         self.check(~asked | unit.o.valid)
         self.check(~asked | (answer.ok == (enough | (answer.ok & answer.loan))))
         self.check(~granted | (answer.place == answer.loan))
-        self.check(~granted | ~answer.want | refused)
+        scarce = Mux(answer.loan, own >= share - 1, own >= max(share - 2, 0))
+        self.check(~granted | ~answer.want | refused | scarce)
         self.check(own <= share)
         self.check(~returned | unit.returned)
         self.check(~(granted & answer.loan) | (here != 0))
