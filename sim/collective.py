@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from firmware_models.abi import registers
 from firmware_models.abi.encoding import Status
 from firmware_models.abi.formats import JOB_BITS
-from firmware_models.golden import block_bounds, dtype_of, mismatched_bits, reference, sha256
+from firmware_models.golden import mismatched_bits, reference, sha256
 from firmware_models.schedule import MulticastGroup, PeerTable, Place, compile_schedule, largest_pulse, pack_sequence
 from sim.activities import activities
+from sim.bounds import link_load
 from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, build_library
 from sim.host import Completion, NodeDriver, Port
 from sim.multicast import join_groups, load_tables, plan_multicast
@@ -51,6 +52,8 @@ class CollectiveResult:
         Payload that the busiest node received, over what its link could have carried in that time.
     bound_fraction : float
         Cycles that the payload of the busiest link direction takes at the very least, over the cycles taken.
+    framing_fraction : float
+        Cycles that this link's flits take, headers included, over the cycles taken.
     mismatched_bits : int
         Bits that differ from the golden model, over all nodes and jobs.
     sha256 : str
@@ -72,6 +75,7 @@ class CollectiveResult:
     bytes: int
     goodput_fraction: float
     bound_fraction: float
+    framing_fraction: float
     mismatched_bits: int
     sha256: str
     outputs: NDArray[Any]
@@ -298,11 +302,12 @@ def _result(
     completions: list[Completion], cycles: int,
 ) -> CollectiveResult:
     outputs, mismatched = compare(request, drivers, jobs)
-    busiest, received = _busiest(request)
+    load = link_load(request)
     flit_bytes = request.config.datapath.flit_bytes
     return CollectiveResult(
-        cycles=cycles, bytes=request.size, goodput_fraction=received / (cycles * flit_bytes),
-        bound_fraction=-(-busiest // flit_bytes) / cycles, mismatched_bits=mismatched,
+        cycles=cycles, bytes=request.size, goodput_fraction=load.received_bytes / (cycles * flit_bytes),
+        bound_fraction=-(-load.payload_bytes // flit_bytes) / cycles, framing_fraction=load.flits / cycles,
+        mismatched_bits=mismatched,
         sha256=sha256(np.stack(outputs)), outputs=outputs[0], completions=completions,
         counters={
             counter.name: sum(driver.read_counter(counter.name) for driver in drivers)
@@ -321,21 +326,6 @@ def _occupancy(driver: NodeDriver, cou: int) -> dict[str, float]:
         "node": driver.node, "cou": cou, "now": figures.now, "peak": figures.peak, "mean": figures.mean,
         "unlent": figures.unlent,
     }
-
-
-def _busiest(request: CollectiveRequest) -> tuple[int, int]:
-    """Payload bytes of the busiest link direction of any node, and of the busiest receiver."""
-    sent, received = [0] * request.nodes, [0] * request.nodes
-    schedule, item = request.schedule, dtype_of(request.datatype).itemsize
-    bounds = [low * item for low, _ in block_bounds(request.size // item, schedule.block_count)] + [request.size]
-    for packet in schedule.packets():
-        first, count = schedule.sequences[packet.sender][packet.step].blocks
-        end = first + count if count else schedule.block_count
-        n_bytes = bounds[end] - bounds[first] if first < schedule.block_count else 0
-        if packet.receiver == (packet.group or (packet.receiver,))[0]:  # a multicast leaves once
-            sent[packet.sender] += n_bytes * request.jobs
-        received[packet.receiver] += n_bytes * request.jobs
-    return max(*sent, *received), max(received)
 
 
 def _cycle_budget(request: CollectiveRequest) -> int:

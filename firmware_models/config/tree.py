@@ -86,7 +86,7 @@ class CouConfig:
     """Pulses that one unit has in progress at once; a power of two, at least n_jobs."""
     sequence_depth: Annotated[int, Field(ge=4, le=1024)] = 32
     """Descriptors of the longest sequence; a power of two."""
-    buffer_bytes: Annotated[int, Field(ge=1024, le=1 << 24)] = 16384
+    buffer_bytes: Annotated[int, Field(ge=1024, le=1 << 24)] = 32768
     """Payload bytes of the packet buffer; a power of two."""
     buffer_mode: Literal["cuckoo", "linear"] = "cuckoo"
     """How the packet buffer finds its packets: cuckoo hashing, or the paper's open addressing."""

@@ -87,7 +87,7 @@ class PlanStage(wiring.Component):
 
         # The memories hold what they have read until they are asked again: that is when the plan before has gone.
         context, look = Signal(shapes.context), Signal(look_layout(shapes))
-        plan = Signal(plan_layout(shapes))
+        kept = Signal(plan_layout(shapes))
         fetch, planned, output_free = Signal(), Signal(), Signal()
         m.d.comb += [
             self.look.eq(self.i.payload), fetch.eq(self.i.valid & self.i.ready),
@@ -98,13 +98,13 @@ class PlanStage(wiring.Component):
             planner.context.eq(context), planner.look.eq(look), planner.progress.eq(far_read.data),
             planner.slice.eq(slice_read.data), planner.desc.eq(self.control), planner.packet.eq(self.meta),
             planner.operation.eq(self.operation), planner.expired.eq(self.expired), planner.node_id.eq(self.node_id),
-            output_free.eq(~self.o.valid | self.o.ready), self.o.payload.eq(plan),
+            output_free.eq(~self.o.valid | self.o.ready), self.o.payload.eq(kept),
             *meter.measures(far_read.data, self.control, self.operation), self.measured.eq(context),
         ]
         with m.If(fetch):
             m.d.sync += [context.eq(self.i.payload), look.eq(self.registers)]
         with m.If(planned):
-            m.d.sync += [plan.eq(planner.plan), self.o.valid.eq(1)]
+            m.d.sync += [kept.eq(planner.plan), self.o.valid.eq(1)]
         with m.Elif(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
 

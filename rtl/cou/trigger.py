@@ -48,8 +48,8 @@ class Trigger(wiring.Component):
         shapes = self.shapes
         n_contexts = self.config.cou.n_contexts
         m.submodules.contexts = contexts = ContextFile(self.config)
-        m.submodules.plan = plan = PlanStage(self.config)
-        m.submodules.act = act = ActStage(self.config)
+        m.submodules.planning = plan = PlanStage(self.config)
+        m.submodules.acting = act = ActStage(self.config)
         m.submodules.turn = turn = RoundRobin(n=n_contexts)
 
         # Select: one of those that are ready.

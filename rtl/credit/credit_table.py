@@ -52,8 +52,8 @@ class CreditTable(wiring.Component):
 
     If receivers have a pool, more is lent. A packet to a single peer asks for a loan (`want`) if a request for it was
     refused since the last one, or if it takes the last credit that is not the oldest pulse's. Its credit brings the
-    loan or does not. Any pulse may take a loan, and loans go first; packets on loan are counted at place 1, which single
-    peers have no other use for. So a loan takes nothing from the share.
+    loan or does not. Any pulse may take a loan, and loans go first; packets on loan are counted at place 1, which
+    single peers have no other use for. So a loan takes nothing from the share.
 
     A loan that comes is kept for the next packet while its job's operation is in progress, if that peer has no other
     loan here. If not, it goes back at once (``o_unused``); what is here when the operation ends goes back then. Channel

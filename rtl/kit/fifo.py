@@ -158,4 +158,7 @@ class StreamFifo(wiring.Component):
             self.level.eq(kept + full),
         ]
         with m.If(take):
-            m.d.sync += [full.eq(came | pop), head.eq(Mux(kept == 0, self.i.payload, get.data))]
+            m.d.sync += full.eq(came | pop)
+            # Only an item is taken over, never what happens to stand at the input: that may come from outside.
+            with m.If(came | pop):
+                m.d.sync += head.eq(Mux(kept == 0, self.i.payload, get.data))

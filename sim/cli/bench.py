@@ -6,6 +6,7 @@ from sim.cli.bench_latency import latency
 from sim.cli.bench_scale import scale
 from sim.cli.bench_simulator import simulator
 from sim.cli.bench_switch import switch
+from sim.cli.bench_throughput import throughput
 from sim.cli.example import example
 
 
@@ -18,3 +19,4 @@ command.add_command(latency)
 command.add_command(scale)
 command.add_command(simulator)
 command.add_command(switch)
+command.add_command(throughput)

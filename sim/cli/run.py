@@ -51,6 +51,7 @@ def command(
         "jobs": request.jobs, "bytes": result.bytes, "dtype": request.dtype, "op": request.op,
         "topology": request.topology, "preset": request.preset, "seed": request.seed, "cycles": result.cycles,
         "goodput_fraction": result.goodput_fraction, "bound_fraction": result.bound_fraction,
+        "framing_fraction": result.framing_fraction,
         "buffer_occupancy": result.buffer_occupancy,
         "mismatched_bits": result.mismatched_bits, "sha256": result.sha256,
     }, as_json=as_json)

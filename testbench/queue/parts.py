@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Datatype, Operator
 from firmware_models.abi.registers import ADDRESS_BITS
+from firmware_models.config import DatapathConfig
 from firmware_models.config.load import load_preset
 from rtl.abi import Descriptor
 from rtl.interface import (
@@ -25,7 +26,10 @@ from rtl.queue.completion_queue import CompletionQueue
 from rtl.queue.descriptor_queue import DescriptorQueue
 from rtl.queue.vp_table import VpTable
 
-CONFIG = load_preset("small")
+CONFIG = replace(
+    load_preset("small"), datapath=DatapathConfig(mtu=256),
+    cou=replace(load_preset("small").cou, intermediate_bytes=2048),
+)
 DATA_WIDTH = CONFIG.datapath.data_width
 N_VPS = CONFIG.nic.n_vps
 N_COUS = CONFIG.nic.n_cous

@@ -14,7 +14,7 @@ from sim.stalls import random_stalls
 SMALL = load_preset("small")
 WIDE = parse_config(
     "datapath: {data_width: 256, mtu: 512}\nnic: {n_cous: 1}\n"
-    "cou: {n_peers: 8, peer_credits: 2, sequence_depth: 64, buffer_bytes: 32768, n_blocks: 16}\n"
+    "cou: {n_peers: 8, peer_credits: 2, sequence_depth: 64, buffer_bytes: 65536, n_blocks: 16}\n"
     "reduce: {add_cycles: 5}\n",
     source="test",
 )

@@ -79,7 +79,7 @@ REST_PROOFS = (
             name="table-follows-the-link", module="rtl.switch.route_table", old=", read.en.eq(lookup.enable)", new="",
         ),
     )),
-    RestProof(name="unit", top="unit", mutations=(
+    RestProof(name="unit", top="unit", quick=False, mutations=(
         _short,
         Mutation(
             name="trigger-left-out", module="rtl.cou.offload_unit", old="store, operations, trigger, loader,",

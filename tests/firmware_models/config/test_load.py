@@ -32,8 +32,8 @@ REFUSED = {
     "nic: {n_vps: many}": "x.yaml: nic.n_vps: input should be a valid integer, not 'many'",
     "cou: {n_contexts: 2}": "x.yaml: cou: n_contexts must be at least n_jobs (4), not 2",
     "cou: {buffer_bytes: 1024}":
-        "x.yaml: configuration: cou.buffer_bytes must hold n_jobs x n_peers x peer_credits = 64 packets of mtu 256 "
-        "(16384 bytes), not 1024",
+        "x.yaml: configuration: cou.buffer_bytes must hold n_jobs x n_peers x peer_credits + 4 = 68 packets of mtu 256 "
+        "(17408 bytes), not 1024",
     "- 1": "x.yaml: must be a mapping of sections, not [1]",
     "nic: 5": "x.yaml: nic: input should be an object, not 5",
 }

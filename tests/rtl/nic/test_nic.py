@@ -12,7 +12,7 @@ from testbench.runner import run_bench
 CONFIG = parse_config(
     "datapath: {data_width: 64, mtu: 128}\n"
     "nic: {n_vps: 4, n_cous: 2, n_p2p_tags: 4}\n"
-    "cou: {n_jobs: 2, n_contexts: 4, sequence_depth: 4, buffer_bytes: 4096, n_peers: 8, peer_credits: 2}\n"
+    "cou: {n_jobs: 2, n_contexts: 4, sequence_depth: 4, buffer_bytes: 8192, n_peers: 8, peer_credits: 2}\n"
     "link: {buffer_flits: 32}\n",
     source="test",
 )

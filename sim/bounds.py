@@ -1,0 +1,52 @@
+"""What the links must carry at the very least, whatever the hardware does."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmware_models.golden import block_bounds, dtype_of
+from firmware_models.schedule import largest_pulse
+from sim.request import CollectiveRequest
+
+
+@dataclass(frozen=True)
+class LinkLoad:
+    """What the busiest link direction of any node carries in an operation of all jobs.
+
+    Members
+    -------
+    payload_bytes : int
+        Payload.
+    flits : int
+        Flits, with headers, and last ones that are not full.
+    received_bytes : int
+        Payload of the busiest receiver.
+    """
+
+    payload_bytes: int
+    flits: int
+    received_bytes: int
+
+
+def link_load(request: CollectiveRequest) -> LinkLoad:
+    """Counts the packets of a schedule: each pulse of a message is a packet of each send, with a header of its own."""
+    schedule, item, config = request.schedule, dtype_of(request.datatype).itemsize, request.config
+    bounds = np.array(
+        [low * item for low, _ in block_bounds(request.size // item, schedule.block_count)] + [request.size]
+    )
+    blocks = np.diff(bounds)
+    pulse_bytes = request.pulse_bytes or largest_pulse(schedule, config)
+    n_pulses = max(1, -(-int(blocks.max()) // pulse_bytes))
+    # What pulse q takes of block b: shape (n_pulses, n_blocks).
+    shares = np.clip(blocks - np.arange(n_pulses)[:, None] * pulse_bytes, 0, pulse_bytes)
+    sent, received = np.zeros((2, request.nodes), dtype=np.int64), np.zeros((2, request.nodes), dtype=np.int64)
+    for packet in schedule.packets():
+        first, count = schedule.sequences[packet.sender][packet.step].blocks
+        sizes = shares[:, first:first + count if count else schedule.block_count].sum(axis=1)
+        flits = (-(-sizes // config.datapath.flit_bytes) + config.header_flits).sum()
+        load = np.array([sizes.sum(), flits]) * request.jobs
+        if packet.receiver == (packet.group or (packet.receiver,))[0]:  # a multicast leaves once
+            sent[:, packet.sender] += load
+        received[:, packet.receiver] += load
+    both = np.maximum(sent, received).max(axis=1)
+    return LinkLoad(payload_bytes=int(both[0]), flits=int(both[1]), received_bytes=int(received[0].max()))
