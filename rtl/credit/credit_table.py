@@ -201,10 +201,6 @@ class CreditTable(wiring.Component):
 
         # Of the credits that a peer returns; no more than are out.
         back = Signal(COUNT_BITS)
-        m.d.sync += back.eq(0)
-        for k in range(counts.length):
-            with m.If(giving.place == k):
-                m.d.sync += back.eq(Mux(stored.out[k] > giving.credits, giving.credits, stored.out[k]))
 
         def go(state):
             m.next = f"READ_{state}"
@@ -219,6 +215,10 @@ class CreditTable(wiring.Component):
                     m.d.comb += fill.eq(1)
                     m.next = state
             with m.State("COUNT"):
+                m.d.sync += back.eq(0)
+                for k in range(counts.length):
+                    with m.If(giving.place == k):
+                        m.d.sync += back.eq(Mux(stored.out[k] > giving.credits, giving.credits, stored.out[k]))
                 m.next = "GIVE"
             with m.State("WRITE"):
                 m.next = "IDLE"

@@ -19,6 +19,13 @@ def _cluster(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
                row["mismatched_bits"])
 
 
+def _throughput(report: dict[str, Any]) -> Iterator[Row]:
+    yield "preset", "collective", "algorithm", "nodes", "jobs", "bytes a job", "cycles", "of the bound", "with headers"
+    for row in report["rows"]:
+        yield (f"`{row['preset']}`", row["collective"], row["algorithm"], row["nodes"], row["jobs"], f"{row['bytes']:,}",
+               f"{row['cycles']:,}", f"{row['bound_fraction']:.1%}", f"{row['framing_fraction']:.1%}")
+
+
 def _paper(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
     yield "collective", "algorithm", "nodes", "jobs", "bytes a job", "cycles", "goodput", "mismatched bits"
     for row in rows:
@@ -163,6 +170,7 @@ TABLES = {
     "offload_area": Table(source="offload_area", rows=_offload_area),
     "paper": Table(source="paper", words=2, rows=_paper),
     "pool": Table(source="pool", words=2, rows=_pool),
+    "throughput": Table(source="throughput", words=3, rows=_throughput),
     "reduce": Table(source="reduce", words=0, rows=_reduce),
     "routing": Table(source="routing", words=2, rows=routing_tables.cases),
     "routing_opensm": Table(source="routing", words=2, rows=routing_tables.beside_opensm),
