@@ -34,7 +34,7 @@ STAGES = (
     ("whole packet out of the depacketizer", "depacketizer_0.o__header__valid", None),
     ("header into the packet buffer", "cou_0.core.buffer.i__header__valid", None),
     ("packet valid in the buffer", "cou_0.core.buffer.o_arrival__valid", None),
-    ("header asked of the buffer", "cou_0.core.trigger.o_meta__valid", None),
+    ("what is to be done is planned", "cou_0.core.trigger.planning.o__valid", None),
     ("credit asked", "cou_0.core.trigger.o_credit__valid", None),
     ("descriptor fires", "cou_0.core.trigger.fired", None),
     ("first operands into the reduce unit", "cou_0.core.aggregator.reduce.i__valid", None),
