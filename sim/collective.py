@@ -66,6 +66,9 @@ class CollectiveResult:
         Event counters, summed over the nodes.
     events : list of Activity
         What every node did.
+    stalls : list of dict
+        Cycles of every offload unit by what it did or waited for (``registers.STATE_COUNTERS``), with `node` and
+        `cou`; what is left of `cycles` is `nothing`.
     buffer_occupancy : list of dict
         `now`, `peak` and time-weighted `mean` of every packet buffer, as fractions of its usable capacity, with `node`
         and `cou`.
@@ -82,6 +85,7 @@ class CollectiveResult:
     completions: list[Completion]
     counters: dict[str, int]
     events: list[Activity]
+    stalls: list[dict[str, int]]
     buffer_occupancy: list[dict[str, float]]
 
 
@@ -195,6 +199,7 @@ def _simulate(
         # Units clear their memories after reset; an operation is measured on a NIC that has been up for a while.
         cluster.run_for(_WARM_UP_CYCLES + (request.config.cou.n_peers << JOB_BITS))
         cluster.log_events(True)
+        idle = [_states(driver, request.config.nic.n_cous) for driver in drivers]
         begin = cluster.cycle
         for job in jobs:
             for port in job.ports:
@@ -207,7 +212,7 @@ def _simulate(
             raise CollectiveError(_state(request, cluster, drivers, jobs))
         cluster.check_registers()
         completions = list(read_completions(jobs))
-        return _result(request, cluster, drivers, jobs, completions, end - begin)
+        return _result(request, cluster, drivers, jobs, completions, end - begin, idle)
 
 
 _WARM_UP_CYCLES = 1_000
@@ -299,7 +304,7 @@ def compare(
 
 def _result(
     request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver], jobs: list[Job],
-    completions: list[Completion], cycles: int,
+    completions: list[Completion], cycles: int, idle: list[list[dict[str, int]]],
 ) -> CollectiveResult:
     outputs, mismatched = compare(request, drivers, jobs)
     load = link_load(request)
@@ -314,10 +319,25 @@ def _result(
             for counter in registers.EVENT_COUNTERS
         },
         events=activities(cluster.events()),
+        stalls=[
+            row for driver, before in zip(drivers, idle, strict=True)
+            for row in _stalls(driver, before, cycles)
+        ],
         buffer_occupancy=[
             _occupancy(driver, cou) for driver in drivers for cou in range(request.config.nic.n_cous)
         ],
     )
+
+
+def _states(driver: NodeDriver, n_cous: int) -> list[dict[str, int]]:
+    return [driver.read_states(cou) for cou in range(n_cous)]
+
+
+def _stalls(driver: NodeDriver, before: list[dict[str, int]], cycles: int) -> Iterator[dict[str, int]]:
+    """What the units of a node did in these cycles: outside of them they have nothing to do."""
+    for cou, (then, now) in enumerate(zip(before, _states(driver, len(before)), strict=True)):
+        spent = {name: now[name] - then[name] for name in now if name != "nothing"}
+        yield {"node": driver.node, "cou": cou, **spent, "nothing": cycles - sum(spent.values())}
 
 
 def _occupancy(driver: NodeDriver, cou: int) -> dict[str, float]:

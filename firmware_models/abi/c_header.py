@@ -96,6 +96,10 @@ def _registers() -> Iterator[str]:
     yield "/* Event counters, 64 bits: low half here, high half 4 bytes later */"
     for number, counter in enumerate(registers.EVENT_COUNTERS):
         yield f"#define CONIC_COUNTER_{counter.name.upper()} 0x{registers.COUNTERS + 8 * number:x}u /* {counter.doc} */"
+    yield "/* Cycles of the offload unit in buffer_select, by what it did or waited for */"
+    for number, counter in enumerate(registers.STATE_COUNTERS):
+        address = registers.STATE_COUNTERS_AT + 8 * number
+        yield f"#define CONIC_STATE_COUNTER_{counter.name.upper()} 0x{address:x}u /* {counter.doc} */"
     yield ""
     yield "/* Switch, in an address space of its own */"
     yield from _page("SWITCH", registers.SWITCH_PAGE)

@@ -138,6 +138,25 @@ class Status(IntEnum):
     """Its offload unit, or the point-to-point block, had no place for it for `retry_limit` cycles."""
 
 
+class UnitState(IntEnum):
+    """What an offload unit does in a cycle, or waits for."""
+
+    NOTHING = 0
+    """It has nothing to do."""
+    WORKING = 1
+    """A beat passes: into the reduce unit, or into a packet that is sent as it lies on chip."""
+    PACKET = 2
+    """A packet has not come, or not yet all of it."""
+    OPERAND = 3
+    """An operand has not come from host memory."""
+    CREDIT = 4
+    """A packet may not leave for want of a credit."""
+    OUTPUT = 5
+    """A beat is there, and the network or host memory does not take it."""
+    TRIGGER = 6
+    """What is next is being decided, or a pass's results are on their way through the unit."""
+
+
 class TraceKind(IntEnum):
     """Events on the trace port of an offload unit."""
 

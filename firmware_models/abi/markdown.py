@@ -93,6 +93,13 @@ def _registers() -> Iterator[str]:
         (f"`0x{registers.COUNTERS + 8 * number:03x}`", f"`{counter.name}`", counter.doc)
         for number, counter in enumerate(registers.EVENT_COUNTERS)
     ])
+    yield ("Cycles of the offload unit in `buffer_select`, by what it did or waited for; read likewise. They add up to "
+           "the cycles since reset.")
+    yield ""
+    yield from _table(("Address", "Counter", "Counts"), [
+        (f"`0x{registers.STATE_COUNTERS_AT + 8 * number:03x}`", f"`{counter.name}`", counter.doc)
+        for number, counter in enumerate(registers.STATE_COUNTERS)
+    ])
     yield from ("### Switch", "", "In an address space of its own.", "")
     yield from _register_table(registers.SWITCH_PAGE)
     yield ("Counters of the port in `port_select`: 64 bits each, low half first; reading the low half latches the high "

@@ -79,7 +79,7 @@ CONTROL_PAGE = (
     Register("vp_window_limit_hi", 0x134, Access.RW, "Memory window: first byte after it, high half."),
     Register("vp_commit", 0x138, Access.WO, "Loads the record into vp_select's entry, its indexes to 0. Bit 0: enable. Bit 1: leave its windows as they are; else window 0 is the record's and the others are withdrawn.", width=2),
     Register("vp_window_rights", 0x13C, Access.RW, "Memory window: rights, a bit for each Right.", width=4, reset=0xF),
-    Register("buffer_select", 0x140, Access.RW, "Offload unit whose packet buffer the registers buffer_* show.", width=4),
+    Register("buffer_select", 0x140, Access.RW, "Offload unit whose packet buffer the registers buffer_* show, and whose states are counted.", width=4),
     Register("buffer_fault", 0x144, Access.WO, "Test only, builds with cou.ecc: the next write of bits 1:0 (1 tag, 2 header, 3 payload) has bits 3:2 errors (1, 2), from bit 11:4 on.", width=12),
     Register("buffer_slots", 0x148, Access.RO, "Packets that a buffer has memory for.", width=25),
     Register("buffer_packets", 0x14C, Access.RO, "Packets that it takes: its usable capacity.", width=25),
@@ -137,6 +137,19 @@ EVENT_COUNTERS = (
     Counter("loans_granted", "Loans granted to peers: places of the packet buffers beyond their guaranteed credits."),
     Counter("loans_unused", "Loans that have come back without a packet."),
 )
+
+STATE_COUNTERS_AT = COUNTERS + 0x80
+STATE_COUNTERS = (
+    Counter("nothing", "Cycles in which the unit had nothing to do."),
+    Counter("working", "Cycles in which a beat passed into the reduce unit, or into a packet."),
+    Counter("packet", "Cycles in which it waited for a packet, or the rest of one."),
+    Counter("operand", "Cycles in which it waited for an operand from host memory."),
+    Counter("credit", "Cycles in which a packet could not leave for want of a credit."),
+    Counter("output", "Cycles in which a beat was there, and neither network nor host memory took it."),
+    Counter("trigger", "Cycles in which it was decided what is next, or results were on their way through the unit."),
+)
+"""Cycles of the offload unit in buffer_select by what it did or waited for
+(:class:`~firmware_models.abi.encoding.UnitState`, in its order): they add up to the cycles since reset."""
 
 SWITCH_PAGE = (
     Register("id", 0x000, Access.RO, "Reads 0x434F4E53.", reset=0x434F4E53),

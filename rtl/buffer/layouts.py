@@ -1,6 +1,6 @@
 """What the packet buffer and its users say to each other."""
 
-from amaranth.lib import data
+from amaranth.lib import data, enum
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
@@ -10,6 +10,22 @@ from rtl.kit.index import index_bits
 Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2})
 """A packet has left the packet buffer, worth so many reports to the job table:
 :class:`~rtl.credit.lender.Lender` says how many."""
+
+
+class Arrival(enum.Enum, shape=2):
+    """How far a packet has come in."""
+
+    COMING = 0
+    """Its header is in its slot, its tag on its way to the table, which may know the key already."""
+    THERE = 1
+    """Look-ups find it."""
+    DROPPED = 2
+    """The table knew the key: the slot is free again."""
+
+
+def arrival_layout(slot_bits: int) -> data.StructLayout:
+    """A packet that comes in."""
+    return data.StructLayout({"key": HashKey, "slot": slot_bits, "what": Arrival})
 
 
 def free_layout(config: Config) -> data.StructLayout:

@@ -13,7 +13,7 @@ from rtl.abi import HashKey, PacketHeader
 from rtl.buffer.buffer_statistics import BufferStatistics, statistics_layout
 from rtl.buffer.cuckoo_table import CuckooTable
 from rtl.buffer.guarded_memory import GuardedMemory
-from rtl.buffer.layouts import Gone, free_layout
+from rtl.buffer.layouts import Arrival, Gone, arrival_layout, free_layout
 from rtl.buffer.linear_table import LinearTable
 from rtl.buffer.packet_reader import PacketReader
 from rtl.buffer.packet_slots import SlotPool
@@ -45,12 +45,14 @@ class PacketBuffer(wiring.Component):
 
     All ports work at the same time. What a consumer may rely on:
 
-    - A packet is found by every look-up that is taken in the cycle of its arrival event or later, until it is freed.
+    - A packet is found by every look-up that is taken in the cycle of its event THERE or later, until it is freed.
     - So a look-up that was taken in cycle t and missed will see the event, if the packet comes, in a cycle after t. A
       consumer that compares events with its key from the cycle after the look-up was taken loses none. It may get both
       a hit and an event; they name the same slot.
+    - An event COMING stands before it, in the cycle of the header, which can be read from the next one on. A packet
+      that is dropped ends with DROPPED instead: the slot is used anew.
     - A look-up that is taken after the packet's free does not find it.
-    - An event may come before the payload: what is read then waits for beats that are still to come. They do come,
+    - Events may come before the payload: what is read then waits for beats that are still to come. They do come,
       since whoever sends a packet here has it whole.
     - A packet whose key is there already is dropped and counted; the one that is there stays as it is.
     - With ``config.buffer_packets`` packets in it, or no place for a tag, the next packet waits at ``i``; everything
@@ -59,7 +61,7 @@ class PacketBuffer(wiring.Component):
       whose tag has a double error is found by the key in its header, and the answer says `error`; a damaged
       beat says so on `read_error`.
 
-    Timing (cuckoo): the event comes 6 cycles after the header; packets follow each other without a gap if they have a
+    Timing (cuckoo): its tag is there 6 cycles after the header; packets follow each other without a gap if they have a
     beat. Look-ups: see the tables, and with ``cou.ecc`` a cycle more. Headers and the first beat of a payload come
     in the cycle after they were asked for.
 
@@ -72,8 +74,8 @@ class PacketBuffer(wiring.Component):
     -------
     i : ``In(PacketSignature(data_width))``
         Packets of type COLLECTIVE, with `length` not above the mtu.
-    o_arrival : ``Out(stream.Signature({key, slot}))``
-        An event for each packet once look-ups find it.
+    o_arrival : ``Out(stream.Signature({key, slot, what}))``
+        Events of packets that come in, two for each. Always to be taken.
     lookup : ``In(stream.Signature(HashKey))``
         Keys to be found.
     o_lookup : ``Out(stream.Signature({hit, slot}))``
@@ -115,11 +117,10 @@ class PacketBuffer(wiring.Component):
         self.slot_bits = slot_bits = index_bits(n_slots)
         self.level_bits = slot_bits + 1
         width = config.datapath.data_width
-        tag = tag_layout(slot_bits)
         super().__init__({
             "moves": Out(1),
             "i": In(PacketSignature(width)),
-            "o_arrival": Out(stream.Signature(tag)),
+            "o_arrival": Out(stream.Signature(arrival_layout(slot_bits))),
             "lookup": In(stream.Signature(HashKey)),
             "o_lookup": Out(stream.Signature(answer_layout(slot_bits))),
             "meta_enable": In(1), "meta_slot": In(slot_bits), "meta": Out(PacketHeader),
@@ -199,20 +200,24 @@ class PacketBuffer(wiring.Component):
         # no other slot is just coming back.
         oldest = entered.o.payload
         complete, dropped = Signal(), Signal()
+        # Whoever waits for it is told as soon as it is taken.
+        event, told = self.o_arrival.payload, Signal(tag_shape)
         m.d.comb += [
-            complete.eq(entered.o.valid & outcome.o.valid),
-            self.o_arrival.valid.eq(complete & ~outcome.o.payload), self.o_arrival.payload.eq(oldest),
+            complete.eq(entered.o.valid & outcome.o.valid & ~accept),
+            self.o_arrival.valid.eq(accept | Mux(outcome.o.payload, dropped, complete)),
+            told.eq(Mux(accept, arriving, oldest)), event.key.eq(told.key), event.slot.eq(told.slot),
+            event.what.eq(Mux(accept, Arrival.COMING, Mux(outcome.o.payload, Arrival.DROPPED, Arrival.THERE))),
             dropped.eq(complete & outcome.o.payload & ~table.removed & ~self.free.valid & gone.i.ready),
             gone.i.valid.eq((self.free.valid & table.remove.ready) | dropped),
             gone.i.payload.job_id.eq(Mux(self.free.valid, self.free.payload.key.job_id, oldest.key.job_id)),
             gone.i.payload.count.eq(Mux(self.free.valid, self.free.payload.gone, 1)),
-            entered.o.ready.eq(Mux(outcome.o.payload, dropped, complete & self.o_arrival.ready)),
+            entered.o.ready.eq(Mux(outcome.o.payload, dropped, complete)),
             outcome.o.ready.eq(entered.o.ready),
             pool.i.valid.eq(table.removed | dropped),
             pool.i.payload.eq(Mux(table.removed, table.removed_slot, oldest.slot)),
             self.level.eq(pool.level), self.peak.eq(pool.peak), self.full.eq(~pool.o.valid),
         ]
-        m.d.sync += [self.inserted.eq(self.o_arrival.valid & self.o_arrival.ready), self.duplicate.eq(dropped)]
+        m.d.sync += [self.inserted.eq(complete & ~outcome.o.payload), self.duplicate.eq(dropped)]
 
         self._elaborate_answers(m, table, accept=accept, arriving=arriving)
         self._elaborate_faults(m, table, headers, payloads)

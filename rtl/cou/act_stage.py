@@ -27,25 +27,29 @@ class ActStage(wiring.Component):
     It waits where something has to be known before the pass can be handed over (an address that has to be checked, a
     credit, what is missing of an operation that is given up), and for room in the queues of others.
 
+    An operand that comes with the descriptor is laid down beside what follows, when the loader has nothing else to do.
+    Nothing is done about a packet that has only been announced, but for looking up whether there is a credit: its tag
+    follows within a few cycles (:attr:`PATIENCE`), or the context goes back to sleep until it does.
+
     Timing: one cycle; with a credit, as many more as the credit table takes to answer.
 
     Members
     -------
     i : ``In(stream.Signature(plan))``
         What is to be done.
-    o_load : ``Out(stream.Signature(load))``
-        Operand loader.
+    o_load : ``Out(stream.Signature(load))``, loader_idle : ``In(1)``
+        Operand loader; it has nothing to do.
     o_lookup : ``Out(stream.Signature({key, context, job, search}))``, i_found : ``In(stream.Signature({missing}))``
         Packet buffer; answers of a search.
     window : ``Out(WindowSignature())``
         Check of addresses that were not checked when the descriptor was taken.
-    o_credit, i_credit, returned :
-        Credit table.
+    o_credit, credit_hold, i_credit, returned :
+        Credit table. With `credit_hold` the request is not to be decided on: the packet has only been announced.
     o_run, o_send : ``Out(stream.Signature(run))``, ``Out(stream.Signature(send))``
         Passes that combine or write, and those that only send.
     o_fault : ``Out(stream.Signature(fault))``
         Errors.
-    select, sleep, next_phase, wait, wait_key, fire, advance, ends, cut, clears, drop, oldest, finish :
+    select, sleep, next_phase, wait, wait_key, loads, fire, advance, ends, cut, clears, drop, oldest, certain, finish :
         Context file.
     progress_enable, progress_context, progress : ``Out``
         How far the context is from now on.
@@ -57,24 +61,29 @@ class ActStage(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
+    #: Cycles that a packet which has been announced is waited for here: as many as a tag takes into an idle table,
+    #: less those of looking at the context.
+    PATIENCE = 4
+
     def __init__(self, config: Config):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(plan_layout(shapes))),
-            "o_load": Out(stream.Signature(shapes.load)),
+            "o_load": Out(stream.Signature(shapes.load)), "loader_idle": In(1),
             "o_lookup": Out(stream.Signature(lookup_layout(shapes))),
             "i_found": In(stream.Signature(data.StructLayout({"missing": 1}))),
             "window": Out(WindowSignature()),
-            "o_credit": Out(stream.Signature(credit_request())), "i_credit": In(stream.Signature(credit_answer())),
+            "o_credit": Out(stream.Signature(credit_request())), "credit_hold": Out(1),
+            "i_credit": In(stream.Signature(credit_answer())),
             "returned": In(1),
             "o_run": Out(stream.Signature(shapes.run)), "o_send": Out(stream.Signature(shapes.send)),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "select": Out(shapes.context), "sleep": Out(1), "next_phase": Out(Phase),
-            "wait": Out(1), "wait_key": Out(HashKey),
+            "wait": Out(1), "wait_key": Out(HashKey), "loads": Out(1),
             "fire": Out(1), "advance": Out(1), "ends": Out(1), "cut": Out(1), "clears": Out(1), "drop": Out(1),
-            "oldest": In(1), "finish": In(1),
+            "oldest": In(1), "certain": In(1), "finish": In(1),
             "progress_enable": Out(1), "progress_context": Out(shapes.context),
             "progress": Out(progress_layout(shapes)),
             "fired": Out(1), "write_started": Out(1), "job": Out(shapes.job),
@@ -83,47 +92,21 @@ class ActStage(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         plan, step = self.i.payload, self.i.payload.step
-        run, header = self.o_run.payload, plan.run.output.header
 
         # What was found out of this plan while it stands here.
-        window_known, window_ok, credited, searched = (
-            Signal(name=name) for name in ("window_known", "window_ok", "credited", "searched")
+        window_known, window_ok, credited, searched, filled = (
+            Signal(name=name) for name in ("window_known", "window_ok", "credited", "searched", "filled")
         )
-        answer = Signal(credit_answer())
         ahead, missing = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS)
+        waited = Signal(range(self.PATIENCE + 1))
         leave, came = Signal(), Signal()
         # A credit that comes back while one is refused, or an older context that ends, is a reason to ask again.
         news = self.returned | self.finish
         with m.If(news):
             m.d.sync += came.eq(1)
-        with m.If(leave):
-            m.d.comb += self.i.ready.eq(1)
-            m.d.sync += [
-                flag.eq(0) for flag in (window_known, credited, searched, ahead, missing, came)
-            ]
-
-        send, fault, lookup = self.o_send.payload, self.o_fault.payload, self.o_lookup.payload
-        m.d.comb += [
-            self.select.eq(plan.context), self.job.eq(plan.job),
-            self.o_load.payload.eq(plan.load),
-            lookup.key.eq(plan.key), lookup.key.seq_id.eq(plan.key.seq_id + ahead),
-            lookup.context.eq(plan.context), lookup.job.eq(plan.job),
-            self.wait_key.eq(plan.key), self.i_found.ready.eq(1),
-            self.window.query.payload.vp.eq(header.source_vp),
-            *(self.window.query.payload[name].eq(plan.query[name]) for name in ("addr", "bytes", "right")),
-            self.o_credit.payload.job_id.eq(header.job_id), self.o_credit.payload.peer.eq(header.peer),
-            self.o_credit.payload.multicast.eq(header.multicast), self.o_credit.payload.members.eq(plan.members),
-            self.o_credit.payload.oldest.eq(self.oldest),
-            run.eq(plan.run), run.output.write_back.eq(plan.run.output.write_back & (~plan.foreign | window_ok)),
-            send.a.eq(plan.run.a), *(send[name].eq(plan.run.output[name]) for name in (
-                "context", "position", "bytes", "send", "header"
-            )),
-            self.progress_context.eq(plan.context), self.progress.eq(plan.after),
-            self.advance.eq(plan.final), self.ends.eq(plan.ends), self.cut.eq(plan.cut), self.clears.eq(plan.clears),
-            fault.job.eq(plan.job), self.next_phase.eq(Phase.RUNNING),
-        ]
-        for name, field in (("tag", "place"), ("loan", "loan"), ("want", "want")):
-            m.d.comb += [run.output.header[name].eq(answer[field]), send.header[name].eq(answer[field])]
+        answer = self._answer_of_credit_table(m)
+        fault, lookup = self.o_fault.payload, self.o_lookup.payload
+        self._say(m, ahead=ahead, window_ok=window_ok, answer=answer)
 
         def sleep(phase):
             m.d.comb += [self.sleep.eq(1), self.next_phase.eq(phase), leave.eq(1)]
@@ -134,7 +117,7 @@ class ActStage(wiring.Component):
             taken = Mux(plan.direct, sends.ready, runs.ready)
             m.d.comb += [
                 fault.status.eq(Status.LENGTH_MISMATCH),
-                fault.detail.eq(Cat(plan.consumed, header.pulse, plan.brought_bytes)),
+                fault.detail.eq(Cat(plan.consumed, self.o_run.payload.output.header.pulse, plan.brought_bytes)),
                 self.o_fault.valid.eq(plan.mismatch & taken),
                 runs.valid.eq(~plan.direct & (~plan.mismatch | self.o_fault.ready)),
                 sends.valid.eq(plan.direct & (~plan.mismatch | self.o_fault.ready)),
@@ -142,13 +125,28 @@ class ActStage(wiring.Component):
             with m.If(taken & (~plan.mismatch | self.o_fault.ready)):
                 m.d.comb += [
                     self.fire.eq(1), self.progress_enable.eq(1), self.fired.eq(plan.final),
-                    self.write_started.eq(run.output.write_back),
+                    self.write_started.eq(self.o_run.payload.output.write_back),
                 ]
                 sleep(Phase.RUNNING)
 
         with m.FSM() as fsm:
             with m.State("ACT"):
-                with m.If(self.i.valid):
+                with m.If(self.i.valid & plan.unsure & ~self.certain):
+                    m.d.sync += waited.eq(waited + 1)
+                    m.d.comb += self.credit_hold.eq(1)
+                    with m.If(waited == self.PATIENCE):
+                        sleep(Phase.WAITING)
+                    with m.Else():
+                        m.d.comb += self.o_credit.valid.eq(step.credit)
+                with m.Elif(self.i.valid & (step.load | plan.fill & ~filled & ~self.loader_idle)):
+                    m.d.comb += self.o_load.valid.eq(1)
+                    with m.If(self.o_load.ready):
+                        sleep(Phase.LOADING)
+                with m.Elif(self.i.valid):
+                    with m.If(plan.fill & ~filled):
+                        # A loader with nothing to do takes it at once.
+                        m.d.comb += [self.o_load.valid.eq(1), self.o_load.payload.beside.eq(1), self.loads.eq(1)]
+                        m.d.sync += filled.eq(1)
                     with m.If(step.search & ~searched):
                         m.d.comb += [self.o_lookup.valid.eq(1), lookup.search.eq(1)]
                         with m.If(self.o_lookup.ready):
@@ -156,20 +154,16 @@ class ActStage(wiring.Component):
                     with m.Elif(step.search | step.give_up):
                         m.d.comb += [
                             self.o_fault.valid.eq(1), fault.status.eq(Status.TIMEOUT),
-                            fault.detail.eq(Cat(plan.consumed, header.pulse, missing)),
+                            fault.detail.eq(Cat(plan.consumed, self.o_run.payload.output.header.pulse, missing)),
                         ]
                         with m.If(self.o_fault.ready):
                             m.d.comb += [self.drop.eq(1), leave.eq(1)]
-                    with m.If(step.load):
-                        m.d.comb += self.o_load.valid.eq(1)
-                        with m.If(self.o_load.ready):
-                            sleep(Phase.LOADING)
-                    with m.If(step.ask):
+                    with m.Elif(step.ask):
                         m.d.comb += self.o_lookup.valid.eq(1)
                         with m.If(self.o_lookup.ready):
                             m.d.comb += self.wait.eq(1)
                             sleep(Phase.WAITING)
-                    with m.If(step.check & ~window_known):
+                    with m.Elif(step.check & ~window_known):
                         m.d.comb += self.window.query.valid.eq(1)
                         with m.If(self.window.query.ready):
                             m.next = "CHECK"
@@ -178,7 +172,7 @@ class ActStage(wiring.Component):
                         m.d.sync += came.eq(news)
                         with m.If(self.o_credit.ready):
                             m.next = "CREDIT"
-                    with m.Elif(step.run | step.credit | step.check):
+                    with m.Else():
                         hand_over()
 
             with m.State("SEARCH"):
@@ -196,8 +190,8 @@ class ActStage(wiring.Component):
                 # An address that a packet brought, or that the descriptor did not announce. If it is not the VP's own
                 # nothing is written there.
                 ok = self.window.answer.payload.ok
-                m.d.comb += [fault.status.eq(Status.BAD_ADDRESS), fault.detail.eq(run.output.result_addr)]
                 m.d.comb += [
+                    fault.status.eq(Status.BAD_ADDRESS), fault.detail.eq(self.o_run.payload.output.result_addr),
                     self.o_fault.valid.eq(self.window.answer.valid & ~ok),
                     self.window.answer.ready.eq(ok | self.o_fault.ready),
                 ]
@@ -208,13 +202,53 @@ class ActStage(wiring.Component):
             with m.State("CREDIT"):
                 m.d.comb += self.i_credit.ready.eq(1)
                 with m.If(self.i_credit.valid):
-                    m.d.sync += answer.eq(self.i_credit.payload)
+                    m.next = "ACT"
                     with m.If(self.i_credit.payload.ok):
                         m.d.sync += credited.eq(1)
-                        m.next = "ACT"
+                        hand_over()
                     with m.Else():
                         sleep(Mux(came | news, Phase.READY, Phase.BLOCKED))
-                        m.next = "ACT"
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("ACT"), self.i.valid & self.i.ready))
+        # The next plan knows nothing of this one.
+        with m.If(leave):
+            m.d.comb += self.i.ready.eq(1)
+            m.d.sync += [
+                known.eq(0) for known in (window_known, credited, searched, filled, ahead, missing, waited, came)
+            ]
+
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("ACT"), self.i.valid & self.i.ready, waited != 0))
         return m
+
+    def _answer_of_credit_table(self, m: Module):
+        """What the credit table says, in the cycle in which it does and as long as the plan stands here."""
+        kept, answer = Signal(credit_answer(), name="kept_answer"), Signal(credit_answer())
+        with m.If(self.i_credit.valid & self.i_credit.ready):
+            m.d.sync += kept.eq(self.i_credit.payload)
+        m.d.comb += answer.eq(Mux(self.i_credit.valid & self.i_credit.ready, self.i_credit.payload, kept))
+        return answer
+
+    def _say(self, m: Module, *, ahead, window_ok, answer):
+        """What the other parts are told, as far as it does not depend on what is done."""
+        plan, run, send = self.i.payload, self.o_run.payload, self.o_send.payload
+        header, lookup = plan.run.output.header, self.o_lookup.payload
+        m.d.comb += [
+            self.select.eq(plan.context), self.job.eq(plan.job),
+            self.o_load.payload.eq(plan.load), self.o_fault.payload.job.eq(plan.job),
+            lookup.key.eq(plan.key), lookup.key.seq_id.eq(plan.key.seq_id + ahead),
+            lookup.context.eq(plan.context), lookup.job.eq(plan.job),
+            self.wait_key.eq(plan.key), self.i_found.ready.eq(1),
+            self.window.query.payload.vp.eq(header.source_vp),
+            *(self.window.query.payload[name].eq(plan.query[name]) for name in ("addr", "bytes", "right")),
+            self.o_credit.payload.job_id.eq(header.job_id), self.o_credit.payload.peer.eq(header.peer),
+            self.o_credit.payload.multicast.eq(header.multicast), self.o_credit.payload.members.eq(plan.members),
+            self.o_credit.payload.oldest.eq(self.oldest),
+            run.eq(plan.run), run.output.write_back.eq(plan.run.output.write_back & (~plan.foreign | window_ok)),
+            send.a.eq(plan.run.a), *(send[name].eq(plan.run.output[name]) for name in (
+                "context", "position", "bytes", "send", "header"
+            )),
+            self.progress_context.eq(plan.context), self.progress.eq(plan.after),
+            self.advance.eq(plan.final), self.ends.eq(plan.ends), self.cut.eq(plan.cut), self.clears.eq(plan.clears),
+            self.next_phase.eq(Phase.RUNNING),
+        ]
+        for name, field in (("tag", "place"), ("loan", "loan"), ("want", "want")):
+            m.d.comb += [run.output.header[name].eq(answer[field]), send.header[name].eq(answer[field])]

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.config import Config
 from rtl.buffer.layouts import free_layout
+from rtl.cou.activity import Path
 from rtl.cou.byte_memory import ByteMemory
 from rtl.cou.command import CouShapes
 from rtl.cou.lane import Lane, ResultTag
@@ -46,14 +47,16 @@ class Aggregator(wiring.Component):
         A pass has left its result everywhere but in host memory and in the network.
     o_written : ``Out(stream.Signature({job, error}))``
         Host memory has taken the result of a pass.
-    operands : array of 2 ``Out(OperandPort)``
-        Read ports of the operand memory.
+    operands : array of 2 ``Out(OperandPort)``, filling : ``In(n_contexts)``
+        Read ports of the operand memory; contexts whose operand cannot be read yet.
     o_read, i_read, packet_error, o_free, o_credit, consumed, taken, granted, gone, o_fault :
         As in :class:`~rtl.cou.lane.Lane`.
     tx : ``Out(PacketSignature(data_width))``
         Packets to the network.
     write : ``Out(WriteSignature(data_width))``
         Host memory.
+    activity : array of 2 ``Out(Path)``
+        What passes that combine do, and those that only send, for the statistics.
     moves : ``Out(1)``
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -69,6 +72,7 @@ class Aggregator(wiring.Component):
             "o_done": Out(stream.Signature(shapes.done)),
             "o_written": Out(stream.Signature(shapes.written)),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)).array(2),
+            "filling": In(config.cou.n_contexts),
             "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": 13}))),
             "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
             "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
@@ -76,6 +80,7 @@ class Aggregator(wiring.Component):
             "o_fault": Out(stream.Signature(shapes.fault)),
             "tx": Out(PacketSignature(width)),
             "write": Out(WriteSignature(width)),
+            "activity": Out(Path).array(2),
         })
 
     def elaborate(self, platform):
@@ -109,7 +114,8 @@ class Aggregator(wiring.Component):
         connect(m, stage.o, reduce.i)
         connect(m, lane.o_output, writer.i)
         m.d.comb += [
-            writer.release.eq(lane.o_release),
+            self.activity[0].eq(lane.activity), self.activity[1].eq(engine.activity),
+            lane.filling.eq(self.filling), engine.filling.eq(self.filling), writer.release.eq(lane.o_release),
             writer.result.valid.eq(reduce.o.valid), reduce.o.ready.eq(writer.result.ready),
             writer.result.payload.data.eq(reduce.o.payload.data),
             writer.result.payload.tag.eq(reduce.o.payload.tag),

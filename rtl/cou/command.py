@@ -69,9 +69,10 @@ class CouShapes:
         """A pulse that begins; `cut` and `clear` are those of its operation's blocks."""
         self.address = config.nic.address_bits
         self.load = data.StructLayout({
-            "context": self.context, "job": self.job, "place": self.place, "from_payload": 1, "addr": self.address,
-            "pieces": self.pieces,
+            "context": self.context, "job": self.job, "place": self.place, "from_payload": 1, "beside": 1,
+            "addr": self.address, "pieces": self.pieces,
         })
+        """`beside`: nobody waits to be told; the pass that reads the operand may be on its way."""
         self.loaded = data.StructLayout({"context": self.context})
         self.fault = data.StructLayout({"job": self.job, "status": 8, "detail": 64})
         """An error of an operation, and what there is to be said of it."""

@@ -1,11 +1,13 @@
 """State of the pulses in progress, and the associative wake-up that makes waiting free."""
 
-from amaranth import Array, Cat, Module, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.config import Config
 from rtl.abi import HashKey
+from rtl.buffer.layouts import Arrival, arrival_layout
+from rtl.cou.activity import Doing
 from rtl.cou.command import CouShapes
 
 
@@ -30,7 +32,7 @@ class Phase(enum.Enum, shape=3):
 def look_layout(shapes: CouShapes) -> data.StructLayout:
     """What the registers of a context say."""
     return data.StructLayout({
-        "job": shapes.job, "position": shapes.place, "packet_there": 1, "packet": shapes.packet, "loaded": 1,
+        "job": shapes.job, "position": shapes.place, "packet_there": 1, "sure": 1, "packet": shapes.packet, "loaded": 1,
         "measured": 1,
     })
 
@@ -46,14 +48,19 @@ class ContextFile(wiring.Component):
     that come from elsewhere (arrival, look-up, load, credit, end of a pass) may hit any context at the same time. An
     arrival takes effect a cycle later.
 
+    A packet is announced before its tag is in the table. The context that waits for it wakes up and is looked at
+    meanwhile, but is not `sure` of it until the tag is there. Should another packet have had the same key, what was
+    found out about this one does not count.
+
     Members
     -------
     ready : ``Out(n_contexts)``
         Contexts that can be taken. One that is just waking up is among them.
     take, taken : ``In``
         The trigger takes this context.
-    start, start_context, start_job, start_cut : ``In``
-        Makes a free context the youngest of a job; its phase becomes READY. `start_cut`: its slice has to be measured.
+    start, start_context, start_job, start_cut, start_taken : ``In``
+        Makes a free context the youngest of a job; its phase becomes READY, or TAKEN with `start_taken`. `start_cut`:
+        its slice has to be measured.
     look, o_look : ``In``, ``Out``
         Registers of a context.
     measure, measured : ``In``
@@ -64,6 +71,8 @@ class ContextFile(wiring.Component):
         Its phase from now on.
     wait, wait_key : ``In``
         Registers the key that it waits for.
+    loads : ``In(1)``
+        Its operand is there, or will be before it is read.
     fire, advance, ends, cut, clears : ``In``
         It is given a pass, which forgets the packet that it had; with `advance` its descriptor's last, with `ends` the
         sequence's. `cut`: the next slice has to be measured; `clears`: so has this one, once more.
@@ -71,8 +80,11 @@ class ContextFile(wiring.Component):
         It is given up: frees it.
     oldest : ``Out(1)``
         It is the oldest context of its job.
+    certain : ``Out(1)``
+        The packet that it was announced when it was taken is there.
     i_arrival, answered, loaded : ``In``
-        Events: key and slot of a packet; the outcome of a context's look-up; a context's operand is there.
+        Events: key and slot of a packet that comes in, and how far; the outcome of a context's look-up; a context's
+        operand is there.
     done, done_context : ``In``
         A pass has ended: its context becomes ready, or free if it was the sequence's last. Not with `drop`.
     done_ends : ``Out(1)``
@@ -88,6 +100,8 @@ class ContextFile(wiring.Component):
         Contexts that a pulse can be given.
     active : ``Out(n_jobs)``
         Jobs that have a context.
+    doing : ``Out(Doing)``
+        What contexts do, for the statistics.
     """
 
     def __init__(self, config: Config):
@@ -97,14 +111,15 @@ class ContextFile(wiring.Component):
         super().__init__({
             "ready": Out(n), "take": In(1), "taken": In(shapes.context),
             "start": In(1), "start_context": In(shapes.context), "start_job": In(shapes.job), "start_cut": In(1),
+            "start_taken": In(1),
             "look": In(shapes.context), "o_look": Out(look_layout(shapes)),
             "measure": In(1), "measured": In(shapes.context),
             "select": In(shapes.context),
             "sleep": In(1), "next_phase": In(Phase),
             "wait": In(1), "wait_key": In(HashKey),
-            "fire": In(1), "advance": In(1), "ends": In(1), "cut": In(1), "clears": In(1),
-            "drop": In(1), "oldest": Out(1),
-            "i_arrival": In(stream.Signature(data.StructLayout({"key": HashKey, "slot": shapes.packet}))),
+            "loads": In(1), "fire": In(1), "advance": In(1), "ends": In(1), "cut": In(1), "clears": In(1),
+            "drop": In(1), "oldest": Out(1), "certain": Out(1),
+            "i_arrival": In(stream.Signature(arrival_layout(shapes.packet))),
             "answered": In(1), "answer_context": In(shapes.context), "answer_hit": In(1),
             "answer_packet": In(shapes.packet),
             "loaded": In(1), "loaded_context": In(shapes.context),
@@ -113,6 +128,7 @@ class ContextFile(wiring.Component):
             "expire": In(config.cou.n_jobs),
             "free": Out(n),
             "active": Out(config.cou.n_jobs),
+            "doing": Out(Doing),
         })
 
     def elaborate(self, platform):
@@ -123,7 +139,7 @@ class ContextFile(wiring.Component):
         phase = Array(Signal(Phase, name=f"phase_{c}") for c in range(n))
         registers = Array(Signal(look_layout(shapes), name=f"registers_{c}") for c in range(n))
         key = Array(Signal(HashKey, name=f"key_{c}") for c in range(n))
-        wanting, asking, ending = Signal(n), Signal(n), Signal(n)
+        wanting, asking, ending, certain = Signal(n), Signal(n), Signal(n), Signal(n)
         # older[c] marks the contexts of the same job that were there when c started.
         older = Array(Signal(n, name=f"older_{c}") for c in range(n))
 
@@ -131,7 +147,8 @@ class ContextFile(wiring.Component):
         finish, finished = self.finish, Signal(shapes.context)
         m.d.comb += [
             self.i_arrival.ready.eq(1), self.o_look.eq(registers[self.look]),
-            self.oldest.eq(older[self.select] == 0), self.done_ends.eq(ending.bit_select(self.done_context, 1)),
+            self.oldest.eq(older[self.select] == 0), self.certain.eq(certain.bit_select(self.select, 1)),
+            self.done_ends.eq(ending.bit_select(self.done_context, 1)),
             finish.eq(self.drop | (self.done & self.done_ends)),
             finished.eq(self.done_context),
         ]
@@ -139,9 +156,9 @@ class ContextFile(wiring.Component):
             m.d.comb += finished.eq(self.select)
 
         # A key that is alike takes effect a cycle later: a context that waits is left alone by the trigger, and one
-        # that is given up meanwhile wants it no more.
-        arrived_slot = Signal(shapes.packet)
-        m.d.sync += arrived_slot.eq(self.i_arrival.payload.slot)
+        # that is given up meanwhile wants it no more. A packet that was announced is known by its slot.
+        came, arrival = Signal.like(self.i_arrival.payload, name="came"), self.i_arrival.payload
+        m.d.sync += [came.slot.eq(arrival.slot), came.what.eq(arrival.what)]
         for c in range(n):
             registers_c = registers[c]
             selected = self.select == c
@@ -151,8 +168,14 @@ class ContextFile(wiring.Component):
             # one is a reason to ask again; the trigger may be putting it to sleep then, so that is seen a cycle later.
             answered = self.answered & (self.answer_context == c)
             same_key = Signal(name=f"same_key_{c}")
-            m.d.sync += same_key.eq(self.i_arrival.valid & wanting[c] & (key[c] == self.i_arrival.payload.key))
-            arrived, found = same_key & wanting[c], answered & self.answer_hit & wanting[c]
+            m.d.sync += same_key.eq(self.i_arrival.valid & wanting[c] & (key[c] == arrival.key))
+            there = registers_c.packet_there
+            arrived = same_key & (came.what == Arrival.THERE) & wanting[c]
+            found = answered & self.answer_hit & wanting[c]
+            announced = same_key & (came.what == Arrival.COMING) & wanting[c] & ~there
+            same_slot = self.i_arrival.valid & wanting[c] & there & (registers_c.packet == arrival.slot)
+            confirmed = same_slot & (arrival.what == Arrival.THERE)
+            withdrawn = same_slot & (arrival.what == Arrival.DROPPED)
             gone = Signal(name=f"gone_{c}")
             m.d.sync += gone.eq(Cat(self.expire[j] & (registers_c.job == j) for j in range(n_jobs)).any())
             aged = Signal(name=f"aged_{c}")
@@ -161,7 +184,7 @@ class ContextFile(wiring.Component):
             settled = ~asking[c] | answered
             wakes = Signal(name=f"wakes_{c}")
             m.d.comb += wakes.eq(
-                (phase[c] == Phase.WAITING) & settled & (registers_c.packet_there | arrived | found | gone)
+                (phase[c] == Phase.WAITING) & settled & (registers_c.sure | arrived | announced | found | gone)
             )
             m.d.comb += [self.ready[c].eq(wakes | (phase[c] == Phase.READY)), self.free[c].eq(phase[c] == Phase.FREE)]
             with m.If(
@@ -176,13 +199,19 @@ class ContextFile(wiring.Component):
             # What it waits for.
             with m.If(answered):
                 m.d.sync += asking[c].eq(0)
-            with m.If(arrived | found):
-                m.d.sync += [registers_c.packet_there.eq(1), wanting[c].eq(0)]
+            with m.If(confirmed):
+                m.d.sync += [registers_c.sure.eq(1), certain[c].eq(1), wanting[c].eq(0)]
+            with m.Elif(arrived | found):
+                m.d.sync += [there.eq(1), registers_c.sure.eq(1), wanting[c].eq(0)]
                 with m.If(arrived):
-                    m.d.sync += registers_c.packet.eq(arrived_slot)
+                    m.d.sync += registers_c.packet.eq(came.slot)
                 with m.Else():
                     m.d.sync += registers_c.packet.eq(self.answer_packet)
-            with m.If(self.loaded & (self.loaded_context == c)):
+            with m.Elif(withdrawn):
+                m.d.sync += there.eq(0)
+            with m.Elif(announced):
+                m.d.sync += [there.eq(1), registers_c.packet.eq(came.slot), certain[c].eq(0)]
+            with m.If(self.loaded & (self.loaded_context == c) | selected & self.loads):
                 m.d.sync += registers_c.loaded.eq(1)
             with m.If(self.measure & (self.measured == c)):
                 m.d.sync += registers_c.measured.eq(1)
@@ -193,7 +222,7 @@ class ContextFile(wiring.Component):
             with m.If(selected & self.wait):
                 m.d.sync += [key[c].eq(self.wait_key), wanting[c].eq(1), asking[c].eq(1)]
             with m.If(selected & self.fire):
-                m.d.sync += [registers_c.packet_there.eq(0), ending[c].eq(self.ends)]
+                m.d.sync += [there.eq(0), registers_c.sure.eq(0), ending[c].eq(self.ends)]
                 with m.If(self.advance):
                     m.d.sync += [
                         registers_c.position.eq(registers_c.position + 1), registers_c.loaded.eq(0),
@@ -211,13 +240,22 @@ class ContextFile(wiring.Component):
                 )
                 ends_now = Cat(finish & (finished == other) for other in range(n))
                 m.d.sync += [
-                    phase[c].eq(Phase.READY), registers_c.eq(0), registers_c.job.eq(self.start_job),
-                    registers_c.measured.eq(~self.start_cut), wanting[c].eq(0), ending[c].eq(0),
+                    phase[c].eq(Mux(self.start_taken, Phase.TAKEN, Phase.READY)), registers_c.eq(0),
+                    registers_c.job.eq(self.start_job), registers_c.measured.eq(~self.start_cut),
+                    wanting[c].eq(0), ending[c].eq(0),
                     older[c].eq(same & ~ends_now & (((1 << n) - 1) ^ (1 << c))),
                 ]
             with m.If(finish & (finished == c)):
-                m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), registers_c.packet_there.eq(0)]
+                m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there.eq(0), registers_c.sure.eq(0)]
 
+        oldest = [older[c] == 0 for c in range(n)]
+        m.d.comb += [
+            self.doing.decides.eq(Cat((phase[c] == Phase.READY) | (phase[c] == Phase.TAKEN) for c in range(n)).any()),
+            self.doing.runs.eq(Cat(phase[c] == Phase.RUNNING for c in range(n)).any()),
+            *(self.doing[name].eq(Cat((phase[c] == waits) & oldest[c] for c in range(n)).any()) for name, waits in (
+                ("credit", Phase.BLOCKED), ("packet", Phase.WAITING), ("operand", Phase.LOADING)
+            )),
+        ]
         for j in range(n_jobs):
             m.d.comb += self.active[j].eq(
                 Cat((phase[c] != Phase.FREE) & (registers[c].job == j) for c in range(n)).any()

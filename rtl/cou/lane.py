@@ -8,6 +8,7 @@ from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from firmware_models.config.tree import CONSUMED_EARLY
 from rtl.buffer.layouts import free_layout
+from rtl.cou.activity import Path
 from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
 from rtl.cou.operand_reader import OperandReader, result_address_bits
@@ -42,6 +43,8 @@ class Lane(wiring.Component):
         The first beat of a pass that sends goes to the reduce unit: its header may go too.
     operands, results : ``Out(OperandPort)``
         Read ports of the operand memory and of the intermediate results.
+    filling : ``In(n_contexts)``
+        Contexts whose operand cannot be read yet.
     o_read : ``Out(stream.Signature({slot, length}))``, i_read : ``In(stream.Signature(beat))``, packet_error : ``In``
         Packet buffer's read port; the beat is damaged beyond correction: the pass goes on with what came.
     o_free : ``Out(stream.Signature({key, slot, gone}))``
@@ -52,6 +55,8 @@ class Lane(wiring.Component):
         Lender, in the cycle in which a packet's credit goes back.
     o_fault : ``Out(stream.Signature(fault))``
         An operation has taken a damaged packet.
+    activity : ``Out(Path)``
+        What it does, for the statistics.
     moves : ``Out(1)``
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -74,11 +79,13 @@ class Lane(wiring.Component):
             "o_output": Out(stream.Signature(shapes.output)), "o_release": Out(1),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
             "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
+            "filling": In(config.cou.n_contexts),
             "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": 13}))),
             "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
             "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
             "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2),
             "o_fault": Out(stream.Signature(shapes.fault)),
+            "activity": Out(Path),
         })
 
     def elaborate(self, platform):
@@ -104,7 +111,7 @@ class Lane(wiring.Component):
             *(reading.aside[name].eq(run[name].as_value() if name == "select" else run[name])
               for name in ("select", "datatype", "operator", "use_packet", "consume")),
             reading.aside.send.eq(run.output.send), reading.aside.job.eq(run.output.job),
-            reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
+            reader.filling.eq(self.filling), reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
             reader.may_begin.eq(
                 self.o_output.ready & (~run.use_packet | reads.i.ready) & (~run.consume | owed.i.ready & held.i.ready)
             ),
@@ -136,6 +143,8 @@ class Lane(wiring.Component):
             self.o_fault.valid.eq(meets & here.last & faulty & self.o.ready),
             self.o_fault.payload.job.eq(here.aside.job), self.o_fault.payload.status.eq(Status.BUFFER_ERROR),
             self.o_release.eq(takes & here.first & here.aside.send),
+            self.activity.works.eq(takes), self.activity.held.eq(meets & ~takes),
+            self.activity.starved.eq(reader.o.valid & ~meets),
         ]
         with m.If(takes):
             m.d.sync += damaged.eq(faulty & ~here.last)

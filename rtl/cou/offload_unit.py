@@ -8,9 +8,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
+from firmware_models.abi.encoding import UnitState
 from firmware_models.config import Config
 from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder, PacketBuffer
+from rtl.cou.activity import Activity
 from rtl.cou.aggregator import Aggregator
 from rtl.cou.job_reporter import JobReporter
 from rtl.cou.operand_loader import OperandLoader
@@ -63,6 +65,8 @@ class OffloadUnit(wiring.Component):
         For counters, registers and timelines.
     loan_granted, loan_unused, loan_unknown : ``Out(1)``
         Likewise: a loan is granted; one has come back unused; one has that was never lent.
+    state : ``Out(UnitState)``
+        What it does, or waits for.
     fault, arm : ``In``
         Test input of the packet buffer.
     quiescent : ``Out(1)``
@@ -90,6 +94,7 @@ class OffloadUnit(wiring.Component):
             "busy": Out(1), "fired": Out(1), "inserted": Out(1), "duplicate": Out(1),
             "loan_granted": Out(1), "loan_unused": Out(1), "loan_unknown": Out(1),
             "statistics": Out(statistics_layout(index_bits(config.buffer_slots) + 1)),
+            "state": Out(range(len(UnitState))),
             "fault": In(FaultOrder), "arm": In(1),
             "trace_valid": Out(1), "trace_event": Out(TraceEvent),
         })
@@ -107,6 +112,7 @@ class OffloadUnit(wiring.Component):
         m.submodules.aggregator = aggregator = Aggregator(config)
 
         m.submodules.reporter = reporter = JobReporter()
+        m.submodules.activity = activity = Activity()
 
         parts = [
             store, operations, trigger, loader, buffer, credit_table, aggregator, reporter,
@@ -147,6 +153,7 @@ class OffloadUnit(wiring.Component):
         cross("read_data", flipped(self.read).data, loader.read.data, full_rate=True)
         m.d.comb += [
             store.payload_place.eq(loader.payload_place), loader.payload.eq(store.payload),
+            trigger.loader_idle.eq(loader.idle), aggregator.filling.eq(loader.filling),
         ]
         for asking, asked in zip(aggregator.operands, loader.operands, strict=True):
             connect(m, asking, asked)
@@ -168,7 +175,8 @@ class OffloadUnit(wiring.Component):
         # Credits, both ends.
         returning = flipped(self.rx[1])
         header, back = returning.header.payload, credit_table.i_return
-        cross("credit", trigger.o_credit, credit_table.i)
+        connect(m, trigger.o_credit, credit_table.i)
+        m.d.comb += credit_table.hold.eq(trigger.credit_hold)
         connect(m, credit_table.o, trigger.i_credit)
         connect(m, aggregator.o_credit, credit_return.i)
         connect(m, credit_table.o_unused, credit_return.i_unused)
@@ -225,6 +233,8 @@ class OffloadUnit(wiring.Component):
         cross("write_done", flipped(self.write).done, aggregator.write.done)
 
         m.d.comb += [
+            activity.doing.eq(trigger.doing), activity.lane.eq(aggregator.activity[0]),
+            activity.engine.eq(aggregator.activity[1]), self.state.eq(activity.o),
             self.busy.eq(store.busy), self.fired.eq(trigger.fired), self.inserted.eq(buffer.inserted),
             self.duplicate.eq(buffer.duplicate),
             self.trace_valid.eq(trigger.trace_valid), self.trace_event.eq(trigger.trace_event),

@@ -36,6 +36,10 @@ class OperandLoader(wiring.Component):
         The host memory refused some of an operand, whose address is told; before it is said to be complete.
     read : ``Out(ReadSignature(data_width))``
         Host memory.
+    idle : ``Out(1)``
+        Nothing is being loaded: what comes with a descriptor is laid down at once.
+    filling : ``Out(n_contexts)``
+        Contexts whose operand is being loaded `beside`: it cannot be read yet.
     payload_place, payload : ``Out``, ``In``
         Payload port of the sequence store.
     operands : array of :data:`N_READERS` ``In(OperandPort)``
@@ -53,6 +57,7 @@ class OperandLoader(wiring.Component):
             "moves": Out(1),
             "i": In(stream.Signature(shapes.load)),
             "o": Out(stream.Signature(shapes.loaded)), "o_fault": Out(stream.Signature(shapes.fault)),
+            "idle": Out(1), "filling": Out(config.cou.n_contexts),
             "read": Out(ReadSignature(width)),
             "payload_place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
             "payload": In(8 * formats.PAYLOAD_BYTES),
@@ -76,7 +81,9 @@ class OperandLoader(wiring.Component):
             asking.i.valid.eq(self.i.valid & waiting.i.ready & ~self.i.payload.from_payload),
         ]
         self._ask(m, asking.o)
-        writes, told = self._lay_down(m, waiting.o)
+        writes, told, written = self._lay_down(m, waiting.o)
+        self._keep_back(m, written, waiting.o.payload)
+        m.d.comb += self.idle.eq(~waiting.o.valid)
         m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves, told))
         return m
 
@@ -175,9 +182,23 @@ class OperandLoader(wiring.Component):
                         with m.If(walk.last):
                             m.d.comb += load.ready.eq(1)
                             m.d.sync += [
-                                telling.eq(1), loaded.context.eq(current.context), faulty.eq(failed | refused),
-                                fault.job.eq(current.job), fault.status.eq(Status.MEMORY_ERROR),
-                                fault.detail.eq(current.addr),
+                                telling.eq(~current.beside), loaded.context.eq(current.context),
+                                faulty.eq(failed | refused), fault.job.eq(current.job),
+                                fault.status.eq(Status.MEMORY_ERROR), fault.detail.eq(current.addr),
                             ]
                             m.next = "IDLE"
-        return writes, telling
+        return writes, telling, load.valid & load.ready
+
+    def _keep_back(self, m: Module, written, load):
+        """What is loaded beside its pass can be read when the last beat is in the memory, in the third cycle."""
+        ended, context = Signal(2), Signal.like(load.context)
+        behind = Signal.like(context)
+        m.d.sync += [
+            ended.eq(Cat(written & load.beside, ended[0])), context.eq(load.context), behind.eq(context),
+        ]
+        for c in range(self.config.cou.n_contexts):
+            begins = self.i.valid & self.i.ready & self.i.payload.beside & (self.i.payload.context == c)
+            with m.If(begins):
+                m.d.sync += self.filling[c].eq(1)
+            with m.Elif(ended[1] & (behind == c)):
+                m.d.sync += self.filling[c].eq(0)

@@ -55,6 +55,8 @@ class OperandReader(wiring.Component):
         The first address of the pass on offer goes out, if `may_begin`.
     may_begin : ``In(1)``
         A pass may begin.
+    filling : ``In(n_contexts)``
+        Contexts whose operand cannot be read yet: their passes do not begin.
     o : ``Out(stream.Signature(operand))``
         Beats.
     operands : ``Out(OperandPort)``
@@ -74,6 +76,7 @@ class OperandReader(wiring.Component):
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(read_layout(shapes, aside))), "begins": Out(1), "may_begin": In(1),
+            "filling": In(config.cou.n_contexts),
             "o": Out(stream.Signature(operand_layout(width, aside))),
             "operands": Out(OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)),
             "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
@@ -89,13 +92,14 @@ class OperandReader(wiring.Component):
         # Three places in a row: an address at the memories, a word at their outputs, a word in the register behind.
         index = Signal(self.shapes.result_bytes - flit_log2 + 1)
         offered, read, there = Signal(info), Signal(info), Signal(info)
-        asks, read_valid, there_valid, first = Signal(), Signal(), Signal(), Signal(init=1)
+        asks, read_valid, there_valid, first, here = Signal(), Signal(), Signal(), Signal(init=1), Signal()
         to_read, to_there = Signal(), Signal()
         last_index = Signal.like(index)
         place = Signal(result_log2)
         m.d.comb += [
             to_there.eq(~there_valid | self.o.ready), to_read.eq(~read_valid | to_there),
-            asks.eq(self.i.valid & to_read & (~first | self.may_begin)),
+            here.eq((todo.a != Source.OPERAND) | ~self.filling.bit_select(todo.context, 1)),
+            asks.eq(self.i.valid & to_read & (~first | self.may_begin & here)),
             self.begins.eq(asks & first),
             last_index.eq((todo.bytes - 1) >> flit_log2),
             offered.a.eq(todo.a), offered.first.eq(first), offered.odd.eq(index[0]), offered.empty.eq(todo.bytes == 0),

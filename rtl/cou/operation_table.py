@@ -151,7 +151,11 @@ class OperationTable(wiring.Component):
             m.d.sync += settle.eq(settle - 1)
         with m.If(start.valid & start.ready):
             m.d.sync += [start.valid.eq(0), settle.eq(2)]
-        m.d.sync += [picked.eq(turn.grant.any()), picked_job.eq(turn.index)]
+        # An operation that comes while no other wants a context is chosen at once.
+        fresh = self.i.valid & ~offering & (settle == 0) & (said.n_free != 0) & ~turn.grant.any()
+        m.d.sync += [
+            picked.eq(turn.grant.any() | fresh), picked_job.eq(Mux(fresh, self.i.payload.job, turn.index)),
+        ]
         with m.If(picked):
             chosen = operation[picked_job]
             rest = Signal(32)

@@ -39,10 +39,14 @@ def slice_layout(shapes: CouShapes) -> data.StructLayout:
 
 
 def plan_layout(shapes: CouShapes) -> data.StructLayout:
-    """What the trigger is to do with a context that it has looked at."""
+    """What the trigger is to do with a context that it has looked at.
+
+    `fill`: the operand comes with the descriptor, and has still to be loaded. `unsure`: the packet has been announced
+    only.
+    """
     return data.StructLayout({
         "context": shapes.context, "job": shapes.job, "place": shapes.place, "step": Step,
-        "load": shapes.load, "key": HashKey, "wanted": 16, "consumed": 16,
+        "fill": 1, "unsure": 1, "load": shapes.load, "key": HashKey, "wanted": 16, "consumed": 16,
         "query": data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32, "right": 2}),
         "members": formats.MEMBER_BITS, "sends": 1, "foreign": 1, "mismatch": 1, "brought_bytes": 16,
         "direct": 1, "final": 1, "ends": 1, "cut": 1, "clears": 1,
@@ -105,9 +109,10 @@ class PassPlanner(wiring.Component):
         cut = operation.blocks.cut
 
         # Comparisons of the context with its descriptor and its packet.
-        some, packets_left, one_left, fits, brings_address, from_outside = (
-            Signal(name=name)
-            for name in ("some", "packets_left", "one_left", "fits", "brings_address", "from_outside")
+        some, packets_left, one_left, fits, brings_address, from_memory, from_payload = (
+            Signal(name=name) for name in (
+                "some", "packets_left", "one_left", "fits", "brings_address", "from_memory", "from_payload"
+            )
         )
         behind = Signal(1 + len(progress.consumed))
         m.d.comb += behind.eq(progress.consumed + 1)
@@ -115,11 +120,13 @@ class PassPlanner(wiring.Component):
             some.eq(self.slice.size != 0), packets_left.eq(progress.consumed != desc.cp_count),
             one_left.eq(behind == desc.cp_count), fits.eq(packet.length == self.slice.size),
             brings_address.eq(packet.swap_addr & ~cut),
-            from_outside.eq((desc.operand == Operand.PAYLOAD) | (desc.operand == Operand.MEMORY)),
+            from_memory.eq(desc.operand == Operand.MEMORY), from_payload.eq(desc.operand == Operand.PAYLOAD),
         ]
 
         # A pass that clears the intermediate result does nothing else.
-        clear, there = progress.clear, self.look.packet_there
+        clear, there = progress.clear, Signal()
+        # An operation that is given up does not wait for what has been announced.
+        m.d.comb += there.eq(self.look.packet_there & (self.look.sure | ~self.expired))
         go_on, more, ends, final = (Signal(name=name) for name in ("go_on", "more", "ends", "final"))
         m.d.comb += [
             go_on.eq(~self.expired & ~clear),
@@ -139,7 +146,8 @@ class PassPlanner(wiring.Component):
             sends.eq(final & desc.cp & ~ends & go_on),
             foreign.eq(writes & more & (brought | ~desc.write_back)),
         ]
-        needs_load = first & from_outside & ~self.look.loaded & some & go_on
+        wants_operand = first & ~self.look.loaded & some & go_on
+        needs_load, fills = wants_operand & from_memory, wants_operand & from_payload
         # Operand a: what the descriptor says in its first pass, what that left behind in the others.
         source, select = Signal(Source), Signal(Select)
         left = Mux(progress.has_data, Mux(progress.in_operand, Source.OPERAND, Source.RESULT), Source.ZERO)
@@ -148,7 +156,7 @@ class PassPlanner(wiring.Component):
         with m.Elif(progress.middle | (desc.operand == Operand.INTERMEDIATE)):
             m.d.comb += source.eq(left)
         with m.Else():
-            m.d.comb += source.eq(Mux(self.look.loaded, Source.OPERAND, Source.ZERO))
+            m.d.comb += source.eq(Mux(self.look.loaded | fills, Source.OPERAND, Source.ZERO))
         with m.If(~use):
             m.d.comb += select.eq(Select.PASS_A)
         with m.Elif(swap | (first & (desc.operand == Operand.NONE))):
@@ -160,6 +168,7 @@ class PassPlanner(wiring.Component):
         direct = ~more & ~writes & ~clear & (stays | ~some)
         m.d.comb += [
             plan.context.eq(self.context), plan.job.eq(self.look.job), plan.place.eq(self.look.position),
+            plan.fill.eq(fills), plan.unsure.eq(there & ~self.look.sure),
             plan.cut.eq(cut), plan.clears.eq(clear), plan.consumed.eq(progress.consumed),
             plan.sends.eq(sends), plan.foreign.eq(foreign), plan.direct.eq(direct),
             plan.mismatch.eq(wants_data & ~fits), plan.brought_bytes.eq(packet.length),

@@ -1,10 +1,11 @@
 """Sends what lies on chip, beside the passes that combine."""
 
-from amaranth import Array, Const, Module
+from amaranth import Array, Const, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.config import Config
+from rtl.cou.activity import Path
 from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
 from rtl.cou.operand_reader import OperandReader, result_address_bits
@@ -18,6 +19,7 @@ class SendEngine(wiring.Component):
 
     With read ports of its own on operands and intermediate results, so that the path through the reduce unit is left
     to what needs it. A packet's header never waits for its payload: both are there when the one before has left.
+    An operand that is still being loaded comes within the cycles that the header takes on the link, or a few more.
 
     Timing: a header two cycles after its pass; packets follow each other without a gap.
 
@@ -31,6 +33,10 @@ class SendEngine(wiring.Component):
         Packets.
     operands, results : ``Out(OperandPort)``
         Read ports of the operand memory and of the intermediate results.
+    filling : ``In(n_contexts)``
+        Contexts whose operand cannot be read yet: it comes with the descriptor, in a few cycles.
+    activity : ``Out(Path)``
+        What it does, for the statistics.
     moves : ``Out(1)``
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -52,6 +58,8 @@ class SendEngine(wiring.Component):
             "tx": Out(PacketSignature(width)),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
             "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
+            "filling": In(config.cou.n_contexts),
+            "activity": Out(Path),
         })
 
     def elaborate(self, platform):
@@ -69,14 +77,19 @@ class SendEngine(wiring.Component):
         connect(m, reader.operands, flipped(self.operands))
         connect(m, reader.results, flipped(self.results))
 
-        todo, reading = waiting.o.payload, reader.i.payload
+        todo, reading, announced = waiting.o.payload, reader.i.payload, Signal()
         m.d.comb += [
             *(reading[name].eq(todo[name]) for name in ("a", "context", "position", "bytes")),
             reading.aside.context.eq(todo.context), reading.aside.send.eq(todo.send), reading.aside.tail.eq(todo.bytes),
-            reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
-            reader.may_begin.eq(headers.i.ready), headers.i.valid.eq(reader.begins & todo.send),
-            headers.i.payload.eq(todo.header),
+            reader.filling.eq(self.filling), reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
+            headers.i.payload.eq(todo.header), headers.i.valid.eq(waiting.o.valid & todo.send & ~announced),
+            reader.may_begin.eq(announced | ~todo.send | headers.i.ready),
         ]
+        # The header goes as soon as there is room for it, whatever the payload waits for.
+        with m.If(waiting.o.ready):
+            m.d.sync += announced.eq(0)
+        with m.Elif(headers.i.valid & headers.i.ready):
+            m.d.sync += announced.eq(1)
 
         # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
         here = reader.o.payload
@@ -88,6 +101,8 @@ class SendEngine(wiring.Component):
             self.o_done.payload.context.eq(here.aside.context),
             self.o_done.valid.eq(reader.o.valid & tells & (~sends | beats.i.ready)),
             reader.o.ready.eq((~sends | beats.i.ready) & (~tells | self.o_done.ready)),
+            self.activity.works.eq(reader.o.valid & reader.o.ready),
+            self.activity.held.eq(reader.o.valid & ~reader.o.ready),
         ]
         with m.If(here.last):
             m.d.comb += beats.i.payload.data.eq(here.data & mask)

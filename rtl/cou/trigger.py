@@ -52,15 +52,19 @@ class Trigger(wiring.Component):
         m.submodules.acting = act = ActStage(self.config)
         m.submodules.turn = turn = RoundRobin(n=n_contexts)
 
-        # Select: one of those that are ready.
-        chosen, context = Signal(), Signal(shapes.context)
+        # Select: one of those that are ready; if none is, one that begins.
+        chosen, context, room = Signal(), Signal(shapes.context), Signal()
         m.d.comb += [
-            turn.requests.eq(contexts.ready), turn.advance.eq(contexts.take),
-            contexts.take.eq((~chosen | plan.i.ready) & contexts.ready.any()), contexts.taken.eq(turn.index),
+            turn.requests.eq(contexts.ready), turn.advance.eq(contexts.take), room.eq(~chosen | plan.i.ready),
+            contexts.take.eq(room & contexts.ready.any()), contexts.taken.eq(turn.index),
+            contexts.start_taken.eq(room & ~contexts.ready.any()),
             plan.i.valid.eq(chosen), plan.i.payload.eq(context),
         ]
-        with m.If(~chosen | plan.i.ready):
-            m.d.sync += [chosen.eq(contexts.ready.any()), context.eq(turn.index)]
+        with m.If(room):
+            m.d.sync += [
+                chosen.eq(contexts.ready.any() | contexts.start),
+                context.eq(Mux(contexts.ready.any(), turn.index, contexts.start_context)),
+            ]
 
         # Plan and act.
         m.d.comb += [
@@ -73,8 +77,11 @@ class Trigger(wiring.Component):
             plan.progress_enable.eq(act.progress_enable), plan.progress_context.eq(act.progress_context),
             plan.progress.eq(act.progress),
             *(getattr(contexts, name).eq(getattr(act, name)) for name in (
-                "select", "sleep", "next_phase", "wait", "wait_key", "fire", "advance", "ends", "cut", "clears", "drop",
+                "select", "sleep", "next_phase", "wait", "wait_key", "loads", "fire", "advance", "ends", "cut",
+                "clears", "drop",
             )),
+            self.credit_hold.eq(act.credit_hold), act.loader_idle.eq(self.loader_idle),
+            act.certain.eq(contexts.certain),
             act.oldest.eq(contexts.oldest), act.finish.eq(contexts.finish), act.returned.eq(self.returned),
             contexts.returned.eq(self.returned), contexts.expire.eq(self.expire),
             self.write_started.eq(act.write_started), self.write_job.eq(act.job), self.fired.eq(act.fired),
@@ -89,7 +96,8 @@ class Trigger(wiring.Component):
         m.d.comb += [
             self.i_loaded.ready.eq(1), contexts.loaded.eq(self.i_loaded.valid),
             contexts.loaded_context.eq(self.i_loaded.payload.context),
-            self.active.eq(contexts.active), self.n_free.eq(sum(contexts.free[c] for c in range(n_contexts))),
+            self.doing.eq(contexts.doing), self.active.eq(contexts.active),
+            self.n_free.eq(sum(contexts.free[c] for c in range(n_contexts))),
         ]
         lookups = self._look_up(m, contexts, act)
         traces = self._begin_and_end(m, contexts, plan, act)

@@ -8,7 +8,9 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, HashKey, PacketHeader
+from rtl.buffer.layouts import arrival_layout
 from rtl.buffer.tag_table import answer_layout
+from rtl.cou.activity import Doing
 from rtl.cou.command import CouShapes
 from rtl.credit.layouts import credit_answer, credit_request
 from rtl.interface import TraceEvent, WindowSignature
@@ -25,11 +27,11 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
         Look-up in the operation table, and the operations that are being given up.
     fetch, place, control :
         Look-up in the sequence store: the descriptor of `place` a cycle after `fetch`, until the next one.
-    o_load, i_loaded :
-        Operand loader.
+    o_load, i_loaded, loader_idle :
+        Operand loader; it is idle.
     o_lookup, i_lookup, i_arrival, meta_enable, meta_slot, meta :
         Packet buffer; the header in a slot comes a cycle after `meta_enable`, and stays until the next one.
-    o_credit, i_credit, returned :
+    o_credit, credit_hold, i_credit, returned :
         Credit table.
     window : ``Out(WindowSignature())``
         Check of addresses that were not checked when the descriptor was taken.
@@ -43,13 +45,14 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
         A result is going to be written to host memory.
     active, n_free : ``Out``
         Contexts, for the operation table.
+    doing : ``Out(Doing)``
+        What contexts do, for the statistics.
     fired : ``Out(1)``
         Pulse: a descriptor has triggered.
     trace_event, trace_valid : ``Out``
         What happened, an entry a cycle.
     """
     n_jobs, n_contexts = config.cou.n_jobs, config.cou.n_contexts
-    arrival = data.StructLayout({"key": HashKey, "slot": shapes.packet})
     return {
         "moves": Out(1),
         "i_start": In(stream.Signature(shapes.start)),
@@ -57,19 +60,20 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
         "fetch": Out(1), "place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
         "control": In(DescriptorControl),
         "o_load": Out(stream.Signature(shapes.load)), "i_loaded": In(stream.Signature(shapes.loaded)),
+        "loader_idle": In(1),
         "o_lookup": Out(stream.Signature(HashKey)),
         "i_lookup": In(stream.Signature(answer_layout(shapes.packet))),
         "meta_enable": Out(1), "meta_slot": Out(shapes.packet), "meta": In(PacketHeader),
-        "i_arrival": In(stream.Signature(arrival)),
+        "i_arrival": In(stream.Signature(arrival_layout(shapes.packet))),
         "o_credit": Out(stream.Signature(credit_request())),
-        "i_credit": In(stream.Signature(credit_answer())), "returned": In(1),
+        "credit_hold": Out(1), "i_credit": In(stream.Signature(credit_answer())), "returned": In(1),
         "window": Out(WindowSignature()),
         "o_run": Out(stream.Signature(shapes.run)), "o_send": Out(stream.Signature(shapes.send)),
         "i_done": In(stream.Signature(shapes.done)),
         "o_fault": Out(stream.Signature(shapes.fault)), "o_damage": Out(stream.Signature(shapes.fault)),
         "progress": Out(n_jobs),
         "write_started": Out(1), "write_job": Out(shapes.job),
-        "active": Out(n_jobs), "n_free": Out(range(n_contexts + 1)),
+        "doing": Out(Doing), "active": Out(n_jobs), "n_free": Out(range(n_contexts + 1)),
         "node_id": In(formats.NODE_BITS),
         "fired": Out(1), "trace_valid": Out(1), "trace_event": Out(TraceEvent),
     }

@@ -70,6 +70,8 @@ class CreditTable(wiring.Component):
     -------
     i : ``In(stream.Signature({job_id, peer, oldest, multicast, members}))``
         Asks for a credit, or with `multicast` for one of each of `members` receivers.
+    hold : ``In(1)``
+        The request on offer is not to be decided on yet. It may be taken back then.
     o : ``Out(stream.Signature({ok, place, loan, want}))``
         Whether it has been taken; the packet's place, whether it travels on a loan, whether it asks for one.
     i_return : ``In(stream.Signature(credit_back()))``
@@ -93,7 +95,7 @@ class CreditTable(wiring.Component):
         self.peer_bits = index_bits(config.cou.n_peers)
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(credit_request())),
+            "i": In(stream.Signature(credit_request())), "hold": In(1),
             "o": Out(stream.Signature(credit_answer())),
             "i_return": In(stream.Signature(credit_back())),
             "o_unused": Out(stream.Signature(CreditNotice)),
@@ -214,6 +216,10 @@ class CreditTable(wiring.Component):
                 with m.State(f"READ_{state}"):
                     m.d.comb += fill.eq(1)
                     m.next = state
+                    if state == "TAKE":
+                        # What is taken back may be followed by another one.
+                        with m.If(~self.i.valid):
+                            m.next = "IDLE"
             with m.State("COUNT"):
                 m.d.sync += back.eq(0)
                 for k in range(counts.length):
@@ -247,47 +253,51 @@ class CreditTable(wiring.Component):
                         with m.If(found):
                             go("FLUSH")
             with m.State("TAKE"):
-                ok, chosen = Signal(), Signal(PLACE_BITS)
-                m.d.comb += [
-                    place.eq(ask_place), update.eq(stored), updates.eq(ok), self.i.ready.eq(1),
-                    sums_up.eq(ok), after.watched.eq(0),
-                    after.out.eq(sum_out.out + Mux(asking.multicast, asking.members, 1)),
-                ]
-                with m.If(asking.multicast):
-                    free = Signal(n_places)
-                    m.d.comb += [
-                        free.eq(Cat(stored.out[k] == 0 for k in range(n_places))),
-                        # More than one free place, or any for the oldest pulse.
-                        ok.eq(Mux(asking.oldest, free.any(), (free & (free - 1)).any())),
-                    ]
-                    for k in reversed(range(n_places)):
-                        with m.If(free[k]):
-                            m.d.comb += chosen.eq(k)
-                    for k in range(n_places):
-                        with m.If(chosen == k):
-                            m.d.comb += update.out[k].eq(asking.members)
+                # One that is not to be decided on yet is looked up again.
+                with m.If(self.hold | ~self.i.valid):
+                    m.next = "IDLE"
                 with m.Else():
-                    own = Signal()
+                    ok, chosen = Signal(), Signal(PLACE_BITS)
                     m.d.comb += [
-                        own.eq(stored.out[0] < Mux(asking.oldest, share, share - 1)),
-                        ok.eq(own | loan), chosen.eq(loan),
+                        place.eq(ask_place), update.eq(stored), updates.eq(ok), self.i.ready.eq(1),
+                        sums_up.eq(ok), after.watched.eq(0),
+                        after.out.eq(sum_out.out + Mux(asking.multicast, asking.members, 1)),
                     ]
-                    with m.If(own & ~loan):
-                        m.d.comb += update.out[0].eq(stored.out[0] + 1)
-                    if lends:
-                        # The next one of a younger pulse will find no credit of its own.
-                        scarce = Mux(loan, stored.out[0] >= share - 1, stored.out[0] >= max(share - 2, 0))
-                        # What was refused is remembered, so there is always something to be written.
+                    with m.If(asking.multicast):
+                        free = Signal(n_places)
                         m.d.comb += [
-                            loan.eq(stored.loan), update.out[1].eq(stored.out[1] + loan),
-                            updates.eq(1), update.loan.eq(0), update.refused.eq(~ok),
-                            want.eq(ok & (stored.refused | scarce) & (reserved != LOANS_ASKED)),
+                            free.eq(Cat(stored.out[k] == 0 for k in range(n_places))),
+                            # More than one free place, or any for the oldest pulse.
+                            ok.eq(Mux(asking.oldest, free.any(), (free & (free - 1)).any())),
                         ]
-                m.d.sync += [
-                    self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
-                    self.o.payload.loan.eq(loan), self.o.payload.want.eq(want),
-                ]
-                finish()
+                        for k in reversed(range(n_places)):
+                            with m.If(free[k]):
+                                m.d.comb += chosen.eq(k)
+                        for k in range(n_places):
+                            with m.If(chosen == k):
+                                m.d.comb += update.out[k].eq(asking.members)
+                    with m.Else():
+                        own = Signal()
+                        m.d.comb += [
+                            own.eq(stored.out[0] < Mux(asking.oldest, share, share - 1)),
+                            ok.eq(own | loan), chosen.eq(loan),
+                        ]
+                        with m.If(own & ~loan):
+                            m.d.comb += update.out[0].eq(stored.out[0] + 1)
+                        if lends:
+                            # The next one of a younger pulse will find no credit of its own.
+                            scarce = Mux(loan, stored.out[0] >= share - 1, stored.out[0] >= max(share - 2, 0))
+                            # What was refused is remembered, so there is always something to be written.
+                            m.d.comb += [
+                                loan.eq(stored.loan), update.out[1].eq(stored.out[1] + loan),
+                                updates.eq(1), update.loan.eq(0), update.refused.eq(~ok),
+                                want.eq(ok & (stored.refused | scarce) & (reserved != LOANS_ASKED)),
+                            ]
+                    m.d.sync += [
+                        self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
+                        self.o.payload.loan.eq(loan), self.o.payload.want.eq(want),
+                    ]
+                    finish()
             with m.State("GIVE"):
                 m.d.comb += [
                     place.eq(give_place), updates.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),

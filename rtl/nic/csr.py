@@ -57,6 +57,8 @@ class RegisterFile(wiring.Component):
         What `status` shows.
     buffer_select : ``Out(4)``, statistics : ``In``
         A packet buffer, and its figures.
+    state_index : ``Out(range(n))``, state_cycles : ``In(64)``
+        A state of the same offload unit, and, within three cycles, how many it has been in it.
     buffer_fault : ``Out(FaultOrder)``, buffer_arm : ``Out(1)``
         Test input of that packet buffer.
     group_select : ``Out(8)``, group : ``In(GroupEntry)``, group_write : ``Out(stream.Signature(GroupEntry))``
@@ -88,6 +90,7 @@ class RegisterFile(wiring.Component):
             "busy": In(1),
             "buffer_select": Out(4),
             "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)),
+            "state_index": Out(range(len(registers.STATE_COUNTERS))), "state_cycles": In(64),
             "buffer_fault": Out(FaultOrder), "buffer_arm": Out(1),
             "group_select": Out(GROUP_BITS), "group": In(GroupEntry), "group_write": Out(stream.Signature(GroupEntry)),
             "events": In(Events),
@@ -193,7 +196,7 @@ class RegisterFile(wiring.Component):
         with m.Elif(clear_irq):
             m.d.sync += irq_status.eq(0)
 
-        # Reads take three cycles, so that the selection begins and ends in registers.
+        # Reads take four cycles, so that the selection begins and ends in registers.
         shown = {
             "id": registers.ID_VALUE,
             "version": registers.VERSION_VALUE,
@@ -222,19 +225,31 @@ class RegisterFile(wiring.Component):
         n_counters = len(registers.EVENT_COUNTERS)
         counter_at = read.payload.addr - registers.COUNTERS
         in_counters = (read.payload.addr >= registers.COUNTERS) & (counter_at < 8 * n_counters)
+        # Cycles by state, of the unit that is selected: looked up in two cycles.
+        state_high, states_hi = read.payload.addr[2], Signal(32)
+        in_states = (read.payload.addr[6:] == registers.STATE_COUNTERS_AT >> 6) & (
+            self.state_index < len(registers.STATE_COUNTERS)
+        )
         m.d.comb += [
             read.ready.eq(~answer.valid), counters.index.eq(counter_at[3:]), counters.high.eq(counter_at[2]),
-            counters.latch.eq(read.valid & read.ready & in_counters),
+            counters.latch.eq(read.valid & read.ready & in_counters), self.state_index.eq(read.payload.addr[3:6]),
         ]
         # The word that is read is chosen by a bit for each register. These bits and what the counters answer stand in
         # registers; the address stays until the answer is taken.
         readable = [register for register in registers.CONTROL_PAGE if register.access is not Access.WO]
         hits = Cat(read.payload.addr == register.offset for register in readable)
-        asking, asked, hit, hit_counter, counted = Signal(), Signal(), Signal(len(readable)), Signal(), Signal(32)
+        asking, looking, asked, counted = Signal(), Signal(), Signal(), Signal(32)
+        hit, hit_counter, hit_state = Signal(len(readable)), Signal(), Signal()
         m.d.sync += [
-            asking.eq(read.valid & read.ready), hit.eq(hits), hit_counter.eq(in_counters),
-            asked.eq(asking), counted.eq(counters.value),
+            asking.eq(read.valid & read.ready), looking.eq(asking), asked.eq(looking),
+            hit.eq(hits), hit_counter.eq(in_counters | in_states), hit_state.eq(in_states),
         ]
+        with m.If(asking):
+            m.d.sync += counted.eq(counters.value)
+        with m.If(looking & hit_state):
+            m.d.sync += counted.eq(Mux(state_high, states_hi, self.state_cycles[:32]))
+            with m.If(~state_high):
+                m.d.sync += states_hi.eq(self.state_cycles[32:])
         words = [Mux(hit_counter, counted, 0)]
         for k, register in enumerate(readable):
             words.append(Mux(hit[k], shown[register.name], 0))

@@ -29,6 +29,7 @@ from rtl.nic.group_filter import GroupFilter
 from rtl.nic.job_locator import JobLocator
 from rtl.nic.job_table import JobTable
 from rtl.nic.receive_router import ReceiveRouter
+from rtl.nic.state_counters import StateCounters
 from rtl.p2p.p2p import P2p
 from rtl.queue.completion_queue import CompletionQueue
 from rtl.queue.descriptor_queue import DescriptorQueue
@@ -215,9 +216,17 @@ class Nic(wiring.Component):
                 self.trace[index].valid.eq(unit.trace_valid),
                 [self.trace[index][name].eq(unit.trace_event[name]) for name in TraceEvent.members],
             ]
-        # The figures of the packet buffer that software looks at: registered, for the choice is wide.
-        figures = Array(unit.statistics for unit in cous)
-        m.d.sync += csr.statistics.eq(figures[csr.buffer_select[: max(1, (n_cous - 1).bit_length())]])
+        # The figures of the unit that software looks at: registered, for the choice is wide.
+        selected = csr.buffer_select[: max(1, (n_cous - 1).bit_length())]
+        states = []
+        for index, unit in enumerate(cous):
+            m.submodules[f"states_{index}"] = counters = StateCounters()
+            m.d.comb += [counters.state.eq(unit.state), counters.index.eq(csr.state_index)]
+            if self.skips:
+                m.d.comb += counters.skipped.eq(self.skipped)
+            states.append(counters.value)
+        m.d.sync += csr.statistics.eq(Array(unit.statistics for unit in cous)[selected])
+        m.d.comb += csr.state_cycles.eq(Array(states)[selected])
         for index, unit in enumerate(cous):
             m.d.comb += [
                 unit.fault.eq(csr.buffer_fault), unit.arm.eq(csr.buffer_arm & (csr.buffer_select == index)),

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from firmware_models.abi.registers import STATE_COUNTERS
 from firmware_models.config import load_preset
-from sim.collective import CollectiveError, CollectiveRequest, run_collective
+from sim.collective import CollectiveError, CollectiveRequest, CollectiveResult, run_collective
 from sim.report.progress import ProgressCallback
 
 CASES = (
@@ -33,7 +34,8 @@ def measure(
     ------
     dict
         `preset`, `collective`, `algorithm`, `nodes`, `bytes`, `jobs`, `cycles`, `bound_fraction` (payload of the
-        busiest link direction over what it could have carried), `framing_fraction` (the same with headers counted).
+        busiest link direction over what it could have carried), `framing_fraction` (the same with headers counted),
+        `stalls` (cycles of the units that had something to do, by what they did or waited for, over all of them).
 
     Raises
     ------
@@ -56,6 +58,15 @@ def measure(
         yield {
             "preset": preset, "collective": collective, "algorithm": algorithm, "nodes": size, "bytes": message,
             "jobs": n_jobs, "cycles": result.cycles, "bound_fraction": result.bound_fraction,
-            "framing_fraction": result.framing_fraction,
+            "framing_fraction": result.framing_fraction, "stalls": _shares(result),
         }
         progress(name, number + 1, len(grid))
+
+
+def _shares(result: CollectiveResult) -> dict[str, float]:
+    """Of the cycles of all units that had something to do."""
+    units = [row for row in result.stalls if row["nothing"] < result.cycles]
+    return {
+        counter.name: sum(row[counter.name] for row in units) / (len(units) * result.cycles)
+        for counter in STATE_COUNTERS
+    }

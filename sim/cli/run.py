@@ -52,7 +52,7 @@ def command(
         "topology": request.topology, "preset": request.preset, "seed": request.seed, "cycles": result.cycles,
         "goodput_fraction": result.goodput_fraction, "bound_fraction": result.bound_fraction,
         "framing_fraction": result.framing_fraction,
-        "buffer_occupancy": result.buffer_occupancy,
+        "buffer_occupancy": result.buffer_occupancy, "stalls": result.stalls,
         "mismatched_bits": result.mismatched_bits, "sha256": result.sha256,
     }, as_json=as_json)
     return 1 if result.mismatched_bits else 0

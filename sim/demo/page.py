@@ -3,6 +3,7 @@
 import jinja2
 
 from sim.demo.operations import Demo
+from sim.report.stalls_chart import stalls_svg
 from sim.report.timeline import timeline_svg
 
 
@@ -19,5 +20,6 @@ def demo_page(demo: Demo) -> str:
         timelines=[
             timeline_svg(operation.result.events, without={"pulse"}) for operation in demo.operations
         ],
+        stalls=[stalls_svg(operation.result.stalls) for operation in demo.operations],
         features=list(zip(demo.features, demo.moments.mean, deviation, strict=True)),
     )

@@ -176,6 +176,18 @@ class NodeDriver:
             unlent=self._read("buffer_unlent"),
         )
 
+    def read_states(self, cou: int) -> dict[str, int]:
+        """Cycles since reset by what an offload unit did or waited for (:class:`~firmware_models.abi.UnitState`)."""
+        self._write("buffer_select", cou)
+        counts = {}
+        for number, counter in enumerate(registers.STATE_COUNTERS):
+            low, high = (
+                self.cluster.read_register(self.node, registers.STATE_COUNTERS_AT + 8 * number + half)
+                for half in (0, 4)
+            )
+            counts[counter.name] = low | high << 32
+        return counts
+
     def _read(self, name: str) -> int:
         return self.cluster.read_register(self.node, _CONTROL[name])
 

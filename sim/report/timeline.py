@@ -63,7 +63,7 @@ def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()
         ],
         loc="outside upper center", ncols=min(8, max(1, len(kinds))), frameon=False, fontsize=8,
     )
-    return _svg(figure)
+    return svg_element(figure)
 
 
 def _rank(lane: str) -> tuple[int, str]:
@@ -71,7 +71,7 @@ def _rank(lane: str) -> tuple[int, str]:
     return {"host": 0, "tx": 2, "rx": 3}.get(lane, 1), lane
 
 
-def _svg(figure: Figure) -> str:
+def svg_element(figure: Figure) -> str:
     """The figure's <svg> element; the same figure always gives the same text."""
     with mpl.rc_context({"svg.hashsalt": "conic", "svg.fonttype": "none"}):
         text = StringIO()

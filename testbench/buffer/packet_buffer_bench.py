@@ -10,6 +10,7 @@ from cocotb.triggers import RisingEdge
 from firmware_models.abi import formats
 from rtl.abi import HashKey, PacketHeader
 from rtl.buffer.buffer_statistics import statistics_layout
+from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.buffer.secded import Secded
 from rtl.buffer.tag_table import answer_layout
@@ -57,7 +58,9 @@ class Bench:
         slot_bits = max(1, (parameters()["n_slots"] - 1).bit_length())
         tag = data.StructLayout({"key": HashKey, "slot": slot_bits})
         self.source = PacketSource(dut, "i", self.width)
-        self.arrivals = StreamMonitor(dut, "o_arrival", tag, callback=self._arrived)
+        self.arrivals = StreamMonitor(dut, "o_arrival", arrival_layout(slot_bits), callback=self._arrived)
+        self.coming: dict[int, int] = {}
+        """Slot and key of the packets whose tags are on their way to the table."""
         self.lookup = StreamSource(dut, "lookup", HashKey)
         self.found = StreamSink(dut, "o_lookup", answer_layout(slot_bits))
         self.ask_read = StreamSource(dut, "i_read", data.StructLayout({"slot": slot_bits, "length": 13}))
@@ -81,11 +84,20 @@ class Bench:
         self.dut.o_arrival__ready.value = 1
 
     def _arrived(self, event):
-        key = bits_of(event["key"])
+        key, slot = bits_of(event["key"]), event["slot"]
+        if event["what"] == Arrival.COMING.value:
+            taken = {stored.slot for stored in self.stored.values()} | set(self.coming)
+            assert slot not in taken, "a slot given twice"
+            self.coming[slot] = key
+            self.counts["announced"] += 1
+            return
+        assert self.coming.pop(slot, None) == key, "a packet came in that was not announced, or as another one"
+        if event["what"] == Arrival.DROPPED.value:
+            assert key in self.stored, "a packet was dropped whose key was not there"
+            self.counts["withdrawn"] += 1
+            return
         assert key in self.sent, "an event for a packet that was not sent, or a second one"
-        taken = {stored.slot for stored in self.stored.values()}
-        assert event["slot"] not in taken, "a slot given twice"
-        self.stored[key] = Stored(self.sent.pop(key), event["slot"])
+        self.stored[key] = Stored(self.sent.pop(key), slot)
         self.counts["inserted"] += 1
 
     def packet(self, key: dict[str, int], *, length: int | None = None) -> Packet:
@@ -260,7 +272,8 @@ async def duplicates_are_dropped(dut):
         bench.left[key["job_id"], 1] += 1
     await bench.source.drain()
     await bench.check_level()
-    assert len(seen) == len(keys)
+    assert len(seen) == len(keys) == bench.counts["withdrawn"]
+    assert not bench.coming
     for key in keys:
         await bench.check_hit(bits_of(key))
     await bench.empty()

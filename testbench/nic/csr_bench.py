@@ -108,6 +108,30 @@ async def buffer_figures_are_shown(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
+async def states_are_shown(dut: SimHandleBase) -> None:
+    """Cycles by state; the high half is the one that belonged to the low half, whatever has been added since."""
+    axil, *_ = await start(dut)
+    numbers = rng("states")
+    counts: list[int] = []
+
+    async def look_up() -> None:
+        """Answers in the cycle after the index, as the counters do."""
+        while True:
+            await RisingEdge(dut.clk)
+            index = int(dut.state_index.value)
+            dut.state_cycles.value = counts[index] if index < len(counts) else numbers.getrandbits(64)
+
+    counts[:] = [numbers.getrandbits(64) for _ in registers.STATE_COUNTERS]
+    cocotb.start_soon(look_up())
+    for _ in range(3):
+        for number in numbers.sample(range(len(counts)), len(counts)):
+            at, before = registers.STATE_COUNTERS_AT + 8 * number, list(counts)
+            low = await axil.read_dword(at)
+            counts[:] = [numbers.getrandbits(64) for _ in counts]
+            assert low | await axil.read_dword(at + 4) << 32 == before[number]
+
+
+@cocotb.test()
 async def group_entries_pass_through(dut: SimHandleBase) -> None:
     """What is written to an entry of the membership table, and what that answers."""
     axil, *_ = await start(dut)
@@ -148,8 +172,9 @@ async def unmapped_reads_are_refused(dut: SimHandleBase) -> None:
     """SLVERR and no data where there is no readable register."""
     axil, *_ = await start(dut)
     after_counters = registers.COUNTERS + 8 * len(registers.EVENT_COUNTERS)
+    after_states = registers.STATE_COUNTERS_AT + 8 * len(registers.STATE_COUNTERS)
     for address in (AT["retry_limit"] + 4, 0x0FC, AT["vp_commit"], AT["window_commit"], 0x19C, 0x1FC, after_counters,
-                    0x1000, registers.VP_PAGES, registers.VP_PAGES + 0x1000, (1 << registers.ADDRESS_BITS) - 4):
+                    after_states, 0x1000, registers.VP_PAGES, registers.VP_PAGES + 0x1000, (1 << registers.ADDRESS_BITS) - 4):
         assert await resp_of_read(axil, address) == (SLVERR, 0), hex(address)
 
 

@@ -29,20 +29,21 @@ RING_LOG2 = 6
 _CONTROL = {register.name: register.offset for register in registers.CONTROL_PAGE}
 
 STAGES = (
-    ("header's first flit at the link", "rx__valid", None),
-    ("last flit at the link", "rx__valid", "last"),
-    ("whole packet out of the depacketizer", "depacketizer_0.o__header__valid", None),
-    ("header into the packet buffer", "cou_0.core.buffer.i__header__valid", None),
-    ("packet valid in the buffer", "cou_0.core.buffer.o_arrival__valid", None),
-    ("what is to be done is planned", "cou_0.core.trigger.planning.o__valid", None),
-    ("credit asked", "cou_0.core.trigger.o_credit__valid", None),
-    ("descriptor fires", "cou_0.core.trigger.fired", None),
-    ("first operands into the reduce unit", "cou_0.core.aggregator.reduce.i__valid", None),
-    ("first result out of it", "cou_0.core.aggregator.reduce.o__valid", None),
-    ("result's header at the packetizer", "packetizer_0.i__header__valid", None),
-    ("first flit at the link", "tx__valid", None),
+    ("header's first flit at the link", "rx__valid", 0),
+    ("last flit at the link", "rx__valid", -1),
+    ("whole packet out of the depacketizer", "depacketizer_0.o__header__valid", 0),
+    ("header into the packet buffer", "cou_0.core.buffer.i__header__valid", 0),
+    ("packet announced", "cou_0.core.buffer.o_arrival__valid", 0),
+    ("packet valid in the buffer", "cou_0.core.buffer.o_arrival__valid", -1),
+    ("what is to be done is planned", "cou_0.core.trigger.planning.o__valid", 0),
+    ("credit asked", "cou_0.core.trigger.o_credit__valid", 0),
+    ("descriptor fires", "cou_0.core.trigger.fired", 0),
+    ("first operands into the reduce unit", "cou_0.core.aggregator.reduce.i__valid", 0),
+    ("first result out of it", "cou_0.core.aggregator.reduce.o__valid", 0),
+    ("result's header at the packetizer", "packetizer_0.i__header__valid", 0),
+    ("first flit at the link", "tx__valid", 0),
 )
-"""What a packet passes that is combined with an operand and sent on: name, signal that says so, and when."""
+"""What a packet passes that is combined with an operand and sent on: name, signal that says so, which of its cycles."""
 DATA_FLITS = "flits of channel 0 at the link"
 """Channel 1 carries the credit of the packet, which mixes with the result."""
 RESULT_FLIT = "first flit of the sum at the link"
@@ -203,10 +204,9 @@ async def latencies(dut: SimHandleBase) -> None:
     hops = []
     for length in parameters()["sizes"]:
         await unit.pass_through(length, cp=1)
-        flits = len(probe.seen["rx__valid"])
         places = {}
         for name, path, which in STAGES:
-            places[name] = probe.seen[path][flits - 1] if which else probe.first(path)
+            places[name] = probe.seen[path][which]
         places[RESULT_FLIT] = probe.seen[DATA_FLITS][header_flits]
         begin = places[STAGES[0][0]]
         hops.append({

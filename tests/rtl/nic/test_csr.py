@@ -9,6 +9,7 @@ from firmware_models.config.load import load_preset
 from rtl.kit.axi_lite import AxiLiteFront
 from rtl.nic.csr import RegisterFile
 from rtl.nic.event_counters import EventCounters
+from rtl.nic.state_counters import StateCounters
 from testbench.runner import run_bench
 
 
@@ -36,3 +37,7 @@ def test_address_bits_are_checked(bad):
 def test_events_of_a_cycle_are_checked(bad):
     with pytest.raises(ValueError, match=f"^max_events must be from 1 to 31, not {bad}$"):
         EventCounters(max_events=bad)
+
+
+def test_state_counters():
+    run_bench(StateCounters(), bench="testbench.nic.states_bench", parameters={"cycles": 20_000, "before": 1})

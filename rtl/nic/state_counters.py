@@ -1,0 +1,61 @@
+"""Cycles of an offload unit, by what it did or waited for."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi.encoding import UnitState
+from firmware_models.abi.registers import STATE_COUNTERS
+
+COUNT_BITS = 64
+
+
+class StateCounters(wiring.Component):
+    """Adds up cycles by state. All counters together have counted every cycle since reset, but for two.
+
+    Cycles of the same state that follow each other are counted in a register, which goes into the state's place in a
+    memory when another state comes.
+
+    Timing: `value` is registered, a cycle after `index`; a cycle is counted two cycles later.
+
+    Members
+    -------
+    state : ``In(UnitState)``
+        In this cycle.
+    skipped : ``In(32)``
+        Cycles that passed without a clock edge before the next one, in the same state.
+    index : ``In(range(n))``
+        Counter to be looked at.
+    value : ``Out(64)``
+        Its cycles.
+    """
+
+    def __init__(self):
+        states = range(len(STATE_COUNTERS))
+        super().__init__({
+            "state": In(states), "skipped": In(32), "index": In(states), "value": Out(COUNT_BITS),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        n = len(STATE_COUNTERS)
+        m.submodules.store = store = memory.Memory(shape=COUNT_BITS, depth=n, init=[])
+        write, kept, shown = store.write_port(), store.read_port(domain="comb"), store.read_port(domain="comb")
+
+        # A reset does not reach into the memory: what has been written since counts.
+        written = Signal(n)
+        state, run = Signal(range(n), init=UnitState.NOTHING), Signal(COUNT_BITS)
+        changes = Signal()
+        m.d.comb += [
+            changes.eq(self.state != state), kept.addr.eq(state), write.addr.eq(state), write.en.eq(changes),
+            write.data.eq(Mux(written.bit_select(state, 1), kept.data, 0) + run), shown.addr.eq(self.index),
+        ]
+        m.d.sync += [
+            run.eq(Mux(changes, 0, run) + 1 + self.skipped),
+            self.value.eq(
+                Mux(written.bit_select(self.index, 1), shown.data, 0) + Mux(state == self.index, run, 0)
+            ),
+        ]
+        with m.If(changes):
+            m.d.sync += [state.eq(self.state), written.bit_select(state, 1).eq(1)]
+        return m
