@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -80,70 +80,89 @@ class OperationTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         n_jobs = self.config.cou.n_jobs
-        operation = Array(Signal(self.shapes.operation, name=f"operation_{j}") for j in range(n_jobs))
-        offset = Array(Signal(32, name=f"offset_{j}") for j in range(n_jobs))
-        pulses = Array(Signal(formats.PULSE_BITS, name=f"pulses_{j}") for j in range(n_jobs))
-        status = Array(Signal(8, name=f"status_{j}") for j in range(n_jobs))
-        detail = Array(Signal(64, name=f"detail_{j}") for j in range(n_jobs))
+        table = SimpleNamespace(
+            **{name: Array(Signal(shape, name=f"{name}_{j}") for j in range(n_jobs)) for name, shape in (
+                ("operation", self.shapes.operation), ("offset", 32), ("pulses", formats.PULSE_BITS),
+                ("status", 8), ("detail", 64),
+            )},
+            **{name: Signal(n_jobs, name=name) for name in ("live", "started", "expired", "finished")},
+        )
         # What is reported may be noted a cycle later: what ends an operation, `active`, comes as late.
         reported = ("active", "n_free", "progress", "write_started", "write_job")
         said = SimpleNamespace(**{name: Signal.like(getattr(self, name), name=f"said_{name}") for name in reported})
         m.d.sync += [getattr(said, name).eq(getattr(self, name)) for name in reported]
-        live, started, expired = Signal(n_jobs), Signal(n_jobs), Signal(n_jobs)
-        finished = Signal(n_jobs)
-
         m.d.comb += [
-            self.i.ready.eq(1), self.i_written.ready.eq(1), self.i_fault.ready.eq(1), self.expire.eq(expired),
-            self.operation.eq(operation[self.select]), self.expired.eq(expired.bit_select(self.select, 1)),
+            self.i.ready.eq(1), self.i_written.ready.eq(1), self.i_fault.ready.eq(1), self.expire.eq(table.expired),
+            self.operation.eq(table.operation[self.select]),
+            self.expired.eq(table.expired.bit_select(self.select, 1)),
         ]
+        for job in range(n_jobs):
+            self._keep(m, table, said, job)
+        picked, settle = self._offer_pulses(m, table, said)
+        start = self.o_start
+        self._end_operations(m, table, waits=start.valid | picked | (settle != 0) | self.fault_pending)
 
-        for j in range(n_jobs):
-            writes = Signal(16, name=f"writes_{j}")
-            idle_cycles = Signal(32, name=f"idle_cycles_{j}")
-            detailed = Signal(name=f"detailed_{j}")
-            written = self.i_written.valid & (self.i_written.payload.job == j)
-            begins_write = said.write_started & (said.write_job == j)
-            m.d.sync += writes.eq(writes + begins_write - written)
+        live = table.live
+        m.d.sync += self.moves.eq(any_moves(
+            settle != 0, picked, start.valid & start.ready, (live != 0) & (self.watchdog != 0),
+        ))
+        return m
 
-            # Errors: the first one stays. An expired operation starts no more pulses.
-            with m.If(live[j] & (self.watchdog != 0)):
-                m.d.sync += idle_cycles.eq(idle_cycles + 1)
-            with m.If(said.progress[j]):
-                m.d.sync += idle_cycles.eq(0)
-            with m.Elif(live[j] & (self.watchdog != 0) & (idle_cycles >= self.watchdog)):
-                m.d.sync += [expired[j].eq(1), started[j].eq(1)]
-                with m.If(status[j] == Status.OK):
-                    m.d.sync += status[j].eq(Status.TIMEOUT)
-            with m.If(written & self.i_written.payload.error & (status[j] == Status.OK)):
-                m.d.sync += status[j].eq(Status.MEMORY_ERROR)
-            fault = self.i_fault.payload
-            with m.If(self.i_fault.valid & (fault.job == j)):
-                with m.If((status[j] == Status.OK) | (status[j] == fault.status) & ~detailed):
-                    m.d.sync += [status[j].eq(fault.status), detail[j].eq(fault.detail), detailed.eq(fault.detail != 0)]
+    def _keep(self, m: Module, table: SimpleNamespace, said: SimpleNamespace, j: int) -> None:
+        """One operation: its writes, its watchdog and its errors, of which the first one stays."""
+        status, detail = table.status, table.detail
+        live, started, expired = table.live[j], table.started[j], table.expired[j]
+        writes = Signal(16, name=f"writes_{j}")
+        idle_cycles = Signal(32, name=f"idle_cycles_{j}")
+        detailed = Signal(name=f"detailed_{j}")
+        written = self.i_written.valid & (self.i_written.payload.job == j)
+        begins_write = said.write_started & (said.write_job == j)
+        m.d.sync += writes.eq(writes + begins_write - written)
 
-            with m.If(self.i.valid & (self.i.payload.job == j)):
-                m.d.sync += [
-                    operation[j].eq(self.i.payload), offset[j].eq(0), pulses[j].eq(0), status[j].eq(Status.OK),
-                    detail[j].eq(0), detailed.eq(0), live[j].eq(1), started[j].eq(0), expired[j].eq(0),
-                    idle_cycles.eq(0),
-                ]
-            m.d.sync += finished[j].eq(live[j] & started[j] & ~said.active[j] & (writes == 0))
+        # An expired operation starts no more pulses.
+        with m.If(live & (self.watchdog != 0)):
+            m.d.sync += idle_cycles.eq(idle_cycles + 1)
+        with m.If(said.progress[j]):
+            m.d.sync += idle_cycles.eq(0)
+        with m.Elif(live & (self.watchdog != 0) & (idle_cycles >= self.watchdog)):
+            m.d.sync += [expired.eq(1), started.eq(1)]
+            with m.If(status[j] == Status.OK):
+                m.d.sync += status[j].eq(Status.TIMEOUT)
+        with m.If(written & self.i_written.payload.error & (status[j] == Status.OK)):
+            m.d.sync += status[j].eq(Status.MEMORY_ERROR)
+        fault = self.i_fault.payload
+        with m.If(self.i_fault.valid & (fault.job == j)):
+            with m.If((status[j] == Status.OK) | (status[j] == fault.status) & ~detailed):
+                m.d.sync += [status[j].eq(fault.status), detail[j].eq(fault.detail), detailed.eq(fault.detail != 0)]
 
-        # Pulses are offered round robin over the operations. The offer is registered, so an operation rests for a
-        # cycle or two between two of its pulses, until `active` and `n_free` tell of the last one.
+        with m.If(self.i.valid & (self.i.payload.job == j)):
+            m.d.sync += [
+                table.operation[j].eq(self.i.payload), table.offset[j].eq(0), table.pulses[j].eq(0),
+                status[j].eq(Status.OK), detail[j].eq(0), detailed.eq(0), live.eq(1), started.eq(0), expired.eq(0),
+                idle_cycles.eq(0),
+            ]
+        m.d.sync += table.finished[j].eq(live & started & ~said.active[j] & (writes == 0))
+
+    def _offer_pulses(self, m: Module, table: SimpleNamespace, said: SimpleNamespace) -> tuple[Signal, Signal]:
+        """Offers pulses round robin over the operations. Gives whether one is about to be offered, and the cycles
+        to go until what is reported tells of the last one.
+
+        The offer is registered, so an operation rests for a cycle or two between two of its pulses, until `active` and
+        `n_free` tell of the last one.
+        """
+        n_jobs = self.config.cou.n_jobs
         without = Cat(~said.active[j] for j in range(n_jobs))
         n_without = sum(without[j] for j in range(n_jobs))
         spare = said.n_free > n_without
         start = self.o_start
         settle = Signal(2)
         # The choice is made in a cycle of its own. Who is chosen has not ended yet.
-        picked, picked_job = Signal(), Signal(self.shapes.job)
-        offering = start.valid | picked
+        picked, job = Signal(), Signal(self.shapes.job, name="picked_job")
         m.submodules.turn = turn = RoundRobin(n=n_jobs)
         m.d.comb += [
             turn.requests.eq(Mux(
-                offering | (settle != 0) | (said.n_free == 0), 0,
-                live & ~started & (without | spare.replicate(n_jobs)),
+                start.valid | picked | (settle != 0) | (said.n_free == 0), 0,
+                table.live & ~table.started & (without | spare.replicate(n_jobs)),
             )),
             turn.advance.eq(1),
         ]
@@ -152,37 +171,37 @@ class OperationTable(wiring.Component):
         with m.If(start.valid & start.ready):
             m.d.sync += [start.valid.eq(0), settle.eq(2)]
         # An operation that comes while no other wants a context is chosen at once.
-        fresh = self.i.valid & ~offering & (settle == 0) & (said.n_free != 0) & ~turn.grant.any()
-        m.d.sync += [
-            picked.eq(turn.grant.any() | fresh), picked_job.eq(Mux(fresh, self.i.payload.job, turn.index)),
-        ]
+        fresh = self.i.valid & ~start.valid & ~picked & (settle == 0) & (said.n_free != 0) & ~turn.grant.any()
+        m.d.sync += [picked.eq(turn.grant.any() | fresh), job.eq(Mux(fresh, self.i.payload.job, turn.index))]
         with m.If(picked):
-            chosen = operation[picked_job]
+            chosen, offset = table.operation[job], table.offset[job]
             rest = Signal(32)
-            m.d.comb += rest.eq(chosen.blocks.bytes - offset[picked_job])
+            m.d.comb += rest.eq(chosen.blocks.bytes - offset)
             whole = rest > chosen.pulse_bytes
             m.d.sync += [
-                start.valid.eq(1), start.payload.job.eq(picked_job), start.payload.job_id.eq(chosen.job_id),
+                start.valid.eq(1), start.payload.job.eq(job), start.payload.job_id.eq(chosen.job_id),
                 start.payload.cut.eq(chosen.blocks.cut), start.payload.clear.eq(chosen.blocks.clear),
-                start.payload.offset.eq(offset[picked_job]),
-                start.payload.pulse.eq(chosen.base_pulse + pulses[picked_job]),
+                start.payload.offset.eq(offset),
+                start.payload.pulse.eq(chosen.base_pulse + table.pulses[job]),
                 start.payload.bytes.eq(Mux(whole, chosen.pulse_bytes, rest)),
-                offset[picked_job].eq(offset[picked_job] + chosen.pulse_bytes),
-                pulses[picked_job].eq(pulses[picked_job] + 1),
+                offset.eq(offset + chosen.pulse_bytes),
+                table.pulses[job].eq(table.pulses[job] + 1),
             ]
             with m.If(~whole):
-                m.d.sync += started.bit_select(picked_job, 1).eq(1)
+                m.d.sync += table.started.bit_select(job, 1).eq(1)
+        return picked, settle
 
-        # Completions leave one at a time; the place is released with them. An offer that is still out belongs to
-        # an operation that has a context to come. Whether one has finished may be known a cycle late: it stays so, and
-        # the cycle after it has left is one in which none leaves.
-        event = self.o_event
-        release = self.o_release
-        m.submodules.ending = ending = RoundRobin(n=n_jobs)
+    def _end_operations(self, m: Module, table: SimpleNamespace, *, waits: Value) -> None:
+        """Completions leave one at a time; the place is released with them.
+
+        An offer that is still out belongs to an operation that has a context to come. Whether one has finished may be
+        known a cycle late: it stays so, and the cycle after it has left is one in which none leaves.
+        """
+        event, release = self.o_event, self.o_release
+        m.submodules.ending = ending = RoundRobin(n=self.config.cou.n_jobs)
+        job = ending.index
         m.d.comb += [
-            ending.requests.eq(Mux(
-                event.valid | release.valid | offering | (settle != 0) | self.fault_pending, 0, finished
-            )),
+            ending.requests.eq(Mux(event.valid | release.valid | waits, 0, table.finished)),
             ending.advance.eq(1),
         ]
         with m.If(event.valid & event.ready):
@@ -190,19 +209,12 @@ class OperationTable(wiring.Component):
         with m.If(release.valid & release.ready):
             m.d.sync += release.valid.eq(0)
         with m.If(ending.grant.any()):
-            done = operation[ending.index]
+            done = table.operation[job]
             m.d.sync += [
-                event.valid.eq(1), event.payload.vp.eq(done.vp), event.payload.status.eq(status[ending.index]),
+                event.valid.eq(1), event.payload.vp.eq(done.vp), event.payload.status.eq(table.status[job]),
                 event.payload.kind.eq(CplKind.COLLECTIVE), event.payload.job_id.eq(done.job_id),
                 event.payload.bytes.eq(done.length), event.payload.tag.eq(done.tag),
-                event.payload.detail.eq(detail[ending.index]),
-                release.valid.eq(1), release.payload.job.eq(ending.index),
-                release.payload.pulses.eq(pulses[ending.index]),
-                live.bit_select(ending.index, 1).eq(0),
+                event.payload.detail.eq(table.detail[job]),
+                release.valid.eq(1), release.payload.job.eq(job), release.payload.pulses.eq(table.pulses[job]),
+                table.live.bit_select(job, 1).eq(0),
             ]
-
-        m.d.sync += self.moves.eq(any_moves(
-            settle != 0, picked, start.valid & start.ready, (live != 0) & (self.watchdog != 0),
-        ))
-
-        return m

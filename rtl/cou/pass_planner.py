@@ -1,6 +1,8 @@
 """What the descriptor fields mean: from a descriptor, a context and a packet to the pass that is to be run."""
 
-from amaranth import Module, Mux, Signal
+from types import SimpleNamespace
+
+from amaranth import Module, Mux
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,6 +14,10 @@ from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_file import look_layout
 from rtl.cou.step import Step
 from rtl.interface import ADDRESS_BITS
+from rtl.kit.step_pipeline import StepPipeline
+
+CUTS = ("compare",)
+"""Steps that end in registers."""
 
 
 def progress_layout(shapes: CouShapes) -> data.StructLayout:
@@ -75,7 +81,7 @@ class PassPlanner(wiring.Component):
     can be sent from there (`direct`), beside the passes that combine. So can a slice that is sent from host memory and
     that no descriptor reads afterwards, of a message in blocks.
 
-    Timing: `plan` is valid in the cycle after the inputs and as long as they stay.
+    Timing: `plan` is valid as many cycles after the inputs as there are :data:`CUTS`, one, and as long as they stay.
 
     Members
     -------
@@ -105,98 +111,110 @@ class PassPlanner(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        progress, desc, packet, operation, plan = self.progress, self.desc, self.packet, self.operation, self.plan
-        cut = operation.blocks.cut
-
-        # Comparisons of the context with its descriptor and its packet.
-        some, packets_left, one_left, fits, brings_address, from_memory, from_payload = (
-            Signal(name=name) for name in (
-                "some", "packets_left", "one_left", "fits", "brings_address", "from_memory", "from_payload"
-            )
+        pipeline = StepPipeline(m, cuts=CUTS, stays=True)
+        v = pipeline.run(
+            None, ("compare", self._compare), ("consume", self._consume), ("route", self._route),
+            ("combine", self._combine), ("stay", self._stay),
         )
-        behind = Signal(1 + len(progress.consumed))
-        m.d.comb += behind.eq(progress.consumed + 1)
-        m.d.sync += [
-            some.eq(self.slice.size != 0), packets_left.eq(progress.consumed != desc.cp_count),
-            one_left.eq(behind == desc.cp_count), fits.eq(packet.length == self.slice.size),
-            brings_address.eq(packet.swap_addr & ~cut),
-            from_memory.eq(desc.operand == Operand.MEMORY), from_payload.eq(desc.operand == Operand.PAYLOAD),
-        ]
-
-        # A pass that clears the intermediate result does nothing else.
-        clear, there = progress.clear, Signal()
-        # An operation that is given up does not wait for what has been announced.
-        m.d.comb += there.eq(self.look.packet_there & (self.look.sure | ~self.expired))
-        go_on, more, ends, final = (Signal(name=name) for name in ("go_on", "more", "ends", "final"))
-        m.d.comb += [
-            go_on.eq(~self.expired & ~clear),
-            more.eq((there | packets_left) & ~clear), ends.eq(more & packet.coll_end),
-            final.eq(ends | ~more | one_left),
-        ]
-        # Operand b: the packet, if it has something to say and is as long as it should be.
-        first, use = ~progress.middle, Signal()
-        swap = packet.swap_data | desc.swap_local_data
-        wants_data = more & (swap | desc.reduce_flag) & go_on
-        m.d.comb += use.eq(wants_data & fits & some)
-        # Where the result goes: a packet that ends the collective here stops it from being sent on.
-        brought, writes, sends, foreign = (Signal(name=name) for name in ("brought", "writes", "sends", "foreign"))
-        m.d.comb += [
-            brought.eq(more & brings_address),
-            writes.eq(((final & desc.write_back) | ends) & some & go_on),
-            sends.eq(final & desc.cp & ~ends & go_on),
-            foreign.eq(writes & more & (brought | ~desc.write_back)),
-        ]
-        wants_operand = first & ~self.look.loaded & some & go_on
-        needs_load, fills = wants_operand & from_memory, wants_operand & from_payload
-        # Operand a: what the descriptor says in its first pass, what that left behind in the others.
-        source, select = Signal(Source), Signal(Select)
-        left = Mux(progress.has_data, Mux(progress.in_operand, Source.OPERAND, Source.RESULT), Source.ZERO)
-        with m.If(clear):
-            m.d.comb += source.eq(Source.ZERO)
-        with m.Elif(progress.middle | (desc.operand == Operand.INTERMEDIATE)):
-            m.d.comb += source.eq(left)
-        with m.Else():
-            m.d.comb += source.eq(Mux(self.look.loaded | fills, Source.OPERAND, Source.ZERO))
-        with m.If(~use):
-            m.d.comb += select.eq(Select.PASS_A)
-        with m.Elif(swap | (first & (desc.operand == Operand.NONE))):
-            m.d.comb += select.eq(Select.PASS_B)
-        with m.Else():
-            m.d.comb += select.eq(Select.COMBINE)
-        # Pulses of which a descriptor reads blocks that were merely sent take them through the intermediate result.
-        stays = (source == Source.RESULT) | (source == Source.OPERAND) & (~cut | final & operation.lazy)
-        direct = ~more & ~writes & ~clear & (stays | ~some)
-        m.d.comb += [
-            plan.context.eq(self.context), plan.job.eq(self.look.job), plan.place.eq(self.look.position),
-            plan.fill.eq(fills), plan.unsure.eq(there & ~self.look.sure),
-            plan.cut.eq(cut), plan.clears.eq(clear), plan.consumed.eq(progress.consumed),
-            plan.sends.eq(sends), plan.foreign.eq(foreign), plan.direct.eq(direct),
-            plan.mismatch.eq(wants_data & ~fits), plan.brought_bytes.eq(packet.length),
-            plan.final.eq((final & ~clear) | self.expired),
-            plan.ends.eq((final & desc.ct & ~clear) | ends | self.expired),
-            *self._step(absent=more & ~there, needs_load=needs_load, foreign=foreign, sends=sends, there=there),
-            *self._requests(brought=brought),
-            *self._pass(use=use, more=more, writes=writes, sends=sends, brought=brought),
-            plan.after.eq(progress), plan.after.consumed.eq(progress.consumed + more), plan.after.has_data.eq(1),
-            plan.after.clear.eq(0), plan.after.middle.eq(~clear & ~plan.final),
-            plan.after.in_operand.eq(direct & ~cut & (source == Source.OPERAND)),
-            plan.run.a.eq(source), plan.run.select.eq(select),
-        ]
+        pipeline.finish()
+        m.d.comb += [*self._step(v), *self._requests(v), *self._pass(v), *self._result(v)]
         return m
 
-    def _step(self, *, absent, needs_load, foreign, sends, there) -> list:
+    def _compare(self, v: SimpleNamespace) -> dict:
+        """Comparisons of the context with its descriptor and its packet."""
+        progress, desc, packet = self.progress, self.desc, self.packet
+        return {
+            "some": self.slice.size != 0,
+            "packets_left": progress.consumed != desc.cp_count, "one_left": progress.consumed + 1 == desc.cp_count,
+            "fits": packet.length == self.slice.size,
+            "brings_address": packet.swap_addr & ~self.operation.blocks.cut,
+            "from_memory": desc.operand == Operand.MEMORY, "from_payload": desc.operand == Operand.PAYLOAD,
+        }
+
+    def _consume(self, v: SimpleNamespace) -> dict:
+        """Whether there is a packet to take, and whether it is the last one. A pass that clears the intermediate result
+        does nothing else. An operation that is given up does not wait for what has only been announced.
+        """
+        clear = self.progress.clear
+        there = self.look.packet_there & (self.look.sure | ~self.expired)
+        more = (there | v.packets_left) & ~clear
+        ends = more & self.packet.coll_end
+        return {
+            "there": there, "go_on": ~self.expired & ~clear, "more": more, "ends": ends,
+            "final": ends | ~more | v.one_left,
+        }
+
+    def _route(self, v: SimpleNamespace) -> dict:
+        """Where the result goes: a packet that ends the collective here stops it from being sent on."""
+        desc = self.desc
+        brought = v.more & v.brings_address
+        writes = ((v.final & desc.write_back) | v.ends) & v.some & v.go_on
+        return {
+            "brought": brought, "writes": writes, "sends": v.final & desc.cp & ~v.ends & v.go_on,
+            "foreign": writes & v.more & (brought | ~desc.write_back),
+        }
+
+    def _combine(self, v: SimpleNamespace) -> dict:
+        """The operands. Of a: what the descriptor says in its first pass, what that left behind in the others.
+
+        Of b: the packet, if it has something to say and is as long as it should be.
+        """
+        progress, desc, packet = self.progress, self.desc, self.packet
+        first = ~progress.middle
+        swap = packet.swap_data | desc.swap_local_data
+        wants_data = v.more & (swap | desc.reduce_flag) & v.go_on
+        use = wants_data & v.fits & v.some
+        left = Mux(progress.has_data, Mux(progress.in_operand, Source.OPERAND, Source.RESULT), Source.ZERO)
+        wants_operand = first & ~self.look.loaded & v.some & v.go_on
+        fills = wants_operand & v.from_payload
+        fresh = Mux(self.look.loaded | fills, Source.OPERAND, Source.ZERO)
+        source = Mux(progress.middle | (desc.operand == Operand.INTERMEDIATE), left, fresh)
+        replaces = swap | (first & (desc.operand == Operand.NONE))
+        return {
+            "needs_load": wants_operand & v.from_memory, "fills": fills,
+            "use": use, "mismatch": wants_data & ~v.fits,
+            "source": Mux(progress.clear, Source.ZERO, source),
+            "select": Mux(use, Mux(replaces, Select.PASS_B, Select.COMBINE), Select.PASS_A),
+        }
+
+    def _stay(self, v: SimpleNamespace) -> dict:
+        """Whether the intermediate result can stay where it is. Pulses of which a descriptor reads blocks that were
+        merely sent take them through the intermediate result.
+        """
+        in_operand, cut = v.source == Source.OPERAND, self.operation.blocks.cut
+        stays = (v.source == Source.RESULT) | in_operand & (~cut | v.final & self.operation.lazy)
+        direct = ~v.more & ~v.writes & ~self.progress.clear & (stays | ~v.some)
+        return {"direct": direct, "in_operand": direct & ~cut & in_operand}
+
+    def _result(self, v: SimpleNamespace) -> list:
+        """What the pass means for the context."""
+        progress, desc, plan = self.progress, self.desc, self.plan
+        clear = progress.clear
+        return [
+            plan.context.eq(self.context), plan.job.eq(self.look.job), plan.place.eq(self.look.position),
+            plan.fill.eq(v.fills), plan.unsure.eq(v.there & ~self.look.sure),
+            plan.cut.eq(self.operation.blocks.cut), plan.clears.eq(clear), plan.consumed.eq(progress.consumed),
+            plan.sends.eq(v.sends), plan.foreign.eq(v.foreign), plan.direct.eq(v.direct),
+            plan.mismatch.eq(v.mismatch), plan.brought_bytes.eq(self.packet.length),
+            plan.final.eq((v.final & ~clear) | self.expired),
+            plan.ends.eq((v.final & desc.ct & ~clear) | v.ends | self.expired),
+            plan.after.eq(progress), plan.after.consumed.eq(progress.consumed + v.more), plan.after.has_data.eq(1),
+            plan.after.clear.eq(0), plan.after.middle.eq(~clear & ~plan.final), plan.after.in_operand.eq(v.in_operand),
+        ]
+
+    def _step(self, v: SimpleNamespace) -> list:
         """What comes first: each for want of all before it."""
-        hopeless = self.expired & ~there
+        absent, hopeless = v.more & ~v.there, self.expired & ~v.there
         step, earlier, statements = self.plan.step, 0, []
         for name, reason in (
-            ("search", hopeless & absent), ("give_up", hopeless), ("load", needs_load), ("ask", absent),
-            ("check", foreign), ("credit", sends), ("run", 1),
+            ("search", hopeless & absent), ("give_up", hopeless), ("load", v.needs_load), ("ask", absent),
+            ("check", v.foreign), ("credit", v.sends), ("run", 1),
         ):
             statements.append(step[name].eq(reason & ~earlier if name != "search" else reason))
             earlier = earlier | reason
         return statements
 
-    def _requests(self, *, brought) -> list:
+    def _requests(self, v: SimpleNamespace) -> list:
         """What the other parts of the unit may have to be asked."""
         progress, desc, operation, plan = self.progress, self.desc, self.operation, self.plan
         load, key = plan.load, plan.key
@@ -209,34 +227,35 @@ class PassPlanner(wiring.Component):
             plan.wanted.eq(desc.cp_count - progress.consumed), plan.members.eq(desc.members),
             # Who names the address needs the right: a peer with SwapRemoteAddr, or this VP. Where the descriptor says
             # the address, the whole result is asked for.
-            plan.query.addr.eq(Mux(brought, self.packet.addr, desc.result_addr)),
-            plan.query.bytes.eq(Mux(brought, self.slice.size, operation.length)),
-            plan.query.right.eq(Mux(brought, Right.REMOTE_WRITE, Right.LOCAL_WRITE)),
+            plan.query.addr.eq(Mux(v.brought, self.packet.addr, desc.result_addr)),
+            plan.query.bytes.eq(Mux(v.brought, self.slice.size, operation.length)),
+            plan.query.right.eq(Mux(v.brought, Right.REMOTE_WRITE, Right.LOCAL_WRITE)),
         ]
 
-    def _pass(self, *, use, more, writes, sends, brought) -> list:
+    def _pass(self, v: SimpleNamespace) -> list:
         """The pass itself."""
         progress, desc, packet, operation = self.progress, self.desc, self.packet, self.operation
         run = self.plan.run
         output, header, credit = run.output, run.output.header, run.credit
         unused = [field.name for field in formats.PACKET_HEADER.fields if field.is_reserved]
         return [
-            run.use_packet.eq(use), run.datatype.eq(desc.datatype), run.operator.eq(desc.operator),
+            run.a.eq(v.source), run.select.eq(v.select), run.use_packet.eq(v.use),
+            run.datatype.eq(desc.datatype), run.operator.eq(desc.operator),
             output.context.eq(self.context), output.job.eq(self.look.job),
-            output.write_back.eq(writes), output.send.eq(sends), output.position.eq(self.slice.position),
+            output.write_back.eq(v.writes), output.send.eq(v.sends), output.position.eq(self.slice.position),
             output.bytes.eq(self.slice.size), output.pieces.eq(self.slice.pieces),
-            output.result_addr.eq(Mux(brought, packet.addr, desc.result_addr + self.slice.start)),
+            output.result_addr.eq(Mux(v.brought, packet.addr, desc.result_addr + self.slice.start)),
             *(header[name].eq(0) for name in ("fragment", "credits", "tag", "loan", "want", "status", *unused)),
             header.type.eq(PacketType.COLLECTIVE), header.version.eq(formats.PACKET_VERSION),
             header.seq_id.eq(desc.out_seq_id), header.job_id.eq(operation.job_id),
             header.swap_data.eq(desc.swap_remote_data), header.swap_addr.eq(desc.swap_remote_addr),
             header.coll_end.eq(desc.coll_end_flag), header.peer.eq(desc.peer), header.length.eq(self.slice.size),
             header.dest_id.eq(desc.dest_id), header.multicast.eq(desc.multicast), header.mlid.eq(desc.mlid),
-            header.dest_vp.eq(Mux(desc.swap_local_vp & more, packet.source_vp, desc.dest_vp)),
+            header.dest_vp.eq(Mux(desc.swap_local_vp & v.more, packet.source_vp, desc.dest_vp)),
             header.source_vp.eq(operation.vp), header.source_id.eq(self.node_id), header.pulse.eq(progress.pulse),
             header.addr.eq(Mux(desc.swap_remote_addr, desc.remote_addr + progress.offset, 0)),
             # The packet is done with; its sender gets the credit back under the sender's own peer number.
-            run.consume.eq(more), run.packet.eq(self.look.packet), run.key.eq(self.plan.key),
+            run.consume.eq(v.more), run.packet.eq(self.look.packet), run.key.eq(self.plan.key),
             credit.job_id.eq(operation.job_id), credit.peer.eq(packet.peer),
             credit.dest_id.eq(packet.source_id), credit.dest_vp.eq(packet.source_vp),
             credit.source_vp.eq(operation.vp), credit.place.eq(packet.tag), credit.credits.eq(1),

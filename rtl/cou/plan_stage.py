@@ -1,5 +1,7 @@
 """The trigger's second and third step: what there is to know of a context, and what follows from it."""
 
+from itertools import pairwise
+
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -10,6 +12,7 @@ from rtl.abi import DescriptorControl, PacketHeader
 from rtl.cou.command import CouShapes
 from rtl.cou.context_file import look_layout
 from rtl.cou.pass_planner import (
+    CUTS,
     PassPlanner,
     begin_progress,
     begin_slice,
@@ -110,16 +113,19 @@ class PlanStage(wiring.Component):
 
         # The slice is read when the context comes, and once more when it has been measured.
         again = Signal()
+        first = CUTS[0].upper()
         m.d.comb += [slice_read.addr.eq(Mux(again, context, self.i.payload)), slice_read.en.eq(fetch | again)]
         with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.comb += self.i.ready.eq(1)
                 with m.If(self.i.valid):
-                    m.next = "COMPARE"
-            with m.State("COMPARE"):
-                m.next = "PLAN"
-                with m.If(~look.measured & ~self.expired):
-                    m.next = "MEASURE"
+                    m.next = first
+            # One state for each of the planner's cuts.
+            for cut, behind in pairwise((*CUTS, "plan")):
+                with m.State(cut.upper()):
+                    m.next = behind.upper()
+                    with m.If(~look.measured & ~self.expired):
+                        m.next = "MEASURE"
             with m.State("MEASURE"):
                 m.d.comb += [meter.run.eq(1), self.measure.eq(meter.done)]
                 with m.If(meter.done):
@@ -127,13 +133,13 @@ class PlanStage(wiring.Component):
                     m.next = "READ"
             with m.State("READ"):
                 m.d.comb += again.eq(1)
-                m.next = "COMPARE"
+                m.next = first
             with m.State("PLAN"):
                 m.d.comb += [planned.eq(output_free), self.i.ready.eq(output_free)]
                 with m.If(output_free):
                     m.next = "IDLE"
                     with m.If(self.i.valid):
-                        m.next = "COMPARE"
+                        m.next = first
 
         # What is written. A pulse begins when nothing else is.
         begins = self.i_start

@@ -3,6 +3,8 @@
 Architecture: ``rtl/cou/README.md``. Golden model: ``firmware_models.golden.executor``.
 """
 
+from types import SimpleNamespace
+
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -85,27 +87,33 @@ class SequenceStore(wiring.Component):
             payload.read_enable.eq(1), payload.read_address.eq(self.payload_place), self.payload.eq(payload.read_data),
         ]
 
-        # A place is taken when the probe is answered, so that two sequences can't be promised the same one.
-        taken = Signal(n_jobs)
-        owner = Array(Signal(formats.JOB_BITS, name=f"owner_{job}") for job in range(n_jobs))
-        base = Signal(formats.PULSE_BITS)
+        # `over`: something that was let in has not begun. `begun`: a sequence is on its way, into place `filling`.
+        s = SimpleNamespace(
+            taken=Signal(n_jobs), owner=Array(Signal(formats.JOB_BITS, name=f"owner_{job}") for job in range(n_jobs)),
+            over=Signal(), over_job=Signal(formats.JOB_BITS), begun=Signal(), filling=Signal(shapes.job),
+            position=Signal(shapes.place), base=Signal(formats.PULSE_BITS),
+        )
+        m.d.comb += self.busy.eq(s.taken.any())
+        self._answer_probes(m, s)
+        cutter = self._take_up(m, s, control=control, payload=payload)
+        ended = self._tell_ends(m, s)
+        m.d.sync += self.moves.eq(any_moves(cutter.moves, ended.moves))
+
+        return m
+
+    def _answer_probes(self, m: Module, s: SimpleNamespace) -> None:
+        """A place is taken when the probe is answered, so that two sequences can't be promised the same one."""
+        n_jobs = self.config.cou.n_jobs
+        taken, owner, over, begun = s.taken, s.owner, s.over, s.begun
         same = Cat(taken[job] & (owner[job] == self.port.probe.payload.job_id) for job in range(n_jobs))
         in_progress, compared = Signal(), Signal()
-        free_job = Signal(shapes.job)
+        free_job = Signal(self.shapes.job)
         for job in reversed(range(n_jobs)):
             with m.If(~taken[job]):
                 m.d.comb += free_job.eq(job)
-        filling = Signal(shapes.job)
-        position = Signal(shapes.place)
         answer = self.port.answer
-        # `over`: something that was let in has not begun.
-        over, over_job = Signal(), Signal(formats.JOB_BITS)
         # A probe must not overtake the sequence before it, whose last descriptors may still be on their way.
-        begun = Signal()
-        m.d.comb += [
-            self.busy.eq(taken.any()),
-            self.port.probe.ready.eq(~answer.valid & ~over & ~begun & compared),
-        ]
+        m.d.comb += self.port.probe.ready.eq(~answer.valid & ~over & ~begun & compared)
         # A job that ends in the cycle of the comparison is in progress still.
         m.d.sync += [compared.eq(self.port.probe.valid & ~self.port.probe.ready), in_progress.eq(same.any())]
         with m.If(answer.valid & answer.ready):
@@ -116,25 +124,28 @@ class SequenceStore(wiring.Component):
             with m.If(ok):
                 m.d.sync += [
                     taken.bit_select(free_job, 1).eq(1), owner[free_job].eq(self.port.probe.payload.job_id),
-                    begun.eq(1), filling.eq(free_job), position.eq(0), base.eq(self.port.probe.payload.base_pulse),
+                    begun.eq(1), s.filling.eq(free_job), s.position.eq(0),
+                    s.base.eq(self.port.probe.payload.base_pulse),
                 ]
             with m.Elif(~in_progress):
-                m.d.sync += [over.eq(1), over_job.eq(self.port.probe.payload.job_id)]
+                m.d.sync += [over.eq(1), s.over_job.eq(self.port.probe.payload.job_id)]
 
+    def _take_up(self, m: Module, s: SimpleNamespace, *, control: BlockMemory, payload: BlockMemory) -> BlockCutter:
+        """Writes the descriptors as they come, and makes an operation of them when the last one is there."""
+        position, filling = s.position, s.filling
         # Blocks are those of the first descriptor; the scheduler sees to it that the others agree.
         m.submodules.cutter = cutter = BlockCutter(n_blocks=self.config.cou.n_blocks)
         clear, lazy, unclear = self._what_is_read(m, first=position == 0)
 
-        # The descriptors are written as they come; only the last one makes an operation of them.
         incoming = self.port.descriptor
         bits = incoming.payload.desc.as_value()
         split = DescriptorControl.size
         operation = self.o_operation
         complete = Signal()
-        taken_up = Signal(shapes.operation)
+        taken_up = Signal(self.shapes.operation)
         blocks = taken_up.blocks
         m.d.comb += [
-            incoming.ready.eq(~complete & ~over),
+            incoming.ready.eq(~complete & ~s.over),
             cutter.length.eq(incoming.payload.desc.length), cutter.datatype.eq(incoming.payload.desc.datatype),
             cutter.block_count.eq(incoming.payload.desc.block_count),
             operation.valid.eq(complete & ~(blocks.cut & cutter.busy) & ~unclear),
@@ -155,9 +166,11 @@ class SequenceStore(wiring.Component):
                     blocks.count.eq(Mux(cut, incoming.payload.desc.block_count, 1)),
                 ]
             with m.If(incoming.payload.last):
-                m.d.sync += begun.eq(0)
+                m.d.sync += s.begun.eq(0)
                 with m.If(incoming.payload.abort):
-                    m.d.sync += [taken.bit_select(filling, 1).eq(0), over.eq(1), over_job.eq(owner[filling])]
+                    m.d.sync += [
+                        s.taken.bit_select(filling, 1).eq(0), s.over.eq(1), s.over_job.eq(s.owner[filling]),
+                    ]
                 with m.Else():
                     desc = incoming.payload.desc
                     m.d.sync += [
@@ -165,7 +178,7 @@ class SequenceStore(wiring.Component):
                         taken_up.job.eq(filling), taken_up.job_id.eq(desc.job_id),
                         taken_up.vp.eq(desc.source_vp), taken_up.length.eq(desc.length),
                         taken_up.pulse_bytes.eq(desc.pulse_bytes),
-                        taken_up.base_pulse.eq(base),
+                        taken_up.base_pulse.eq(s.base),
                         taken_up.n_descriptors.eq(position + 1),
                     ]
 
@@ -176,25 +189,26 @@ class SequenceStore(wiring.Component):
             operation.payload.blocks.tail_bytes.eq(cutter.tail_bytes), operation.payload.blocks.clear.eq(clear),
             operation.payload.lazy.eq(lazy),
         ]
+        return cutter
 
-        # A place is free before it is told, so that whoever is let in because of that finds it.
+    def _tell_ends(self, m: Module, s: SimpleNamespace) -> StreamArbiter:
+        """Frees places, and tells of all that is over. A place is free before it is told, so that whoever is let in
+        because of that finds it.
+        """
         m.submodules.ended = ended = StreamArbiter(shape=_ended, n=2)
         connect(m, ended.o, flipped(self.o_ended))
         release = self.i_release
         m.d.comb += [
             ended.i[0].valid.eq(release.valid), release.ready.eq(ended.i[0].ready),
-            ended.i[0].payload.job_id.eq(owner[release.payload.job]),
+            ended.i[0].payload.job_id.eq(s.owner[release.payload.job]),
             ended.i[0].payload.pulses.eq(release.payload.pulses),
-            ended.i[1].valid.eq(over), ended.i[1].payload.job_id.eq(over_job), ended.i[1].payload.pulses.eq(0),
+            ended.i[1].valid.eq(s.over), ended.i[1].payload.job_id.eq(s.over_job), ended.i[1].payload.pulses.eq(0),
         ]
-        with m.If(ended.i[1].ready & over):
-            m.d.sync += over.eq(0)
+        with m.If(ended.i[1].ready & s.over):
+            m.d.sync += s.over.eq(0)
         with m.If(release.valid & release.ready):
-            m.d.sync += taken.bit_select(release.payload.job, 1).eq(0)
-
-        m.d.sync += self.moves.eq(any_moves(cutter.moves, ended.moves))
-
-        return m
+            m.d.sync += s.taken.bit_select(release.payload.job, 1).eq(0)
+        return ended
 
     def _what_is_read(self, m: Module, *, first):
         """What the descriptors so far read of the intermediate result: whether some blocks that none has written; that

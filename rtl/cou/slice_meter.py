@@ -1,11 +1,17 @@
 """Where a slice of blocks lies: in the message, and in the intermediate result of a pulse."""
 
+from types import SimpleNamespace
+
 from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
+from rtl.kit.step_pipeline import StepPipeline
+
+CUTS = ("clip", "place")
+"""Steps that end in registers."""
 
 
 class SliceMeter(wiring.Component):
@@ -14,8 +20,8 @@ class SliceMeter(wiring.Component):
     A pulse takes R bytes of each of the F full blocks and r of the block behind them; in the intermediate result these
     pieces lie one after the other. So what comes before block b are min(b, F) R bytes, and r more if b > F.
 
-    Timing: the outputs are valid when `done`, which comes two cycles after one for every two bits of a block number and
-    lasts while `run` does; the inputs have to stay.
+    Timing: the outputs are valid when `done`, which comes two cycles (one for each of :data:`CUTS`) after one for every
+    two bits of a block number and lasts while `run` does; the inputs have to stay.
 
     Members
     -------
@@ -70,55 +76,68 @@ class SliceMeter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        shapes = self.shapes
-        end, low, high = (Signal(shapes.block, name=name) for name in ("end", "low", "high"))
-        past = Signal(32)
-        rest = Signal(shapes.bytes)
-        left = Signal(shapes.bytes)
-        begins_behind, ends_behind = Signal(), Signal()
-        m.d.comb += [
-            end.eq(Mux(self.count == 0, self.block_count, self.first + self.count)),
-            past.eq(self.tail_bytes - self.offset),
-        ]
-        # Of the block behind the full ones.
-        with m.If(self.tail_bytes > self.offset):
-            m.d.comb += left.eq(Mux(past > self.pulse_bytes, self.pulse_bytes, past))
         # The inputs stay, so what follows from them may stand in registers from the second cycle on.
-        m.d.sync += [
-            low.eq(Mux(self.first < self.n_full, self.first, self.n_full)),
-            high.eq(Mux(end < self.n_full, end, self.n_full)),
-            rest.eq(left), begins_behind.eq(self.first > self.n_full), ends_behind.eq(end > self.n_full),
-        ]
-
-        # Two bits of each factor a cycle, the highest first.
-        n_digits = (shapes.block + 1) // 2
-        n_steps = n_digits + 1
-        step = Signal(range(n_steps + 1))
-        start = Signal(32)
-        before, behind = Signal(shapes.result_bytes), Signal(shapes.result_bytes)
-        with m.If(~self.run):
-            m.d.sync += [step.eq(0), start.eq(0), before.eq(0), behind.eq(0)]
-        with m.Elif(step != n_steps):
-            m.d.sync += step.eq(step + 1)
-            for total, factor, size in (
-                (start, self.first, self.block_bytes), (before, low, self.bytes), (behind, high, self.bytes)
-            ):
-                # Whole digits, and a zero before them while the factor is not there yet.
-                padded = Cat(factor, Const(0, 2 * n_digits - shapes.block))
-                digits = [Const(0, 2)] + [padded[2 * k:2 * k + 2] for k in reversed(range(n_digits))]
-                digit = Array(digits)[step]
-                m.d.sync += total.eq((total << 2) + Mux(digit[0], size, 0) + Mux(digit[1], size << 1, 0))
-        complete, summed = Signal(), Signal()
-        end_position = Signal(shapes.result_bytes)
-        m.d.sync += [
-            summed.eq(complete), self.position.eq(before + Mux(begins_behind, rest, 0)),
-            end_position.eq(behind + Mux(ends_behind, rest, 0)),
-        ]
+        pipeline = StepPipeline(m, cuts=CUTS, stays=True)
+        v = pipeline.run(None, ("reach", self._reach), ("clip", self._clip))
+        v = self._multiply(m, v, begin=pipeline.cycles())
+        v = pipeline.run(v, ("place", self._place))
+        pipeline.finish()
         m.d.comb += [
-            complete.eq(self.run & (step == n_steps)), self.done.eq(complete & summed),
-            self.size.eq(end_position - self.position),
-            self.start.eq(start + self.offset),
-            self.n_pieces.eq(high - low),
-            self.last_bytes.eq(Mux(~begins_behind & ends_behind, rest, 0)),
+            self.done.eq(v.complete & pipeline.follow(v.complete, "place", name="summed")),
+            self.position.eq(v.position), self.size.eq(v.end_position - v.position),
+            self.start.eq(v.start + self.offset),
+            self.n_pieces.eq(v.high - v.low),
+            self.last_bytes.eq(Mux(~v.begins_behind & v.ends_behind, v.rest, 0)),
         ]
         return m
+
+    def _reach(self, v: SimpleNamespace) -> dict:
+        """Where the slice ends, and what the offset leaves of the block behind the full ones."""
+        return {
+            "end": Mux(self.count == 0, self.block_count, self.first + self.count)[:self.shapes.block],
+            "has_rest": self.tail_bytes > self.offset, "past": (self.tail_bytes - self.offset)[:32],
+        }
+
+    def _clip(self, v: SimpleNamespace) -> dict:
+        """The full blocks before the slice and before its end, and what a pulse takes of the block behind them."""
+        rest = Mux(v.has_rest, Mux(v.past > self.pulse_bytes, self.pulse_bytes, v.past), 0)
+        return {
+            "low": Mux(self.first < self.n_full, self.first, self.n_full),
+            "high": Mux(v.end < self.n_full, v.end, self.n_full),
+            "rest": rest[:self.shapes.bytes],
+            "begins_behind": self.first > self.n_full, "ends_behind": v.end > self.n_full,
+        }
+
+    def _multiply(self, m: Module, v: SimpleNamespace, *, begin: int) -> SimpleNamespace:
+        """Adds `start`, and what lies `before` and `behind`: the products, two bits of each factor a cycle, the highest
+        first. The factors are there in cycle `begin`. `complete` once the products are.
+
+        A loop is no row of steps: what stands in its registers is the sum so far.
+        """
+        shapes = self.shapes
+        n_digits = (shapes.block + 1) // 2
+        n_cycles = begin + n_digits
+        cycle = Signal(range(n_cycles + 1))
+        start, complete = Signal(32), Signal()
+        before, behind = Signal(shapes.result_bytes), Signal(shapes.result_bytes)
+        with m.If(~self.run):
+            m.d.sync += [cycle.eq(0), start.eq(0), before.eq(0), behind.eq(0)]
+        with m.Elif(cycle != n_cycles):
+            m.d.sync += cycle.eq(cycle + 1)
+            for total, factor, size in (
+                (start, self.first, self.block_bytes), (before, v.low, self.bytes), (behind, v.high, self.bytes)
+            ):
+                # Whole digits, and zeros before them while the factor is not there yet.
+                padded = Cat(factor, Const(0, 2 * n_digits - shapes.block))
+                digits = [Const(0, 2)] * begin + [padded[2 * k:2 * k + 2] for k in reversed(range(n_digits))]
+                digit = Array(digits)[cycle]
+                m.d.sync += total.eq((total << 2) + Mux(digit[0], size, 0) + Mux(digit[1], size << 1, 0))
+        m.d.comb += complete.eq(self.run & (cycle == n_cycles))
+        return SimpleNamespace(**vars(v), start=start, before=before, behind=behind, complete=complete)
+
+    def _place(self, v: SimpleNamespace) -> dict:
+        """Where the slice begins and ends in the intermediate result."""
+        return {
+            "position": (v.before + Mux(v.begins_behind, v.rest, 0))[:self.shapes.result_bytes],
+            "end_position": (v.behind + Mux(v.ends_behind, v.rest, 0))[:self.shapes.result_bytes],
+        }

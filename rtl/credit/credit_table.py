@@ -3,6 +3,8 @@
 Architecture: ``rtl/cou/README.md``.
 """
 
+from types import SimpleNamespace
+
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -106,232 +108,276 @@ class CreditTable(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        share = self.config.cou.peer_credits
-        n_places = min(share, MAX_PLACES)
-        depth = 1 << (formats.JOB_BITS + self.peer_bits)
-        lends = self.config.pool_packets > 0
-        # Packets that are out, for each place. Single peers have one place for credits, and one for loans. A loan may
-        # be there, whose lender stands in a slot; a request may have been refused since the last packet.
-        slot_bits = index_bits(LOANS_ASKED)
-        counts = data.ArrayLayout(COUNT_BITS, max(n_places, 2) if lends else n_places)
-        entry = data.StructLayout({"out": counts, **({"loan": 1, "slot": slot_bits, "refused": 1} if lends else {})})
-        m.submodules.out = out = BlockMemory(shape=entry, depth=depth, apart=True)
-        # All that a job has out, and whether the last of it is to be told.
-        totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1})
-        m.submodules.total = total = BlockMemory(shape=totals, depth=1 << formats.JOB_BITS, apart=True)
-        # What comes out of the memories, from registers that a state of its own fills.
-        stored, sum_out, fill = Signal(entry), Signal(totals), Signal()
-        with m.If(fill):
-            m.d.sync += [stored.eq(out.read_data), sum_out.eq(total.read_data)]
-        # What goes into them, through registers: nothing is read in the state after it.
-        update, after = Signal(entry), Signal(totals)
-        updates, sums_up = Signal(), Signal()
+        t = self._memories(m)
+        loans = self._loans(m, t)
+        for port in (self.o, self.o_rest):
+            with m.If(port.valid & port.ready):
+                m.d.sync += port.valid.eq(0)
 
-        asking = self.i.payload
-        giving = self.i_return.payload
-        place = Signal(formats.JOB_BITS + self.peer_bits)
-        job = Signal(formats.JOB_BITS)
-        m.d.comb += [
-            out.read_address.eq(place), job.eq(place >> self.peer_bits), total.read_address.eq(job),
-            after.eq(sum_out),
-        ]
-        m.d.sync += [
-            out.write_address.eq(place), out.write_data.eq(update), out.write_enable.eq(updates),
-            total.write_address.eq(job), total.write_data.eq(after), total.write_enable.eq(sums_up),
-        ]
-        ask_place = Cat(asking.peer[: self.peer_bits], asking.job_id)
-        give_place = Cat(giving.peer[: self.peer_bits], giving.job_id)
-
-        with m.If(self.o.valid & self.o.ready):
-            m.d.sync += self.o.valid.eq(0)
-        rest = self.o_rest
-        with m.If(rest.valid & rest.ready):
-            m.d.sync += rest.valid.eq(0)
-        # What has to be told must not overtake what was told before.
-        may_tell = ~rest.valid
-
-        def tell(job_id, *, ended, owing):
-            m.d.sync += [
-                rest.valid.eq(1), rest.payload.job_id.eq(job_id), rest.payload.ended.eq(ended),
-                rest.payload.owing.eq(owing),
-            ]
-
-        loan, want, granted, keep, flush = (
-            Signal(name=name) for name in ("loan", "want", "granted", "keep", "flush")
-        )
-        # At the end of a job's operation one slot after the other is looked at.
-        full, spot, step, next_step = Signal(LOANS_ASKED), Signal(slot_bits), Signal(slot_bits), Signal()
-        flushing, flushed_job = Signal(), Signal(formats.JOB_BITS)
-        if lends:
-            m.submodules.unused = unused = StreamFifo(shape=CreditNotice, depth=LOANS_ASKED)
-            connect(m, unused.o, flipped(self.o_unused))
-            m.submodules.kept = kept = memory.Memory(shape=CreditNotice, depth=LOANS_ASKED, init=[])
-            keep_port, kept_port = kept.write_port(), kept.read_port(domain="comb")
-            # Packets that ask and have no answer yet, loans that are here, and those that wait to leave: each has a
-            # place in the queue, and a packet may ask if one is left.
-            asked, reserved = Signal(range(LOANS_ASKED + 1)), Signal(range(LOANS_ASKED + 1))
-            answered = giving.want & (asked != 0) & self.i_return.ready
-            notice = Signal(CreditNotice)
-            m.d.comb += [
-                granted.eq(giving.loan & answered), unused.i.valid.eq((granted & ~keep) | flush),
-                notice.job_id.eq(giving.job_id), notice.peer.eq(giving.peer), notice.loan.eq(1),
-                notice.dest_id.eq(giving.source_id), notice.dest_vp.eq(giving.source_vp),
-                notice.source_vp.eq(giving.dest_vp),
-                unused.i.payload.eq(Mux(flush, kept_port.data, notice)),
-                kept_port.addr.eq(step), keep_port.addr.eq(spot), keep_port.data.eq(notice),
-                keep_port.en.eq(granted & keep),
-            ]
-            m.d.sync += [
-                asked.eq(asked + want - answered),
-                reserved.eq(
-                    reserved + want - (answered & ~granted) - loan - (self.o_unused.valid & self.o_unused.ready)
-                ),
-            ]
-            for k in reversed(range(LOANS_ASKED)):
-                with m.If(~full[k]):
-                    m.d.comb += spot.eq(k)
-            with m.If(granted & keep):
-                m.d.sync += full.bit_select(spot, 1).eq(1)
-            with m.If(loan):
-                m.d.sync += full.bit_select(stored.slot, 1).eq(0)
-            with m.If(flush):
-                m.d.sync += full.bit_select(step, 1).eq(0)
-            with m.If(next_step):
-                m.d.sync += [step.eq(step + 1), flushing.eq(step != LOANS_ASKED - 1)]
-
-            kept_place = Cat(kept_port.data.peer[: self.peer_bits], kept_port.data.job_id)
-
-        # Of the credits that a peer returns; no more than are out.
-        back = Signal(COUNT_BITS)
-
-        def go(state):
-            m.next = f"READ_{state}"
-
-        def finish():
-            m.next = "WRITE"
-
-        sweep = Signal(len(place))
+        sweep = Signal(len(t.place))
         with m.FSM(init="CLEAR") as fsm:
-            for state in ("TAKE", "COUNT", "END", *(("FLUSH",) if lends else ())):
-                with m.State(f"READ_{state}"):
-                    m.d.comb += fill.eq(1)
-                    m.next = state
-                    if state == "TAKE":
-                        # What is taken back may be followed by another one.
-                        with m.If(~self.i.valid):
-                            m.next = "IDLE"
-            with m.State("COUNT"):
-                m.d.sync += back.eq(0)
-                for k in range(counts.length):
-                    with m.If(giving.place == k):
-                        m.d.sync += back.eq(Mux(stored.out[k] > giving.credits, giving.credits, stored.out[k]))
-                m.next = "GIVE"
+            self._read(m, t)
+            self._count(m, t)
             with m.State("WRITE"):
                 m.next = "IDLE"
             with m.State("CLEAR"):
                 # A reset does not reach into the memory.
-                m.d.comb += [place.eq(sweep), update.eq(0), updates.eq(1), after.eq(0), sums_up.eq(1)]
+                m.d.comb += [
+                    t.place.eq(sweep), t.update.eq(0), t.updates.eq(1), t.after.eq(0), t.sums_up.eq(1),
+                ]
                 m.d.sync += sweep.eq(sweep + 1)
                 with m.If(sweep.all()):
-                    finish()
-            with m.State("IDLE"):
-                m.d.comb += [out.read_enable.eq(1), total.read_enable.eq(1)]
-                # A request in progress goes first: it is on the path from a packet's arrival to its effect.
-                with m.If(self.i.valid & ~self.o.valid):
-                    m.d.comb += place.eq(ask_place)
-                    go("TAKE")
-                with m.Elif(self.i_end.valid & may_tell & ~flushing):
-                    m.d.comb += job.eq(self.i_end.payload.job_id)
-                    go("END")
-                with m.Elif(self.i_return.valid & may_tell):
-                    m.d.comb += place.eq(give_place)
-                    go("COUNT")
-                if lends:
-                    with m.Elif(flushing):
-                        found = full.bit_select(step, 1) & (kept_port.data.job_id == flushed_job)
-                        m.d.comb += [place.eq(kept_place), next_step.eq(~found)]
-                        with m.If(found):
-                            go("FLUSH")
-            with m.State("TAKE"):
-                # One that is not to be decided on yet is looked up again.
-                with m.If(self.hold | ~self.i.valid):
-                    m.next = "IDLE"
-                with m.Else():
-                    ok, chosen = Signal(), Signal(PLACE_BITS)
-                    m.d.comb += [
-                        place.eq(ask_place), update.eq(stored), updates.eq(ok), self.i.ready.eq(1),
-                        sums_up.eq(ok), after.watched.eq(0),
-                        after.out.eq(sum_out.out + Mux(asking.multicast, asking.members, 1)),
-                    ]
-                    with m.If(asking.multicast):
-                        free = Signal(n_places)
-                        m.d.comb += [
-                            free.eq(Cat(stored.out[k] == 0 for k in range(n_places))),
-                            # More than one free place, or any for the oldest pulse.
-                            ok.eq(Mux(asking.oldest, free.any(), (free & (free - 1)).any())),
-                        ]
-                        for k in reversed(range(n_places)):
-                            with m.If(free[k]):
-                                m.d.comb += chosen.eq(k)
-                        for k in range(n_places):
-                            with m.If(chosen == k):
-                                m.d.comb += update.out[k].eq(asking.members)
-                    with m.Else():
-                        own = Signal()
-                        m.d.comb += [
-                            own.eq(stored.out[0] < Mux(asking.oldest, share, share - 1)),
-                            ok.eq(own | loan), chosen.eq(loan),
-                        ]
-                        with m.If(own & ~loan):
-                            m.d.comb += update.out[0].eq(stored.out[0] + 1)
-                        if lends:
-                            # The next one of a younger pulse will find no credit of its own.
-                            scarce = Mux(loan, stored.out[0] >= share - 1, stored.out[0] >= max(share - 2, 0))
-                            # What was refused is remembered, so there is always something to be written.
-                            m.d.comb += [
-                                loan.eq(stored.loan), update.out[1].eq(stored.out[1] + loan),
-                                updates.eq(1), update.loan.eq(0), update.refused.eq(~ok),
-                                want.eq(ok & (stored.refused | scarce) & (reserved != LOANS_ASKED)),
-                            ]
-                    m.d.sync += [
-                        self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
-                        self.o.payload.loan.eq(loan), self.o.payload.want.eq(want),
-                    ]
-                    finish()
-            with m.State("GIVE"):
-                m.d.comb += [
-                    place.eq(give_place), updates.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),
-                    update.eq(stored), sums_up.eq(1), after.out.eq(sum_out.out - back),
-                ]
-                for k in range(counts.length):
-                    with m.If(giving.place == k):
-                        m.d.comb += update.out[k].eq(stored.out[k] - back)
-                if lends:
-                    # A job that is watched has no operation. The last count of packets on loan must not wrap.
-                    m.d.comb += keep.eq(~sum_out.watched & ~stored.loan & ~stored.out[1].all())
-                    with m.If(granted & keep):
-                        m.d.comb += [update.loan.eq(1), update.slot.eq(spot)]
-                with m.If(sum_out.watched & (sum_out.out == back)):
-                    m.d.comb += after.watched.eq(0)
-                    tell(giving.job_id, ended=0, owing=0)
-                finish()
-            with m.State("END"):
-                owing = sum_out.out != 0
-                m.d.comb += [
-                    job.eq(self.i_end.payload.job_id), self.i_end.ready.eq(1), sums_up.eq(1),
-                    after.watched.eq(owing),
-                ]
-                tell(self.i_end.payload.job_id, ended=1, owing=owing)
-                m.d.sync += [flushed_job.eq(self.i_end.payload.job_id), flushing.eq(lends), step.eq(0)]
-                finish()
-            if lends:
-                with m.State("FLUSH"):
-                    m.d.comb += [
-                        place.eq(kept_place), flush.eq(1), next_step.eq(1),
-                        update.eq(stored), update.loan.eq(0), updates.eq(1),
-                    ]
-                    finish()
-
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), flushing))
+                    m.next = "WRITE"
+            self._choose(m, t, loans)
+            self._take(m, t, loans)
+            self._give(m, t, loans)
+            self._end(m, t, loans)
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), loans.flushing))
 
         return m
+
+    @property
+    def _lends(self) -> bool:
+        return self.config.pool_packets > 0
+
+    @property
+    def _n_places(self) -> int:
+        """Places of a multicast group."""
+        return min(self.config.cou.peer_credits, MAX_PLACES)
+
+    def _memories(self, m: Module) -> SimpleNamespace:
+        """The counts, with registers before and behind them."""
+        lends = self._lends
+        # Packets that are out, for each place. Single peers have one place for credits, and one for loans. A loan may
+        # be there, whose lender stands in a slot; a request may have been refused since the last packet.
+        counts = data.ArrayLayout(COUNT_BITS, max(self._n_places, 2) if lends else self._n_places)
+        slot = {"loan": 1, "slot": index_bits(LOANS_ASKED), "refused": 1} if lends else {}
+        entry = data.StructLayout({"out": counts, **slot})
+        m.submodules.out = out = BlockMemory(shape=entry, depth=1 << (formats.JOB_BITS + self.peer_bits), apart=True)
+        # All that a job has out, and whether the last of it is to be told.
+        totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1})
+        m.submodules.total = total = BlockMemory(shape=totals, depth=1 << formats.JOB_BITS, apart=True)
+        t = SimpleNamespace(
+            place=Signal(formats.JOB_BITS + self.peer_bits), job=Signal(formats.JOB_BITS), n_counts=counts.length,
+            enable=Signal(name="reads"), back=Signal(COUNT_BITS),
+            # What comes out of the memories, from registers that a state of its own fills.
+            stored=Signal(entry), sum_out=Signal(totals), fill=Signal(),
+            # What goes into them, through registers: nothing is read in the state after it.
+            update=Signal(entry), after=Signal(totals), updates=Signal(), sums_up=Signal(),
+            ask_place=Cat(self.i.payload.peer[: self.peer_bits], self.i.payload.job_id),
+            give_place=Cat(self.i_return.payload.peer[: self.peer_bits], self.i_return.payload.job_id),
+        )
+        with m.If(t.fill):
+            m.d.sync += [t.stored.eq(out.read_data), t.sum_out.eq(total.read_data)]
+        m.d.comb += [
+            out.read_enable.eq(t.enable), total.read_enable.eq(t.enable),
+            out.read_address.eq(t.place), t.job.eq(t.place >> self.peer_bits), total.read_address.eq(t.job),
+            t.after.eq(t.sum_out),
+        ]
+        m.d.sync += [
+            out.write_address.eq(t.place), out.write_data.eq(t.update), out.write_enable.eq(t.updates),
+            total.write_address.eq(t.job), total.write_data.eq(t.after), total.write_enable.eq(t.sums_up),
+        ]
+        return t
+
+    def _loans(self, m: Module, t: SimpleNamespace) -> SimpleNamespace:
+        """Loans that are here, in slots, and those that wait to leave; none if nobody lends."""
+        slot_bits = index_bits(LOANS_ASKED)
+        loans = SimpleNamespace(
+            **{name: Signal(name=name) for name in (
+                "loan", "want", "granted", "keep", "flush", "next_step", "flushing",
+            )},
+            full=Signal(LOANS_ASKED), spot=Signal(slot_bits), step=Signal(slot_bits),
+            flushed_job=Signal(formats.JOB_BITS), reserved=Signal(range(LOANS_ASKED + 1)),
+        )
+        if not self._lends:
+            return loans
+        loan, want, granted, keep, flush = loans.loan, loans.want, loans.granted, loans.keep, loans.flush
+        giving, reserved = self.i_return.payload, loans.reserved
+        m.submodules.unused = unused = StreamFifo(shape=CreditNotice, depth=LOANS_ASKED)
+        connect(m, unused.o, flipped(self.o_unused))
+        m.submodules.kept = kept = memory.Memory(shape=CreditNotice, depth=LOANS_ASKED, init=[])
+        keep_port, loans.kept = kept.write_port(), kept.read_port(domain="comb")
+        # Packets that ask and have no answer yet, loans that are here, and those that wait to leave: each has a
+        # place in the queue, and a packet may ask if one is left.
+        loans.asked = asked = Signal(range(LOANS_ASKED + 1))
+        answered = giving.want & (asked != 0) & self.i_return.ready
+        notice = Signal(CreditNotice)
+        m.d.comb += [
+            granted.eq(giving.loan & answered), unused.i.valid.eq((granted & ~keep) | flush),
+            notice.job_id.eq(giving.job_id), notice.peer.eq(giving.peer), notice.loan.eq(1),
+            notice.dest_id.eq(giving.source_id), notice.dest_vp.eq(giving.source_vp),
+            notice.source_vp.eq(giving.dest_vp),
+            unused.i.payload.eq(Mux(flush, loans.kept.data, notice)),
+            loans.kept.addr.eq(loans.step), keep_port.addr.eq(loans.spot), keep_port.data.eq(notice),
+            keep_port.en.eq(granted & keep),
+        ]
+        m.d.sync += [
+            asked.eq(asked + want - answered),
+            reserved.eq(
+                reserved + want - (answered & ~granted) - loan - (self.o_unused.valid & self.o_unused.ready)
+            ),
+        ]
+        for k in reversed(range(LOANS_ASKED)):
+            with m.If(~loans.full[k]):
+                m.d.comb += loans.spot.eq(k)
+        with m.If(granted & keep):
+            m.d.sync += loans.full.bit_select(loans.spot, 1).eq(1)
+        with m.If(loan):
+            m.d.sync += loans.full.bit_select(t.stored.slot, 1).eq(0)
+        with m.If(flush):
+            m.d.sync += loans.full.bit_select(loans.step, 1).eq(0)
+        # At the end of a job's operation one slot after the other is looked at.
+        with m.If(loans.next_step):
+            m.d.sync += [loans.step.eq(loans.step + 1), loans.flushing.eq(loans.step != LOANS_ASKED - 1)]
+        return loans
+
+    def _tell(self, m: Module, job_id, *, ended, owing) -> None:
+        rest = self.o_rest
+        m.d.sync += [
+            rest.valid.eq(1), rest.payload.job_id.eq(job_id), rest.payload.ended.eq(ended),
+            rest.payload.owing.eq(owing),
+        ]
+
+    def _read(self, m: Module, t: SimpleNamespace) -> None:
+        """States in which the registers behind the memories are filled."""
+        for state in ("TAKE", "COUNT", "END", *(("FLUSH",) if self._lends else ())):
+            with m.State(f"READ_{state}"):
+                m.d.comb += t.fill.eq(1)
+                m.next = state
+                if state == "TAKE":
+                    # What is taken back may be followed by another one.
+                    with m.If(~self.i.valid):
+                        m.next = "IDLE"
+
+    def _count(self, m: Module, t: SimpleNamespace) -> None:
+        """Of the credits that a peer returns, no more are counted than are out."""
+        giving = self.i_return.payload
+        with m.State("COUNT"):
+            m.d.sync += t.back.eq(0)
+            for k in range(t.n_counts):
+                with m.If(giving.place == k):
+                    m.d.sync += t.back.eq(Mux(t.stored.out[k] > giving.credits, giving.credits, t.stored.out[k]))
+            m.next = "GIVE"
+
+    def _choose(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
+        """The state in which nothing is in hand. A request in progress goes first: it is on the path from a packet's
+        arrival to its effect.
+        """
+        # What has to be told must not overtake what was told before.
+        may_tell = ~self.o_rest.valid
+        with m.State("IDLE"):
+            m.d.comb += t.enable.eq(1)
+            with m.If(self.i.valid & ~self.o.valid):
+                m.d.comb += t.place.eq(t.ask_place)
+                m.next = "READ_TAKE"
+            with m.Elif(self.i_end.valid & may_tell & ~loans.flushing):
+                m.d.comb += t.job.eq(self.i_end.payload.job_id)
+                m.next = "READ_END"
+            with m.Elif(self.i_return.valid & may_tell):
+                m.d.comb += t.place.eq(t.give_place)
+                m.next = "READ_COUNT"
+            if self._lends:
+                with m.Elif(loans.flushing):
+                    found = loans.full.bit_select(loans.step, 1) & (loans.kept.data.job_id == loans.flushed_job)
+                    m.d.comb += [t.place.eq(self._kept_place(loans)), loans.next_step.eq(~found)]
+                    with m.If(found):
+                        m.next = "READ_FLUSH"
+
+    def _kept_place(self, loans: SimpleNamespace):
+        """Place of the loan that is looked at."""
+        return Cat(loans.kept.data.peer[: self.peer_bits], loans.kept.data.job_id)
+
+    def _take(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
+        """A request is answered."""
+        with m.State("TAKE"):
+            # One that is not to be decided on yet is looked up again.
+            with m.If(self.hold | ~self.i.valid):
+                m.next = "IDLE"
+            with m.Else():
+                self._answer(m, t, loans)
+
+    def _answer(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
+        """A credit, a loan, or neither."""
+        share, n_places = self.config.cou.peer_credits, self._n_places
+        asking, stored, update = self.i.payload, t.stored, t.update
+        loan, want, reserved = loans.loan, loans.want, loans.reserved
+        ok, chosen = Signal(), Signal(PLACE_BITS)
+        m.d.comb += [
+            t.place.eq(t.ask_place), update.eq(stored), t.updates.eq(ok), self.i.ready.eq(1),
+            t.sums_up.eq(ok), t.after.watched.eq(0),
+            t.after.out.eq(t.sum_out.out + Mux(asking.multicast, asking.members, 1)),
+        ]
+        with m.If(asking.multicast):
+            free = Signal(n_places)
+            m.d.comb += [
+                free.eq(Cat(stored.out[k] == 0 for k in range(n_places))),
+                # More than one free place, or any for the oldest pulse.
+                ok.eq(Mux(asking.oldest, free.any(), (free & (free - 1)).any())),
+            ]
+            for k in reversed(range(n_places)):
+                with m.If(free[k]):
+                    m.d.comb += chosen.eq(k)
+            for k in range(n_places):
+                with m.If(chosen == k):
+                    m.d.comb += update.out[k].eq(asking.members)
+        with m.Else():
+            own = Signal()
+            m.d.comb += [
+                own.eq(stored.out[0] < Mux(asking.oldest, share, share - 1)),
+                ok.eq(own | loan), chosen.eq(loan),
+            ]
+            with m.If(own & ~loan):
+                m.d.comb += update.out[0].eq(stored.out[0] + 1)
+            if self._lends:
+                # The next one of a younger pulse will find no credit of its own.
+                scarce = Mux(loan, stored.out[0] >= share - 1, stored.out[0] >= max(share - 2, 0))
+                # What was refused is remembered, so there is always something to be written.
+                m.d.comb += [
+                    loan.eq(stored.loan), update.out[1].eq(stored.out[1] + loan),
+                    t.updates.eq(1), update.loan.eq(0), update.refused.eq(~ok),
+                    want.eq(ok & (stored.refused | scarce) & (reserved != LOANS_ASKED)),
+                ]
+        m.d.sync += [
+            self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
+            self.o.payload.loan.eq(loan), self.o.payload.want.eq(want),
+        ]
+        m.next = "WRITE"
+
+    def _give(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
+        """A peer returns credits."""
+        giving, stored, sum_out, update, after = self.i_return.payload, t.stored, t.sum_out, t.update, t.after
+        back = t.back
+        with m.State("GIVE"):
+            m.d.comb += [
+                t.place.eq(t.give_place), t.updates.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),
+                update.eq(stored), t.sums_up.eq(1), after.out.eq(sum_out.out - back),
+            ]
+            for k in range(t.n_counts):
+                with m.If(giving.place == k):
+                    m.d.comb += update.out[k].eq(stored.out[k] - back)
+            if self._lends:
+                # A job that is watched has no operation. The last count of packets on loan must not wrap.
+                m.d.comb += loans.keep.eq(~sum_out.watched & ~stored.loan & ~stored.out[1].all())
+                with m.If(loans.granted & loans.keep):
+                    m.d.comb += [update.loan.eq(1), update.slot.eq(loans.spot)]
+            with m.If(sum_out.watched & (sum_out.out == back)):
+                m.d.comb += after.watched.eq(0)
+                self._tell(m, giving.job_id, ended=0, owing=0)
+            m.next = "WRITE"
+
+    def _end(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
+        """An operation ends: whether credits are out is told, and loans that are here go back."""
+        job_id, owing = self.i_end.payload.job_id, t.sum_out.out != 0
+        with m.State("END"):
+            m.d.comb += [t.job.eq(job_id), self.i_end.ready.eq(1), t.sums_up.eq(1), t.after.watched.eq(owing)]
+            self._tell(m, job_id, ended=1, owing=owing)
+            m.d.sync += [loans.flushed_job.eq(job_id), loans.flushing.eq(self._lends), loans.step.eq(0)]
+            m.next = "WRITE"
+        if self._lends:
+            with m.State("FLUSH"):
+                m.d.comb += [
+                    t.place.eq(self._kept_place(loans)), loans.flush.eq(1), loans.next_step.eq(1),
+                    t.update.eq(t.stored), t.update.loan.eq(0), t.updates.eq(1),
+                ]
+                m.next = "WRITE"

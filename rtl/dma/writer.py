@@ -86,7 +86,6 @@ class DmaWriter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         axi = self.m_axi
-        flit_bytes = self.data_width // 8
 
         splitters = [
             BurstSplitter(
@@ -107,7 +106,50 @@ class DmaWriter(wiring.Component):
         })
         m.submodules.turns = turns = StreamFifo(shape=turn_layout, depth=2)
         m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
-        granted = arbiter.o.payload
+        self._grant(m, arbiter, aw, turns, order)
+        buffers = [
+            StreamFifo(shape=self.data_width, depth=self.buffer_beats, shallow=self.block_memories)
+            for _ in range(self.n)
+        ]
+        w = self._send_data(m, turns, buffers)
+
+        # Responses belong to the oldest burst.
+        m.submodules.b = b = SkidBuffer(shape=data.StructLayout({"error": 1}), guarded=True)
+        m.d.comb += [
+            b.i.valid.eq(axi.bvalid),
+            b.i.payload.error.eq(is_error(axi.bresp)),
+            axi.bready.eq(b.i.ready),
+            b.o.ready.eq(order.o.valid),
+            order.o.ready.eq(b.o.valid),
+        ]
+
+        outcomes = []
+        for k, (splitter, buffer) in enumerate(zip(splitters, buffers, strict=True)):
+            m.submodules[f"splitter_{k}"] = splitter
+            m.submodules[f"buffer_{k}"] = buffer
+            m.submodules[f"done_{k}"] = done = StreamFifo(
+                shape=self.i[0].done.payload.shape(), depth=self.max_requests
+            )
+            outcomes.append(done)
+            m.d.comb += buffer.o.ready.eq(turns.o.valid & turns.o.payload.owner[k] & w.i.ready)
+            self._admit(m, k, splitter, done)
+            self._offer_bursts(m, k, splitter, buffer, arbiter.i[k])
+            answered = b.o.valid & order.o.valid & (order.o.payload.client == k)
+            self._report(m, k, done, answered=answered, last=order.o.payload.last, error=b.o.payload.error)
+
+        m.d.sync += self.moves.eq(any_moves(
+            arbiter.moves, order.moves, turns.moves, b.moves, aw.o.valid, w.o.valid,
+            *(splitter.moves for splitter in splitters), *(buffer.moves for buffer in buffers),
+            *(done.moves for done in outcomes),
+        ))
+
+        return m
+
+    def _grant(
+        self, m: Module, arbiter: StreamArbiter, aw: SkidBuffer, turns: StreamFifo, order: StreamFifo
+    ) -> None:
+        """Starts the burst that was granted: once there is room for its address, its turn and its answer."""
+        axi, granted = self.m_axi, arbiter.o.payload
         go = Signal()
         m.d.comb += [
             go.eq(aw.i.ready & turns.i.ready & order.i.ready),
@@ -126,24 +168,19 @@ class DmaWriter(wiring.Component):
             axi.awvalid.eq(aw.o.valid),
             axi.awaddr.eq(aw.o.payload.addr),
             axi.awlen.eq(aw.o.payload.len),
-            axi.awsize.eq(flit_bytes.bit_length() - 1),
+            axi.awsize.eq((self.data_width // 8).bit_length() - 1),
             axi.awburst.eq(BURST_INCR),
             axi.awcache.eq(CACHE_NORMAL),
             aw.o.ready.eq(axi.awready),
         ]
 
-        # Data channel: the beats of one burst after the other, out of the buffers of their clients.
+    def _send_data(self, m: Module, turns: StreamFifo, buffers: list[StreamFifo]) -> SkidBuffer:
+        """Data channel: the beats of one burst after the other, out of the buffers of their clients."""
+        axi, flit_bytes = self.m_axi, self.data_width // 8
         w_beat = data.StructLayout({"data": self.data_width, "strb": flit_bytes, "last": 1})
         m.submodules.w = w = SkidBuffer(shape=w_beat)
-        buffers = [
-            StreamFifo(shape=self.data_width, depth=self.buffer_beats, shallow=self.block_memories)
-            for _ in range(self.n)
-        ]
-        outcomes = [
-            StreamFifo(shape=self.i[0].done.payload.shape(), depth=self.max_requests) for _ in range(self.n)
-        ]
         turn = turns.o.payload
-        count = Signal(range(splitters[0].burst_beats))
+        count = Signal.like(turn.last_beat)
         w_last = Signal()
         tail_strobes = Array(Const((1 << (tail or flit_bytes)) - 1, flit_bytes) for tail in range(flit_bytes))
         head_strobes = Array(Const((1 << flit_bytes) - (1 << head), flit_bytes) for head in range(flit_bytes))
@@ -165,73 +202,54 @@ class DmaWriter(wiring.Component):
         ]
         with m.If(w.i.valid & w.i.ready):
             m.d.sync += count.eq(Mux(w_last, 0, count + 1))
+        return w
 
-        # Responses belong to the oldest burst.
-        m.submodules.b = b = SkidBuffer(shape=data.StructLayout({"error": 1}), guarded=True)
+    def _admit(self, m: Module, k: int, splitter: BurstSplitter, done: StreamFifo) -> None:
+        """Lets in requests of client `k` whose outcome has a place in `done`."""
+        client = self.i[k]
+        connect(m, done.o, flipped(client.done))
+        open_requests = Signal(range(self.max_requests + 1), name=f"open_requests_{k}")
+        may_open = open_requests != self.max_requests
         m.d.comb += [
-            b.i.valid.eq(axi.bvalid),
-            b.i.payload.error.eq(is_error(axi.bresp)),
-            axi.bready.eq(b.i.ready),
-            b.o.ready.eq(order.o.valid),
-            order.o.ready.eq(b.o.valid),
+            splitter.i.valid.eq(client.request.valid & may_open),
+            splitter.i.payload.eq(client.request.payload),
+            client.request.ready.eq(splitter.i.ready & may_open),
+        ]
+        m.d.sync += open_requests.eq(
+            open_requests + (client.request.valid & client.request.ready) - (done.o.valid & done.o.ready)
+        )
+
+    def _offer_bursts(self, m: Module, k: int, splitter: BurstSplitter, buffer: StreamFifo, request) -> None:
+        """Offers the bursts of client `k` whose data are there: beats in the buffer that no burst was granted for.
+
+        What a grant spends is known a cycle late: the arbiter grants nothing in the cycle after it.
+        """
+        client = self.i[k]
+        held = Signal(range(self.buffer_beats + 1), name=f"held_{k}")
+        has_data = held >= splitter.o.payload.beats
+        m.d.comb += [
+            buffer.i.valid.eq(client.data.valid),
+            buffer.i.payload.eq(client.data.payload.data),
+            client.data.ready.eq(buffer.i.ready),
+            request.valid.eq(splitter.o.valid & has_data),
+            request.payload.burst.eq(splitter.o.payload),
+            request.payload.client.eq(k),
+            splitter.o.ready.eq(request.ready & has_data),
+        ]
+        spent = Signal.like(held, name=f"spent_{k}")
+        grant = request.valid & request.ready
+        m.d.sync += [
+            spent.eq(Mux(grant, splitter.o.payload.beats, 0)),
+            held.eq(held - spent + (buffer.i.valid & buffer.i.ready)),
         ]
 
-        for k, (client, splitter, buffer) in enumerate(zip(self.i, splitters, buffers, strict=True)):
-            m.submodules[f"splitter_{k}"] = splitter
-            m.submodules[f"buffer_{k}"] = buffer
-            done = outcomes[k]
-            m.submodules[f"done_{k}"] = done
-            connect(m, done.o, flipped(client.done))
-
-            # Requests whose outcome has a place in `done`.
-            open_requests = Signal(range(self.max_requests + 1), name=f"open_requests_{k}")
-            may_open = open_requests != self.max_requests
-            m.d.comb += [
-                splitter.i.valid.eq(client.request.valid & may_open),
-                splitter.i.payload.eq(client.request.payload),
-                client.request.ready.eq(splitter.i.ready & may_open),
-            ]
-            m.d.sync += open_requests.eq(
-                open_requests + (client.request.valid & client.request.ready) - (done.o.valid & done.o.ready)
-            )
-
-            # Beats in the buffer that no burst has been granted for. What a grant spends is known a cycle late: the
-            # arbiter grants nothing in the cycle after it.
-            held = Signal(range(self.buffer_beats + 1), name=f"held_{k}")
-            has_data = held >= splitter.o.payload.beats
-            request = arbiter.i[k]
-            m.d.comb += [
-                buffer.i.valid.eq(client.data.valid),
-                buffer.i.payload.eq(client.data.payload.data),
-                client.data.ready.eq(buffer.i.ready),
-                buffer.o.ready.eq(turns.o.valid & turn.owner[k] & w.i.ready),
-                request.valid.eq(splitter.o.valid & has_data),
-                request.payload.burst.eq(splitter.o.payload),
-                request.payload.client.eq(k),
-                splitter.o.ready.eq(request.ready & has_data),
-            ]
-            spent = Signal.like(held, name=f"spent_{k}")
-            grant = request.valid & request.ready
-            m.d.sync += [
-                spent.eq(Mux(grant, splitter.o.payload.beats, 0)),
-                held.eq(held - spent + (buffer.i.valid & buffer.i.ready)),
-            ]
-
-            # A request failed if any of its bursts did.
-            failed = Signal(name=f"failed_{k}")
-            answered = b.o.valid & order.o.valid & (order.o.payload.client == k)
-            error = failed | b.o.payload.error
-            m.d.comb += [
-                done.i.valid.eq(answered & order.o.payload.last),
-                done.i.payload.error.eq(error),
-            ]
-            with m.If(answered):
-                m.d.sync += failed.eq(~order.o.payload.last & error)
-
-        m.d.sync += self.moves.eq(any_moves(
-            arbiter.moves, order.moves, turns.moves, b.moves, aw.o.valid, w.o.valid,
-            *(splitter.moves for splitter in splitters), *(buffer.moves for buffer in buffers),
-            *(done.moves for done in outcomes),
-        ))
-
-        return m
+    def _report(self, m: Module, k: int, done: StreamFifo, *, answered, last, error) -> None:
+        """Says how a request of client `k` ended: it failed if any of its bursts did."""
+        failed = Signal(name=f"failed_{k}")
+        outcome = failed | error
+        m.d.comb += [
+            done.i.valid.eq(answered & last),
+            done.i.payload.error.eq(outcome),
+        ]
+        with m.If(answered):
+            m.d.sync += failed.eq(~last & outcome)

@@ -76,22 +76,45 @@ class Depacketizer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        flit_bytes = self.data_width // 8
-        packet_beats = self.mtu // flit_bytes
-        depth = 2 * packet_beats
+        depth = 2 * (8 * self.mtu // self.data_width)
 
         m.submodules.headers = headers = StreamFifo(shape=PacketHeader, depth=HEADERS)
         m.submodules.store = store = BlockMemory(shape=self.data_width, depth=depth, apart=True)
-
-        def beats_of(length):
-            return (length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
 
         # Beats from `committed` on belong to the packet that comes in. How many there are of both kinds is counted too,
         # so that whether there is room is a register and not a subtraction on the way to the link's credits.
         stored, committed, taken = Signal(range(depth)), Signal(range(depth)), Signal(range(depth))
         level, kept_level, full = Signal(range(depth + 1)), Signal(range(depth + 1)), Signal()
 
-        # Header: its flits are kept; what it says of the packet is found out when its last one comes.
+        good, drops = Signal(), Signal()
+        self._receive(m, headers, store, full=full, stored=stored, good=good, drops=drops)
+        with m.If(good):
+            m.d.sync += committed.eq(stored + store.write_enable)
+        with m.Elif(drops):
+            m.d.sync += stored.eq(committed)
+        # A packet is dropped when something has come, so when there was room: none is missing afterwards.
+        m.d.sync += [
+            level.eq(Mux(drops, kept_level, level + store.write_enable) - store.read_enable),
+            kept_level.eq(Mux(good, level + store.write_enable, kept_level) - store.read_enable),
+            full.eq(~drops & ~store.read_enable & ((level == depth) | (level == depth - 1) & store.write_enable)),
+        ]
+        self._pass_on(m, headers, store, taken=taken, some=kept_level != 0)
+
+        m.d.sync += self.moves.eq(any_moves(headers.moves, self.o.payload.valid & self.o.payload.ready))
+
+        return m
+
+    def _beats(self, length):
+        """Flits of a payload."""
+        flit_bytes = self.data_width // 8
+        return (length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
+
+    def _receive(
+        self, m: Module, headers: StreamFifo, store: BlockMemory, *, full: Signal, stored: Signal, good: Signal,
+        drops: Signal,
+    ) -> None:
+        """Stores a packet from `stored` on while it comes in, and judges it: `good` or not when its last flit comes."""
+        # Its header's flits are kept; what it says of the packet is found out when its last one comes.
         take, in_header, judge = Signal(), Signal(), Signal()
         index = Signal(range(self.header_flits + 1))
         is_last_part = index == self.header_flits - 1
@@ -99,7 +122,7 @@ class Depacketizer(wiring.Component):
         early = Signal(PacketHeader)
         bad, foreign = Signal(), Signal()
         # Beats that are still to come; `incomplete` if there are any.
-        remaining, incomplete = Signal(range(packet_beats + 1)), Signal()
+        remaining, incomplete = Signal(range(8 * self.mtu // self.data_width + 1)), Signal()
         m.d.comb += in_header.eq(index < self.header_flits)
         now_bad = (
             (early.version != formats.PACKET_VERSION) | (early.type > max(PacketType)) | (early.length > self.mtu)
@@ -146,27 +169,24 @@ class Depacketizer(wiring.Component):
                 m.d.sync += index.eq(0)
         with m.If(judge):
             m.d.sync += [
-                bad.eq(now_bad), foreign.eq(now_foreign), remaining.eq(beats_of(early.length)),
+                bad.eq(now_bad), foreign.eq(now_foreign), remaining.eq(self._beats(early.length)),
                 incomplete.eq(early.length != 0),
             ]
 
-        good, drops = Signal(), Signal()
         m.d.comb += [
             good.eq(closes & ~verdict_bad & ~verdict_foreign), drops.eq(closes & ~good), headers.i.valid.eq(good),
         ]
-        with m.If(good):
-            m.d.sync += committed.eq(stored + store.write_enable)
-        with m.Elif(drops):
-            m.d.sync += stored.eq(committed)
         m.d.sync += [
             self.received.eq(closes), self.malformed.eq(closes & verdict_bad),
             self.wrong_node.eq(closes & ~verdict_bad & verdict_foreign),
         ]
 
-        # Output: the read port's register holds the next beat of committed packets ahead of its use.
+    def _pass_on(self, m: Module, headers: StreamFifo, store: BlockMemory, *, taken: Signal, some) -> None:
+        """Offers packets; `some`: beats of good ones lie from `taken` on."""
+        # The read port's register holds the next beat ahead of its use.
         ahead = Signal()
         m.d.comb += [
-            store.read_enable.eq((kept_level != 0) & (~ahead | self.o.payload.ready & self.o.payload.valid)),
+            store.read_enable.eq(some & (~ahead | self.o.payload.ready & self.o.payload.valid)),
             store.read_address.eq(taken),
         ]
         with m.If(store.read_enable):
@@ -174,14 +194,7 @@ class Depacketizer(wiring.Component):
         with m.Elif(self.o.payload.valid & self.o.payload.ready):
             m.d.sync += ahead.eq(0)
 
-        # A packet is dropped when something has come, so when there was room: none is missing afterwards.
-        m.d.sync += [
-            level.eq(Mux(drops, kept_level, level + store.write_enable) - store.read_enable),
-            kept_level.eq(Mux(good, level + store.write_enable, kept_level) - store.read_enable),
-            full.eq(~drops & ~store.read_enable & ((level == depth) | (level == depth - 1) & store.write_enable)),
-        ]
-
-        left = Signal(range(packet_beats + 1))
+        left = Signal(range(8 * self.mtu // self.data_width + 1))
         m.d.comb += [
             self.o.header.payload.eq(headers.o.payload),
             self.o.payload.payload.data.eq(store.read_data),
@@ -193,12 +206,8 @@ class Depacketizer(wiring.Component):
                 headers.o.ready.eq(self.o.header.ready),
             ]
             with m.If(headers.o.valid & self.o.header.ready):
-                m.d.sync += left.eq(beats_of(headers.o.payload.length))
+                m.d.sync += left.eq(self._beats(headers.o.payload.length))
         with m.Else():
             m.d.comb += self.o.payload.valid.eq(ahead)
             with m.If(self.o.payload.valid & self.o.payload.ready):
                 m.d.sync += left.eq(left - 1)
-
-        m.d.sync += self.moves.eq(any_moves(headers.moves, self.o.payload.valid & self.o.payload.ready))
-
-        return m

@@ -58,7 +58,7 @@ class RegisterFile(wiring.Component):
     buffer_select : ``Out(4)``, statistics : ``In``
         A packet buffer, and its figures.
     state_index : ``Out(range(n))``, state_cycles : ``In(64)``
-        A state of the same offload unit, and, within three cycles, how many it has been in it.
+        A state of the same offload unit, and, in the cycle after it, how many cycles the unit has been in it.
     buffer_fault : ``Out(FaultOrder)``, buffer_arm : ``Out(1)``
         Test input of that packet buffer.
     group_select : ``Out(8)``, group : ``In(GroupEntry)``, group_write : ``Out(stream.Signature(GroupEntry))``
@@ -116,7 +116,6 @@ class RegisterFile(wiring.Component):
             for register in registers.CONTROL_PAGE
             if register.access is Access.RW and register.name != "group_entry"
         }
-        irq_status, cycles_hi, sum_hi = Signal(), Signal(32), Signal(32)
         write_data = front.o_write.payload.data
         m.d.comb += [
             self.enable.eq(held["control"]),
@@ -126,57 +125,76 @@ class RegisterFile(wiring.Component):
             self.buffer_fault.eq(write_data),
             self.group_select.eq(held["group_select"]), self.group_write.payload.eq(write_data),
         ]
+        self._compose(m, held, write_data)
+        clear_irq = self._write(m, held, front.o_write)
+
+        # What happens in the cycle of the clearing must not be lost.
+        irq_status = Signal()
+        with m.If(self.notify):
+            m.d.sync += irq_status.eq(1)
+        with m.Elif(clear_irq):
+            m.d.sync += irq_status.eq(0)
         m.d.sync += self.irq.eq((irq_status & held["irq_enable"]).any())
 
-        # Writes. VP pages stand in the upper half of the address space.
-        write = front.o_write
-        in_pages = write.payload.addr[registers.VP_PAGES.bit_length() - 1]
-        page_bits = (registers.VP_PAGE_BYTES - 1).bit_length()
-        page_vp = write.payload.addr[page_bits : registers.VP_PAGES.bit_length() - 1]
-        page_offset = write.payload.addr[:page_bits]
-        control_offset = write.payload.addr[: registers.VP_PAGES.bit_length() - 1]
+        self._read(m, front, counters, self._shown() | held | {"irq_status": irq_status})
+        return m
 
-        record = self.commit.payload.record
+    def _compose(self, m: Module, held: dict, write_data) -> None:
+        """What a commit carries: the record and the window of registers written before, and the bits of the write."""
+        record, window = self.commit.payload.record, self.window.payload
         for name in record.shape().members:
             if f"vp_{name}" in held:
                 m.d.comb += record[name].eq(held[f"vp_{name}"])
             elif name != "enable":
                 m.d.comb += record[name].eq(Cat(held[f"vp_{name}_lo"], held[f"vp_{name}_hi"]))
         m.d.comb += [
-            record.enable.eq(write.payload.data[0]),
-            self.commit.payload.keep.eq(write.payload.data[1]),
+            record.enable.eq(write_data[0]),
+            self.commit.payload.keep.eq(write_data[1]),
             self.commit.payload.vp.eq(held["vp_select"]),
-            self.window.payload.vp.eq(held["vp_select"]),
-            self.window.payload.index.eq(held["window_select"]),
-            self.window.payload.window.base.eq(record.window_base),
-            self.window.payload.window.limit.eq(record.window_limit),
-            self.window.payload.window.rights.eq(Mux(write.payload.data[0], record.window_rights, 0)),
-            self.doorbell.payload.vp.eq(page_vp),
-            self.doorbell.payload.index.eq(write.payload.data),
+            window.vp.eq(held["vp_select"]),
+            window.index.eq(held["window_select"]),
+            window.window.base.eq(record.window_base),
+            window.window.limit.eq(record.window_limit),
+            window.window.rights.eq(Mux(write_data[0], record.window_rights, 0)),
         ]
-        # A write stands at the front for a cycle before it is delivered: what it means is worked out in that cycle.
+
+    def _write(self, m: Module, held: dict, write) -> Signal:
+        """Delivers a write. Gives whether it clears the interrupt.
+
+        It stands at the front for a cycle before it is delivered: what it means is worked out in that cycle. VP pages
+        stand in the upper half of the address space.
+        """
+        n_vps = self.config.nic.n_vps
+        in_pages = write.payload.addr[registers.VP_PAGES.bit_length() - 1]
+        page_bits = (registers.VP_PAGE_BYTES - 1).bit_length()
+        page_vp = write.payload.addr[page_bits : registers.VP_PAGES.bit_length() - 1]
+        page_offset = write.payload.addr[:page_bits]
+        control_offset = write.payload.addr[: registers.VP_PAGES.bit_length() - 1]
+
         def means(name, condition):
             """Whether the write at hand is one to the register `name`; a register, valid with ``write.valid``."""
             decoded = Signal(name=f"is_{name}")
             m.d.sync += decoded.eq(condition)
             return decoded
 
-        rings_bell = Signal()
-        m.d.sync += rings_bell.eq(in_pages & (page_vp < config.nic.n_vps) & Cat(
+        rings_bell = means("doorbell", in_pages & (page_vp < n_vps) & Cat(
             page_offset == register.offset for register in registers.VP_PAGE
         ).any())
         for register in registers.VP_PAGE:
             with m.If(page_offset == register.offset):
                 m.d.sync += self.doorbell.payload.kind.eq(DOORBELLS[register.name])
-        vp_known, window_known = held["vp_select"] < config.nic.n_vps, held["window_select"] < config.nic.n_windows
+        m.d.comb += [
+            self.doorbell.payload.vp.eq(page_vp), self.doorbell.payload.index.eq(write.payload.data), write.ready.eq(1),
+        ]
+        with m.If(rings_bell):
+            m.d.comb += [self.doorbell.valid.eq(write.valid), write.ready.eq(self.doorbell.ready)]
+
+        vp_known, window_known = held["vp_select"] < n_vps, held["window_select"] < self.config.nic.n_windows
         waits = {
             "vp_commit": (self.commit, vp_known), "window_commit": (self.window, vp_known & window_known),
             "group_entry": (self.group_write, 1),
         }
         clear_irq = Signal()
-        m.d.comb += write.ready.eq(1)
-        with m.If(rings_bell):
-            m.d.comb += [self.doorbell.valid.eq(write.valid), write.ready.eq(self.doorbell.ready)]
         for register in registers.CONTROL_PAGE:
             here = ~in_pages & (control_offset == register.offset)
             if register.name in held:
@@ -190,14 +208,12 @@ class RegisterFile(wiring.Component):
                 taker, known = waits[register.name]
                 with m.If(means(register.name, here & known)):
                     m.d.comb += [taker.valid.eq(write.valid), write.ready.eq(taker.ready)]
-        # What happens in the cycle of the clearing must not be lost.
-        with m.If(self.notify):
-            m.d.sync += irq_status.eq(1)
-        with m.Elif(clear_irq):
-            m.d.sync += irq_status.eq(0)
+        return clear_irq
 
-        # Reads take four cycles, so that the selection begins and ends in registers.
-        shown = {
+    def _shown(self) -> dict:
+        """What those registers show that nobody writes, by name; but for counts of two words."""
+        config = self.config
+        return {
             "id": registers.ID_VALUE,
             "version": registers.VERSION_VALUE,
             "status": self.busy,
@@ -208,24 +224,25 @@ class RegisterFile(wiring.Component):
             "n_groups": config.nic.n_groups,
             "n_windows": config.nic.n_windows,
             "group_entry": Cat(self.group.mgid, Const(0, 7), self.group.joined),
-            "cycles_lo": self.cycles[:32],
-            "cycles_hi": cycles_hi,
-            "irq_status": irq_status,
             "buffer_slots": config.buffer_slots, "buffer_packets": config.buffer_packets,
             **{
                 f"buffer_{name}": self.statistics[name]
                 for name in ("level", "peak", "unlent", "stash", "stash_peak", "steps_max")
             },
-            **held,
         }
+
+    def _read(self, m: Module, front: AxiLiteFront, counters: EventCounters, shown: dict) -> None:
+        """Answers reads. They take four cycles, so that the selection begins and ends in registers."""
+        # The upper half of a sum is that of the moment at which the lower one was read. Sums share the register.
+        cycles_hi, sum_hi = Signal(32), Signal(32)
         sums = {f"buffer_{name}": self.statistics[name] for name in BUFFER_SUMS}
+        shown |= {"cycles_lo": self.cycles[:32], "cycles_hi": cycles_hi}
         for name, value in sums.items():
             shown |= {f"{name}_lo": value[:32], f"{name}_hi": sum_hi}
         read, answer = front.o_read, front.i_read
-        n_counters = len(registers.EVENT_COUNTERS)
         counter_at = read.payload.addr - registers.COUNTERS
-        in_counters = (read.payload.addr >= registers.COUNTERS) & (counter_at < 8 * n_counters)
-        # Cycles by state, of the unit that is selected: looked up in two cycles.
+        in_counters = (read.payload.addr >= registers.COUNTERS) & (counter_at < 8 * len(registers.EVENT_COUNTERS))
+        # Cycles by state, of the unit that is selected, are there a cycle later.
         state_high, states_hi = read.payload.addr[2], Signal(32)
         in_states = (read.payload.addr[6:] == registers.STATE_COUNTERS_AT >> 6) & (
             self.state_index < len(registers.STATE_COUNTERS)
@@ -265,4 +282,3 @@ class RegisterFile(wiring.Component):
                 answer.valid.eq(1), answer.payload.error.eq(~hit_counter & ~hit.any()),
                 answer.payload.data.eq(reduce(or_, words)),
             ]
-        return m

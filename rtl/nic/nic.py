@@ -4,6 +4,8 @@
 Architecture: ``docs/architecture.md``.
 """
 
+from types import SimpleNamespace
+
 from amaranth import Array, Cat, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -89,6 +91,26 @@ class Nic(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
+        nic = self._units(m, platform)
+        self._connect_host(m, nic)
+        self._connect_units(m, nic)
+        network = self._connect_network(m, nic)
+        self._connect_registers(m, nic, network)
+
+        m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles())
+        axil, axi = self.s_axil, self.m_axi
+        parts = [nic.csr, nic.vp_table, nic.queue, nic.completions, nic.dma, nic.p2p, *nic.cous, nic.job_table]
+        m.d.comb += [
+            quiescence.moves.eq(any_moves(*(part.moves for part in (*parts, *network.parts)))),
+            quiescence.event.eq(any_moves(
+                self.rx.valid, self.tx.credit_valid, axil.awvalid, axil.wvalid, axil.arvalid, axi.rvalid, axi.bvalid,
+            )),
+            self.quiescent.eq(quiescence.quiescent),
+        ]
+        return m
+
+    def _units(self, m: Module, platform) -> SimpleNamespace:
+        """The blocks between host and network."""
         config = self.config
         n_cous, width = config.nic.n_cous, config.datapath.data_width
         n_gets = int(config.nic.get)
@@ -123,14 +145,19 @@ class Nic(wiring.Component):
             level_bits=index_bits(config.buffer_slots) + 1,
         )
 
-        parts = [csr, vp_table, queue, completions, dma, p2p, *cous, job_table]
+        return SimpleNamespace(
+            csr=csr, vp_table=vp_table, queue=queue, completions=completions, dma=dma, p2p=p2p, cous=cous,
+            job_table=job_table,
+        )
 
-        # Host side.
+    def _connect_host(self, m: Module, nic: SimpleNamespace) -> None:
+        """Registers and doorbells, the rings that they tell of, and host memory."""
+        csr, vp_table, completions = nic.csr, nic.vp_table, nic.completions
         connect(m, flipped(self.s_axil), csr.bus)
         connect(m, csr.commit, vp_table.commit)
         connect(m, csr.doorbell, vp_table.doorbell)
         connect(m, csr.window, vp_table.window)
-        connect(m, dma.m_axi, flipped(self.m_axi))
+        connect(m, nic.dma.m_axi, flipped(self.m_axi))
         m.d.comb += [
             vp_table.enable.eq(csr.enable), vp_table.retry_limit.eq(csr.retry_limit), vp_table.cycles.eq(csr.cycles),
         ]
@@ -138,20 +165,27 @@ class Nic(wiring.Component):
         if self.skips:
             m.d.comb += csr.skipped.eq(self.skipped)
 
-        # Descriptors to the units, events back.
+    def _connect_units(self, m: Module, nic: SimpleNamespace) -> None:
+        """Descriptors to the units, events back; their windows and their ways to host memory."""
+        vp_table, queue, p2p, cous, completions = nic.vp_table, nic.queue, nic.p2p, nic.cous, nic.completions
+        dma, n_cous = nic.dma, self.config.nic.n_cous
         connect(m, vp_table.turn, queue.turn)
         connect(m, queue.end, vp_table.end)
         connect(m, queue.o_p2p, p2p.i_desc)
         connect(m, completions.slot, vp_table.completion)
         connect(m, p2p.receive_slot, vp_table.receive)
-        connect(m, queue.placement, job_table.sequence)
+        connect(m, queue.placement, nic.job_table.sequence)
         m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
         # What others GET, and what GETs bring: clients of their own, so that answers wait for no request.
-        if config.nic.get:
+        if self.config.nic.get:
             for index, window in enumerate(p2p.get_window):
                 connect(m, window, vp_table.windows[n_cous + 2 + index])
             connect(m, p2p.get_read, dma.i_read[n_cous + 2])
             connect(m, p2p.get_write, dma.i_write[n_cous + 2])
+        for index, unit in enumerate(cous):
+            connect(m, queue.cou[index], unit.port)
+            connect(m, unit.o_report, nic.job_table.reports[index])
+            m.d.comb += nic.job_table.levels[index].eq(unit.statistics.level)
         for index, unit in enumerate((*cous, p2p, queue)):
             connect(m, unit.window, vp_table.windows[index])
             connect(m, unit.read, dma.i_read[index])
@@ -159,12 +193,17 @@ class Nic(wiring.Component):
         for index, unit in enumerate((*cous, p2p, completions)):
             connect(m, unit.write, dma.i_write[index])
 
-        # Network, a path for each virtual channel.
+    def _connect_network(self, m: Module, nic: SimpleNamespace) -> SimpleNamespace:
+        """The network, a path for each virtual channel. Gives its `parts` that may be at work, the group filter, and
+        the pulses that are counted.
+        """
+        config, csr, p2p, cous, job_table = self.config, nic.csr, nic.p2p, nic.cous, nic.job_table
+        n_cous, width = config.nic.n_cous, config.datapath.data_width
         m.submodules.link_tx = link_tx = LinkTx(data_width=width, buffer_flits=config.link.buffer_flits)
         m.submodules.link_rx = link_rx = LinkRx(data_width=width, buffer_flits=config.link.buffer_flits)
         connect(m, link_tx.link, flipped(self.tx))
         connect(m, flipped(self.rx), link_rx.link)
-        parts += [link_tx, link_rx]
+        parts = [link_tx, link_rx]
         received, malformed, wrong_node, unknown, sent = [], [], [], [p2p.unknown], []
         for vc in range(2):
             m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=n_cous + 1)
@@ -201,23 +240,27 @@ class Nic(wiring.Component):
             malformed += [depacketizer.malformed, router.misplaced]
             wrong_node.append(depacketizer.wrong_node)
             unknown.append(router.unknown)
+        return SimpleNamespace(
+            parts=parts, groups=groups, received=received, malformed=malformed, wrong_node=wrong_node, unknown=unknown,
+            sent=sent,
+        )
 
-        # Registers, counters, traces.
+    def _connect_registers(self, m: Module, nic: SimpleNamespace, network: SimpleNamespace) -> None:
+        """What the registers say and show; counters and traces."""
+        csr, vp_table, queue, completions = nic.csr, nic.vp_table, nic.queue, nic.completions
+        p2p, cous, groups = nic.p2p, nic.cous, network.groups
         connect(m, csr.group_write, groups.write)
         m.d.comb += [
             groups.node_id.eq(csr.node_id), groups.select.eq(csr.group_select), csr.group.eq(groups.entry),
         ]
         for index, unit in enumerate(cous):
-            connect(m, queue.cou[index], unit.port)
-            connect(m, unit.o_report, job_table.reports[index])
             m.d.comb += [
-                job_table.levels[index].eq(unit.statistics.level),
                 unit.node_id.eq(csr.node_id), unit.watchdog.eq(csr.watchdog),
                 self.trace[index].valid.eq(unit.trace_valid),
                 [self.trace[index][name].eq(unit.trace_event[name]) for name in TraceEvent.members],
             ]
         # The figures of the unit that software looks at: registered, for the choice is wide.
-        selected = csr.buffer_select[: max(1, (n_cous - 1).bit_length())]
+        selected = csr.buffer_select[: max(1, (len(cous) - 1).bit_length())]
         states = []
         for index, unit in enumerate(cous):
             m.submodules[f"states_{index}"] = counters = StateCounters()
@@ -239,8 +282,9 @@ class Nic(wiring.Component):
             csr.notify.eq(completions.written | p2p.delivered),
         ]
         events = {
-            "tx_packets": sent, "rx_packets": received, "rx_malformed": malformed, "rx_wrong_node": wrong_node,
-            "rx_unknown": [*unknown, *(unit.loan_unknown for unit in cous)],
+            "tx_packets": network.sent, "rx_packets": network.received, "rx_malformed": network.malformed,
+            "rx_wrong_node": network.wrong_node,
+            "rx_unknown": [*network.unknown, *(unit.loan_unknown for unit in cous)],
             "descriptors": [queue.consumed], "completions": [completions.posted],
             "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in cous],
             "buffer_inserts": [unit.inserted for unit in cous], "rx_duplicates": [unit.duplicate for unit in cous],
@@ -249,15 +293,3 @@ class Nic(wiring.Component):
         }
         for name, pulses in events.items():
             m.d.comb += csr.events[name].eq(sum(pulses))
-
-        # Rest.
-        m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles())
-        axil, axi = self.s_axil, self.m_axi
-        m.d.comb += [
-            quiescence.moves.eq(any_moves(*(part.moves for part in parts))),
-            quiescence.event.eq(any_moves(
-                self.rx.valid, self.tx.credit_valid, axil.awvalid, axil.wvalid, axil.arvalid, axi.rvalid, axi.bvalid,
-            )),
-            self.quiescent.eq(quiescence.quiescent),
-        ]
-        return m

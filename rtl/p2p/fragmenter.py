@@ -1,6 +1,8 @@
 """From descriptors to fragments and their data."""
 
-from amaranth import Module, Mux, Signal
+from types import SimpleNamespace
+
+from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -120,25 +122,32 @@ class Fragmenter(wiring.Component):
             buffer.i.payload.eq(arrived.payload.data),
         ]
 
-        # The operation in hand.
-        desc = Signal(Descriptor)
-        number = Signal(NUMBER_BITS)
-        is_send = desc.p2p_op == P2pOp.SEND
-        is_mini = desc.kind == Kind.MP
-        local, remote, left = Signal(self.address_bits), Signal(ADDRESS_BITS), Signal(32)
-        index = Signal(formats.FRAGMENT_BITS)
-        mini = data.View(data.ArrayLayout(self.data_width, formats.PAYLOAD_BYTES // flit_bytes), desc.payload)
-        mini_at = Signal(range(len(mini)))
-        mini_beats, mini_more = Signal(range(len(mini) + 1)), Signal()
-        length = Signal(formats.PACKET_HEADER["length"].width)
-        final = Signal()
-        refusal = Signal(Status)
+        room = SimpleNamespace(free=free, reading=reading, reserve=reserve, begin_read=begin_read)
+        reading_on = self._execute(m, fragments, buffer, room)
+
+        m.d.sync += self.moves.eq(any_moves(reading_on, fragments.moves, reads.moves, buffer.moves))
+
+        return m
+
+    def _execute(self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: SimpleNamespace) -> Value:
+        """Executes one descriptor after the other. Gives whether there is one in hand."""
+        flit_bytes = self.data_width // 8
+        n_beats = formats.PAYLOAD_BYTES // flit_bytes
+        op = SimpleNamespace(
+            desc=Signal(Descriptor), number=Signal(NUMBER_BITS), refusal=Signal(Status),
+            local=Signal(self.address_bits), remote=Signal(ADDRESS_BITS), left=Signal(32),
+            # Of the data that a descriptor carries.
+            beat=Signal(range(n_beats)), beats_left=Signal(range(n_beats + 1)), has_beats=Signal(),
+            index=Signal(formats.FRAGMENT_BITS), length=Signal(formats.PACKET_HEADER["length"].width), final=Signal(),
+        )
+        desc, refusal = op.desc, op.refusal
         # `left` stands for a cycle before a fragment is made of it, so these need not wait for the comparison.
         m.d.sync += [
-            final.eq(left <= self.mtu),
-            length.eq(Mux(left <= self.mtu, left, self.mtu)),
+            op.final.eq(op.left <= self.mtu),
+            op.length.eq(Mux(op.left <= self.mtu, op.left, self.mtu)),
         ]
         reason = self._refusal(m, self.i.payload.desc)
+        self._describe(m, fragments.i.payload, op)
         # A register says that there is nothing in hand, for those who ask for room: it is set a cycle after the state.
         idle = Signal()
         m.d.comb += [
@@ -146,41 +155,12 @@ class Fragmenter(wiring.Component):
             self.i_number.ready.eq(idle & self.i.valid),
         ]
 
-        # A signal of its own, outside of any condition: constant bits next to conditional ones make Verilog that
-        # simulators warn about.
-        header = Signal(PacketHeader)
-        fragment = fragments.i.payload
-        m.d.comb += [
-            header.type.eq(Mux(is_send, PacketType.SEND, PacketType.PUT)),
-            header.version.eq(formats.PACKET_VERSION),
-            header.length.eq(length),
-            header.fragment.eq(index),
-            header.dest_id.eq(desc.dest_id),
-            header.dest_vp.eq(desc.dest_vp),
-            header.source_vp.eq(desc.source_vp),
-            header.source_id.eq(self.node_id),
-            header.tag.eq(number),
-            header.addr.eq(Mux(is_send, 0, remote)),
-            fragment.header.eq(header),
-            fragment.detail.eq(local),
-            self.read.request.payload.addr.eq(local),
-            self.read.request.payload.bytes.eq(length),
-        ]
-        opened = self.o_open.payload
-        m.d.comb += [
-            opened.number.eq(number),
-            opened.vp.eq(desc.source_vp),
-            opened.kind.eq(desc.p2p_op + 1),
-            opened.bytes.eq(desc.length),
-            opened.tag.eq(desc.tag),
-        ]
-
         with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.sync += [
                     idle.eq(~self.i.valid | ~self.i.ready),
                     desc.eq(self.i.payload.desc),
-                    number.eq(self.i_number.payload),
+                    op.number.eq(self.i_number.payload),
                     refusal.eq(reason),
                 ]
                 with m.If(self.i.valid & self.i.ready):
@@ -189,23 +169,24 @@ class Fragmenter(wiring.Component):
             with m.State("OPEN"):
                 m.d.comb += self.o_open.valid.eq(1)
                 m.d.sync += [
-                    local.eq(desc.local_addr),
-                    remote.eq(desc.remote_addr),
-                    left.eq(desc.length),
-                    index.eq(0),
-                    mini_at.eq(0),
-                    mini_beats.eq((desc.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)),
-                    mini_more.eq(desc.length != 0),
+                    op.local.eq(desc.local_addr),
+                    op.remote.eq(desc.remote_addr),
+                    op.left.eq(desc.length),
+                    op.index.eq(0),
+                    op.beat.eq(0),
+                    op.beats_left.eq((desc.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)),
+                    op.has_beats.eq(desc.length != 0),
                 ]
                 with m.If(self.o_open.ready):
                     with m.If(refusal != Status.OK):
                         m.next = "REFUSE"
-                    with m.Elif(is_mini | (desc.length == 0)):
+                    with m.Elif((desc.kind == Kind.MP) | (desc.length == 0)):
                         m.next = "MINI"
                     with m.Else():
                         m.next = "CHOOSE"
 
             with m.State("REFUSE"):
+                fragment = fragments.i.payload
                 m.d.comb += [
                     fragments.i.valid.eq(1),
                     fragment.final.eq(1),
@@ -215,62 +196,97 @@ class Fragmenter(wiring.Component):
                 with m.If(fragments.i.ready):
                     m.next = "IDLE"
 
-            # One fragment, whose data stand in the descriptor.
-            with m.State("MINI"):
-                with m.If((free != 0) & (reading == 0)):
-                    m.d.comb += reserve.eq(1)
-                    m.next = "MINI_DATA"
-            with m.State("MINI_DATA"):
-                with m.If(~mini_more):
-                    m.next = "MINI_FRAGMENT"
-                with m.Else():
-                    m.d.comb += [buffer.i.valid.eq(1), buffer.i.payload.eq(mini[mini_at])]
-                    with m.If(buffer.i.ready):
-                        m.d.sync += [
-                            mini_at.eq(mini_at + 1), mini_beats.eq(mini_beats - 1), mini_more.eq(mini_beats != 1),
-                        ]
-            with m.State("MINI_FRAGMENT"):
-                m.d.comb += [fragments.i.valid.eq(1), fragment.final.eq(1), fragment.stored.eq(1)]
-                with m.If(fragments.i.ready):
-                    m.next = "IDLE"
+            self._carry(m, fragments, buffer, room, op)
+            self._read(m, fragments, room, op)
+        return ~fsm.ongoing("IDLE")
 
-            # Fragments whose data are read from memory.
-            with m.State("CHOOSE"):
-                with m.If(self.failed.bit_select(number[:self.n.bit_length() - 1], 1)):
-                    m.next = "STOP"
-                with m.Elif(free != 0):
-                    m.d.comb += reserve.eq(1)
-                    m.next = "READ"
-            with m.State("STOP"):
-                m.d.comb += [fragments.i.valid.eq(1), fragment.final.eq(1)]
-                with m.If(fragments.i.ready):
-                    m.next = "IDLE"
-            with m.State("READ"):
-                m.d.comb += self.read.request.valid.eq(1)
-                with m.If(self.read.request.ready):
-                    m.d.comb += begin_read.eq(1)
-                    m.next = "FRAGMENT"
-            with m.State("FRAGMENT"):
-                m.d.comb += [
-                    fragments.i.valid.eq(1),
-                    fragment.final.eq(final),
-                    fragment.stored.eq(1),
-                    fragment.read.eq(1),
+    def _describe(self, m: Module, fragment, op: SimpleNamespace) -> None:
+        """What the operation, its next fragment and the read of its data look like."""
+        desc, opened = op.desc, self.o_open.payload
+        is_send = desc.p2p_op == P2pOp.SEND
+        # A signal of its own, outside of any condition: constant bits next to conditional ones make Verilog that
+        # simulators warn about.
+        header = Signal(PacketHeader)
+        m.d.comb += [
+            opened.number.eq(op.number),
+            opened.vp.eq(desc.source_vp),
+            opened.kind.eq(desc.p2p_op + 1),
+            opened.bytes.eq(desc.length),
+            opened.tag.eq(desc.tag),
+            header.type.eq(Mux(is_send, PacketType.SEND, PacketType.PUT)),
+            header.version.eq(formats.PACKET_VERSION),
+            header.length.eq(op.length),
+            header.fragment.eq(op.index),
+            header.dest_id.eq(desc.dest_id),
+            header.dest_vp.eq(desc.dest_vp),
+            header.source_vp.eq(desc.source_vp),
+            header.source_id.eq(self.node_id),
+            header.tag.eq(op.number),
+            header.addr.eq(Mux(is_send, 0, op.remote)),
+            fragment.header.eq(header),
+            fragment.detail.eq(op.local),
+            self.read.request.payload.addr.eq(op.local),
+            self.read.request.payload.bytes.eq(op.length),
+        ]
+
+    def _carry(
+        self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: SimpleNamespace, op: SimpleNamespace
+    ) -> None:
+        """States of an operation of one fragment, whose data stand in the descriptor."""
+        beats = data.View(data.ArrayLayout(self.data_width, len(op.desc.payload) // self.data_width), op.desc.payload)
+        at, left, more = op.beat, op.beats_left, op.has_beats
+        with m.State("MINI"):
+            with m.If((room.free != 0) & (room.reading == 0)):
+                m.d.comb += room.reserve.eq(1)
+                m.next = "MINI_DATA"
+        with m.State("MINI_DATA"):
+            with m.If(~more):
+                m.next = "MINI_FRAGMENT"
+            with m.Else():
+                m.d.comb += [buffer.i.valid.eq(1), buffer.i.payload.eq(beats[at])]
+                with m.If(buffer.i.ready):
+                    m.d.sync += [at.eq(at + 1), left.eq(left - 1), more.eq(left != 1)]
+        with m.State("MINI_FRAGMENT"):
+            fragment = fragments.i.payload
+            m.d.comb += [fragments.i.valid.eq(1), fragment.final.eq(1), fragment.stored.eq(1)]
+            with m.If(fragments.i.ready):
+                m.next = "IDLE"
+
+    def _read(self, m: Module, fragments: StreamFifo, room: SimpleNamespace, op: SimpleNamespace) -> None:
+        """States of an operation whose data are read from memory, fragment by fragment."""
+        fragment = fragments.i.payload
+        with m.State("CHOOSE"):
+            with m.If(self.failed.bit_select(op.number[:self.n.bit_length() - 1], 1)):
+                m.next = "STOP"
+            with m.Elif(room.free != 0):
+                m.d.comb += room.reserve.eq(1)
+                m.next = "READ"
+        with m.State("STOP"):
+            m.d.comb += [fragments.i.valid.eq(1), fragment.final.eq(1)]
+            with m.If(fragments.i.ready):
+                m.next = "IDLE"
+        with m.State("READ"):
+            m.d.comb += self.read.request.valid.eq(1)
+            with m.If(self.read.request.ready):
+                m.d.comb += room.begin_read.eq(1)
+                m.next = "FRAGMENT"
+        with m.State("FRAGMENT"):
+            m.d.comb += [
+                fragments.i.valid.eq(1),
+                fragment.final.eq(op.final),
+                fragment.stored.eq(1),
+                fragment.read.eq(1),
+            ]
+            with m.If(fragments.i.ready):
+                m.d.sync += [
+                    op.local.eq(op.local + self.mtu),
+                    op.remote.eq(op.remote + self.mtu),
+                    op.left.eq(op.left - self.mtu),
+                    op.index.eq(op.index + 1),
                 ]
-                with m.If(fragments.i.ready):
-                    m.d.sync += [
-                        local.eq(local + self.mtu),
-                        remote.eq(remote + self.mtu),
-                        left.eq(left - self.mtu),
-                        index.eq(index + 1),
-                    ]
-                    m.next = "CHOOSE"
-                    with m.If(final):
-                        m.next = "IDLE"
-
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), fragments.moves, reads.moves, buffer.moves))
-
-        return m
+                m.next = "CHOOSE"
+                with m.If(op.final):
+                    m.next = "IDLE"
 
     @staticmethod
     def _refusal(m, desc):

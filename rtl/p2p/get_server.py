@@ -1,6 +1,6 @@
 """Answering the GETs of others."""
 
-from amaranth import Array, Const, Module, Mux, Signal
+from amaranth import Array, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -65,7 +65,6 @@ class GetServer(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         flit_bytes = self.data_width // 8
-        flit_log2 = (flit_bytes - 1).bit_length()
         job = data.StructLayout({"request": PacketHeader, "read": 1, "status": STATUS_BITS})
         m.submodules.requests = requests = StreamFifo(shape=PacketHeader, depth=N_REQUESTS)
         m.submodules.jobs = jobs = StreamFifo(shape=job, depth=N_BUFFERS)
@@ -78,7 +77,30 @@ class GetServer(wiring.Component):
         reserve, returned = Signal(), Signal()
         m.d.sync += free.eq(free - reserve + returned)
 
-        # First half: look at the window, ask the memory.
+        reading = self._ask(m, requests, jobs, free=free, reserve=reserve)
+
+        # Data that come back fill the buffer; there is always room, it was reserved.
+        arrived = self.read.data
+        m.d.comb += [
+            arrived.ready.eq(buffer.i.ready & reads.i.ready),
+            buffer.i.valid.eq(arrived.valid & arrived.ready),
+            buffer.i.payload.eq(arrived.payload.data),
+            reads.i.valid.eq(arrived.valid & arrived.ready & arrived.payload.last),
+            reads.i.payload.error.eq(arrived.payload.error),
+        ]
+        self._answer(m, jobs, reads, buffer, returned=returned)
+
+        m.d.sync += self.moves.eq(any_moves(
+            reading, requests.moves, jobs.moves, reads.moves, buffer.moves,
+        ))
+
+        return m
+
+    def _ask(self, m: Module, requests: StreamFifo, jobs: StreamFifo, *, free: Signal, reserve: Signal) -> Value:
+        """First half: looks at the window, asks the memory. Gives whether it is at work.
+
+        `free` places in the buffer; `reserve` takes one.
+        """
         request = requests.o.payload
         asked = request.pulse
         status = Signal(Status)
@@ -125,18 +147,12 @@ class GetServer(wiring.Component):
                 with m.If(jobs.i.ready):
                     m.d.comb += requests.o.ready.eq(1)
                     m.next = "REQUEST"
+        return ~fsm.ongoing("REQUEST")
 
-        # Data that come back fill the buffer; there is always room, it was reserved.
-        arrived = self.read.data
-        m.d.comb += [
-            arrived.ready.eq(buffer.i.ready & reads.i.ready),
-            buffer.i.valid.eq(arrived.valid & arrived.ready),
-            buffer.i.payload.eq(arrived.payload.data),
-            reads.i.valid.eq(arrived.valid & arrived.ready & arrived.payload.last),
-            reads.i.payload.error.eq(arrived.payload.error),
-        ]
-
-        # Second half: the answer, once its data are there.
+    def _answer(self, m: Module, jobs: StreamFifo, reads: StreamFifo, buffer: StreamFifo, *, returned: Signal) -> None:
+        """Second half: the answer, once its data are there. `returned` pulses when a place in the buffer is free."""
+        flit_bytes = self.data_width // 8
+        flit_log2 = (flit_bytes - 1).bit_length()
         done = jobs.o.payload
         failed = done.read & reads.o.payload.error
         reply = Signal(PacketHeader)
@@ -187,9 +203,3 @@ class GetServer(wiring.Component):
                     with m.If(left == 1):
                         m.d.comb += returned.eq(1)
                         m.next = "HEADER"
-
-        m.d.sync += self.moves.eq(any_moves(
-            ~fsm.ongoing("REQUEST"), requests.moves, jobs.moves, reads.moves, buffer.moves,
-        ))
-
-        return m

@@ -1,6 +1,9 @@
 """The point-to-point operations of this node that are in progress."""
 
-from amaranth import Module, Mux, Signal
+from itertools import pairwise
+from types import SimpleNamespace
+
+from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -11,6 +14,7 @@ from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.memory import BlockMemory
 from rtl.kit.quiescence import any_moves
+from rtl.kit.step_pipeline import StepPipeline
 from rtl.p2p.records import (
     DETAIL_BITS,
     FRAGMENT_COUNT_BITS,
@@ -28,6 +32,9 @@ N_INPUTS = 8
 STAMP_BITS = 34
 """The watchdog compares 32 bits of cycles; two more, so that an operation is looked at long before they wrap."""
 
+CUTS = ("update",)
+"""Steps from a record to what becomes of it that end in registers (``find``, ``update``); each takes a cycle."""
+
 
 class Tracker(wiring.Component):
     """Counts the fragments of each operation and their answers, and completes it exactly once.
@@ -41,8 +48,8 @@ class Tracker(wiring.Component):
     place apart. The number travels in the packets, so an answer that comes too late is counted as `unknown` and
     touches nothing. A number comes back after at least ``2**16 / n`` operations.
 
-    Timing: one command in three cycles; time is a cycle late. Everything but `ready` of the inputs is a function of
-    registers.
+    Timing: one command in two cycles and one for each of :data:`CUTS`, three; time is a cycle late. Everything but
+    `ready` of the inputs is a function of registers.
 
     Parameters
     ----------
@@ -100,9 +107,87 @@ class Tracker(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        place_bits = self.n.bit_length() - 1
-        record_layout = data.StructLayout({
-            "generation": NUMBER_BITS - place_bits,
+        m.submodules.records = records = BlockMemory(shape=self._record(), depth=self.n, apart=True)
+        # Of each place: taken from the moment its number is, alive from OPEN to the completion.
+        places = SimpleNamespace(**{name: Signal(self.n, name=name) for name in ("taken", "alive", "failed")})
+        m.d.comb += [self.failed.eq(places.failed), self.busy.eq(places.taken.any())]
+        searches = self._hand_out_numbers(m, places)
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=N_INPUTS)
+        self._gather(m, arbiter)
+
+        # An operation whose last progress was before `limit` is late. Time is looked at for commands alone, so that it
+        # moves nothing else.
+        time = SimpleNamespace(now=Signal(STAMP_BITS), limit=Signal(STAMP_BITS), is_watched=Signal())
+        m.d.sync += time.is_watched.eq(self.watchdog != 0)
+        with m.If(arbiter.o.valid):
+            m.d.sync += [time.now.eq(self.cycles), time.limit.eq(self.cycles[:STAMP_BITS] - self.watchdog)]
+        check = self._go_round(m, arbiter.i[N_INPUTS - 1], places, is_watched=time.is_watched)
+
+        # One command: read the record, then write it back changed.
+        command, old = arbiter.o.payload, records.read_data
+        place = command.number[:self._place_bits]
+        is_alive = places.alive.bit_select(place, 1)
+        updates = Signal()
+        pipeline = StepPipeline(m, cuts=CUTS, stays=True, enable=updates)
+        v = pipeline.step(
+            "find", late=time.is_watched & ~(time.limit - old.stamp)[STAMP_BITS - 1], is_get=old.kind == CplKind.GET,
+            is_mine=is_alive & (old.generation == command.number[self._place_bits:]),
+        )
+        found = self._update(m, v, command, old, now=time.now, is_alive=is_alive)
+        decided = pipeline.step(
+            "update", v, record=found.record, touched=found.touched, expired=found.expired,
+            ends=found.touched & is_alive & (found.expired | ~found.record.sending & found.none_left),
+        )
+        pipeline.finish()
+        m.d.comb += [
+            records.read_address.eq(place), records.write_address.eq(place), records.write_data.eq(decided.record),
+        ]
+        m.submodules.events = events = StreamFifo(shape=CompletionEvent, depth=2)
+        connect(m, events.o, flipped(self.o_event))
+        told = ("vp", "status", "kind", "bytes", "tag", "detail")
+        m.d.comb += [events.i.payload[name].eq(decided.record[name]) for name in told]
+        # One LAND at a time is asked, so there is always room for its verdict.
+        m.submodules.verdicts = verdicts = StreamFifo(shape=1, depth=2)
+        connect(m, verdicts.o, flipped(self.o_land))
+        m.d.comb += verdicts.i.payload.eq(found.touched)
+
+        m.d.sync += self.unknown.eq(0)
+        with m.FSM() as fsm:
+            with m.State("READ"):
+                m.d.comb += records.read_enable.eq(1)
+                with m.If(arbiter.o.valid):
+                    m.next = CUTS[0].upper()
+            # One state a cut; in the last one it is seen whether the command was in order.
+            for cut, behind in pairwise((*CUTS, "finish")):
+                with m.State(cut.upper()):
+                    m.d.comb += updates.eq(1)
+                    m.next = behind.upper()
+                    if cut == CUTS[-1]:
+                        m.d.comb += verdicts.i.valid.eq(command.op == TrackerOp.LAND)
+                        m.d.sync += self.unknown.eq((command.op == TrackerOp.ANSWER) & ~found.touched)
+            # What was decided is done once there is room for the completion.
+            with m.State("FINISH"):
+                m.d.comb += events.i.valid.eq(decided.ends)
+                with m.If(~decided.ends | events.i.ready):
+                    m.d.comb += [records.write_enable.eq(decided.touched), arbiter.o.ready.eq(1)]
+                    self._finish(m, places, command, old, decided)
+                    m.next = "READ"
+
+        m.d.sync += self.moves.eq(any_moves(
+            arbiter.o.valid, ~fsm.ongoing("READ"), searches, check,
+            time.is_watched & places.alive.any(), arbiter.moves, events.moves, verdicts.moves,
+        ))
+
+        return m
+
+    @property
+    def _place_bits(self) -> int:
+        return self.n.bit_length() - 1
+
+    def _record(self) -> data.StructLayout:
+        """What is known of an operation."""
+        return data.StructLayout({
+            "generation": NUMBER_BITS - self._place_bits,
             "vp": formats.VP_BITS,
             "kind": 4,
             "bytes": 32,
@@ -114,43 +199,39 @@ class Tracker(wiring.Component):
             "detail": DETAIL_BITS,
             "stamp": STAMP_BITS,
         })
-        m.submodules.records = records = BlockMemory(shape=record_layout, depth=self.n, apart=True)
 
-        # Of each place: taken from the moment its number is, alive from OPEN to the completion.
-        taken, alive, failed = Signal(self.n), Signal(self.n), Signal(self.n)
-        m.d.comb += [self.failed.eq(failed), self.busy.eq(taken.any())]
+    def _hand_out_numbers(self, m: Module, places: SimpleNamespace) -> Value:
+        """Hands out numbers in circular order, so that a place rests as long as possible.
 
-        # Numbers are handed out in circular order, so that a place rests as long as possible.
+        Gives whether the next place is being searched.
+        """
         number = Signal(NUMBER_BITS)
-        next_place = number[:place_bits]
+        place = number[:self._place_bits]
+        searches = ~self.o_number.valid & ~places.taken.all()
         m.d.comb += [
-            self.o_number.valid.eq(~taken.bit_select(next_place, 1)),
+            self.o_number.valid.eq(~places.taken.bit_select(place, 1)),
             self.o_number.payload.eq(number),
         ]
         with m.If(self.o_number.valid & self.o_number.ready):
             m.d.sync += [
-                taken.bit_select(next_place, 1).eq(1),
-                failed.bit_select(next_place, 1).eq(0),
+                places.taken.bit_select(place, 1).eq(1),
+                places.failed.bit_select(place, 1).eq(0),
                 number.eq(number + 1),
             ]
-        with m.Elif(~self.o_number.valid & ~taken.all()):
+        with m.Elif(searches):
             m.d.sync += number.eq(number + 1)
+        return searches
 
-        # An operation whose last progress was before `limit` is late.
-        now, limit, is_watched = Signal(STAMP_BITS), Signal(STAMP_BITS), Signal()
-        m.d.sync += is_watched.eq(self.watchdog != 0)
-        # Time is looked at for commands alone, so that it moves nothing else.
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=N_INPUTS)
-        with m.If(arbiter.o.valid):
-            m.d.sync += [now.eq(self.cycles), limit.eq(self.cycles[:STAMP_BITS] - self.watchdog)]
+    def _go_round(self, m: Module, checks, places: SimpleNamespace, *, is_watched: Signal) -> Signal:
+        """The watchdog goes round the places, slowly enough not to be in the way. Gives whether it is at one.
 
-        # The watchdog goes round the places, slowly enough not to be in the way. Where it is follows from the time.
-        check, check_place = Signal(), Signal(place_bits)
-        turn = self.cycles[CHECK_CYCLES.bit_length() - 1:][:place_bits]
+        Where it is follows from the time.
+        """
+        check, check_place = Signal(), Signal(self._place_bits)
+        turn = self.cycles[CHECK_CYCLES.bit_length() - 1:][:self._place_bits]
         with m.If((self.cycles[:CHECK_CYCLES.bit_length() - 1] == 0) & is_watched & ~check):
-            with m.If(alive.bit_select(turn, 1)):
+            with m.If(places.alive.bit_select(turn, 1)):
                 m.d.sync += [check.eq(1), check_place.eq(turn)]
-        checks = arbiter.i[N_INPUTS - 1]
         with m.If(check & checks.ready):
             m.d.sync += check.eq(0)
         m.d.comb += [
@@ -158,6 +239,10 @@ class Tracker(wiring.Component):
             checks.payload.op.eq(TrackerOp.CHECK),
             checks.payload.number.eq(check_place),
         ]
+        return check
+
+    def _gather(self, m: Module, arbiter: StreamArbiter) -> None:
+        """The commands of all who say something."""
         inputs = (
             *((source, TrackerOp.OPEN) for source in self.i_open),
             *((source, TrackerOp.PROGRESS) for source in self.i_progress),
@@ -171,143 +256,87 @@ class Tracker(wiring.Component):
                 source.ready.eq(port.ready),
             ]
 
-        # One command: read the record, then write it back changed.
-        command = arbiter.o.payload
-        place = command.number[:place_bits]
-        outcome = data.StructLayout({"record": record_layout, "touched": 1, "expired": 1, "ends": 1})
-        found, decided = Signal(outcome), Signal(outcome)
-        old, new, touched, expired = records.read_data, found.record, found.touched, found.expired
-        is_alive = alive.bit_select(place, 1)
-        slack = Signal(STAMP_BITS)
-        m.d.comb += [
-            records.read_address.eq(place),
-            records.write_address.eq(place),
-            records.write_data.eq(decided.record),
-            slack.eq(limit - old.stamp),
-        ]
+    def _update(self, m: Module, v: SimpleNamespace, command, old, *, now, is_alive) -> SimpleNamespace:
+        """What a command makes of the record; whether it is to be written, `touched`, and the operation `expired`.
 
-        none_left = Signal()
-        is_get = old.kind == CplKind.GET
-        is_mine = is_alive & (old.generation == command.number[place_bits:])
+        The record is worth something only if it is `touched`, which takes longer to find out than what it is
+        to become. That no answer is missing any more is seen without the sum.
+        """
+        found = SimpleNamespace(
+            record=Signal(self._record()), **{name: Signal(name=name) for name in ("touched", "expired", "none_left")},
+        )
+        new, touched, expired, none_left = found.record, found.touched, found.expired, found.none_left
 
         def note_error(status, detail):
             """The first error stays."""
             with m.If((old.status == Status.OK) & (status != Status.OK)):
                 m.d.comb += [new.status.eq(status), new.detail.eq(detail)]
 
-        m.submodules.events = events = StreamFifo(shape=CompletionEvent, depth=2)
-        connect(m, events.o, flipped(self.o_event))
-        event = events.i.payload
-        m.d.comb += [
-            event.vp.eq(decided.record.vp),
-            event.status.eq(decided.record.status),
-            event.kind.eq(decided.record.kind),
-            event.bytes.eq(decided.record.bytes),
-            event.tag.eq(decided.record.tag),
-            event.detail.eq(decided.record.detail),
-        ]
+        m.d.comb += [new.eq(old), none_left.eq(old.unanswered == 0)]
+        with m.Switch(command.op):
+            with m.Case(TrackerOp.OPEN):
+                m.d.comb += [
+                    touched.eq(1),
+                    new.eq(0),
+                    new.generation.eq(command.number[self._place_bits:]),
+                    *(new[name].eq(command[name]) for name in ("vp", "kind", "bytes", "tag")),
+                    new.sending.eq(1),
+                    new.stamp.eq(now),
+                ]
+            with m.Case(TrackerOp.PROGRESS):
+                m.d.comb += [
+                    touched.eq(1),
+                    new.unanswered.eq(old.unanswered + command.sent),
+                    none_left.eq((old.unanswered == 0) & ~command.sent),
+                    new.sending.eq(~command.final),
+                    new.stamp.eq(Mux(command.sent, now, old.stamp)),
+                ]
+                note_error(command.status, command.detail)
+            with m.Case(TrackerOp.ANSWER):
+                m.d.comb += [
+                    touched.eq(v.is_mine & ~v.is_get & (old.unanswered != 0)),
+                    new.unanswered.eq(old.unanswered - 1),
+                    none_left.eq(old.unanswered == 1),
+                    new.stamp.eq(now),
+                ]
+                note_error(command.status, command.detail)
+            with m.Case(TrackerOp.LAND):
+                m.d.comb += [
+                    touched.eq(v.is_mine & v.is_get & (old.unanswered != old.landing)),
+                    new.landing.eq(old.landing + 1),
+                    new.stamp.eq(now),
+                ]
+            with m.Case(TrackerOp.LANDED):
+                m.d.comb += [
+                    touched.eq(1),
+                    new.unanswered.eq(old.unanswered - 1),
+                    none_left.eq(old.unanswered == 1),
+                    new.landing.eq(old.landing - 1),
+                    new.stamp.eq(now),
+                ]
+                note_error(command.status, command.detail)
+            with m.Case(TrackerOp.CHECK):
+                # What is being written is going to end; its operation must not end before it.
+                m.d.comb += [expired.eq(is_alive & v.late & (old.landing == 0)), touched.eq(expired)]
+                note_error(Status.TIMEOUT, old.unanswered)
+        return found
 
-        # One LAND at a time is asked, so there is always room for its verdict.
-        m.submodules.verdicts = verdicts = StreamFifo(shape=1, depth=2)
-        connect(m, verdicts.o, flipped(self.o_land))
-        m.d.comb += verdicts.i.payload.eq(touched)
-
-        def finish():
-            """Does what was decided, once there is room for the completion."""
-            m.d.comb += events.i.valid.eq(decided.ends)
-            with m.If(~decided.ends | events.i.ready):
-                m.d.comb += [records.write_enable.eq(decided.touched), arbiter.o.ready.eq(1)]
-                with m.If(is_get & is_alive & (command.op != TrackerOp.OPEN)):
-                    with m.If(decided.expired):
-                        m.d.sync += self.n_waiting.eq(self.n_waiting - old.unanswered)
-                    with m.Elif(command.op == TrackerOp.PROGRESS):
-                        m.d.sync += self.n_waiting.eq(self.n_waiting + command.sent)
-                    with m.Elif(command.op == TrackerOp.LANDED):
-                        m.d.sync += self.n_waiting.eq(self.n_waiting - 1)
-                with m.If(decided.touched):
-                    m.d.sync += failed.bit_select(place, 1).eq(decided.record.status != Status.OK)
-                with m.If(command.op == TrackerOp.OPEN):
-                    m.d.sync += alive.bit_select(place, 1).eq(1)
-                with m.Elif(decided.touched & (decided.ends | ~is_alive)):
-                    m.d.sync += alive.bit_select(place, 1).eq(0)
-                    with m.If(~decided.record.sending):
-                        m.d.sync += taken.bit_select(place, 1).eq(0)
-                m.next = "READ"
-
-        m.d.sync += self.unknown.eq(0)
-        with m.FSM() as fsm:
-            with m.State("READ"):
-                m.d.comb += records.read_enable.eq(1)
-                with m.If(arbiter.o.valid):
-                    m.next = "UPDATE"
-
-            with m.State("UPDATE"):
-                # The record is worth something only if it is `touched`, which takes longer to find out than what it is
-                # to become. That no answer is missing any more is seen without the sum.
-                m.d.comb += [new.eq(old), none_left.eq(old.unanswered == 0)]
-                with m.Switch(command.op):
-                    with m.Case(TrackerOp.OPEN):
-                        m.d.comb += [
-                            touched.eq(1),
-                            new.eq(0),
-                            new.generation.eq(command.number[place_bits:]),
-                            new.vp.eq(command.vp),
-                            new.kind.eq(command.kind),
-                            new.bytes.eq(command.bytes),
-                            new.tag.eq(command.tag),
-                            new.sending.eq(1),
-                            new.stamp.eq(now),
-                        ]
-                    with m.Case(TrackerOp.PROGRESS):
-                        m.d.comb += [
-                            touched.eq(1),
-                            new.unanswered.eq(old.unanswered + command.sent),
-                            none_left.eq((old.unanswered == 0) & ~command.sent),
-                            new.sending.eq(~command.final),
-                            new.stamp.eq(Mux(command.sent, now, old.stamp)),
-                        ]
-                        note_error(command.status, command.detail)
-                    with m.Case(TrackerOp.ANSWER):
-                        m.d.comb += [
-                            touched.eq(is_mine & ~is_get & (old.unanswered != 0)),
-                            new.unanswered.eq(old.unanswered - 1),
-                            none_left.eq(old.unanswered == 1),
-                            new.stamp.eq(now),
-                        ]
-                        note_error(command.status, command.detail)
-                        m.d.sync += self.unknown.eq(~touched)
-                    with m.Case(TrackerOp.LAND):
-                        m.d.comb += [
-                            touched.eq(is_mine & is_get & (old.unanswered != old.landing)),
-                            new.landing.eq(old.landing + 1),
-                            new.stamp.eq(now),
-                            verdicts.i.valid.eq(1),
-                        ]
-                    with m.Case(TrackerOp.LANDED):
-                        m.d.comb += [
-                            touched.eq(1),
-                            new.unanswered.eq(old.unanswered - 1),
-                            none_left.eq(old.unanswered == 1),
-                            new.landing.eq(old.landing - 1),
-                            new.stamp.eq(now),
-                        ]
-                        note_error(command.status, command.detail)
-                    with m.Case(TrackerOp.CHECK):
-                        # What is being written is going to end; its operation must not end before it.
-                        late = is_watched & ~slack[-1]
-                        m.d.comb += [expired.eq(is_alive & late & (old.landing == 0)), touched.eq(expired)]
-                        note_error(Status.TIMEOUT, old.unanswered)
-
-                m.d.comb += found.ends.eq(touched & is_alive & (expired | ~new.sending & none_left))
-                m.d.sync += decided.eq(found)
-                m.next = "FINISH"
-
-            with m.State("FINISH"):
-                finish()
-
-        m.d.sync += self.moves.eq(any_moves(
-            arbiter.o.valid, ~fsm.ongoing("READ"), ~self.o_number.valid & ~taken.all(), check,
-            is_watched & alive.any(), arbiter.moves, events.moves, verdicts.moves,
-        ))
-
-        return m
+    def _finish(self, m: Module, places: SimpleNamespace, command, old, decided: SimpleNamespace) -> None:
+        """Does what was decided: to the count of fragments that are awaited, and to the place."""
+        place = command.number[:self._place_bits]
+        is_alive = places.alive.bit_select(place, 1)
+        with m.If(decided.is_get & is_alive & (command.op != TrackerOp.OPEN)):
+            with m.If(decided.expired):
+                m.d.sync += self.n_waiting.eq(self.n_waiting - old.unanswered)
+            with m.Elif(command.op == TrackerOp.PROGRESS):
+                m.d.sync += self.n_waiting.eq(self.n_waiting + command.sent)
+            with m.Elif(command.op == TrackerOp.LANDED):
+                m.d.sync += self.n_waiting.eq(self.n_waiting - 1)
+        with m.If(decided.touched):
+            m.d.sync += places.failed.bit_select(place, 1).eq(decided.record.status != Status.OK)
+        with m.If(command.op == TrackerOp.OPEN):
+            m.d.sync += places.alive.bit_select(place, 1).eq(1)
+        with m.Elif(decided.touched & (decided.ends | ~is_alive)):
+            m.d.sync += places.alive.bit_select(place, 1).eq(0)
+            with m.If(~decided.record.sending):
+                m.d.sync += places.taken.bit_select(place, 1).eq(0)

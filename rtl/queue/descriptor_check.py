@@ -1,8 +1,10 @@
 """Says what is wrong with a descriptor, taken by itself."""
 
 from collections.abc import Collection
+from itertools import pairwise
+from types import SimpleNamespace
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
@@ -11,10 +13,14 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator, P2pOp, Right, Status
 from rtl.abi import Descriptor
 from rtl.interface import WindowSignature
+from rtl.kit.step_pipeline import StepPipeline
 from rtl.queue.records import STATUS_BITS
 
 ELEMENT_BYTES = {Datatype.DOUBLE_INT: 16, Datatype.FLOAT32: 4, Datatype.INT32: 4, Datatype.BYTE: 1}
 """Bytes of the elements that are not 8 bytes long."""
+
+CUTS = ("share", "multiply", "subtract", "compare")
+"""Steps that end in registers; each is waited for in a state of its name."""
 
 
 class DescriptorCheck(wiring.Component):
@@ -96,109 +102,150 @@ class DescriptorCheck(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        desc, status = self.desc, self.status
-        collective, p2p = desc.c, ~desc.c
-        mini = desc.kind == Kind.MP
-        is_get = p2p & (desc.p2p_op == P2pOp.GET)
-        from_memory = Mux(desc.c, desc.operand == Operand.MEMORY, ((desc.p2p_op == P2pOp.PUT) & ~mini) | is_get)
-        from_payload = Mux(desc.c, desc.operand == Operand.PAYLOAD, (desc.p2p_op == P2pOp.SEND) | mini)
+        pipeline = StepPipeline(m, cuts=CUTS, stays=True)
+        found = pipeline.run(
+            None, ("share", self._share), ("multiply", self._multiply), ("subtract", self._subtract),
+            ("compare", self._compare),
+        )
+        pipeline.finish()
+        status = Mux(
+            found.bad, Status.BAD_DESCRIPTOR,
+            Mux(found.lacking, Status.UNSUPPORTED, Mux(found.overlong.any(), Status.BAD_LENGTH, Status.OK)),
+        )
+        self._judge(m, found=status)
+        return m
+
+    @property
+    def _is_get(self):
+        return ~self.desc.c & (self.desc.p2p_op == P2pOp.GET)
+
+    @property
+    def _from_memory(self):
+        desc = self.desc
+        p2p = ((desc.p2p_op == P2pOp.PUT) & (desc.kind != Kind.MP)) | self._is_get
+        return Mux(desc.c, desc.operand == Operand.MEMORY, p2p)
+
+    @property
+    def _from_payload(self):
+        desc = self.desc
+        p2p = (desc.p2p_op == P2pOp.SEND) | (desc.kind == Kind.MP)
+        return Mux(desc.c, desc.operand == Operand.PAYLOAD, p2p)
+
+    @property
+    def _cut(self):
+        """The message is cut into blocks."""
+        return self.desc.block_count > 1
+
+    @property
+    def _empty(self):
+        """The slice is the one without bytes."""
+        desc = self.desc
+        return self._cut & (desc.slice_first == desc.block_count) & (desc.slice_count == 1)
+
+    def _share(self, v: SimpleNamespace) -> dict:
+        """Where the slice ends, and where the blocks do."""
+        desc = self.desc
+        limit = Mux(self._cut, desc.block_count, 1)
+        return {"end": desc.slice_first + desc.slice_count, "limit": limit[:len(desc.block_count)]}
+
+    def _multiply(self, v: SimpleNamespace) -> dict:
+        """What a pulse takes of all blocks. Numbers beyond `n_blocks` are refused in any case."""
+        desc = self.desc
+        n_blocks = v.limit[:bits_for(self.n_blocks)]
+        n_slice = Mux(desc.slice_count == 0, n_blocks, Mux(self._empty, 0, desc.slice_count))
+        return {"n_slice": n_slice[:len(n_blocks)], "all_bytes": n_blocks * desc.pulse_bytes}
+
+    def _subtract(self, v: SimpleNamespace) -> dict:
+        """What it takes of the slice; the longest message: a product with 2**16 - 1, so a shift and a subtraction."""
+        longest = (v.all_bytes << formats.PULSE_BITS) - v.all_bytes
+        return {
+            "slice_bytes": v.n_slice * self.desc.pulse_bytes,
+            "longest": longest.as_unsigned()[:len(v.all_bytes) + formats.PULSE_BITS],
+        }
+
+    def _compare(self, v: SimpleNamespace) -> dict:
+        """What is wrong. Of the lengths each comparison by itself: they take longest."""
+        return {
+            "bad": self._bad_descriptor(v).any(), "lacking": self._unsupported().any(), "overlong": self._bad_length(v),
+        }
+
+    def _bad_descriptor(self, v: SimpleNamespace):
+        desc, collective, mini = self.desc, self.desc.c, self.desc.kind == Kind.MP
+        beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, v.end > v.limit) & ~self._empty
 
         def unknown(name: str):
             """Whether an enumerated field has a value that is no member."""
             field = formats.DESCRIPTOR[name]
             members = {int(member) for member in field.values}
-            return Cat(desc[name] == v for v in range(field.max_value + 1) if v not in members).any()
+            return Cat(desc[name] == value for value in range(field.max_value + 1) if value not in members).any()
 
-        # The slice, and what a pulse takes of it and of all blocks. Numbers beyond `n_blocks` are refused in any case.
-        block_bits = bits_for(self.n_blocks)
-        n_slice = Signal(block_bits)
-        all_bytes, slice_bytes = Signal(16 + block_bits), Signal(16 + block_bits)
-        cut = desc.block_count > 1
-        empty = cut & (desc.slice_first == desc.block_count) & (desc.slice_count == 1)
-        last = desc.slice_first + desc.slice_count
-        end, limit = Signal(last.shape()), Signal(desc.block_count.shape())
-        n_blocks = limit[:block_bits]
-        beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, end > limit) & ~empty
-        m.d.sync += [
-            end.eq(last), limit.eq(Mux(cut, desc.block_count, 1)),
-            n_slice.eq(Mux(desc.slice_count == 0, n_blocks, Mux(empty, 0, desc.slice_count))),
-            all_bytes.eq(n_blocks * desc.pulse_bytes), slice_bytes.eq(n_slice * desc.pulse_bytes),
-        ]
-        # A product with 2**16 - 1: a shift and a subtraction.
-        longest = Signal(16 + block_bits + formats.PULSE_BITS)
-        m.d.sync += longest.eq((all_bytes << formats.PULSE_BITS) - all_bytes)
-
-        reserved = [desc[field.name].any() for field in formats.DESCRIPTOR.fields if field.is_reserved]
-        bad_descriptor = Cat(
-            *reserved,
+        return Cat(
+            *(desc[field.name].any() for field in formats.DESCRIPTOR.fields if field.is_reserved),
             unknown("kind"),
             unknown("p2p_op"),
             desc.source_vp != self.vp,
-            from_memory & mini,
-            from_payload & ~mini,
+            self._from_memory & mini,
+            self._from_payload & ~mini,
             collective & (desc.p2p_op != 0),
             collective & (unknown("operand") | unknown("datatype") | unknown("operator")),
             collective & (desc.peer >= self.n_peers if self.n_peers < 1 << formats.PEER_BITS else 0),
-            p2p & (desc.ch | desc.ct),
+            ~collective & (desc.ch | desc.ct),
             collective & beyond,
             collective & desc.multicast & ((desc.members == 0) | (desc.mlid < formats.FIRST_MLID)),
         )
-        reduces = collective & desc.reduce_flag
+
+    def _unsupported(self):
+        desc, collective = self.desc, self.desc.c
         has_reduction = Cat(
             (desc.datatype == datatype) & (desc.operator == operator) for datatype, operator in self.supported
         ).any()
-        unsupported = Cat(
-            p2p & desc.multicast,
-            0 if self.get else is_get,
+        return Cat(
+            ~collective & desc.multicast,
+            0 if self.get else self._is_get,
             collective & (desc.block_count > self.n_blocks),
-            collective & cut & desc.swap_remote_addr,
-            reduces & ~has_reduction,
-        )
-        element_mask = Signal(4)
-        with m.Switch(desc.datatype):
-            for datatype, size in ELEMENT_BYTES.items():
-                with m.Case(datatype):
-                    m.d.comb += element_mask.eq(size - 1)
-            with m.Default():
-                m.d.comb += element_mask.eq(7)
-        bad_length = Cat(
-            from_payload & (desc.length > formats.PAYLOAD_BYTES),
-            collective & (desc.pulse_bytes[:4].any() | (~cut & desc.pulse_bytes[4:6].any())),
-            collective & ((desc.pulse_bytes == 0) | (slice_bytes > self.mtu) | (all_bytes > self.intermediate_bytes)),
-            collective & (desc.length > longest),
-            (reduces | collective & cut) & (desc.length[:4] & element_mask).any(),
+            collective & self._cut & desc.swap_remote_addr,
+            collective & desc.reduce_flag & ~has_reduction,
         )
 
-        bad, lacking, overlong = Signal(), Signal(), Signal(len(bad_length))
-        m.d.sync += [bad.eq(bad_descriptor.any()), lacking.eq(unsupported.any()), overlong.eq(bad_length)]
+    def _bad_length(self, v: SimpleNamespace):
+        desc, collective, cut = self.desc, self.desc.c, self._cut
+        # Bits of a length that whole elements leave 0.
+        element_mask = Const(7, 4)
+        for datatype, size in ELEMENT_BYTES.items():
+            element_mask = Mux(desc.datatype == datatype, size - 1, element_mask)
+        return Cat(
+            self._from_payload & (desc.length > formats.PAYLOAD_BYTES),
+            collective & (desc.pulse_bytes[:4].any() | (~cut & desc.pulse_bytes[4:6].any())),
+            collective & (
+                (desc.pulse_bytes == 0) | (v.slice_bytes > self.mtu) | (v.all_bytes > self.intermediate_bytes)
+            ),
+            collective & (desc.length > v.longest),
+            collective & (desc.reduce_flag | cut) & (desc.length[:4] & element_mask).any(),
+        )
+
+    def _judge(self, m: Module, *, found) -> None:
+        """Notes what was `found`; asks for the windows of what is right so far."""
+        desc, status = self.desc, self.status
         ask_operand, ask_result = Signal(), Signal()
         query, answer = self.window.query, self.window.answer
         m.d.comb += [
             query.payload.vp.eq(self.vp),
             query.payload.addr.eq(Mux(ask_operand, desc.local_addr, desc.result_addr)),
             query.payload.bytes.eq(desc.length),
-            query.payload.right.eq(Mux(ask_operand & ~is_get, Right.LOCAL_READ, Right.LOCAL_WRITE)),
+            query.payload.right.eq(Mux(ask_operand & ~self._is_get, Right.LOCAL_READ, Right.LOCAL_WRITE)),
         ]
-        # The slice, its bytes, the longest message and what is wrong stand in registers behind each other.
-        with m.FSM() as fsm:
-            with m.State("SHARE"):
-                with m.If(self.numbers):
-                    m.next = "MULTIPLY"
-            with m.State("MULTIPLY"):
-                m.next = "SUBTRACT"
-            with m.State("SUBTRACT"):
-                m.next = "COMPARE"
-            with m.State("COMPARE"):
-                with m.If(self.fields):
-                    m.next = "LOOK"
+        # One state a cut: the lengths are enough for the first one, the last one takes all fields.
+        first, last = CUTS[0], CUTS[-1]
+        with m.FSM(init=first.upper()) as fsm:
+            for cut, behind in pairwise((*CUTS, "look")):
+                with m.State(cut.upper()):
+                    with m.If((self.numbers | (cut != first)) & (self.fields | (cut != last))):
+                        m.next = behind.upper()
             with m.State("LOOK"):
                 m.d.sync += [
-                    status.eq(
-                        Mux(bad, Status.BAD_DESCRIPTOR,
-                            Mux(lacking, Status.UNSUPPORTED, Mux(overlong.any(), Status.BAD_LENGTH, Status.OK)))
-                    ),
-                    ask_operand.eq(from_memory & (desc.length != 0)),
-                    ask_result.eq(collective & desc.write_back & (desc.length != 0)),
+                    status.eq(found),
+                    ask_operand.eq(self._from_memory & (desc.length != 0)),
+                    ask_result.eq(desc.c & desc.write_back & (desc.length != 0)),
                 ]
                 m.next = "NEXT"
             with m.State("NEXT"):
@@ -209,7 +256,7 @@ class DescriptorCheck(wiring.Component):
                 with m.Else():
                     m.d.comb += self.judged.eq(1)
                     with m.If(self.gone):
-                        m.next = "SHARE"
+                        m.next = first.upper()
             with m.State("WINDOW"):
                 m.d.comb += answer.ready.eq(1)
                 with m.If(answer.valid):
@@ -220,6 +267,4 @@ class DescriptorCheck(wiring.Component):
                         m.d.sync += status.eq(Status.BAD_ADDRESS)
                     m.next = "NEXT"
 
-        m.d.sync += self.moves.eq(~fsm.ongoing("SHARE"))
-
-        return m
+        m.d.sync += self.moves.eq(~fsm.ongoing(first.upper()))

@@ -1,5 +1,7 @@
 """Serves the turns of the virtual ports: whole units, to whoever has room for them."""
 
+from types import SimpleNamespace
+
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -10,6 +12,7 @@ from rtl.abi import Descriptor
 from rtl.interface import ADDRESS_BITS, CompletionEvent, PlacementSignature, SequenceSignature
 from rtl.queue.descriptor_fetch import FetchedDescriptor, fetch_command
 from rtl.queue.records import INDEX_BITS, STATUS_BITS, TurnEnd, turn_layout
+from rtl.queue.turn_in_progress import TurnInProgress
 from rtl.queue.unit_record import RULES, UnitRecord
 
 
@@ -95,274 +98,249 @@ class Scheduler(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        desc, unreadable = self.i.payload.desc, self.i.payload.error
-
-        # The turn: `left` descriptors stand in the ring, `pending` of them have been asked for.
-        turn = Signal(self.turn_layout)
-        cons, left, room, taken = (Signal(INDEX_BITS, name=name) for name in ("cons", "left", "room", "taken"))
-        pending = Signal(range(self.batch + 1))
-        blocked, crowded, extended = Signal(), Signal(), Signal()
-
-        # The unit, and how its refusal goes on.
         m.submodules.unit = unit = UnitRecord(sequence_depth=self.sequence_depth)
-        inside, refused, faulty, skip = Signal(), Signal(), Signal(), Signal()
+        serving = TurnInProgress(m, layout=self.turn_layout, batch=self.batch, unit=unit)
+        turn = serving.turn
         # What a descriptor breaks is compared in one cycle and summed up in the next one: it is known with the
         # judgement, which comes two cycles after the fields at the earliest. `inside` falls as early before a unit.
         rules, broken = Signal(RULES), Signal()
         m.d.sync += [rules.eq(unit.broken), broken.eq(rules.any())]
         m.d.comb += [
-            unit.desc.eq(desc),
-            unit.vp.eq(turn.vp),
-            unit.inside.eq(inside),
-        ]
-
-        # The job table's answer is asked for once; it lets the operation in.
-        query, placed = self.placement.query, self.placement.answer
-        target = Signal(range(max(2, self.n_cous)))
-        base_pulse = Signal(formats.PULSE_BITS)
-        m.d.comb += query.payload.job_id.eq(unit.job_id)
-        cou = Array(self.cou)
-        probe_ready, answer_valid, answer_ok, descriptor_ready = Signal(), Signal(), Signal(), Signal()
-        probing, answering, delivering, aborting = Signal(), Signal(), Signal(), Signal()
-        m.d.comb += [
-            probe_ready.eq(cou[target].probe.ready),
-            answer_valid.eq(cou[target].answer.valid),
-            answer_ok.eq(cou[target].answer.payload.ok),
-            descriptor_ready.eq(cou[target].descriptor.ready),
-        ]
-        for k, port in enumerate(self.cou):
-            chosen = target == k
-            m.d.comb += [
-                port.probe.valid.eq(probing & chosen),
-                port.probe.payload.job_id.eq(unit.job_id),
-                port.probe.payload.base_pulse.eq(base_pulse),
-                port.answer.ready.eq(answering & chosen),
-                port.descriptor.valid.eq((delivering | aborting) & chosen),
-                port.descriptor.payload.desc.eq(desc),
-                port.descriptor.payload.last.eq(aborting | desc.ct),
-                port.descriptor.payload.abort.eq(aborting),
-            ]
-
-        m.d.comb += [
+            unit.desc.eq(self.i.payload.desc), unit.vp.eq(turn.vp), unit.inside.eq(serving.inside),
+            self.i.ready.eq(serving.discards), self.consumed.eq(serving.consumes),
             self.fetch.payload.base.eq(turn.base),
             self.fetch.payload.log2.eq(turn.log2),
-            self.fetch.payload.index.eq(cons),
-            self.fetch.payload.count.eq(Mux(blocked, 1, Mux(left < self.batch, left, self.batch))),
+            self.fetch.payload.index.eq(serving.cons),
+            self.fetch.payload.count.eq(
+                Mux(serving.blocked, 1, Mux(serving.left < self.batch, serving.left, self.batch))
+            ),
             self.vp.eq(turn.vp),
-            self.o_p2p.payload.desc.eq(desc),
+            self.o_p2p.payload.desc.eq(self.i.payload.desc),
             self.o_event.payload.eq(unit.event),
             self.end.payload.vp.eq(turn.vp),
-            self.end.payload.cons.eq(cons),
-            self.end.payload.taken.eq(taken),
-            self.end.payload.blocked.eq(blocked),
-            self.end.payload.crowded.eq(crowded),
+            *(self.end.payload[name].eq(getattr(serving, name)) for name in ("cons", "taken", "blocked", "crowded")),
         ]
-
-        def discard():
-            """Lets go of the descriptor at hand."""
-            m.d.comb += self.i.ready.eq(1)
-            m.d.sync += pending.eq(pending - 1)
-
-        def consume():
-            """Lets go of the descriptor at hand for good: it is no longer in the ring."""
-            discard()
-            m.d.comb += self.consumed.eq(1)
-            m.d.sync += [cons.eq(cons + 1), left.eq(left - 1)]
-
-        def count_unit():
-            """Spends the room that the unit's completion needs."""
-            m.d.sync += [taken.eq(taken + 1), room.eq(room - 1), inside.eq(0), refused.eq(0)]
-
-        def refuse(status, *, at_hand, members_follow):
-            """Ends the unit with an error: at its offload unit first, if that has begun it.
-
-            `at_hand`: the descriptor at hand belongs to it, and `members_follow`: so may those behind that one.
-            """
-            m.d.comb += [unit.refuse.eq(1), unit.status.eq(status)]
-            m.d.sync += [refused.eq(1), faulty.eq(at_hand), skip.eq(members_follow)]
-            m.next = "SKIP"
-            with m.If(inside):
-                m.next = "ABORT"
-
-        def block():
-            """Ends the turn: what is at hand cannot be taken now."""
-            m.d.sync += blocked.eq(1)
-            m.next = "DRAIN"
+        target = self._connect_target(m, unit)
 
         # Why the descriptor at hand is not taken: what is wrong with it, or nothing: its job has another operation.
         reason = Signal(STATUS_BITS)
 
+        def reject(why):
+            m.d.sync += reason.eq(why)
+            m.next = "REJECT"
+
         def judge():
             """Goes on with a descriptor of which all but the payload is there."""
+            desc = self.i.payload.desc
             with m.If(broken):
-                m.d.sync += reason.eq(Status.BAD_SEQUENCE)
-                m.next = "REJECT"
+                reject(Status.BAD_SEQUENCE)
             with m.Elif(self.status != Status.OK):
-                m.d.sync += reason.eq(self.status)
-                m.next = "REJECT"
-            with m.Elif(inside):
+                reject(self.status)
+            with m.Elif(serving.inside):
                 m.next = "DELIVER"
             with m.Elif(desc.c):
                 m.next = "LOCATE"
             with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
                 m.next = "P2P"
             with m.Else():
-                m.d.sync += reason.eq(Status.NO_PLACE)
-                m.next = "REJECT"
+                reject(Status.NO_PLACE)
 
         with m.FSM() as fsm:
-            with m.State("TURN"):
-                m.d.comb += self.turn.ready.eq(1)
-                m.d.sync += [
-                    turn.eq(self.turn.payload),
-                    cons.eq(self.turn.payload.cons),
-                    left.eq(self.turn.payload.count),
-                    room.eq(self.turn.payload.room),
-                    blocked.eq(self.turn.payload.blocked),
-                    taken.eq(0),
-                    crowded.eq(0),
-                    extended.eq(0),
-                    inside.eq(0),
-                    refused.eq(0),
-                ]
-                with m.If(self.turn.valid):
-                    m.next = "FETCH"
-                    with m.If(~self.turn.payload.enable | (self.turn.payload.count == 0)):
-                        m.d.sync += blocked.eq(0)
-                        m.next = "END"
-                    with m.Elif(self.turn.payload.room == 0):
-                        m.d.sync += blocked.eq(1)
-                        m.next = "END"
-
-            with m.State("FETCH"):
-                m.d.comb += self.fetch.valid.eq(1)
-                with m.If(self.fetch.ready):
-                    m.d.sync += [pending.eq(self.fetch.payload.count), blocked.eq(0), extended.eq(inside | refused)]
-                    m.next = "UNIT"
-                    with m.If(refused):
-                        m.next = "SKIP"
-                    with m.Elif(inside):
-                        m.next = "INSIDE"
-
-            # Between units.
-            with m.State("UNIT"):
-                with m.If(pending == 0):
-                    m.next = "END"
-                with m.Elif(extended | (room == 0)):
-                    m.next = "DRAIN"
-                with m.Elif(self.judged):
-                    m.d.comb += unit.begin.eq(1)
-                    judge()
-
-            # Within a sequence that its offload unit has a place for.
-            with m.State("INSIDE"):
-                with m.If(pending == 0):
-                    with m.If(left == 0):
-                        refuse(Status.BAD_SEQUENCE, at_hand=0, members_follow=0)
-                    with m.Else():
-                        m.next = "FETCH"
-                with m.Elif(self.judged):
-                    judge()
-
-            with m.State("LOCATE"):
-                m.d.comb += query.valid.eq(1)
-                with m.If(query.ready):
-                    m.next = "LOCATED"
-            with m.State("LOCATED"):
-                m.d.comb += placed.ready.eq(1)
-                m.d.sync += [target.eq(placed.payload.unit), base_pulse.eq(placed.payload.base_pulse)]
-                with m.If(placed.valid):
-                    with m.If(placed.payload.ok):
-                        m.next = "PROBE"
-                    with m.Else():
-                        m.d.sync += reason.eq(Status.OK)
-                        m.next = "REJECT"
-            with m.State("PROBE"):
-                m.d.comb += probing.eq(1)
-                with m.If(probe_ready):
-                    m.next = "ANSWER"
-            with m.State("ANSWER"):
-                m.d.comb += answering.eq(1)
-                with m.If(answer_valid):
-                    with m.If(answer_ok):
-                        m.d.sync += inside.eq(1)
-                        m.next = "DELIVER"
-                    with m.Else():
-                        m.d.sync += reason.eq(Status.NO_PLACE)
-                        m.next = "REJECT"
-
-            # From here on the descriptor has to be there whole.
-            with m.State("DELIVER"):
-                m.d.comb += delivering.eq(self.i.valid & ~unreadable)
-                with m.If(self.i.valid & unreadable):
-                    refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
-                with m.Elif(self.i.valid & descriptor_ready):
-                    consume()
-                    m.d.comb += unit.advance.eq(1)
-                    m.next = "INSIDE"
-                    with m.If(desc.ct):
-                        count_unit()
-                        m.next = "UNIT"
-            with m.State("P2P"):
-                m.d.comb += self.o_p2p.valid.eq(self.i.valid & ~unreadable)
-                with m.If(self.i.valid & unreadable):
-                    refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
-                with m.Elif(self.i.valid & self.o_p2p.ready):
-                    consume()
-                    count_unit()
-                    m.next = "UNIT"
-            with m.State("REJECT"):
-                misplaced = (reason == Status.BAD_SEQUENCE) & (~desc.c | desc.ch)
-                with m.If(self.i.valid & unreadable):
-                    refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
-                # The turn of a VP that was blocked is one unit long, so what has expired is this one.
-                with m.Elif(self.i.valid & ((reason == Status.OK) | (reason == Status.NO_PLACE) & ~turn.expired)):
-                    m.d.sync += crowded.eq(reason == Status.NO_PLACE)
-                    block()
-                with m.Elif(self.i.valid):
-                    refuse(reason, at_hand=~misplaced, members_follow=~misplaced & desc.c & ~desc.ct)
-
-            with m.State("ABORT"):
-                m.d.comb += aborting.eq(1)
-                with m.If(descriptor_ready):
-                    m.d.sync += inside.eq(0)
-                    m.next = "SKIP"
-            with m.State("SKIP"):
-                with m.If(faulty):
-                    consume()
-                    m.d.sync += faulty.eq(0)
-                with m.Elif(~skip):
-                    m.next = "POST"
-                with m.Elif(pending == 0):
-                    m.next = "FETCH"
-                    with m.If(left == 0):
-                        m.next = "POST"
-                with m.Elif(self.i.valid):
-                    with m.If(unreadable | ~desc.c | desc.ch | unit.overlong):
-                        m.next = "POST"
-                    with m.Else():
-                        consume()
-                        m.d.comb += unit.advance.eq(1)
-                        with m.If(desc.ct):
-                            m.next = "POST"
-            with m.State("POST"):
-                m.d.comb += self.o_event.valid.eq(1)
-                with m.If(self.o_event.ready):
-                    count_unit()
-                    m.next = "UNIT"
-
-            # Descriptors that were fetched ahead stay in the ring: their next turn reads them again.
-            with m.State("DRAIN"):
-                with m.If(pending == 0):
-                    m.next = "END"
-                with m.Elif(self.i.valid):
-                    discard()
-            with m.State("END"):
-                m.d.comb += self.end.valid.eq(1)
-                with m.If(self.end.ready):
-                    m.next = "TURN"
-
+            self._begin(m, serving)
+            self._look(m, serving, unit, judge=judge)
+            self._place(m, serving, target, reject=reject)
+            self._hand_over(m, serving, unit, target)
+            self._reject(m, serving, reason=reason)
+            self._refuse(m, serving, unit, target)
+            self._end(m, serving)
         # In these it waits for a turn or for descriptors; what comes is seen where it comes from.
         waits = Cat(fsm.ongoing(state) for state in ("TURN", "UNIT", "INSIDE", "DRAIN", "SKIP")).any()
         m.d.sync += self.moves.eq(~waits)
         return m
+
+    def _connect_target(self, m: Module, unit: UnitRecord) -> SimpleNamespace:
+        """The offload unit that has been placed: what it says, and what is done with it."""
+        target = SimpleNamespace(
+            number=Signal(range(max(2, self.n_cous)), name="target"), base_pulse=Signal(formats.PULSE_BITS),
+            **{name: Signal(name=name) for name in (
+                "probe_ready", "answer_valid", "answer_ok", "descriptor_ready",
+                "probing", "answering", "delivering", "aborting",
+            )},
+        )
+        desc, port = self.i.payload.desc, Array(self.cou)[target.number]
+        m.d.comb += [
+            self.placement.query.payload.job_id.eq(unit.job_id),
+            target.probe_ready.eq(port.probe.ready),
+            target.answer_valid.eq(port.answer.valid),
+            target.answer_ok.eq(port.answer.payload.ok),
+            target.descriptor_ready.eq(port.descriptor.ready),
+        ]
+        for k, port in enumerate(self.cou):
+            chosen = target.number == k
+            m.d.comb += [
+                port.probe.valid.eq(target.probing & chosen),
+                port.probe.payload.job_id.eq(unit.job_id),
+                port.probe.payload.base_pulse.eq(target.base_pulse),
+                port.answer.ready.eq(target.answering & chosen),
+                port.descriptor.valid.eq((target.delivering | target.aborting) & chosen),
+                port.descriptor.payload.desc.eq(desc),
+                port.descriptor.payload.last.eq(target.aborting | desc.ct),
+                port.descriptor.payload.abort.eq(target.aborting),
+            ]
+        return target
+
+    def _begin(self, m: Module, serving: TurnInProgress) -> None:
+        """A turn begins, and its descriptors are fetched."""
+        offered = self.turn.payload
+        with m.State("TURN"):
+            m.d.comb += self.turn.ready.eq(1)
+            serving.load(offered)
+            with m.If(self.turn.valid):
+                m.next = "FETCH"
+                with m.If(~offered.enable | (offered.count == 0)):
+                    m.d.sync += serving.blocked.eq(0)
+                    m.next = "END"
+                with m.Elif(offered.room == 0):
+                    m.d.sync += serving.blocked.eq(1)
+                    m.next = "END"
+        with m.State("FETCH"):
+            m.d.comb += self.fetch.valid.eq(1)
+            with m.If(self.fetch.ready):
+                m.d.sync += [
+                    serving.pending.eq(self.fetch.payload.count), serving.blocked.eq(0),
+                    serving.extended.eq(serving.inside | serving.refused),
+                ]
+                m.next = "UNIT"
+                with m.If(serving.refused):
+                    m.next = "SKIP"
+                with m.Elif(serving.inside):
+                    m.next = "INSIDE"
+
+    def _look(self, m: Module, serving: TurnInProgress, unit: UnitRecord, *, judge) -> None:
+        """The next descriptor is looked at: between units, or in a sequence that its offload unit has a place for."""
+        with m.State("UNIT"):
+            with m.If(serving.pending == 0):
+                m.next = "END"
+            with m.Elif(serving.extended | (serving.room == 0)):
+                m.next = "DRAIN"
+            with m.Elif(self.judged):
+                m.d.comb += unit.begin.eq(1)
+                judge()
+        with m.State("INSIDE"):
+            with m.If(serving.pending == 0):
+                with m.If(serving.left == 0):
+                    serving.refuse(Status.BAD_SEQUENCE, at_hand=0, members_follow=0)
+                with m.Else():
+                    m.next = "FETCH"
+            with m.Elif(self.judged):
+                judge()
+
+    def _place(self, m: Module, serving: TurnInProgress, target: SimpleNamespace, *, reject) -> None:
+        """A sequence finds its offload unit. The job table's answer is asked for once; it lets the operation in."""
+        query, placed = self.placement.query, self.placement.answer
+        with m.State("LOCATE"):
+            m.d.comb += query.valid.eq(1)
+            with m.If(query.ready):
+                m.next = "LOCATED"
+        with m.State("LOCATED"):
+            m.d.comb += placed.ready.eq(1)
+            m.d.sync += [target.number.eq(placed.payload.unit), target.base_pulse.eq(placed.payload.base_pulse)]
+            with m.If(placed.valid):
+                with m.If(placed.payload.ok):
+                    m.next = "PROBE"
+                with m.Else():
+                    reject(Status.OK)
+        with m.State("PROBE"):
+            m.d.comb += target.probing.eq(1)
+            with m.If(target.probe_ready):
+                m.next = "ANSWER"
+        with m.State("ANSWER"):
+            m.d.comb += target.answering.eq(1)
+            with m.If(target.answer_valid):
+                with m.If(target.answer_ok):
+                    m.d.sync += serving.inside.eq(1)
+                    m.next = "DELIVER"
+                with m.Else():
+                    reject(Status.NO_PLACE)
+
+    def _hand_over(self, m: Module, serving: TurnInProgress, unit: UnitRecord, target: SimpleNamespace) -> None:
+        """The descriptor goes to its target. From here on it has to be there whole."""
+        whole, unreadable = self.i.valid, self.i.payload.error
+        with m.State("DELIVER"):
+            m.d.comb += target.delivering.eq(whole & ~unreadable)
+            with m.If(whole & unreadable):
+                serving.refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
+            with m.Elif(whole & target.descriptor_ready):
+                serving.consume()
+                m.d.comb += unit.advance.eq(1)
+                m.next = "INSIDE"
+                with m.If(self.i.payload.desc.ct):
+                    serving.count_unit()
+                    m.next = "UNIT"
+        with m.State("P2P"):
+            m.d.comb += self.o_p2p.valid.eq(whole & ~unreadable)
+            with m.If(whole & unreadable):
+                serving.refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
+            with m.Elif(whole & self.o_p2p.ready):
+                serving.consume()
+                serving.count_unit()
+                m.next = "UNIT"
+
+    def _reject(self, m: Module, serving: TurnInProgress, *, reason) -> None:
+        """The descriptor cannot be taken, for a `reason`: now, or at all."""
+        desc, whole = self.i.payload.desc, self.i.valid
+        with m.State("REJECT"):
+            misplaced = (reason == Status.BAD_SEQUENCE) & (~desc.c | desc.ch)
+            crowded = (reason == Status.NO_PLACE) & ~serving.turn.expired
+            with m.If(whole & self.i.payload.error):
+                serving.refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
+            # The turn of a VP that was blocked is one unit long, so what has expired is this one.
+            with m.Elif(whole & ((reason == Status.OK) | crowded)):
+                m.d.sync += serving.crowded.eq(reason == Status.NO_PLACE)
+                serving.block()
+            with m.Elif(whole):
+                serving.refuse(reason, at_hand=~misplaced, members_follow=~misplaced & desc.c & ~desc.ct)
+
+    def _refuse(self, m: Module, serving: TurnInProgress, unit: UnitRecord, target: SimpleNamespace) -> None:
+        """A unit that is refused ends: at its offload unit first, then in the ring, then in an event."""
+        desc = self.i.payload.desc
+        with m.State("ABORT"):
+            m.d.comb += target.aborting.eq(1)
+            with m.If(target.descriptor_ready):
+                m.d.sync += serving.inside.eq(0)
+                m.next = "SKIP"
+        with m.State("SKIP"):
+            with m.If(serving.faulty):
+                serving.consume()
+                m.d.sync += serving.faulty.eq(0)
+            with m.Elif(~serving.skip):
+                m.next = "POST"
+            with m.Elif(serving.pending == 0):
+                m.next = "FETCH"
+                with m.If(serving.left == 0):
+                    m.next = "POST"
+            with m.Elif(self.i.valid):
+                with m.If(self.i.payload.error | ~desc.c | desc.ch | unit.overlong):
+                    m.next = "POST"
+                with m.Else():
+                    serving.consume()
+                    m.d.comb += unit.advance.eq(1)
+                    with m.If(desc.ct):
+                        m.next = "POST"
+        with m.State("POST"):
+            m.d.comb += self.o_event.valid.eq(1)
+            with m.If(self.o_event.ready):
+                serving.count_unit()
+                m.next = "UNIT"
+
+    def _end(self, m: Module, serving: TurnInProgress) -> None:
+        """The turn ends. Descriptors that were fetched ahead stay in the ring: their next turn reads them again."""
+        with m.State("DRAIN"):
+            with m.If(serving.pending == 0):
+                m.next = "END"
+            with m.Elif(self.i.valid):
+                serving.discard()
+        with m.State("END"):
+            m.d.comb += self.end.valid.eq(1)
+            with m.If(self.end.ready):
+                m.next = "TURN"

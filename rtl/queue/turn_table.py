@@ -1,5 +1,7 @@
 """Whose turn it is: the descriptor rings of the virtual ports and the order in which they are served."""
 
+from types import SimpleNamespace
+
 from amaranth import Const, Module, Mux, Signal
 from amaranth.lib import data, enum, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -99,28 +101,11 @@ class TurnTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         commit, doorbell, turn, end = self.commit, self.doorbell, self.turn, self.end
-
-        # One memory per writer's concern, so that each has one write port and one read port.
-        ring_layout = data.StructLayout({
-            "enable": 1, "base": self.address_bits - DESCRIPTOR_LOG2, "log2": 4, "cq_log2": 4,
-        })
-        state_layout = data.StructLayout({
-            "cons": INDEX_BITS, "reserved": INDEX_BITS, "blocked": 1, "crowded": 1, "since": _CYCLE_BITS,
-        })
+        m.submodules.waiting = waiting = StreamFifo(shape=formats.VP_BITS, depth=self.n_vps)
         # The records of the VP that is chosen are there in the cycle after the choice.
         vp, looked_at = Signal(formats.VP_BITS), Signal(formats.VP_BITS)
         m.d.sync += vp.eq(looked_at)
-        ports = {}
-        for name, shape in (
-            ("ring", ring_layout), ("state", state_layout), ("prod", INDEX_BITS), ("cq_cons", INDEX_BITS), ("queued", 1)
-        ):
-            m.submodules[f"{name}_memory"] = store = memory.Memory(shape=shape, depth=self.n_vps, init=[])
-            ports[name] = write, read = store.write_port(), store.read_port()
-            m.d.comb += [write.addr.eq(vp), read.addr.eq(looked_at), read.en.eq(1)]
-        (ring_w, ring), (state_w, state), (prod_w, prod), (cq_cons_w, cq_cons), (queued_w, queued) = ports.values()
-
-        m.submodules.waiting = waiting = StreamFifo(shape=formats.VP_BITS, depth=self.n_vps)
-        m.d.comb += waiting.i.payload.eq(vp)
+        records = self._records(m, vp=vp, looked_at=looked_at)
 
         # A turn without progress lengthens the streak; once it has gone through the whole queue, wait.
         streak = Signal(range(self.n_vps + 1))
@@ -128,39 +113,22 @@ class TurnTable(wiring.Component):
         with m.If(pause != 0):
             m.d.sync += pause.eq(pause - 1)
 
-        # Since when the unit at the head of a ring has been finding no place.
-        cycle = self.cycles
-        waited = (cycle - state.data.since)[:_CYCLE_BITS]
-
-        action = Signal(Action)
-        in_turn = Signal()
-        reserved = Signal(INDEX_BITS)
-        now = turn.payload
-        m.d.comb += self.busy.eq(in_turn | waiting.o.valid)
+        action, in_turn, reserved = Signal(Action), Signal(), Signal(INDEX_BITS)
+        m.d.comb += [
+            waiting.i.payload.eq(vp), self.busy.eq(in_turn | waiting.o.valid),
+            *(
+                records[name].write.data.eq(Mux(action == Action.DOORBELL, doorbell.payload.index, self.first_index))
+                for name in ("prod", "cq_cons")
+            ),
+        ]
         with m.If(turn.ready):
             m.d.sync += turn.valid.eq(0)
-
-        size = Const(1, 1) << ring.data.cq_log2
-        used = (state.data.reserved - cq_cons.data)[:INDEX_BITS]
-        brought = Mux(action == Action.DOORBELL, doorbell.payload.index, self.first_index)
-        nobody_waits = Signal()
-        m.d.comb += nobody_waits.eq(self.enable & ~waiting.o.valid & ~in_turn)
 
         def begin_turn(produced):
             """Begins the turn of the VP at hand, whose descriptors go up to `produced`."""
             m.d.sync += [
-                in_turn.eq(1),
-                turn.valid.eq(1),
-                reserved.eq(state.data.reserved),
-                now.vp.eq(vp),
-                now.enable.eq(ring.data.enable),
-                now.base.eq(ring.data.base << DESCRIPTOR_LOG2),
-                now.log2.eq(ring.data.log2),
-                now.cons.eq(state.data.cons),
-                now.count.eq(produced - state.data.cons),
-                now.room.eq(Mux(used < size, size - used, 0)),
-                now.blocked.eq(state.data.blocked),
-                now.expired.eq(state.data.crowded & (self.retry_limit != 0) & (waited >= self.retry_limit)),
+                in_turn.eq(1), turn.valid.eq(1), reserved.eq(records["state"].read.data.reserved),
+                *self._describe_turn(records, vp=vp, produced=produced),
             ]
 
         with m.FSM() as fsm:
@@ -184,35 +152,16 @@ class TurnTable(wiring.Component):
                 m.next = "CHOOSE"
                 with m.Switch(action):
                     with m.Case(Action.COMMIT):
-                        record = commit.payload.record
-                        m.d.comb += [
-                            commit.ready.eq(1),
-                            ring_w.en.eq(1),
-                            ring_w.data.enable.eq(record.enable),
-                            ring_w.data.base.eq(record.dq_base[DESCRIPTOR_LOG2:]),
-                            ring_w.data.log2.eq(record.dq_log2),
-                            ring_w.data.cq_log2.eq(record.cq_log2),
-                            state_w.en.eq(1),
-                            state_w.data.cons.eq(self.first_index),
-                            state_w.data.reserved.eq(self.first_index),
-                            prod_w.en.eq(1),
-                            cq_cons_w.en.eq(1),
-                            # A VP that waits for a turn goes on waiting: the queue still holds it.
-                            queued_w.en.eq(commit.payload.wipe),
-                        ]
+                        m.d.comb += [commit.ready.eq(1), *self._load_record(records)]
                     with m.Case(Action.END):
                         progress = ~end.payload.blocked | (end.payload.taken != 0)
+                        queued = records["queued"].write
                         m.d.comb += [
-                            end.ready.eq(1),
-                            state_w.en.eq(1),
-                            state_w.data.cons.eq(end.payload.cons),
-                            state_w.data.reserved.eq(reserved + end.payload.taken),
-                            state_w.data.blocked.eq(end.payload.blocked),
-                            state_w.data.crowded.eq(end.payload.crowded),
-                            state_w.data.since.eq(Mux(state.data.crowded, state.data.since, cycle)),
-                            waiting.i.valid.eq(now.enable & (end.payload.cons != prod.data)),
-                            queued_w.en.eq(1),
-                            queued_w.data.eq(waiting.i.valid),
+                            end.ready.eq(1), *self._note_end(records, reserved=reserved),
+                            waiting.i.valid.eq(
+                                turn.payload.enable & (end.payload.cons != records["prod"].read.data)
+                            ),
+                            queued.en.eq(1), queued.data.eq(waiting.i.valid),
                         ]
                         m.d.sync += in_turn.eq(0)
                         with m.If(progress):
@@ -222,23 +171,90 @@ class TurnTable(wiring.Component):
                         with m.Else():
                             m.d.sync += streak.eq(streak + 1)
                     with m.Case(Action.DOORBELL):
+                        nobody_waits = self.enable & ~waiting.o.valid & ~in_turn
+                        queued = records["queued"]
                         m.d.comb += doorbell.ready.eq(1)
                         m.d.sync += [streak.eq(0), pause.eq(0)]
                         with m.If(doorbell.payload.kind == DoorbellKind.CQ_CONS):
-                            m.d.comb += cq_cons_w.en.eq(1)
+                            m.d.comb += records["cq_cons"].write.en.eq(1)
                         with m.Else():
                             m.d.comb += [
-                                prod_w.en.eq(1),
-                                waiting.i.valid.eq(~queued.data & ~nobody_waits),
-                                queued_w.en.eq(1),
-                                queued_w.data.eq(1),
+                                records["prod"].write.en.eq(1),
+                                waiting.i.valid.eq(~queued.read.data & ~nobody_waits),
+                                queued.write.en.eq(1), queued.write.data.eq(1),
                             ]
-                            with m.If(~queued.data & nobody_waits):
+                            with m.If(~queued.read.data & nobody_waits):
                                 begin_turn(doorbell.payload.index)
                     with m.Case(Action.TURN):
-                        begin_turn(prod.data)
-        m.d.comb += [prod_w.data.eq(brought), cq_cons_w.data.eq(brought)]
+                        begin_turn(records["prod"].read.data)
 
         m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("CHOOSE"), pause != 0, waiting.moves))
-
         return m
+
+    def _records(self, m: Module, *, vp, looked_at) -> dict:
+        """The memories, one per writer's concern, so that each has one port to `write` and one to `read`."""
+        layouts = {
+            "ring": data.StructLayout({
+                "enable": 1, "base": self.address_bits - DESCRIPTOR_LOG2, "log2": 4, "cq_log2": 4,
+            }),
+            "state": data.StructLayout({
+                "cons": INDEX_BITS, "reserved": INDEX_BITS, "blocked": 1, "crowded": 1, "since": _CYCLE_BITS,
+            }),
+            "prod": INDEX_BITS, "cq_cons": INDEX_BITS, "queued": 1,
+        }
+        ports = {}
+        for name, shape in layouts.items():
+            m.submodules[f"{name}_memory"] = store = memory.Memory(shape=shape, depth=self.n_vps, init=[])
+            ports[name] = SimpleNamespace(write=store.write_port(), read=store.read_port())
+            m.d.comb += [ports[name].write.addr.eq(vp), ports[name].read.addr.eq(looked_at), ports[name].read.en.eq(1)]
+        return ports
+
+    def _describe_turn(self, records: dict, *, vp, produced) -> list:
+        """Statements that say what there is to know of a turn."""
+        ring, state, now = records["ring"].read.data, records["state"].read.data, self.turn.payload
+        size = Const(1, 1) << ring.cq_log2
+        used = (state.reserved - records["cq_cons"].read.data)[:INDEX_BITS]
+        # Since when the unit at the head of a ring has been finding no place.
+        waited = (self.cycles - state.since)[:_CYCLE_BITS]
+        return [
+            now.vp.eq(vp),
+            now.enable.eq(ring.enable),
+            now.base.eq(ring.base << DESCRIPTOR_LOG2),
+            now.log2.eq(ring.log2),
+            now.cons.eq(state.cons),
+            now.count.eq(produced - state.cons),
+            now.room.eq(Mux(used < size, size - used, 0)),
+            now.blocked.eq(state.blocked),
+            now.expired.eq(state.crowded & (self.retry_limit != 0) & (waited >= self.retry_limit)),
+        ]
+
+    def _load_record(self, records: dict) -> list:
+        """Statements that load the record of a commit."""
+        record = self.commit.payload.record
+        ring, state = records["ring"].write, records["state"].write
+        return [
+            ring.en.eq(1),
+            ring.data.enable.eq(record.enable),
+            ring.data.base.eq(record.dq_base[DESCRIPTOR_LOG2:]),
+            ring.data.log2.eq(record.dq_log2),
+            ring.data.cq_log2.eq(record.cq_log2),
+            state.en.eq(1),
+            state.data.cons.eq(self.first_index),
+            state.data.reserved.eq(self.first_index),
+            records["prod"].write.en.eq(1),
+            records["cq_cons"].write.en.eq(1),
+            # A VP that waits for a turn goes on waiting: the queue still holds it.
+            records["queued"].write.en.eq(self.commit.payload.wipe),
+        ]
+
+    def _note_end(self, records: dict, *, reserved) -> list:
+        """Statements that note what a turn has left."""
+        end, before, state = self.end.payload, records["state"].read.data, records["state"].write
+        return [
+            state.en.eq(1),
+            state.data.cons.eq(end.cons),
+            state.data.reserved.eq(reserved + end.taken),
+            state.data.blocked.eq(end.blocked),
+            state.data.crowded.eq(end.crowded),
+            state.data.since.eq(Mux(before.crowded, before.since, self.cycles)),
+        ]

@@ -5,14 +5,14 @@ Picture, reasons and figures: ``docs/reduce.md``.
 
 from types import SimpleNamespace
 
-from amaranth import Cat, Const, Module, Signal, Value
+from amaranth import Cat, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.kit.step_pipeline import StepPipeline
 from rtl.reduce.float_align import align, order
 from rtl.reduce.float_format import FLOAT64, FloatFormat
 from rtl.reduce.float_normalise import exponent_flags, normalise_coarse, normalise_fine, round_to_even
-from rtl.reduce.step_pipeline import StepPipeline
 
 CUTS: dict[int, str] = {
     5: "swap align_4 add normal_2 shift_2",
@@ -107,17 +107,9 @@ class FloatAdd(wiring.Component):
         m.d.comb += self.o.eq(Cat(v.fraction, v.exponent, v.sign))
 
         # Only the valid bits are reset.
-        valid: Value = self.i_valid
-        for index in range(self.cycles):
-            m.d.sync += (after := Signal(name=f"valid_{index}")).eq(valid)
-            valid = after
-        m.d.comb += self.o_valid.eq(valid)
+        m.d.comb += self.o_valid.eq(pipeline.follow(self.i_valid, name="valid"))
         if self.tag_width:
-            tag: Value = self.i_tag
-            for index in range(self.cycles):
-                m.d.sync += (after := Signal(self.tag_width, name=f"tag_{index}", reset_less=True)).eq(tag)
-                tag = after
-            m.d.comb += self.o_tag.eq(tag)
+            m.d.comb += self.o_tag.eq(pipeline.follow(self.i_tag, name="tag", reset=False))
 
         return m
 

@@ -9,9 +9,9 @@ from amaranth import Cat, Const, Mux, Value
 from amaranth.lib import data
 from amaranth.utils import bits_for
 
+from rtl.kit.step_pipeline import StepPipeline
 from rtl.reduce.bits import borrow, parts, spread
 from rtl.reduce.float_format import FloatFormat
-from rtl.reduce.step_pipeline import StepPipeline
 
 _align_steps = 6
 

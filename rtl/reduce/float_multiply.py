@@ -10,9 +10,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from rtl.kit.step_pipeline import StepPipeline
 from rtl.reduce.bits import borrow, first, shifted_left, spread
 from rtl.reduce.float_format import FLOAT64, FloatFormat
-from rtl.reduce.step_pipeline import StepPipeline
 from rtl.reduce.tile_multiply import tile_multiply
 
 MULTIPLY_CUTS: dict[int, str] = {

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 from amaranth import Cat, Const, Mux, Value
 from amaranth.utils import bits_for
 
+from rtl.kit.step_pipeline import StepPipeline
 from rtl.reduce.bits import first, parts, ripple, shifted_left, spread
 from rtl.reduce.float_format import FloatFormat
-from rtl.reduce.step_pipeline import StepPipeline
 
 _group_bits = 3
 _group = 1 << _group_bits

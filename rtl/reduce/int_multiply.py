@@ -6,8 +6,8 @@ from amaranth import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.kit.step_pipeline import StepPipeline
 from rtl.reduce.delay_line import DelayLine
-from rtl.reduce.step_pipeline import StepPipeline
 from rtl.reduce.tile_multiply import tile_multiply
 
 _stages = 4

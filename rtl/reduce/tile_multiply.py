@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 from amaranth import Cat, Const, Value
 
+from rtl.kit.step_pipeline import StepPipeline
 from rtl.reduce.bits import parts
-from rtl.reduce.step_pipeline import StepPipeline
 
 TILE_A = 18
 """Bits of a tile of the first factor. 18 x 18 unsigned is one block of an ECP5."""

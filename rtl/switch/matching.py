@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.switch.choice import union
-from rtl.switch.input_port import CandidateSignature
+from rtl.switch.input_channel import CandidateSignature
 from rtl.switch.match_iteration import MatchIteration
 from rtl.switch.patience import Patience
 from rtl.switch.sizes import SwitchSizes

@@ -157,7 +157,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="never-settled", module=_CREDIT,
-                old="                    after.watched.eq(owing),", new="                    after.watched.eq(0),",
+                old="t.after.watched.eq(owing)", new="t.after.watched.eq(0)",
             ),
             Mutation(
                 name="last-for-anyone",
@@ -178,7 +178,7 @@ PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="loan-used-twice", module=_CREDIT,
-                old="updates.eq(1), update.loan.eq(0), ", new="updates.eq(1), ",
+                old="t.updates.eq(1), update.loan.eq(0), ", new="t.updates.eq(1), ",
             ),
             Mutation(
                 name="loan-takes-a-credit-as-well", module=_CREDIT,
@@ -190,15 +190,16 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="loan-stays-at-the-end", module=_CREDIT,
-                old="flushing.eq(lends), ", new="flushing.eq(0), ",
+                old="flushing.eq(self._lends), ", new="flushing.eq(0), ",
             ),
             Mutation(
                 name="loan-goes-back-and-stays", module=_CREDIT,
-                old="update.eq(stored), update.loan.eq(0), updates.eq(1),", new="update.eq(stored),",
+                old="t.update.eq(t.stored), t.update.loan.eq(0), t.updates.eq(1),",
+                new="t.update.eq(t.stored),",
             ),
             Mutation(
                 name="asks-without-room", module=_CREDIT,
-                old="(reserved != LOANS_ASKED)", new="(asked != LOANS_ASKED)",
+                old="(reserved != LOANS_ASKED)", new="(loans.asked != LOANS_ASKED)",
             ),
             Mutation(
                 name="asks-for-ever", module=_CREDIT,

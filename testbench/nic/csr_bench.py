@@ -174,7 +174,8 @@ async def unmapped_reads_are_refused(dut: SimHandleBase) -> None:
     after_counters = registers.COUNTERS + 8 * len(registers.EVENT_COUNTERS)
     after_states = registers.STATE_COUNTERS_AT + 8 * len(registers.STATE_COUNTERS)
     for address in (AT["retry_limit"] + 4, 0x0FC, AT["vp_commit"], AT["window_commit"], 0x19C, 0x1FC, after_counters,
-                    after_states, 0x1000, registers.VP_PAGES, registers.VP_PAGES + 0x1000, (1 << registers.ADDRESS_BITS) - 4):
+                    after_states, 0x1000, registers.VP_PAGES, registers.VP_PAGES + 0x1000,
+                    (1 << registers.ADDRESS_BITS) - 4):
         assert await resp_of_read(axil, address) == (SLVERR, 0), hex(address)
 
 

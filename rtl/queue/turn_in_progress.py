@@ -1,0 +1,97 @@
+"""The turn that the scheduler serves: its registers, and the verbs that change them."""
+
+from amaranth import Module, Signal
+
+from rtl.queue.records import INDEX_BITS
+from rtl.queue.unit_record import UnitRecord
+
+
+class TurnInProgress:
+    """Registers of a turn and of the unit at hand. Verbs act in the state of the scheduler in which they are said.
+
+    Parameters
+    ----------
+    m : Module
+        The scheduler's.
+    layout : StructLayout
+        Layout of a turn.
+    batch : int
+        Most descriptors to fetch at once.
+    unit : UnitRecord
+        The unit that the descriptor belongs to.
+
+    Members
+    -------
+    turn : View
+        What the VP table said.
+    cons, left, pending
+        Where the next descriptor stands in the ring, how many stand there, and how many of them have been asked for.
+    room, taken
+        Units whose completion has room still, and those that were taken.
+    blocked, crowded, extended
+        It ends before a unit; for that found no place at its target. A unit needed a fetch of its own.
+    inside
+        A sequence has a place at an offload unit.
+    refused, faulty, skip
+        A unit is refused; the descriptor at hand belongs to it; so may those behind it.
+    discards, consumes
+        Pulses: the descriptor at hand is let go of; and it is no longer in the ring.
+    """
+
+    def __init__(self, m: Module, *, layout, batch: int, unit: UnitRecord):
+        self._m, self._unit = m, unit
+        self.turn = Signal(layout, name="turn_in_progress")
+        self.cons, self.left, self.room, self.taken = (
+            Signal(INDEX_BITS, name=name) for name in ("cons", "left", "room", "taken")
+        )
+        self.pending = Signal(range(batch + 1), name="pending")
+        self.blocked, self.crowded, self.extended = (
+            Signal(name=name) for name in ("blocked", "crowded", "extended")
+        )
+        self.inside, self.refused, self.faulty, self.skip = (
+            Signal(name=name) for name in ("inside", "refused", "faulty", "skip")
+        )
+        self.discards, self.consumes = Signal(name="discards"), Signal(name="consumes")
+
+    def load(self, offered) -> None:
+        """Takes up a turn."""
+        self._m.d.sync += [
+            self.turn.eq(offered),
+            self.cons.eq(offered.cons), self.left.eq(offered.count), self.room.eq(offered.room),
+            self.blocked.eq(offered.blocked),
+            *(register.eq(0) for register in (self.taken, self.crowded, self.extended, self.inside, self.refused)),
+        ]
+
+    def discard(self) -> None:
+        """Lets go of the descriptor at hand."""
+        self._m.d.comb += self.discards.eq(1)
+        self._m.d.sync += self.pending.eq(self.pending - 1)
+
+    def consume(self) -> None:
+        """Lets go of the descriptor at hand for good: it is no longer in the ring."""
+        self.discard()
+        self._m.d.comb += self.consumes.eq(1)
+        self._m.d.sync += [self.cons.eq(self.cons + 1), self.left.eq(self.left - 1)]
+
+    def count_unit(self) -> None:
+        """Spends the room that the unit's completion needs."""
+        self._m.d.sync += [
+            self.taken.eq(self.taken + 1), self.room.eq(self.room - 1), self.inside.eq(0), self.refused.eq(0),
+        ]
+
+    def refuse(self, status, *, at_hand, members_follow) -> None:
+        """Ends the unit with an error: at its offload unit first, if that has begun it.
+
+        `at_hand`: the descriptor at hand belongs to it, and `members_follow`: so may those behind that one.
+        """
+        m = self._m
+        m.d.comb += [self._unit.refuse.eq(1), self._unit.status.eq(status)]
+        m.d.sync += [self.refused.eq(1), self.faulty.eq(at_hand), self.skip.eq(members_follow)]
+        m.next = "SKIP"
+        with m.If(self.inside):
+            m.next = "ABORT"
+
+    def block(self) -> None:
+        """Ends the turn: what is at hand cannot be taken now."""
+        self._m.d.sync += self.blocked.eq(1)
+        self._m.next = "DRAIN"

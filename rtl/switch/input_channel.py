@@ -1,0 +1,213 @@
+"""One virtual channel of an input port: what comes, where it has to go, and the packet that is being sent."""
+
+from amaranth import Module, Mux, ResetSignal, Signal
+from amaranth.hdl import Assert
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from rtl.interface import flit
+from rtl.switch.channel_queues import ChannelQueues
+from rtl.switch.channel_store import ChannelStore
+from rtl.switch.route_table import PORT_BITS
+from rtl.switch.sizes import SwitchSizes
+
+_offset = formats.PACKET_HEADER.offset
+
+
+class CandidateSignature(wiring.Signature):
+    """What one channel of an input port offers to the matching, and what it may start.
+
+    Members
+    -------
+    waiting, waiting_short
+        Outputs for which a packet for one port waits; whether that packet is short.
+    mc_ports, mc_short, mc_complete
+        Ports that the first multicast needs copies for; whether it is short, and wholly stored.
+    busy, at_last, ending
+        A packet is being sent; it is at its last flit, which is there; that flit leaves in this cycle.
+    holds
+        Outputs that it is being sent to.
+    start, start_mc
+        Outputs of the packet that follows: one, or a part of `mc_ports`. Only if not busy, or ending.
+    """
+
+    def __init__(self, radix: int):
+        super().__init__({
+            "waiting": Out(radix), "waiting_short": Out(radix),
+            "mc_ports": Out(radix), "mc_short": Out(1), "mc_complete": Out(1),
+            "busy": Out(1), "at_last": Out(1), "ending": Out(1), "holds": Out(radix),
+            "start": In(radix), "start_mc": In(radix),
+        })
+
+
+class InputChannel(wiring.Component):
+    """Stores the flits of its channel, queues packets by their outputs, sends the one that was started, counts credits.
+
+    The way of a packet is looked up while it is being stored: the tables answer in the cycle after the flit with the
+    destination, whatever other flits come. Packets that end before it are lost, multicasts without ports dropped.
+
+    Timing: with the destination in its first flit a packet is offered two cycles after that flit; one flit later where
+    the destination stands in the second (64 bits). ``data`` is that of the cycle before.
+
+    Parameters
+    ----------
+    sizes : SwitchSizes
+        Sizes.
+    number : int
+        Number of the port.
+
+    Members
+    -------
+    here : ``In(1)``, flit : ``In(flit(data_width))``
+        A flit of this channel is on the link, and that flit.
+    port, mft_ports : ``In``
+        What the tables say to the flit of the cycle before: port of a unicast, ports of a multicast.
+    candidate : ``Out(CandidateSignature)``
+        Towards the matching.
+    accepts : ``In(radix)``
+        Outputs that take a flit of this channel in this cycle.
+    passed : ``In(1)``
+        The other channel goes first in this cycle.
+    sends : ``Out(radix)``
+        Outputs to which a flit goes.
+    reading : ``Out(1)``, last : ``Out(1)``, data : ``Out(data_width)``
+        One goes; it is the last one of its packet; its data, in the cycle after.
+    owes : ``Out(1)``, paid : ``In(1)``
+        A credit has to go back; one does.
+    dropped, lost : ``Out(1)``
+        A multicast without ports, a packet without destination has been discarded.
+    depth, peak : ``Out``
+        Flits in the buffer, now and at most since reset.
+    works : ``Out(1)``
+        At work in this cycle: a function of registers.
+    """
+
+    def __init__(self, *, sizes: SwitchSizes, number: int):
+        self.sizes = sizes
+        self.number = number
+        radix = sizes.radix
+        super().__init__({
+            "here": In(1), "flit": In(flit(sizes.data_width)), "port": In(PORT_BITS), "mft_ports": In(radix),
+            "candidate": Out(CandidateSignature(radix)), "accepts": In(radix), "passed": In(1),
+            "sends": Out(radix), "reading": Out(1), "last": Out(1), "data": Out(sizes.data_width),
+            "owes": Out(1), "paid": In(1), "dropped": Out(1), "lost": Out(1),
+            "depth": Out(range(sizes.buffer_flits + 1)), "peak": Out(range(sizes.buffer_flits + 1)), "works": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        sizes, candidate = self.sizes, self.candidate
+        m.submodules.store = store = ChannelStore(
+            data_width=sizes.data_width, granule_flits=sizes.granule_flits, n_granules=sizes.n_granules,
+        )
+        m.submodules.queues = queues = ChannelQueues(radix=sizes.radix, n_names=sizes.n_granules)
+        name, inside, asked = self._receive(m, store, queues)
+
+        # A multicast without ports is read to nowhere, before anything else.
+        nowhere = Signal()
+        m.d.comb += [
+            nowhere.eq(queues.mc_waits & ~queues.mc_ports.any()),
+            candidate.waiting.eq(Mux(nowhere, 0, queues.waiting)),
+            candidate.waiting_short.eq(queues.waiting_short),
+            candidate.mc_ports.eq(Mux(queues.mc_waits, queues.mc_ports, 0)),
+            candidate.mc_short.eq(queues.mc_short),
+            candidate.mc_complete.eq(~(inside & (name == queues.mc_name))),
+        ]
+        busy, freed = self._send(m, store, queues, nowhere=nowhere)
+        self._count(m, written=store.write, freed=freed)
+        m.d.comb += self.works.eq(busy | asked)
+        return m
+
+    def _receive(self, m: Module, store: ChannelStore, queues: ChannelQueues):
+        """Stores what comes, and queues it once the tables have answered.
+
+        Gives the name of the packet that comes in; whether its last flit is still to come; whether the tables answer.
+        """
+        sizes, here, incoming = self.sizes, self.here, self.flit
+        dest_flit = sizes.dest_flit
+        # Of a packet is kept: its name, and what the first flit says of it.
+        place, inside = Signal(range(dest_flit + 2)), Signal()
+        name = Signal(range(sizes.n_granules))
+        short, multicast, asked = Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.lost.eq(here & incoming.last & (place < dest_flit)),
+            store.write.eq(here & ~self.lost),
+            store.write_data.eq(incoming.data),
+            store.write_last.eq(incoming.last),
+        ]
+        assert dest_flit <= 1, "a packet without destination is one flit, which is not stored"
+        with m.If(here):
+            m.d.sync += [
+                place.eq(Mux(incoming.last, 0, Mux(place == dest_flit + 1, place, place + 1))),
+                inside.eq(~incoming.last),
+            ]
+            with m.If(place == 0):
+                m.d.sync += [
+                    name.eq(store.granule),
+                    short.eq(incoming.data[_offset("length"):][:13] <= formats.PAYLOAD_BYTES),
+                    multicast.eq(incoming.data[_offset("multicast")]),
+                ]
+        m.d.sync += asked.eq(here & (place == dest_flit))
+
+        # A multicast does not go back to where it came from.
+        m.d.comb += [
+            queues.push.eq(asked),
+            queues.push_name.eq(name),
+            queues.push_short.eq(short),
+            queues.push_multicast.eq(multicast),
+            queues.push_ports.eq(Mux(multicast, self.mft_ports & ~(1 << self.number), 1 << self.port)),
+        ]
+        return name, inside, asked
+
+    def _send(self, m: Module, store: ChannelStore, queues: ChannelQueues, *, nowhere):
+        """Reads the packet that was started, for all of its outputs at once.
+
+        Gives whether a packet is being read, and whether a flit has gone for good.
+        """
+        candidate, radix = self.candidate, self.sizes.radix
+        busy, whole, holds = Signal(), Signal(), Signal(radix)
+        drop, start = Signal(), Signal()
+        m.d.comb += [
+            candidate.busy.eq(busy),
+            candidate.holds.eq(holds),
+            candidate.at_last.eq(busy & store.last),
+            candidate.ending.eq(self.reading & store.last),
+            drop.eq(nowhere & (~busy | candidate.ending)),
+            queues.take.eq(candidate.start),
+            queues.take_mc.eq(candidate.start_mc.any() | drop),
+            queues.take_mc_ports.eq(candidate.start_mc),
+            start.eq(candidate.start.any() | candidate.start_mc.any() | drop),
+            store.start.eq(start),
+            store.start_at.eq(queues.taken_name),
+            store.read.eq(self.reading),
+            store.free.eq(whole),
+            self.dropped.eq(drop), self.last.eq(store.last), self.data.eq(store.data),
+        ]
+        with m.If(start):
+            m.d.sync += [
+                busy.eq(1), whole.eq(queues.taken_whole), holds.eq(candidate.start | candidate.start_mc),
+            ]
+        with m.Elif(candidate.ending):
+            m.d.sync += [busy.eq(0), holds.eq(0)]
+        m.d.comb += [
+            self.reading.eq(busy & store.available & ~(holds & ~self.accepts).any() & ~self.passed),
+            self.sends.eq(Mux(self.reading, holds, 0)),
+        ]
+        return busy, self.reading & whole
+
+    def _count(self, m: Module, *, written, freed) -> None:
+        """Flits in the buffer, and credits that are owed, less the one that goes now."""
+        m.d.sync += self.depth.eq(self.depth + written - freed)
+        with m.If(self.depth > self.peak):
+            m.d.sync += self.peak.eq(self.depth)
+
+        owed = Signal(range(self.sizes.buffer_flits + 1))
+        m.d.comb += self.owes.eq(freed | self.lost | (owed != 0))
+        m.d.sync += [
+            owed.eq(owed + freed + self.lost - self.paid),
+            Assert(
+                ResetSignal() | (owed + freed + self.lost <= self.sizes.buffer_flits),
+                "switch: more credits are owed than there are\n",
+            ),
+        ]
