@@ -175,30 +175,8 @@ class ActStage(wiring.Component):
                     with m.Else():
                         hand_over()
 
-            with m.State("SEARCH"):
-                with m.If(self.i_found.valid):
-                    m.d.sync += missing.bit_select((plan.key.seq_id + ahead)[:formats.SEQ_BITS], 1).eq(
-                        self.i_found.payload.missing
-                    )
-                    m.next = "ACT"
-                    with m.If((ahead + 1 == plan.wanted) | ahead.all()):
-                        m.d.sync += searched.eq(1)
-                    with m.Else():
-                        m.d.sync += ahead.eq(ahead + 1)
-
-            with m.State("CHECK"):
-                # An address that a packet brought, or that the descriptor did not announce. If it is not the VP's own
-                # nothing is written there.
-                ok = self.window.answer.payload.ok
-                m.d.comb += [
-                    fault.status.eq(Status.BAD_ADDRESS), fault.detail.eq(self.o_run.payload.output.result_addr),
-                    self.o_fault.valid.eq(self.window.answer.valid & ~ok),
-                    self.window.answer.ready.eq(ok | self.o_fault.ready),
-                ]
-                with m.If(self.window.answer.valid & self.window.answer.ready):
-                    m.d.sync += [window_known.eq(1), window_ok.eq(ok)]
-                    m.next = "ACT"
-
+            self._search(m, ahead=ahead, missing=missing, searched=searched)
+            self._check(m, known=window_known, ok=window_ok)
             with m.State("CREDIT"):
                 m.d.comb += self.i_credit.ready.eq(1)
                 with m.If(self.i_credit.valid):
@@ -252,3 +230,32 @@ class ActStage(wiring.Component):
         ]
         for name, field in (("tag", "place"), ("loan", "loan"), ("want", "want")):
             m.d.comb += [run.output.header[name].eq(answer[field]), send.header[name].eq(answer[field])]
+
+    def _search(self, m: Module, *, ahead, missing, searched):
+        """Notes whether a packet is missing of an operation that is given up, one after the other."""
+        plan = self.i.payload
+        with m.State("SEARCH"):
+            with m.If(self.i_found.valid):
+                m.d.sync += missing.bit_select((plan.key.seq_id + ahead)[:formats.SEQ_BITS], 1).eq(
+                    self.i_found.payload.missing
+                )
+                m.next = "ACT"
+                with m.If((ahead + 1 == plan.wanted) | ahead.all()):
+                    m.d.sync += searched.eq(1)
+                with m.Else():
+                    m.d.sync += ahead.eq(ahead + 1)
+
+    def _check(self, m: Module, *, known, ok):
+        """An address that a packet brought, or that the descriptor did not announce. If it is not the VP's own nothing
+        is written there."""
+        fault = self.o_fault.payload
+        with m.State("CHECK"):
+            valid = self.window.answer.payload.ok
+            m.d.comb += [
+                fault.status.eq(Status.BAD_ADDRESS), fault.detail.eq(self.o_run.payload.output.result_addr),
+                self.o_fault.valid.eq(self.window.answer.valid & ~valid),
+                self.window.answer.ready.eq(valid | self.o_fault.ready),
+            ]
+            with m.If(self.window.answer.valid & self.window.answer.ready):
+                m.d.sync += [known.eq(1), ok.eq(valid)]
+                m.next = "ACT"

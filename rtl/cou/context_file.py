@@ -248,6 +248,12 @@ class ContextFile(wiring.Component):
             with m.If(finish & (finished == c)):
                 m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there.eq(0), registers_c.sure.eq(0)]
 
+        self._tell(m, phase=phase, registers=registers, older=older)
+        return m
+
+    def _tell(self, m: Module, *, phase, registers, older):
+        """What the contexts of each job do, and of all of them."""
+        n, n_jobs = self.config.cou.n_contexts, self.config.cou.n_jobs
         oldest = [older[c] == 0 for c in range(n)]
         m.d.comb += [
             self.doing.decides.eq(Cat((phase[c] == Phase.READY) | (phase[c] == Phase.TAKEN) for c in range(n)).any()),
@@ -260,4 +266,3 @@ class ContextFile(wiring.Component):
             m.d.comb += self.active[j].eq(
                 Cat((phase[c] != Phase.FREE) & (registers[c].job == j) for c in range(n)).any()
             )
-        return m

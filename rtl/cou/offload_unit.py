@@ -3,6 +3,8 @@
 Architecture: ``rtl/cou/README.md``; NIC paper, sections 1.2 and 1.3.
 """
 
+from types import SimpleNamespace
+
 from amaranth import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -102,37 +104,43 @@ class OffloadUnit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         config = self.config
-        m.submodules.store = store = SequenceStore(config)
-        m.submodules.operations = operations = OperationTable(config)
-        m.submodules.trigger = trigger = Trigger(config)
-        m.submodules.loader = loader = OperandLoader(config)
-        m.submodules.buffer = buffer = PacketBuffer(config)
-        m.submodules.credit_table = credit_table = CreditTable(config)
-        m.submodules.credit_return = credit_return = CreditReturn(config)
-        m.submodules.aggregator = aggregator = Aggregator(config)
-
-        m.submodules.reporter = reporter = JobReporter()
-        m.submodules.activity = activity = Activity()
-
+        units = {
+            "store": SequenceStore(config), "operations": OperationTable(config), "trigger": Trigger(config),
+            "loader": OperandLoader(config), "buffer": PacketBuffer(config), "credit_table": CreditTable(config),
+            "credit_return": CreditReturn(config), "aggregator": Aggregator(config), "reporter": JobReporter(),
+            "activity": Activity(),
+        }
+        for name, unit in units.items():
+            m.submodules[name] = unit
         parts = [
-            store, operations, trigger, loader, buffer, credit_table, aggregator, reporter,
-            *([credit_return] if config.pool_packets else []),
+            unit for name, unit in units.items()
+            if name != "activity" and (name != "credit_return" or config.pool_packets)
         ]
 
-        # Registers at the border and between parts.
         def cross(name, sender, receiver, *, full_rate=False):
-            parts.append(
-                connect_through(m, f"{name}_stage", sender, receiver, full_rate=full_rate)
-            )
+            """A register at the border."""
+            parts.append(connect_through(m, f"{name}_stage", sender, receiver, full_rate=full_rate))
 
-        # Sequences become operations, operations become pulses.
-        cross("probe", flipped(self.port).probe, store.port.probe)
-        cross("answer", store.port.answer, flipped(self.port).answer)
-        cross("descriptor", flipped(self.port).descriptor, store.port.descriptor)
+        u = SimpleNamespace(**units, cross=cross, parts=parts)
+        self._connect_operations(m, u)
+        self._connect_operands(m, u)
+        self._connect_packets(m, u)
+        self._connect_credits(m, u)
+        self._connect_reports(m, u)
+        self._connect_passes(m, u)
+        self._rest(m, parts)
+        return m
+
+    def _connect_operations(self, m: Module, u: SimpleNamespace) -> None:
+        """Sequences become operations, operations become pulses."""
+        store, operations, trigger = u.store, u.operations, u.trigger
+        u.cross("probe", flipped(self.port).probe, store.port.probe)
+        u.cross("answer", store.port.answer, flipped(self.port).answer)
+        u.cross("descriptor", flipped(self.port).descriptor, store.port.descriptor)
         connect(m, store.o_operation, operations.i)
         connect(m, operations.o_release, store.i_release)
         connect(m, operations.o_start, trigger.i_start)
-        cross("event", operations.o_event, flipped(self.o_event))
+        u.cross("event", operations.o_event, flipped(self.o_event))
         m.d.comb += [
             operations.active.eq(trigger.active), operations.n_free.eq(trigger.n_free),
             operations.select.eq(trigger.select), trigger.operation.eq(operations.operation),
@@ -143,14 +151,16 @@ class OffloadUnit(wiring.Component):
             store.fetch.eq(trigger.fetch), store.place.eq(trigger.place), trigger.control.eq(store.control),
             trigger.node_id.eq(self.node_id),
         ]
-        cross("query", trigger.window.query, flipped(self.window).query)
-        cross("checked", flipped(self.window).answer, trigger.window.answer)
+        u.cross("query", trigger.window.query, flipped(self.window).query)
+        u.cross("checked", flipped(self.window).answer, trigger.window.answer)
 
-        # Operands.
+    def _connect_operands(self, m: Module, u: SimpleNamespace) -> None:
+        """What passes take from host memory, or from their descriptors."""
+        store, trigger, loader, aggregator = u.store, u.trigger, u.loader, u.aggregator
         connect(m, trigger.o_load, loader.i)
         connect(m, loader.o, trigger.i_loaded)
-        cross("read_request", loader.read.request, flipped(self.read).request)
-        cross("read_data", flipped(self.read).data, loader.read.data, full_rate=True)
+        u.cross("read_request", loader.read.request, flipped(self.read).request)
+        u.cross("read_data", flipped(self.read).data, loader.read.data, full_rate=True)
         m.d.comb += [
             store.payload_place.eq(loader.payload_place), loader.payload.eq(store.payload),
             trigger.loader_idle.eq(loader.idle), aggregator.filling.eq(loader.filling),
@@ -158,7 +168,9 @@ class OffloadUnit(wiring.Component):
         for asking, asked in zip(aggregator.operands, loader.operands, strict=True):
             connect(m, asking, asked)
 
-        # Packets.
+    def _connect_packets(self, m: Module, u: SimpleNamespace) -> None:
+        """Packets to the buffer, and out of it."""
+        trigger, buffer, aggregator = u.trigger, u.buffer, u.aggregator
         connect(m, flipped(self.rx[0]), buffer.i)
         connect(m, buffer.o_arrival, trigger.i_arrival)
         connect(m, trigger.o_lookup, buffer.lookup)
@@ -172,7 +184,11 @@ class OffloadUnit(wiring.Component):
         ]
         connect(m, aggregator.o_free, buffer.free)
 
-        # Credits, both ends.
+    def _connect_credits(self, m: Module, u: SimpleNamespace) -> None:
+        """Credits, both ends; the pool."""
+        trigger, buffer, credit_table, credit_return, aggregator, reporter = (
+            u.trigger, u.buffer, u.credit_table, u.credit_return, u.aggregator, u.reporter
+        )
         returning = flipped(self.rx[1])
         header, back = returning.header.payload, credit_table.i_return
         connect(m, trigger.o_credit, credit_table.i)
@@ -189,10 +205,9 @@ class OffloadUnit(wiring.Component):
             # A CREDIT packet has no payload; one that comes with it all the same is drained.
             returning.payload.ready.eq(1),
         ]
-
         # The pool: loans that are granted with credits, and those that come back unused.
-        if config.pool_packets:
-            m.submodules.lender = lender = Lender(pool=config.pool_packets)
+        if self.config.pool_packets:
+            m.submodules.lender = lender = Lender(pool=self.config.pool_packets)
             unused = header.loan & (header.credits == 0)
             told = reporter.i_unused
             m.d.comb += [
@@ -208,30 +223,36 @@ class OffloadUnit(wiring.Component):
         else:
             m.d.comb += aggregator.gone.eq(1)
 
-        # What keeps a job here, and when it is over.
+    def _connect_reports(self, m: Module, u: SimpleNamespace) -> None:
+        """What keeps a job here, and when it is over."""
+        store, buffer, credit_table, reporter = u.store, u.buffer, u.credit_table, u.reporter
         connect(m, buffer.o_gone, reporter.i_gone)
         connect(m, store.o_ended, reporter.i_ended)
         connect(m, reporter.o_end, credit_table.i_end)
         connect(m, credit_table.o_rest, reporter.i_rest)
-        cross("report", reporter.o, flipped(self.o_report))
+        u.cross("report", reporter.o, flipped(self.o_report))
 
-        # Passes, and what goes wrong. An operation does not end while an error of it may be on its way.
+    def _connect_passes(self, m: Module, u: SimpleNamespace) -> None:
+        """Passes, what goes wrong, and what is told of all of it."""
+        store, operations, trigger, loader, buffer, aggregator, activity = (
+            u.store, u.operations, u.trigger, u.loader, u.buffer, u.aggregator, u.activity
+        )
+        # An operation does not end while an error of it may be on its way.
         sources = trigger.o_fault, trigger.o_damage, loader.o_fault, aggregator.o_fault
         m.submodules.faults = faults = StreamArbiter(shape=loader.o_fault.payload.shape(), n=len(sources))
         for source, sink in zip(sources, faults.i, strict=True):
             connect(m, source, sink)
         connect(m, faults.o, operations.i_fault)
         m.d.comb += operations.fault_pending.eq(any_moves(faults.o.valid, *(source.valid for source in sources)))
-        parts.append(faults)
+        u.parts.append(faults)
         connect(m, trigger.o_run, aggregator.i)
         connect(m, trigger.o_send, aggregator.i_send)
         connect(m, aggregator.o_done, trigger.i_done)
         connect(m, aggregator.o_written, operations.i_written)
         connect(m, aggregator.tx, flipped(self.tx[0]))
-        cross("write_request", aggregator.write.request, flipped(self.write).request)
-        cross("write_data", aggregator.write.data, flipped(self.write).data, full_rate=True)
-        cross("write_done", flipped(self.write).done, aggregator.write.done)
-
+        u.cross("write_request", aggregator.write.request, flipped(self.write).request)
+        u.cross("write_data", aggregator.write.data, flipped(self.write).data, full_rate=True)
+        u.cross("write_done", flipped(self.write).done, aggregator.write.done)
         m.d.comb += [
             activity.doing.eq(trigger.doing), activity.lane.eq(aggregator.activity[0]),
             activity.engine.eq(aggregator.activity[1]), self.state.eq(activity.o),
@@ -240,8 +261,9 @@ class OffloadUnit(wiring.Component):
             self.trace_valid.eq(trigger.trace_valid), self.trace_event.eq(trigger.trace_event),
         ]
 
-        # Rest. For the NIC an offer that nobody takes is rest all the same; for the unit by itself it is not, since it
-        # may be taken at any time.
+    def _rest(self, m: Module, parts: list) -> None:
+        """For the NIC an offer that nobody takes is rest all the same; for the unit by itself it is not, since it may
+        be taken at any time."""
         port = self.port
         coming = (
             port.probe, port.descriptor, self.read.data, self.write.done, self.window.answer,
@@ -258,4 +280,3 @@ class OffloadUnit(wiring.Component):
             quiescence.event.eq(any_moves(self.arm, *(item.valid for item in coming))),
             self.quiescent.eq(quiescence.quiescent),
         ]
-        return m
