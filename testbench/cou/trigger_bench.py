@@ -90,7 +90,7 @@ class Bench:
 
     async def begin(self) -> None:
         """Clock and reset."""
-        await clock.start(self.dut, max_cycles=600_000)
+        await clock.start(self.dut, max_cycles=80_000)
         self.dut.node_id.value = NODE
         handles = {name: getattr(self.dut, name) for name in ("trace_valid", "fired", "write_started")}
         self._level = {name: level(handle) for name, handle in handles.items()}
