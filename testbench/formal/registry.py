@@ -5,6 +5,7 @@ from testbench.formal.job_proofs import JOB_PROOFS
 from testbench.formal.proof import Mutation, Proof
 from testbench.formal.switch_proofs import SWITCH_PROOFS
 from testbench.formal.table_proofs import TABLE_PROOFS
+from testbench.formal.trigger_proofs import TRIGGER_PROOFS
 
 _FIFO = "rtl.kit.fifo"
 _SKID = "rtl.kit.skid"
@@ -243,6 +244,7 @@ PROOFS: tuple[Proof, ...] = (
     ),
     *JOB_PROOFS,
     *TABLE_PROOFS,
+    *TRIGGER_PROOFS,
     *SWITCH_PROOFS,
     *ARITHMETIC_PROOFS,
 )

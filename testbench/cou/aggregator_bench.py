@@ -1,0 +1,264 @@
+"""The aggregator against a model of bytes: passes of several contexts on both of its paths, its neighbours slow."""
+
+from collections import deque
+from typing import Any
+
+import cocotb
+from amaranth.lib import wiring
+from cocotb.handle import SimHandleBase
+from cocotb.triggers import Event
+
+from firmware_models.abi.encoding import Datatype, Operator, Status
+from firmware_models.config import Config
+from firmware_models.config.load import parse_config
+from rtl.cou.command import Select, Source
+from testbench import clock
+from testbench.cou.host_memory import HostMemory
+from testbench.coverage import cover
+from testbench.edge import bits, every_cycle, level
+from testbench.packet import Packet, PacketSink, to_beats
+from testbench.runner import parameters, report, rng
+from testbench.stream import StreamMonitor, StreamSink, StreamSource
+
+CONTEXTS, JOBS, SLOTS, MTU, RESULT, FLIT = 4, 2, 16, 64, 256, 8
+MEMORY, REFUSED = 8192, range(7168, 8192)
+"""Bytes of host memory; those that it refuses to write."""
+OPERATORS = {
+    Operator.SUM: lambda a, b: (a + b) & (1 << 64) - 1, Operator.AND: int.__and__, Operator.OR: int.__or__,
+    Operator.XOR: int.__xor__,
+}
+
+noted_pass = cover(
+    "pass", a=tuple(Source), select=tuple(Select), where=("kept", "sent", "written", "sent and written"),
+)
+noted_size = cover("size", bytes=("none", "part of a flit", "a flit", "several", "all"), path=("lane", "engine"))
+noted_end = cover("packet", damaged=(0, 1), granted=(0, 1))
+
+
+def config() -> Config:
+    """Of the component."""
+    return parse_config(
+        f"datapath: {{data_width: {8 * FLIT}, mtu: {MTU}}}\n"
+        f"cou: {{n_jobs: {JOBS}, n_contexts: {CONTEXTS}, n_peers: 2, buffer_bytes: {SLOTS * MTU}, n_blocks: 4,"
+        f" intermediate_bytes: {RESULT}}}\n", source="bench",
+    )
+
+
+def _payload(members: Any, name: str) -> Any:
+    member = members[name]
+    assert isinstance(member.signature, wiring.Signature)
+    return member.signature.members["payload"].shape
+
+
+class Bench:
+    """Drivers, monitors, and the bytes that every pass has to leave behind."""
+
+    def __init__(self, dut: SimHandleBase):
+        from rtl.cou.aggregator import Aggregator
+
+        members = Aggregator(config()).signature.members
+        self.dut, self.rng = dut, rng("passes")
+        self.runs, self.sends, self.data = (
+            StreamSource(dut, name, _payload(members, name)) for name in ("i", "i_send", "i_read")
+        )
+        self.memory = HostMemory(dut, 8 * FLIT, MEMORY, read=None)
+        self.memory.bad.update(REFUSED)
+        self.tx = PacketSink(dut, "tx", 8 * FLIT, callback=self._sent)
+        StreamMonitor(dut, "i_read", _payload(members, "i_read"), callback=lambda _: self.flaws.popleft())
+        self.sinks = [
+            StreamSink(dut, name, _payload(members, name), callback=call) for name, call in (
+                ("o_done", self._done), ("o_read", self._read), ("o_free", lambda item: self._next("free", item)),
+                ("o_credit", lambda item: self._next("credit", item)),
+                ("o_fault", lambda item: self._next("fault", item)),
+                ("o_written", lambda item: self._next("written", item)),
+            )
+        ]
+        self.operands = [bytearray(self.rng.randbytes(MTU)) for _ in range(CONTEXTS)]
+        self.results = [bytearray(RESULT) for _ in range(CONTEXTS)]
+        self.ended = [Event() for _ in range(CONTEXTS)]
+        self.written = bytearray(MEMORY)
+        self.flaws: deque[int] = deque()
+        """Of the beats of packets that are still to be read: whether it is damaged."""
+        self.expected: dict[str, deque[Any]] = {
+            name: deque() for name in ("free", "credit", "fault", "written", "packet", "lane", "engine", "lender")
+        }
+        self.slot = 0
+        self.passes = 0
+
+    async def start(self) -> None:
+        """Clock and reset."""
+        await clock.start(self.dut, max_cycles=150_000)
+        self._taken = level(self.dut.taken)
+        self._said = [level(self.dut.granted), bits(self.dut.gone)]
+        self._ports = [
+            {
+                "enable": level(getattr(self.dut, f"operands__{k}__enable")),
+                "advance": level(getattr(self.dut, f"operands__{k}__advance")),
+                "address": bits(getattr(self.dut, f"operands__{k}__address")),
+                "data": getattr(self.dut, f"operands__{k}__data"),
+            } for k in range(2)
+        ]
+        self._words = [0, 0]
+        every_cycle(self.dut.clk, self._cycle)
+
+    def _cycle(self) -> None:
+        # The lender's word counts in the cycle in which a packet is taken.
+        if self._taken():
+            granted, gone = int(self._said[0]()), self._said[1]()
+            free, credit, damaged = self.expected["lender"].popleft()
+            self.expected["free"].append(free | {"gone": gone})
+            self.expected["credit"].append(credit | {"loan": granted})
+            noted_end(damaged=damaged, granted=granted)
+        self.dut.granted.value = self.rng.randrange(2)
+        self.dut.gone.value = self.rng.randrange(3)
+        self.dut.packet_error.value = self.flaws[0] if self.flaws else self.rng.randrange(2)
+        # Operand memory: a word from the cycle after the next advance on.
+        for k, port in enumerate(self._ports):
+            if port["advance"]():
+                port["data"].value = self._words[k]
+            if port["enable"]():
+                context, beat = divmod(port["address"](), MTU // FLIT)
+                self._words[k] = int.from_bytes(self.operands[context][beat * FLIT:][:FLIT], "little")
+
+    def _next(self, name: str, item: dict[str, Any]) -> None:
+        assert self.expected[name], f"{name}: {item} was not expected"
+        wanted = self.expected[name].popleft()
+        assert item == wanted, f"{name}: {item}, not {wanted}"
+
+    def _read(self, item: dict[str, int]) -> None:
+        slot, content, flaws = self.expected["packet"].popleft()
+        assert item == {"slot": slot, "length": len(content)}
+        self.flaws.extend(flaws)
+        for beat in to_beats(content, 8 * FLIT, self.rng.getrandbits(8 * FLIT)):
+            self.data.append(beat)
+
+    def _done(self, item: dict[str, int]) -> None:
+        self.ended[item["context"]].set()
+
+    def _sent(self, packet: Packet) -> None:
+        for path in ("lane", "engine"):
+            queue = self.expected[path]
+            if queue and queue[0][0] == dict(packet.header):
+                assert packet.payload == queue.popleft()[1], f"what the {path} sent"
+                return
+        raise AssertionError(f"no packet with this header was next: {packet.header}")
+
+    async def serve(self, context: int) -> None:
+        """Passes of a context, one after the other."""
+        for _ in range(parameters()["passes"]):
+            if self.rng.random() < 0.4:
+                self.operands[context][:] = self.rng.randbytes(MTU)
+            self.ended[context].clear()
+            if self.rng.random() < 0.3:
+                self._send(context)
+            else:
+                self._run(context)
+            self.passes += 1
+            await self.ended[context].wait()
+            await clock.cycles(self.dut, self.rng.choice((1, 1, 2, 20)))
+
+    def _take(self, context: int, size: int) -> tuple[Source, int, bytes]:
+        a, position = self.rng.choice(list(Source)), self.rng.randint(0, RESULT - size)
+        content = {
+            Source.ZERO: bytes(size), Source.OPERAND: bytes(self.operands[context][:size]),
+            Source.RESULT: bytes(self.results[context][position:position + size]),
+        }[a]
+        return a, position, content
+
+    def _size(self, path: str, *, whole: bool) -> int:
+        size = self.rng.choice((0, 1, 7, 8, 9, 24, 63, 64, self.rng.randrange(MTU + 1)))
+        size -= size % FLIT if whole else 0
+        names = {0: "none", FLIT: "a flit", MTU: "all"}
+        noted_size(bytes=names.get(size, "part of a flit" if size < FLIT else "several"), path=path)
+        return size
+
+    def _header(self, size: int) -> dict[str, int]:
+        empty = dict(Packet.make().header)
+        return empty | {
+            "length": size, "tag": self.passes % (1 << 16), "job_id": self.rng.randrange(256),
+            "addr": self.rng.getrandbits(64), "pulse": self.rng.getrandbits(16), "dest_id": self.rng.getrandbits(24),
+        }
+
+    def _send(self, context: int) -> None:
+        size = self._size("engine", whole=False)
+        a, position, content = self._take(context, size)
+        send, header = self.rng.randrange(2), self._header(size)
+        if send:
+            self.expected["engine"].append((header, content))
+        self.sends.append({
+            "a": a.value, "context": context, "position": position, "bytes": size, "send": send, "header": header,
+        })
+
+    def _run(self, context: int) -> None:
+        numbers = self.rng
+        select = numbers.choice(list(Select))
+        size = self._size("lane", whole=select is Select.COMBINE)
+        a, position, content = self._take(context, size)
+        use = select is not Select.PASS_A and size > 0
+        select = select if use else Select.PASS_A
+        consume, job = use or numbers.randrange(2), numbers.randrange(JOBS)
+        operator, packet, flaws = numbers.choice(list(OPERATORS)), numbers.randbytes(size), [0]
+        self.slot = (self.slot + 1) % SLOTS
+        if use:
+            flaws = [int(numbers.random() < 0.1) for _ in range(-(-size // FLIT))]
+            self.expected["packet"].append((self.slot, packet, flaws))
+            if any(flaws):
+                self.expected["fault"].append({"job": job, "status": int(Status.BUFFER_ERROR), "detail": 0})
+        key = {
+            "job_id": numbers.randrange(256), "node_id": 5, "vp": 3, "seq_id": numbers.randrange(32),
+            "pulse": numbers.getrandbits(16), "fragment": 0,
+        }
+        credit = {
+            "job_id": key["job_id"], "peer": numbers.randrange(64), "dest_id": numbers.getrandbits(24), "dest_vp": 1,
+            "source_vp": 2, "place": numbers.randrange(4), "credits": 1, "loan": numbers.randrange(2),
+            "want": numbers.randrange(2),
+        }
+        if consume:
+            self.expected["lender"].append(({"key": key, "slot": self.slot}, credit, int(use and any(flaws))))
+        out = content
+        if select is Select.PASS_B:
+            out = packet
+        elif select is Select.COMBINE:
+            pairs = zip(memoryview(content).cast("Q"), memoryview(packet).cast("Q"), strict=True)
+            out = b"".join(OPERATORS[operator](x, y).to_bytes(FLIT, "little") for x, y in pairs)
+        send, write = numbers.randrange(2), int(size > 0 and numbers.random() < 0.5)
+        where = {(0, 0): "kept", (1, 0): "sent", (0, 1): "written", (1, 1): "sent and written"}[send, write]
+        noted_pass(a=a, select=select, where=where)
+        self.results[context][position:position + size] = out
+        header, address = self._header(size), numbers.randrange(REFUSED.start - MTU)
+        if send:
+            self.expected["lane"].append((header, out))
+        if write:
+            if numbers.random() < 0.1:
+                address = numbers.choice(REFUSED[:-MTU])
+            else:
+                self.written[address:address + size] = out
+            self.expected["written"].append({"job": job, "error": int(address in REFUSED)})
+        self.runs.append({
+            "a": a.value, "select": select.value, "use_packet": int(use), "datatype": int(Datatype.INT64),
+            "operator": int(operator), "consume": int(consume), "packet": self.slot, "key": key, "credit": credit,
+            "output": {
+                "context": context, "job": job, "position": position, "bytes": size, "send": send, "header": header,
+                "write_back": write, "result_addr": address,
+                "pieces": {"count": 1, "bytes": size, "last_bytes": 0, "stride": 0},
+            },
+        })
+
+
+@cocotb.test()
+async def every_pass_leaves_what_it_should(dut: SimHandleBase) -> None:
+    """Bytes of intermediate results, packets and host memory, order of credits and frees, reports of damage."""
+    bench = Bench(dut)
+    await bench.start()
+    # What a context held before is of no interest: the first passes overwrite it.
+    contexts = [cocotb.start_soon(bench.serve(context)) for context in range(CONTEXTS)]
+    for context in contexts:
+        await context
+    for _ in range(200):
+        if not any(bench.expected.values()):
+            break
+        await clock.cycles(dut, 20)
+    await clock.cycles(dut, 50)
+    assert not any(bench.expected.values()), {name: len(items) for name, items in bench.expected.items() if items}
+    assert bench.memory.data == bench.written, "host memory"
+    report(passes=bench.passes)

@@ -1,0 +1,482 @@
+"""The trigger among neighbours that take, answer and lose time as they like, against a naive model of each pulse."""
+
+import heapq
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import cocotb
+from cocotb.handle import SimHandleBase
+
+from firmware_models.abi.encoding import Operand, Right, Status, TraceKind
+from firmware_models.config import Config
+from firmware_models.config.load import parse_config
+from testbench import clock
+from testbench.codec import decoder, encode
+from testbench.cou.trigger_model import BAD, MTU, Operation, Packet, Pulse, random_operation, report_of
+from testbench.coverage import cover
+from testbench.edge import bits, every_cycle, level
+from testbench.runner import parameters, report, rng
+from testbench.stream import StreamMonitor, StreamSink, StreamSource
+
+JOBS, CONTEXTS, SHARE, NODE = 2, 4, 2, 77
+QUIET = 900
+"""Cycles without news of an operation after which it can only be given up."""
+
+noted_pass = cover("pass", source=("ZERO", "OPERAND", "RESULT"), select=("PASS_A", "PASS_B", "COMBINE"))
+noted_path = cover("path", direct=(0, 1), sends=(0, 1), cut=(0, 1))
+noted_wait = cover(
+    "packet", came=("before it was asked for", "after it was missed"),
+    others=("a later one is there", "none is there"),
+)
+noted_report = cover("report", status=("LENGTH_MISMATCH", "BAD_ADDRESS", "TIMEOUT", "BUFFER_ERROR"))
+noted_credit = cover("credit", ok=(0, 1), oldest=(0, 1))
+
+
+def config() -> Config:
+    """Of the component."""
+    return parse_config(
+        f"datapath: {{data_width: 64, mtu: {MTU}}}\n"
+        f"cou: {{n_jobs: {JOBS}, n_contexts: {CONTEXTS}, sequence_depth: 8, buffer_bytes: {256 * MTU}, n_peers: 4,"
+        f" n_blocks: 4, intermediate_bytes: 256}}\n", source="bench",
+    )
+
+
+class Bench:
+    """Drivers, monitors and checkers around the board; `early`: operations are given up at any time."""
+
+    def __init__(self, dut: SimHandleBase, *, early: bool):
+        from testbench.cou.trigger_board import TriggerBoard
+
+        self.dut, self.early, self.rng = dut, early, rng(f"bench {early}")
+        board = TriggerBoard(config())
+        self.board, self.shapes = board, {}
+        members = board.signature.members
+        self.shape = {
+            name: members[name].signature.members["payload"].shape for name in members
+            if members[name].is_signature and name != "window"
+        }
+        for name in ("query", "answer"):
+            self.shape[f"window__{name}"] = members["window"].signature.members[name].signature.members["payload"].shape
+        self.sources = {
+            name: StreamSource(dut, name, self.shape[name])
+            for name in ("i_start", "i_loaded", "i_lookup", "i_arrival", "i_credit", "window__answer", "i_done")
+        }
+        calls: dict[str, Callable[[Any], None]] = {
+            "o_load": self._load, "o_lookup": self._look_up, "o_credit": self._credit, "o_run": self._run,
+            "o_send": self._send, "o_fault": self._report, "window__query": self._check,
+        }
+        self.sinks = {name: StreamSink(dut, name, self.shape[name], callback=call) for name, call in calls.items()}
+        StreamMonitor(dut, "i_loaded", self.shape["i_loaded"], callback=self._loaded)
+        StreamMonitor(dut, "i_done", self.shape["i_done"], callback=self._done)
+        self.now = 0
+        self._later: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = 0
+        self._writes: list[tuple[str, Any, Any]] = []
+        self.jobs: list[Operation | None] = [None] * JOBS
+        self.contexts: dict[int, Pulse] = {}
+        self.buffer: dict[tuple[int, ...], int] = {}
+        self.free_slots = list(range(256))
+        self.missed: set[tuple[int, ...]] = set()
+        self.asked: set[tuple[int, ...]] = set()
+        self.out: Counter[tuple[int, int]] = Counter()
+        self.granted: Counter[tuple[int, ...]] = Counter()
+        self.returns = 0
+        self.news = [0] * JOBS
+        self.counts: Counter[str] = Counter()
+        self.fired = [0, 0]
+        self.written = [[0, 0] for _ in range(JOBS)]
+        self.given_up: list[Pulse] = []
+
+    async def begin(self) -> None:
+        """Clock and reset."""
+        await clock.start(self.dut, max_cycles=80_000)
+        self.dut.node_id.value = NODE
+        handles = {name: getattr(self.dut, name) for name in ("trace_valid", "fired", "write_started")}
+        self._level = {name: level(handle) for name, handle in handles.items()}
+        self._event, self._job = bits(self.dut.trace_event), bits(self.dut.write_job)
+        self._trace = decoder(self.board.signature.members["trace_event"].shape)
+        every_cycle(self.dut.clk, self._cycle)
+
+    def later(self, call: Callable[[], None], most: int = 30) -> None:
+        """Calls `call` after a random number of cycles."""
+        delay = self.rng.choice((1, 1, 2, 3, self.rng.randint(1, most)))
+        self._order += 1
+        heapq.heappush(self._later, (self.now + delay, self._order, call))
+
+    def _cycle(self) -> None:
+        self.now += 1
+        self.fired[0] += self._level["fired"]()
+        if self._level["write_started"]():
+            self.written[self._job()][0] += 1
+        if self._level["trace_valid"]():
+            self._traced(self._trace(self._event()))
+        while self._later and self._later[0][0] <= self.now:
+            heapq.heappop(self._later)[2]()
+        self.dut.returned.value = int(self.returns > 0)
+        self.returns = 0
+        # One entry of a memory a cycle.
+        for name in ("operation", "descriptor", "header"):
+            getattr(self.dut, f"write_{name}").value = 0
+        if self._writes:
+            name, address, value = self._writes.pop(0)
+            if name == "arrival":
+                value()
+                return
+            where, shape = self.board.tables[name]
+            getattr(self.dut, f"{name}_address").value = address if isinstance(address, int) else encode(where, address)
+            getattr(self.dut, f"{name}_data").value = encode(shape, value)
+            getattr(self.dut, f"write_{name}").value = 1
+
+    # Pulses.
+
+    def pulses(self) -> list[Pulse]:
+        """Those that have a context."""
+        return list(self.contexts.values())
+
+    def _pulse(self, context: int) -> Pulse:
+        assert context in self.contexts, f"context {context} has no pulse"
+        pulse = self.contexts[context]
+        self.news[pulse.operation.job] = self.now
+        return pulse
+
+    def _traced(self, event: dict[str, int]) -> None:
+        if event["event"] == TraceKind.PULSE_START:
+            operation = next(op for op in self.jobs if op is not None and op.job_id == event["job_id"])
+            pulse = next(p for p in operation.pulses if p.number == event["pulse"])
+            assert event["index"] not in self.contexts
+            assert pulse.context is None
+            pulse.context = event["index"]
+            self.contexts[pulse.context] = pulse
+            self.news[operation.job] = self.now
+        elif event["event"] == TraceKind.PULSE_END:
+            pulse = self.contexts.pop(event["index"])
+            assert (event["pulse"], event["job_id"]) == (pulse.number, pulse.operation.job_id)
+            assert pulse.ended or pulse.operation.expired, "a pulse ended before its sequence"
+            pulse.ended = True
+            self.news[pulse.operation.job] = self.now
+
+    # Operands.
+
+    def _load(self, item: dict[str, Any]) -> None:
+        pulse = self._pulse(item["context"])
+        lenient = pulse.operation.expired
+        assert not pulse.loading
+        assert not pulse.running
+        assert lenient or pulse.wants_operand(), "an operand that nobody needs"
+        assert item["place"] == pulse.place
+        assert item["job"] == pulse.operation.job
+        assert item["from_payload"] == (pulse.desc["operand"] == Operand.PAYLOAD)
+        assert item["addr"] == pulse.start(), "the operand's place in the message"
+        pieces = item["pieces"]
+        assert pieces["count"] * pieces["bytes"] + pieces["last_bytes"] == pulse.slice()[1]
+        pulse.loading = True
+        self.counts["loads"] += 1
+        self.later(lambda: self.sources["i_loaded"].append({"context": item["context"]}))
+
+    def _loaded(self, item: dict[str, Any]) -> None:
+        pulse = self._pulse(item["context"])
+        pulse.loading, pulse.loaded = False, True
+
+    # Packets.
+
+    def come(self, packet: Packet) -> None:
+        """A packet comes: its header is stored, look-ups find it, and its arrival is told."""
+        slot = self.free_slots.pop(self.rng.randrange(len(self.free_slots)))
+        self._writes.append(("header", slot, packet.header))
+
+        def arrives() -> None:
+            self.buffer[packet.key] = slot
+            self.sources["i_arrival"].append({"key": dict(zip(
+                ("job_id", "node_id", "vp", "seq_id", "pulse", "fragment"), packet.key, strict=True,
+            )), "slot": slot})
+        self._writes.append(("arrival", 0, arrives))
+
+    def _look_up(self, key: dict[str, int]) -> None:
+        name = tuple(key[field] for field in ("job_id", "node_id", "vp", "seq_id", "pulse", "fragment"))
+        whose = key["job_id"], key["pulse"]
+        owner = next((p for p in self.pulses() if (p.operation.job_id, p.number) == whose), None)
+        assert owner is not None, "a look-up for nobody"
+        self.news[owner.operation.job] = self.now
+        hit = name in self.buffer
+        error = 0
+        if not owner.operation.expired:
+            packet = owner.next_packet()
+            assert packet is not None
+            assert packet.key == name, f"packet {name} is not the next one"
+            assert not owner.running
+            assert not owner.wants_operand()
+            assert name not in self.asked
+            self.asked.add(name)
+            if not hit:
+                self.missed.add(name)
+            # Once an operation is being given up nobody knows whether this is a search.
+            elif not owner.operation.doomed and not self.early and self.rng.random() < 0.05:
+                error = 1
+                owner.operation.expected.append((int(Status.BUFFER_ERROR), 0))
+        self.sources["i_lookup"].append({
+            "hit": int(hit), "error": error, "slot": self.buffer[name] if hit else self.rng.randrange(256),
+        })
+
+    # Credits and addresses.
+
+    def _credit(self, item: dict[str, int]) -> None:
+        asking = [
+            p for p in self.pulses() if p.operation.job_id == item["job_id"] and not p.running and not p.ending
+            and p.desc["peer"] == item["peer"] and (p.operation.expired or p.next_pass()["sends"])
+        ]
+        assert asking, "a credit that nobody needs"
+        oldest = next(p for p in asking[0].operation.pulses if not p.ended)
+        assert not item["oldest"] or oldest in asking, "a younger pulse takes the last credit"
+        place = item["job_id"], item["peer"]
+        ok = self.out[place] < SHARE - (not item["oldest"])
+        noted_credit(ok=int(ok), oldest=item["oldest"])
+        said = {name: self.rng.randrange(2) for name in ("place", "loan", "want")}
+        self.sources["i_credit"].append({"ok": int(ok), **said})
+        if ok:
+            self.out[place] += 1
+            self.granted[(*place, *said.values())] += 1
+
+    def _sent(self, header: dict[str, int]) -> None:
+        place = header["job_id"], header["peer"]
+        credit = (*place, header["tag"], header["loan"], header["want"])
+        assert self.granted[credit], "sent without a credit"
+        self.granted[credit] -= 1
+
+        def back() -> None:
+            self.out[place] -= 1
+            self.returns += 1
+        self.later(back, most=600)
+
+    def _check(self, item: dict[str, int]) -> None:
+        def asks(pulse: Pulse) -> bool:
+            done = pulse.next_pass()
+            packet, cut = done["packet"], pulse.operation.message.cut
+            brought = packet is not None and packet.header["swap_addr"] and not cut
+            return done["foreign"] and item == {
+                "vp": pulse.operation.vp,
+                "addr": done["packet"].header["addr"] if brought else pulse.desc["result_addr"],
+                "bytes": done["size"] if brought else sum(pulse.operation.message.blocks),
+                "right": int(Right.REMOTE_WRITE if brought else Right.LOCAL_WRITE),
+            }
+        assert any(
+            pulse.operation.expired or (not pulse.running and not pulse.ending and asks(pulse))
+            for pulse in self.pulses()
+        ), "an address that nobody needs"
+        self.sources["window__answer"].append({"ok": int(item["addr"] < BAD)})
+
+    # Passes.
+
+    def _run(self, item: dict[str, Any]) -> None:
+        pulse, output = self._pulse(item["output"]["context"]), item["output"]
+        done = self._passed(
+            pulse, output["header"], send=output["send"], size=output["bytes"], position=output["position"]
+        )
+        packet = done["packet"]
+        assert item["consume"] == (packet is not None)
+        if packet is not None:
+            assert item["packet"] == self.buffer[packet.key], "another packet"
+            assert tuple(item["key"].values()) == packet.key
+            credit = item["credit"]
+            assert (credit["peer"], credit["dest_id"]) == (packet.header["peer"], packet.header["source_id"])
+            assert credit["credits"] == 1
+            assert credit["job_id"] == pulse.operation.job_id
+            overtaken = any(p.key in self.buffer for p in pulse.packets[pulse.consumed:])
+            noted_wait(
+                came="after it was missed" if packet.key in self.missed else "before it was asked for",
+                others="a later one is there" if overtaken else "none is there",
+            )
+            self.later(lambda: self._free(packet.key))
+        if pulse.operation.expired:
+            return
+        assert not done["direct"], "a pass that only sends on the path that combines"
+        assert item["use_packet"] == done["use"]
+        assert output["write_back"] == done["writes"]
+        if done["writes"]:
+            assert output["result_addr"] == done["address"], "written elsewhere"
+            self.written[pulse.operation.job][1] += 1
+        self._compared(item, done, pulse)
+        selects = ("PASS_A", "PASS_B", "COMBINE")
+        assert selects[item["select"]] == done["select"]
+        noted_pass(source=done["source"], select=done["select"])
+        assert (item["datatype"], item["operator"]) == (
+            self._desc_before["datatype"], self._desc_before["operator"]
+        )
+
+    def _send(self, item: dict[str, Any]) -> None:
+        pulse = self._pulse(item["context"])
+        done = self._passed(pulse, item["header"], send=item["send"], size=item["bytes"], position=item["position"])
+        assert done["packet"] is None, "a packet is not consumed"
+        if not pulse.operation.expired:
+            assert done["direct"], "a pass that does more than send"
+            self._compared(item, done, pulse)
+
+    def _compared(self, item: dict[str, Any], done: dict[str, Any], pulse: Pulse) -> None:
+        assert ("ZERO", "OPERAND", "RESULT")[item["a"]] == done["source"], "operand a"
+        noted_path(direct=int(done["direct"]), sends=int(done["sends"]), cut=int(pulse.operation.message.cut))
+
+    def _passed(self, pulse: Pulse, header: dict[str, int], *, send: int, size: int, position: int) -> dict[str, Any]:
+        assert not any((pulse.running, pulse.loading, pulse.ending)), "a second pass at once, or one too many"
+        address = None
+        done = pulse.next_pass()
+        if done["foreign"]:
+            packet, cut = done["packet"], pulse.operation.message.cut
+            asked = packet.header["addr"] if packet.header["swap_addr"] and not cut else pulse.desc["result_addr"]
+            if asked >= BAD:
+                done, address = pulse.next_pass(window_ok=False), done["address"]
+        assert (header["job_id"], header["pulse"]) == (pulse.operation.job_id, pulse.number)
+        assert (header["seq_id"], header["source_vp"]) == (pulse.place, pulse.operation.vp), "another descriptor"
+        if send:
+            self._sent(header)
+        strict = not pulse.operation.expired
+        if strict:
+            assert not pulse.wants_operand(), "a pass before its operand"
+            assert (send, size, position) == (done["sends"], done["size"], done["position"])
+            if done["mismatch"]:
+                length = done["packet"].header["length"]
+                pulse.operation.expected.append(report_of(pulse, Status.LENGTH_MISMATCH, length))
+            if address is not None:
+                pulse.operation.expected.append((int(Status.BAD_ADDRESS), address))
+        self._desc_before = pulse.desc
+        pulse.take(done)
+        self.fired[1] += done["final"]
+        self.counts["passes"] += 1
+        self.later(lambda: self.sources["i_done"].append({"context": pulse.context}))
+        return done
+
+    def _free(self, key: tuple[int, ...]) -> None:
+        self.free_slots.append(self.buffer.pop(key))
+
+    def _done(self, item: dict[str, Any]) -> None:
+        pulse = self._pulse(item["context"])
+        pulse.running, pulse.ended = False, pulse.ending
+
+    # Reports.
+
+    def _report(self, item: dict[str, int]) -> None:
+        operation = self.jobs[item["job"]]
+        assert operation is not None, "a report of an operation that has ended"
+        status = Status(item["status"])
+        noted_report(status=status.name)
+        self.news[operation.job] = self.now
+        if status is Status.TIMEOUT:
+            assert operation.expired
+            pulse = next(p for p in operation.pulses if p.number == item["detail"] >> 16 & 0xFFFF)
+            assert pulse not in self.given_up, "given up twice"
+            self.given_up.append(pulse)
+            assert not pulse.ending, "given up after its last pass"
+            if not self.early:
+                assert item["detail"] == report_of(pulse, status, pulse.missing())[1], "what was missing"
+            return
+        operation.received.append((item["status"], item["detail"]))
+        self.counts["reports"] += 1
+
+    # Operations.
+
+    async def serve(self, job: int) -> None:
+        """Operations of one place, one after the other."""
+        base = self.rng.randrange(1 << 16)
+        for number in range(parameters()["operations"]):
+            doomed = self.early or self.rng.random() < 0.3
+            operation = random_operation(self.rng, job=job, node=NODE, base=base, doomed=doomed)
+            while any(other is not None and other.job_id == operation.job_id for other in self.jobs):
+                operation = random_operation(self.rng, job=job, node=NODE, base=base, doomed=doomed)
+            base = (base + len(operation.pulses)) % (1 << 16)
+            await self._execute(operation, number)
+
+    async def _execute(self, operation: Operation, number: int) -> None:
+        job = operation.job
+        self._writes.append(("operation", job, operation.fields()))
+        for place, desc in enumerate(operation.descriptors):
+            self._writes.append(("descriptor", {"position": place, "job": job}, desc))
+        for pulse in operation.pulses:
+            for packet in pulse.packets:
+                if packet.comes:
+                    self.later(lambda packet=packet: self.come(packet), most=self.rng.choice((20, 300)))
+        while any(name != "header" and name != "arrival" for name, _, _ in self._writes):
+            await clock.cycles(self.dut, 1)
+        await clock.cycles(self.dut, 2)
+        self.jobs[job], self.news[job] = operation, self.now
+        self.waiting[job] = list(operation.pulses)
+        give_up = self.now + self.rng.randrange(400) if self.early else None
+        while not all(pulse.ended for pulse in operation.pulses):
+            await clock.cycles(self.dut, 5)
+            quiet = self.now - self.news[job] > QUIET and not self.contexts_move(job)
+            if not operation.expired and (quiet and operation.doomed if give_up is None else self.now >= give_up):
+                operation.expired = True
+                self.dut.expire.value = int(self.dut.expire.value) | 1 << job
+                while self.offering == job:
+                    await clock.cycles(self.dut, 1)
+                for pulse in self.waiting[job]:
+                    pulse.ended = True
+                self.waiting[job].clear()
+        await clock.cycles(self.dut, 60)
+        assert not int(self.dut.active.value) >> job & 1, "a context is still in use"
+        # A check may fail before the pass that it is for is seen, so reports are compared at the end.
+        assert self.early or sorted(operation.expected) == sorted(operation.received), "reports"
+        ended = self.written[job]
+        assert self.early or operation.expired or ended[0] == ended[1], f"results to be written {ended}"
+        self.written[job] = [0, 0]
+        self.counts["given_up" if operation.expired else "ended"] += 1
+        # What is left over of it goes with it.
+        while any(p.comes and p.key not in self.buffer and p.key not in self.gone(pulse) for pulse in operation.pulses
+                  for p in pulse.packets):
+            await clock.cycles(self.dut, 5)
+        for pulse in operation.pulses:
+            for packet in pulse.packets[pulse.consumed:]:
+                if packet.comes:
+                    self._free(packet.key)
+        while self.sources["i_arrival"].pending:
+            await clock.cycles(self.dut, 1)
+        while any(p.key in self.buffer for pulse in operation.pulses for p in pulse.packets):
+            await clock.cycles(self.dut, 1)
+        self.dut.expire.value = int(self.dut.expire.value) & ~(1 << job)
+        await clock.cycles(self.dut, 3)
+        self.jobs[job] = None
+
+    def contexts_move(self, job: int) -> bool:
+        """Whether something is under way for a pulse of the job."""
+        return (bool(self.waiting[job]) and len(self.contexts) < CONTEXTS) or any(
+            pulse.running or pulse.loading for pulse in self.pulses() if pulse.operation.job == job
+        ) or any(source.pending for source in self.sources.values())
+
+    def gone(self, pulse: Pulse) -> set[tuple[int, ...]]:
+        """Keys of packets that a pulse has consumed."""
+        return {packet.key for packet in pulse.packets[:pulse.consumed]}
+
+    async def start_pulses(self) -> None:
+        """Offers pulses while contexts are free, of any job, each job's in ascending order."""
+        self.waiting: list[list[Pulse]] = [[] for _ in range(JOBS)]
+        self.offering: int | None = None
+        while True:
+            await clock.cycles(self.dut, 1)
+            jobs = [job for job in range(JOBS) if self.waiting[job]]
+            if not jobs or not int(self.dut.n_free.value):
+                continue
+            self.offering = self.rng.choice(jobs)
+            pulse = self.waiting[self.offering].pop(0)
+            operation = pulse.operation
+            await self.sources["i_start"].send({
+                "job": operation.job, "job_id": operation.job_id, "pulse": pulse.number,
+                "offset": pulse.index * operation.message.step(), "bytes": operation.message.pulses()[pulse.index],
+                "cut": int(operation.message.cut), "clear": int(operation.clear),
+            })
+            await clock.cycles(self.dut, 4)
+            self.offering = None
+
+
+@cocotb.test()
+@cocotb.parametrize(early=(False, True))
+async def every_pulse_goes_through_its_sequence(dut: SimHandleBase, early: bool) -> None:
+    """Each pass is the one that is next, each packet is taken in its turn and once, every fault is told of once."""
+    bench = Bench(dut, early=early)
+    await bench.begin()
+    cocotb.start_soon(bench.start_pulses())
+    await clock.cycles(dut, 2)
+    jobs = [cocotb.start_soon(bench.serve(job)) for job in range(JOBS)]
+    for job in jobs:
+        await job
+    await clock.cycles(dut, 100)
+    assert int(dut.n_free.value) == CONTEXTS
+    assert early or bench.counts["given_up"] or bench.fired[0] == bench.fired[1]
+    report(**{f"{name}_{'early' if early else 'late'}": count for name, count in bench.counts.items()})

@@ -1,0 +1,388 @@
+"""The order-preserving trigger: order, progress and faults of one pulse, any one, beside others."""
+
+from dataclasses import replace
+from typing import Any
+
+from amaranth import Array, Cat, Module, Mux, Signal
+
+from testbench.formal.contract import Contract
+from testbench.formal.contracts.trigger_environment import (
+    FLIT,
+    PULSE_BITS,
+    SEQ_BITS,
+    Answers,
+    Operations,
+    Packets,
+    Work,
+    accept,
+    job_id,
+    narrow,
+)
+
+
+class TriggerContract(Contract):
+    """:class:`~rtl.cou.trigger.Trigger` in an environment that keeps the contracts of the other parts, and no more.
+
+    One pulse is followed through its sequence by an account of its own: which descriptor, how many packets, what was
+    asked for and what came. Subclasses make claims about it.
+    """
+
+    def __init__(self, *, n_jobs: int = 1, n_contexts: int = 2, expires: bool = True):
+        super().__init__()
+        self.n_jobs, self.n_contexts, self.expires = n_jobs, n_contexts, expires
+
+    def claim(self, m: Module) -> None:
+        """What holds."""
+        raise TypeError(f"{type(self).__name__} claims nothing")
+
+    def build(self, m: Module) -> None:
+        narrow()
+        from firmware_models.config import load_preset
+        from rtl.cou.trigger import Trigger
+
+        small = load_preset("small")
+        config = replace(
+            small, datapath=replace(small.datapath, mtu=64),
+            cou=replace(
+                small.cou, n_jobs=self.n_jobs, n_contexts=self.n_contexts, sequence_depth=4, buffer_bytes=1024,
+                n_peers=1, peer_credits=1, n_blocks=2, intermediate_bytes=64,
+            ),
+        )
+        m.submodules.unit = self.unit = unit = Trigger(config)
+        self.job = self.constant(1, "job") if self.n_jobs > 1 else Signal(1, name="job")
+        self.pulse = self.constant(PULSE_BITS, "pulse")
+        n = self.n_contexts
+
+        self.operations = Operations(self, m, unit, n_jobs=self.n_jobs)
+        self.packets = Packets(self, m, unit, job=self.job, pulse=self.pulse)
+        granted, place, loan, want = (
+            self.free(bits, f"credit_{name}") for name, bits in (("ok", 1), ("place", 1), ("loan", 1), ("want", 1))
+        )
+        self.granted = granted
+        if not self.expires:
+            self.assume(self.operations.expired == 0)
+        self.credit = Answers(
+            self, m, unit.o_credit, unit.i_credit, "credit", ok=granted, place=place, loan=loan, want=want
+        )
+        self.returned = self.free(1, "returned")
+        m.d.comb += unit.returned.eq(self.returned)
+        self.allowed = self.free(1, "allowed")
+        self.window = Answers(self, m, unit.window.query, unit.window.answer, "window", ok=self.allowed)
+        self.loads = Work(self, m, unit.i_loaded, "load", n=n)
+        self.passes = Work(self, m, unit.i_done, "pass", n=n)
+        self.load = accept(self, m, unit.o_load, "load")
+        # The queues of the aggregator are filled by the trigger alone; errors go to an arbiter.
+        self.run = accept(self, m, unit.o_run, "run", stays=True)
+        self.send = accept(self, m, unit.o_send, "send", stays=True)
+        self.fault = accept(self, m, unit.o_fault, "fault", granted=True)
+        self.damage = accept(self, m, unit.o_damage, "damage", granted=True)
+        self.loads.takes(m, (self.load, unit.o_load.payload.context))
+        self.passes.takes(
+            m, (self.run, unit.o_run.payload.output.context), (self.send, unit.o_send.payload.context)
+        )
+        self._contexts(m)
+        self._follow(m)
+        self.claim(m)
+
+    def _contexts(self, m: Module) -> None:
+        """Which context has which pulse; a context has been freed if one more is free than would be."""
+        from firmware_models.abi.encoding import Status
+
+        n, unit, operations = self.n_contexts, self.unit, self.operations
+        in_use = Signal(n, name="in_use")
+        jobs = Array(Signal(1, name=f"job_of_{c}") for c in range(n))
+        pulses = Array(Signal(PULSE_BITS, name=f"pulse_of_{c}") for c in range(n))
+        report = unit.o_fault.payload
+        self.gives_up = self.fault & (report.status == Status.TIMEOUT)
+        # What may free a context: the end of a pass, or a report that it is given up.
+        maybe, candidate, before = Signal(n), Signal(n), Signal(range(n + 1))
+        given_up = Cat(
+            self.gives_up & in_use[c] & (jobs[c] == report.job) & (pulses[c] == report.detail[16:16 + PULSE_BITS])
+            for c in range(n)
+        )
+        m.d.comb += candidate.eq(Mux(self.gives_up, given_up, Mux(self.passes.ends, 1 << self.passes.ended, 0)))
+        started = Signal(n, name="started")
+        m.d.sync += [maybe.eq(candidate), before.eq(unit.n_free - operations.starts)]
+        freed = Signal(n, name="freed")
+        now = Signal(n, name="now_in_use")
+        m.d.comb += [
+            freed.eq(Mux(~self.first & (unit.n_free != before), maybe, 0)), now.eq(in_use & ~freed),
+        ]
+        for c in range(n):
+            m.d.comb += started[c].eq(operations.starts & ~now[c] & now[:c].all())
+            with m.If(started[c]):
+                m.d.sync += [jobs[c].eq(operations.job), pulses[c].eq(operations.pulse)]
+            # Pulses of a job that are in progress have different numbers.
+            self.assume(
+                ~unit.i_start.valid | ~now[c] | (operations.job != jobs[c]) | (operations.pulse != pulses[c])
+            )
+        m.d.sync += in_use.eq(now | started)
+        self.check(sum(now[c] for c in range(n)) + unit.n_free == n)
+        for j in range(self.n_jobs):
+            self.check(unit.active[j] == Cat(now[c] & (jobs[c] == j) for c in range(n)).any())
+        self.in_use, self.started, self.freed, self.jobs, self.pulses = now, started, freed, jobs, pulses
+
+    def _follow(self, m: Module) -> None:
+        """The account of one pulse."""
+        from firmware_models.abi.encoding import Operand
+
+        unit, operations, packets = self.unit, self.operations, self.packets
+        begins = operations.starts & (operations.job == self.job) & (operations.pulse == self.pulse)
+        context, begun = Signal((self.n_contexts - 1).bit_length(), name="context"), Signal(name="begun")
+        alive, filled = Signal(name="alive"), Signal(name="filled")
+        # A pulse comes once.
+        self.assume(
+            ~unit.i_start.valid | ~begun | (operations.job != self.job) | (operations.pulse != self.pulse)
+        )
+        freed, reg = Signal(name="freed_mine"), Signal(name="alive_reg")
+        m.d.comb += [freed.eq(reg & self.freed.bit_select(context, 1)), alive.eq(reg & ~freed)]
+        with m.If(begins):
+            m.d.sync += [begun.eq(1), reg.eq(1), filled.eq(operations.filled)]
+            for c in range(self.n_contexts):
+                with m.If(self.started[c]):
+                    m.d.sync += context.eq(c)
+        with m.Elif(freed):
+            m.d.sync += reg.eq(0)
+        self.begins, self.alive, self.context, self.freed_mine = begins, alive, context, freed
+
+        # Where it is.
+        place, consumed, middle, ended = Signal(1), Signal(SEQ_BITS), Signal(name="middle"), Signal(name="ended")
+        loaded, hopeless = Signal(name="loaded"), Signal(name="hopeless")
+        desc = operations.of(self.job, place)
+        self.desc, self.place, self.consumed = desc, place, consumed
+        expired = Array(operations.expired)[self.job if self.n_jobs > 1 else 0]
+        m.d.sync += hopeless.eq(alive & (hopeless | expired))
+        run, send = unit.o_run.payload, unit.o_send.payload
+        mine_run = self.run & alive & (run.output.context == context)
+        mine_send = self.send & alive & (send.context == context)
+        passed = Signal(name="passed")
+        takes = run.consume & mine_run
+        seq = (consumed + desc["seq_skip"])[:SEQ_BITS]
+        due = consumed != desc["cp_count"]
+        stops = Signal(name="stops")
+        final = Signal(name="final")
+        m.d.comb += [
+            passed.eq(mine_run | mine_send), stops.eq(due & packets.has("coll_end", seq)),
+            final.eq(stops | ~due | (consumed + 1 == desc["cp_count"])),
+        ]
+        mine_load = self.load & alive & (unit.o_load.payload.context == context)
+        mine_loaded = self.loads.ends & alive & (self.loads.ended == context)
+        self.expired, self.hopeless = expired & alive, hopeless | expired & alive
+        with m.If(begins):
+            m.d.sync += [
+                signal.eq(0) for signal in (place, consumed, middle, ended, loaded)
+            ]
+        with m.Elif(passed):
+            m.d.sync += [consumed.eq(consumed + takes), middle.eq(~final), ended.eq(final & (desc["ct"] | stops))]
+            with m.If(final):
+                m.d.sync += [place.eq(place + 1), loaded.eq(0)]
+        with m.Elif(mine_loaded):
+            m.d.sync += loaded.eq(1)
+        self.passed, self.mine_run, self.mine_send, self.seq, self.due = passed, mine_run, mine_send, seq, due
+        self.stops, self.final, self.ended, self.middle, self.filled = stops, final, ended, middle, filled
+        self.loaded, self.mine_load, self.mine_loaded, self.takes = loaded, mine_load, mine_loaded, takes
+        self.from_outside = (desc["operand"] == Operand.PAYLOAD) | (desc["operand"] == Operand.MEMORY)
+        self.over = self.gives_up & alive & (unit.o_fault.payload.job == self.job) & (
+            unit.o_fault.payload.detail[16:16 + PULSE_BITS] == self.pulse
+        )
+
+
+class OrderContract(TriggerContract):
+    """Each packet is consumed once, in ascending SeqID, by its descriptor, and after what that has to wait for.
+
+    Parameters
+    ----------
+    consumed : int
+        Packets that the situations ask for: 1, or 2 that come in the wrong order.
+    """
+
+    def __init__(self, *, consumed: int, **parameters: Any):
+        super().__init__(**parameters)
+        self.asked_for = consumed
+
+    def claim(self, m: Module) -> None:
+        unit, packets = self.unit, self.packets
+        run = unit.o_run.payload
+        running = self.passes.busy.bit_select(self.context, 1)
+        # A pass belongs to the descriptor that is next, one at a time, and none follows the last.
+        self.check(~self.passed | ~running & ~self.ended & ~self.loads.busy.bit_select(self.context, 1))
+        for mine, header in (
+            (self.mine_run, run.output.header), (self.mine_send, unit.o_send.payload.header)
+        ):
+            self.check(~mine | (header.seq_id == self.place) & (header.pulse == self.pulse))
+            self.check(~mine | (header.job_id == job_id(self.job)))
+        # It takes a packet if and only if the descriptor still wants one: the next one, which is there.
+        self.check(~self.mine_run | (run.consume == self.due))
+        self.check(~self.mine_send | ~self.due)
+        self.check(~self.takes | (run.packet == self.seq) & packets.there.bit_select(self.seq, 1))
+        self.check(~self.takes | packets.is_mine(run.key) & (run.key.seq_id == self.seq))
+        self.check(~self.takes | (run.credit.peer == self.seq) & (run.credit.credits == 1))
+        taken = Signal(1 << SEQ_BITS)
+        m.d.sync += taken.eq(taken | Mux(self.takes, 1 << self.seq, 0))
+        self.check(~self.takes | ((taken >> self.seq) == 0))
+        # The operand of a descriptor is there before its first pass, and is loaded once.
+        wants = self.from_outside & self.filled & ~self.middle
+        self.check(~self.passed | self.hopeless | ~wants | self.loaded)
+        self.check(~self.mine_load | wants & ~self.loaded & ~self.ended & (unit.o_load.payload.place == self.place))
+        # A packet counts if it is wanted and as long as it should be.
+        data = self.desc["swap_local_data"] | self.desc["reduce_flag"] | packets.has("swap_data", self.seq)
+        fits = packets.has("long", self.seq) == self.filled
+        use = self.due & data & fits & self.filled
+        self.check(~self.mine_run | self.hopeless | (run.use_packet == use))
+        self.check(~self.passed | self.hopeless | (
+            Mux(self.mine_run, run.output.send, unit.o_send.payload.send)
+            == (self.final & self.desc["cp"] & ~self.stops)
+        ))
+        # What is freed has come to its end.
+        self.check(~self.freed_mine | self.ended | self.hopeless)
+
+        if self.asked_for == 1:
+            self.reach(self.takes, "a packet is taken")
+            return
+        late = Signal()
+        with m.If(packets.comes & (packets.comes_seq == 0) & packets.told[1]):
+            m.d.sync += late.eq(1)
+        self.reach(
+            late & self.takes & (self.consumed == 1) & (self.seq == 1), "the second packet, which came before the first"
+        )
+
+
+class FaultContract(TriggerContract):
+    """Every fault reaches the table: one report of each, of its operation, none withdrawn, none without cause."""
+
+    def claim(self, m: Module) -> None:
+        from firmware_models.abi.encoding import Status
+
+        unit, packets = self.unit, self.packets
+        report, run, n_free = unit.o_fault.payload, unit.o_run.payload, unit.n_free
+        # What is offered stays until it is taken.
+        for port, name in (
+            (unit.o_fault, "fault"), (unit.o_damage, "damage"), (unit.o_load, "load"), (unit.o_lookup, "lookup"),
+            (unit.window.query, "query"), (unit.o_credit, "credit"), (unit.o_run, "run"), (unit.o_send, "send"),
+        ):
+            waits = Signal(name=f"{name}_offered")
+            m.d.sync += waits.eq(port.valid & ~port.ready)
+            self.check(~waits | port.valid)
+            if name in ("fault", "damage", "lookup"):
+                shown = port.payload.as_value()
+                before = Signal(len(shown), name=f"{name}_shown")
+                m.d.sync += before.eq(shown)
+                self.check(~waits | (before == shown))
+
+        # A packet of another length than its slice is told of with the pass that takes it.
+        status = {
+            name: self.fault & (report.status == Status[name])
+            for name in ("LENGTH_MISMATCH", "BAD_ADDRESS", "TIMEOUT")
+        }
+        self.check(~self.fault | status["LENGTH_MISMATCH"] | status["BAD_ADDRESS"] | status["TIMEOUT"])
+        self.check(~status["LENGTH_MISMATCH"] | self.run & run.consume & (report.job == run.output.job))
+        data = self.desc["swap_local_data"] | self.desc["reduce_flag"] | packets.has("swap_data", self.seq)
+        wrong = self.due & data & (packets.has("long", self.seq) != self.filled)
+        told = Signal(name="told_wrong")
+        m.d.comb += told.eq(status["LENGTH_MISMATCH"] & self.mine_run)
+        self.check(~self.mine_run | (told == wrong) | self.hopeless & ~told)
+        where = (report.detail[:16] == self.consumed) & (report.detail[16:16 + PULSE_BITS] == self.pulse)
+        length = report.detail[16 + PULSE_BITS:][:13]
+        self.check(~told | where & (length == Mux(packets.has("long", self.seq), FLIT, 0)))
+
+        # So is an address that is refused, with the answer.
+        asker, address = Signal(1), Signal(8)
+        with m.If(self.window.asks):
+            m.d.sync += [asker.eq(unit.window.query.payload.vp), address.eq(unit.window.query.payload.addr)]
+        refused = self.window.answers & ~self.allowed
+        self.check(status["BAD_ADDRESS"] == refused)
+        self.check(~refused | (report.job == asker) & (report.detail == address))
+
+        # A pulse that is given up is told of once, and its context is free then.
+        gave_up, free_before = Signal(), Signal(2)
+        m.d.sync += [gave_up.eq(self.gives_up), free_before.eq(n_free - self.operations.starts)]
+        self.check(~gave_up | (n_free == free_before + 1))
+        self.check(~self.over | self.expired & ~self.ended & where)
+        absent = Signal(1 << SEQ_BITS)
+        with m.If(packets.answered):
+            m.d.sync += absent.bit_select(packets.answered_seq, 1).eq(~packets.hit)
+        self.check(~self.over | ((report.detail[16 + PULSE_BITS:] & ~absent) == 0))
+        self.check(~self.freed_mine | self.ended | self.hopeless)
+
+        # A damaged tag is told of before its answer counts.
+        tells = self.damage & (unit.o_damage.payload.status == Status.BUFFER_ERROR)
+        self.check(~self.damage | tells & packets.damage)
+        mine = packets.damage & packets.answered & self.alive
+        self.check(~mine | self.hopeless | tells & (unit.o_damage.payload.job == self.job))
+
+        self.reach(told, "a packet of a wrong length")
+        damaged = Signal()
+        with m.If(mine):
+            m.d.sync += damaged.eq(1)
+        self.reach(damaged & told, "the same of which the tag is damaged")
+        self.reach(status["TIMEOUT"], "a pulse is given up")
+        self.reach(refused, "an address is refused")
+
+
+class ProgressContract(TriggerContract):
+    """A context for which something can be done has it done within a bound, cycles not counted in which others make
+    the trigger wait."""
+
+    def __init__(self, *, bound: int, **parameters: Any):
+        super().__init__(**parameters)
+        self.bound = bound
+
+    def claim(self, m: Module) -> None:
+        unit, packets, credit = self.unit, self.packets, self.credit
+        # An older pulse of the job.
+        elder = Signal(self.n_contexts, name="elder")
+        with m.If(self.begins):
+            m.d.sync += elder.eq(Cat(self.in_use[c] & (self.jobs[c] == self.job) for c in range(self.n_contexts)))
+        with m.Else():
+            m.d.sync += elder.eq(elder & ~self.freed)
+        aged = (elder & ~self.freed) == 0
+        asking = unit.o_credit.payload
+        asks = credit.asks & self.alive & (asking.job_id == job_id(self.job)) & (asking.oldest == aged)
+        # It asks for nothing while it has something under way; so these are its own.
+        mine, reason, blocked, missing = (Signal(name=name) for name in ("mine", "reason", "blocked", "missing"))
+        news = self.returned | self.expired | (aged & elder.any())
+        with m.If(asks):
+            m.d.sync += [mine.eq(1), reason.eq(news)]
+        with m.Elif(news):
+            m.d.sync += reason.eq(1)
+        with m.If(credit.answers & mine):
+            m.d.sync += [mine.eq(0), blocked.eq(~self.granted)]
+        with m.If(packets.asked):
+            m.d.sync += missing.eq(0)
+        with m.If(packets.answered):
+            m.d.sync += missing.eq(~packets.hit)
+        with m.If(self.begins | asks | self.passed):
+            m.d.sync += blocked.eq(0)
+        waits = Signal(name="waits")
+        m.d.comb += waits.eq(
+            self.passes.busy.bit_select(self.context, 1) | self.loads.busy.bit_select(self.context, 1)
+            | packets.outstanding | mine | (blocked & ~reason)
+        )
+        stalls = Cat(
+            *(port.valid & ~port.ready for port in (
+                unit.o_fault, unit.o_damage, unit.o_load, unit.o_lookup, unit.o_credit, unit.o_run, unit.o_send,
+                unit.window.query,
+            )), credit.waits, self.window.waits,
+        ).any()
+        needed = Signal(SEQ_BITS)
+        with m.If(packets.answered):
+            m.d.sync += needed.eq(packets.answered_seq)
+        absent = missing & ~(packets.there | packets.told_now).bit_select(needed, 1) & ~self.expired
+        idle = Signal(range(self.bound + 2))
+        with m.If(~self.alive | waits | absent | self.passed | self.freed_mine):
+            m.d.sync += idle.eq(0)
+        with m.Elif(~stalls):
+            m.d.sync += idle.eq(idle + 1)
+        self.check(idle <= self.bound)
+        # What is offered to the trigger it takes at once, or in a cycle or two.
+        for port, name in ((unit.i_start, "start"), (unit.i_done, "done")):
+            ignored = Signal(3, name=f"{name}_ignored")
+            with m.If(port.valid & ~port.ready):
+                m.d.sync += ignored.eq(ignored + 1)
+            with m.Else():
+                m.d.sync += ignored.eq(0)
+            self.check(ignored <= 4)
+        woken = Signal()
+        with m.If(missing & packets.comes & (packets.comes_seq == needed)):
+            m.d.sync += woken.eq(1)
+        self.reach(woken & self.takes, "a packet that was waited for")

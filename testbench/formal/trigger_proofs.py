@@ -1,0 +1,197 @@
+"""Proofs of the order-preserving trigger."""
+
+from testbench.formal.proof import Mutation, Proof
+
+_TRIGGER = "rtl.cou.trigger"
+_ACT = "rtl.cou.act_stage"
+_CONTEXTS = "rtl.cou.context_file"
+_PLAN = "rtl.cou.plan_stage"
+_PLANNER = "rtl.cou.pass_planner"
+_CONTRACT = "testbench.formal.contracts.trigger"
+
+_ORDER = (
+    Mutation(
+        name="consumes-without-counting", module=_PLANNER,
+        old="plan.after.consumed.eq(progress.consumed + more)", new="plan.after.consumed.eq(progress.consumed)",
+    ),
+    Mutation(
+        name="asks-for-the-first-again", module=_PLANNER,
+        old="key.seq_id.eq(progress.consumed + desc.seq_skip)", new="key.seq_id.eq(desc.seq_skip)",
+    ),
+    Mutation(
+        name="does-not-wait-for-its-packet", module=_PLANNER,
+        old="self._step(absent=more & ~there,", new="self._step(absent=0,",
+    ),
+    Mutation(
+        name="keeps-the-packet", module=_CONTEXTS,
+        old="m.d.sync += [registers_c.packet_there.eq(0), ending[c].eq(self.ends)]",
+        new="m.d.sync += ending[c].eq(self.ends)",
+    ),
+    Mutation(
+        name="any-arrival-will-do", module=_CONTEXTS,
+        old="wanting[c] & (key[c] == self.i_arrival.payload.key)", new="wanting[c]",
+    ),
+    Mutation(
+        name="does-not-wait-for-its-operand", module=_CONTEXTS,
+        old="wakes | (phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)",
+        new="wakes | (phase[c] == Phase.LOADING)",
+    ),
+    Mutation(
+        name="same-descriptor-again", module=_CONTEXTS,
+        old="registers_c.position.eq(registers_c.position + 1)", new="registers_c.position.eq(registers_c.position)",
+    ),
+    Mutation(
+        name="two-passes-at-once", module=_ACT,
+        old="sleep(Phase.RUNNING)", new="sleep(Phase.READY)",
+    ),
+    Mutation(
+        name="packet-of-a-descriptor-before", module=_PLANNER,
+        old="packets_left.eq(progress.consumed != desc.cp_count)", new="packets_left.eq(desc.cp_count != 0)",
+    ),
+)
+_BESIDE = (
+    Mutation(
+        name="progress-of-another-context", module=_PLAN,
+        old="m.d.comb += [far_write.addr.eq(self.progress_context), far",
+        new="m.d.comb += [far_write.addr.eq(context), far",
+    ),
+    Mutation(
+        name="answer-for-another-context", module=_TRIGGER,
+        old="contexts.answer_context.eq(asker.context)", new="contexts.answer_context.eq(0)",
+    ),
+    Mutation(
+        name="header-of-another-slot", module=_PLAN,
+        old="self.meta_slot.eq(self.registers.packet)", new="self.meta_slot.eq(look.packet)",
+    ),
+)
+_FAULTS = (
+    Mutation(
+        name="length-of-an-empty-slice", module=_PLANNER,
+        old="plan.mismatch.eq(wants_data & ~fits)", new="plan.mismatch.eq(wants_data & ~fits & some)",
+    ),
+    Mutation(
+        name="told-before-the-pass-goes", module=_ACT,
+        old="self.o_fault.valid.eq(plan.mismatch & taken)", new="self.o_fault.valid.eq(plan.mismatch)",
+    ),
+    Mutation(
+        name="goes-without-being-told-of", module=_ACT,
+        old="runs.valid.eq(~plan.direct & (~plan.mismatch | self.o_fault.ready))", new="runs.valid.eq(~plan.direct)",
+    ),
+    Mutation(
+        name="bad-address-not-told", module=_ACT,
+        old="self.window.answer.ready.eq(ok | self.o_fault.ready)", new="self.window.answer.ready.eq(1)",
+    ),
+    Mutation(
+        name="another-address-told", module=_ACT,
+        old="fault.detail.eq(run.output.result_addr)]", new="fault.detail.eq(plan.load.addr)]",
+    ),
+    Mutation(
+        name="given-up-in-silence", module=_ACT,
+        old="with m.If(self.o_fault.ready):\n                            m.d.comb += [self.drop.eq(1)",
+        new="with m.If(1):\n                            m.d.comb += [self.drop.eq(1)",
+    ),
+    Mutation(
+        name="given-up-twice", module=_ACT,
+        old="m.d.comb += [self.drop.eq(1), leave.eq(1)]", new="m.d.comb += self.drop.eq(1)",
+    ),
+    Mutation(
+        name="report-of-another-operation", module=_ACT, old="fault.job.eq(plan.job)", new="fault.job.eq(0)",
+    ),
+    Mutation(
+        name="damage-not-told", module=_TRIGGER,
+        old="came.eq(~damaged | damage.ready)", new="came.eq(1)",
+    ),
+    Mutation(
+        name="damage-of-another-operation", module=_TRIGGER,
+        old="damage.payload.job.eq(asker.job)", new="damage.payload.job.eq(0)",
+    ),
+    Mutation(
+        name="missing-if-it-is-there", module=_TRIGGER,
+        old="act.i_found.payload.missing.eq(~answer.hit)", new="act.i_found.payload.missing.eq(answer.hit)",
+    ),
+)
+_PROGRESS = (
+    Mutation(
+        name="arrival-missed", module=_CONTEXTS,
+        old="[key[c].eq(self.wait_key), wanting[c].eq(1), asking", new="[key[c].eq(self.wait_key), asking",
+    ),
+    Mutation(
+        name="arrival-beside-the-look-up-missed", module=_CONTEXTS,
+        old="same_key.eq(self.i_arrival.valid & wanting[c] &", new="same_key.eq(self.i_arrival.valid & ~asking[c] &",
+    ),
+    Mutation(
+        name="answer-missed", module=_CONTEXTS,
+        old="same_key & wanting[c], answered & self.answer_hit & wanting[c]", new="same_key & wanting[c], Signal()",
+    ),
+    Mutation(
+        name="credit-beside-the-answer-missed", module=_ACT,
+        old="sleep(Mux(came | news, Phase.READY, Phase.BLOCKED))", new="sleep(Phase.BLOCKED)",
+    ),
+    Mutation(
+        name="credit-missed", module=_CONTEXTS,
+        old="(self.returned | aged | gone)", new="(aged | gone)",
+    ),
+    Mutation(
+        name="becomes-the-oldest-unseen", module=_CONTEXTS,
+        old="(self.returned | aged | gone)", new="(self.returned | gone)",
+    ),
+    Mutation(
+        name="not-given-up-while-it-waits", module=_CONTEXTS,
+        old="registers_c.packet_there | arrived | found | gone", new="registers_c.packet_there | arrived | found",
+    ),
+    Mutation(
+        name="length-never-told", module=_ACT,
+        old="self.o_fault.valid.eq(plan.mismatch & taken)", new="self.o_fault.valid.eq(0)",
+    ),
+    Mutation(
+        name="operand-missed", module=_CONTEXTS,
+        old="(phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)", new="0",
+    ),
+)
+
+TRIGGER_PROOFS: tuple[Proof, ...] = (
+    Proof(
+        name="trigger-packet",
+        claim="no packet is consumed before it is there, nor any but the one that is next; up to the first one",
+        contract=f"{_CONTRACT}:OrderContract",
+        parameters={"n_contexts": 1, "expires": False, "consumed": 1},
+        depth=12,
+        mutations=tuple(m for m in _ORDER if m.name == "any-arrival-will-do"),
+    ),
+    Proof(
+        name="trigger-order",
+        claim="each packet is consumed once, in ascending SeqID, by its descriptor, whatever order they come in",
+        contract=f"{_CONTRACT}:OrderContract",
+        parameters={"n_contexts": 1, "expires": False, "consumed": 2},
+        depth=26,
+        quick=False,
+        mutations=_ORDER,
+    ),
+    Proof(
+        name="trigger-order-beside",
+        claim="the same beside another context, of operations that may be given up, up to the first packet",
+        contract=f"{_CONTRACT}:OrderContract",
+        parameters={"consumed": 1},
+        depth=16,
+        quick=False,
+        mutations=_BESIDE,
+    ),
+    Proof(
+        name="trigger-faults",
+        claim="every fault reaches the table: one report of each, of its operation, none withdrawn, none without cause",
+        contract=f"{_CONTRACT}:FaultContract",
+        parameters={"n_jobs": 2},
+        depth=15,
+        quick=False,
+        mutations=_FAULTS,
+    ),
+    Proof(
+        name="trigger-progress",
+        claim="what can be done for a context is done within 9 cycles in which nobody else is waited for",
+        contract=f"{_CONTRACT}:ProgressContract",
+        parameters={"bound": 9},
+        depth=16,
+        quick=False,
+        mutations=_PROGRESS,
+    ),
+)

@@ -1,0 +1,16 @@
+"""The aggregator by itself."""
+
+from functools import partial
+
+from rtl.cou.aggregator import Aggregator
+from testbench.cou.aggregator_bench import config
+from testbench.runner import run_bench
+
+
+def test_aggregator():
+    """Four contexts on both paths, integers: every byte that a pass keeps, sends or writes, whatever waits for what."""
+    result = run_bench(
+        partial(Aggregator, config()), bench="testbench.cou.aggregator_bench", parameters={"passes": 150}
+    )
+    print(result.report)
+    assert result.report["passes"] == 600
