@@ -32,7 +32,7 @@ noted_pass = cover(
     "pass", a=tuple(Source), select=tuple(Select), where=("kept", "sent", "written", "sent and written"),
 )
 noted_size = cover("size", bytes=("none", "part of a flit", "a flit", "several", "all"), path=("lane", "engine"))
-noted_end = cover("packet", damaged=(0, 1), granted=(0, 1))
+noted_end = cover("consumed", damaged=(0, 1), granted=(0, 1))
 
 
 def config() -> Config:

@@ -11,6 +11,7 @@ from cocotb.handle import SimHandleBase
 from firmware_models.abi.encoding import Operand, Right, Status, TraceKind
 from firmware_models.config import Config
 from firmware_models.config.load import parse_config
+from rtl.buffer.layouts import Arrival
 from testbench import clock
 from testbench.codec import decoder, encode
 from testbench.cou.trigger_model import BAD, MTU, Operation, Packet, Pulse, random_operation, report_of
@@ -23,7 +24,7 @@ JOBS, CONTEXTS, SHARE, NODE = 2, 4, 2, 77
 QUIET = 900
 """Cycles without news of an operation after which it can only be given up."""
 
-noted_pass = cover("pass", source=("ZERO", "OPERAND", "RESULT"), select=("PASS_A", "PASS_B", "COMBINE"))
+noted_pass = cover("planned", source=("ZERO", "OPERAND", "RESULT"), select=("PASS_A", "PASS_B", "COMBINE"))
 noted_path = cover("path", direct=(0, 1), sends=(0, 1), cut=(0, 1))
 noted_wait = cover(
     "packet", came=("before it was asked for", "after it was missed"),
@@ -78,6 +79,7 @@ class Bench:
         self.buffer: dict[tuple[int, ...], int] = {}
         self.free_slots = list(range(256))
         self.missed: set[tuple[int, ...]] = set()
+        self.doubles: set[tuple[int, ...]] = set()
         self.asked: set[tuple[int, ...]] = set()
         self.out: Counter[tuple[int, int]] = Counter()
         self.granted: Counter[tuple[int, ...]] = Counter()
@@ -92,9 +94,10 @@ class Bench:
         """Clock and reset."""
         await clock.start(self.dut, max_cycles=80_000)
         self.dut.node_id.value = NODE
-        handles = {name: getattr(self.dut, name) for name in ("trace_valid", "fired", "write_started")}
+        handles = {name: getattr(self.dut, name) for name in ("trace_valid", "fired", "write_started", "beside")}
         self._level = {name: level(handle) for name, handle in handles.items()}
         self._event, self._job = bits(self.dut.trace_event), bits(self.dut.write_job)
+        self._beside, self._beside_load = bits(self.dut.beside_load), decoder(self.board.shapes.load)
         self._trace = decoder(self.board.signature.members["trace_event"].shape)
         every_cycle(self.dut.clk, self._cycle)
 
@@ -109,6 +112,9 @@ class Bench:
         self.fired[0] += self._level["fired"]()
         if self._level["write_started"]():
             self.written[self._job()][0] += 1
+        if self._level["beside"]():
+            self._load_beside(self._beside_load(self._beside()))
+        self.dut.loader_idle.value = self.rng.randrange(2)
         if self._level["trace_valid"]():
             self._traced(self._trace(self._event()))
         while self._later and self._later[0][0] <= self.now:
@@ -158,7 +164,19 @@ class Bench:
 
     # Operands.
 
+    def _load_beside(self, item: dict[str, Any]) -> None:
+        assert item["from_payload"], "an operand in host memory is told of"
+        self._checked_load(item)
+        self._pulse(item["context"]).loaded = True
+        self.counts["loads beside"] += 1
+
     def _load(self, item: dict[str, Any]) -> None:
+        pulse = self._checked_load(item)
+        pulse.loading = True
+        self.counts["loads"] += 1
+        self.later(lambda: self.sources["i_loaded"].append({"context": item["context"]}))
+
+    def _checked_load(self, item: dict[str, Any]) -> Pulse:
         pulse = self._pulse(item["context"])
         lenient = pulse.operation.expired
         assert not pulse.loading
@@ -170,9 +188,7 @@ class Bench:
         assert item["addr"] == pulse.start(), "the operand's place in the message"
         pieces = item["pieces"]
         assert pieces["count"] * pieces["bytes"] + pieces["last_bytes"] == pulse.slice()[1]
-        pulse.loading = True
-        self.counts["loads"] += 1
-        self.later(lambda: self.sources["i_loaded"].append({"context": item["context"]}))
+        return pulse
 
     def _loaded(self, item: dict[str, Any]) -> None:
         pulse = self._pulse(item["context"])
@@ -185,12 +201,29 @@ class Bench:
         slot = self.free_slots.pop(self.rng.randrange(len(self.free_slots)))
         self._writes.append(("header", slot, packet.header))
 
-        def arrives() -> None:
-            self.buffer[packet.key] = slot
+        double = self.free_slots.pop() if self.rng.random() < 0.2 else None
+
+        def tell(what: Arrival, where: int) -> None:
             self.sources["i_arrival"].append({"key": dict(zip(
                 ("job_id", "node_id", "vp", "seq_id", "pulse", "fragment"), packet.key, strict=True,
-            )), "slot": slot})
-        self._writes.append(("arrival", 0, arrives))
+            )), "slot": where, "what": what.value})
+
+        def comes() -> None:
+            tell(Arrival.COMING, slot)
+            self.later(again if double is not None and self.rng.random() < 0.5 else arrives)
+
+        def again() -> None:
+            """One with the same key, which will be dropped."""
+            tell(Arrival.COMING, double)
+            self.later(arrives)
+            self.doubles.add(packet.key)
+
+        def arrives() -> None:
+            self.buffer[packet.key] = slot
+            tell(Arrival.THERE, slot)
+            if packet.key in self.doubles:
+                self.later(lambda: tell(Arrival.DROPPED, double))
+        self._writes.append(("arrival", 0, comes))
 
     def _look_up(self, key: dict[str, int]) -> None:
         name = tuple(key[field] for field in ("job_id", "node_id", "vp", "seq_id", "pulse", "fragment"))
@@ -246,7 +279,9 @@ class Bench:
         def back() -> None:
             self.out[place] -= 1
             self.returns += 1
-        self.later(back, most=600)
+        # Slowly, so that the oldest pulse is refused as well.
+        self._order += 1
+        heapq.heappush(self._later, (self.now + self.rng.randint(1, 400), self._order, back))
 
     def _check(self, item: dict[str, int]) -> None:
         def asks(pulse: Pulse) -> bool:

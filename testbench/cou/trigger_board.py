@@ -26,6 +26,8 @@ class TriggerBoard(wiring.Component):
         Fills an entry of :data:`TABLES`: the operation of a job, the descriptor at a place, the header in a slot.
     o_fault : ``Out(stream.Signature(fault))``
         Errors from both of the trigger's streams.
+    loader_idle : ``In(1)``; beside : ``Out(1)``, beside_load : ``Out(load)``
+        The loader has nothing to do: it takes a load beside its pass.
     expire, returned, node_id : ``In``; active, n_free, fired, progress, write_started, write_job : ``Out``
         As of the trigger; so are the other streams.
     """
@@ -41,11 +43,12 @@ class TriggerBoard(wiring.Component):
         }
         same = (
             "i_start", "i_loaded", "o_lookup", "i_lookup", "i_arrival", "i_credit", "window", "i_done", "returned",
-            "expire", "node_id", "active", "n_free", "fired", "progress", "write_started", "write_job", "trace_valid",
-            "trace_event", *QUEUES,
+            "loader_idle", "expire", "node_id", "active", "n_free", "fired", "progress", "write_started", "write_job",
+            "trace_valid", "trace_event", *QUEUES,
         )
         super().__init__({
             **{name: trigger[name] for name in same}, "o_fault": Out(stream.Signature(shapes.fault)),
+            "beside": Out(1), "beside_load": Out(shapes.load),
             **{f"write_{name}": In(1) for name in TABLES},
             **{f"{name}_address": In(address) for name, (address, _) in self.tables.items()},
             **{f"{name}_data": In(shape) for name, (_, shape) in self.tables.items()},
@@ -61,7 +64,7 @@ class TriggerBoard(wiring.Component):
         m.d.comb += [
             trigger.operation.eq(operations[trigger.select]), trigger.expire.eq(self.expire),
             trigger.expired.eq(self.expire.bit_select(trigger.select, 1)), trigger.node_id.eq(self.node_id),
-            trigger.returned.eq(self.returned),
+            trigger.returned.eq(self.returned), trigger.loader_idle.eq(self.loader_idle),
             *(getattr(self, name).eq(getattr(trigger, name)) for name in (
                 "active", "n_free", "fired", "progress", "write_started", "write_job", "trace_valid", "trace_event",
             )),
@@ -78,9 +81,19 @@ class TriggerBoard(wiring.Component):
                 put.en.eq(getattr(self, f"write_{name}")), put.addr.eq(getattr(self, f"{name}_address")),
                 put.data.eq(getattr(self, f"{name}_data")), get.en.eq(asks), get.addr.eq(address), answer.eq(get.data),
             ]
+        # A load beside its pass is taken at once; a request that is not to be decided on waits.
+        load, stays = trigger.o_load, {}
+        m.d.comb += [self.beside.eq(load.valid & load.payload.beside), self.beside_load.eq(load.payload)]
+        for name, held in (("o_load", load.payload.beside), ("o_credit", trigger.credit_hold)):
+            stays[name] = stream.Signature(getattr(trigger, name).payload.shape()).create(path=(name, "held"))
+            port = getattr(trigger, name)
+            m.d.comb += [
+                stays[name].payload.eq(port.payload), stays[name].valid.eq(port.valid & ~held),
+                port.ready.eq(stays[name].ready & ~held | (held if name == "o_load" else 0)),
+            ]
         for name, depth in QUEUES.items():
             if depth is None:
-                connect_through(m, f"{name}_stage", getattr(trigger, name), flipped(getattr(self, name)))
+                connect_through(m, f"{name}_stage", stays[name], flipped(getattr(self, name)))
                 continue
             queue = StreamFifo(shape=getattr(trigger, name).payload.shape(), depth=depth)
             m.submodules[f"{name}_queue"] = queue

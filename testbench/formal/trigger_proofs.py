@@ -12,7 +12,7 @@ _CONTRACT = "testbench.formal.contracts.trigger"
 _ORDER = (
     Mutation(
         name="consumes-without-counting", module=_PLANNER,
-        old="plan.after.consumed.eq(progress.consumed + more)", new="plan.after.consumed.eq(progress.consumed)",
+        old="plan.after.consumed.eq(progress.consumed + v.more)", new="plan.after.consumed.eq(progress.consumed)",
     ),
     Mutation(
         name="asks-for-the-first-again", module=_PLANNER,
@@ -20,16 +20,16 @@ _ORDER = (
     ),
     Mutation(
         name="does-not-wait-for-its-packet", module=_PLANNER,
-        old="self._step(absent=more & ~there,", new="self._step(absent=0,",
+        old="absent, hopeless = v.more & ~v.there, ", new="absent, hopeless = Signal(), ",
     ),
     Mutation(
         name="keeps-the-packet", module=_CONTEXTS,
-        old="m.d.sync += [registers_c.packet_there.eq(0), ending[c].eq(self.ends)]",
+        old="m.d.sync += [there.eq(0), registers_c.sure.eq(0), ending[c].eq(self.ends)]",
         new="m.d.sync += ending[c].eq(self.ends)",
     ),
     Mutation(
         name="any-arrival-will-do", module=_CONTEXTS,
-        old="wanting[c] & (key[c] == self.i_arrival.payload.key)", new="wanting[c]",
+        old="wanting[c] & (key[c] == arrival.key)", new="wanting[c]",
     ),
     Mutation(
         name="does-not-wait-for-its-operand", module=_CONTEXTS,
@@ -45,8 +45,20 @@ _ORDER = (
         old="sleep(Phase.RUNNING)", new="sleep(Phase.READY)",
     ),
     Mutation(
+        name="takes-what-is-only-announced", module=_ACT,
+        old="with m.If(self.i.valid & plan.unsure & ~self.certain):",
+        new="with m.If(self.i.valid & plan.unsure & ~self.certain & (waited != 0)):",
+    ),
+    Mutation(
+        name="another-slot-confirms", module=_CONTEXTS,
+        old="wanting[c] & there & (registers_c.packet == arrival.slot)", new="wanting[c] & there",
+    ),
+    Mutation(
+        name="loads-beside-and-again", module=_ACT, old="self.loads.eq(1)]", new="self.loads.eq(0)]",
+    ),
+    Mutation(
         name="packet-of-a-descriptor-before", module=_PLANNER,
-        old="packets_left.eq(progress.consumed != desc.cp_count)", new="packets_left.eq(desc.cp_count != 0)",
+        old='"packets_left": progress.consumed != desc.cp_count', new='"packets_left": desc.cp_count != 0',
     ),
 )
 _BESIDE = (
@@ -67,7 +79,7 @@ _BESIDE = (
 _FAULTS = (
     Mutation(
         name="length-of-an-empty-slice", module=_PLANNER,
-        old="plan.mismatch.eq(wants_data & ~fits)", new="plan.mismatch.eq(wants_data & ~fits & some)",
+        old='"mismatch": wants_data & ~v.fits', new='"mismatch": wants_data & ~v.fits & v.some',
     ),
     Mutation(
         name="told-before-the-pass-goes", module=_ACT,
@@ -79,11 +91,11 @@ _FAULTS = (
     ),
     Mutation(
         name="bad-address-not-told", module=_ACT,
-        old="self.window.answer.ready.eq(ok | self.o_fault.ready)", new="self.window.answer.ready.eq(1)",
+        old="self.window.answer.ready.eq(valid | self.o_fault.ready)", new="self.window.answer.ready.eq(1)",
     ),
     Mutation(
         name="another-address-told", module=_ACT,
-        old="fault.detail.eq(run.output.result_addr)]", new="fault.detail.eq(plan.load.addr)]",
+        old="fault.detail.eq(self.o_run.payload.output.result_addr)", new="fault.detail.eq(self.i.payload.load.addr)",
     ),
     Mutation(
         name="given-up-in-silence", module=_ACT,
@@ -95,7 +107,8 @@ _FAULTS = (
         old="m.d.comb += [self.drop.eq(1), leave.eq(1)]", new="m.d.comb += self.drop.eq(1)",
     ),
     Mutation(
-        name="report-of-another-operation", module=_ACT, old="fault.job.eq(plan.job)", new="fault.job.eq(0)",
+        name="report-of-another-operation", module=_ACT,
+        old="self.o_fault.payload.job.eq(plan.job)", new="self.o_fault.payload.job.eq(0)",
     ),
     Mutation(
         name="damage-not-told", module=_TRIGGER,
@@ -121,7 +134,7 @@ _PROGRESS = (
     ),
     Mutation(
         name="answer-missed", module=_CONTEXTS,
-        old="same_key & wanting[c], answered & self.answer_hit & wanting[c]", new="same_key & wanting[c], Signal()",
+        old="found = answered & self.answer_hit & wanting[c]", new="found = Signal()",
     ),
     Mutation(
         name="credit-beside-the-answer-missed", module=_ACT,
@@ -137,7 +150,8 @@ _PROGRESS = (
     ),
     Mutation(
         name="not-given-up-while-it-waits", module=_CONTEXTS,
-        old="registers_c.packet_there | arrived | found | gone", new="registers_c.packet_there | arrived | found",
+        old="registers_c.sure | arrived | announced | found | gone",
+        new="registers_c.sure | arrived | announced | found",
     ),
     Mutation(
         name="length-never-told", module=_ACT,

@@ -62,7 +62,8 @@ class TriggerContract(Contract):
         if not self.expires:
             self.assume(self.operations.expired == 0)
         self.credit = Answers(
-            self, m, unit.o_credit, unit.i_credit, "credit", ok=granted, place=place, loan=loan, want=want
+            self, m, unit.o_credit, unit.i_credit, "credit", unless=unit.credit_hold, ok=granted, place=place,
+            loan=loan, want=want,
         )
         self.returned = self.free(1, "returned")
         m.d.comb += unit.returned.eq(self.returned)
@@ -70,13 +71,18 @@ class TriggerContract(Contract):
         self.window = Answers(self, m, unit.window.query, unit.window.answer, "window", ok=self.allowed)
         self.loads = Work(self, m, unit.i_loaded, "load", n=n)
         self.passes = Work(self, m, unit.i_done, "pass", n=n)
-        self.load = accept(self, m, unit.o_load, "load")
+        # A loader that is idle takes a load at once; one beside its pass is not told of.
+        idle = self.free(1, "loader_idle")
+        m.d.comb += unit.loader_idle.eq(idle)
+        self.load = accept(self, m, unit.o_load, "load", at_once=idle)
+        self.beside = unit.o_load.payload.beside
+        self.check(~self.load | ~self.beside | idle & unit.o_load.payload.from_payload)
         # The queues of the aggregator are filled by the trigger alone; errors go to an arbiter.
         self.run = accept(self, m, unit.o_run, "run", stays=True)
         self.send = accept(self, m, unit.o_send, "send", stays=True)
         self.fault = accept(self, m, unit.o_fault, "fault", granted=True)
         self.damage = accept(self, m, unit.o_damage, "damage", granted=True)
-        self.loads.takes(m, (self.load, unit.o_load.payload.context))
+        self.loads.takes(m, (self.load & ~self.beside, unit.o_load.payload.context))
         self.passes.takes(
             m, (self.run, unit.o_run.payload.output.context), (self.send, unit.o_send.payload.context)
         )
@@ -168,6 +174,8 @@ class TriggerContract(Contract):
         mine_load = self.load & alive & (unit.o_load.payload.context == context)
         mine_loaded = self.loads.ends & alive & (self.loads.ended == context)
         self.expired, self.hopeless = expired & alive, hopeless | expired & alive
+        with m.If(mine_load & self.beside):
+            m.d.sync += loaded.eq(1)
         with m.If(begins):
             m.d.sync += [
                 signal.eq(0) for signal in (place, consumed, middle, ended, loaded)
@@ -222,7 +230,8 @@ class OrderContract(TriggerContract):
         self.check(~self.takes | ((taken >> self.seq) == 0))
         # The operand of a descriptor is there before its first pass, and is loaded once.
         wants = self.from_outside & self.filled & ~self.middle
-        self.check(~self.passed | self.hopeless | ~wants | self.loaded)
+        beside = self.mine_load & self.beside
+        self.check(~self.passed | self.hopeless | ~wants | self.loaded | beside)
         self.check(~self.mine_load | wants & ~self.loaded & ~self.ended & (unit.o_load.payload.place == self.place))
         # A packet counts if it is wanted and as long as it should be.
         data = self.desc["swap_local_data"] | self.desc["reduce_flag"] | packets.has("swap_data", self.seq)
@@ -261,7 +270,9 @@ class FaultContract(TriggerContract):
             (unit.window.query, "query"), (unit.o_credit, "credit"), (unit.o_run, "run"), (unit.o_send, "send"),
         ):
             waits = Signal(name=f"{name}_offered")
-            m.d.sync += waits.eq(port.valid & ~port.ready)
+            # A request for a credit that is not to be decided on yet may be taken back.
+            held = unit.credit_hold if name == "credit" else 0
+            m.d.sync += waits.eq(port.valid & ~port.ready & ~held)
             self.check(~waits | port.valid)
             if name in ("fault", "damage", "lookup"):
                 shown = port.payload.as_value()

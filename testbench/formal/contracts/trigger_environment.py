@@ -66,6 +66,7 @@ def offer(contract: Contract, m: Module, port: Any, name: str, when: Any, **fiel
 
 def accept(
     contract: Contract, m: Module, port: Any, name: str, *, stays: bool = False, granted: bool = False,
+    unless: Any = 0, at_once: Any = 0,
 ) -> Signal:
     """A stream out of the unit, taken whenever the other side likes; returns whether an item is being taken.
 
@@ -75,9 +76,12 @@ def accept(
         A queue that the unit alone fills: it is ready until it has been given something.
     granted : bool
         An arbiter: it is ready for who offers only.
+    unless, at_once : Value
+        It is not ready, or it is.
     """
     ready, taken = contract.free(1, f"{name}_ready"), Signal(name=f"{name}_taken")
     m.d.comb += [port.ready.eq(ready), taken.eq(port.valid & ready)]
+    contract.assume((~ready | ~Value.cast(unless)) & (ready | ~Value.cast(at_once)))
     if stays:
         waits = Signal(name=f"{name}_waits")
         m.d.sync += waits.eq(ready & ~port.valid)
@@ -168,8 +172,10 @@ class Packets:
 
     Members
     -------
+    coming : Signal(4)
+        Packets of the pulse whose headers are in their slots.
     there : Signal(4)
-        Packets of the pulse that look-ups may find.
+        Those that look-ups may find.
     told : Signal(4)
         Those whose arrival has been told: look-ups taken from then on find them.
     asked : Signal, asked_seq : Signal
@@ -183,6 +189,7 @@ class Packets:
     def __init__(self, contract: Contract, m: Module, unit: Any, *, job: Value, pulse: Value):
         n = 1 << SEQ_BITS
         self.job, self.pulse = job, pulse
+        self.coming = Signal(n, name="coming")
         self.there, self.told = Signal(n, name="there"), Signal(n, name="told")
         self.headers = {
             name: contract.constant(n, f"packet_{name}")
@@ -207,20 +214,34 @@ class Packets:
         return Mux(mine, seq, (1 << SEQ_BITS) | other)
 
     def _tell(self, m: Module, contract: Contract, unit: Any) -> None:
+        from rtl.buffer.layouts import Arrival
+
         arrival = unit.i_arrival
         key, seq, other = arrival.payload.key, contract.free(SEQ_BITS, "comes_seq"), contract.free(1, "comes_slot")
         comes_pulse, comes_job = contract.free(PULSE_BITS, "comes_pulse"), contract.free(1, "comes_job")
-        valid, mine = contract.free(1, "comes"), Signal(name="comes_mine")
+        valid, mine, whole = contract.free(1, "comes"), Signal(name="comes_mine"), Signal(name="comes_whole")
+        what, again = contract.free(2, "comes_what"), contract.free(1, "comes_again")
         m.d.comb += [
             arrival.valid.eq(valid), key.job_id.eq(comes_job), key.node_id.eq(NODE), key.vp.eq(~comes_job),
-            key.seq_id.eq(seq), key.pulse.eq(comes_pulse), mine.eq(valid & self.is_mine(key)),
-            arrival.payload.slot.eq(self._slot(mine, seq, other)),
+            key.seq_id.eq(seq), key.pulse.eq(comes_pulse), whole.eq(valid & self.is_mine(key)),
+            arrival.payload.slot.eq(self._slot(mine, seq, other)), arrival.payload.what.eq(what),
+            mine.eq(whole & ~again),
         ]
-        # A duplicate is dropped: each arrival is told once.
-        contract.assume(~mine | ~self.told.bit_select(seq, 1))
-        self.comes, self.comes_seq = mine, seq
-        self.told_now = self.told | Mux(mine, 1 << seq, 0)
-        m.d.sync += self.told.eq(self.told_now)
+        comes, is_there, dropped = (what == kind.value for kind in (Arrival.COMING, Arrival.THERE, Arrival.DROPPED))
+        # Each packet is announced, and then it is there, once.
+        announced, told = self.coming.bit_select(seq, 1), self.told.bit_select(seq, 1)
+        contract.assume(what != 3)
+        contract.assume(~mine | Mux(comes, ~announced, is_there & announced & ~told))
+        # One with the same key may be announced after it, in another slot; it is dropped when the first one is there.
+        double, double_seq, double_slot = Signal(name="double"), Signal(SEQ_BITS), Signal()
+        same = double & (double_seq == seq) & (double_slot == other)
+        contract.assume(~(whole & again) | Mux(comes, announced & ~double, dropped & same & told))
+        contract.assume(~valid | whole | ~double | (double_slot != other))
+        with m.If(whole & again):
+            m.d.sync += [double.eq(comes), double_seq.eq(seq), double_slot.eq(other)]
+        self.comes, self.comes_seq = mine & is_there, seq
+        self.told_now = self.told | Mux(self.comes, 1 << seq, 0)
+        m.d.sync += [self.told.eq(self.told_now), self.coming.eq(self.coming | Mux(mine & comes, 1 << seq, 0))]
         contract.check(arrival.ready)
 
     def _answer(self, m: Module, contract: Contract, unit: Any) -> None:
@@ -239,6 +260,7 @@ class Packets:
             hit=hit, error=error, slot=self._slot(mine, seq, other),
         )
         contract.assume(~answer.valid | ~mine | ~must | hit)
+        contract.assume(~answer.valid | ~mine | ~hit | self.coming.bit_select(seq, 1))
         contract.assume(~error | hit)
         self.asked, self.asked_seq = Signal(name="asked_mine"), wanted
         m.d.comb += [wanted.eq(lookup.payload.seq_id), self.asked.eq(asks & self.is_mine(lookup.payload))]
@@ -274,7 +296,7 @@ class Packets:
             unit.meta.length.eq(Mux(said["long"], FLIT, 0)), unit.meta.peer.eq(peer), unit.meta.addr.eq(Cat(peer, 1)),
             *(unit.meta[name].eq(said[name]) for name in ("coll_end", "swap_addr", "swap_data")),
         ]
-        contract.check(~unit.meta_enable | ~mine | self.there.bit_select(seq, 1))
+        contract.check(~unit.meta_enable | ~mine | self.coming.bit_select(seq, 1))
 
 
 class Answers:
@@ -288,8 +310,12 @@ class Answers:
         A request has no answer yet.
     """
 
-    def __init__(self, contract: Contract, m: Module, asking: Any, answering: Any, name: str, **fields: Signal):
-        self.asks, self.waits = accept(contract, m, asking, f"{name}_ask"), Signal(name=f"{name}_waits")
+    def __init__(
+        self, contract: Contract, m: Module, asking: Any, answering: Any, name: str, *, unless: Any = 0,
+        **fields: Signal,
+    ):
+        self.asks = accept(contract, m, asking, f"{name}_ask", unless=unless)
+        self.waits = Signal(name=f"{name}_waits")
         self.answers = offer(contract, m, answering, f"{name}_answer", self.waits, **fields)
         m.d.sync += self.waits.eq(self.waits & ~self.answers | self.asks)
         contract.check(~self.asks | ~self.waits | self.answers)
