@@ -83,12 +83,13 @@ class Bench:
         self.asked: set[tuple[int, ...]] = set()
         self.out: Counter[tuple[int, int]] = Counter()
         self.granted: Counter[tuple[int, ...]] = Counter()
-        self.returns = 0
+        self.returns = self.expire = 0
         self.news = [0] * JOBS
         self.counts: Counter[str] = Counter()
         self.fired = [0, 0]
         self.written = [[0, 0] for _ in range(JOBS)]
         self.given_up: list[Pulse] = []
+        self.leaving: list[Pulse] = []
 
     async def begin(self) -> None:
         """Clock and reset."""
@@ -150,14 +151,22 @@ class Bench:
         if event["event"] == TraceKind.PULSE_START:
             operation = next(op for op in self.jobs if op is not None and op.job_id == event["job_id"])
             pulse = next(p for p in operation.pulses if p.number == event["pulse"])
-            assert event["index"] not in self.contexts
+            # The entry of a pulse that is given up may wait for its turn, with the end of passes before it.
+            if (old := self.contexts.pop(event["index"], None)) is not None:
+                assert old.operation.expired or old.ended, "a context given twice"
+                self.leaving.append(old)
             assert pulse.context is None
             pulse.context = event["index"]
             self.contexts[pulse.context] = pulse
             self.news[operation.job] = self.now
         elif event["event"] == TraceKind.PULSE_END:
-            pulse = self.contexts.pop(event["index"])
-            assert (event["pulse"], event["job_id"]) == (pulse.number, pulse.operation.job_id)
+            whose = event["job_id"], event["pulse"]
+            pulse = next((p for p in self.leaving if (p.operation.job_id, p.number) == whose), None)
+            if pulse is None:
+                pulse = self.contexts.pop(event["index"])
+            else:
+                self.leaving.remove(pulse)
+            assert whose == (pulse.operation.job_id, pulse.number)
             assert pulse.ended or pulse.operation.expired, "a pulse ended before its sequence"
             pulse.ended = True
             self.news[pulse.operation.job] = self.now
@@ -439,7 +448,8 @@ class Bench:
             quiet = self.now - self.news[job] > QUIET and not self.contexts_move(job)
             if not operation.expired and (quiet and operation.doomed if give_up is None else self.now >= give_up):
                 operation.expired = True
-                self.dut.expire.value = int(self.dut.expire.value) | 1 << job
+                self.expire |= 1 << job
+                self.dut.expire.value = self.expire
                 while self.offering == job:
                     await clock.cycles(self.dut, 1)
                 for pulse in self.waiting[job]:
@@ -465,7 +475,8 @@ class Bench:
             await clock.cycles(self.dut, 1)
         while any(p.key in self.buffer for pulse in operation.pulses for p in pulse.packets):
             await clock.cycles(self.dut, 1)
-        self.dut.expire.value = int(self.dut.expire.value) & ~(1 << job)
+        self.expire &= ~(1 << job)
+        self.dut.expire.value = self.expire
         await clock.cycles(self.dut, 3)
         self.jobs[job] = None
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from firmware_models.abi.encoding import Operand, Status
+from firmware_models.abi.formats import SEQ_BITS
 
 FLIT, MTU = 8, 64
 PULSE_BYTES = 16
@@ -144,8 +145,10 @@ class Pulse:
         """SeqIDs that are wanted and have not come, a bit each."""
         if self.clear:
             return 0
-        wanted = self.packets[self.consumed:self.desc["cp_count"]]
-        return sum(1 << packet.key[3] for packet in wanted if not packet.comes)
+        # Behind one that ends the collective there is none, but the descriptor counts on them.
+        numbers = range(self.consumed, self.desc["cp_count"])
+        missing = [n for n in numbers if n >= len(self.packets) or not self.packets[n].comes]
+        return sum(1 << ((n + self.desc["seq_skip"]) % (1 << SEQ_BITS)) for n in missing)
 
 
 @dataclass

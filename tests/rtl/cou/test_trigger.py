@@ -11,7 +11,7 @@ def test_trigger():
     """Two jobs on four contexts: packets in any order, slow neighbours, wrong lengths and addresses, packets that never
     come; every pass is the next one, every fault is told of once."""
     result = run_bench(
-        partial(TriggerBoard, config()), bench="testbench.cou.trigger_bench", parameters={"operations": 20}
+        partial(TriggerBoard, config()), bench="testbench.cou.trigger_bench", parameters={"operations": 40}
     )
     print(result.report)
     assert result.report["passes_late"] > 200
