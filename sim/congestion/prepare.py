@@ -92,7 +92,7 @@ def prepare(
         heap=np.zeros(4 * (network.n_ports + len(flows)), np.int64), pfc=np.zeros(N_PFC, PFC),
         series=np.zeros(len(followed) * N_BINS, np.int64),
         random=np.array([(seed + 1) * _SEED_STEP & ((1 << 64) - 1) or 1], np.uint64),
-        control=_control(parameters, network, round_trip, series_ns), tally=tally)
+        control=control_record(parameters, network.host_rate, round_trip, series_ns), tally=tally)
     if (network.n_ports + len(flows)) * 4 >= 1 << EVENT_BITS:
         raise CongestionError(f"{network.name}: ports and flows: must be below {1 << EVENT_BITS - 2} together, "
                               f"not {network.n_ports + len(flows)}")
@@ -197,7 +197,8 @@ def _children(records: Records, flows: Sequence[Flow]) -> np.ndarray[tuple[int],
     return np.array(found, np.int64)
 
 
-def _control(parameters: Parameters, network: Network, round_trip: int, series_ns: int) -> Records:
+def control_record(parameters: Parameters, host_rate: int, round_trip: int, series_ns: int) -> Records:
+    """The parameters as the core has them, for hosts of this rate and a largest base round trip in ns."""
     control = np.zeros(1, CONTROL)
     same = set(CONTROL.names or ()) & set(parameters.__dataclass_fields__) - {"algorithm"}
     for name in same:
@@ -209,7 +210,7 @@ def _control(parameters: Parameters, network: Network, round_trip: int, series_n
         control[f"{name}_ps"] = getattr(parameters, f"{name}_ns") * PS_A_NS
     for name in ("t_low", "t_high", "min_rtt"):
         control[name] = getattr(parameters, f"{name}_ns")
-    control["unit_factor"] = max(1, network.host_rate // (25 * GIGA))  # INT_MULTI: bw / 25
+    control["unit_factor"] = max(1, host_rate // (25 * GIGA))  # INT_MULTI: bw / 25
     control["round_trip"], control["series_ps"] = round_trip, series_ns * PS_A_NS
     control["n_bins"] = N_BINS
     return control

@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +87,7 @@ class Outcome:
 def simulate(
     network: Network, flows: Sequence[Flow], parameters: Parameters, *, seed: int = 1, followed: Sequence[int] = (),
     series_ns: int = 100_000, progress: ProgressCallback | None = None, stage: str = "packets",
-    is_checked: bool = False,
+    library: Any = None,
 ) -> Outcome:
     """Runs until every flow has ended or nothing happens any more. The same for the same seed.
 
@@ -94,8 +95,8 @@ def simulate(
     ----------
     followed : sequence of int
         Flows (places) whose bytes are counted over time, in bins of `series_ns`.
-    is_checked : bool
-        With the core that checks every place of its arrays.
+    library
+        Another core than the usual one (:func:`sim.congestion.core.library.load`).
 
     Raises
     ------
@@ -109,7 +110,7 @@ def simulate(
         if progress is not None:
             progress(stage, int(tally["data_packets"]), total)
         began, cpu_began = time.perf_counter(), time.process_time()
-        why = run(state, _EVENTS, is_checked=is_checked)
+        why = run(state, _EVENTS, library)
         seconds, cpu_seconds = seconds + time.perf_counter() - began, cpu_seconds + time.process_time() - cpu_began
         if tally["n_pfc"]:
             frames.append(state.pfc[:tally["n_pfc"]].copy())

@@ -20,13 +20,10 @@ PAPER_FLOWS, PAPER_LONG_SHARE, PAPER_LONG_BYTES = 19_181, 0.014, 0.5876
 
 
 def tasks(is_quick: bool, controls: Sequence[str]) -> list[Task]:
-    """A pair of runs an algorithm, for each kind of uplinks; other loads unless quick."""
-    cases = [(LOAD, uplink) for uplink in UPLINKS_GBPS]
-    if not is_quick:
-        cases += [(load, 400) for load in LOADS if load != LOAD]
+    """A pair of runs an algorithm, for each kind of uplinks; and the flows that the model draws at each load."""
     duration = QUICK_NS if is_quick else DURATION_NS
-    found = [Task(f"{control}, load {load:.0%}, uplinks {uplink}G", large_rows, (control, load, uplink, duration, SEED))
-             for load, uplink in cases for control in controls]
+    found = [Task(f"{control}, uplinks {uplink}G", large_rows, (control, LOAD, uplink, duration, SEED))
+             for uplink in UPLINKS_GBPS for control in controls]
     return [*found, *(Task(f"flows, load {load:.0%}", scatter_row, (load, SEED)) for load in LOADS)]
 
 

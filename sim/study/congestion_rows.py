@@ -12,6 +12,7 @@ from sim.congestion import (
     Network,
     Outcome,
     Parameters,
+    Traffic,
     alone,
     collective_flows,
     defaults,
@@ -24,7 +25,7 @@ from sim.congestion import (
 )
 from sim.congestion.metric import slowdowns
 from sim.congestion.topology import RATE
-from sim.congestion.traffic import Traffic
+from sim.congestion.traffic import BACKGROUND
 from sim.report.progress import ProgressCallback
 
 Row = dict[str, Any]
@@ -174,7 +175,7 @@ def collective_rows(
     tested = sorted({flow.source for flow in alone(drawn)})
     ranks = list(np.random.default_rng([seed, 3]).permutation(tested)[:n_ranks])
     messages = collective_flows(which, algorithm, [int(rank) for rank in ranks], n_bytes)
-    background = [flow for flow in drawn if flow not in set(alone(drawn))]
+    background = [flow for flow in drawn if flow.kind in BACKGROUND]
     parameters = defaults(control, network.host_rate)
     took = {}
     figures = {}

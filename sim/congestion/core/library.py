@@ -8,11 +8,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sim.congestion.core import records
 from sim.congestion.core.records import ALGORITHMS, ARRAYS, RECORDS, Records, State
-from testbench.verilated_model import COMPILER, compiler_version, folder_of, run_tool
+from testbench.verilated_model import COMPILER, ModelBuildError, compiler_version, folder_of, run_tool
 
 _HERE = Path(str(resources.files("sim.congestion.core")))
 _FLAGS = ("-std=c++20", "-O2", "-fPIC", "-shared", "-fno-gnu-unique", "-Wall", "-Wextra")
@@ -21,6 +19,10 @@ _TYPES = {"int64": "int64_t", "int32": "int32_t", "int16": "int16_t", "int8": "i
           "bool": "bool"}
 _CONSTANTS = ("NONE", "NEVER", "MAX_HOPS", "EVENT_BITS", "MAX_PS", "DATA", "ACK", "PAUSE", "RESUME", "RUNNING",
               "AT_REST", "NEEDS_PACKETS", "NEEDS_LOG", "OUT_OF_TIME")
+
+
+class CoreError(RuntimeError):
+    """The compiler refused the core; the message holds what it said."""
 
 
 class _Array(ctypes.Structure):
@@ -52,40 +54,55 @@ def _camel(name: str) -> str:
     return "k" + re.sub(r"_", "", name.title())
 
 
-def build(*, is_checked: bool = False) -> Path:
-    """The shared library, built if need be; checked, every place of an array and every overflow ends the process."""
+def build(*, is_checked: bool = False, edits: tuple[tuple[str, str, str], ...] = ()) -> Path:
+    """The shared library, built if need be.
+
+    Parameters
+    ----------
+    is_checked : bool
+        Every place beyond an array, and every overflow, ends the process.
+    edits : tuple of (file, text, new text)
+        Bugs that a test plants.
+
+    Raises
+    ------
+    CoreError
+        If the compiler fails.
+    """
     flags = (*_FLAGS, *(_CHECKED if is_checked else ()))
     sources = {path.name: path.read_text() for path in sorted(_HERE.glob("*.h")) + [_HERE / "core.cpp"]}
     sources["records.h"] = header()
+    for name, text, new in edits:
+        if sources[name].count(text) != 1:
+            raise CoreError(f"{name}: must have {text!r} once")
+        sources[name] = sources[name].replace(text, new)
     with folder_of("congestion", [compiler_version(), *flags, *sources, *sources.values()]) as folder:
         library = folder / "libcongestion.so"
         if not library.exists():
             for name, text in sources.items():
                 (folder / name).write_text(text)
             made = folder / "new.so"
-            run_tool([COMPILER, *flags, f"-I{folder}", str(folder / "core.cpp"), "-o", str(made)])
+            try:
+                run_tool([COMPILER, *flags, f"-I{folder}", str(folder / "core.cpp"), "-o", str(made)])
+            except ModelBuildError as error:
+                raise CoreError(str(error)) from None
             made.rename(library)
     return library
 
 
 @cache
-def load(*, is_checked: bool = False) -> Any:
-    """The library with its interface (core.cpp)."""
-    library = CDLL(str(build(is_checked=is_checked)))
-    pointer = c_void_p
-    for name, result, arguments in (
-        ("run", c_int, (pointer, c_int64)),
-    ):
-        function = getattr(library, f"conic_congestion_{name}")
-        function.restype, function.argtypes = result, arguments
-    for name, result, arguments in _RULES:
+def load(*, is_checked: bool = False, edits: tuple[tuple[str, str, str], ...] = ()) -> Any:
+    """The library with its interface (core.cpp); as :func:`build`."""
+    library = CDLL(str(build(is_checked=is_checked, edits=edits)))
+    for name, result, arguments in _FUNCTIONS:
         function = getattr(library, f"conic_{name}")
         function.restype, function.argtypes = result, arguments
     return library
 
 
 _P, _I = c_void_p, c_int64
-_RULES: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
+_FUNCTIONS: tuple[tuple[str, Any, tuple[Any, ...]], ...] = (
+    ("congestion_run", c_int, (_P, _I)),
     ("dctcp", None, (_P, _P, _I, c_int)), ("dcqcn_mark", None, (_P, _P, _I)), ("dcqcn_advance", None, (_P, _P, _I)),
     ("timely", None, (_P, _P, _I, _I)), ("hpcc", None, (_P, _P, _P, c_int, _P, _I)),
     ("hpcc_hop", None, (_P, _P, _I, _P)), ("pint", None, (_P, _P, _I, c_int)),
@@ -102,11 +119,11 @@ def address(items: Records) -> int:
     return int(items.ctypes.data)
 
 
-def run(state: State, n_events: int, *, is_checked: bool = False) -> int:
-    """Goes on for at most so many events, and says why it stopped."""
+def run(state: State, n_events: int, library: Any = None) -> int:
+    """Goes on for at most so many events, and says why it stopped; with another library than the usual one if given."""
     given = _State()
     for name in ARRAYS:
-        items = np.ascontiguousarray(getattr(state, name))
-        assert items is getattr(state, name), name
+        items = getattr(state, name)
+        assert items.flags.c_contiguous, name
         setattr(given, name, _Array(items.ctypes.data, items.size))
-    return int(load(is_checked=is_checked).conic_congestion_run(ctypes.byref(given), n_events))
+    return int((library or load()).conic_congestion_run(ctypes.byref(given), n_events))
