@@ -11,8 +11,8 @@ from sim.study.congestion_rows import small_flows
 def measure(controls: Sequence[str], duration_us: int, seed: int, progress: ProgressCallback) -> list[dict[str, Any]]:
     """A row an algorithm and network: the small experiment, and 320 hosts with traffic at a load of 60%.
 
-    Packets are those with data, once each however many links they pass; their acknowledgements are not counted. Seconds are
-    those of the core, without drawing flows and paths.
+    Packets are those with data, once each however many links they pass; their acknowledgements are not counted.
+    Seconds are those of the core, without drawing flows and paths.
     """
     large = fat_tree()
     workloads = (("small", small(), small_flows()),
@@ -26,8 +26,10 @@ def measure(controls: Sequence[str], duration_us: int, seed: int, progress: Prog
             rows.append({
                 "network": name, "control": control, "flows": len(flows), "packets": tally["data_packets"],
                 "hops": tally["hops"], "events": tally["events"], "seconds": round(outcome.seconds, 3),
-                "cpu_seconds": round(outcome.cpu_seconds, 3), "packets_a_second": round(tally["data_packets"] / outcome.seconds),
-                "packets_a_cpu_second": round(tally["data_packets"] / cpu), "hops_a_cpu_second": round(tally["hops"] / cpu),
+                "cpu_seconds": round(outcome.cpu_seconds, 3),
+                "packets_a_second": round(tally["data_packets"] / outcome.seconds),
+                "packets_a_cpu_second": round(tally["data_packets"] / cpu),
+                "hops_a_cpu_second": round(tally["hops"] / cpu),
                 "events_a_cpu_second": round(tally["events"] / cpu), "violations": outcome.violations,
             })
     return rows

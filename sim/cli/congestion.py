@@ -48,7 +48,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.argument("topology")
 @click.option("--flows", "flow_file", type=FILE, help="Flow file of the ns-3 release of HPCC.")
 @click.option("--load", type=float, help="Draw flows under test, and background at this load, instead of --flows.")
-@click.option("--collective", help="COLLECTIVE or COLLECTIVE/ALGORITHM over the hosts under test, instead of those flows.")
+@click.option("--collective", help="COLLECTIVE[/ALGORITHM] over the hosts under test, instead of their flows.")
 @click.option("--ranks", type=Number(2, 4096), help="Hosts of the collective.  [default: all under test]")
 @click.option("--size", "n_bytes", type=ByteSize(), default="1MiB", show_default=True, help="Bytes of the collective.")
 @click.option("--duration-us", type=Number(1, 1_000_000), default=1250, show_default=True,
@@ -57,7 +57,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
               help=f"{', '.join(ALGORITHMS)}, or all; may be repeated.")
 @click.option("--buffer", type=ByteSize(), default="4MiB", show_default=True, help="Shared buffer of a switch.")
 @click.option("--payload", type=Number(64, 9000), default=1000, show_default=True, help="Bytes of a packet.")
-@click.option("--set", "changes", multiple=True, help="NAME=VALUE of a parameter (docs/congestion.md); may be repeated.")
+@click.option("--set", "changes", multiple=True, help="NAME=VALUE of a parameter; may be repeated.")
 @click.option("--seed", type=Number(0, 2**31), default=1, show_default=True, help="Of all that is random.")
 @click.option("--alone", "is_alone", is_flag=True, help="Flows under test only, without background.")
 @click.option("--fct", type=FILE, help="Write completion times in the release's columns; one --control only.")
@@ -121,7 +121,8 @@ def _row(
     row = {"control": parameters.algorithm, **run_figures(outcome), "by_kind": kind_figures(outcome)}
     messages = [number for number, flow in enumerate(flows) if flow.kind == "collective"]
     if messages and not row["violations"]:
-        row["collective_us"] = (int(outcome.delivered_ns[messages].max()) - min(flows[n].start_ns for n in messages)) / 1e3
+        began = min(flows[number].start_ns for number in messages)
+        row["collective_us"] = (int(outcome.delivered_ns[messages].max()) - began) / 1e3
     tested = alone(flows)
     if {"long", "short", "all-reduce"} <= {flow.kind for flow in tested} and len(tested) < len(flows) \
             and not row["violations"]:
@@ -155,7 +156,8 @@ def _workload(
     if load is not None:
         if not 0 < load <= 1:
             raise CongestionError(f"--load: must be above 0 and at most 1, not {load}")
-        drawn = draw(network.hosts, Traffic(load=load, seed=seed, duration_ns=duration_us * 1000, rate=network.host_rate))
+        traffic = Traffic(load=load, seed=seed, duration_ns=duration_us * 1000, rate=network.host_rate)
+        drawn = draw(network.hosts, traffic)
     if collective is None:
         return drawn
     tested = sorted({flow.source for flow in alone(drawn)}) or network.hosts

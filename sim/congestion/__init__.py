@@ -1,4 +1,4 @@
-"""Congestion control at packet level: networks, workloads, six algorithms, the paper's measure (``docs/congestion.md``)."""
+"""Congestion control at packet level: networks, workloads, algorithms, the measure (``docs/congestion.md``)."""
 
 from sim.congestion.collectives import collective_flows
 from sim.congestion.core.records import ALGORITHMS

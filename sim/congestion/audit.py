@@ -1,4 +1,4 @@
-"""Invariants of a run that has come to rest, from what flows, ports and switches are left with, not from the core's word."""
+"""Invariants of a run that has come to rest, from what it leaves behind rather than from the core's word."""
 
 from collections.abc import Sequence
 
@@ -76,7 +76,7 @@ def _at_rest(
 def expected_bytes(
     state: State, network: Network, flows: Sequence[Flow], parameters: Parameters, pfc: Records,
 ) -> Records:
-    """Bytes that each port has to have sent when all flows have ended: their packets, acknowledgements, frames of PFC."""
+    """Bytes that each port has to have sent when all flows have ended: packets, acknowledgements, frames of PFC."""
     total = np.zeros(network.n_ports, np.int64)
     for number, flow in enumerate(flows):
         n_packets = -(-flow.size // parameters.payload)

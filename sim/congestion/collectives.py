@@ -20,7 +20,8 @@ def collective_flows(
     """The messages of one collective, rank i at ``hosts[i]``.
 
     A message leaves when all that its step and the steps before it consume has come in, and after the messages before
-    it have begun; computing takes no time. A multicast is a flow to each receiver: the network of this simulator has none.
+    it have begun; computing takes no time. A multicast is a flow to each receiver: the network of this simulator has
+    none.
 
     Parameters
     ----------

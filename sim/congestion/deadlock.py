@@ -1,10 +1,11 @@
 """Pauses that wait for each other: a cycle of full buffers that nothing dissolves.
 
-A run that comes to rest with flows unfinished has one, or flows that wait for what never begins. What a paused port waits
-for is known then: the packets that came in over its link wait at other ports of the switch, and those that are paused wait on.
+A run that comes to rest with flows unfinished has one, or flows that wait for what never begins. What a paused port
+waits for is known then: the packets that came in over its link wait at other ports of the switch, and those that are
+paused wait on.
 """
 
-import networkx as nx
+import networkx as nx  # type: ignore[import-untyped]
 
 from sim.congestion.core.records import NONE, State
 from sim.congestion.network import Network

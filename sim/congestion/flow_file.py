@@ -1,8 +1,8 @@
 """Flow files of the ns-3 release of HPCC (`mix/flow.txt`).
 
-First line: flows. Then a line a flow: source, destination, priority group, destination port, bytes, seconds; times do not
-go backwards. What follows the last flow is not read. Destination ports say what a flow is for, if they are those of
-`PORTS`.
+First line: flows. Then a line a flow: source, destination, priority group, destination port, bytes, seconds; times do
+not go backwards. What follows the last flow is not read. Destination ports say what a flow is for, if they are those
+of `PORTS`.
 """
 
 from collections.abc import Sequence

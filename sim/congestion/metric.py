@@ -1,4 +1,4 @@
-"""The paper's measure of a congestion control algorithm: how much worse the same flows are with background (section 4)."""
+"""The paper's measure of an algorithm: how much worse the same flows are with background (section 4)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

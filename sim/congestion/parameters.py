@@ -39,7 +39,8 @@ class Parameters:
     is_ack_control : bool
         Acknowledgements go before data and are not paused; ``ack_prio``: where there is no window (DCQCN, TIMELY).
     has_window, is_window_scaled : bool
-        At most a product of rate and round trip is under way, scaled with the rate; HAS_WIN, VAR_WIN: DCTCP, HPCC, PINT.
+        At most a product of rate and round trip is under way, scaled with the rate; HAS_WIN, VAR_WIN: DCTCP, HPCC,
+        PINT.
     min_rate : float
         MIN_RATE 1000Mb/s.
     reserve, resume_offset : int
@@ -51,7 +52,8 @@ class Parameters:
     gain : float
         g of DCTCP (1/16) and DCQCN (1/256); EWMA_GAIN.
     increase, hyper_increase : float
-        Additive steps. DCQCN 5 and 50 Mb/s x bw / 25, TIMELY 10 and 50 x bw / 10, HPCC and PINT 10 x bw / 25, DCTCP 615.
+        Additive steps. DCQCN 5 and 50 Mb/s x bw / 25, TIMELY 10 and 50 x bw / 10, HPCC and PINT 10 x bw / 25, DCTCP
+        615.
     alpha_ns, decrease_ns, increase_ns : int
         Timers of DCQCN: 1, 4, 300 µs (ALPHA_RESUME_INTERVAL, RATE_DECREASE_INTERVAL, RP_TIMER).
     recovery_stages : int

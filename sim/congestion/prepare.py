@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.congestion.error import CongestionError
-from sim.congestion.flows import FIRST_PORT, Flow, check_flows
 from sim.congestion.core.records import (
     ALGORITHMS,
     CONTROL,
@@ -24,6 +22,8 @@ from sim.congestion.core.records import (
     Records,
     State,
 )
+from sim.congestion.error import CongestionError
+from sim.congestion.flows import FIRST_PORT, Flow, check_flows
 from sim.congestion.network import Network, flow_key
 from sim.congestion.parameters import GIGA, SMALLEST, Parameters
 
@@ -116,8 +116,8 @@ def grow(state: State, n_more: int) -> None:
 def headroom(rate: int, delay_ns: int, parameters: Parameters) -> int:
     """Bytes for what is on its way when an ingress pauses its peer.
 
-    Three times what the link holds (third.cc), but no less than what can come at all: the link's both ways, a packet that
-    the pause waits for, one that the peer has begun, and the one that caused it.
+    Three times what the link holds (third.cc), but no less than what can come at all: the link's both ways, a packet
+    that the pause waits for, one that the peer has begun, and the one that caused it.
     """
     held = rate * delay_ns // (8 * GIGA)
     return max(3 * held, 2 * held + 3 * (parameters.payload + parameters.overhead) + SMALLEST)

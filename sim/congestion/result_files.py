@@ -11,8 +11,8 @@ from sim.congestion.simulate import Outcome
 def write_fct(outcome: Outcome, path: Path) -> None:
     """A line a flow that ended, in that order.
 
-    Source and destination address, ports, bytes, beginning and completion time in ns, and the completion time of the flow
-    alone: base round trip, and its bytes with headers but without telemetry at the least rate of its path.
+    Source and destination address, ports, bytes, beginning and completion time in ns, and the completion time of the
+    flow alone: base round trip, and its bytes with headers but without telemetry at the least rate of its path.
     """
     network, parameters = outcome.network, outcome.parameters
     origin = min(flow.start_ns for flow in outcome.flows)
@@ -27,13 +27,13 @@ def write_fct(outcome: Outcome, path: Path) -> None:
         pair = pairs[flow.source][flow.destination]
         total = flow.size + ((flow.size - 1) // parameters.payload + 1) * HEADER
         alone = pair.round_trip_ns + total * 8 * NS_A_SECOND // pair.rate
-        lines.append(f"{address(flow.source):08x} {address(flow.destination):08x} {ports[number]} {flow.port} {flow.size} "
-                     f"{origin + int(outcome.start_ns[number])} {int(outcome.fct_ns[number])} {alone}")
+        lines.append(f"{address(flow.source):08x} {address(flow.destination):08x} {ports[number]} {flow.port} "
+                     f"{flow.size} {origin + int(outcome.start_ns[number])} {int(outcome.fct_ns[number])} {alone}")
     path.write_text("".join(f"{line}\n" for line in lines))
 
 
 def write_pfc(outcome: Outcome, path: Path) -> None:
-    """A line a frame of PFC that came in: ns, node, 1 if it is a switch, port (from 1), 1 for pause and 0 for resume."""
+    """A line a frame of PFC that came in: ns, node, 1 if it is a switch, port (from 1), 1 for pause or 0."""
     network, origin = outcome.network, min(flow.start_ns for flow in outcome.flows)
     names = [(network.node_of(p), int(network.node_of(p) in network.switches), network.number_of(p))
              for p in range(network.n_ports)]

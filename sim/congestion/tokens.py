@@ -38,7 +38,8 @@ class Tokens:
     def take(self, field: str, allowed: str, convert: Callable[[str], Value | None]) -> Value:
         """The next word as what `convert` makes of it; None from it is refused with what is `allowed`."""
         if self._place == len(self._words):
-            raise CongestionError(f"{self.path}:{self.line}: {field}: is missing at the end of the file; must be {allowed}")
+            raise CongestionError(
+                f"{self.path}:{self.line}: {field}: is missing at the end of the file; must be {allowed}")
         word, self.line = self._words[self._place]
         self._place += 1
         value = convert(word)

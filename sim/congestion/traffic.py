@@ -1,8 +1,8 @@
 """The paper's traffic model (section 3): flows under test among a fifth of the nodes, background among the others.
 
 The paper says what kinds of flows there are and that nodes and times are drawn at random; how many it says only for its
-large experiment (19,181 flows; long ones, those of all-to-all included, 1.4% of them and 58.76% of the bytes). The shares
-here give the same there.
+large experiment (19,181 flows; long ones, those of all-to-all included, 1.4% of them and 58.76% of the bytes). The
+shares here give the same there.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,8 +35,8 @@ class Traffic:
     tested_share : float
         Nodes whose flows are under test, the paper's 20%; all others make background.
     long_bytes, short_bytes : int
-        Of long and all-to-all flows, and of all others. The paper's shares of flows and bytes make a long flow a hundred
-        times as long as a short one.
+        Of long and all-to-all flows, and of all others. The paper's shares of flows and bytes make a long flow a
+        hundred times as long as a short one.
     shorts_a_node, rounds : int
         Short flows of a tested node; all-reduces of each group.
     members : int
@@ -112,16 +112,16 @@ def _flow(source: int, destination: int, kind: str, at: int, traffic: Traffic, g
     return Flow(int(source), int(destination), size, int(at), PORTS[kind], kind, group)
 
 
-def _tested(nodes: np.ndarray, traffic: Traffic, draws: np.random.Generator) -> list[Flow]:  # type: ignore[type-arg]
+def _tested(nodes: np.ndarray, traffic: Traffic, draws: np.random.Generator) -> list[Flow]:
     """Long flows round a random cycle of the nodes, short ones to random others, all-reduces in random groups."""
     found, group = [], 0
     cycle = draws.permutation(nodes)
     for source, destination in zip(cycle, np.roll(cycle, -1), strict=True):
-        found.append(_flow(source, destination, "long", draws.integers(traffic.duration_ns), traffic, group))
+        found.append(_flow(source, destination, "long", int(draws.integers(traffic.duration_ns)), traffic, group))
         group += 1
     for source in nodes:
         for destination in draws.choice(nodes[nodes != source], traffic.shorts_a_node):
-            found.append(_flow(source, destination, "short", draws.integers(traffic.duration_ns), traffic, group))
+            found.append(_flow(source, destination, "short", int(draws.integers(traffic.duration_ns)), traffic, group))
             group += 1
     order = draws.permutation(nodes)
     for first in range(0, len(order) - 1, traffic.members):
@@ -135,7 +135,7 @@ def _tested(nodes: np.ndarray, traffic: Traffic, draws: np.random.Generator) -> 
     return found
 
 
-def _background(nodes: np.ndarray, traffic: Traffic, draws: np.random.Generator) -> list[Flow]:  # type: ignore[type-arg]
+def _background(nodes: np.ndarray, traffic: Traffic, draws: np.random.Generator) -> list[Flow]:
     """Operations of random nodes at random times, each kind until its share of the bytes is used up, at least one."""
     budget = traffic.load * len(nodes) * traffic.rate / 8 * traffic.duration_ns / 1e9
     rest = (1 - traffic.mesh_share) / 2
@@ -148,7 +148,7 @@ def _background(nodes: np.ndarray, traffic: Traffic, draws: np.random.Generator)
             one, others = chosen[0], chosen[1:]
             pairs = {"incast": [(other, one) for other in others], "broadcast": [(one, other) for other in others],
                      "all-to-all": [(a, b) for a in chosen for b in chosen if a != b]}[kind]
-            found += [_flow(a, b, kind, at, traffic, group) for a, b in pairs]
+            found += [_flow(a, b, kind, int(at), traffic, group) for a, b in pairs]
             group += 1
             left -= sum(flow.size for flow in found[-len(pairs):])
             if left < found[-1].size * len(pairs) / 2:

@@ -19,7 +19,8 @@ def write_scatter(flows: Sequence[Flow], path: Path) -> None:
     for name, mark, is_background in (("background", "^", True), ("under test", "o", False)):
         points = {(flow.source, flow.destination) for flow in flows if (flow.kind in BACKGROUND) == is_background}
         if points:
-            axes.scatter(*zip(*sorted(points), strict=True), s=4, marker=mark, linewidths=0, label=name)
+            sources, destinations = zip(*sorted(points), strict=True)
+            axes.scatter(sources, destinations, s=4, marker=mark, linewidths=0, label=name)
     axes.set(xlabel="source", ylabel="destination")
     axes.legend(fontsize=8)
     figure.savefig(path, format="svg", metadata={"Date": None})

@@ -55,14 +55,15 @@ def kinds(figures: _Figures) -> Iterator[Row]:
     for row in rows:
         kinds_of = row["by_kind"]
         where = (str(row["uplink_gbps"]), f"{row['load']:.0%}") if is_large else (str(row["seed"]),)
-        yield (*where, row["control"], row["run"], f"{kinds_of['long']['gbps']:.2f}", f"{kinds_of['short']['fct_us']:.1f}",
+        yield (*where, row["control"], row["run"], f"{kinds_of['long']['gbps']:.2f}",
+               f"{kinds_of['short']['fct_us']:.1f}",
                f"{kinds_of['all-reduce']['fct_us']:.1f}", f"{row['pause_ms']:.3f}", f"{row['flows']:,}",
                f"{row['cpu_seconds']:.1f}")
 
 
 def collectives(figures: _Figures) -> Iterator[Row]:
     """Collectives alone and under background."""
-    yield "collective", "algorithm", "control", "ranks", "bytes", "messages", "alone, µs", "with background, µs", "times"
+    yield "collective", "algorithm", "control", "ranks", "bytes", "messages", "alone, µs", "loaded, µs", "times"
     for row in _of(figures, "collective"):
         yield (row["collective"], row["algorithm"], row["control"], row["ranks"], f"{row['bytes']:,}",
                f"{row['messages']:,}", f"{row['alone_us']:,.1f}", f"{row['loaded_us']:,.1f}", f"{row['slowdown']:.2f}")

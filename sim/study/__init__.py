@@ -46,7 +46,7 @@ STUDIES = {
     "congestion-dumbbell": Study("sim.study.congestion_dumbbell",
                                  "Congestion control on two switches: the measure of degradation."),
     "congestion-large": Study("sim.study.congestion_large",
-                              "Congestion control on 320 hosts with the HPC traffic model: the measure of degradation."),
+                              "Congestion control on 320 hosts, HPC traffic model: the measure of degradation."),
     "congestion-small": Study("sim.study.congestion_small",
                               "Congestion control of two long flows under a burst: throughput, latency, PFC."),
     "connections": Study("sim.study.connections_report",

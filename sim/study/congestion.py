@@ -32,8 +32,8 @@ def sound(rows: Sequence[Row]) -> Claim:
     """That invariants hold in every run, and that nothing waits for itself."""
     runs = [row for row in rows if "violations" in row]
     broken = [line for row in runs for line in (*row["violations"], *row.get("alone_violations", ()), *row["deadlock"])]
-    return claim(f"{len(runs)} runs: bytes are conserved, nothing is lost or overtaken within a flow, queues stay within "
-                 "buffers, rates within lines; no deadlock", bool(runs) and not broken, broken[:5] or 0, 0)
+    return claim(f"{len(runs)} runs: bytes are conserved, nothing is lost or overtaken within a flow, queues stay "
+                 "within buffers, rates within lines; no deadlock", bool(runs) and not broken, broken[:5] or 0, 0)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from sim.study.congestion_rows import collective_rows
 from sim.study.tasks import Task
 
 COLLECTIVES = (
-    ("allreduce", "recursive-doubling", 8), ("allreduce", "recursive-doubling", 1 << 20), ("allreduce", "ring", 1 << 20),
+    ("allreduce", "recursive-doubling", 8), ("allreduce", "recursive-doubling", 1 << 20),
+    ("allreduce", "ring", 1 << 20),
     ("allreduce", "rabenseifner", 1 << 20), ("broadcast", "binomial", 1 << 20), ("barrier", "dissemination", 8),
     ("alltoall", "pairwise", 1 << 20),
 )
@@ -42,9 +43,9 @@ def _slower(rows: Sequence[Row]) -> Iterable[Claim]:
 
 STUDY = CongestionStudy(
     name="congestion-collectives", title="Congestion control: collectives under background traffic",
-    about="64 of 320 hosts, a fat tree with several roots, 100 Gb/s and 1 µs: one collective by the schedules of this project, "
-          "each message a flow that begins when what it needs has come in; the other 256 hosts have incasts, broadcasts and "
-          "all-to-alls at a load of 60% from the moment the collective begins.",
+    about="64 of 320 hosts, a fat tree with several roots, 100 Gb/s and 1 µs: one collective by the schedules of this "
+          "project, each message a flow that begins when what it needs has come in; the other 256 hosts have incasts, "
+          "broadcasts and all-to-alls at a load of 60% from the moment the collective begins.",
     tasks=tasks, claims=claims, plots=collective_plots,
     tables={"Collectives": (congestion_tables.collectives, 3)})
 run = STUDY.run

@@ -38,9 +38,9 @@ def _figure_8(rows: Sequence[Row]) -> Iterable[Claim]:
 
 STUDY = CongestionStudy(
     name="congestion-dumbbell", title="Congestion control: the measure on two switches",
-    about="Ten hosts on two switches, four of them with flows under test, six with background at a load of 90%: how much "
-          "longer the same flows take with background than alone, for long flows (S_L), short ones (S_S) and all-reduce "
-          "(S_A); W is the variance of the three, S the weighted sum and W.",
+    about="Ten hosts on two switches, four of them with flows under test, six with background at a load of 90%: how "
+          "much longer the same flows take with background than alone, for long flows (S_L), short ones (S_S) and "
+          "all-reduce (S_A); W is the variance of the three, S the weighted sum and W.",
     tasks=tasks, claims=claims, plots=metric_plots,
     tables={"The measure": (congestion_tables.metric, 2), "Flows under test": (congestion_tables.kinds, 3)})
 run = STUDY.run

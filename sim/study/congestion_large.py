@@ -58,7 +58,8 @@ def _order(rows: Sequence[Row]) -> Iterable[Claim]:
     if not controls | {"none"} <= set(found):
         return
     equal = {control: round(found[control]["s_1"], 3) for control in (*sorted(controls), "none")}
-    yield claim("equal weights: none degrades the most", max(equal, key=equal.__getitem__) == "none", equal, "most: none")
+    yield claim("equal weights: none degrades the most", max(equal, key=equal.__getitem__) == "none", equal,
+                "most: none")
     yield claim("equal weights: pint degrades the least", min(equal, key=equal.__getitem__) == "pint", equal,
                 "least: pint")
     reduced = {control: round(found[control]["s_a"], 3) for control in (*sorted(controls), "none")}
@@ -84,10 +85,10 @@ def _time(rows: Sequence[Row]) -> Iterable[Claim]:
 
 STUDY = CongestionStudy(
     name="congestion-large", title="Congestion control: 320 hosts",
-    about="Fat tree with several roots: 320 hosts, 20 switches above them, 20 above those, 16 roots; 100 Gb/s and 1 µs. A fifth "
-          "of the hosts have flows under test, the others background. How much longer the same flows take with background "
-          "than alone: long flows (S_L), short ones (S_S), all-reduce (S_A); W is the variance of the three, S the weighted "
-          "sum and W.",
+    about="Fat tree with several roots: 320 hosts, 20 switches above them, 20 above those, 16 roots; 100 Gb/s and 1 µs. "
+          "A fifth of the hosts have flows under test, the others background. How much longer the same flows take with "
+          "background than alone: long flows (S_L), short ones (S_S), all-reduce (S_A); W is the variance of the three, "
+          "S the weighted sum and W.",
     tasks=tasks, claims=claims, plots=lambda rows: [*metric_plots(rows), *scatter_plots(rows)],
     tables={"The measure": (congestion_tables.metric, 3), "Flows under test": (congestion_tables.kinds, 4)})
 run = STUDY.run

@@ -42,7 +42,8 @@ def _distribution(rows: list[Row]) -> Plot:
     figure, (axes,) = panel(1)
     for row in rows:
         times = np.array(row["short_us"]) / 1e3
-        axes.plot(times, np.arange(1, len(times) + 1) / len(times), label=row["control"], color=_COLOURS[row["control"]])
+        axes.plot(times, np.arange(1, len(times) + 1) / len(times), label=row["control"],
+                  color=_COLOURS[row["control"]])
     axes.set(xlabel="completion time of short flows, ms", ylabel="share of flows")
     axes.legend(fontsize=8)
     axes.grid(alpha=0.3)
@@ -115,7 +116,8 @@ def scatter_plots(rows: list[Row]) -> list[Plot]:
     figure, panels = panel(len(chosen), height=4, columns=len(chosen))
     for axes, row in zip(panels, chosen, strict=True):
         for name, mark, colour in (("background", "^", "C1"), ("tested", "o", "C0")):
-            axes.scatter(*zip(*row[name], strict=True), s=3, marker=mark, color=colour, label=name, linewidths=0)
+            sources, destinations = zip(*row[name], strict=True)
+            axes.scatter(sources, destinations, s=3, marker=mark, color=colour, label=name, linewidths=0)
         axes.set(title=f"load {row['load']:.0%}", xlabel="source", ylabel="destination")
         axes.legend(fontsize=7)
     return [Plot("Sources and destinations of 200 nodes (figure 7)", svg(figure))]
@@ -126,7 +128,7 @@ def collective_plots(rows: list[Row]) -> list[Plot]:
     chosen = [row for row in rows if row["kind"] == "collective"]
     if not chosen:
         return []
-    names = list(dict.fromkeys(f"{row['collective']}\n{row['algorithm']}\n{row['bytes'] // 1024} KiB" for row in chosen))
+    names = list(dict.fromkeys(f"{row['collective']}\n{row['algorithm']}\n{row['bytes']:,} B" for row in chosen))
     controls = list(dict.fromkeys(row["control"] for row in chosen))
     figure, (axes,) = panel(1)
     width = 0.8 / len(controls)

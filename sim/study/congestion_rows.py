@@ -99,17 +99,17 @@ def small_row(control: str, buffer_mb: int, seed: int, is_whole: bool, progress:
     }]
 
 
-def smoothed(rates: np.ndarray, n_bins: int) -> np.ndarray:  # type: ignore[type-arg]
+def smoothed(rates: np.ndarray, n_bins: int) -> np.ndarray:
     """The mean of `n_bins` bins around each."""
     return np.convolve(rates, np.ones(n_bins) / n_bins, "same")
 
 
-def oscillation(rates: np.ndarray, part: slice) -> float:  # type: ignore[type-arg]
+def oscillation(rates: np.ndarray, part: slice) -> float:
     """Standard deviation of a rate from its mean over 2 ms, over the mean: a steady rise or fall is none."""
     return float((rates - smoothed(rates, TREND_BINS))[part].std() / rates[part].mean())
 
 
-def recovery_ms(rates: np.ndarray, before: slice, burst_end: int) -> float | None:  # type: ignore[type-arg]
+def recovery_ms(rates: np.ndarray, before: slice, burst_end: int) -> float | None:
     """How long after the burst a flow has 90% of its rate before it again, over 200 µs; None if never."""
     enough = 0.9 * rates[before].mean()
     found = np.flatnonzero(smoothed(rates, 10)[burst_end:] >= enough)
@@ -126,7 +126,8 @@ def degradation_rows(
     tested = simulate(network, alone(flows), parameters, seed=seed)
     found = degradation(loaded, tested)
     rows = [{"kind": "run", "study": study, "control": name, "run": which, **label, **run_figures(outcome),
-             "by_kind": kind_figures(outcome), "long_bytes_share": _long_share(outcome.flows)} for which, outcome in (("alone", tested), ("loaded", loaded))]
+             "by_kind": kind_figures(outcome), "long_bytes_share": _long_share(outcome.flows)}
+            for which, outcome in (("alone", tested), ("loaded", loaded))]
     factors = slowdowns(loaded, tested)
     return [*rows, {
         "kind": "metric", "study": study, "control": name, **label, "s_l": found.s_l, "s_s": found.s_s,
@@ -193,7 +194,6 @@ def scatter_row(load: float, seed: int, progress: ProgressCallback) -> list[Row]
     """Sources and destinations of 200 nodes at a load (figure 7)."""
     flows = draw(range(200), Traffic(load=load, seed=seed))
     progress("flows", 1, 1)
-    tested = set(alone(flows))
-    points = {name: sorted({(flow.source, flow.destination) for flow in flows if (flow in tested) == (name == "tested")})
-              for name in ("tested", "background")}
+    points = {name: sorted({(flow.source, flow.destination) for flow in flows if (flow.kind in BACKGROUND) == is_other})
+              for name, is_other in (("tested", False), ("background", True))}
     return [{"kind": "scatter", "load": load, "seed": seed, "flows": len(flows), **points}]

@@ -41,22 +41,25 @@ def _long(found: dict[str, Row]) -> Iterable[Claim]:
     """Figure 2: throughput of F0 and F1."""
     for control in ("hpcc", "pint"):
         row = found[control]
-        yield claim(f"{control}: F0 is undisturbed by the burst: nowhere in it below {UNDISTURBED:.0%} of its rate before",
+        yield claim(f"{control}: F0 is undisturbed by the burst: nowhere in it below {UNDISTURBED:.0%} of before",
                     row["f0_burst_least"] >= UNDISTURBED * row["f0_before"], round(row["f0_burst_least"], 2),
                     f">= {UNDISTURBED * row['f0_before']:.2f} Gb/s")
     row = found["dcqcn"]
     yield claim("dcqcn: F0 falls in the burst, to less than 70% of its rate before on average",
-                row["f0_burst"] < 0.7 * row["f0_before"], round(row["f0_burst"], 2), f"< {0.7 * row['f0_before']:.2f} Gb/s")
+                row["f0_burst"] < 0.7 * row["f0_before"], round(row["f0_burst"], 2),
+                f"< {0.7 * row['f0_before']:.2f} Gb/s")
     bursts = _rounded(found, "f0_burst")
     yield claim("none is the worst for F0 in the burst", min(bursts, key=bursts.__getitem__) == "none", bursts,
                 "least: none")
     calm = found["hpcc"]["oscillation"]
     for control in ("dctcp", "timely"):
         yield claim(f"{control}: F0 oscillates, five times as much as with hpcc or more",
-                    found[control]["oscillation"] >= 5 * calm, round(found[control]["oscillation"], 4), f">= {5 * calm:.4f}")
+                    found[control]["oscillation"] >= 5 * calm, round(found[control]["oscillation"], 4),
+                    f">= {5 * calm:.4f}")
     recoveries = {control: found[control]["f1_recovered_ms"] for control in ("hpcc", "pint")}
     yield claim("pint: F1 recovers more slowly than with hpcc (ms after the burst)",
-                recoveries["hpcc"] is not None and (recoveries["pint"] is None or recoveries["pint"] > recoveries["hpcc"]),
+                recoveries["hpcc"] is not None
+                and (recoveries["pint"] is None or recoveries["pint"] > recoveries["hpcc"]),
                 recoveries, "pint > hpcc")
 
 
@@ -96,9 +99,9 @@ def _buffers(rows: Sequence[Row]) -> Iterable[Claim]:
 
 STUDY = CongestionStudy(
     name="congestion-small", title="Congestion control: long flows and a burst",
-    about="Hosts 0 and 1 send 100 MB each to hosts 4 (F0) and 5 (F1) over one link between two switches; 5 ms later 14 other "
-          "hosts at the second switch send 16 flows of 64 kB each to host 5. F0 shares no port with the burst: what it "
-          "suffers it suffers by pauses. 100 Gb/s, 1 µs, 4 MB of buffer a switch.",
+    about="Hosts 0 and 1 send 100 MB each to hosts 4 (F0) and 5 (F1) over one link between two switches; 5 ms later 14 "
+          "other hosts at the second switch send 16 flows of 64 kB each to host 5. F0 shares no port with the burst: "
+          "what it suffers it suffers by pauses. 100 Gb/s, 1 µs, 4 MB of buffer a switch.",
     tasks=tasks, claims=claims, plots=lambda rows: small_plots(rows, BUFFER_MB),
     tables={"Long flows, short flows, PFC": (congestion_tables.small, 1),
             "PFC time, ms, by buffer of a switch": (congestion_tables.buffers, 1)})

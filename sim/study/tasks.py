@@ -1,4 +1,4 @@
-"""The runs of a study in a few processes; what is done is kept, so that an interrupted study goes on where it stopped."""
+"""The runs of a study in a few processes; what is done is kept, so that an interrupted study goes on from there."""
 
 import hashlib
 import json

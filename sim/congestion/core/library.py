@@ -70,7 +70,7 @@ def build(*, is_checked: bool = False, edits: tuple[tuple[str, str, str], ...] =
         If the compiler fails.
     """
     flags = (*_FLAGS, *(_CHECKED if is_checked else ()))
-    sources = {path.name: path.read_text() for path in sorted(_HERE.glob("*.h")) + [_HERE / "core.cpp"]}
+    sources = {path.name: path.read_text() for path in [*sorted(_HERE.glob("*.h")), _HERE / "core.cpp"]}
     sources["records.h"] = header()
     for name, text, new in edits:
         if sources[name].count(text) != 1:

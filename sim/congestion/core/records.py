@@ -71,8 +71,9 @@ FLOW = np.dtype([
 ], align=True)
 
 PACKET = np.dtype([
-    # Less than a cache line: a run is as fast as packets come out of memory. `path` is the place in `State.paths` of the
-    # port to leave by, `ingress` the port that it came in by; `next_arrives`, on a wire, is of the packet behind it.
+    # Less than a cache line: a run is as fast as packets come out of memory. `path` is the place in `State.paths` of
+    # the port to leave by, `ingress` the port that it came in by; `next_arrives`, on a wire, is of the packet behind
+    # it.
     ("next", "i4"), ("flow", "i4"), ("path", "i4"), ("ingress", "i4"), ("next_arrives", "i8"), ("sequence", "i8"),
     ("sent_at", "i8"), ("size", "i2"), ("payload", "i2"), ("power", "i2"), ("n_hops", "i1"), ("kind", "i1"),
     ("is_marked", "?"),

@@ -162,7 +162,7 @@ class TestHpcc:
         seen = np.zeros(MAX_HOPS, HOP)
         self.ack(flow, control, core, seen, 1000, (5000, 100, 200, 100_000), (6000, 7, 0, 100_000))
         assert (rate(flow), flow["update_at"][0]) == (100, 50_000)  # remembered only
-        # First link: 20 * 512 B in 1000 ns are 81.92 Gb/s; the lesser queue of 100 * 320 B is 0.256 of what 10 µs carry.
+        # First link: 20 * 512 B in 1000 ns are 81.92 Gb/s; the lesser queue, 100 * 320 B, is 0.256 of what T carries.
         self.ack(flow, control, core, seen, 2000, (6000, 120, 100, 100_000), (7000, 17, 0, 100_000))
         utilisation = (1 * 9000 + (0.8192 + 0.256) * 1000) / 10_000
         assert flow["utilisation"][0] == pytest.approx(utilisation)
@@ -202,7 +202,8 @@ class TestHpcc:
         assert flow["utilisation"][0] == pytest.approx(0.9 + 0.1 * 0.256 / 4)
 
     def test_least_rate(self) -> None:
-        flow, control, core = rule("hpcc", sent=50_000, update_at=40_000, reference=1.1 * G, rate=1.1 * G, utilisation=5)
+        flow, control, core = rule("hpcc", sent=50_000, update_at=40_000, reference=1.1 * G, rate=1.1 * G,
+                                   utilisation=5)
         self.ack(flow, control, core, np.zeros(MAX_HOPS, HOP), 2000, (1000, 20, 0, 100_000))
         assert rate(flow) == 1
 
@@ -221,7 +222,8 @@ class TestHpcc:
 
     def test_gap_follows_rate(self) -> None:
         """The packet after the last one leaves when the new rate says so."""
-        flow, control, core = rule("hpcc", sent=50_000, update_at=40_000, last_size=1090, next_at=5_000_000, utilisation=2)
+        flow, control, core = rule("hpcc", sent=50_000, update_at=40_000, last_size=1090, next_at=5_000_000,
+                                   utilisation=2)
         self.ack(flow, control, core, np.zeros(MAX_HOPS, HOP), 2000, (1, 0, 0, 100_000))
         gap = 1090 * 8e12
         assert flow["next_at"][0] == 5_000_000 + int(gap / flow["rate"][0]) - int(gap / LINE)

@@ -8,9 +8,9 @@ import pytest
 from sim.congestion import dumbbell, small
 from sim.congestion.core.library import address, load
 from sim.congestion.core.records import NODE, PORT
+from sim.congestion.flows import Flow
 from sim.congestion.parameters import MB, defaults
 from sim.congestion.prepare import control_record, headroom, prepare
-from sim.congestion.flows import Flow
 
 RATE = 100_000_000_000
 
@@ -35,7 +35,7 @@ def test_reserve_pool_headroom(switch: Any) -> None:
     assert state() == (4000, 0, 0)
     assert admit()
     assert state() == (5000, 904, 0)  # 904 of it are above the reserve
-    # The threshold is (80,000 - shared) / 8: 8,904 of the pool are in use when (80,000 - 8,904) / 8 = 8,887 are allowed.
+    # The threshold is (80,000 - shared) / 8: 8,904 of the pool are in use when (80,000 - 8,904) / 8 = 8,887 may be.
     for _ in range(8):
         assert not pause()
         assert admit()

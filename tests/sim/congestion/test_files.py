@@ -1,5 +1,6 @@
 """Files of the ns-3 release of HPCC: read, written, refused with file, line, field, value and what is allowed."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,8 @@ def test_results_in_the_columns_of_the_release(tmp_path: Path) -> None:
     assert lines[0][:6] == ["0b000001", "0b000201", "10001", "101", "1500", "2000001000"]
     # Base round trip: 3 links of 1 µs both ways, a payload of 80 ns on each; then 1,500 bytes and two headers of 48.
     assert int(lines[0][7]) == 6000 + 3 * 80 + (1500 + 2 * 48) * 8 // 100
-    assert {tuple(line[:3]) for line in lines[1:]} == {("0b000001", "0b000201", "10000"), ("0b000101", "0b000201", "10000")}
+    assert {tuple(line[:3]) for line in lines[1:]} == {("0b000001", "0b000201", "10000"),
+                                                      ("0b000101", "0b000201", "10000")}
     assert all(int(line[6]) >= int(line[7]) for line in lines[1:])
     write_pfc(outcome, tmp_path / "pfc.txt")
     frames = [tuple(map(int, line.split())) for line in (tmp_path / "pfc.txt").read_text().splitlines()]
@@ -147,4 +149,4 @@ def test_results_in_the_columns_of_the_release(tmp_path: Path) -> None:
     for host in (0, 1):
         mine = [frame[4] for frame in frames if frame[1] == host]
         assert mine == [1, 0] * (len(mine) // 2)
-    assert all(2_000_000_000 <= first[0] <= second[0] for first, second in zip(frames, frames[1:], strict=False))
+    assert all(2_000_000_000 <= first[0] <= second[0] for first, second in pairwise(frames))

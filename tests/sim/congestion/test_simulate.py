@@ -167,7 +167,8 @@ BUGS = {
                                "give_back(state, place);\n}"), "did not come back", {}),
     "a rate above the line": (("dcqcn.h", "std::min(flow.reference + step, flow.line_rate)", "1.2 * flow.line_rate"),
                               "above the line", {}),
-    "a busy port sends": (("core.cpp", "    if (state.tally[0].now < port.busy_until) {\n        expect_free(state, p);\n"
+    "a busy port sends": (("core.cpp", "    if (state.tally[0].now < port.busy_until) {\n"
+                           "        expect_free(state, p);\n"
                            "        return;\n    }\n", ""), "while a port was busy", {}),
 }
 

@@ -42,7 +42,8 @@ class TestTraffic:
         total = sum(flow.size for flow in flows)
         assert len(flows) == pytest.approx(19_181, rel=0.02)
         assert n_long / len(flows) == pytest.approx(0.014, abs=0.0005)
-        assert sum(flow.size for flow in flows if flow.kind in ("long", "all-to-all")) / total == pytest.approx(0.5876, abs=0.01)
+        long_bytes = sum(flow.size for flow in flows if flow.kind in ("long", "all-to-all"))
+        assert long_bytes / total == pytest.approx(0.5876, abs=0.01)
         tested = {node for flow in alone(flows) for node in (flow.source, flow.destination)}
         assert len(tested) == 64
         others = [flow for flow in flows if flow.kind in ("incast", "broadcast", "all-to-all")]
@@ -112,7 +113,7 @@ class TestCollectives:
                     assert outcome.start_ns[flow.follows] <= outcome.start_ns[number]
 
     def test_time_of_a_ring(self) -> None:
-        """Four ranks, 2 (4 - 1) rounds: each message is one packet over two links and has to be there before the next."""
+        """Four ranks, 2 (4 - 1) rounds: each message is one packet over two links, and the next one needs it."""
         flows = collective_flows("allreduce", "ring", [0, 1, 2, 3], 3200)
         outcome = simulate(fat_tree(1), flows, defaults("none", RATE))
         rounds = Counter(flow.source for flow in flows if flow.size == 800)
@@ -162,7 +163,7 @@ class TestNetwork:
         with pytest.raises(CongestionError, match="node 1: a host must have one link, not 0"):
             Network(3, [2], [link], "n")
         with pytest.raises(CongestionError, match="node 3: must be reached from node 0"):
-            Network(6, [1, 4], [Link(0, 1, RATE, 1), Link(2, 1, RATE, 1), Link(3, 4, RATE, 1), Link(5, 4, RATE, 1)], "n")
+            Network(6, [1, 4], [Link(a, b, RATE, 1) for a, b in ((0, 1), (2, 1), (3, 4), (5, 4))], "n")
         with pytest.raises(CongestionError, match="dumbbell: must be 1 to 1024"):
             parse_topology("dumbbell:0")
         with pytest.raises(OSError, match="nowhere"):
