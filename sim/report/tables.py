@@ -153,6 +153,7 @@ TABLES = {
     "buffer_load": Table(source="buffer_load", rows=_buffer_load),
     "cluster": Table(source="cluster", words=2, rows=_cluster),
     "congestion_buffers": Table(source="congestion_small", rows=congestion_tables.buffers),
+    "congestion_collectives": Table(source="congestion_collectives", words=3, rows=congestion_tables.collectives),
     "congestion_large": Table(source="congestion_large", words=3, rows=congestion_tables.metric),
     "congestion_small": Table(source="congestion_small", rows=congestion_tables.small),
     "congestion_speed": Table(source="congestion_speed", words=2, rows=congestion_tables.speed),

@@ -85,9 +85,9 @@ def _time(rows: Sequence[Row]) -> Iterable[Claim]:
 
 STUDY = CongestionStudy(
     name="congestion-large", title="Congestion control: 320 hosts",
-    about="Fat tree with several roots: 320 hosts, 20 switches above them, 20 above those, 16 roots; 100 Gb/s and 1 µs. "
+    about="Fat tree, several roots: 320 hosts, 20 switches above them, 20 above those, 16 roots; 100 Gb/s and 1 µs. "
           "A fifth of the hosts have flows under test, the others background. How much longer the same flows take with "
-          "background than alone: long flows (S_L), short ones (S_S), all-reduce (S_A); W is the variance of the three, "
+          "background than alone: long flows (S_L), short ones (S_S), all-reduce (S_A); W is their variance, "
           "S the weighted sum and W.",
     tasks=tasks, claims=claims, plots=lambda rows: [*metric_plots(rows), *scatter_plots(rows)],
     tables={"The measure": (congestion_tables.metric, 3), "Flows under test": (congestion_tables.kinds, 4)})
