@@ -152,7 +152,7 @@ def test_audit_sees(change: Any, says: str) -> None:
 
 BUGS = {
     "no pause is sent": (("switch.h", "send_pfc(state, p, kPause);", ""), "lost", {}),
-    "pauses are not obeyed": (("wire.h", " && !port.is_paused) {", ") {"), "lost", {}),
+    "pauses are not obeyed": (("core.cpp", "!port.is_switch && !port.is_paused", "!port.is_switch"), "lost", {}),
     "a queue is a stack": (("wire.h", "        append(state, port.data, port.data_last, place);",
                             "        if (port.data == kNone) port.data_last = place;\n"
                             "        state.packets[place].next = static_cast<int32_t>(port.data);\n"
@@ -165,7 +165,7 @@ BUGS = {
                                          "    flow.acked += 2 * control.payload;"), "acknowledged", {}),
     "a packet stays behind": (("host.h", "    give_back(state, place);\n}", "    if (packet.sequence != 3000) "
                                "give_back(state, place);\n}"), "did not come back", {}),
-    "a rate above the line": (("dcqcn.h", "std::min(flow.reference + step, flow.line_rate)", "1.2 * flow.line_rate"),
+    "a rate above the line": (("dcqcn.h", "(flow.rate + flow.reference) / 2", "1.2 * flow.line_rate"),
                               "above the line", {}),
     "a busy port sends": (("core.cpp", "    if (state.tally[0].now < port.busy_until) {\n"
                            "        expect_free(state, p);\n"
