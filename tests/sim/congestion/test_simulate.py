@@ -165,7 +165,7 @@ BUGS = {
                                          "    flow.acked += 2 * control.payload;"), "acknowledged", {}),
     "a packet stays behind": (("host.h", "    give_back(state, place);\n}", "    if (packet.sequence != 3000) "
                                "give_back(state, place);\n}"), "did not come back", {}),
-    "a rate above the line": (("dcqcn.h", "(flow.rate + flow.reference) / 2", "1.2 * flow.line_rate"),
+    "a rate above the line": (("dcqcn.h", "std::max(control.min_rate, flow.rate * (1 - flow.alpha / 2))", "1.2 * flow.line_rate"),
                               "above the line", {}),
     "a busy port sends": (("core.cpp", "    if (state.tally[0].now < port.busy_until) {\n"
                            "        expect_free(state, p);\n"
