@@ -1,7 +1,8 @@
-"""`conic bench`: one unit against the figures that it must reach."""
+"""`conic bench`: one unit, or a simulator, against the figures that it must reach."""
 
 import click
 
+from sim.cli.bench_congestion import congestion
 from sim.cli.bench_latency import latency
 from sim.cli.bench_scale import scale
 from sim.cli.bench_simulator import simulator
@@ -12,9 +13,10 @@ from sim.cli.example import example
 
 @click.group("bench", epilog=example("conic bench switch --json"))
 def command() -> None:
-    """Measures one unit on the RTL; each takes --json."""
+    """Measures one unit on the RTL, or a simulator; each takes --json."""
 
 
+command.add_command(congestion)
 command.add_command(latency)
 command.add_command(scale)
 command.add_command(simulator)

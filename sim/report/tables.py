@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sim.report import connections_tables, latency_tables, routing_tables
+from sim.report import congestion_tables, connections_tables, latency_tables, routing_tables
 from sim.report.table import Row, Table
 
 CELLS = {"LUT4": "LUT4", "CCU2C": "carry", "TRELLIS_FF": "FF", "DP16KD": "block RAM", "TRELLIS_DPR16X4": "LUT RAM",
@@ -152,6 +152,11 @@ TABLES = {
     "buffer": Table(source="buffer", rows=_buffer),
     "buffer_load": Table(source="buffer_load", rows=_buffer_load),
     "cluster": Table(source="cluster", words=2, rows=_cluster),
+    "congestion_buffers": Table(source="congestion_small", rows=congestion_tables.buffers),
+    "congestion_collectives": Table(source="congestion_collectives", words=3, rows=congestion_tables.collectives),
+    "congestion_large": Table(source="congestion_large", words=3, rows=congestion_tables.metric),
+    "congestion_small": Table(source="congestion_small", rows=congestion_tables.small),
+    "congestion_speed": Table(source="congestion_speed", words=2, rows=congestion_tables.speed),
     "connections_groups": Table(source="connections", rows=connections_tables.best),
     "connections_nic": Table(source="connections", rows=connections_tables.nic),
     "connections_paper": Table(source="connections", words=3, rows=connections_tables.printed),

@@ -41,6 +41,14 @@ class StudyResult:
 
 STUDIES = {
     "area": Study("sim.study.area", "Table 2 of the NIC paper: the offload unit on UltraScale+, share of each block."),
+    "congestion-collectives": Study("sim.study.congestion_collectives",
+                                    "Collectives of this project under background traffic, by congestion control."),
+    "congestion-dumbbell": Study("sim.study.congestion_dumbbell",
+                                 "Congestion control on two switches: the measure of degradation."),
+    "congestion-large": Study("sim.study.congestion_large",
+                              "Congestion control on 320 hosts, HPC traffic model: the measure of degradation."),
+    "congestion-small": Study("sim.study.congestion_small",
+                              "Congestion control of two long flows under a burst: throughput, latency, PFC."),
     "connections": Study("sim.study.connections_report",
                          "Connection memory: the paper's numbers, memory by processes, group sizes, runs."),
     "mft": Study("sim.study.mft_report", "Multicast trees in small forwarding tables: colours, EFI, TFI, time."),

@@ -50,7 +50,7 @@ def schedule_trace(name: str, schedule: Schedule, n_bytes: int) -> Trace:
                 receives.append(next(coming[rank, receiver]))
                 source.append(rank)
                 destination.append(receiver)
-                length.append(_packet_bytes(schedule, step, n_bytes))
+                length.append(packet_bytes(schedule, step, n_bytes))
     n_steps = int(first[-1])
     last = np.zeros(n_steps, bool)
     last[first[1:] - 1] = True
@@ -64,7 +64,7 @@ def schedule_trace(name: str, schedule: Schedule, n_bytes: int) -> Trace:
                     np.array(length, np.int64), level[sent])
 
 
-def _packet_bytes(schedule: Schedule, step: Step, n_bytes: int) -> int:
+def packet_bytes(schedule: Schedule, step: Step, n_bytes: int) -> int:
     """Bytes of what a step sends: those of its blocks, as ``docs/schedules.md`` divides a message."""
     if not schedule.moves_data:
         return 0

@@ -1,0 +1,5 @@
+"""What is refused."""
+
+
+class CongestionError(ValueError):
+    """Bad input of the congestion control simulator; the message is one line."""
