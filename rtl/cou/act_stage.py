@@ -163,15 +163,16 @@ class ActStage(wiring.Component):
                         with m.If(self.o_lookup.ready):
                             m.d.comb += self.wait.eq(1)
                             sleep(Phase.WAITING)
-                    with m.Elif(step.check & ~window_known):
-                        m.d.comb += self.window.query.valid.eq(1)
-                        with m.If(self.window.query.ready):
-                            m.next = "CHECK"
+                    # The credit first: an address is checked once, and told of once.
                     with m.Elif((step.credit | step.check & plan.sends) & ~credited):
                         m.d.comb += self.o_credit.valid.eq(1)
                         m.d.sync += came.eq(news)
                         with m.If(self.o_credit.ready):
                             m.next = "CREDIT"
+                    with m.Elif(step.check & ~window_known):
+                        m.d.comb += self.window.query.valid.eq(1)
+                        with m.If(self.window.query.ready):
+                            m.next = "CHECK"
                     with m.Else():
                         hand_over()
 
@@ -183,7 +184,8 @@ class ActStage(wiring.Component):
                     m.next = "ACT"
                     with m.If(self.i_credit.payload.ok):
                         m.d.sync += credited.eq(1)
-                        hand_over()
+                        with m.If(~step.check):
+                            hand_over()
                     with m.Else():
                         sleep(Mux(came | news, Phase.READY, Phase.BLOCKED))
 
