@@ -50,7 +50,7 @@ class PacketBuffer(wiring.Component):
       consumer that compares events with its key from the cycle after the look-up was taken loses none. It may get both
       a hit and an event; they name the same slot.
     - An event COMING stands before it, in the cycle of the header, which can be read from the next one on. A packet
-      that is dropped ends with DROPPED instead: the slot is used anew.
+      that is dropped ends with DROPPED instead, two cycles later at the earliest: the slot is used anew.
     - A look-up that is taken after the packet's free does not find it.
     - Events may come before the payload: what is read then waits for beats that are still to come. They do come,
       since whoever sends a packet here has it whole.

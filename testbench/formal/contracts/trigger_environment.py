@@ -232,9 +232,12 @@ class Packets:
         announced, told = self.coming.bit_select(seq, 1), self.told.bit_select(seq, 1)
         contract.assume(what != 3)
         contract.assume(~mine | Mux(comes, ~announced, is_there & announced & ~told))
-        # One with the same key may be announced after it, in another slot; it is dropped when the first one is there.
+        # One with the same key may be announced after it, in another slot; it is dropped when the first one is there,
+        # two cycles later at the earliest.
         double, double_seq, double_slot = Signal(name="double"), Signal(SEQ_BITS), Signal()
-        same = double & (double_seq == seq) & (double_slot == other)
+        older = Signal(name="double_older")
+        m.d.sync += older.eq(double)
+        same = double & older & (double_seq == seq) & (double_slot == other)
         contract.assume(~(whole & again) | Mux(comes, announced & ~double, dropped & same & told))
         contract.assume(~valid | whole | ~double | (double_slot != other))
         with m.If(whole & again):
