@@ -123,45 +123,6 @@ _FAULTS = (
         old="act.i_found.payload.missing.eq(~answer.hit)", new="act.i_found.payload.missing.eq(answer.hit)",
     ),
 )
-_PROGRESS = (
-    Mutation(
-        name="arrival-missed", module=_CONTEXTS,
-        old="[key[c].eq(self.wait_key), wanting[c].eq(1), asking", new="[key[c].eq(self.wait_key), asking",
-    ),
-    Mutation(
-        name="arrival-beside-the-look-up-missed", module=_CONTEXTS,
-        old="same_key.eq(self.i_arrival.valid & wanting[c] &", new="same_key.eq(self.i_arrival.valid & ~asking[c] &",
-    ),
-    Mutation(
-        name="answer-missed", module=_CONTEXTS,
-        old="found = answered & self.answer_hit & wanting[c]", new="found = Signal()",
-    ),
-    Mutation(
-        name="credit-beside-the-answer-missed", module=_ACT,
-        old="sleep(Mux(came | news, Phase.READY, Phase.BLOCKED))", new="sleep(Phase.BLOCKED)",
-    ),
-    Mutation(
-        name="credit-missed", module=_CONTEXTS,
-        old="(self.returned | aged | gone)", new="(aged | gone)",
-    ),
-    Mutation(
-        name="becomes-the-oldest-unseen", module=_CONTEXTS,
-        old="(self.returned | aged | gone)", new="(self.returned | gone)",
-    ),
-    Mutation(
-        name="not-given-up-while-it-waits", module=_CONTEXTS,
-        old="registers_c.sure | arrived | announced | found | gone",
-        new="registers_c.sure | arrived | announced | found",
-    ),
-    Mutation(
-        name="length-never-told", module=_ACT,
-        old="self.o_fault.valid.eq(plan.mismatch & taken)", new="self.o_fault.valid.eq(0)",
-    ),
-    Mutation(
-        name="operand-missed", module=_CONTEXTS,
-        old="(phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)", new="0",
-    ),
-)
 
 TRIGGER_PROOFS: tuple[Proof, ...] = (
     Proof(
@@ -186,7 +147,7 @@ TRIGGER_PROOFS: tuple[Proof, ...] = (
         claim="the same beside another context, of operations that may be given up, up to the first packet",
         contract=f"{_CONTRACT}:OrderContract",
         parameters={"consumed": 1},
-        depth=16,
+        depth=15,
         quick=False,
         mutations=_BESIDE,
     ),
@@ -195,17 +156,8 @@ TRIGGER_PROOFS: tuple[Proof, ...] = (
         claim="every fault reaches the table: one report of each, of its operation, none withdrawn, none without cause",
         contract=f"{_CONTRACT}:FaultContract",
         parameters={"n_jobs": 2},
-        depth=15,
+        depth=14,
         quick=False,
         mutations=_FAULTS,
-    ),
-    Proof(
-        name="trigger-progress",
-        claim="what can be done for a context is done within 9 cycles in which nobody else is waited for",
-        contract=f"{_CONTRACT}:ProgressContract",
-        parameters={"bound": 9},
-        depth=16,
-        quick=False,
-        mutations=_PROGRESS,
     ),
 )

@@ -1,4 +1,4 @@
-"""The order-preserving trigger: order, progress and faults of one pulse, any one, beside others."""
+"""The order-preserving trigger: order and faults of one pulse, any one, beside others."""
 
 from dataclasses import replace
 from typing import Any
@@ -328,72 +328,3 @@ class FaultContract(TriggerContract):
         self.reach(damaged & told, "the same of which the tag is damaged")
         self.reach(status["TIMEOUT"], "a pulse is given up")
         self.reach(refused, "an address is refused")
-
-
-class ProgressContract(TriggerContract):
-    """A context for which something can be done has it done within a bound, cycles not counted in which others make
-    the trigger wait."""
-
-    def __init__(self, *, bound: int, **parameters: Any):
-        super().__init__(**parameters)
-        self.bound = bound
-
-    def claim(self, m: Module) -> None:
-        unit, packets, credit = self.unit, self.packets, self.credit
-        # An older pulse of the job.
-        elder = Signal(self.n_contexts, name="elder")
-        with m.If(self.begins):
-            m.d.sync += elder.eq(Cat(self.in_use[c] & (self.jobs[c] == self.job) for c in range(self.n_contexts)))
-        with m.Else():
-            m.d.sync += elder.eq(elder & ~self.freed)
-        aged = (elder & ~self.freed) == 0
-        asking = unit.o_credit.payload
-        asks = credit.asks & self.alive & (asking.job_id == job_id(self.job)) & (asking.oldest == aged)
-        # It asks for nothing while it has something under way; so these are its own.
-        mine, reason, blocked, missing = (Signal(name=name) for name in ("mine", "reason", "blocked", "missing"))
-        news = self.returned | self.expired | (aged & elder.any())
-        with m.If(asks):
-            m.d.sync += [mine.eq(1), reason.eq(news)]
-        with m.Elif(news):
-            m.d.sync += reason.eq(1)
-        with m.If(credit.answers & mine):
-            m.d.sync += [mine.eq(0), blocked.eq(~self.granted)]
-        with m.If(packets.asked):
-            m.d.sync += missing.eq(0)
-        with m.If(packets.answered):
-            m.d.sync += missing.eq(~packets.hit)
-        with m.If(self.begins | asks | self.passed):
-            m.d.sync += blocked.eq(0)
-        waits = Signal(name="waits")
-        m.d.comb += waits.eq(
-            self.passes.busy.bit_select(self.context, 1) | self.loads.busy.bit_select(self.context, 1)
-            | packets.outstanding | mine | (blocked & ~reason)
-        )
-        stalls = Cat(
-            *(port.valid & ~port.ready for port in (
-                unit.o_fault, unit.o_damage, unit.o_load, unit.o_lookup, unit.o_credit, unit.o_run, unit.o_send,
-                unit.window.query,
-            )), credit.waits, self.window.waits,
-        ).any()
-        needed = Signal(SEQ_BITS)
-        with m.If(packets.answered):
-            m.d.sync += needed.eq(packets.answered_seq)
-        absent = missing & ~(packets.there | packets.told_now).bit_select(needed, 1) & ~self.expired
-        idle = Signal(range(self.bound + 2))
-        with m.If(~self.alive | waits | absent | self.passed | self.freed_mine):
-            m.d.sync += idle.eq(0)
-        with m.Elif(~stalls):
-            m.d.sync += idle.eq(idle + 1)
-        self.check(idle <= self.bound)
-        # What is offered to the trigger it takes at once, or in a cycle or two.
-        for port, name in ((unit.i_start, "start"), (unit.i_done, "done")):
-            ignored = Signal(3, name=f"{name}_ignored")
-            with m.If(port.valid & ~port.ready):
-                m.d.sync += ignored.eq(ignored + 1)
-            with m.Else():
-                m.d.sync += ignored.eq(0)
-            self.check(ignored <= 4)
-        woken = Signal()
-        with m.If(missing & packets.comes & (packets.comes_seq == needed)):
-            m.d.sync += woken.eq(1)
-        self.reach(woken & self.takes, "a packet that was waited for")

@@ -279,7 +279,7 @@ class Packets:
         self.outstanding = Signal(name="lookup_outstanding")
         m.d.comb += self.outstanding.eq(Cat(entry[0] & (level > k) for k, entry in enumerate(queue)).any())
         self.answered, self.answered_seq, self.hit = takes & mine, seq, hit
-        self.damage = takes & error
+        self.damage, self.unanswered = takes & error, level != 0
         m.d.sync += self.there.eq(self.told_now | self.there | Mux(self.answered & hit, 1 << seq, 0))
 
     def _show(self, m: Module, contract: Contract, unit: Any) -> None:
