@@ -58,7 +58,7 @@ class RegisterFile(wiring.Component):
     buffer_select : ``Out(4)``, statistics : ``In``
         A packet buffer, and its figures.
     state_index : ``Out(range(n))``, state_cycles : ``In(64)``
-        A state of the same offload unit, and, in the cycle after it, how many cycles the unit has been in it.
+        A state of the same offload unit, and how many cycles the unit has been in it.
     buffer_fault : ``Out(FaultOrder)``, buffer_arm : ``Out(1)``
         Test input of that packet buffer.
     group_select : ``Out(8)``, group : ``In(GroupEntry)``, group_write : ``Out(stream.Signature(GroupEntry))``

@@ -11,12 +11,12 @@ COUNT_BITS = 64
 
 
 class StateCounters(wiring.Component):
-    """Adds up cycles by state. All counters together have counted every cycle since reset, but for two.
+    """Adds up cycles by state. All counters together have counted every cycle since reset, but for the last.
 
     Cycles of the same state that follow each other are counted in a register, which goes into the state's place in a
     memory when another state comes.
 
-    Timing: `value` is registered, a cycle after `index`; a cycle is counted two cycles later.
+    Timing: `value` follows `index` in the same cycle; a cycle is counted a cycle later.
 
     Members
     -------
@@ -50,12 +50,10 @@ class StateCounters(wiring.Component):
             changes.eq(self.state != state), kept.addr.eq(state), write.addr.eq(state), write.en.eq(changes),
             write.data.eq(Mux(written.bit_select(state, 1), kept.data, 0) + run), shown.addr.eq(self.index),
         ]
-        m.d.sync += [
-            run.eq(Mux(changes, 0, run) + 1 + self.skipped),
-            self.value.eq(
-                Mux(written.bit_select(self.index, 1), shown.data, 0) + Mux(state == self.index, run, 0)
-            ),
-        ]
+        m.d.sync += run.eq(Mux(changes, 0, run) + 1 + self.skipped)
+        m.d.comb += self.value.eq(
+            Mux(written.bit_select(self.index, 1), shown.data, 0) + Mux(state == self.index, run, 0)
+        )
         with m.If(changes):
             m.d.sync += [state.eq(self.state), written.bit_select(state, 1).eq(1)]
         return m

@@ -21,7 +21,7 @@ def test_demo(conic: Conic, tmp_path: Path) -> None:
     for collective in ("allreduce", "reduce", "broadcast", "barrier"):
         assert re.search(rf"│ {collective} +│.*│ +0 │ [0-9a-f]{{8}}… │", outcome.out)
     text = page.read_text()
-    assert text.count("<svg") == 4
+    assert text.count("<svg") == 8
     assert "Every bit of every result is the golden model's" in text
     assert "worst concave points" in text
     assert not re.search(r"""(?:src|href)=["'](?!#)""", text)  # nothing is fetched from elsewhere

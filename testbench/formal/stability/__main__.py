@@ -16,7 +16,7 @@ from testbench.formal.stability.netlist import Netlist
 from testbench.formal.stability.rest import Report, Rest
 from testbench.toolchain import build_folder
 
-COUNT_CYCLES = ("core.csr.cycles", "core.states_0.run", "core.states_0.value")
+COUNT_CYCLES = ("core.csr.cycles", "core.states_0.run")
 """Registers of a NIC with one unit that count every cycle."""
 
 
