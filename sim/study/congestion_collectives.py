@@ -34,7 +34,8 @@ def claims(rows: list[Row]) -> list[Claim]:
 
 
 def _slower(rows: Sequence[Row]) -> Iterable[Claim]:
-    chosen = [row for row in rows if row["kind"] == "collective"]
+    # Background of quick runs ends within the collective; which packets a random mark hits outweighs it.
+    chosen = [row for row in rows if row["kind"] == "collective" and row["duration_us"] * 1e3 == DURATION_NS]
     least = min((row["slowdown"] for row in chosen), default=None)
     if least is not None:
         yield claim("no collective is faster with background than alone by more than a hundredth", least >= 0.99,
