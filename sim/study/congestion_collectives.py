@@ -34,7 +34,7 @@ def claims(rows: list[Row]) -> list[Claim]:
 
 
 def _slower(rows: Sequence[Row]) -> Iterable[Claim]:
-    # Background of quick runs ends within the collective; which packets a random mark hits outweighs it.
+    # Background of quick runs ends within the collective: too short to slow down every one.
     chosen = [row for row in rows if row["kind"] == "collective" and row["duration_us"] * 1e3 == DURATION_NS]
     least = min((row["slowdown"] for row in chosen), default=None)
     if least is not None:
