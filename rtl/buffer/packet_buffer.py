@@ -168,13 +168,13 @@ class PacketBuffer(wiring.Component):
         arriving = Signal(tag_shape)
         receiving, slot = Signal(), Signal(self.slot_bits)
         header, payload = self.i.header, self.i.payload
-        accept, offered, take = (Signal(name=name) for name in ("accept", "offered", "take"))
+        accept, offered, take, tells = (Signal(name=name) for name in ("accept", "offered", "take", "tells"))
         m.d.comb += [
             arriving.key.job_id.eq(header.payload.job_id), arriving.key.node_id.eq(header.payload.dest_id),
             arriving.key.vp.eq(header.payload.dest_vp), arriving.key.seq_id.eq(header.payload.seq_id),
             arriving.key.pulse.eq(header.payload.pulse), arriving.key.fragment.eq(header.payload.fragment),
             arriving.slot.eq(pool.o.payload),
-            offered.eq(header.valid & ~receiving & pool.o.valid & entered.i.ready),
+            offered.eq(header.valid & ~receiving & pool.o.valid & entered.i.ready & ~tells),
             entering.i.valid.eq(offered), entering.i.payload.eq(arriving), accept.eq(offered & entering.i.ready),
             header.ready.eq(accept), pool.o.ready.eq(accept),
             entered.i.valid.eq(accept), entered.i.payload.eq(arriving),
@@ -199,25 +199,26 @@ class PacketBuffer(wiring.Component):
         # A packet has arrived when its tag is there; its payload follows. A duplicate gives its slot back instead, when
         # no other slot is just coming back.
         oldest = entered.o.payload
-        complete, dropped = Signal(), Signal()
-        # Whoever waits for it is told as soon as it is taken.
+        dropped = Signal()
+        # Whoever waits for it is told as soon as it is taken. The event about one that is there comes first: whether
+        # there is one stands in registers, and the next header has some cycles to spare.
         event, told = self.o_arrival.payload, Signal(tag_shape)
         m.d.comb += [
-            complete.eq(entered.o.valid & outcome.o.valid & ~accept),
-            self.o_arrival.valid.eq(accept | Mux(outcome.o.payload, dropped, complete)),
-            told.eq(Mux(accept, arriving, oldest)), event.key.eq(told.key), event.slot.eq(told.slot),
-            event.what.eq(Mux(accept, Arrival.COMING, Mux(outcome.o.payload, Arrival.DROPPED, Arrival.THERE))),
-            dropped.eq(complete & outcome.o.payload & ~table.removed & ~self.free.valid & gone.i.ready),
+            tells.eq(entered.o.valid & outcome.o.valid),
+            self.o_arrival.valid.eq(Mux(tells, ~outcome.o.payload | dropped, accept)),
+            told.eq(Mux(tells, oldest, arriving)), event.key.eq(told.key), event.slot.eq(told.slot),
+            event.what.eq(Mux(tells, Mux(outcome.o.payload, Arrival.DROPPED, Arrival.THERE), Arrival.COMING)),
+            dropped.eq(tells & outcome.o.payload & ~table.removed & ~self.free.valid & gone.i.ready),
             gone.i.valid.eq((self.free.valid & table.remove.ready) | dropped),
             gone.i.payload.job_id.eq(Mux(self.free.valid, self.free.payload.key.job_id, oldest.key.job_id)),
             gone.i.payload.count.eq(Mux(self.free.valid, self.free.payload.gone, 1)),
-            entered.o.ready.eq(Mux(outcome.o.payload, dropped, complete)),
+            entered.o.ready.eq(Mux(outcome.o.payload, dropped, tells)),
             outcome.o.ready.eq(entered.o.ready),
             pool.i.valid.eq(table.removed | dropped),
             pool.i.payload.eq(Mux(table.removed, table.removed_slot, oldest.slot)),
             self.level.eq(pool.level), self.peak.eq(pool.peak), self.full.eq(~pool.o.valid),
         ]
-        m.d.sync += [self.inserted.eq(complete & ~outcome.o.payload), self.duplicate.eq(dropped)]
+        m.d.sync += [self.inserted.eq(tells & ~outcome.o.payload), self.duplicate.eq(dropped)]
 
         self._elaborate_answers(m, table, accept=accept, arriving=arriving)
         self._elaborate_faults(m, table, headers, payloads)

@@ -10,7 +10,7 @@ from firmware_models.config import Config
 from rtl.abi import HashKey
 from rtl.cou.command import CouShapes
 from rtl.cou.context_file import Phase
-from rtl.cou.pass_planner import plan_layout, progress_layout
+from rtl.cou.pass_planner import plan_layout
 from rtl.credit.layouts import credit_answer, credit_request
 from rtl.interface import WindowSignature
 from rtl.kit.quiescence import any_moves
@@ -51,8 +51,6 @@ class ActStage(wiring.Component):
         Errors.
     select, sleep, next_phase, wait, wait_key, loads, fire, advance, ends, cut, clears, drop, oldest, certain, finish :
         Context file.
-    progress_enable, progress_context, progress : ``Out``
-        How far the context is from now on.
     fired : ``Out(1)``
         Pulse: a descriptor has triggered.
     write_started : ``Out(1)``, job : ``Out``
@@ -84,8 +82,6 @@ class ActStage(wiring.Component):
             "wait": Out(1), "wait_key": Out(HashKey), "loads": Out(1),
             "fire": Out(1), "advance": Out(1), "ends": Out(1), "cut": Out(1), "clears": Out(1), "drop": Out(1),
             "oldest": In(1), "certain": In(1), "finish": In(1),
-            "progress_enable": Out(1), "progress_context": Out(shapes.context),
-            "progress": Out(progress_layout(shapes)),
             "fired": Out(1), "write_started": Out(1), "job": Out(shapes.job),
         })
 
@@ -124,7 +120,7 @@ class ActStage(wiring.Component):
             ]
             with m.If(taken & (~plan.mismatch | self.o_fault.ready)):
                 m.d.comb += [
-                    self.fire.eq(1), self.progress_enable.eq(1), self.fired.eq(plan.final),
+                    self.fire.eq(1), self.fired.eq(plan.final),
                     self.write_started.eq(self.o_run.payload.output.write_back),
                 ]
                 sleep(Phase.RUNNING)
@@ -157,7 +153,7 @@ class ActStage(wiring.Component):
                             fault.detail.eq(Cat(plan.consumed, self.o_run.payload.output.header.pulse, missing)),
                         ]
                         with m.If(self.o_fault.ready):
-                            m.d.comb += [self.drop.eq(1), leave.eq(1)]
+                            m.next = "DROP"
                     with m.Elif(step.ask):
                         m.d.comb += self.o_lookup.valid.eq(1)
                         with m.If(self.o_lookup.ready):
@@ -176,6 +172,10 @@ class ActStage(wiring.Component):
                     with m.Else():
                         hand_over()
 
+            # A cycle of its own: whether a context is given up stands at the beginning of what others do.
+            with m.State("DROP"):
+                m.d.comb += [self.drop.eq(1), leave.eq(1)]
+                m.next = "ACT"
             self._search(m, ahead=ahead, missing=missing, searched=searched)
             self._check(m, known=window_known, ok=window_ok)
             with m.State("CREDIT"):
@@ -226,7 +226,6 @@ class ActStage(wiring.Component):
             send.a.eq(plan.run.a), *(send[name].eq(plan.run.output[name]) for name in (
                 "context", "position", "bytes", "send", "header"
             )),
-            self.progress_context.eq(plan.context), self.progress.eq(plan.after),
             self.advance.eq(plan.final), self.ends.eq(plan.ends), self.cut.eq(plan.cut), self.clears.eq(plan.clears),
             self.next_phase.eq(Phase.RUNNING),
         ]

@@ -240,10 +240,12 @@ class OffloadUnit(wiring.Component):
         # An operation does not end while an error of it may be on its way.
         sources = trigger.o_fault, trigger.o_damage, loader.o_fault, aggregator.o_fault
         m.submodules.faults = faults = StreamArbiter(shape=loader.o_fault.payload.shape(), n=len(sources))
-        for source, sink in zip(sources, faults.i, strict=True):
-            connect(m, source, sink)
+        for number, (source, sink) in enumerate(zip(sources, faults.i, strict=True)):
+            u.cross(f"fault_{number}", source, sink)
         connect(m, faults.o, operations.i_fault)
-        m.d.comb += operations.fault_pending.eq(any_moves(faults.o.valid, *(source.valid for source in sources)))
+        m.d.comb += operations.fault_pending.eq(any_moves(
+            faults.o.valid, *(source.valid for source in sources), *(sink.valid for sink in faults.i),
+        ))
         u.parts.append(faults)
         connect(m, trigger.o_run, aggregator.i)
         connect(m, trigger.o_send, aggregator.i_send)

@@ -52,7 +52,7 @@ class OperandReader(wiring.Component):
     i : ``In(stream.Signature(read))``
         Passes.
     begins : ``Out(1)``
-        The first address of the pass on offer goes out, if `may_begin`.
+        The pass on offer begins, which it does when it `may_begin`: its first address goes out in this cycle or later.
     may_begin : ``In(1)``
         A pass may begin.
     filling : ``In(n_contexts)``
@@ -93,14 +93,16 @@ class OperandReader(wiring.Component):
         index = Signal(self.shapes.result_bytes - flit_log2 + 1)
         offered, read, there = Signal(info), Signal(info), Signal(info)
         asks, read_valid, there_valid, first, here = Signal(), Signal(), Signal(), Signal(init=1), Signal()
+        # What a pass brings about when it begins does not wait for those before it to get out of the way.
+        begun = Signal()
         to_read, to_there = Signal(), Signal()
         last_index = Signal.like(index)
         place = Signal(result_log2)
         m.d.comb += [
             to_there.eq(~there_valid | self.o.ready), to_read.eq(~read_valid | to_there),
             here.eq((todo.a != Source.OPERAND) | ~self.filling.bit_select(todo.context, 1)),
-            asks.eq(self.i.valid & to_read & (~first | self.may_begin & here)),
-            self.begins.eq(asks & first),
+            asks.eq(self.i.valid & to_read & (~first | (begun | self.may_begin) & here)),
+            self.begins.eq(self.i.valid & first & ~begun & self.may_begin),
             last_index.eq((todo.bytes - 1) >> flit_log2),
             offered.a.eq(todo.a), offered.first.eq(first), offered.odd.eq(index[0]), offered.empty.eq(todo.bytes == 0),
             offered.last.eq((index == last_index) | offered.empty), offered.aside.eq(todo.aside),
@@ -111,7 +113,9 @@ class OperandReader(wiring.Component):
             self.operands.advance.eq(to_there), self.results.advance.eq(to_there),
         ]
         with m.If(asks):
-            m.d.sync += [index.eq(Mux(offered.last, 0, index + 1)), first.eq(offered.last)]
+            m.d.sync += [index.eq(Mux(offered.last, 0, index + 1)), first.eq(offered.last), begun.eq(0)]
+        with m.Elif(self.begins):
+            m.d.sync += begun.eq(1)
         with m.If(to_read):
             m.d.sync += read_valid.eq(asks)
             with m.If(asks):
@@ -130,5 +134,5 @@ class OperandReader(wiring.Component):
                 m.d.comb += self.o.payload.data.eq(self.operands.data)
             with m.Case(Source.RESULT):
                 m.d.comb += self.o.payload.data.eq(self.results.data)
-        m.d.sync += self.moves.eq(any_moves(asks, there_valid & self.o.ready))
+        m.d.sync += self.moves.eq(any_moves(asks, self.begins, there_valid & self.o.ready))
         return m

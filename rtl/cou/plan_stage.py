@@ -53,8 +53,8 @@ class PlanStage(wiring.Component):
         NodeID of this NIC.
     i_start : ``In(stream.Signature(start))``, start_context : ``In``
         A pulse that begins, in this context.
-    progress_enable, progress_context, progress : ``In``
-        How far a context is from now on. A pulse that begins waits meanwhile.
+    fire : ``In(1)``
+        The pass that was planned is given away: its context is so far from now on.
     moves : ``Out(1)``
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -73,7 +73,7 @@ class PlanStage(wiring.Component):
             "meta_enable": Out(1), "meta_slot": Out(shapes.packet), "meta": In(PacketHeader),
             "node_id": In(formats.NODE_BITS),
             "i_start": In(stream.Signature(shapes.start)), "start_context": In(shapes.context),
-            "progress_enable": In(1), "progress_context": In(shapes.context), "progress": In(progress_layout(shapes)),
+            "fire": In(1),
         })
 
     def elaborate(self, platform):
@@ -101,7 +101,7 @@ class PlanStage(wiring.Component):
             planner.context.eq(context), planner.look.eq(look), planner.progress.eq(far_read.data),
             planner.slice.eq(slice_read.data), planner.desc.eq(self.control), planner.packet.eq(self.meta),
             planner.operation.eq(self.operation), planner.expired.eq(self.expired), planner.node_id.eq(self.node_id),
-            output_free.eq(~self.o.valid | self.o.ready), self.o.payload.eq(kept),
+            output_free.eq(~self.o.valid), self.o.payload.eq(kept),
             *meter.measures(far_read.data, self.control, self.operation), self.measured.eq(context),
         ]
         with m.If(fetch):
@@ -141,14 +141,16 @@ class PlanStage(wiring.Component):
                     with m.If(self.i.valid):
                         m.next = first
 
-        # What is written. A pulse begins when nothing else is.
-        begins = self.i_start
+        # What is written. A pulse begins when nothing else can be: no plan stands to be acted on, nothing is measured.
+        # A plan stands for a cycle longer than it is on offer, in which its progress is written.
+        begins, progresses = self.i_start, Signal()
+        m.d.sync += progresses.eq(self.fire)
         m.d.comb += [
-            begins.ready.eq(~self.progress_enable & ~self.measure),
-            far_write.en.eq(self.progress_enable | begins.valid), slice_write.en.eq(self.measure | begins.valid),
+            begins.ready.eq(~self.o.valid & ~progresses & ~fsm.ongoing("MEASURE")),
+            far_write.en.eq(progresses | begins.valid), slice_write.en.eq(self.measure | begins.valid),
         ]
-        with m.If(self.progress_enable):
-            m.d.comb += [far_write.addr.eq(self.progress_context), far_write.data.eq(self.progress)]
+        with m.If(progresses):
+            m.d.comb += [far_write.addr.eq(kept.context), far_write.data.eq(kept.after)]
         with m.Else():
             m.d.comb += far_write.addr.eq(self.start_context)
             m.d.comb += [far_write.data[name].eq(value) for name, value in begin_progress(begins.payload).items()]

@@ -82,8 +82,9 @@ class SliceMeter(wiring.Component):
         v = self._multiply(m, v, begin=pipeline.cycles())
         v = pipeline.run(v, ("place", self._place))
         pipeline.finish()
+        # Once it is known it stays, so that may be told from a register.
+        m.d.sync += self.done.eq(v.complete & pipeline.follow(v.complete, "place", name="summed"))
         m.d.comb += [
-            self.done.eq(v.complete & pipeline.follow(v.complete, "place", name="summed")),
             self.position.eq(v.position), self.size.eq(v.end_position - v.position),
             self.start.eq(v.start + self.offset),
             self.n_pieces.eq(v.high - v.low),

@@ -74,8 +74,7 @@ class Trigger(wiring.Component):
             self.place.eq(plan.place), self.fetch.eq(plan.i.valid & plan.i.ready), plan.control.eq(self.control),
             self.meta_enable.eq(plan.meta_enable), self.meta_slot.eq(plan.meta_slot), plan.meta.eq(self.meta),
             plan.node_id.eq(self.node_id),
-            plan.progress_enable.eq(act.progress_enable), plan.progress_context.eq(act.progress_context),
-            plan.progress.eq(act.progress),
+            plan.fire.eq(act.fire),
             *(getattr(contexts, name).eq(getattr(act, name)) for name in (
                 "select", "sleep", "next_phase", "wait", "wait_key", "loads", "fire", "advance", "ends", "cut",
                 "clears", "drop",
@@ -151,8 +150,13 @@ class Trigger(wiring.Component):
                 m.d.comb += free.eq(c)
 
         # A timeline may get several entries in a cycle: each kind waits for its turn, and the event with it.
+        # There is room or there is not: that does not depend on who else has something to say.
         m.submodules.timeline = timeline = StreamArbiter(shape=TraceEvent, n=3)
-        begin, fires, ends = timeline.i
+        m.submodules.beginnings = beginnings = StreamFifo(shape=TraceEvent, depth=1)
+        m.submodules.endings = endings = StreamFifo(shape=TraceEvent, depth=1)
+        begin, fires, ends = beginnings.i, timeline.i[1], endings.i
+        connect(m, beginnings.o, timeline.i[0])
+        connect(m, endings.o, timeline.i[2])
         acting, header = act.i.payload, act.i.payload.run.output.header
         m.d.comb += [
             self.trace_valid.eq(timeline.o.valid), self.trace_event.eq(timeline.o.payload), timeline.o.ready.eq(1),
@@ -192,4 +196,4 @@ class Trigger(wiring.Component):
                 (contexts.start & (start.payload.job == job)) | (contexts.done & (noted.data.job == job))
                 | (act.drop & (acting.job == job))
             )
-        return timeline.moves, firings.moves
+        return timeline.moves, firings.moves, beginnings.moves, endings.moves

@@ -292,20 +292,22 @@ class CreditTable(wiring.Component):
         """A request is answered."""
         with m.State("TAKE"):
             # One that is not to be decided on yet is looked up again.
-            with m.If(self.hold | ~self.i.valid):
-                m.next = "IDLE"
-            with m.Else():
-                self._answer(m, t, loans)
+            decides = Signal()
+            m.d.comb += decides.eq(self.i.valid & ~self.hold)
+            self._answer(m, t, loans, decides=decides)
+            m.next = "IDLE"
+            with m.If(decides):
+                m.next = "WRITE"
 
-    def _answer(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
-        """A credit, a loan, or neither."""
+    def _answer(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace, *, decides: Signal) -> None:
+        """A credit, a loan, or neither. What it is does not wait for whether it `decides`; what it changes does."""
         share, n_places = self.config.cou.peer_credits, self._n_places
         asking, stored, update = self.i.payload, t.stored, t.update
-        loan, want, reserved = loans.loan, loans.want, loans.reserved
+        loan, want, reserved = Signal(name="lent"), Signal(name="asks"), loans.reserved
         ok, chosen = Signal(), Signal(PLACE_BITS)
         m.d.comb += [
-            t.place.eq(t.ask_place), update.eq(stored), t.updates.eq(ok), self.i.ready.eq(1),
-            t.sums_up.eq(ok), t.after.watched.eq(0),
+            t.place.eq(t.ask_place), update.eq(stored), t.updates.eq(ok & decides), self.i.ready.eq(decides),
+            t.sums_up.eq(ok & decides), t.after.watched.eq(0),
             t.after.out.eq(t.sum_out.out + Mux(asking.multicast, asking.members, 1)),
         ]
         with m.If(asking.multicast):
@@ -335,14 +337,14 @@ class CreditTable(wiring.Component):
                 # What was refused is remembered, so there is always something to be written.
                 m.d.comb += [
                     loan.eq(stored.loan), update.out[1].eq(stored.out[1] + loan),
-                    t.updates.eq(1), update.loan.eq(0), update.refused.eq(~ok),
+                    t.updates.eq(decides), update.loan.eq(0), update.refused.eq(~ok),
                     want.eq(ok & (stored.refused | scarce) & (reserved != LOANS_ASKED)),
                 ]
+        m.d.comb += [loans.loan.eq(loan & decides), loans.want.eq(want & decides)]
         m.d.sync += [
-            self.o.valid.eq(1), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
+            self.o.valid.eq(decides), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
             self.o.payload.loan.eq(loan), self.o.payload.want.eq(want),
         ]
-        m.next = "WRITE"
 
     def _give(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
         """A peer returns credits."""

@@ -110,11 +110,10 @@ class StreamFifo(wiring.Component):
         places = self.depth - 2
         m.submodules.store = store = BlockMemory(shape=self.shape, depth=places, shallow=self.shallow, apart=True)
         push, pop, ahead = Signal(), Signal(), Signal()
-        write_at, read_at, kept = self._ring(m, places, push, pop)
+        write_at, read_at, kept, some = self._ring(m, places, push, pop, room)
         m.d.comb += [
-            pass_by.eq(take & (kept == 0) & ~ahead),
-            room.eq(kept != places),
-            push.eq(came & ~pass_by), pop.eq((kept != 0) & (~ahead | take)),
+            pass_by.eq(take & ~some & ~ahead),
+            push.eq(came & ~pass_by), pop.eq(some & (~ahead | take)),
             store.write_enable.eq(push), store.write_address.eq(write_at), store.write_data.eq(self.i.payload),
             store.read_enable.eq(pop), store.read_address.eq(read_at),
             self.level.eq(kept + ahead + full),
@@ -130,14 +129,23 @@ class StreamFifo(wiring.Component):
                 m.d.sync += head.eq(Mux(ahead, store.read_data, self.i.payload))
         return m
 
-    def _ring(self, m, places, push, pop):
-        """Where the next item is written and read in a memory of `places`, and how many are in it."""
+    def _ring(self, m, places, push, pop, room):
+        """Where the next item is written and read in a memory of `places`, how many are in it, and whether any are.
+
+        Whether there is room, or anything, is known from registers: everything else waits for that.
+        """
         write_at, read_at, kept = Signal(range(places)), Signal(range(places)), Signal(range(places + 1))
-        m.d.sync += kept.eq(kept + push - pop)
+        full, some = Signal(), Signal()
+        m.d.comb += room.eq(~full)
+        with m.If(push != pop):
+            m.d.sync += [
+                kept.eq(Mux(push, kept + 1, kept - 1)), some.eq(push | (kept != 1)),
+                full.eq(push & (kept == places - 1)),
+            ]
         for moves, at in ((push, write_at), (pop, read_at)):
             with m.If(moves):
                 m.d.sync += at.eq(Mux(at == places - 1, 0, at + 1))
-        return write_at, read_at, kept
+        return write_at, read_at, kept, some
 
     def _keep_in_luts(self, m, *, head, full, room, take, came, pass_by):
         """The same with a LUT memory, into which an item is written even if it passes by.
@@ -149,16 +157,15 @@ class StreamFifo(wiring.Component):
         m.submodules.store = store = memory.Memory(shape=self.shape, depth=places, init=[])
         put, get = store.write_port(), store.read_port(domain="comb")
         push, pop = Signal(), Signal()
-        write_at, read_at, kept = self._ring(m, places, push, pop)
+        write_at, read_at, kept, some = self._ring(m, places, push, pop, room)
         m.d.comb += [
-            room.eq(kept != places),
             put.en.eq(came), put.addr.eq(write_at), put.data.eq(self.i.payload), get.addr.eq(read_at),
-            pass_by.eq(take & (kept == 0)),
-            push.eq(came & ~pass_by), pop.eq(take & (kept != 0)),
+            pass_by.eq(take & ~some),
+            push.eq(came & ~pass_by), pop.eq(take & some),
             self.level.eq(kept + full),
         ]
         with m.If(take):
             m.d.sync += full.eq(came | pop)
             # Only an item is taken over, never what happens to stand at the input: that may come from outside.
             with m.If(came | pop):
-                m.d.sync += head.eq(Mux(kept == 0, self.i.payload, get.data))
+                m.d.sync += head.eq(Mux(some, get.data, self.i.payload))

@@ -64,7 +64,7 @@ _ORDER = (
 _BESIDE = (
     Mutation(
         name="progress-of-another-context", module=_PLAN,
-        old="m.d.comb += [far_write.addr.eq(self.progress_context), far",
+        old="m.d.comb += [far_write.addr.eq(kept.context), far",
         new="m.d.comb += [far_write.addr.eq(context), far",
     ),
     Mutation(
