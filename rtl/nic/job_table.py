@@ -39,7 +39,7 @@ class JobTable(wiring.Component):
 
     Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
     cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
-    before. A look takes a cycle. After a reset the table is cleared first, one job a cycle.
+    before. A look takes two cycles, one in two. After a reset the table is cleared first, one job a cycle.
 
     Parameters
     ----------
@@ -194,15 +194,20 @@ class JobTable(wiring.Component):
                     answer.valid.eq(1), answer.payload.ok.eq(by_packet | let_in), answer.payload.unit.eq(after.unit),
                     answer.payload.base_pulse.eq(entry.pulses),
                 ]
-        look, seen = self.credit.query, self.credit.answer
+        look, seen, looking = self.credit.query, self.credit.answer, Signal()
         m.d.comb += [
-            look.ready.eq(swept & (~seen.valid | seen.ready)), glance.addr.eq(look.payload.job_id),
-            glance.en.eq(look.ready),
-            seen.payload.ok.eq(glance.data.busy | glance.data.owing | (glance.data.packets != 0)),
-            seen.payload.unit.eq(glance.data.unit), seen.payload.base_pulse.eq(glance.data.pulses),
+            look.ready.eq(swept & ~looking), glance.addr.eq(look.payload.job_id), glance.en.eq(look.ready),
         ]
-        with m.If(look.ready):
-            m.d.sync += seen.valid.eq(look.valid)
+        with m.If(seen.ready):
+            m.d.sync += seen.valid.eq(0)
+        with m.If(~looking):
+            m.d.sync += looking.eq(look.valid & look.ready)
+        with m.Elif(~seen.valid | seen.ready):
+            m.d.sync += [
+                looking.eq(0), seen.valid.eq(1),
+                seen.payload.ok.eq(glance.data.busy | glance.data.owing | (glance.data.packets != 0)),
+                seen.payload.unit.eq(glance.data.unit), seen.payload.base_pulse.eq(glance.data.pulses),
+            ]
 
         m.d.sync += self.moves.eq(any_moves(act, ~swept, ~least.valid))
 
