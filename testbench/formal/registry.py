@@ -64,8 +64,8 @@ PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="offers-on-and-on",
                 module=_FIFO,
-                old="            with m.If(self.o.ready):\n                m.d.sync += full.eq(0)\n",
-                new="",
+                old="with m.If(self.o.ready):\n                m.d.sync += full.eq(0)",
+                new="with m.If(self.o.ready):\n                m.d.sync += full.eq(full)",
             ),
             Mutation(
                 name="loads-over-what-waits",

@@ -10,6 +10,7 @@ from testbench.bundle import Bundle
 
 DATA_WIDTH = 64
 FIFO_DEPTHS = (1, 2, 3, 5, REGISTER_FILE_DEPTH, REGISTER_FILE_DEPTH + 1, 64)
+HALF_RATE_DEPTHS = (3, 5, REGISTER_FILE_DEPTH)
 ARBITER_INPUTS = (1, 2, 5)
 PACKET_ARBITER_INPUTS = (1, 3)
 ITEM = beat(16)
@@ -24,6 +25,10 @@ def kit_bundle() -> Bundle:
         **{
             f"fifo_{depth}_{registered:d}": StreamFifo(shape=ITEM, depth=depth, registered=registered)
             for depth in FIFO_DEPTHS for registered in (False, True)
+        },
+        **{
+            f"half_rate_fifo_{depth}": StreamFifo(shape=ITEM, depth=depth, full_rate=False)
+            for depth in HALF_RATE_DEPTHS
         },
         "skid": SkidBuffer(shape=ITEM),
         **{

@@ -65,7 +65,7 @@ class FifoContract(StreamOrder):
 
     def __init__(self, *, depth: int, registered: bool, full_rate: bool = True):
         self.registered, self.full_rate = registered, full_rate
-        super().__init__(capacity=depth, latency=1)
+        super().__init__(capacity=depth, latency=1 if full_rate else 2)
 
     def build(self, m: Module) -> None:
         from rtl.kit.fifo import StreamFifo
