@@ -70,23 +70,24 @@ class ReceiveRouter(wiring.Component):
         m.d.comb += route.eq(Cat(*(is_collective & self.known & (unit == k) for k in range(n_cous)), is_p2p))
         drop, unknown = ~(is_p2p | is_collective & self.known), is_absent | is_collective & ~self.known
 
-        in_payload, latched, dropping = Signal(), Signal(n_cous + 1), Signal()
+        # The next header comes behind the payload, so nothing has to hold it back here.
+        latched, dropping = Signal(n_cous + 1), Signal()
         for index, port in enumerate(self.o):
             m.d.comb += [
                 port.header.payload.eq(header), port.payload.payload.eq(packets.payload.payload),
-                port.header.valid.eq(packets.header.valid & ~in_payload & route[index]),
+                port.header.valid.eq(packets.header.valid & route[index]),
                 port.payload.valid.eq(packets.payload.valid & latched[index]),
             ]
         header_ready = Cat(port.header.ready for port in self.o)
         payload_ready = Cat(port.payload.ready for port in self.o)
         m.d.comb += [
-            packets.header.ready.eq(~in_payload & (drop | (route & header_ready).any())),
+            packets.header.ready.eq(drop | (route & header_ready).any()),
             packets.payload.ready.eq(dropping | (latched & payload_ready).any()),
         ]
         with m.If(packets.header.valid & packets.header.ready):
             m.d.comb += [self.misplaced.eq(drop & ~unknown), self.unknown.eq(unknown)]
             with m.If(header.length != 0):
-                m.d.sync += [latched.eq(route), dropping.eq(drop), in_payload.eq(1)]
+                m.d.sync += [latched.eq(route), dropping.eq(drop)]
         with m.If(packets.payload.valid & packets.payload.ready & packets.payload.payload.last):
-            m.d.sync += [latched.eq(0), dropping.eq(0), in_payload.eq(0)]
+            m.d.sync += [latched.eq(0), dropping.eq(0)]
         return m
