@@ -133,7 +133,12 @@ class Depacketizer(wiring.Component):
                 put.en.eq(waiting.put & (waiting.part == k)), put.addr.eq(writing),
                 put.data.eq(self.i.payload.data), get.addr.eq(reading),
             ]
-            parts.append(get.data)
+            # All parts but the last one are there a cycle before the header may be, so they are shown by registers;
+            # then a header is not `there` in the cycle after the one before has gone.
+            shown = Signal(width, name=f"shown_{k}") if k < self.header_flits - 1 else get.data
+            if k < self.header_flits - 1:
+                m.d.sync += shown.eq(get.data)
+            parts.append(shown)
         m.d.comb += waiting.header.eq(Cat(parts))
         with m.If(good):
             m.d.sync += writing.eq(writing + 1)
@@ -141,7 +146,8 @@ class Depacketizer(wiring.Component):
             m.d.sync += reading.eq(reading + 1)
         m.d.sync += [
             count.eq(count + good - goes),
-            waiting.there.eq(good | Mux(goes, count != 1, waiting.there)),
+            waiting.there.eq(good | Mux(goes, count != 1, waiting.there)) if self.header_flits == 1
+            else waiting.there.eq(~goes & (good | (count != 0))),
             waiting.room.eq(goes | ~((count == HEADERS) | (count == HEADERS - 1) & good)),
         ]
         return waiting

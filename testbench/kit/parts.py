@@ -41,6 +41,10 @@ def kit_bundle() -> Bundle:
             for n in ARBITER_INPUTS for rate in (False, True)
         },
         **{
+            f"choosing_arbiter_{n}": StreamArbiter(shape=ITEM, n=n, full_rate=False, chooses_ahead=True)
+            for n in ARBITER_INPUTS
+        },
+        **{
             f"stage_{registers:d}_{full_rate:d}": StreamStage(shape=ITEM, registers=registers, full_rate=full_rate)
             for registers in (False, True) for full_rate in (False, True)
         },
