@@ -142,7 +142,7 @@ class DmaReader(wiring.Component):
             # Room is reserved when the burst is granted and comes back when the client takes a beat, both a cycle late:
             # the arbiter grants nothing in the cycle after a grant.
             room = Signal(range(self.buffer_beats + 1), init=self.buffer_beats, name=f"room_{k}")
-            has_room = room >= splitter.burst_beats
+            has_room = Signal(init=1, name=f"has_room_{k}")
             request = arbiter.i[k]
             m.d.comb += [
                 request.valid.eq(splitter.o.valid & has_room),
@@ -154,7 +154,7 @@ class DmaReader(wiring.Component):
             grant = request.valid & request.ready
             m.d.sync += [
                 reserved.eq(Mux(grant, splitter.o.payload.beats, 0)), returned.eq(buffer.o.valid & buffer.o.ready),
-                room.eq(room - reserved + returned),
+                room.eq(room - reserved + returned), has_room.eq(room - reserved + returned >= splitter.burst_beats),
             ]
 
             # Errors of all beats of the request are shown on its last one.

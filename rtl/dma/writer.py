@@ -93,7 +93,9 @@ class DmaWriter(wiring.Component):
             ) for _ in range(self.n)
         ]
         granted_burst = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n)})
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n, full_rate=False)
+        m.submodules.arbiter = arbiter = StreamArbiter(
+            shape=granted_burst, n=self.n, full_rate=False, chooses_ahead=True
+        )
 
         # A burst has an address, a turn on the data channel, and an answer to come.
         address = data.StructLayout({"addr": self.address_bits, "len": 8})

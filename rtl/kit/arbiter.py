@@ -1,6 +1,9 @@
 """Merges streams: items here, packets in :mod:`rtl.kit.packet_arbiter`."""
 
-from amaranth import Array, Module, Signal
+from functools import reduce
+from operator import or_
+
+from amaranth import Array, Module, Mux, Signal, Value
 from amaranth.hdl import ShapeLike
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -16,7 +19,8 @@ class StreamArbiter(wiring.Component):
 
     Timing: ``o.valid`` and ``o.payload`` are registers; ``i[k].ready`` depends on ``o.ready`` and on the
     valids of all inputs combinationally. One cycle of latency, one item per cycle. Without `full_rate` no
-    ``i[k].ready`` depends on ``o.ready``, and it is one item in two cycles at most.
+    ``i[k].ready`` depends on ``o.ready``, and it is one item in two cycles at most. With `chooses_ahead` the choice is a
+    register, and so is every ``i[k].ready``: two cycles of latency, one item in three cycles at most.
 
     Parameters
     ----------
@@ -26,6 +30,8 @@ class StreamArbiter(wiring.Component):
         Number of inputs. At least 1.
     full_rate : bool
         Whether items may follow each other without a gap.
+    chooses_ahead : bool
+        Whether the choice is made in a cycle of its own. Then without `full_rate`.
 
     Members
     -------
@@ -37,12 +43,14 @@ class StreamArbiter(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, shape: ShapeLike, n: int, full_rate: bool = True):
+    def __init__(self, *, shape: ShapeLike, n: int, full_rate: bool = True, chooses_ahead: bool = False):
         if not isinstance(n, int) or n < 1:
             raise ValueError(f"n must be a positive integer, not {n!r}")
         self.shape = shape
         self.n = n
-        self.full_rate = full_rate
+        if chooses_ahead and full_rate:
+            raise ValueError("full_rate must be False if chooses_ahead")
+        self.full_rate, self.chooses_ahead = full_rate, chooses_ahead
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(shape)).array(n),
@@ -54,18 +62,34 @@ class StreamArbiter(wiring.Component):
         m.submodules.turn = turn = RoundRobin(n=self.n)
 
         free = Signal()
+        m.d.comb += [turn.requests[k].eq(self.i[k].valid) for k in range(self.n)]
+        valid = Signal()
+        payload = Signal(self.shape)
+        if self.chooses_ahead:
+            # What was chosen stays valid until it is taken, in the next cycle.
+            choice, choosing = Signal(self.n), Signal()
+            m.d.comb += [choosing.eq(~valid & ~choice.any()), turn.advance.eq(choosing)]
+            m.d.comb += [self.i[k].ready.eq(choice[k]) for k in range(self.n)]
+            m.d.sync += choice.eq(Mux(choosing, turn.grant, 0))
+            with m.If(choice.any()):
+                m.d.sync += valid.eq(1)
+            with m.Elif(self.o.ready):
+                m.d.sync += valid.eq(0)
+            # Only inputs that are chosen count: an OR of them, instead of a choice by number.
+            with m.If(choice.any()):
+                m.d.sync += payload.eq(reduce(or_, (
+                    Value.cast(self.i[k].payload) & choice[k].replicate(len(Value.cast(payload))) for k in range(self.n)
+                )))
+            m.d.comb += [self.o.valid.eq(valid), self.o.payload.eq(payload)]
+            m.d.sync += self.moves.eq(choice.any() | (valid & self.o.ready))
+            return m
+
         m.d.comb += [
             free.eq(~self.o.valid | self.o.ready if self.full_rate else ~self.o.valid),
             turn.advance.eq(free),
         ]
-        for k in range(self.n):
-            m.d.comb += [
-                turn.requests[k].eq(self.i[k].valid),
-                self.i[k].ready.eq(turn.grant[k] & free),
-            ]
+        m.d.comb += [self.i[k].ready.eq(turn.grant[k] & free) for k in range(self.n)]
 
-        valid = Signal()
-        payload = Signal(self.shape)
         with m.If(free | self.o.ready):
             m.d.sync += valid.eq(turn.requests.any() & free)
         with m.If(free):

@@ -16,7 +16,7 @@ class StreamFifo(wiring.Component):
     """A buffer of `depth` items between two streams.
 
     Timing: no combinational path between ``i`` and ``o``. An item comes out one cycle after it went into an empty
-    buffer. One item per cycle, but for `depth` 1, which passes one in two cycles, and for a cycle now and then in
+    buffer. One item per cycle, but for `depth` 1 and without `full_rate`, which pass one in two cycles, and for a cycle now and then in
     buffers of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that hold an item or two.
 
     Parameters
@@ -28,6 +28,10 @@ class StreamFifo(wiring.Component):
     registered : bool
         Whether ``o.valid`` and ``o.payload`` are registers in shallow buffers too, as in deep ones and those of two: a
         faster design in the same cycles, for a register and a choice more a bit.
+    full_rate : bool
+        Whether items may leave one right after the other. Else one leaves in two cycles, and the register that offers
+        them is loaded while it is empty: its many enables do not wait for whoever takes it. For buffers in LUTs, which
+        must be `registered`.
     shallow : bool
         Whether synchronous memory is in block RAM however few the items are; synthesis chooses otherwise.
 
@@ -43,12 +47,17 @@ class StreamFifo(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, shape: ShapeLike, depth: int, registered: bool = True, shallow: bool = False):
+    def __init__(
+        self, *, shape: ShapeLike, depth: int, registered: bool = True, full_rate: bool = True, shallow: bool = False,
+    ):
         if not isinstance(depth, int) or depth < 1:
             raise ValueError(f"depth must be a positive integer, not {depth!r}")
+        if not full_rate and not (registered and 2 < depth <= REGISTER_FILE_DEPTH):
+            raise ValueError(f"full_rate must be True if not registered or of a depth of {depth}")
         self.shape = shape
         self.depth = depth
         self.registered = registered
+        self.full_rate = full_rate
         self.shallow = shallow
         super().__init__({
             "i": In(stream.Signature(shape)),
@@ -87,7 +96,7 @@ class StreamFifo(wiring.Component):
         head, full, room = Signal(self.shape), Signal(), Signal()
         take, came = Signal(), Signal()
         m.d.comb += [
-            take.eq(~full | self.o.ready),
+            take.eq(~full | (self.o.ready if self.full_rate else 0)),
             came.eq(self.i.valid & room),
             self.i.ready.eq(room),
             self.o.payload.eq(head),
@@ -164,6 +173,9 @@ class StreamFifo(wiring.Component):
             push.eq(came & ~pass_by), pop.eq(take & some),
             self.level.eq(kept + full),
         ]
+        if not self.full_rate:
+            with m.If(self.o.ready):
+                m.d.sync += full.eq(0)
         with m.If(take):
             m.d.sync += full.eq(came | pop)
             # Only an item is taken over, never what happens to stand at the input: that may come from outside.

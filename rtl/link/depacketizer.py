@@ -1,20 +1,21 @@
 """From the flits of a link to packets inside of the NIC."""
 
-from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from types import SimpleNamespace
+
+from amaranth import Cat, Module, Mux, Signal, Value
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, beat
-from rtl.kit.fifo import StreamFifo
 from rtl.kit.memory import BlockMemory
 from rtl.kit.quiescence import any_moves
 from rtl.link.packetizer import header_flits
 
 HEADERS = 4
-"""Checked headers that can wait; more than two keep a link full of packets without payload moving."""
+"""Headers that can be held, a power of two; more than two keep a link full of packets without payload moving."""
 
 
 class Depacketizer(wiring.Component):
@@ -78,7 +79,6 @@ class Depacketizer(wiring.Component):
         m = Module()
         depth = 2 * (8 * self.mtu // self.data_width)
 
-        m.submodules.headers = headers = StreamFifo(shape=PacketHeader, depth=HEADERS)
         m.submodules.store = store = BlockMemory(shape=self.data_width, depth=depth, apart=True)
 
         # Beats from `committed` on belong to the packet that comes in. How many there are of both kinds is counted too,
@@ -86,8 +86,9 @@ class Depacketizer(wiring.Component):
         stored, committed, taken = Signal(range(depth)), Signal(range(depth)), Signal(range(depth))
         level, kept_level, full = Signal(range(depth + 1)), Signal(range(depth + 1)), Signal()
 
-        good, drops = Signal(), Signal()
-        self._receive(m, headers, store, full=full, stored=stored, good=good, drops=drops)
+        good, drops, goes = Signal(), Signal(), Signal()
+        waiting = self._keep_headers(m, good=good, goes=goes)
+        self._receive(m, waiting, store, full=full, stored=stored, good=good, drops=drops)
         with m.If(good):
             m.d.sync += committed.eq(stored + store.write_enable)
         with m.Elif(drops):
@@ -98,9 +99,11 @@ class Depacketizer(wiring.Component):
             kept_level.eq(Mux(good, level + store.write_enable, kept_level) - store.read_enable),
             full.eq(~drops & ~store.read_enable & ((level == depth) | (level == depth - 1) & store.write_enable)),
         ]
-        self._pass_on(m, headers, store, taken=taken, some=kept_level != 0)
+        self._pass_on(m, waiting, store, taken=taken, some=kept_level != 0, goes=goes)
 
-        m.d.sync += self.moves.eq(any_moves(headers.moves, self.o.payload.valid & self.o.payload.ready))
+        m.d.sync += self.moves.eq(
+            any_moves(self.i.valid & self.i.ready, goes, self.o.payload.valid & self.o.payload.ready)
+        )
 
         return m
 
@@ -109,80 +112,132 @@ class Depacketizer(wiring.Component):
         flit_bytes = self.data_width // 8
         return (length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
 
+    def _keep_headers(self, m: Module, *, good: Signal, goes: Signal) -> SimpleNamespace:
+        """Headers that wait, and the place of the one that comes in, which is theirs once its packet is `good`.
+
+        Flits are written as they come, so nothing else holds a header, and what is found out about it at the end moves
+        a pointer only. Gives the number of the `part` that is written next, when `put` is high; the oldest `header`, if
+        it is `there`; and whether there is `room` for one that comes in.
+        """
+        writing, reading, count = Signal(range(HEADERS)), Signal(range(HEADERS)), Signal(range(HEADERS + 1))
+        waiting = SimpleNamespace(
+            part=Signal(range(self.header_flits + 1)), put=Signal(), header=Signal(PacketHeader),
+            there=Signal(name="there"), room=Signal(init=1, name="room"),
+        )
+        width = min(self.data_width, formats.PACKET_HEADER.width)
+        parts = []
+        for k in range(self.header_flits):
+            m.submodules[f"part_{k}"] = part = memory.Memory(shape=width, depth=HEADERS, init=[])
+            put, get = part.write_port(), part.read_port(domain="comb")
+            m.d.comb += [
+                put.en.eq(waiting.put & (waiting.part == k)), put.addr.eq(writing),
+                put.data.eq(self.i.payload.data), get.addr.eq(reading),
+            ]
+            # All parts but the last one are there a cycle before the header may be, so they are shown by registers;
+            # then a header is not `there` in the cycle after the one before has gone.
+            shown = Signal(width, name=f"shown_{k}") if k < self.header_flits - 1 else get.data
+            if k < self.header_flits - 1:
+                m.d.sync += shown.eq(get.data)
+            parts.append(shown)
+        m.d.comb += waiting.header.eq(Cat(parts))
+        with m.If(good):
+            m.d.sync += writing.eq(writing + 1)
+        with m.If(goes):
+            m.d.sync += reading.eq(reading + 1)
+        m.d.sync += [
+            count.eq(count + good - goes),
+            waiting.there.eq(good | Mux(goes, count != 1, waiting.there)) if self.header_flits == 1
+            else waiting.there.eq(~goes & (good | (count != 0))),
+            waiting.room.eq(goes | ~((count == HEADERS) | (count == HEADERS - 1) & good)),
+        ]
+        return waiting
+
     def _receive(
-        self, m: Module, headers: StreamFifo, store: BlockMemory, *, full: Signal, stored: Signal, good: Signal,
+        self, m: Module, waiting: SimpleNamespace, store: BlockMemory, *, full: Signal, stored: Signal, good: Signal,
         drops: Signal,
     ) -> None:
         """Stores a packet from `stored` on while it comes in, and judges it: `good` or not when its last flit comes."""
-        # Its header's flits are kept; what it says of the packet is found out when its last one comes.
-        take, in_header, judge = Signal(), Signal(), Signal()
-        index = Signal(range(self.header_flits + 1))
-        is_last_part = index == self.header_flits - 1
-        parts = [Signal(self.data_width, name=f"part_{k}") for k in range(self.header_flits)]
-        early = Signal(PacketHeader)
-        bad, foreign = Signal(), Signal()
-        # Beats that are still to come; `incomplete` if there are any.
-        remaining, incomplete = Signal(range(8 * self.mtu // self.data_width + 1)), Signal()
-        m.d.comb += in_header.eq(index < self.header_flits)
-        now_bad = (
-            (early.version != formats.PACKET_VERSION) | (early.type > max(PacketType)) | (early.length > self.mtu)
-            | (early.multicast & ((early.type != PacketType.COLLECTIVE) | (early.mlid < formats.FIRST_MLID)))
-        )
-        now_foreign = (early.dest_id != self.node_id) & ~early.multicast
+        take, closes, in_header = Signal(), Signal(), Signal(init=1)
+        # Beats that are still to come, by what the first part of the header says; if there are any, if it is one.
+        remaining, more, one_more = Signal(range(8 * self.mtu // self.data_width + 1)), Signal(), Signal()
+        seen = self._look(m, take & in_header, waiting.part, more)
+        is_last_part = waiting.part == self.header_flits - 1
 
         # Payload: beats beyond the length are not stored, so a packet never needs more room than its mtu.
         m.d.comb += [
-            take.eq(self.i.valid & self.i.ready),
+            self.i.ready.eq(waiting.room & ~full), take.eq(self.i.valid & self.i.ready),
+            closes.eq(take & self.i.payload.last), waiting.put.eq(take & in_header),
             store.write_address.eq(stored), store.write_data.eq(self.i.payload.data),
-            store.write_enable.eq(take & ~in_header & incomplete & ~bad & ~foreign),
+            store.write_enable.eq(take & ~in_header & more & ~seen.bad & ~seen.foreign),
         ]
-        closes, verdict_bad, verdict_foreign = Signal(), Signal(), Signal()
-        # What is checked looks at the parts themselves: at most widths all of it has come before the last one.
-        kept = Signal(PacketHeader)
-        m.d.comb += [
-            judge.eq(take & in_header & is_last_part),
-            early.eq(Cat(*parts[:-1], self.i.payload.data)), self.i.ready.eq(headers.i.ready & ~full),
-            closes.eq(take & self.i.payload.last), headers.i.payload.eq(Mux(in_header, early, kept)),
-        ]
-        with m.If(in_header):
-            m.d.comb += [
-                verdict_bad.eq(~is_last_part | (early.length != 0) | now_bad), verdict_foreign.eq(now_foreign),
-            ]
-        with m.Else():
-            m.d.comb += [verdict_bad.eq((remaining != 1) | bad), verdict_foreign.eq(foreign)]
-        with m.If(judge):
-            m.d.sync += kept.eq(early)
-
+        with m.If(store.write_enable):
+            m.d.sync += stored.eq(stored + 1)
+        beats = self._beats(self._field("length"))
         with m.If(take):
             with m.If(in_header):
-                m.d.sync += index.eq(index + 1)
-                for k, part in enumerate(parts):
-                    with m.If(index == k):
-                        m.d.sync += part.eq(self.i.payload.data)
-            with m.Elif(incomplete):
-                m.d.sync += [remaining.eq(remaining - 1), incomplete.eq(remaining != 1)]
+                m.d.sync += [waiting.part.eq(waiting.part + 1), in_header.eq(~is_last_part)]
+                with m.If(waiting.part == 0):
+                    m.d.sync += [remaining.eq(beats), more.eq(beats != 0), one_more.eq(beats == 1)]
+            with m.Elif(more):
+                m.d.sync += [remaining.eq(remaining - 1), more.eq(~one_more), one_more.eq(remaining == 2)]
             with m.Else():
-                m.d.sync += bad.eq(1)
-            with m.If(store.write_enable):
-                m.d.sync += stored.eq(stored + 1)
+                m.d.sync += seen.bad.eq(1)
             with m.If(self.i.payload.last):
-                m.d.sync += index.eq(0)
-        with m.If(judge):
-            m.d.sync += [
-                bad.eq(now_bad), foreign.eq(now_foreign), remaining.eq(self._beats(early.length)),
-                incomplete.eq(early.length != 0),
-            ]
+                m.d.sync += [waiting.part.eq(0), in_header.eq(1)]
 
-        m.d.comb += [
-            good.eq(closes & ~verdict_bad & ~verdict_foreign), drops.eq(closes & ~good), headers.i.valid.eq(good),
-        ]
+        well_formed, foreign = Signal(), Signal()
+        with m.If(in_header):
+            m.d.comb += [well_formed.eq(is_last_part & seen.header_alone), foreign.eq(seen.header_foreign)]
+        with m.Else():
+            m.d.comb += [well_formed.eq(one_more & ~seen.bad), foreign.eq(seen.foreign)]
+        m.d.comb += [good.eq(closes & well_formed & ~foreign), drops.eq(closes & ~good)]
         m.d.sync += [
-            self.received.eq(closes), self.malformed.eq(closes & verdict_bad),
-            self.wrong_node.eq(closes & ~verdict_bad & verdict_foreign),
+            self.received.eq(closes), self.malformed.eq(closes & ~well_formed),
+            self.wrong_node.eq(closes & well_formed & foreign),
         ]
 
-    def _pass_on(self, m: Module, headers: StreamFifo, store: BlockMemory, *, taken: Signal, some) -> None:
-        """Offers packets; `some`: beats of good ones lie from `taken` on."""
+    def _field(self, name: str) -> Value:
+        """A field of the header, in the cycle in which the part comes that holds it."""
+        place = PacketHeader[name]
+        return self.i.payload.data[place.offset % self.data_width:][:place.width]
+
+    def _look(self, m: Module, comes: Value, part: Signal, more: Signal) -> SimpleNamespace:
+        """Looks at each part of a header when it `comes`, and keeps what is found: the packet is `bad`, or `foreign`.
+
+        What is found out has been before the last part comes, where there are several. `header_alone`: if the packet
+        ends with its last part, it is well-formed; `header_foreign`: then it is foreign.
+        """
+        field = self._field
+        bad, foreign, multicast = Signal(), Signal(), Signal()
+        is_collective = field("type") == PacketType.COLLECTIVE
+        now_bad = (
+            (field("version") != formats.PACKET_VERSION) | (field("type") > max(PacketType))
+            | (field("length") > self.mtu) | (field("multicast") & ~is_collective)
+        )
+        # Addresses come with the first part, or are the second one.
+        together = PacketHeader["dest_id"].offset < self.data_width
+        is_multicast = field("multicast") if together else multicast
+        now_foreign = (field("dest_id") != self.node_id) & ~is_multicast
+        no_group = is_multicast & (field("mlid") < formats.FIRST_MLID)
+        with m.If(comes & (part == 0)):
+            m.d.sync += [bad.eq(now_bad | (no_group if together else 0)), multicast.eq(field("multicast"))]
+            if together:
+                m.d.sync += foreign.eq(now_foreign)
+        if not together:
+            with m.If(comes & (part == 1)):
+                m.d.sync += [bad.eq(bad | no_group), foreign.eq(now_foreign)]
+
+        if self.header_flits == 1:
+            return SimpleNamespace(
+                bad=bad, foreign=foreign, header_foreign=now_foreign,
+                header_alone=~now_bad & ~no_group & (field("length") == 0),
+            )
+        return SimpleNamespace(bad=bad, foreign=foreign, header_foreign=foreign, header_alone=~bad & ~more)
+
+    def _pass_on(
+        self, m: Module, waiting: SimpleNamespace, store: BlockMemory, *, taken: Signal, some: Value, goes: Signal,
+    ) -> None:
+        """Offers packets; `some`: beats of good ones lie from `taken` on. A header `goes`."""
         # The read port's register holds the next beat ahead of its use.
         ahead = Signal()
         m.d.comb += [
@@ -194,20 +249,16 @@ class Depacketizer(wiring.Component):
         with m.Elif(self.o.payload.valid & self.o.payload.ready):
             m.d.sync += ahead.eq(0)
 
-        left = Signal(range(8 * self.mtu // self.data_width + 1))
+        # Beats that are left of a payload; whether any are, and whether it is one, are registers of their own.
+        left, in_payload, one_left = Signal(range(8 * self.mtu // self.data_width + 1)), Signal(), Signal()
+        beats = self._beats(waiting.header.length)
         m.d.comb += [
-            self.o.header.payload.eq(headers.o.payload),
-            self.o.payload.payload.data.eq(store.read_data),
-            self.o.payload.payload.last.eq(left == 1),
+            self.o.header.payload.eq(waiting.header), self.o.header.valid.eq(waiting.there & ~in_payload),
+            goes.eq(self.o.header.valid & self.o.header.ready),
+            self.o.payload.payload.data.eq(store.read_data), self.o.payload.payload.last.eq(one_left),
+            self.o.payload.valid.eq(ahead & in_payload),
         ]
-        with m.If(left == 0):
-            m.d.comb += [
-                self.o.header.valid.eq(headers.o.valid),
-                headers.o.ready.eq(self.o.header.ready),
-            ]
-            with m.If(headers.o.valid & self.o.header.ready):
-                m.d.sync += left.eq(self._beats(headers.o.payload.length))
-        with m.Else():
-            m.d.comb += self.o.payload.valid.eq(ahead)
-            with m.If(self.o.payload.valid & self.o.payload.ready):
-                m.d.sync += left.eq(left - 1)
+        with m.If(goes):
+            m.d.sync += [left.eq(beats), in_payload.eq(beats != 0), one_left.eq(beats == 1)]
+        with m.Elif(self.o.payload.valid & self.o.payload.ready):
+            m.d.sync += [left.eq(left - 1), in_payload.eq(~one_left), one_left.eq(left == 2)]

@@ -59,15 +59,18 @@ class LinkTx(wiring.Component):
         m.d.comb += turn.advance.eq(output.i.ready)
         for vc in range(N_VCS):
             level = Signal(range(self.buffer_flits + 1), init=self.buffer_flits, name=f"level_{vc}")
+            # Whether it is 0 is a register of its own: all that is sent begins with it.
+            some = Signal(init=1, name=f"some_{vc}")
             spent, returned = Signal(name=f"spent_{vc}"), Signal(name=f"returned_{vc}")
             m.d.comb += [
-                turn.requests[vc].eq(self.i[vc].valid & (level != 0)),
+                turn.requests[vc].eq(self.i[vc].valid & some),
                 spent.eq(turn.grant[vc] & output.i.ready),
                 returned.eq(self.link.credit_valid & (self.link.credit_vc == vc)),
                 self.i[vc].ready.eq(spent),
             ]
             m.d.sync += [
                 level.eq(level + returned - spent),
+                some.eq(returned | ((level != 0) & ~(spent & (level == 1)))),
                 Assert(
                     ResetSignal() | ~returned | (level != self.buffer_flits),
                     "link: a credit came back that was not spent\n",

@@ -1,6 +1,6 @@
 """Finds the offload unit of each collective packet before the packet is routed."""
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -21,7 +21,8 @@ class JobLocator(wiring.Component):
     A packet is asked for as soon as its header comes, while those before it are still being passed on; so the question
     costs latency, and no throughput.
 
-    Timing: packets of other types come out after one cycle, collective ones when the answer is there.
+    Timing: packets of other types come out after one cycle, collective ones when the answer is there; a header in two
+    cycles, a beat in each.
 
     Parameters
     ----------
@@ -60,43 +61,38 @@ class JobLocator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         entry = data.StructLayout({"header": PacketHeader, "collective": 1, "asked": 1})
-        m.submodules.headers = headers = StreamFifo(shape=entry, depth=_DEPTH)
+        m.submodules.headers = headers = StreamFifo(shape=entry, depth=_DEPTH, full_rate=False)
         m.submodules.beats = beats = StreamFifo(shape=beat(self.config.datapath.data_width), depth=_DEPTH)
-        m.submodules.answers = answers = StreamFifo(shape=self.placement.answer.payload.shape(), depth=_DEPTH)
         connect(m, flipped(self.i.payload), beats.i)
 
-        header = self.i.header
-        query = self.placement.query
-        entering = headers.i.payload
+        # A header comes in whether its question is taken at once or not; if not, the question stays behind, and the
+        # next header waits for it. So nobody's turn at the job table is part of the way of a header.
+        header, query = self.i.header, self.placement.query
+        entering, late, late_job = headers.i.payload, Signal(), Signal.like(query.payload.job_id)
+        comes = header.valid & header.ready
         m.d.comb += [
             entering.header.eq(header.payload),
             entering.collective.eq(header.payload.type == (PacketType.CREDIT if self.vc else PacketType.COLLECTIVE)),
             entering.asked.eq(entering.collective & (
                 1 if self.vc else header.payload.dest_vp < self.config.nic.n_vps
             )),
-            query.payload.job_id.eq(header.payload.job_id),
-            query.valid.eq(header.valid & entering.asked & headers.i.ready),
-            headers.i.valid.eq(header.valid & (~entering.asked | query.ready)),
-            header.ready.eq(headers.i.ready & (~entering.asked | query.ready)),
+            headers.i.valid.eq(header.valid & ~late), header.ready.eq(headers.i.ready & ~late),
+            query.valid.eq(late | (comes & entering.asked)),
+            query.payload.job_id.eq(Mux(late, late_job, header.payload.job_id)),
         ]
+        m.d.sync += late.eq(query.valid & ~query.ready)
+        with m.If(comes):
+            m.d.sync += late_job.eq(header.payload.job_id)
 
         # What leaves: the header, with it the unit and whether there is one, then the payload.
         out, in_payload = self.o, Signal()
         leaving = headers.o.payload
         goes = out.header.valid & out.header.ready
-
-        # There are never more answers on their way than headers that wait for them. The one that is awaited goes past
-        # the others' buffer.
-        come, answer = self.placement.answer, Signal.like(answers.o.payload)
-        answered = ~leaving.asked | answers.o.valid | come.valid
+        answered, answer = self._answers(m, used=goes & leaving.asked)
         m.d.comb += [
-            answer.eq(Mux(answers.o.valid, answers.o.payload, come.payload)),
-            answers.i.payload.eq(come.payload), come.ready.eq(answers.i.ready),
-            answers.i.valid.eq(come.valid & (answers.o.valid | ~(goes & leaving.asked))),
-        ]
-        m.d.comb += [
-            out.header.payload.eq(leaving.header), out.header.valid.eq(headers.o.valid & ~in_payload & answered),
-            headers.o.ready.eq(goes), answers.o.ready.eq(goes & leaving.asked),
+            out.header.payload.eq(leaving.header),
+            out.header.valid.eq(headers.o.valid & ~in_payload & (~leaving.asked | answered)),
+            headers.o.ready.eq(goes),
             self.unit.eq(answer.unit),
             self.known.eq(Mux(leaving.asked, answer.ok, ~leaving.collective)),
             out.payload.payload.eq(beats.o.payload), out.payload.valid.eq(beats.o.valid & in_payload),
@@ -107,6 +103,24 @@ class JobLocator(wiring.Component):
         with m.If(out.payload.valid & out.payload.ready & out.payload.payload.last):
             m.d.sync += in_payload.eq(0)
 
-        m.d.sync += self.moves.eq(any_moves(headers.moves, beats.moves, answers.moves))
+        m.d.sync += self.moves.eq(any_moves(headers.moves, beats.moves, late))
 
         return m
+
+    def _answers(self, m: Module, *, used: Value) -> tuple[Value, Value]:
+        """Whether the answer for the next header that asked is there, and it; `used`: it goes with that header.
+
+        There are never more answers on their way than headers that wait for them. All pass through a buffer; the one
+        that is awaited is shown as it comes. It is let go of a cycle after its header, which is early enough: headers
+        leave in every second cycle at most.
+        """
+        come, shape = self.placement.answer, data.StructLayout({"ok": 1, "unit": UNIT_BITS})
+        m.submodules.answers = answers = StreamFifo(shape=shape, depth=_DEPTH)
+        answer, kept, went = Signal(shape), answers.o.payload, Signal()
+        m.d.sync += went.eq(used)
+        m.d.comb += [
+            answers.i.payload.ok.eq(come.payload.ok), answers.i.payload.unit.eq(come.payload.unit),
+            answers.i.valid.eq(come.valid), come.ready.eq(answers.i.ready), answers.o.ready.eq(went),
+            answer.eq(Mux(answers.o.valid, kept, answers.i.payload)),
+        ]
+        return answers.o.valid | come.valid, answer

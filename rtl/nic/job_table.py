@@ -37,9 +37,9 @@ class JobTable(wiring.Component):
     - The unit reports SETTLED once after each ENDED with `owing`, unless another operation has been let in meanwhile;
       then it may as well leave it to the next ENDED.
 
-    Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
-    cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
-    before. A look takes a cycle. After a reset the table is cleared first, one job a cycle.
+    Timing: an answer comes three cycles after the query of a packet, four after that of a sequence, if nobody else
+    wants the table, which takes a touch in two cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
+    before. A look takes two cycles, one in two. After a reset the table is cleared first, one job a cycle.
 
     Parameters
     ----------
@@ -106,32 +106,38 @@ class JobTable(wiring.Component):
         with m.If(~swept):
             m.d.sync += [sweep.eq(sweep + 1), swept.eq(sweep == self.n_jobs - 1)]
 
-        # First stage: one question or report is chosen, and its entry is read.
-        m.submodules.turn = turn = RoundRobin(n=n_units + 2)
+        # In front of it sequences and reports take turns for one register, so that only packets come late in a cycle.
+        m.submodules.turn = turn = RoundRobin(n=n_units + 1)
         report = Array(port.payload for port in self.reports)
-        chosen = Signal(JobReport)
-        advance = Signal()
+        told, told_valid, by_report, takes = Signal(JobReport), Signal(), Signal(), Signal()
+        chosen = report[(turn.index - 1)[: max(1, (n_units - 1).bit_length())]]
         m.d.comb += [
-            turn.requests[0].eq(self.packet.query.valid & swept),
-            turn.requests[1].eq(self.sequence.query.valid & swept),
-            turn.advance.eq(advance),
-            self.packet.query.ready.eq(turn.grant[0] & advance),
-            self.sequence.query.ready.eq(turn.grant[1] & advance),
-            chosen.eq(report[(turn.index - 2)[: max(1, (n_units - 1).bit_length())]]),
-            read.en.eq(advance),
+            turn.requests[0].eq(self.sequence.query.valid), turn.advance.eq(~told_valid),
+            self.sequence.query.ready.eq(turn.grant[0] & ~told_valid),
         ]
         for k, port in enumerate(self.reports):
-            m.d.comb += [
-                turn.requests[k + 2].eq(port.valid & swept), port.ready.eq(turn.grant[k + 2] & advance),
-            ]
+            m.d.comb += [turn.requests[k + 1].eq(port.valid), port.ready.eq(turn.grant[k + 1] & ~told_valid)]
+        with m.If(~told_valid):
+            m.d.sync += told_valid.eq(turn.requests.any())
+            with m.If(turn.requests.any()):
+                m.d.sync += [told.eq(chosen), by_report.eq(~turn.grant[0])]
+            with m.If(turn.grant[0]):
+                m.d.sync += told.job_id.eq(self.sequence.query.payload.job_id)
+        with m.Elif(takes):
+            m.d.sync += told_valid.eq(0)
+
+        # First stage: a packet, or what stands in that register, and then a packet again; its entry is read. Whose turn
+        # it is does not depend on whether a packet is there.
+        advance, was_told, tell = Signal(), Signal(), Signal()
         job = Signal(job_bits)
-        with m.If(turn.grant[0]):
-            m.d.comb += job.eq(self.packet.query.payload.job_id)
-        with m.Elif(turn.grant[1]):
-            m.d.comb += job.eq(self.sequence.query.payload.job_id)
-        with m.Else():
-            m.d.comb += job.eq(chosen.job_id)
-        m.d.comb += read.addr.eq(job)
+        m.d.comb += [
+            tell.eq(told_valid & ~was_told), takes.eq(advance & tell),
+            self.packet.query.ready.eq(advance & ~tell),
+            job.eq(Mux(tell, told.job_id, self.packet.query.payload.job_id)),
+            read.en.eq(advance), read.addr.eq(job),
+        ]
+        with m.If(advance):
+            m.d.sync += was_told.eq(tell)
 
         # Second stage: what was read gets a register of its own, in a cycle in which nothing else is read: nothing is
         # written either, so it holds. Third stage: it takes effect, and what it writes is seen by whatever is being
@@ -142,11 +148,14 @@ class JobTable(wiring.Component):
         act, blocked, at_rest, stays, assigns = (
             Signal(name=name) for name in ("act", "blocked", "at_rest", "stays", "assigns")
         )
-        touches, touched = Cat(by_packet, by_sequence, reported), Cat(turn.grant[:2], turn.grant[2:].any())
+        touches = Cat(by_packet, by_sequence, reported)
+        touched = Cat(self.packet.query.valid & ~tell, tell & ~by_report, tell & by_report)
         with m.If(advance):
-            m.d.sync += [at_job.eq(job), said.eq(chosen)]
+            m.d.sync += at_job.eq(job)
+        with m.If(takes):
+            m.d.sync += said.eq(told)
         reading = Signal.like(touched)
-        m.d.comb += advance.eq(~blocked & ~reading.any())
+        m.d.comb += advance.eq(swept & ~blocked & ~reading.any())
         m.d.sync += reading.eq(Mux(advance, touched, 0))
         with m.If(~blocked):
             m.d.sync += [touches.eq(reading), entry.eq(read.data)]
@@ -194,16 +203,21 @@ class JobTable(wiring.Component):
                     answer.valid.eq(1), answer.payload.ok.eq(by_packet | let_in), answer.payload.unit.eq(after.unit),
                     answer.payload.base_pulse.eq(entry.pulses),
                 ]
-        look, seen = self.credit.query, self.credit.answer
+        look, seen, looking = self.credit.query, self.credit.answer, Signal()
         m.d.comb += [
-            look.ready.eq(swept & (~seen.valid | seen.ready)), glance.addr.eq(look.payload.job_id),
-            glance.en.eq(look.ready),
-            seen.payload.ok.eq(glance.data.busy | glance.data.owing | (glance.data.packets != 0)),
-            seen.payload.unit.eq(glance.data.unit), seen.payload.base_pulse.eq(glance.data.pulses),
+            look.ready.eq(swept & ~looking), glance.addr.eq(look.payload.job_id), glance.en.eq(look.ready),
         ]
-        with m.If(look.ready):
-            m.d.sync += seen.valid.eq(look.valid)
+        with m.If(seen.ready):
+            m.d.sync += seen.valid.eq(0)
+        with m.If(~looking):
+            m.d.sync += looking.eq(look.valid & look.ready)
+        with m.Elif(~seen.valid | seen.ready):
+            m.d.sync += [
+                looking.eq(0), seen.valid.eq(1),
+                seen.payload.ok.eq(glance.data.busy | glance.data.owing | (glance.data.packets != 0)),
+                seen.payload.unit.eq(glance.data.unit), seen.payload.base_pulse.eq(glance.data.pulses),
+            ]
 
-        m.d.sync += self.moves.eq(any_moves(act, ~swept, ~least.valid))
+        m.d.sync += self.moves.eq(any_moves(act, told_valid, ~swept, ~least.valid))
 
         return m

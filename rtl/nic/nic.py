@@ -281,6 +281,7 @@ class Nic(wiring.Component):
             ),
             csr.notify.eq(completions.written | p2p.delivered),
         ]
+        # What is counted is on nobody's way: a cycle late, so that what says so is on no way either.
         events = {
             "tx_packets": network.sent, "rx_packets": network.received, "rx_malformed": network.malformed,
             "rx_wrong_node": network.wrong_node,
@@ -292,4 +293,4 @@ class Nic(wiring.Component):
             "loans_unused": [unit.loan_unused for unit in cous],
         }
         for name, pulses in events.items():
-            m.d.comb += csr.events[name].eq(sum(pulses))
+            m.d.sync += csr.events[name].eq(sum(pulses))

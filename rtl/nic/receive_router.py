@@ -1,6 +1,6 @@
 """Sends received packets to the unit that serves them."""
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -54,46 +54,40 @@ class ReceiveRouter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         n_cous = self.config.nic.n_cous
-        drop = n_cous + 1
         to_cou, to_p2p = (
             ({PacketType.CREDIT}, {PacketType.ACK, PacketType.GET_DATA}) if self.vc
             else ({PacketType.COLLECTIVE}, {PacketType.SEND, PacketType.PUT, PacketType.GET})
         )
         absent = set() if self.config.nic.get else to_p2p & {PacketType.GET, PacketType.GET_DATA}
 
+        # One bit for each target: no number stands between who is ready and what is taken.
         packets, header = self.i, self.i.header.payload
-        route, unknown = Signal(range(drop + 1)), Signal()
-        with m.Switch(header.type):
-            with m.Case(*to_cou):
-                m.d.comb += [route.eq(Mux(self.known, self.unit, drop)), unknown.eq(~self.known)]
-            if absent:
-                with m.Case(*absent):
-                    m.d.comb += [route.eq(drop), unknown.eq(1)]
-            with m.Case(*(to_p2p - absent)):
-                m.d.comb += route.eq(n_cous)
-            with m.Default():
-                m.d.comb += route.eq(drop)
+        is_collective, is_p2p, is_absent = (
+            Cat(header.type == member for member in types).any() for types in (to_cou, to_p2p - absent, absent)
+        )
+        unit = self.unit[:(n_cous - 1).bit_length()]
+        route = Signal(n_cous + 1)
+        m.d.comb += route.eq(Cat(*(is_collective & self.known & (unit == k) for k in range(n_cous)), is_p2p))
+        drop, unknown = ~(is_p2p | is_collective & self.known), is_absent | is_collective & ~self.known
 
-        in_payload = Signal()
-        latched = Signal(range(drop + 1))
-        target = Mux(in_payload, latched, route)
-        ready = Array([*(port.header.ready for port in self.o), 1])
-        payload_ready = Array([*(port.payload.ready for port in self.o), 1])
+        # The next header comes behind the payload, so nothing has to hold it back here.
+        latched, dropping = Signal(n_cous + 1), Signal()
         for index, port in enumerate(self.o):
             m.d.comb += [
                 port.header.payload.eq(header), port.payload.payload.eq(packets.payload.payload),
-                port.header.valid.eq(packets.header.valid & ~in_payload & (route == index)),
-                port.payload.valid.eq(packets.payload.valid & in_payload & (latched == index)),
+                port.header.valid.eq(packets.header.valid & route[index]),
+                port.payload.valid.eq(packets.payload.valid & latched[index]),
             ]
+        header_ready = Cat(port.header.ready for port in self.o)
+        payload_ready = Cat(port.payload.ready for port in self.o)
         m.d.comb += [
-            packets.header.ready.eq(~in_payload & ready[target]),
-            packets.payload.ready.eq(in_payload & payload_ready[target]),
+            packets.header.ready.eq(drop | (route & header_ready).any()),
+            packets.payload.ready.eq(dropping | (latched & payload_ready).any()),
         ]
         with m.If(packets.header.valid & packets.header.ready):
-            m.d.comb += [
-                self.misplaced.eq((route == drop) & ~unknown), self.unknown.eq(unknown),
-            ]
-            m.d.sync += [latched.eq(route), in_payload.eq(header.length != 0)]
+            m.d.comb += [self.misplaced.eq(drop & ~unknown), self.unknown.eq(unknown)]
+            with m.If(header.length != 0):
+                m.d.sync += [latched.eq(route), dropping.eq(drop)]
         with m.If(packets.payload.valid & packets.payload.ready & packets.payload.payload.last):
-            m.d.sync += in_payload.eq(0)
+            m.d.sync += [latched.eq(0), dropping.eq(0)]
         return m

@@ -192,7 +192,12 @@ class P2p(wiring.Component):
             connect(m, replier.o, replies.i[index])
         connect(m, replies.o, outgoing[1].i)
         connect(m, receive.receive_slot, flipped(self.receive_slot))
-        connect(m, receive.write, flipped(self.write))
+        write, outside = receive.write, flipped(self.write)
+        parts += [
+            connect_through(m, "write_request", write.request, outside.request),
+            connect_through(m, "write_data", write.data, outside.data, full_rate=True),
+        ]
+        connect(m, outside.done, write.done)
         m.d.comb += [
             self.delivered.eq(receive.delivered),
             receive.node_id.eq(self.node_id),

@@ -65,7 +65,9 @@ class CompletionQueue(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=CompletionEvent, n=self.n, full_rate=False)
+        m.submodules.arbiter = arbiter = StreamArbiter(
+            shape=CompletionEvent, n=self.n, full_rate=False, chooses_ahead=True
+        )
         for k in range(self.n):
             connect(m, flipped(self.i[k]), arbiter.i[k])
 

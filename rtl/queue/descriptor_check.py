@@ -112,7 +112,7 @@ class DescriptorCheck(wiring.Component):
             found.bad, Status.BAD_DESCRIPTOR,
             Mux(found.lacking, Status.UNSUPPORTED, Mux(found.overlong.any(), Status.BAD_LENGTH, Status.OK)),
         )
-        self._judge(m, found=status)
+        self._judge(m, found=status, wrong=found.bad | found.lacking | found.overlong.any())
         return m
 
     @property
@@ -223,10 +223,13 @@ class DescriptorCheck(wiring.Component):
             collective & (desc.reduce_flag | cut) & (desc.length[:4] & element_mask).any(),
         )
 
-    def _judge(self, m: Module, *, found) -> None:
-        """Notes what was `found`; asks for the windows of what is right so far."""
-        desc, status = self.desc, self.status
+    def _judge(self, m: Module, *, found, wrong) -> None:
+        """Notes what was `found`, and whether that is `wrong`; asks for the windows of what is right so far."""
+        desc, status, judged = self.desc, self.status, Signal()
+        m.d.comb += self.judged.eq(judged)
         ask_operand, ask_result = Signal(), Signal()
+        has_bytes = desc.length != 0
+        wants_operand, wants_result = self._from_memory & has_bytes, desc.c & desc.write_back & has_bytes
         query, answer = self.window.query, self.window.answer
         m.d.comb += [
             query.payload.vp.eq(self.vp),
@@ -241,30 +244,30 @@ class DescriptorCheck(wiring.Component):
                 with m.State(cut.upper()):
                     with m.If((self.numbers | (cut != first)) & (self.fields | (cut != last))):
                         m.next = behind.upper()
+            # That the answer stands is a register, as the answer is: the scheduler's decisions begin with it.
             with m.State("LOOK"):
-                m.d.sync += [
-                    status.eq(found),
-                    ask_operand.eq(self._from_memory & (desc.length != 0)),
-                    ask_result.eq(desc.c & desc.write_back & (desc.length != 0)),
-                ]
-                m.next = "NEXT"
-            with m.State("NEXT"):
-                with m.If((status == Status.OK) & (ask_operand | ask_result)):
-                    m.d.comb += query.valid.eq(1)
-                    with m.If(query.ready):
-                        m.next = "WINDOW"
-                with m.Else():
-                    m.d.comb += self.judged.eq(1)
-                    with m.If(self.gone):
-                        m.next = first.upper()
+                m.d.sync += [status.eq(found), ask_operand.eq(wants_operand), ask_result.eq(wants_result)]
+                m.next = "ASK"
+                with m.If(wrong | ~(wants_operand | wants_result)):
+                    m.d.sync += judged.eq(1)
+                    m.next = "JUDGED"
+            with m.State("ASK"):
+                m.d.comb += query.valid.eq(1)
+                with m.If(query.ready):
+                    m.next = "WINDOW"
             with m.State("WINDOW"):
                 m.d.comb += answer.ready.eq(1)
                 with m.If(answer.valid):
                     m.d.sync += ask_operand.eq(0)
-                    with m.If(~ask_operand):
-                        m.d.sync += ask_result.eq(0)
+                    m.next = "ASK"
                     with m.If(~answer.payload.ok):
                         m.d.sync += status.eq(Status.BAD_ADDRESS)
-                    m.next = "NEXT"
+                    with m.If(~answer.payload.ok | ~(ask_operand & ask_result)):
+                        m.d.sync += judged.eq(1)
+                        m.next = "JUDGED"
+            with m.State("JUDGED"):
+                with m.If(self.gone):
+                    m.d.sync += judged.eq(0)
+                    m.next = first.upper()
 
         m.d.sync += self.moves.eq(~fsm.ongoing(first.upper()))

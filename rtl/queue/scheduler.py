@@ -207,7 +207,7 @@ class Scheduler(wiring.Component):
             m.d.comb += self.fetch.valid.eq(1)
             with m.If(self.fetch.ready):
                 m.d.sync += [
-                    serving.pending.eq(self.fetch.payload.count), serving.blocked.eq(0),
+                    serving.pending.eq(self.fetch.payload.count), serving.none_pending.eq(0), serving.blocked.eq(0),
                     serving.extended.eq(serving.inside | serving.refused),
                 ]
                 m.next = "UNIT"
@@ -219,16 +219,16 @@ class Scheduler(wiring.Component):
     def _look(self, m: Module, serving: TurnInProgress, unit: UnitRecord, *, judge) -> None:
         """The next descriptor is looked at: between units, or in a sequence that its offload unit has a place for."""
         with m.State("UNIT"):
-            with m.If(serving.pending == 0):
+            with m.If(serving.none_pending):
                 m.next = "END"
-            with m.Elif(serving.extended | (serving.room == 0)):
+            with m.Elif(serving.extended | serving.no_room):
                 m.next = "DRAIN"
             with m.Elif(self.judged):
                 m.d.comb += unit.begin.eq(1)
                 judge()
         with m.State("INSIDE"):
-            with m.If(serving.pending == 0):
-                with m.If(serving.left == 0):
+            with m.If(serving.none_pending):
+                with m.If(serving.none_left):
                     serving.refuse(Status.BAD_SEQUENCE, at_hand=0, members_follow=0)
                 with m.Else():
                     m.next = "FETCH"
@@ -315,9 +315,9 @@ class Scheduler(wiring.Component):
                 m.d.sync += serving.faulty.eq(0)
             with m.Elif(~serving.skip):
                 m.next = "POST"
-            with m.Elif(serving.pending == 0):
+            with m.Elif(serving.none_pending):
                 m.next = "FETCH"
-                with m.If(serving.left == 0):
+                with m.If(serving.none_left):
                     m.next = "POST"
             with m.Elif(self.i.valid):
                 with m.If(self.i.payload.error | ~desc.c | desc.ch | unit.overlong):
@@ -336,7 +336,7 @@ class Scheduler(wiring.Component):
     def _end(self, m: Module, serving: TurnInProgress) -> None:
         """The turn ends. Descriptors that were fetched ahead stay in the ring: their next turn reads them again."""
         with m.State("DRAIN"):
-            with m.If(serving.pending == 0):
+            with m.If(serving.none_pending):
                 m.next = "END"
             with m.Elif(self.i.valid):
                 serving.discard()

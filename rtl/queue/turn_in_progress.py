@@ -28,6 +28,8 @@ class TurnInProgress:
         Where the next descriptor stands in the ring, how many stand there, and how many of them have been asked for.
     room, taken
         Units whose completion has room still, and those that were taken.
+    none_pending, none_left, no_room
+        Whether these are 0, as registers.
     blocked, crowded, extended
         It ends before a unit; for that found no place at its target. A unit needed a fetch of its own.
     inside
@@ -51,6 +53,10 @@ class TurnInProgress:
         self.inside, self.refused, self.faulty, self.skip = (
             Signal(name=name) for name in ("inside", "refused", "faulty", "skip")
         )
+        # Whether numbers are 0, beside them.
+        self.none_pending, self.none_left, self.no_room = (
+            Signal(name=name) for name in ("none_pending", "none_left", "no_room")
+        )
         self.discards, self.consumes = Signal(name="discards"), Signal(name="consumes")
 
     def load(self, offered) -> None:
@@ -58,6 +64,7 @@ class TurnInProgress:
         self._m.d.sync += [
             self.turn.eq(offered),
             self.cons.eq(offered.cons), self.left.eq(offered.count), self.room.eq(offered.room),
+            self.none_left.eq(offered.count == 0), self.no_room.eq(offered.room == 0),
             self.blocked.eq(offered.blocked),
             *(register.eq(0) for register in (self.taken, self.crowded, self.extended, self.inside, self.refused)),
         ]
@@ -65,18 +72,21 @@ class TurnInProgress:
     def discard(self) -> None:
         """Lets go of the descriptor at hand."""
         self._m.d.comb += self.discards.eq(1)
-        self._m.d.sync += self.pending.eq(self.pending - 1)
+        self._m.d.sync += [self.pending.eq(self.pending - 1), self.none_pending.eq(self.pending == 1)]
 
     def consume(self) -> None:
         """Lets go of the descriptor at hand for good: it is no longer in the ring."""
         self.discard()
         self._m.d.comb += self.consumes.eq(1)
-        self._m.d.sync += [self.cons.eq(self.cons + 1), self.left.eq(self.left - 1)]
+        self._m.d.sync += [
+            self.cons.eq(self.cons + 1), self.left.eq(self.left - 1), self.none_left.eq(self.left == 1),
+        ]
 
     def count_unit(self) -> None:
         """Spends the room that the unit's completion needs."""
         self._m.d.sync += [
-            self.taken.eq(self.taken + 1), self.room.eq(self.room - 1), self.inside.eq(0), self.refused.eq(0),
+            self.taken.eq(self.taken + 1), self.room.eq(self.room - 1), self.no_room.eq(self.room == 1),
+            self.inside.eq(0), self.refused.eq(0),
         ]
 
     def refuse(self, status, *, at_hand, members_follow) -> None:

@@ -47,7 +47,7 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="reads-during-a-reading", module=_JOBS,
-                old="advance.eq(~blocked & ~reading.any())", new="advance.eq(~blocked)",
+                old="advance.eq(swept & ~blocked & ~reading.any())", new="advance.eq(swept & ~blocked)",
             ),
             Mutation(
                 name="forgets-who-waits", module=_JOBS,

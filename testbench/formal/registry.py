@@ -54,6 +54,28 @@ PROOFS: tuple[Proof, ...] = (
     _fifo("fifo", "items come out in order, none is lost, none twice, the level is right", registered=False),
     _fifo("registered-fifo", "the same of the variant that offers from a register", registered=True),
     Proof(
+        name="half-rate-fifo",
+        claim="the same of the variant whose register is loaded only while it is empty",
+        contract="testbench.formal.contracts.stream_order:FifoContract",
+        parameters={"depth": 3, "registered": True, "full_rate": False},
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="offers-on-and-on",
+                module=_FIFO,
+                old="with m.If(self.o.ready):\n                m.d.sync += full.eq(0)",
+                new="with m.If(self.o.ready):\n                m.d.sync += full.eq(full)",
+            ),
+            Mutation(
+                name="loads-over-what-waits",
+                module=_FIFO,
+                old="take.eq(~full | (self.o.ready if self.full_rate else 0)),",
+                new="take.eq(1),",
+            ),
+        ),
+    ),
+    Proof(
         name="fifo-of-two",
         claim="the same of the variant that is a skid buffer",
         contract="testbench.formal.contracts.stream_order:FifoContract",

@@ -10,6 +10,7 @@ from testbench.kit.parts import (
     DATA_WIDTH,
     FIFO_DEPTHS,
     GRANULARITIES,
+    HALF_RATE_DEPTHS,
     ITEM,
     MEMORY_DEPTH,
     MEMORY_WIDTH,
@@ -96,6 +97,14 @@ async def fifo_takes_one_cycle(dut: SimHandleBase, depth: int, registered: int) 
         await clock.cycles(dut, 2)
         assert len(sink.received) == before + 1
         await clock.cycles(dut, 3)
+
+
+@cocotb.test()
+@cocotb.parametrize(depth=HALF_RATE_DEPTHS, pause=(None, 0))
+async def half_rate_fifo_keeps_order(dut: SimHandleBase, depth: int, pause: float | None) -> None:
+    """With random gaps; without gaps, an item in two cycles."""
+    elapsed = await pass_through(dut, f"half_rate_fifo_{depth}", idle=pause, stall=pause, count=ITEMS)
+    assert pause is None or elapsed <= 2 * ITEMS + 6
 
 
 @cocotb.test()

@@ -10,6 +10,7 @@ from testbench.bundle import Bundle
 
 DATA_WIDTH = 64
 FIFO_DEPTHS = (1, 2, 3, 5, REGISTER_FILE_DEPTH, REGISTER_FILE_DEPTH + 1, 64)
+HALF_RATE_DEPTHS = (3, 5, REGISTER_FILE_DEPTH)
 ARBITER_INPUTS = (1, 2, 5)
 PACKET_ARBITER_INPUTS = (1, 3)
 ITEM = beat(16)
@@ -25,6 +26,10 @@ def kit_bundle() -> Bundle:
             f"fifo_{depth}_{registered:d}": StreamFifo(shape=ITEM, depth=depth, registered=registered)
             for depth in FIFO_DEPTHS for registered in (False, True)
         },
+        **{
+            f"half_rate_fifo_{depth}": StreamFifo(shape=ITEM, depth=depth, full_rate=False)
+            for depth in HALF_RATE_DEPTHS
+        },
         "skid": SkidBuffer(shape=ITEM),
         **{
             f"memory_{bits}": BlockMemory(
@@ -34,6 +39,10 @@ def kit_bundle() -> Bundle:
         **{
             f"arbiter_{n}_{rate:d}": StreamArbiter(shape=ITEM, n=n, full_rate=rate)
             for n in ARBITER_INPUTS for rate in (False, True)
+        },
+        **{
+            f"choosing_arbiter_{n}": StreamArbiter(shape=ITEM, n=n, full_rate=False, chooses_ahead=True)
+            for n in ARBITER_INPUTS
         },
         **{
             f"stage_{registers:d}_{full_rate:d}": StreamStage(shape=ITEM, registers=registers, full_rate=full_rate)
