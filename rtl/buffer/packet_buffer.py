@@ -151,11 +151,12 @@ class PacketBuffer(wiring.Component):
         )
         # A packet that leaves is told of in the cycle in which it is done with.
         m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4)
+        drops = Signal()
         connect(m, gone.o, flipped(self.o_gone))
         m.d.comb += [
-            table.remove.valid.eq(self.free.valid & gone.i.ready),
+            table.remove.valid.eq(self.free.valid & gone.i.ready & ~drops),
             table.remove.payload.key.eq(self.free.payload.key), table.remove.payload.slot.eq(self.free.payload.slot),
-            self.free.ready.eq(table.remove.ready & gone.i.ready),
+            self.free.ready.eq(table.remove.ready & gone.i.ready & ~drops),
         ]
         connect(m, flipped(self.i_read), reader.i)
         connect(m, reader.o, flipped(self.o_read))
@@ -197,7 +198,7 @@ class PacketBuffer(wiring.Component):
             m.d.sync += [index.eq(0), receiving.eq(header.payload.length != 0), slot.eq(arriving.slot)]
 
         # A packet has arrived when its tag is there; its payload follows. A duplicate gives its slot back instead, when
-        # no other slot is just coming back.
+        # no other slot is just coming back; packets that are done with wait for it.
         oldest = entered.o.payload
         dropped = Signal()
         # Whoever waits for it is told as soon as it is taken. The event about one that is there comes first: whether
@@ -208,17 +209,20 @@ class PacketBuffer(wiring.Component):
             self.o_arrival.valid.eq(Mux(tells, ~outcome.o.payload | dropped, accept)),
             told.eq(Mux(tells, oldest, arriving)), event.key.eq(told.key), event.slot.eq(told.slot),
             event.what.eq(Mux(tells, Mux(outcome.o.payload, Arrival.DROPPED, Arrival.THERE), Arrival.COMING)),
-            dropped.eq(tells & outcome.o.payload & ~table.removed & ~self.free.valid & gone.i.ready),
-            gone.i.valid.eq((self.free.valid & table.remove.ready) | dropped),
-            gone.i.payload.job_id.eq(Mux(self.free.valid, self.free.payload.key.job_id, oldest.key.job_id)),
-            gone.i.payload.count.eq(Mux(self.free.valid, self.free.payload.gone, 1)),
+            dropped.eq(drops & ~table.removed & gone.i.ready),
+            gone.i.valid.eq((self.free.valid & table.remove.ready & ~drops) | dropped),
+            gone.i.payload.job_id.eq(Mux(drops, oldest.key.job_id, self.free.payload.key.job_id)),
+            gone.i.payload.count.eq(Mux(drops, 1, self.free.payload.gone)),
             entered.o.ready.eq(Mux(outcome.o.payload, dropped, tells)),
             outcome.o.ready.eq(entered.o.ready),
             pool.i.valid.eq(table.removed | dropped),
             pool.i.payload.eq(Mux(table.removed, table.removed_slot, oldest.slot)),
             self.level.eq(pool.level), self.peak.eq(pool.peak), self.full.eq(~pool.o.valid),
         ]
-        m.d.sync += [self.inserted.eq(tells & ~outcome.o.payload), self.duplicate.eq(dropped)]
+        m.d.sync += [
+            drops.eq(tells & outcome.o.payload & ~dropped),
+            self.inserted.eq(tells & ~outcome.o.payload), self.duplicate.eq(dropped),
+        ]
 
         self._elaborate_answers(m, table, accept=accept, arriving=arriving)
         self._elaborate_faults(m, table, headers, payloads)

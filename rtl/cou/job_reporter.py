@@ -70,7 +70,10 @@ class JobReporter(wiring.Component):
             ended.ready.eq(self.o_end.ready & pulses.i.ready),
         ]
 
-        gone, rest, unused = arbiter.i
+        # What the credit table says waits in a register: whether it goes depends on nobody else.
+        m.submodules.rests = rests = StreamFifo(shape=JobReport, depth=1)
+        connect(m, rests.o, arbiter.i[1])
+        gone, rest, unused = arbiter.i[0], rests.i, arbiter.i[2]
         count, again = self.i_gone.payload.count, Signal()
         m.d.comb += [
             gone.valid.eq(self.i_gone.valid & (count != 0)),
@@ -94,6 +97,6 @@ class JobReporter(wiring.Component):
         with m.Else():
             m.d.comb += [rest.payload.news.eq(JobNews.SETTLED), rest.payload.pulses.eq(0)]
 
-        m.d.sync += self.moves.eq(any_moves(arbiter.moves, pulses.moves))
+        m.d.sync += self.moves.eq(any_moves(arbiter.moves, pulses.moves, rests.moves))
 
         return m

@@ -11,7 +11,7 @@ from rtl.buffer.layouts import free_layout
 from rtl.cou.activity import Path
 from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
-from rtl.cou.operand_reader import OperandReader, result_address_bits
+from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bits
 from rtl.credit.layouts import CreditNotice
 from rtl.credit.lender import Consumed
 from rtl.interface import beat
@@ -91,8 +91,7 @@ class Lane(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         shapes = self.shapes
-        n = max(2, self.config.cou.n_contexts)
-        m.submodules.waiting = waiting = StreamFifo(shape=shapes.run, depth=n)
+        m.submodules.waiting = waiting = pass_queue(shapes.run, self.config)
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
         m.submodules.reads = reads = StreamFifo(shape=self.o_read.payload.shape(), depth=2)
         m.submodules.owed = owed = StreamFifo(shape=CreditNotice, depth=self.UNDER_WAY)

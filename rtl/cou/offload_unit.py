@@ -182,7 +182,7 @@ class OffloadUnit(wiring.Component):
             trigger.meta.eq(buffer.meta), aggregator.packet_error.eq(buffer.read_error),
             buffer.fault.eq(self.fault), buffer.arm.eq(self.arm), self.statistics.eq(buffer.statistics),
         ]
-        connect(m, aggregator.o_free, buffer.free)
+        u.cross("free", aggregator.o_free, buffer.free)
 
     def _connect_credits(self, m: Module, u: SimpleNamespace) -> None:
         """Credits, both ends; the pool."""

@@ -9,7 +9,9 @@ from amaranth.utils import bits_for
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes, Source
 from rtl.cou.memory_port import OperandPort
+from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
+from rtl.kit.skid import TurnBuffer
 
 
 def read_layout(shapes: CouShapes, aside: ShapeLike) -> data.StructLayout:
@@ -30,6 +32,12 @@ def operand_layout(data_width: int, aside: ShapeLike) -> data.StructLayout:
 def result_address_bits(config: Config) -> int:
     """Bits of a byte in the intermediate results of all contexts."""
     return (config.cou.intermediate_bytes - 1).bit_length() + CouShapes(config).context
+
+
+def pass_queue(shape: ShapeLike, config: Config) -> TurnBuffer | StreamFifo:
+    """Where passes wait to be read, one of each context: it is known late when the next one's turn comes."""
+    n = max(2, config.cou.n_contexts)
+    return TurnBuffer(shape=shape) if n == 2 else StreamFifo(shape=shape, depth=n)
 
 
 class OperandReader(wiring.Component):

@@ -88,7 +88,7 @@ class OperationTable(wiring.Component):
             **{name: Signal(n_jobs, name=name) for name in ("live", "started", "expired", "finished")},
         )
         # What is reported may be noted a cycle later: what ends an operation, `active`, comes as late.
-        reported = ("active", "n_free", "progress", "write_started", "write_job")
+        reported = ("active", "n_free", "progress", "write_started", "write_job", "fault_pending")
         said = SimpleNamespace(**{name: Signal.like(getattr(self, name), name=f"said_{name}") for name in reported})
         m.d.sync += [getattr(said, name).eq(getattr(self, name)) for name in reported]
         m.d.comb += [
@@ -100,7 +100,7 @@ class OperationTable(wiring.Component):
             self._keep(m, table, said, job)
         picked, settle = self._offer_pulses(m, table, said)
         start = self.o_start
-        self._end_operations(m, table, waits=start.valid | picked | (settle != 0) | self.fault_pending)
+        self._end_operations(m, table, waits=start.valid | picked | (settle != 0) | said.fault_pending)
 
         live = table.live
         m.d.sync += self.moves.eq(any_moves(

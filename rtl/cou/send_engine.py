@@ -8,7 +8,7 @@ from firmware_models.config import Config
 from rtl.cou.activity import Path
 from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
-from rtl.cou.operand_reader import OperandReader, result_address_bits
+from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bits
 from rtl.interface import PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
@@ -65,9 +65,7 @@ class SendEngine(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
-        m.submodules.waiting = waiting = StreamFifo(
-            shape=self.shapes.send, depth=max(2, self.config.cou.n_contexts)
-        )
+        m.submodules.waiting = waiting = pass_queue(self.shapes.send, self.config)
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
         m.submodules.headers = headers = StreamFifo(shape=self.tx.header.payload.shape(), depth=2)
         m.submodules.beats = beats = StreamFifo(shape=beat(width), depth=self.DEPTH)

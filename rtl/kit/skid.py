@@ -62,3 +62,53 @@ class SkidBuffer(wiring.Component):
         m.d.sync += self.moves.eq((self.i.valid & ready) | (valid & self.o.ready))
 
         return m
+
+
+class TurnBuffer(wiring.Component):
+    """Two places that are filled and emptied in turn: for wide items, of which it is known late whether they go.
+
+    ``o.ready`` and ``i.valid`` reach a few registers only, whatever the width; what is offered comes through a choice
+    of two instead.
+
+    Timing: as :class:`SkidBuffer`, but for that choice behind the registers of ``o.payload``.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Shape of the payload.
+
+    Members
+    -------
+    i : ``In(stream.Signature(shape))``
+        Items in.
+    o : ``Out(stream.Signature(shape))``
+        The same items, a cycle later or more.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+    """
+
+    def __init__(self, *, shape: ShapeLike):
+        self.shape = shape
+        super().__init__({"moves": Out(1), "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform):
+        m = Module()
+        places = [Signal(self.shape, name=f"place_{k}") for k in range(2)]
+        put_at, get_at, some, full = (Signal(name=name) for name in ("put_at", "get_at", "some", "full"))
+        put, get = Signal(), Signal()
+        m.d.comb += [
+            self.i.ready.eq(~full), put.eq(self.i.valid & ~full), get.eq(some & self.o.ready),
+            self.o.valid.eq(some), self.o.payload.eq(Mux(get_at, places[1], places[0])),
+        ]
+        # A place that is free takes whatever passes; it counts if an item does.
+        for k, place in enumerate(places):
+            with m.If(~full & (put_at == k)):
+                m.d.sync += place.eq(self.i.payload)
+        with m.If(put):
+            m.d.sync += put_at.eq(~put_at)
+        with m.If(get):
+            m.d.sync += get_at.eq(~get_at)
+        with m.If(put != get):
+            m.d.sync += [some.eq(put | full), full.eq(put & some)]
+        m.d.sync += self.moves.eq(put | get)
+        return m
