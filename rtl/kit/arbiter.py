@@ -19,8 +19,8 @@ class StreamArbiter(wiring.Component):
 
     Timing: ``o.valid`` and ``o.payload`` are registers; ``i[k].ready`` depends on ``o.ready`` and on the
     valids of all inputs combinationally. One cycle of latency, one item per cycle. Without `full_rate` no
-    ``i[k].ready`` depends on ``o.ready``, and it is one item in two cycles at most. With `chooses_ahead` the choice is a
-    register, and so is every ``i[k].ready``: two cycles of latency, one item in three cycles at most.
+    ``i[k].ready`` depends on ``o.ready``, and it is one item in two cycles at most. With `chooses_ahead` the choice is
+    a register, and so is every ``i[k].ready``: two cycles of latency, one item in three cycles at most.
 
     Parameters
     ----------

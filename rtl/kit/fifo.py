@@ -16,8 +16,8 @@ class StreamFifo(wiring.Component):
     """A buffer of `depth` items between two streams.
 
     Timing: no combinational path between ``i`` and ``o``. An item comes out one cycle after it went into an empty
-    buffer. One item per cycle, but for `depth` 1 and without `full_rate`, which pass one in two cycles, and for a cycle now and then in
-    buffers of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that hold an item or two.
+    buffer. One item per cycle, but for `depth` 1 and without `full_rate`, which pass one in two cycles, and for a cycle
+    now and then in buffers of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that hold an item or two.
 
     Parameters
     ----------
@@ -32,6 +32,9 @@ class StreamFifo(wiring.Component):
         Whether items may leave one right after the other. Else one leaves in two cycles, and the register that offers
         them is loaded while it is empty: its many enables do not wait for whoever takes it. For buffers in LUTs, which
         must be `registered`.
+    guarded : bool
+        Whether a register takes over items only, never what stands at ``i`` without one: for inputs from outside, which
+        may change at any time. Must be so but for a `depth` of 1, whose enable then is a register alone.
     shallow : bool
         Whether synchronous memory is in block RAM however few the items are; synthesis chooses otherwise.
 
@@ -48,7 +51,8 @@ class StreamFifo(wiring.Component):
     """
 
     def __init__(
-        self, *, shape: ShapeLike, depth: int, registered: bool = True, full_rate: bool = True, shallow: bool = False,
+        self, *, shape: ShapeLike, depth: int, registered: bool = True, full_rate: bool = True, guarded: bool = True,
+        shallow: bool = False,
     ):
         if not isinstance(depth, int) or depth < 1:
             raise ValueError(f"depth must be a positive integer, not {depth!r}")
@@ -56,7 +60,9 @@ class StreamFifo(wiring.Component):
             raise ValueError(f"full_rate must be True if not registered or of a depth of {depth}")
         self.shape = shape
         self.depth = depth
-        self.registered = registered
+        if not guarded and depth != 1:
+            raise ValueError(f"guarded must be True of a depth of {depth}")
+        self.registered, self.guarded = registered, guarded
         self.full_rate = full_rate
         self.shallow = shallow
         super().__init__({
@@ -106,7 +112,7 @@ class StreamFifo(wiring.Component):
             m.d.comb += [room.eq(~full), self.level.eq(full)]
             with m.If(take):
                 m.d.sync += full.eq(came)
-            with m.If(came):
+            with m.If(came if self.guarded else room):
                 m.d.sync += head.eq(self.i.payload)
             return m
 

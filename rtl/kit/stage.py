@@ -86,6 +86,8 @@ def connect_through(
 class PacketStage(wiring.Component):
     """The same for a stream of packets: header and payload.
 
+    For inputs from inside: registers take over what stands there, a packet or not.
+
     A payload is offered only after its header has been taken, and the next header only after the last beat, on both
     sides.
 
@@ -128,7 +130,7 @@ class PacketStage(wiring.Component):
             return m
         m.submodules.header = header = StreamFifo(
             shape=data.StructLayout({"header": PacketHeader, "beside": 0 if self.beside is None else self.beside}),
-            depth=1,
+            depth=1, guarded=False,
         )
         if self.beside is not None:
             m.d.comb += [header.i.payload.beside.eq(self.i_beside), self.o_beside.eq(header.o.payload.beside)]

@@ -38,8 +38,9 @@ class JobTable(wiring.Component):
       then it may as well leave it to the next ENDED.
 
     Timing: an answer comes three cycles after the query of a packet, four after that of a sequence, if nobody else
-    wants the table, which takes a touch in two cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
-    before. A look takes two cycles, one in two. After a reset the table is cleared first, one job a cycle.
+    wants the table, which takes a touch in two cycles; an assignment takes as many cycles more as the tournament of
+    the units has rounds if another one came right before. A look takes two cycles, one in two. After a reset the table
+    is cleared first, one job a cycle.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from rtl.interface import (
     ADDRESS_BITS,
     PacketSignature,
     ReceiveSlotSignature,
+    WindowQuery,
     WindowSignature,
     WriteSignature,
     beat,
@@ -102,7 +103,11 @@ class P2pReceive(wiring.Component):
         ]
         connect(m, flipped(self.i.payload), beats.i)
         connect(m, beats.o, payload.i)
-        connect(m, admission.window, flipped(self.window))
+        checking = flipped(self.window)
+        m.submodules.window_stage = asked = StreamStage(shape=WindowQuery, full_rate=False)
+        connect(m, admission.window.query, asked.i)
+        connect(m, asked.o, checking.query)
+        connect(m, checking.answer, admission.window.answer)
         connect(m, admission.receive_slot, flipped(self.receive_slot))
         connect(m, admission.o, admitted.i)
         connect(m, admitted.o, delivery.i)
@@ -117,7 +122,7 @@ class P2pReceive(wiring.Component):
         ]
 
         m.d.sync += self.moves.eq(any_moves(
-            admission.moves, admitted.moves, payload.moves, delivery.moves, header.moves, beats.moves,
+            admission.moves, admitted.moves, payload.moves, delivery.moves, header.moves, beats.moves, asked.moves,
         ))
 
         return m

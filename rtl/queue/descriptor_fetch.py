@@ -1,6 +1,6 @@
 """Fetches descriptors from a ring in host memory."""
 
-from amaranth import Const, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -72,9 +72,11 @@ class DescriptorFetch(wiring.Component):
         entry_log2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
 
         # The place of the next entry is computed while the one before is asked for.
+        # What the size of a ring leaves of an index is kept as bits, beside the commands.
         command, following = Signal(fetch_command(self.address_bits)), Signal(fetch_command(self.address_bits))
         request = self.read.request
-        place = following.index & ((Const(1, 1) << following.log2) - 1)
+        mask, kept_mask = Cat(self.i.payload.log2 > bit for bit in range(INDEX_BITS)), Signal(INDEX_BITS)
+        place = following.index & Mux(request.valid, kept_mask, mask)
         more, advance = Signal(), Signal()
         m.d.comb += [
             request.payload.bytes.eq(formats.DESCRIPTOR.bytes),
@@ -87,7 +89,7 @@ class DescriptorFetch(wiring.Component):
         with m.If(advance):
             m.d.sync += [
                 request.payload.addr.eq((following.base + (place << entry_log2))[:self.address_bits]),
-                command.eq(following),
+                command.eq(following), kept_mask.eq(Mux(request.valid, kept_mask, mask)),
                 command.index.eq(following.index + 1), command.count.eq(following.count - 1),
                 more.eq(following.count != 1),
             ]

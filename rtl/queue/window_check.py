@@ -1,7 +1,7 @@
 """Memory windows of the virtual ports: what a VP may make the NIC read and write, and what others may."""
 
 from amaranth import Array, Cat, Module, Signal
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
@@ -122,8 +122,9 @@ class WindowCheck(wiring.Component):
         client = Signal.like(turn.index)
         asked = Signal(WindowQuery)
         m.d.comb += asked.eq(Array(port.query.payload for port in self.i)[turn.index])
-        # Of the bits that an address here has not is kept whether any is set.
-        query, beyond = Signal(data.StructLayout({**WindowQuery.members, "addr": self.address_bits})), Signal()
+        query = Signal(WindowQuery)
+        # Bits that an address here has not must be 0.
+        addr, beyond = query.addr[:self.address_bits], query.addr[self.address_bits:].any()
         end = Signal(self.address_bits + 1)
         aligned, known = Signal(), Signal()
         index = Signal(range(self.n_windows + 1))
@@ -142,21 +143,19 @@ class WindowCheck(wiring.Component):
                 for k, port in enumerate(self.i):
                     m.d.comb += port.query.ready.eq(turn.grant[k])
                 m.d.sync += [
-                    *(query[name].eq(asked[name]) for name in WindowQuery.members),
-                    beyond.eq(asked.addr[self.address_bits:].any()),
-                    client.eq(turn.index), index.eq(0), there.eq(0), compared.eq(0),
+                    query.eq(asked), client.eq(turn.index), index.eq(0), there.eq(0), compared.eq(0),
                 ]
                 with m.If(turn.requests.any()):
                     m.next = "SEARCH"
             with m.State("SEARCH"):
                 m.d.sync += [
-                    end.eq(query.addr + query.bytes),
+                    end.eq(addr + query.bytes),
                     aligned.eq(~(beyond | query.addr[: (self.data_width // 8 - 1).bit_length()].any())),
                     known.eq(query.vp < self.n_vps if self.n_vps < 1 << formats.VP_BITS else 1),
                     there.eq(index != self.n_windows),
                     compared.eq(there),
                     last.eq(index == self.n_windows),
-                    above.eq(query.addr >= look.data.base),
+                    above.eq(addr >= look.data.base),
                     below.eq(end <= look.data.limit),
                     allowed.eq(look_enable.data & look.data.rights.bit_select(query.right, 1)),
                 ]

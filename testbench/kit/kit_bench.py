@@ -6,6 +6,7 @@ from cocotb.triggers import RisingEdge
 
 from testbench import clock
 from testbench.kit.parts import (
+    ARBITER_GAPS,
     ARBITER_INPUTS,
     DATA_WIDTH,
     FIFO_DEPTHS,
@@ -120,11 +121,11 @@ async def skid_runs_at_full_speed(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(n=ARBITER_INPUTS, rate=(0, 1))
-async def arbiter_merges(dut: SimHandleBase, n: int, rate: int) -> None:
+@cocotb.parametrize(n=ARBITER_INPUTS, gap=ARBITER_GAPS)
+async def arbiter_merges(dut: SimHandleBase, n: int, gap: int) -> None:
     """Every item of every input comes once, those of one input in order."""
-    sources = [StreamSource(dut, f"arbiter_{n}_{rate}__i__{k}", ITEM) for k in range(n)]
-    sink = StreamSink(dut, f"arbiter_{n}_{rate}__o", ITEM)
+    sources = [StreamSource(dut, f"arbiter_{n}_{gap}__i__{k}", ITEM) for k in range(n)]
+    sink = StreamSink(dut, f"arbiter_{n}_{gap}__o", ITEM)
     await clock.start(dut)
     sent = [[{"data": k << 12 | j, "last": j & 1} for j in range(ITEMS // n)] for k in range(n)]
     for source, batch in zip(sources, sent, strict=True):
@@ -137,17 +138,17 @@ async def arbiter_merges(dut: SimHandleBase, n: int, rate: int) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(n=ARBITER_INPUTS, rate=(0, 1))
-async def arbiter_is_fair(dut: SimHandleBase, n: int, rate: int) -> None:
-    """With all inputs always valid, any `n` items in a row are of `n` inputs, one a cycle; without full rate in two."""
-    sources = [StreamSource(dut, f"arbiter_{n}_{rate}__i__{k}", ITEM, idle=0) for k in range(n)]
-    sink = StreamSink(dut, f"arbiter_{n}_{rate}__o", ITEM, stall=0)
+@cocotb.parametrize(n=ARBITER_INPUTS, gap=ARBITER_GAPS)
+async def arbiter_is_fair(dut: SimHandleBase, n: int, gap: int) -> None:
+    """With all inputs always valid, any `n` items in a row are of `n` inputs, one in `gap` cycles."""
+    sources = [StreamSource(dut, f"arbiter_{n}_{gap}__i__{k}", ITEM, idle=0) for k in range(n)]
+    sink = StreamSink(dut, f"arbiter_{n}_{gap}__o", ITEM, stall=0)
     await clock.start(dut)
     for k, source in enumerate(sources):
         source.extend({"data": k, "last": 0} for _ in range(30))
     await clock.cycles(dut, 10)
     before = len(sink.received)
-    await clock.cycles(dut, 2 * n * (1 if rate else 2))
+    await clock.cycles(dut, 2 * n * gap)
     run = [item["data"] for item in sink.received[before:]]
     assert len(run) == 2 * n
     assert sorted(run[:n]) == list(range(n))

@@ -12,6 +12,8 @@ DATA_WIDTH = 64
 FIFO_DEPTHS = (1, 2, 3, 5, REGISTER_FILE_DEPTH, REGISTER_FILE_DEPTH + 1, 64)
 HALF_RATE_DEPTHS = (3, 5, REGISTER_FILE_DEPTH)
 ARBITER_INPUTS = (1, 2, 5)
+ARBITER_GAPS = (1, 2, 3)
+"""Cycles from item to item: full rate, every second cycle, and a choice that takes a cycle of its own."""
 PACKET_ARBITER_INPUTS = (1, 3)
 ITEM = beat(16)
 MEMORY_WIDTH, MEMORY_DEPTH = 16, 5
@@ -37,12 +39,8 @@ def kit_bundle() -> Bundle:
             ) for bits in GRANULARITIES
         },
         **{
-            f"arbiter_{n}_{rate:d}": StreamArbiter(shape=ITEM, n=n, full_rate=rate)
-            for n in ARBITER_INPUTS for rate in (False, True)
-        },
-        **{
-            f"choosing_arbiter_{n}": StreamArbiter(shape=ITEM, n=n, full_rate=False, chooses_ahead=True)
-            for n in ARBITER_INPUTS
+            f"arbiter_{n}_{gap}": StreamArbiter(shape=ITEM, n=n, full_rate=gap == 1, chooses_ahead=gap == 3)
+            for n in ARBITER_INPUTS for gap in ARBITER_GAPS
         },
         **{
             f"stage_{registers:d}_{full_rate:d}": StreamStage(shape=ITEM, registers=registers, full_rate=full_rate)

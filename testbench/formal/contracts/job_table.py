@@ -6,6 +6,8 @@ from testbench.formal.contract import Contract
 
 N_UNITS = 2
 N_PACKETS = 2
+IN_FLIGHT = 3
+"""Questions of one asker that can be without an answer: in front of the table, in it, and an answer that waits."""
 
 
 class JobTableContract(Contract):
@@ -46,14 +48,14 @@ class JobTableContract(Contract):
             m.d.comb += port.answer.ready.eq(self.free(1, f"{name}_answer_ready"))
             answered = port.answer.valid & port.answer.ready
             # Answers come in order: whose they are is remembered in a row.
-            row, level = Signal(2, name=f"{name}_row"), Signal(2, name=f"{name}_level")
+            row, level = Signal(IN_FLIGHT, name=f"{name}_row"), Signal(2, name=f"{name}_level")
             mine = port.query.payload.job_id == job
-            shorter, rest = Signal(2, name=f"{name}_shorter"), Signal(2, name=f"{name}_rest")
+            shorter, rest = Signal(2, name=f"{name}_shorter"), Signal(IN_FLIGHT, name=f"{name}_rest")
             m.d.comb += [shorter.eq(level - answered), rest.eq(row >> answered)]
             m.d.sync += [level.eq(shorter + asked), row.eq(rest | ((asked & mine) << shorter))]
             self.check(~port.answer.valid | (level != 0))
-            self.check(level <= 2)
-            waiting = sum(row[place] & (level > place) for place in range(2))
+            self.check(level <= IN_FLIGHT)
+            waiting = sum(row[place] & (level > place) for place in range(IN_FLIGHT))
             return asked & mine, answered & row[0], waiting
 
         ask_packet, packet, packets_asked = asker(unit.packet, "packet")
@@ -114,7 +116,7 @@ class JobTableContract(Contract):
         for k in range(N_UNITS):
             self.check(~(credit & sought & place[k]) | (unit.credit.answer.payload.unit == k))
 
-        # What is at rest is let go of: the counts tell, once nothing has happened for three cycles and the other job
+        # What is at rest is let go of: the counts tell, once nothing has happened for five cycles and the other job
         # has never been seen.
         other = Signal()
         seen = [
@@ -123,14 +125,14 @@ class JobTableContract(Contract):
         for port, name in seen:
             with m.If(port.valid & (port.payload[name] != job)):
                 m.d.sync += other.eq(1)
-        quiet = Signal(2)
+        quiet = Signal(range(6))
         happens = ask_packet | ask_sequence | any_report | (packets_asked != 0) | (sequences_asked != 0)
         with m.If(happens):
             m.d.sync += quiet.eq(0)
-        with m.Elif(~quiet.all()):
+        with m.Elif(quiet != 5):
             m.d.sync += quiet.eq(quiet + 1)
         for k in range(N_UNITS):
-            self.check(~quiet.all() | other | (unit.jobs[k] == there[k]))
+            self.check((quiet != 5) | other | (unit.jobs[k] == there[k]))
 
         was_at_first = Signal()
         with m.If(there[0]):
