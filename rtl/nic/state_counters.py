@@ -44,18 +44,16 @@ class StateCounters(wiring.Component):
 
         # A reset does not reach into the memory: what has been written since counts.
         written = Signal(n)
-        # That the state changes is noted a cycle before it counts: the sums are long enough.
-        coming, state = (Signal(range(n), init=UnitState.NOTHING, name=name) for name in ("coming", "state"))
-        run, changes = Signal(COUNT_BITS), Signal()
-        m.d.sync += [coming.eq(self.state), changes.eq(self.state != coming)]
+        state, run = Signal(range(n), init=UnitState.NOTHING), Signal(COUNT_BITS)
+        changes = Signal()
         m.d.comb += [
-            kept.addr.eq(state), write.addr.eq(state), write.en.eq(changes),
+            changes.eq(self.state != state), kept.addr.eq(state), write.addr.eq(state), write.en.eq(changes),
             write.data.eq(Mux(written.bit_select(state, 1), kept.data, 0) + run), shown.addr.eq(self.index),
         ]
         m.d.sync += run.eq(Mux(changes, 0, run) + 1 + self.skipped)
-        m.d.sync += self.value.eq(
+        m.d.comb += self.value.eq(
             Mux(written.bit_select(self.index, 1), shown.data, 0) + Mux(state == self.index, run, 0)
         )
         with m.If(changes):
-            m.d.sync += [state.eq(coming), written.bit_select(state, 1).eq(1)]
+            m.d.sync += [state.eq(self.state), written.bit_select(state, 1).eq(1)]
         return m
