@@ -37,10 +37,9 @@ class JobTable(wiring.Component):
     - The unit reports SETTLED once after each ENDED with `owing`, unless another operation has been let in meanwhile;
       then it may as well leave it to the next ENDED.
 
-    Timing: an answer comes three cycles after the query of a packet, four after that of a sequence, if nobody else
-    wants the table, which takes a touch in two cycles; an assignment takes as many cycles more as the tournament of
-    the units has rounds if another one came right before. A look takes two cycles, one in two. After a reset the table
-    is cleared first, one job a cycle.
+    Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
+    cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
+    before. A look takes two cycles, one in two. After a reset the table is cleared first, one job a cycle.
 
     Parameters
     ----------
@@ -107,38 +106,37 @@ class JobTable(wiring.Component):
         with m.If(~swept):
             m.d.sync += [sweep.eq(sweep + 1), swept.eq(sweep == self.n_jobs - 1)]
 
-        # In front of it sequences and reports take turns for one register, so that only packets come late in a cycle.
-        m.submodules.turn = turn = RoundRobin(n=n_units + 1)
-        report = Array(port.payload for port in self.reports)
-        told, told_valid, by_report, takes = Signal(JobReport), Signal(), Signal(), Signal()
-        chosen = report[(turn.index - 1)[: max(1, (n_units - 1).bit_length())]]
-        m.d.comb += [
-            turn.requests[0].eq(self.sequence.query.valid), turn.advance.eq(~told_valid),
-            self.sequence.query.ready.eq(turn.grant[0] & ~told_valid),
-        ]
+        # Reports wait in a register in front of it, one at a time, so that only packets come late in a cycle.
+        m.submodules.turn = turn = RoundRobin(n=n_units)
+        told, told_valid, told_goes = Signal(JobReport), Signal(), Signal()
+        m.d.comb += turn.advance.eq(~told_valid)
         for k, port in enumerate(self.reports):
-            m.d.comb += [turn.requests[k + 1].eq(port.valid), port.ready.eq(turn.grant[k + 1] & ~told_valid)]
+            m.d.comb += [turn.requests[k].eq(port.valid), port.ready.eq(turn.grant[k] & ~told_valid)]
         with m.If(~told_valid):
             m.d.sync += told_valid.eq(turn.requests.any())
             with m.If(turn.requests.any()):
-                m.d.sync += [told.eq(chosen), by_report.eq(~turn.grant[0])]
-            with m.If(turn.grant[0]):
-                m.d.sync += told.job_id.eq(self.sequence.query.payload.job_id)
-        with m.Elif(takes):
+                m.d.sync += told.eq(Array(port.payload for port in self.reports)[turn.index])
+        with m.Elif(told_goes):
             m.d.sync += told_valid.eq(0)
 
-        # First stage: a packet, or what stands in that register, and then a packet again; its entry is read. Whose turn
-        # it is does not depend on whether a packet is there.
-        advance, was_told, tell = Signal(), Signal(), Signal()
+        # First stage: a packet, or a report or a sequence in turn, and then a packet again; its entry is read. Whose
+        # turn it is does not depend on whether a packet is there.
+        advance, was_other, was_report = Signal(), Signal(), Signal()
+        other, by_report = Signal(), Signal()
+        question, sequence = self.packet.query, self.sequence.query
         job = Signal(job_bits)
         m.d.comb += [
-            tell.eq(told_valid & ~was_told), takes.eq(advance & tell),
-            self.packet.query.ready.eq(advance & ~tell),
-            job.eq(Mux(tell, told.job_id, self.packet.query.payload.job_id)),
+            other.eq((told_valid | sequence.valid) & ~was_other),
+            by_report.eq(told_valid & ~(sequence.valid & was_report)),
+            told_goes.eq(advance & other & by_report), sequence.ready.eq(advance & other & ~by_report),
+            question.ready.eq(advance & ~other),
+            job.eq(Mux(other, Mux(by_report, told.job_id, sequence.payload.job_id), question.payload.job_id)),
             read.en.eq(advance), read.addr.eq(job),
         ]
         with m.If(advance):
-            m.d.sync += was_told.eq(tell)
+            m.d.sync += was_other.eq(other)
+            with m.If(other):
+                m.d.sync += was_report.eq(by_report)
 
         # Second stage: what was read gets a register of its own, in a cycle in which nothing else is read: nothing is
         # written either, so it holds. Third stage: it takes effect, and what it writes is seen by whatever is being
@@ -150,10 +148,10 @@ class JobTable(wiring.Component):
             Signal(name=name) for name in ("act", "blocked", "at_rest", "stays", "assigns")
         )
         touches = Cat(by_packet, by_sequence, reported)
-        touched = Cat(self.packet.query.valid & ~tell, tell & ~by_report, tell & by_report)
+        touched = Cat(question.valid & ~other, other & ~by_report, other & by_report)
         with m.If(advance):
             m.d.sync += at_job.eq(job)
-        with m.If(takes):
+        with m.If(told_goes):
             m.d.sync += said.eq(told)
         reading = Signal.like(touched)
         m.d.comb += advance.eq(swept & ~blocked & ~reading.any())
@@ -206,7 +204,8 @@ class JobTable(wiring.Component):
                 ]
         look, seen, looking = self.credit.query, self.credit.answer, Signal()
         m.d.comb += [
-            look.ready.eq(swept & ~looking), glance.addr.eq(look.payload.job_id), glance.en.eq(look.ready),
+            look.ready.eq(swept & ~looking & (~seen.valid | seen.ready)),
+            glance.addr.eq(look.payload.job_id), glance.en.eq(look.ready),
         ]
         with m.If(seen.ready):
             m.d.sync += seen.valid.eq(0)

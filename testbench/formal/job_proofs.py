@@ -13,7 +13,7 @@ JOB_PROOFS: tuple[Proof, ...] = (
         name="job-table",
         claim="never two units for one job; it stays where it is until nothing of it is there, and is let go of then",
         contract="testbench.formal.contracts.job_table:JobTableContract",
-        depth=14,
+        depth=17,
         quick=False,
         mutations=(
             Mutation(

@@ -6,8 +6,8 @@ from testbench.formal.contract import Contract
 
 N_UNITS = 2
 N_PACKETS = 2
-IN_FLIGHT = 3
-"""Questions of one asker that can be without an answer: in front of the table, in it, and an answer that waits."""
+IN_FLIGHT = 2
+"""Questions of one asker that can be without an answer: one in the table, and one whose answer waits."""
 
 
 class JobTableContract(Contract):
