@@ -134,6 +134,27 @@ PROOFS: tuple[Proof, ...] = (
         ),
     ),
     Proof(
+        name="turn-buffer",
+        claim="items come out in order, none is lost, none twice",
+        contract="testbench.formal.contracts.stream_order:TurnContract",
+        mode="bmc",
+        depth=14,
+        mutations=(
+            Mutation(
+                name="place-filled-twice", module=_SKID,
+                old="full.eq(put & some)", new="full.eq(put & full)",
+            ),
+            Mutation(
+                name="emptied-out-of-turn", module=_SKID,
+                old="m.d.sync += get_at.eq(~get_at)", new="m.d.sync += get_at.eq(~put_at)",
+            ),
+            Mutation(
+                name="both-at-once-counts", module=_SKID,
+                old="with m.If(put != get):", new="with m.If(put | get):",
+            ),
+        ),
+    ),
+    Proof(
         name="slot-pool",
         claim="no slot is handed out twice, none is lost, the level is right",
         contract="testbench.formal.contracts.slot_pool:SlotPoolContract",

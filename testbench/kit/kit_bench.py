@@ -109,15 +109,17 @@ async def half_rate_fifo_keeps_order(dut: SimHandleBase, depth: int, pause: floa
 
 
 @cocotb.test()
-async def skid_keeps_order(dut: SimHandleBase) -> None:
+@cocotb.parametrize(part=("skid", "turn"))
+async def skid_keeps_order(dut: SimHandleBase, part: str) -> None:
     """Random gaps on both sides."""
-    await pass_through(dut, "skid", idle=None, stall=None, count=2 * ITEMS)
+    await pass_through(dut, part, idle=None, stall=None, count=2 * ITEMS)
 
 
 @cocotb.test()
-async def skid_runs_at_full_speed(dut: SimHandleBase) -> None:
+@cocotb.parametrize(part=("skid", "turn"))
+async def skid_runs_at_full_speed(dut: SimHandleBase, part: str) -> None:
     """One item a cycle without pauses."""
-    assert await pass_through(dut, "skid", idle=0, stall=0, count=ITEMS) <= ITEMS + 5
+    assert await pass_through(dut, part, idle=0, stall=0, count=ITEMS) <= ITEMS + 5
 
 
 @cocotb.test()

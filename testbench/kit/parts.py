@@ -4,7 +4,7 @@ from rtl.interface import beat
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
 from rtl.kit.fifo import REGISTER_FILE_DEPTH, StreamFifo
 from rtl.kit.memory import BlockMemory
-from rtl.kit.skid import SkidBuffer
+from rtl.kit.skid import SkidBuffer, TurnBuffer
 from rtl.kit.stage import PacketStage, StreamStage
 from testbench.bundle import Bundle
 
@@ -33,6 +33,7 @@ def kit_bundle() -> Bundle:
             for depth in HALF_RATE_DEPTHS
         },
         "skid": SkidBuffer(shape=ITEM),
+        "turn": TurnBuffer(shape=ITEM),
         **{
             f"memory_{bits}": BlockMemory(
                 shape=MEMORY_WIDTH, depth=MEMORY_DEPTH, granularity=None if bits == MEMORY_WIDTH else bits

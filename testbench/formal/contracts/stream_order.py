@@ -103,3 +103,16 @@ class SkidContract(StreamOrder):
 
         m.submodules.unit = unit = SkidBuffer(shape=2)
         self.follow(m, unit.i, unit.o, width=2)
+
+
+class TurnContract(StreamOrder):
+    """:class:`~rtl.kit.skid.TurnBuffer`: order, no loss, no duplication; two places."""
+
+    def __init__(self) -> None:
+        super().__init__(capacity=2, latency=1)
+
+    def build(self, m: Module) -> None:
+        from rtl.kit.skid import TurnBuffer
+
+        m.submodules.unit = unit = TurnBuffer(shape=2)
+        self.follow(m, unit.i, unit.o, width=2)
