@@ -234,9 +234,18 @@ class PacketBuffer(wiring.Component):
             payloads.read_address.eq(reader.address), payloads.read_enable.eq(reader.enable),
             reader.read_data.eq(payloads.read_data), self.read_error.eq(payloads.uncorrectable),
         ]
+        count = self._elaborate_statistics(m, table, pool, headers, payloads)
+        m.d.sync += self.moves.eq(any_moves(
+            table.moves, pool.moves, reader.moves, gone.moves, entered.moves, outcome.moves, entering.moves,
+            count.moves,
+        ))
+
+        return m
+
+    def _elaborate_statistics(self, m: Module, table, pool, headers, payloads) -> BufferStatistics:
+        """What is counted."""
         asked = Signal()
         m.d.sync += asked.eq(self.meta_enable)
-
         m.submodules.count = count = BufferStatistics(level_bits=self.level_bits)
         beats = self.o_read.valid & self.o_read.ready
         answered = self.o_lookup.valid & self.o_lookup.ready
@@ -251,13 +260,7 @@ class PacketBuffer(wiring.Component):
             ),
             self.statistics.eq(count.o),
         ]
-
-        m.d.sync += self.moves.eq(any_moves(
-            table.moves, pool.moves, reader.moves, gone.moves, entered.moves, outcome.moves, entering.moves,
-            count.moves,
-        ))
-
-        return m
+        return count
 
     def _elaborate_answers(self, m: Module, table, *, accept, arriving):
         """Answers of the table; one with an error is compared with the key in the packet's header."""

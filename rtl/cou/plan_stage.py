@@ -145,9 +145,10 @@ class PlanStage(wiring.Component):
         # A plan stands for a cycle longer than it is on offer, in which its progress is written.
         begins, progresses = self.i_start, Signal()
         m.d.sync += progresses.eq(self.fire)
+        begin = begins.valid & begins.ready
         m.d.comb += [
             begins.ready.eq(~self.o.valid & ~progresses & ~fsm.ongoing("MEASURE")),
-            far_write.en.eq(progresses | begins.valid), slice_write.en.eq(self.measure | begins.valid),
+            far_write.en.eq(progresses | begin), slice_write.en.eq(self.measure | begin),
         ]
         with m.If(progresses):
             m.d.comb += [far_write.addr.eq(kept.context), far_write.data.eq(kept.after)]

@@ -193,7 +193,7 @@ class JobTable(wiring.Component):
             comes, goes = act & at_rest & stays & (after.unit == k), act & ~at_rest & ~stays & (entry.unit == k)
             m.d.sync += self.jobs[k].eq(self.jobs[k] + comes - goes)
 
-        # Answers. A look needs no turn: a credit that is to be found concerns a job that was assigned long ago.
+        # Answers.
         for answer, mine in ((packet_answer, by_packet), (sequence_answer, by_sequence)):
             with m.If(answer.ready):
                 m.d.sync += answer.valid.eq(0)
@@ -202,6 +202,14 @@ class JobTable(wiring.Component):
                     answer.valid.eq(1), answer.payload.ok.eq(by_packet | let_in), answer.payload.unit.eq(after.unit),
                     answer.payload.base_pulse.eq(entry.pulses),
                 ]
+        self._look(m, glance, swept)
+
+        m.d.sync += self.moves.eq(any_moves(act, told_valid, ~swept, ~least.valid))
+
+        return m
+
+    def _look(self, m: Module, glance, swept: Signal) -> None:
+        """A look needs no turn: a credit that is to be found concerns a job that was assigned long ago."""
         look, seen, looking = self.credit.query, self.credit.answer, Signal()
         m.d.comb += [
             look.ready.eq(swept & ~looking & (~seen.valid | seen.ready)),
@@ -217,7 +225,3 @@ class JobTable(wiring.Component):
                 seen.payload.ok.eq(glance.data.busy | glance.data.owing | (glance.data.packets != 0)),
                 seen.payload.unit.eq(glance.data.unit), seen.payload.base_pulse.eq(glance.data.pulses),
             ]
-
-        m.d.sync += self.moves.eq(any_moves(act, told_valid, ~swept, ~least.valid))
-
-        return m

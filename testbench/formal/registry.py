@@ -21,7 +21,7 @@ class UnknownProofError(ValueError):
 def _fifo(name: str, claim: str, *, registered: bool) -> Proof:
     """A proof of a variant of the queue with asynchronous memory."""
     if registered:
-        room, pop, kept = "self.i.ready.eq(room),", "pop.eq(take & (kept != 0)),", "kept"
+        room, pop, kept = "self.i.ready.eq(room),", "pop.eq(take & some),", "kept"
     else:
         room, pop, kept = "self.i.ready.eq(store.w_rdy),", "store.r_en.eq(self.o.ready),", "store.level"
     writes = (Mutation(name="writes-when-full", module=_FIFO, old="put.en.eq(came),", new="put.en.eq(self.i.valid),"),)
@@ -43,7 +43,7 @@ def _fifo(name: str, claim: str, *, registered: bool) -> Proof:
                 name="keeps-what-was-read",
                 module=_FIFO,
                 old=pop,
-                new=f"{pop.removesuffix('),')} & ({kept} != 2)),",
+                new=f"{pop.removesuffix('),').removesuffix(',')} & ({kept} != 2)),",
             ),
             *(writes if registered else ()),
         ),
@@ -107,8 +107,8 @@ PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="overtakes",
                 module=_FIFO,
-                old="pass_by.eq(take & (kept == 0) & ~ahead),",
-                new="pass_by.eq(take & (kept == 0)),",
+                old="pass_by.eq(take & ~some & ~ahead),",
+                new="pass_by.eq(take & ~some),",
             ),
         ),
     ),
