@@ -8,7 +8,6 @@ from firmware_models.abi.formats import (
     DESCRIPTOR,
     JOB_BITS,
     PAYLOAD_BYTES,
-    PULSE_BITS,
     SEQ_BITS,
 )
 from firmware_models.config import Config
@@ -89,8 +88,7 @@ def compile_schedule(
         step <= pulse_bytes <= largest and pulse_bytes % step == 0, "pulse_bytes",
         f"a multiple of {step} from {step} to {_pulse_limit(schedule, config, largest)}", pulse_bytes,
     )
-    longest = pulse_bytes * schedule.block_count * ((1 << PULSE_BITS) - 1)
-    require(length <= longest, "length", f"at most {longest} ({(1 << PULSE_BITS) - 1} pulses)", length)
+    require(length < 1 << 32, "length", f"at most {(1 << 32) - 1}", length)
     require(
         kind is not Kind.MP or length <= PAYLOAD_BYTES, "length", f"at most {PAYLOAD_BYTES} in MP descriptors", length
     )

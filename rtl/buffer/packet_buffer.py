@@ -22,7 +22,6 @@ from rtl.interface import PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
 from rtl.kit.quiescence import any_moves
-from rtl.kit.stage import StreamStage
 
 FaultOrder = data.StructLayout({"target": 2, "bits": 2, "bit": 8})
 """Test input: the next write of `target` (1: tag, 2: header, 3: payload) has `bits` errors (1 or 2), from `bit` on."""
@@ -164,7 +163,7 @@ class PacketBuffer(wiring.Component):
         # Packets come in one after the other. A tag goes to the table with its header.
         m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8)
         m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8)
-        m.submodules.entering = entering = StreamStage(shape=tag_shape, full_rate=False)
+        m.submodules.entering = entering = StreamFifo(shape=tag_shape, depth=1, guarded=False)
         connect(m, entering.o, table.insert)
         arriving = Signal(tag_shape)
         receiving, slot = Signal(), Signal(self.slot_bits)
@@ -205,8 +204,9 @@ class PacketBuffer(wiring.Component):
         # there is one stands in registers, and the next header has some cycles to spare.
         event, told = self.o_arrival.payload, Signal(tag_shape)
         m.d.comb += [
-            tells.eq(entered.o.valid & outcome.o.valid),
-            self.o_arrival.valid.eq(Mux(tells, ~outcome.o.payload | dropped, accept)),
+            # An outcome is that of a packet that entered: it is never alone.
+            tells.eq(outcome.o.valid),
+            self.o_arrival.valid.eq(accept | tells & (~outcome.o.payload | dropped)),
             told.eq(Mux(tells, oldest, arriving)), event.key.eq(told.key), event.slot.eq(told.slot),
             event.what.eq(Mux(tells, Mux(outcome.o.payload, Arrival.DROPPED, Arrival.THERE), Arrival.COMING)),
             dropped.eq(drops & ~table.removed & gone.i.ready),

@@ -90,8 +90,8 @@ class ActStage(wiring.Component):
         plan, step = self.i.payload, self.i.payload.step
 
         # What was found out of this plan while it stands here.
-        window_known, window_ok, credited, searched, filled = (
-            Signal(name=name) for name in ("window_known", "window_ok", "credited", "searched", "filled")
+        window_known, window_ok, credited, searched, filled, told = (
+            Signal(name=name) for name in ("window_known", "window_ok", "credited", "searched", "filled", "told")
         )
         ahead, missing = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS)
         waited = Signal(range(self.PATIENCE + 1))
@@ -101,24 +101,17 @@ class ActStage(wiring.Component):
         with m.If(news):
             m.d.sync += came.eq(1)
         answer = self._answer_of_credit_table(m)
-        fault, lookup = self.o_fault.payload, self.o_lookup.payload
+        fault, lookup, header = self.o_fault.payload, self.o_lookup.payload, plan.run.output.header
         self._say(m, ahead=ahead, window_ok=window_ok, answer=answer)
 
         def sleep(phase):
             m.d.comb += [self.sleep.eq(1), self.next_phase.eq(phase), leave.eq(1)]
 
         def hand_over():
-            """Gives the pass away; a report that goes with it goes in the same cycle."""
+            """Gives the pass away."""
             runs, sends = self.o_run, self.o_send
-            taken = Mux(plan.direct, sends.ready, runs.ready)
-            m.d.comb += [
-                fault.status.eq(Status.LENGTH_MISMATCH),
-                fault.detail.eq(Cat(plan.consumed, self.o_run.payload.output.header.pulse, plan.brought_bytes)),
-                self.o_fault.valid.eq(plan.mismatch & taken),
-                runs.valid.eq(~plan.direct & (~plan.mismatch | self.o_fault.ready)),
-                sends.valid.eq(plan.direct & (~plan.mismatch | self.o_fault.ready)),
-            ]
-            with m.If(taken & (~plan.mismatch | self.o_fault.ready)):
+            m.d.comb += [runs.valid.eq(~plan.direct), sends.valid.eq(plan.direct)]
+            with m.If(Mux(plan.direct, sends.ready, runs.ready)):
                 m.d.comb += [
                     self.fire.eq(1), self.fired.eq(plan.final),
                     self.write_started.eq(self.o_run.payload.output.write_back),
@@ -148,12 +141,7 @@ class ActStage(wiring.Component):
                         with m.If(self.o_lookup.ready):
                             m.next = "SEARCH"
                     with m.Elif(step.search | step.give_up):
-                        m.d.comb += [
-                            self.o_fault.valid.eq(1), fault.status.eq(Status.TIMEOUT),
-                            fault.detail.eq(Cat(plan.consumed, self.o_run.payload.output.header.pulse, missing)),
-                        ]
-                        with m.If(self.o_fault.ready):
-                            m.next = "DROP"
+                        m.next = "TIMEOUT"
                     with m.Elif(step.ask):
                         m.d.comb += self.o_lookup.valid.eq(1)
                         with m.If(self.o_lookup.ready):
@@ -169,12 +157,33 @@ class ActStage(wiring.Component):
                         m.d.comb += self.window.query.valid.eq(1)
                         with m.If(self.window.query.ready):
                             m.next = "CHECK"
+                    # With a credit the pass will go, so this is told once, and before the operation can end.
+                    with m.Elif(plan.mismatch & ~told):
+                        m.next = "MISMATCH"
                     with m.Else():
                         hand_over()
 
-            # A cycle of its own: whether a context is given up stands at the beginning of what others do.
+            # Faults have states of their own, so that they need not be found out late in a cycle.
+            with m.State("TIMEOUT"):
+                m.d.comb += [
+                    self.o_fault.valid.eq(1), fault.status.eq(Status.TIMEOUT),
+                    fault.detail.eq(Cat(plan.consumed, header.pulse, missing)),
+                ]
+                with m.If(self.o_fault.ready):
+                    m.next = "DROP"
+            with m.State("MISMATCH"):
+                m.d.comb += [
+                    self.o_fault.valid.eq(1), fault.status.eq(Status.LENGTH_MISMATCH),
+                    fault.detail.eq(Cat(plan.consumed, header.pulse, plan.brought_bytes)),
+                ]
+                with m.If(self.o_fault.ready):
+                    m.d.sync += told.eq(1)
+                    m.next = "ACT"
+
+            # So does giving up: whether a context is given up stands at the beginning of what others do.
             with m.State("DROP"):
                 m.d.comb += [self.drop.eq(1), leave.eq(1)]
+                m.d.sync += [known.eq(0) for known in (searched, ahead, missing)]
                 m.next = "ACT"
             self._search(m, ahead=ahead, missing=missing, searched=searched)
             self._check(m, known=window_known, ok=window_ok)
@@ -184,7 +193,7 @@ class ActStage(wiring.Component):
                     m.next = "ACT"
                     with m.If(self.i_credit.payload.ok):
                         m.d.sync += credited.eq(1)
-                        with m.If(~step.check):
+                        with m.If(~step.check & ~plan.mismatch):
                             hand_over()
                     with m.Else():
                         sleep(Mux(came | news, Phase.READY, Phase.BLOCKED))
@@ -193,7 +202,7 @@ class ActStage(wiring.Component):
         with m.If(leave):
             m.d.comb += self.i.ready.eq(1)
             m.d.sync += [
-                known.eq(0) for known in (window_known, credited, searched, filled, ahead, missing, waited, came)
+                known.eq(0) for known in (window_known, credited, filled, told, waited, came)
             ]
 
         m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("ACT"), self.i.valid & self.i.ready, waited != 0))

@@ -111,9 +111,8 @@ class Lane(wiring.Component):
               for name in ("select", "datatype", "operator", "use_packet", "consume")),
             reading.aside.send.eq(run.output.send), reading.aside.job.eq(run.output.job),
             reader.filling.eq(self.filling), reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
-            reader.may_begin.eq(
-                self.o_output.ready & (~run.use_packet | reads.i.ready) & (~run.consume | owed.i.ready & held.i.ready)
-            ),
+            # Room for all that a pass may bring about, whatever this one does: what it does would be known later.
+            reader.may_begin.eq(self.o_output.ready & reads.i.ready & owed.i.ready & held.i.ready),
             self.o_output.valid.eq(begins), self.o_output.payload.eq(run.output),
             reads.i.valid.eq(begins & run.use_packet), reads.i.payload.slot.eq(run.packet),
             reads.i.payload.length.eq(run.output.bytes),

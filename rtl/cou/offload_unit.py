@@ -35,6 +35,7 @@ from rtl.interface import (
     WriteSignature,
 )
 from rtl.kit.arbiter import StreamArbiter
+from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
 from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
 from rtl.kit.stage import connect_through
@@ -241,7 +242,11 @@ class OffloadUnit(wiring.Component):
         sources = trigger.o_fault, trigger.o_damage, loader.o_fault, aggregator.o_fault
         m.submodules.faults = faults = StreamArbiter(shape=loader.o_fault.payload.shape(), n=len(sources))
         for number, (source, sink) in enumerate(zip(sources, faults.i, strict=True)):
-            u.cross(f"fault_{number}", source, sink)
+            m.submodules[f"fault_{number}_stage"] = stage = StreamFifo(
+                shape=source.payload.shape(), depth=1, guarded=False
+            )
+            connect(m, source, stage.i)
+            connect(m, stage.o, sink)
         connect(m, faults.o, operations.i_fault)
         m.d.comb += operations.fault_pending.eq(any_moves(
             faults.o.valid, *(source.valid for source in sources), *(sink.valid for sink in faults.i),

@@ -1,6 +1,6 @@
 """Takes results from the reduce unit to where they belong: intermediate result, network, host memory."""
 
-from amaranth import Array, Cat, Const, Module, Signal
+from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -71,7 +71,7 @@ class ResultWriter(wiring.Component):
         width, flit_bytes = datapath.data_width, datapath.flit_bytes
         output, beats = self.i.payload, self.result
         m.submodules.piece_writer = piece_writer = PieceWriter(self.config)
-        m.submodules.headers = headers = StreamFifo(shape=output.header.shape(), depth=self.UNDER_WAY)
+        m.submodules.headers = headers = StreamFifo(shape=output.header.shape(), depth=self.UNDER_WAY, full_rate=False)
         m.submodules.packets = packets = StreamFifo(
             shape=beat(width), depth=self.PACKETS * datapath.mtu // flit_bytes + 2
         )
@@ -100,12 +100,15 @@ class ResultWriter(wiring.Component):
         ]
 
         # A header that left long before its payload would keep others from the link.
-        released, leaves = Signal(range(self.UNDER_WAY + 1)), Signal()
+        released, some, leaves = Signal(range(self.UNDER_WAY + 1)), Signal(), Signal()
         m.d.comb += [
-            self.tx.header.valid.eq(released != 0), self.tx.header.payload.eq(headers.o.payload),
+            self.tx.header.valid.eq(some & headers.o.valid), self.tx.header.payload.eq(headers.o.payload),
             leaves.eq(self.tx.header.valid & self.tx.header.ready), headers.o.ready.eq(leaves),
         ]
-        m.d.sync += released.eq(released + self.release - leaves)
+        with m.If(self.release != leaves):
+            m.d.sync += [
+                released.eq(Mux(self.release, released + 1, released - 1)), some.eq(self.release | (released != 1)),
+            ]
 
         # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
         here, result = passes.o.payload, beats.payload

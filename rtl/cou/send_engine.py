@@ -67,7 +67,7 @@ class SendEngine(wiring.Component):
         width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
         m.submodules.waiting = waiting = pass_queue(self.shapes.send, self.config)
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
-        m.submodules.headers = headers = StreamFifo(shape=self.tx.header.payload.shape(), depth=2)
+        m.submodules.headers = headers = StreamFifo(shape=self.tx.header.payload.shape(), depth=3, full_rate=False)
         m.submodules.beats = beats = StreamFifo(shape=beat(width), depth=self.DEPTH)
         connect(m, flipped(self.i), waiting.i)
         connect(m, headers.o, flipped(self.tx).header)

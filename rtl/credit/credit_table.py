@@ -262,27 +262,34 @@ class CreditTable(wiring.Component):
 
     def _choose(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
         """The state in which nothing is in hand. A request in progress goes first: it is on the path from a packet's
-        arrival to its effect.
+        arrival to its effect. That it is there is known late in a cycle, so what is read does not depend on it: others
+        have a cycle after one without a request.
         """
         # What has to be told must not overtake what was told before.
-        may_tell = ~self.o_rest.valid
+        may_tell, others = ~self.o_rest.valid, Signal(name="others_turn")
+        ends, gives = self.i_end.valid & may_tell & ~loans.flushing, self.i_return.valid & may_tell
         with m.State("IDLE"):
             m.d.comb += t.enable.eq(1)
-            with m.If(self.i.valid & ~self.o.valid):
+            with m.If(~others):
                 m.d.comb += t.place.eq(t.ask_place)
-                m.next = "READ_TAKE"
-            with m.Elif(self.i_end.valid & may_tell & ~loans.flushing):
-                m.d.comb += t.job.eq(self.i_end.payload.job_id)
-                m.next = "READ_END"
-            with m.Elif(self.i_return.valid & may_tell):
-                m.d.comb += t.place.eq(t.give_place)
-                m.next = "READ_COUNT"
-            if self._lends:
-                with m.Elif(loans.flushing):
-                    found = loans.full.bit_select(loans.step, 1) & (loans.kept.data.job_id == loans.flushed_job)
-                    m.d.comb += [t.place.eq(self._kept_place(loans)), loans.next_step.eq(~found)]
-                    with m.If(found):
-                        m.next = "READ_FLUSH"
+                with m.If(self.i.valid & ~self.o.valid):
+                    m.next = "READ_TAKE"
+                with m.Elif(ends | gives | loans.flushing):
+                    m.d.sync += others.eq(1)
+            with m.Else():
+                m.d.sync += others.eq(0)
+                with m.If(ends):
+                    m.d.comb += t.job.eq(self.i_end.payload.job_id)
+                    m.next = "READ_END"
+                with m.Elif(gives):
+                    m.d.comb += t.place.eq(t.give_place)
+                    m.next = "READ_COUNT"
+                if self._lends:
+                    with m.Elif(loans.flushing):
+                        found = loans.full.bit_select(loans.step, 1) & (loans.kept.data.job_id == loans.flushed_job)
+                        m.d.comb += [t.place.eq(self._kept_place(loans)), loans.next_step.eq(~found)]
+                        with m.If(found):
+                            m.next = "READ_FLUSH"
 
     def _kept_place(self, loans: SimpleNamespace):
         """Place of the loan that is looked at."""

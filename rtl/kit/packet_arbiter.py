@@ -52,12 +52,12 @@ class PacketArbiter(wiring.Component):
         in_payload, held = Signal(), Signal()
         choice, owner = Signal(range(max(self.n, 2))), Signal(range(max(self.n, 2)))
         headers = Array(self.i[k].header.payload for k in range(self.n))
-        header_valids = Array(self.i[k].header.valid for k in range(self.n))
         header = self.o.header
+        # Whether there is a header is no question of whose turn it is: one that is held stands until it is taken.
         m.d.comb += [
-            choice.eq(Mux(held | in_payload, owner, turn.index)),
+            choice.eq(Mux(held, owner, turn.index)),
             header.payload.eq(headers[choice]),
-            header.valid.eq(~in_payload & header_valids[choice]),
+            header.valid.eq(~in_payload & turn.requests.any()),
             turn.advance.eq(~in_payload & ~held),
         ]
         with m.If(header.valid):

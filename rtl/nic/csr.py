@@ -242,8 +242,8 @@ class RegisterFile(wiring.Component):
         read, answer = front.o_read, front.i_read
         counter_at = read.payload.addr - registers.COUNTERS
         in_counters = (read.payload.addr >= registers.COUNTERS) & (counter_at < 8 * len(registers.EVENT_COUNTERS))
-        # Cycles by state, of the unit that is selected, are there a cycle later.
-        state_high, states_hi = read.payload.addr[2], Signal(32)
+        # Cycles by state are a sum, of the unit that is selected: they get a register of their own.
+        state_high, state_cycles = read.payload.addr[2], Signal(64)
         in_states = (read.payload.addr[6:] == registers.STATE_COUNTERS_AT >> 6) & (
             self.state_index < len(registers.STATE_COUNTERS)
         )
@@ -263,10 +263,10 @@ class RegisterFile(wiring.Component):
         ]
         with m.If(asking):
             m.d.sync += counted.eq(counters.value)
+            with m.If(in_states & ~state_high):
+                m.d.sync += state_cycles.eq(self.state_cycles)
         with m.If(looking & hit_state):
-            m.d.sync += counted.eq(Mux(state_high, states_hi, self.state_cycles[:32]))
-            with m.If(~state_high):
-                m.d.sync += states_hi.eq(self.state_cycles[32:])
+            m.d.sync += counted.eq(Mux(state_high, state_cycles[32:], state_cycles[:32]))
         words = [Mux(hit_counter, counted, 0)]
         for k, register in enumerate(readable):
             words.append(Mux(hit[k], shown[register.name], 0))

@@ -51,8 +51,9 @@ class StateCounters(wiring.Component):
             write.data.eq(Mux(written.bit_select(state, 1), kept.data, 0) + run), shown.addr.eq(self.index),
         ]
         m.d.sync += run.eq(Mux(changes, 0, run) + 1 + self.skipped)
+        # The sum of the state that lasts is there anyway; of the others there is nothing to add.
         m.d.comb += self.value.eq(
-            Mux(written.bit_select(self.index, 1), shown.data, 0) + Mux(state == self.index, run, 0)
+            Mux(state == self.index, write.data, Mux(written.bit_select(self.index, 1), shown.data, 0))
         )
         with m.If(changes):
             m.d.sync += [state.eq(self.state), written.bit_select(state, 1).eq(1)]

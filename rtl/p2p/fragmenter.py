@@ -117,9 +117,6 @@ class Fragmenter(wiring.Component):
             end_read.eq(arrived.valid & arrived.ready & arrived.payload.last),
             reads.i.valid.eq(end_read),
             reads.i.payload.error.eq(arrived.payload.error),
-            # None come while the data of a descriptor are put there, which waits until all reads are over.
-            buffer.i.valid.eq(arrived.valid & arrived.ready),
-            buffer.i.payload.eq(arrived.payload.data),
         ]
 
         room = SimpleNamespace(free=free, reading=reading, reserve=reserve, begin_read=begin_read)
@@ -137,7 +134,7 @@ class Fragmenter(wiring.Component):
             desc=Signal(Descriptor), number=Signal(NUMBER_BITS), refusal=Signal(Status),
             local=Signal(self.address_bits), remote=Signal(ADDRESS_BITS), left=Signal(32),
             # Of the data that a descriptor carries.
-            beat=Signal(range(n_beats)), beats_left=Signal(range(n_beats + 1)), has_beats=Signal(),
+            beat=Signal(range(n_beats)), beats_left=Signal(range(n_beats + 1)), has_beats=Signal(), puts=Signal(),
             index=Signal(formats.FRAGMENT_BITS), length=Signal(formats.PACKET_HEADER["length"].width), final=Signal(),
         )
         desc, refusal = op.desc, op.refusal
@@ -155,9 +152,13 @@ class Fragmenter(wiring.Component):
             self.i_number.ready.eq(idle & self.i.valid),
         ]
 
+        # Says what the state OPEN says, to the tracker, which has many to listen to.
+        opening = Signal()
+        m.d.comb += self.o_open.valid.eq(opening)
         with m.FSM() as fsm:
             with m.State("IDLE"):
                 m.d.sync += [
+                    opening.eq(self.i.valid & self.i.ready),
                     idle.eq(~self.i.valid | ~self.i.ready),
                     desc.eq(self.i.payload.desc),
                     op.number.eq(self.i_number.payload),
@@ -167,8 +168,8 @@ class Fragmenter(wiring.Component):
                     m.next = "OPEN"
 
             with m.State("OPEN"):
-                m.d.comb += self.o_open.valid.eq(1)
                 m.d.sync += [
+                    opening.eq(~self.o_open.ready),
                     op.local.eq(desc.local_addr),
                     op.remote.eq(desc.remote_addr),
                     op.left.eq(desc.length),
@@ -234,18 +235,22 @@ class Fragmenter(wiring.Component):
     ) -> None:
         """States of an operation of one fragment, whose data stand in the descriptor."""
         beats = data.View(data.ArrayLayout(self.data_width, len(op.desc.payload) // self.data_width), op.desc.payload)
-        at, left, more = op.beat, op.beats_left, op.has_beats
+        at, left, puts, arrived = op.beat, op.beats_left, op.puts, self.read.data
+        # No data come while those of a descriptor are put there, which waits until all reads are over.
+        m.d.comb += [
+            buffer.i.valid.eq(puts | (arrived.valid & arrived.ready)),
+            buffer.i.payload.eq(Mux(puts, beats[at], arrived.payload.data)),
+        ]
         with m.State("MINI"):
             with m.If((room.free != 0) & (room.reading == 0)):
                 m.d.comb += room.reserve.eq(1)
+                m.d.sync += puts.eq(op.has_beats)
                 m.next = "MINI_DATA"
         with m.State("MINI_DATA"):
-            with m.If(~more):
+            with m.If(~puts):
                 m.next = "MINI_FRAGMENT"
-            with m.Else():
-                m.d.comb += [buffer.i.valid.eq(1), buffer.i.payload.eq(beats[at])]
-                with m.If(buffer.i.ready):
-                    m.d.sync += [at.eq(at + 1), left.eq(left - 1), more.eq(left != 1)]
+            with m.Elif(buffer.i.ready):
+                m.d.sync += [at.eq(at + 1), left.eq(left - 1), puts.eq(left != 1)]
         with m.State("MINI_FRAGMENT"):
             fragment = fragments.i.payload
             m.d.comb += [fragments.i.valid.eq(1), fragment.final.eq(1), fragment.stored.eq(1)]

@@ -112,7 +112,9 @@ class Tracker(wiring.Component):
         places = SimpleNamespace(**{name: Signal(self.n, name=name) for name in ("taken", "alive", "failed")})
         m.d.comb += [self.failed.eq(places.failed), self.busy.eq(places.taken.any())]
         searches = self._hand_out_numbers(m, places)
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=TrackerCommand, n=N_INPUTS)
+        m.submodules.arbiter = arbiter = StreamArbiter(
+            shape=TrackerCommand, n=N_INPUTS, full_rate=False, chooses_ahead=True
+        )
         self._gather(m, arbiter)
 
         # An operation whose last progress was before `limit` is late. Time is looked at for commands alone, so that it

@@ -19,7 +19,7 @@ from rtl.queue.records import STATUS_BITS
 ELEMENT_BYTES = {Datatype.DOUBLE_INT: 16, Datatype.FLOAT32: 4, Datatype.INT32: 4, Datatype.BYTE: 1}
 """Bytes of the elements that are not 8 bytes long."""
 
-CUTS = ("share", "multiply", "subtract", "compare")
+CUTS = ("share", "multiply", "slice", "compare")
 """Steps that end in registers; each is waited for in a state of its name."""
 
 
@@ -34,8 +34,8 @@ class DescriptorCheck(wiring.Component):
     2. ``UNSUPPORTED``: a point-to-point multicast, a GET where there is none, more than `n_blocks` blocks, blocks with
        SwapRemoteAddr, a reduction that is not in `supported`.
     3. ``BAD_LENGTH``: a payload of more than 64 bytes; `pulse_bytes` that is 0 or not a multiple of 64, with blocks of
-       16; the slice's share of a pulse longer than the mtu, or that of all blocks than `intermediate_bytes`; 2**16
-       pulses or more; a reduction, or blocks, of broken elements.
+       16; the slice's share of a pulse longer than the mtu, or that of all blocks than `intermediate_bytes`; a
+       reduction, or blocks, of broken elements.
     4. ``BAD_ADDRESS``: memory outside of the windows, without the right, or not aligned to a flit. No bytes, no
        question.
 
@@ -44,7 +44,7 @@ class DescriptorCheck(wiring.Component):
     It begins by itself while the descriptor comes in, and is over before the descriptor may go.
 
     Timing: the answer stands 5 cycles after `numbers` rose and 2 after `fields`, and as long later as each window
-    question takes.
+    question takes; nothing begins in the cycle after `gone`.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class DescriptorCheck(wiring.Component):
         m = Module()
         pipeline = StepPipeline(m, cuts=CUTS, stays=True)
         found = pipeline.run(
-            None, ("share", self._share), ("multiply", self._multiply), ("subtract", self._subtract),
+            None, ("share", self._share), ("multiply", self._multiply), ("slice", self._slice),
             ("compare", self._compare),
         )
         pipeline.finish()
@@ -155,13 +155,9 @@ class DescriptorCheck(wiring.Component):
         n_slice = Mux(desc.slice_count == 0, n_blocks, Mux(self._empty, 0, desc.slice_count))
         return {"n_slice": n_slice[:len(n_blocks)], "all_bytes": n_blocks * desc.pulse_bytes}
 
-    def _subtract(self, v: SimpleNamespace) -> dict:
-        """What it takes of the slice; the longest message: a product with 2**16 - 1, so a shift and a subtraction."""
-        longest = (v.all_bytes << formats.PULSE_BITS) - v.all_bytes
-        return {
-            "slice_bytes": v.n_slice * self.desc.pulse_bytes,
-            "longest": longest.as_unsigned()[:len(v.all_bytes) + formats.PULSE_BITS],
-        }
+    def _slice(self, v: SimpleNamespace) -> dict:
+        """What it takes of the slice."""
+        return {"slice_bytes": v.n_slice * self.desc.pulse_bytes}
 
     def _compare(self, v: SimpleNamespace) -> dict:
         """What is wrong. Of the lengths each comparison by itself: they take longest."""
@@ -219,7 +215,6 @@ class DescriptorCheck(wiring.Component):
             collective & (
                 (desc.pulse_bytes == 0) | (v.slice_bytes > self.mtu) | (v.all_bytes > self.intermediate_bytes)
             ),
-            collective & (desc.length > v.longest),
             collective & (desc.reduce_flag | cut) & (desc.length[:4] & element_mask).any(),
         )
 
@@ -265,9 +260,11 @@ class DescriptorCheck(wiring.Component):
                     with m.If(~answer.payload.ok | ~(ask_operand & ask_result)):
                         m.d.sync += judged.eq(1)
                         m.next = "JUDGED"
+            # It is known late in a cycle that the descriptor goes: the state follows its register.
             with m.State("JUDGED"):
-                with m.If(self.gone):
-                    m.d.sync += judged.eq(0)
+                with m.If(~judged):
                     m.next = first.upper()
+        with m.If(self.gone):
+            m.d.sync += judged.eq(0)
 
         m.d.sync += self.moves.eq(~fsm.ongoing(first.upper()))

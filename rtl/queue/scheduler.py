@@ -124,6 +124,8 @@ class Scheduler(wiring.Component):
 
         # Why the descriptor at hand is not taken: what is wrong with it, or nothing: its job has another operation.
         reason = Signal(STATUS_BITS)
+        # Says what the state LOCATE says: the job table's reads wait for it.
+        locating = Signal()
 
         def reject(why):
             m.d.sync += reason.eq(why)
@@ -140,6 +142,7 @@ class Scheduler(wiring.Component):
                 m.next = "DELIVER"
             with m.Elif(desc.c):
                 m.next = "LOCATE"
+                m.d.sync += locating.eq(1)
             with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
                 m.next = "P2P"
             with m.Else():
@@ -148,7 +151,7 @@ class Scheduler(wiring.Component):
         with m.FSM() as fsm:
             self._begin(m, serving)
             self._look(m, serving, unit, judge=judge)
-            self._place(m, serving, target, reject=reject)
+            self._place(m, serving, target, locating=locating, reject=reject)
             self._hand_over(m, serving, unit, target)
             self._reject(m, serving, reason=reason)
             self._refuse(m, serving, unit, target)
@@ -219,12 +222,13 @@ class Scheduler(wiring.Component):
     def _look(self, m: Module, serving: TurnInProgress, unit: UnitRecord, *, judge) -> None:
         """The next descriptor is looked at: between units, or in a sequence that its offload unit has a place for."""
         with m.State("UNIT"):
+            # The record follows what is at hand until the state is left.
+            m.d.comb += unit.begin.eq(1)
             with m.If(serving.none_pending):
                 m.next = "END"
             with m.Elif(serving.extended | serving.no_room):
                 m.next = "DRAIN"
             with m.Elif(self.judged):
-                m.d.comb += unit.begin.eq(1)
                 judge()
         with m.State("INSIDE"):
             with m.If(serving.none_pending):
@@ -235,13 +239,14 @@ class Scheduler(wiring.Component):
             with m.Elif(self.judged):
                 judge()
 
-    def _place(self, m: Module, serving: TurnInProgress, target: SimpleNamespace, *, reject) -> None:
+    def _place(self, m: Module, serving: TurnInProgress, target: SimpleNamespace, *, locating, reject) -> None:
         """A sequence finds its offload unit. The job table's answer is asked for once; it lets the operation in."""
         query, placed = self.placement.query, self.placement.answer
+        m.d.comb += query.valid.eq(locating)
         with m.State("LOCATE"):
-            m.d.comb += query.valid.eq(1)
             with m.If(query.ready):
                 m.next = "LOCATED"
+                m.d.sync += locating.eq(0)
         with m.State("LOCATED"):
             m.d.comb += placed.ready.eq(1)
             m.d.sync += [target.number.eq(placed.payload.unit), target.base_pulse.eq(placed.payload.base_pulse)]
@@ -323,10 +328,14 @@ class Scheduler(wiring.Component):
                 with m.If(self.i.payload.error | ~desc.c | desc.ch | unit.overlong):
                     m.next = "POST"
                 with m.Else():
-                    serving.consume()
-                    m.d.comb += unit.advance.eq(1)
-                    with m.If(desc.ct):
-                        m.next = "POST"
+                    m.next = "SKIPPED"
+        # A cycle of its own: nobody waits for it, and what to do with a descriptor would be found out late in a cycle.
+        with m.State("SKIPPED"):
+            serving.consume()
+            m.d.comb += unit.advance.eq(1)
+            m.next = "SKIP"
+            with m.If(desc.ct):
+                m.next = "POST"
         with m.State("POST"):
             m.d.comb += self.o_event.valid.eq(1)
             with m.If(self.o_event.ready):

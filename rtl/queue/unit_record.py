@@ -35,7 +35,8 @@ class UnitRecord(wiring.Component):
     advance : ``In(1)``
         `desc` has been dealt with.
     refuse : ``In(1)``, status : ``In``
-        The unit ends with this status; `desc` is at fault. Counting begins again, for what is skipped.
+        The unit ends with this status; `desc` is at fault. Counting begins again, for what is skipped. This takes two
+        cycles, in which there is no `begin` nor `advance`.
     job_id : ``Out(8)``
         Job of the first descriptor.
     broken : ``Out(RULES)``
@@ -43,7 +44,7 @@ class UnitRecord(wiring.Component):
     overlong : ``Out(1)``
         As many descriptors as the longest sequence has have been dealt with.
     event : ``Out(CompletionEvent)``
-        The completion of a unit that was refused.
+        The completion of a unit that was refused, two cycles after that.
     """
 
     def __init__(self, *, sequence_depth: int):
@@ -105,11 +106,16 @@ class UnitRecord(wiring.Component):
                 index.eq(index + 1), self.overlong.eq(index == self.sequence_depth - 1), first.eq(0),
                 cp_count.eq(desc.cp_count),
             ]
+        # That a unit is refused, and why, is known late in a cycle.
+        refused, status = Signal(), Signal(STATUS_BITS)
+        m.d.sync += refused.eq(self.refuse)
         with m.If(self.refuse):
-            m.d.sync += [event.status.eq(self.status), event.detail.eq(index), index.eq(0), self.overlong.eq(0)]
+            m.d.sync += status.eq(self.status)
+        with m.If(refused):
+            m.d.sync += [event.status.eq(status), event.detail.eq(index), index.eq(0), self.overlong.eq(0)]
             # A first descriptor that says nothing reliable does not say what kind of operation this was, either.
-            unreadable = self.status == Status.MEMORY_ERROR
-            with m.If(first & ((self.status == Status.BAD_DESCRIPTOR) | unreadable)):
+            unreadable = status == Status.MEMORY_ERROR
+            with m.If(first & ((status == Status.BAD_DESCRIPTOR) | unreadable)):
                 m.d.sync += event.kind.eq(CplKind.DESCRIPTOR)
             with m.If(first & unreadable):
                 m.d.sync += [event.job_id.eq(0), event.bytes.eq(0), event.tag.eq(0)]

@@ -82,12 +82,12 @@ _FAULTS = (
         old='"mismatch": wants_data & ~v.fits', new='"mismatch": wants_data & ~v.fits & v.some',
     ),
     Mutation(
-        name="told-before-the-pass-goes", module=_ACT,
-        old="self.o_fault.valid.eq(plan.mismatch & taken)", new="self.o_fault.valid.eq(plan.mismatch)",
+        name="told-as-long-as-the-pass-waits", module=_ACT,
+        old="m.d.sync += told.eq(1)", new="m.d.sync += told.eq(self.o_run.ready)",
     ),
     Mutation(
         name="goes-without-being-told-of", module=_ACT,
-        old="runs.valid.eq(~plan.direct & (~plan.mismatch | self.o_fault.ready))", new="runs.valid.eq(~plan.direct)",
+        old="with m.If(~step.check & ~plan.mismatch):", new="with m.If(~step.check):",
     ),
     Mutation(
         name="bad-address-not-told", module=_ACT,
@@ -99,8 +99,8 @@ _FAULTS = (
     ),
     Mutation(
         name="given-up-in-silence", module=_ACT,
-        old="with m.If(self.o_fault.ready):\n                            m.d.comb += [self.drop.eq(1)",
-        new="with m.If(1):\n                            m.d.comb += [self.drop.eq(1)",
+        old='with m.If(self.o_fault.ready):\n                    m.next = "DROP"',
+        new='with m.If(1):\n                    m.next = "DROP"',
     ),
     Mutation(
         name="given-up-twice", module=_ACT,

@@ -134,12 +134,13 @@ class Bench:
         assert self._next_target <= MEMORY_BYTES - 0x2000
         return start
 
-    async def settle(self, timeout: int = 60_000) -> None:
-        """Waits for all completions and checks that each came once, as expected."""
-        for _ in range(timeout):
-            if len(self.events.received) >= self.posted and not self.busy:
-                break
+    async def settle(self, patience: int = 20_000) -> None:
+        """Waits for all completions, `patience` cycles for each, and checks that each came once, as expected."""
+        waited = done = 0
+        while waited < patience and (done < self.posted or self.busy):
             await RisingEdge(self.dut.clk)
+            waited = waited + 1 if len(self.events.received) == done else 0
+            done = len(self.events.received)
         await clock.cycles(self.dut, 300)
         got = {event["tag"]: event for event in self.events.received}
         assert len(self.events.received) == self.posted, f"{len(self.events.received)} completions of {self.posted}"

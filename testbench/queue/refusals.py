@@ -231,15 +231,11 @@ REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
     "blocks of broken elements": _in_blocks(
         Status.BAD_LENGTH, block_count=2, pulse_bytes=16, length=60, datatype=Datatype.FLOAT64
     ),
-    "too many pulses of blocks": _in_blocks(
-        Status.BAD_LENGTH, block_count=2, pulse_bytes=16, length=2 * 16 * 0xFFFF + 16
-    ),
     "reduction": _step(_unsupported, reduce_flag=1, datatype=Datatype.FLOAT64, operator=Operator.MAXLOC),
     "long payload": _step(Status.BAD_LENGTH, length=65, operand=Operand.PAYLOAD, kind=Kind.MP),
     "pulse_bytes 0": _step(Status.BAD_LENGTH, length=64, pulse_bytes=0),
     "pulse_bytes 96": _step(Status.BAD_LENGTH, length=64, pulse_bytes=96),
     "pulse_bytes beyond the mtu": _step(Status.BAD_LENGTH, length=64, pulse_bytes=MTU + 64),
-    "too many pulses": _step(Status.BAD_LENGTH, length=64 * 0xFFFF + 1, pulse_bytes=64),
     "broken elements": _broken_elements,
     "operand before the window": _window("local_addr", FLIT, 0),
     "operand beyond the window": _window("local_addr", 0, FLIT),

@@ -280,19 +280,27 @@ class FaultContract(TriggerContract):
                 m.d.sync += before.eq(shown)
                 self.check(~waits | (before == shown))
 
-        # A packet of another length than its slice is told of with the pass that takes it.
+        # A packet of another length than its slice is told of before the pass that takes it.
         status = {
             name: self.fault & (report.status == Status[name])
             for name in ("LENGTH_MISMATCH", "BAD_ADDRESS", "TIMEOUT")
         }
         self.check(~self.fault | status["LENGTH_MISMATCH"] | status["BAD_ADDRESS"] | status["TIMEOUT"])
-        self.check(~status["LENGTH_MISMATCH"] | self.run & run.consume & (report.job == run.output.job))
+        pulse = report.detail[16:16 + PULSE_BITS]
+        self.check(~status["LENGTH_MISMATCH"] | run.consume & (report.job == run.output.job) & (
+            pulse == run.output.header.pulse
+        ))
         data = self.desc["swap_local_data"] | self.desc["reduce_flag"] | packets.has("swap_data", self.seq)
         wrong = self.due & data & (packets.has("long", self.seq) != self.filled)
-        told = Signal(name="told_wrong")
-        m.d.comb += told.eq(status["LENGTH_MISMATCH"] & self.mine_run)
-        self.check(~self.mine_run | (told == wrong) | self.hopeless & ~told)
-        where = (report.detail[:16] == self.consumed) & (report.detail[16:16 + PULSE_BITS] == self.pulse)
+        told, noted = Signal(name="told_wrong"), Signal(name="noted_wrong")
+        m.d.comb += told.eq(status["LENGTH_MISMATCH"] & self.alive & (report.job == self.job) & (pulse == self.pulse))
+        with m.If(self.begins | self.passed):
+            m.d.sync += noted.eq(0)
+        with m.Elif(told):
+            m.d.sync += noted.eq(1)
+        self.check(~told | ~noted & (wrong | self.hopeless))
+        self.check(~self.mine_run | (noted == wrong) | self.hopeless & ~noted)
+        where = (report.detail[:16] == self.consumed) & (pulse == self.pulse)
         length = report.detail[16 + PULSE_BITS:][:13]
         self.check(~told | where & (length == Mux(packets.has("long", self.seq), FLIT, 0)))
 

@@ -185,7 +185,7 @@ def test_too_many_blocks():
     ({"length": 12}, "length must be a multiple of 8 (float64), not 12"),
     ({"length": 6, "datatype": Datatype.FLOAT32}, "length must be a multiple of 4 (float32), not 6"),
     ({"length": -8}, "length must be a multiple of 8 (float64), not -8"),
-    ({"length": 64 * 65536, "pulse_bytes": 64}, "length must be at most 4194240 (65535 pulses), not 4194304"),
+    ({"length": 1 << 32}, "length must be at most 4294967295, not 4294967296"),
     ({"length": 72, "kind": Kind.MP}, "length must be at most 64 in MP descriptors, not 72"),
     ({"job_id": 256}, "job_id must be 0 to 255, not 256"),
     ({"tag": -1}, "tag must be 0 to 4294967295, not -1"),
