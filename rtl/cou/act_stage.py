@@ -101,7 +101,7 @@ class ActStage(wiring.Component):
         with m.If(news):
             m.d.sync += came.eq(1)
         answer = self._answer_of_credit_table(m)
-        fault, lookup, header = self.o_fault.payload, self.o_lookup.payload, plan.run.output.header
+        lookup = self.o_lookup.payload
         self._say(m, ahead=ahead, window_ok=window_ok, answer=answer)
 
         def sleep(phase):
@@ -163,24 +163,8 @@ class ActStage(wiring.Component):
                     with m.Else():
                         hand_over()
 
-            # Faults have states of their own, so that they need not be found out late in a cycle.
-            with m.State("TIMEOUT"):
-                m.d.comb += [
-                    self.o_fault.valid.eq(1), fault.status.eq(Status.TIMEOUT),
-                    fault.detail.eq(Cat(plan.consumed, header.pulse, missing)),
-                ]
-                with m.If(self.o_fault.ready):
-                    m.next = "DROP"
-            with m.State("MISMATCH"):
-                m.d.comb += [
-                    self.o_fault.valid.eq(1), fault.status.eq(Status.LENGTH_MISMATCH),
-                    fault.detail.eq(Cat(plan.consumed, header.pulse, plan.brought_bytes)),
-                ]
-                with m.If(self.o_fault.ready):
-                    m.d.sync += told.eq(1)
-                    m.next = "ACT"
-
-            # So does giving up: whether a context is given up stands at the beginning of what others do.
+            self._report(m, missing=missing, told=told)
+            # A cycle of its own: whether a context is given up stands at the beginning of what others do.
             with m.State("DROP"):
                 m.d.comb += [self.drop.eq(1), leave.eq(1)]
                 m.d.sync += [known.eq(0) for known in (searched, ahead, missing)]
@@ -254,6 +238,25 @@ class ActStage(wiring.Component):
                     m.d.sync += searched.eq(1)
                 with m.Else():
                     m.d.sync += ahead.eq(ahead + 1)
+
+    def _report(self, m: Module, *, missing, told):
+        """Faults have states of their own, so that they need not be found out late in a cycle."""
+        plan, fault, pulse = self.i.payload, self.o_fault.payload, self.i.payload.run.output.header.pulse
+        with m.State("TIMEOUT"):
+            m.d.comb += [
+                self.o_fault.valid.eq(1), fault.status.eq(Status.TIMEOUT),
+                fault.detail.eq(Cat(plan.consumed, pulse, missing)),
+            ]
+            with m.If(self.o_fault.ready):
+                m.next = "DROP"
+        with m.State("MISMATCH"):
+            m.d.comb += [
+                self.o_fault.valid.eq(1), fault.status.eq(Status.LENGTH_MISMATCH),
+                fault.detail.eq(Cat(plan.consumed, pulse, plan.brought_bytes)),
+            ]
+            with m.If(self.o_fault.ready):
+                m.d.sync += told.eq(1)
+                m.next = "ACT"
 
     def _check(self, m: Module, *, known, ok):
         """An address that a packet brought, or that the descriptor did not announce. If it is not the VP's own nothing

@@ -79,7 +79,7 @@ class ContextFile(wiring.Component):
     drop : ``In``
         It is given up: frees it.
     oldest : ``Out(1)``
-        It is the oldest context of its job.
+        It is the oldest context of its job of those that may still send something.
     certain : ``Out(1)``
         The packet that it was announced when it was taken is there.
     i_arrival, answered, loaded : ``In``
@@ -140,7 +140,7 @@ class ContextFile(wiring.Component):
         registers = Array(Signal(look_layout(shapes), name=f"registers_{c}") for c in range(n))
         key = Array(Signal(HashKey, name=f"key_{c}") for c in range(n))
         wanting, asking, ending, certain = Signal(n), Signal(n), Signal(n), Signal(n)
-        # older[c] marks the contexts of the same job that were there when c started.
+        # older[c] marks the contexts of the same job that were there when c started and may still send something.
         older = Array(Signal(n, name=f"older_{c}") for c in range(n))
 
         # One context ends at a time.
@@ -154,6 +154,7 @@ class ContextFile(wiring.Component):
         ]
         with m.If(self.drop):
             m.d.comb += finished.eq(self.select)
+        aged = self._age(m, phase=phase, registers=registers, older=older, ending=ending, finished=finished)
 
         # A key that is alike takes effect a cycle later: a context that waits is left alone by the trigger, and one
         # that is given up meanwhile wants it no more. A packet that was announced is known by its slot.
@@ -178,8 +179,6 @@ class ContextFile(wiring.Component):
             withdrawn = same_slot & (arrival.what == Arrival.DROPPED)
             gone = Signal(name=f"gone_{c}")
             m.d.sync += gone.eq(Cat(self.expire[j] & (registers_c.job == j) for j in range(n_jobs)).any())
-            aged = Signal(name=f"aged_{c}")
-            m.d.sync += aged.eq(finish & older[c].bit_select(finished, 1))
             # A look-up still on its way must come back first: its answer is for this wait and no later one.
             settled = ~asking[c] | answered
             wakes = Signal(name=f"wakes_{c}")
@@ -189,7 +188,7 @@ class ContextFile(wiring.Component):
             m.d.comb += [self.ready[c].eq(wakes | (phase[c] == Phase.READY)), self.free[c].eq(phase[c] == Phase.FREE)]
             with m.If(
                 wakes | (phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)
-                | (phase[c] == Phase.BLOCKED) & (self.returned | aged | gone)
+                | (phase[c] == Phase.BLOCKED) & (self.returned | aged[c] | gone)
                 | self.done & (self.done_context == c)
             ):
                 m.d.sync += phase[c].eq(Phase.READY)
@@ -232,24 +231,40 @@ class ContextFile(wiring.Component):
                     m.d.sync += registers_c.measured.eq(0)
 
             # Beginning and end of a pulse.
-            with m.If(finish):
-                m.d.sync += older[c].bit_select(finished, 1).eq(0)
             with m.If(self.start & (self.start_context == c)):
-                same = Cat(
-                    (phase[other] != Phase.FREE) & (registers[other].job == self.start_job) for other in range(n)
-                )
-                ends_now = Cat(finish & (finished == other) for other in range(n))
                 m.d.sync += [
                     phase[c].eq(Mux(self.start_taken, Phase.TAKEN, Phase.READY)), registers_c.eq(0),
                     registers_c.job.eq(self.start_job), registers_c.measured.eq(~self.start_cut),
                     wanting[c].eq(0), ending[c].eq(0),
-                    older[c].eq(same & ~ends_now & (((1 << n) - 1) ^ (1 << c))),
                 ]
             with m.If(finish & (finished == c)):
                 m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there.eq(0), registers_c.sure.eq(0)]
 
         self._tell(m, phase=phase, registers=registers, older=older)
         return m
+
+    def _age(self, m: Module, *, phase, registers, older, ending, finished):
+        """Who is older than whom. Gives, for each context, whether another one that was older has gone a cycle before.
+
+        A context counts until it is free or its last pass has gone. That a pass goes is known late in a cycle, so it
+        counts in the next one.
+        """
+        n, finish = self.config.cou.n_contexts, self.finish
+        parts, parted, aged = Signal(), Signal.like(finished), Signal(n)
+        m.d.sync += [parts.eq(self.fire & self.ends), parted.eq(self.select)]
+        for c in range(n):
+            m.d.sync += aged[c].eq(finish & older[c].bit_select(finished, 1) | parts & older[c].bit_select(parted, 1))
+            with m.If(finish):
+                m.d.sync += older[c].bit_select(finished, 1).eq(0)
+            with m.If(parts):
+                m.d.sync += older[c].bit_select(parted, 1).eq(0)
+            with m.If(self.start & (self.start_context == c)):
+                same = Cat(
+                    (phase[other] != Phase.FREE) & (registers[other].job == self.start_job) for other in range(n)
+                )
+                ends_now = Cat(finish & (finished == other) for other in range(n))
+                m.d.sync += older[c].eq(same & ~ends_now & ~ending & (((1 << n) - 1) ^ (1 << c)))
+        return aged
 
     def _tell(self, m: Module, *, phase, registers, older):
         """What the contexts of each job do, and of all of them."""

@@ -268,7 +268,7 @@ class Bench:
             and p.desc["peer"] == item["peer"] and (p.operation.expired or p.next_pass()["sends"])
         ]
         assert asking, "a credit that nobody needs"
-        oldest = next(p for p in asking[0].operation.pulses if not p.ended)
+        oldest = next(p for p in asking[0].operation.pulses if p in asking or not self._parted(p))
         assert not item["oldest"] or oldest in asking, "a younger pulse takes the last credit"
         place = item["job_id"], item["peer"]
         ok = self.out[place] < SHARE - (not item["oldest"])
@@ -278,6 +278,14 @@ class Bench:
         if ok:
             self.out[place] += 1
             self.granted[(*place, *said.values())] += 1
+
+    def _parted(self, pulse: Pulse) -> bool:
+        """Whether its last pass has gone, maybe into the queue from which it has not been taken yet."""
+        if pulse.ended or pulse.ending:
+            return True
+        last = pulse.next_pass()
+        places = {credit[:2] for credit, count in self.granted.items() if count}
+        return last["ends"] and (not last["sends"] or (pulse.operation.job_id, pulse.desc["peer"]) in places)
 
     def _sent(self, header: dict[str, int]) -> None:
         place = header["job_id"], header["peer"]

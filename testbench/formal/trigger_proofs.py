@@ -99,8 +99,8 @@ _FAULTS = (
     ),
     Mutation(
         name="given-up-in-silence", module=_ACT,
-        old='with m.If(self.o_fault.ready):\n                    m.next = "DROP"',
-        new='with m.If(1):\n                    m.next = "DROP"',
+        old='with m.If(self.o_fault.ready):\n                m.next = "DROP"',
+        new='with m.If(1):\n                m.next = "DROP"',
     ),
     Mutation(
         name="given-up-twice", module=_ACT,

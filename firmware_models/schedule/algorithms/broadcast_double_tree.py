@@ -1,5 +1,7 @@
 """Broadcast down two binary trees."""
 
+import networkx as nx
+
 from ..registry import algorithm
 from ..sequence import Combine, Source, Step
 
@@ -13,15 +15,23 @@ def broadcast_double_tree(n_nodes: int, root: int) -> list[list[Step]]:
     P. Sanders, J. Speck, J. L. Träff, Two-tree algorithms for full bandwidth broadcast, reduction and scan, Parallel
     Computing 35 (2009).
 
-    All ranks take the first half first: so nobody waits in a circle.
+    Each edge has a time, which the same paper gives by two colours: what a rank receives in both trees, and what it
+    sends to both children, falls into steps of different parity. A rank takes what comes first by that time first, and
+    sends in the order of time; so the trees do not meet at a switch's output if all keep pace. Nobody waits in a
+    circle, for a reception waits for earlier times of its pulse only.
     """
     trees = two_trees(n_nodes - 1)
+    times = edge_times(trees)
     sequences: list[list[Step]] = []
     for rank in range(n_nodes):
         label = (rank - root) % n_nodes
         steps: list[Step] = []
-        for half, (parents, children) in enumerate(trees):
-            targets = [(child + root) % n_nodes for child in children[label]]
+        halves = sorted(range(2), key=lambda half: times[half, label if label else trees[half][1][0][0]])
+        for half in halves:
+            parents, children = trees[half]
+            targets = [
+                (child + root) % n_nodes for child in sorted(children[label], key=lambda child: times[half, child])
+            ]
             blocks = (half, 1)
             if label:
                 steps.append(Step(
@@ -56,3 +66,31 @@ def two_trees(count: int) -> tuple[Tree, Tree]:
         second[0][moved[label]] = moved[parent] if label else 0
         second[1][moved[label]] = [moved[child] for child in children[label]]
     return (parents, children), second
+
+
+def edge_times(trees: tuple[Tree, Tree]) -> dict[tuple[int, int], int]:
+    """Step in which each edge carries a pulse's half, the first one of the root being step 0; keys are (half, child).
+
+    A rank sends on in the two steps after the one in which it has received, in the order that the colours give. Source:
+    Sanders, Speck, Träff (as above), section 2.2, whose colouring is that of a bipartite graph.
+    """
+    conflicts: nx.Graph[tuple[int, int]] = nx.Graph()
+    for label, both in enumerate(zip(trees[0][1], trees[1][1], strict=True)):
+        sends = [(half, child) for half, children in enumerate(both) for child in children]
+        receives = [(half, label) for half in range(2) if label]
+        for edges in (sends, receives):
+            conflicts.add_nodes_from(edges)
+            if len(edges) == 2:
+                conflicts.add_edge(*edges)
+    colours = nx.bipartite.color(conflicts)
+    first = colours[0, trees[0][1][0][0]]
+    times: dict[tuple[int, int], int] = {}
+    for half, (_, children) in enumerate(trees):
+        waiting = [(child, (colours[half, child] - first) % 2) for child in children[0]]
+        while waiting:
+            label, time = waiting.pop()
+            times[half, label] = time
+            for child in children[label]:
+                odd = (colours[half, child] - first - time) % 2
+                waiting.append((child, time + (1 if odd else 2)))
+    return times

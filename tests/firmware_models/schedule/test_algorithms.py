@@ -13,6 +13,7 @@ from firmware_models.schedule import (
     collective_names,
     default_algorithm,
 )
+from firmware_models.schedule.algorithms.broadcast_double_tree import broadcast_double_tree, edge_times, two_trees
 from firmware_models.schedule.registry import _collective
 
 NODES = [*range(2, 34), 64, 100]
@@ -124,3 +125,31 @@ def test_refused(names, numbers, message):
     """One line: field, what is allowed, value."""
     with pytest.raises(ScheduleError, match=f"^{re.escape(message)}$"):
         build(*names, **numbers)
+
+
+@pytest.mark.parametrize("n_nodes", NODES)
+def test_two_trees_take_turns(n_nodes):
+    """No rank receives twice in steps of one parity, nor sends twice; who receives sends in the two steps after it."""
+    trees = two_trees(n_nodes - 1)
+    times = edge_times(trees)
+    assert times[0, trees[0][1][0][0]] == 0
+    for label in range(n_nodes):
+        if label:
+            assert (times[0, label] + times[1, label]) % 2
+        sends = [(half, child) for half in range(2) for child in trees[half][1][label]]
+        assert len({times[edge] % 2 for edge in sends}) == len(sends) <= 2
+        for half, child in sends:
+            assert not label or times[half, child] - times[half, label] in (1, 2)
+
+
+@pytest.mark.parametrize("n_nodes", NODES)
+def test_double_tree_keeps_to_its_times(n_nodes):
+    """Each rank's receptions, and its sends of a half, stand in the order of the edges' times."""
+    times = edge_times(two_trees(n_nodes - 1))
+    for rank, sequence in enumerate(broadcast_double_tree(n_nodes, 0)):
+        received = [times[step.blocks[0], rank] for step in sequence if step.receive_from]
+        assert received == sorted(received)
+        for half in range(2):
+            targets = [step.send_to for step in sequence if step.blocks[0] == half and step.send_to is not None]
+            sent = [times[half, target] for target in targets]
+            assert sent == sorted(sent)
