@@ -5,7 +5,7 @@ waits for is known then: the packets that came in over its link wait at other po
 paused wait on.
 """
 
-import networkx as nx  # type: ignore[import-untyped]
+import networkx as nx
 
 from sim.congestion.core.records import NONE, State
 from sim.congestion.network import Network
@@ -16,7 +16,7 @@ def waiting_cycle(state: State, network: Network) -> list[str]:
 
     As ``switch 7 port 2 to switch 8``; ports count from 1 in the order of links.
     """
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[int] = nx.DiGraph()
     for q in range(network.n_ports):
         if not state.ports[q]["is_paused"] or not state.ports[q]["is_switch"]:
             continue
