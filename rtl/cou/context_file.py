@@ -109,7 +109,7 @@ class ContextFile(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         n = config.cou.n_contexts
         super().__init__({
-            "ready": Out(n), "take": In(1), "taken": In(shapes.context),
+            "ready": Out(n), "first": Out(n), "take": In(1), "taken": In(shapes.context),
             "start": In(1), "start_context": In(shapes.context), "start_job": In(shapes.job), "start_cut": In(1),
             "start_taken": In(1),
             "look": In(shapes.context), "o_look": Out(look_layout(shapes)),
@@ -240,6 +240,7 @@ class ContextFile(wiring.Component):
             with m.If(finish & (finished == c)):
                 m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there.eq(0), registers_c.sure.eq(0)]
 
+        m.d.comb += self.first.eq(Cat(self.ready[c] & ~(older[c] & self.ready).any() for c in range(n)))
         self._tell(m, phase=phase, registers=registers, older=older)
         return m
 

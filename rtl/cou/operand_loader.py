@@ -12,6 +12,7 @@ from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
 from rtl.cou.piece_walk import PieceWalk
 from rtl.interface import ReadSignature
+from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 
@@ -48,6 +49,9 @@ class OperandLoader(wiring.Component):
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
+    #: Loads whose data are asked for; more wait to take turns.
+    UNDER_WAY = 4
+
     def __init__(self, config: Config):
         self.config = config
         self.shapes = shapes = CouShapes(config)
@@ -72,20 +76,44 @@ class OperandLoader(wiring.Component):
         n = config.cou.n_contexts
 
         # Both sides get every load: one asks for the pieces, the other one lays down what comes.
-        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=n)
-        m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=n)
+        depth = min(n, self.UNDER_WAY)
+        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=depth)
+        m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=depth)
+        load = self.i
+        if n > depth:
+            load = self._take_turns(m, room=waiting.i.ready & asking.i.ready)
         m.d.comb += [
-            asking.i.payload.eq(self.i.payload), waiting.i.payload.eq(self.i.payload),
-            self.i.ready.eq(waiting.i.ready & asking.i.ready),
-            waiting.i.valid.eq(self.i.valid & asking.i.ready),
-            asking.i.valid.eq(self.i.valid & waiting.i.ready & ~self.i.payload.from_payload),
+            asking.i.payload.eq(load.payload), waiting.i.payload.eq(load.payload),
+            load.ready.eq(waiting.i.ready & asking.i.ready),
+            waiting.i.valid.eq(load.valid & asking.i.ready),
+            asking.i.valid.eq(load.valid & waiting.i.ready & ~load.payload.from_payload),
         ]
         self._ask(m, asking.o)
         writes, told, written = self._lay_down(m, waiting.o)
         self._keep_back(m, written, waiting.o.payload)
         m.d.comb += self.idle.eq(~waiting.o.valid)
-        m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves, told))
+        m.d.sync += self.moves.eq(any_moves(
+            writes, asking.moves, waiting.moves, told, *([self.turns.moves] if n > depth else []),
+        ))
         return m
+
+    def _take_turns(self, m: Module, *, room):
+        """Loads beyond those under way wait, and descriptors at different positions take turns: else the second
+        descriptor of one pulse would wait for the first ones of all others."""
+        m.submodules.turns = turns = AlternatingQueue(
+            shape=self.shapes.load, depth=self.config.cou.n_contexts, key=lambda load: load.place
+        )
+        load = stream.Signature(self.shapes.load).create()
+        past = turns.empty & room
+        m.d.comb += [
+            turns.i.payload.eq(self.i.payload), turns.i.valid.eq(self.i.valid & ~past),
+            self.i.ready.eq(past | turns.i.ready),
+            load.valid.eq(Mux(turns.empty, self.i.valid, turns.o.valid)),
+            load.payload.eq(Mux(turns.empty, self.i.payload, turns.o.payload)),
+            turns.o.ready.eq(load.ready & ~turns.empty),
+        ]
+        self.turns = turns
+        return load
 
     def _ask(self, m: Module, load):
         """Requests, piece by piece."""

@@ -1,5 +1,7 @@
 """Reads operands of passes, one pass right behind the other."""
 
+from collections.abc import Callable
+
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.hdl import ShapeLike
 from amaranth.lib import data, stream, wiring
@@ -9,7 +11,7 @@ from amaranth.utils import bits_for
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes, Source
 from rtl.cou.memory_port import OperandPort
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.quiescence import any_moves
 from rtl.kit.skid import TurnBuffer
 
@@ -34,10 +36,14 @@ def result_address_bits(config: Config) -> int:
     return (config.cou.intermediate_bytes - 1).bit_length() + CouShapes(config).context
 
 
-def pass_queue(shape: ShapeLike, config: Config) -> TurnBuffer | StreamFifo:
-    """Where passes wait to be read, one of each context: it is known late when the next one's turn comes."""
+def pass_queue(shape: ShapeLike, config: Config, *, key: Callable) -> TurnBuffer | AlternatingQueue:
+    """Where passes wait to be read, one of each context: it is known late when the next one's turn comes.
+
+    Passes for different peers, which `key` tells apart, take turns: so a peer's packets do not come in bursts, which
+    would keep its link from others while their links are idle.
+    """
     n = max(2, config.cou.n_contexts)
-    return TurnBuffer(shape=shape) if n == 2 else StreamFifo(shape=shape, depth=n)
+    return TurnBuffer(shape=shape) if n == 2 else AlternatingQueue(shape=shape, depth=n, key=key)
 
 
 class OperandReader(wiring.Component):

@@ -55,7 +55,7 @@ class Trigger(wiring.Component):
         # Select: one of those that are ready; if none is, one that begins.
         chosen, context, room = Signal(), Signal(shapes.context), Signal()
         m.d.comb += [
-            turn.requests.eq(contexts.ready), turn.advance.eq(contexts.take), room.eq(~chosen | plan.i.ready),
+            turn.requests.eq(contexts.first), turn.advance.eq(contexts.take), room.eq(~chosen | plan.i.ready),
             contexts.take.eq(room & contexts.ready.any()), contexts.taken.eq(turn.index),
             contexts.start_taken.eq(room & ~contexts.ready.any()),
             plan.i.valid.eq(chosen), plan.i.payload.eq(context),

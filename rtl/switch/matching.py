@@ -10,8 +10,9 @@ from rtl.switch.match_iteration import MatchIteration
 from rtl.switch.patience import Patience
 from rtl.switch.sizes import SwitchSizes
 
-_PATIENCE = 32
-"""Longest packets that an input sends to the same outputs before it asks for others only."""
+_PATIENCE = 10
+"""Of the longest packet, the part that an input sends to the same outputs while it has others to send, before it asks
+for those only: less than a packet, so that two inputs which share two outputs change places after each packet."""
 
 
 class Matching(wiring.Component):
@@ -66,7 +67,7 @@ class Matching(wiring.Component):
         patient = []
         for i, candidate in enumerate(self.candidate):
             m.submodules[f"patience_{i}"] = patience = Patience(
-                radix=self.radix, limit=_PATIENCE * self.sizes.longest, pause=2 * self.sizes.longest,
+                radix=self.radix, limit=max(2, self.sizes.longest // _PATIENCE), pause=2 * self.sizes.longest,
             )
             patient.append(patience.moves)
             wanted = Signal(self.radix, name=f"wanted_{i}")

@@ -9,6 +9,7 @@ from testbench.formal.trigger_proofs import TRIGGER_PROOFS
 
 _FIFO = "rtl.kit.fifo"
 _SKID = "rtl.kit.skid"
+_ALTERNATING = "rtl.kit.alternating_queue"
 _SLOTS = "rtl.buffer.packet_slots"
 _CREDIT = "rtl.credit.credit_table"
 _LENDER = "rtl.credit.lender"
@@ -151,6 +152,36 @@ PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="both-at-once-counts", module=_SKID,
                 old="with m.If(put != get):", new="with m.If(put | get):",
+            ),
+        ),
+    ),
+    Proof(
+        name="alternating-queue",
+        claim="none is lost, none twice; those of one key in order; two of one key in a row only if no other waits",
+        contract="testbench.formal.contracts.turns:AlternatingContract",
+        parameters={"depth": 2},
+        mode="bmc",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="slot-given-twice", module=_ALTERNATING,
+                old="(used | Mux(stored, 1 << free, 0)) & ~Mux", new="used & ~Mux",
+            ),
+            Mutation(
+                name="gap-not-closed", module=_ALTERNATING, old="with m.If(goes & (chosen <= k)):",
+                new="with m.If(goes & (chosen < k)):",
+            ),
+            Mutation(
+                name="last-of-those-past", module=_ALTERNATING,
+                old="m.d.sync += [head.eq(self.i.payload), last.eq(key)]", new="m.d.sync += head.eq(self.i.payload)",
+            ),
+            Mutation(
+                name="past-those-who-wait", module=_ALTERNATING,
+                old="past.eq(came & take & ~valid[0])", new="past.eq(came & take)",
+            ),
+            Mutation(
+                name="first-come-first-served", module=_ALTERNATING,
+                old="with m.If(Mux(other.any(), other[k], valid[k])):", new="with m.If(valid[k]):",
             ),
         ),
     ),

@@ -6,6 +6,7 @@ from cocotb.triggers import RisingEdge
 
 from testbench import clock
 from testbench.kit.parts import (
+    ALTERNATING_DEPTHS,
     ARBITER_GAPS,
     ARBITER_INPUTS,
     DATA_WIDTH,
@@ -106,6 +107,66 @@ async def half_rate_fifo_keeps_order(dut: SimHandleBase, depth: int, pause: floa
     """With random gaps; without gaps, an item in two cycles."""
     elapsed = await pass_through(dut, f"half_rate_fifo_{depth}", idle=pause, stall=pause, count=ITEMS)
     assert pause is None or elapsed <= 2 * ITEMS + 6
+
+
+def key_of(item: dict[str, int]) -> int:
+    """The key by which the alternating queue tells items apart."""
+    return item["data"] >> 8 & 3
+
+
+def keyed_items(name: str, count: int, keys: int) -> list[dict[str, int]]:
+    """Random items of so many keys that differ from each other."""
+    numbers = rng(name)
+    return [
+        {"data": numbers.randrange(keys) << 8 | k & 0xFF | k >> 8 << 10, "last": numbers.getrandbits(1)}
+        for k in range(count)
+    ]
+
+
+@cocotb.test()
+@cocotb.parametrize(depth=ALTERNATING_DEPTHS, pause=(None, 0), keys=(1, 2, 4))
+async def alternating_queue_loses_nothing(dut: SimHandleBase, depth: int, pause: float | None, keys: int) -> None:
+    """Every item comes once, those of one key in order; without pauses, an item a cycle."""
+    source = StreamSource(dut, f"alternating_{depth}__i", ITEM, idle=pause)
+    sink = StreamSink(dut, f"alternating_{depth}__o", ITEM, stall=pause)
+    await clock.start(dut)
+    StreamChecker(dut, f"alternating_{depth}__i", ITEM)
+    sent = keyed_items(f"keys {depth} {keys}", ITEMS, keys)
+    source.extend(sent)
+    elapsed = 0
+    while len(sink.received) < ITEMS:
+        await RisingEdge(dut.clk)
+        elapsed += 1
+    await clock.cycles(dut, 50)
+    assert len(sink.received) == ITEMS
+    for key in range(keys):
+        assert [i for i in sink.received if key_of(i) == key] == [i for i in sent if key_of(i) == key]
+    assert pause is None or elapsed <= ITEMS + 6
+
+
+@cocotb.test()
+@cocotb.parametrize(depth=ALTERNATING_DEPTHS)
+async def alternating_queue_alternates(dut: SimHandleBase, depth: int) -> None:
+    """Full, it holds one more than its depth, and gives out what its rule says."""
+    source = StreamSource(dut, f"alternating_{depth}__i", ITEM, idle=None)
+    sink = StreamSink(dut, f"alternating_{depth}__o", ITEM, stall=1)
+    await clock.start(dut)
+    for attempt in range(8):
+        sent = keyed_items(f"full {depth} {attempt}", depth + 1, 1 + attempt % 4)
+        source.extend(sent)
+        await clock.cycles(dut, 40 * (depth + 10))
+        assert source.pending == 0
+        assert not int(getattr(dut, f"alternating_{depth}__i__ready").value)
+        waiting, expected = sent[1:], sent[:1]
+        while waiting:
+            chosen = next((item for item in waiting if key_of(item) != key_of(expected[-1])), waiting[0])
+            waiting.remove(chosen)
+            expected.append(chosen)
+        sink.set_stall(None)
+        assert await sink.receive_all(depth + 1) == expected
+        sink.set_stall(1)
+        await clock.cycles(dut, 3)
+        assert int(getattr(dut, f"alternating_{depth}__empty").value)
 
 
 @cocotb.test()

@@ -1,6 +1,7 @@
 """The stream parts that the kit's bench exercises, with sizes at the boundaries."""
 
 from rtl.interface import beat
+from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
 from rtl.kit.fifo import REGISTER_FILE_DEPTH, StreamFifo
 from rtl.kit.memory import BlockMemory
@@ -11,6 +12,7 @@ from testbench.bundle import Bundle
 DATA_WIDTH = 64
 FIFO_DEPTHS = (1, 2, 3, 5, REGISTER_FILE_DEPTH, REGISTER_FILE_DEPTH + 1, 64)
 HALF_RATE_DEPTHS = (3, 5, REGISTER_FILE_DEPTH)
+ALTERNATING_DEPTHS = (2, 3, 8, 9)
 ARBITER_INPUTS = (1, 2, 5)
 ARBITER_GAPS = (1, 2, 3)
 """Cycles from item to item: full rate, every second cycle, and a choice that takes a cycle of its own."""
@@ -31,6 +33,10 @@ def kit_bundle() -> Bundle:
         **{
             f"half_rate_fifo_{depth}": StreamFifo(shape=ITEM, depth=depth, full_rate=False)
             for depth in HALF_RATE_DEPTHS
+        },
+        **{
+            f"alternating_{depth}": AlternatingQueue(shape=ITEM, depth=depth, key=lambda item: item.data[8:10])
+            for depth in ALTERNATING_DEPTHS
         },
         "skid": SkidBuffer(shape=ITEM),
         "turn": TurnBuffer(shape=ITEM),

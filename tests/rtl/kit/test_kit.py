@@ -2,6 +2,7 @@
 
 import pytest
 
+from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.round_robin import RoundRobin
@@ -23,3 +24,9 @@ def test_sizes_are_checked(bad):
         PacketArbiter(data_width=64, n=bad)
     with pytest.raises(ValueError, match=f"^n must be a positive integer, not {bad!r}$"):
         RoundRobin(n=bad)
+
+
+@pytest.mark.parametrize("bad", [1, 0, -1, 2.0])
+def test_depth_of_turns_is_checked(bad):
+    with pytest.raises(ValueError, match=f"^depth must be an integer of at least 2, not {bad!r}$"):
+        AlternatingQueue(shape=8, depth=bad, key=lambda item: item[0])

@@ -1,0 +1,100 @@
+"""A queue in which items of different keys take turns."""
+
+from collections.abc import Callable
+from typing import Any
+
+from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import ShapeLike, Value
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.kit.index import index_bits
+from rtl.kit.quiescence import any_moves
+
+
+class AlternatingQueue(wiring.Component):
+    """Stores items, and gives out the one that has waited longest of those with another key than the last one had.
+
+    If all items that wait have the key of the last one, the first of them goes. So items of one key keep their order,
+    and the item that has waited longest is passed over once at most.
+
+    Timing: no combinational path between ``i`` and ``o``. An item comes out one cycle after it went into an empty
+    queue. One item per cycle.
+
+    Parameters
+    ----------
+    shape : ShapeLike
+        Shape of the payload.
+    depth : int
+        Items that can wait behind the one that is offered. At least 2.
+    key : callable
+        Key of a payload.
+
+    Members
+    -------
+    i : ``In(stream.Signature(shape))``
+        Items to be stored; ready while there is room.
+    o : ``Out(stream.Signature(shape))``
+        The same items.
+    empty : ``Out(1)``
+        No item is held.
+    moves : ``Out(1)``
+        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+    """
+
+    def __init__(self, *, shape: ShapeLike, depth: int, key: Callable[[Any], Value]):
+        if not isinstance(depth, int) or depth < 2:
+            raise ValueError(f"depth must be an integer of at least 2, not {depth!r}")
+        self.shape, self.depth, self.key = shape, depth, key
+        super().__init__({
+            "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "empty": Out(1), "moves": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        n, slot_bits, key = self.depth, index_bits(self.depth), self.key(self.i.payload)
+        m.submodules.store = store = memory.Memory(shape=self.shape, depth=n, init=[])
+        write, read = store.write_port(), store.read_port(domain="comb")
+        # Those that wait, the oldest first: where each lies, and its key.
+        waiting = Array(
+            Signal(data.StructLayout({"slot": slot_bits, "key": len(key)}), name=f"waiting_{k}") for k in range(n)
+        )
+        valid, used = Signal(n), Signal(n)
+        head, full, last = Signal(self.shape), Signal(), Signal(len(key))
+
+        # The choice is made among registers; an item that nobody waits before goes past them.
+        other, chosen, slot, free = Signal(n), Signal(slot_bits), Signal(slot_bits), Signal(slot_bits)
+        m.d.comb += other.eq(Cat(valid[k] & (waiting[k].key != last) for k in range(n)))
+        for k in reversed(range(n)):
+            with m.If(~used[k]):
+                m.d.comb += free.eq(k)
+            with m.If(Mux(other.any(), other[k], valid[k])):
+                m.d.comb += chosen.eq(k)
+        take, came, stored, past, goes = Signal(), Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            take.eq(~full | self.o.ready), came.eq(self.i.valid & self.i.ready),
+            goes.eq(take & valid[0]), past.eq(came & take & ~valid[0]), stored.eq(came & ~past),
+            self.i.ready.eq(~used.all()), write.en.eq(stored), write.addr.eq(free), write.data.eq(self.i.payload),
+            slot.eq(waiting[chosen].slot), read.addr.eq(slot),
+            self.o.valid.eq(full), self.o.payload.eq(head), self.empty.eq(~full & ~valid[0]),
+        ]
+        with m.If(take):
+            m.d.sync += full.eq(goes | past)
+        with m.If(goes):
+            m.d.sync += [head.eq(read.data), last.eq(waiting[chosen].key)]
+        with m.Elif(past):
+            m.d.sync += [head.eq(self.i.payload), last.eq(key)]
+        m.d.sync += used.eq((used | Mux(stored, 1 << free, 0)) & ~Mux(goes, 1 << slot, 0))
+
+        # The gap is closed, and what comes is appended.
+        stay, end = Signal(n), Signal(n)
+        m.d.comb += [stay.eq(Mux(goes, valid >> 1, valid)), end.eq((stay << 1 | 1) & ~stay)]
+        m.d.sync += valid.eq(stay | Mux(stored, end, 0))
+        for k in range(n):
+            if k + 1 < n:
+                with m.If(goes & (chosen <= k)):
+                    m.d.sync += waiting[k].eq(waiting[k + 1])
+            with m.If(stored & end[k]):
+                m.d.sync += [waiting[k].slot.eq(free), waiting[k].key.eq(key)]
+        m.d.sync += self.moves.eq(any_moves(came, full & self.o.ready))
+        return m
