@@ -11,16 +11,18 @@ from cocotb.triggers import Event
 from firmware_models.abi.encoding import Datatype, Operator, Status
 from firmware_models.config import Config
 from firmware_models.config.load import parse_config
+from rtl.abi import PacketHeader
 from rtl.cou.command import Select, Source
+from rtl.interface import beat as beat_of
 from testbench import clock
 from testbench.cou.host_memory import HostMemory
-from testbench.coverage import cover
+from testbench.coverage import cover, dealt
 from testbench.edge import bits, every_cycle, level
 from testbench.packet import Packet, PacketSink, to_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 
-CONTEXTS, JOBS, SLOTS, MTU, RESULT, FLIT = 4, 2, 16, 64, 256, 8
+CONTEXTS, JOBS, SLOTS, MTU, RESULT, FLIT = 8, 2, 16, 64, 256, 8
 MEMORY, REFUSED = 8192, range(7168, 8192)
 """Bytes of host memory; those that it refuses to write."""
 OPERATORS = {
@@ -64,10 +66,12 @@ class Bench:
         self.memory = HostMemory(dut, 8 * FLIT, MEMORY, read=None)
         self.memory.bad.update(REFUSED)
         self.tx = PacketSink(dut, "tx", 8 * FLIT, callback=self._sent)
-        StreamMonitor(dut, "i_read", _payload(members, "i_read"), callback=lambda _: self.flaws.popleft())
+        StreamMonitor(dut, "i_read", _payload(members, "i_read"), callback=self._fed)
+        StreamMonitor(dut, "tx__header", PacketHeader, callback=self._leaves)
+        StreamMonitor(dut, "tx__payload", beat_of(8 * FLIT), callback=self._shows)
         self.sinks = [
             StreamSink(dut, name, _payload(members, name), callback=call) for name, call in (
-                ("o_done", self._done), ("o_read", self._read), ("o_free", lambda item: self._next("free", item)),
+                ("o_done", self._done), ("o_read", self._read), ("o_free", self._free),
                 ("o_credit", lambda item: self._next("credit", item)),
                 ("o_fault", lambda item: self._next("fault", item)),
                 ("o_written", lambda item: self._next("written", item)),
@@ -82,6 +86,15 @@ class Bench:
         self.expected: dict[str, deque[Any]] = {
             name: deque() for name in ("free", "credit", "fault", "written", "packet", "lane", "engine", "lender")
         }
+        self.begun = self.read = self.given = 0
+        """Packets of which a beat has been read, all of them, and those that passes were given."""
+        self._within = False
+        self.headers: deque[tuple[dict[str, int], int]] = deque()
+        """Of the packets of the lane: header, and how many packets must have begun to be read before it leaves."""
+        self._length = 0
+        self.share, self._modes = 0.3, dealt(self.rng, [
+            (share, slow) for share in (0, 0.3, 1) for slow in ("nothing", "ends", "link")
+        ])
         self.slot = 0
         self.passes = 0
 
@@ -100,13 +113,22 @@ class Bench:
         ]
         self._words = [0, 0]
         every_cycle(self.dut.clk, self._cycle)
+        cocotb.start_soon(self._vary())
+
+    async def _vary(self) -> None:
+        """More or less goes to the send engine, and ends or packets are taken slowly: what is behind fills up."""
+        while True:
+            self.share, slow = next(self._modes)
+            self.sinks[0].set_stall(0.98 if slow == "ends" else None)
+            self.tx.set_stall(0.97 if slow == "link" else None)
+            await clock.cycles(self.dut, self.rng.randrange(200, 500))
 
     def _cycle(self) -> None:
         # The lender's word counts in the cycle in which a packet is taken.
         if self._taken():
             granted, gone = int(self._said[0]()), self._said[1]()
-            free, credit, damaged = self.expected["lender"].popleft()
-            self.expected["free"].append(free | {"gone": gone})
+            free, read, credit, damaged = self.expected["lender"].popleft()
+            self.expected["free"].append((free | {"gone": gone}, read))
             self.expected["credit"].append(credit | {"loan": granted})
             noted_end(damaged=damaged, granted=granted)
         self.dut.granted.value = self.rng.randrange(2)
@@ -124,6 +146,26 @@ class Bench:
         assert self.expected[name], f"{name}: {item} was not expected"
         wanted = self.expected[name].popleft()
         assert item == wanted, f"{name}: {item}, not {wanted}"
+
+    def _free(self, item: dict[str, Any]) -> None:
+        wanted, read = self.expected["free"].popleft()
+        assert item == wanted, f"free: {item}, not {wanted}"
+        assert self.read >= read, "a slot is free while its packet is being read"
+
+    def _fed(self, item: dict[str, int]) -> None:
+        self.flaws.popleft()
+        self.begun += not self._within
+        self.read += item["last"]
+        self._within = not item["last"]
+
+    def _leaves(self, header: dict[str, int]) -> None:
+        self._length = header["length"]
+        if self.headers and self.headers[0][0] == header:
+            assert self.begun >= self.headers.popleft()[1], "a header leaves before its pass has begun"
+
+    def _shows(self, item: dict[str, int]) -> None:
+        tail = self._length % FLIT
+        assert not item["last"] or not tail or not item["data"] >> 8 * tail, "what lies behind the pass is shown"
 
     def _read(self, item: dict[str, int]) -> None:
         slot, content, flaws = self.expected["packet"].popleft()
@@ -149,7 +191,7 @@ class Bench:
             if self.rng.random() < 0.4:
                 self.operands[context][:] = self.rng.randbytes(MTU)
             self.ended[context].clear()
-            if self.rng.random() < 0.3:
+            if self.rng.random() < self.share:
                 self._send(context)
             else:
                 self._run(context)
@@ -199,6 +241,7 @@ class Bench:
         consume, job = use or numbers.randrange(2), numbers.randrange(JOBS)
         operator, packet, flaws = numbers.choice(list(OPERATORS)), numbers.randbytes(size), [0]
         self.slot = (self.slot + 1) % SLOTS
+        self.given += use
         if use:
             flaws = [int(numbers.random() < 0.1) for _ in range(-(-size // FLIT))]
             self.expected["packet"].append((self.slot, packet, flaws))
@@ -214,7 +257,9 @@ class Bench:
             "want": numbers.randrange(2),
         }
         if consume:
-            self.expected["lender"].append(({"key": key, "slot": self.slot}, credit, int(use and any(flaws))))
+            self.expected["lender"].append((
+                {"key": key, "slot": self.slot}, self.given, credit, int(use and any(flaws)),
+            ))
         out = content
         if select is Select.PASS_B:
             out = packet
@@ -228,6 +273,7 @@ class Bench:
         header, address = self._header(size), numbers.randrange(REFUSED.start - MTU)
         if send:
             self.expected["lane"].append((header, out))
+            self.headers.append((header, self.given))
         if write:
             if numbers.random() < 0.1:
                 address = numbers.choice(REFUSED[:-MTU])

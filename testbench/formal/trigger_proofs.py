@@ -20,7 +20,7 @@ _ORDER = (
     ),
     Mutation(
         name="does-not-wait-for-its-packet", module=_PLANNER,
-        old="absent, hopeless = v.more & ~v.there, ", new="absent, hopeless = Signal(), ",
+        old="absent, hopeless = v.more & ~v.there, ", new="absent, hopeless = v.more & 0, ",
     ),
     Mutation(
         name="keeps-the-packet", module=_CONTEXTS,
@@ -105,6 +105,10 @@ _FAULTS = (
     Mutation(
         name="given-up-twice", module=_ACT,
         old="m.d.comb += [self.drop.eq(1), leave.eq(1)]", new="m.d.comb += self.drop.eq(1)",
+    ),
+    Mutation(
+        name="ends-beside-one-that-is-given-up", module=_TRIGGER,
+        old="done.ready.eq(ends.ready & ~act.drop)", new="done.ready.eq(ends.ready)",
     ),
     Mutation(
         name="report-of-another-operation", module=_ACT,

@@ -106,7 +106,10 @@ class TriggerContract(Contract):
             self.gives_up & in_use[c] & (jobs[c] == report.job) & (pulses[c] == report.detail[16:16 + PULSE_BITS])
             for c in range(n)
         )
-        m.d.comb += candidate.eq(Mux(self.gives_up, given_up, Mux(self.passes.ends, 1 << self.passes.ended, 0)))
+        # A report is taken, and the context goes in the next cycle; no pass ends then.
+        dropped = Signal(n, name="dropped")
+        m.d.sync += dropped.eq(given_up)
+        m.d.comb += candidate.eq(Mux(self.passes.ends, 1 << self.passes.ended, dropped))
         started = Signal(n, name="started")
         m.d.sync += [maybe.eq(candidate), before.eq(unit.n_free - operations.starts)]
         freed = Signal(n, name="freed")
@@ -312,11 +315,15 @@ class FaultContract(TriggerContract):
         self.check(status["BAD_ADDRESS"] == refused)
         self.check(~refused | (report.job == asker) & (report.detail == address))
 
-        # A pulse that is given up is told of once, and its context is free then.
-        gave_up, free_before = Signal(), Signal(2)
-        m.d.sync += [gave_up.eq(self.gives_up), free_before.eq(n_free - self.operations.starts)]
+        # A pulse that is given up is told of once, and its context is free two cycles later.
+        goes, gave_up, free_before = Signal(), Signal(), Signal(2)
+        m.d.sync += [goes.eq(self.gives_up), gave_up.eq(goes), free_before.eq(n_free - self.operations.starts)]
         self.check(~gave_up | (n_free == free_before + 1))
         self.check(~self.over | self.expired & ~self.ended & where)
+        # So is that of one whose last pass has ended, a cycle after that, whatever is given up beside it.
+        last = Signal(name="last_ended")
+        m.d.sync += last.eq(self.passes.ends & self.alive & (self.passes.ended == self.context) & self.ended)
+        self.check(~last | self.freed_mine)
         absent = Signal(1 << SEQ_BITS)
         with m.If(packets.answered):
             m.d.sync += absent.bit_select(packets.answered_seq, 1).eq(~packets.hit)
