@@ -54,6 +54,9 @@ _ORDER = (
         old="wanting[c] & there & (registers_c.packet == arrival.slot)", new="wanting[c] & there",
     ),
     Mutation(
+        name="keeps-what-was-dropped", module=_CONTEXTS, old="with m.Elif(withdrawn):", new="with m.Elif(0):",
+    ),
+    Mutation(
         name="loads-beside-and-again", module=_ACT, old="self.loads.eq(1)]", new="self.loads.eq(0)]",
     ),
     Mutation(
