@@ -1,6 +1,7 @@
 """The aggregator against a model of bytes: passes of several contexts on both of its paths, its neighbours slow."""
 
 from collections import deque
+from itertools import product
 from typing import Any
 
 import cocotb
@@ -95,6 +96,7 @@ class Bench:
         self.share, self._modes = 0.3, dealt(self.rng, [
             (share, slow) for share in (0, 0.3, 1) for slow in ("nothing", "ends", "link")
         ])
+        self._cases = dealt(self.rng, product(Source, Select, (0, 1), (0, 1)))
         self.slot = 0
         self.passes = 0
 
@@ -199,17 +201,18 @@ class Bench:
             await self.ended[context].wait()
             await clock.cycles(self.dut, self.rng.choice((1, 1, 2, 20)))
 
-    def _take(self, context: int, size: int) -> tuple[Source, int, bytes]:
-        a, position = self.rng.choice(list(Source)), self.rng.randint(0, RESULT - size)
+    def _take(self, context: int, size: int, a: Source) -> tuple[int, bytes]:
+        position = self.rng.randint(0, RESULT - size)
         content = {
             Source.ZERO: bytes(size), Source.OPERAND: bytes(self.operands[context][:size]),
             Source.RESULT: bytes(self.results[context][position:position + size]),
         }[a]
-        return a, position, content
+        return position, content
 
-    def _size(self, path: str, *, whole: bool) -> int:
+    def _size(self, path: str, *, whole: bool, some: bool) -> int:
         size = self.rng.choice((0, 1, 7, 8, 9, 24, 63, 64, self.rng.randrange(MTU + 1)))
         size -= size % FLIT if whole else 0
+        size = size or FLIT * some
         names = {0: "none", FLIT: "a flit", MTU: "all"}
         noted_size(bytes=names.get(size, "part of a flit" if size < FLIT else "several"), path=path)
         return size
@@ -222,8 +225,8 @@ class Bench:
         }
 
     def _send(self, context: int) -> None:
-        size = self._size("engine", whole=False)
-        a, position, content = self._take(context, size)
+        size, a = self._size("engine", whole=False, some=False), self.rng.choice(list(Source))
+        position, content = self._take(context, size, a)
         send, header = self.rng.randrange(2), self._header(size)
         if send:
             self.expected["engine"].append((header, content))
@@ -233,11 +236,10 @@ class Bench:
 
     def _run(self, context: int) -> None:
         numbers = self.rng
-        select = numbers.choice(list(Select))
-        size = self._size("lane", whole=select is Select.COMBINE)
-        a, position, content = self._take(context, size)
-        use = select is not Select.PASS_A and size > 0
-        select = select if use else Select.PASS_A
+        a, select, send, write = next(self._cases)
+        use = select is not Select.PASS_A
+        size = self._size("lane", whole=select is Select.COMBINE, some=use or write)
+        position, content = self._take(context, size, a)
         consume, job = use or numbers.randrange(2), numbers.randrange(JOBS)
         operator, packet, flaws = numbers.choice(list(OPERATORS)), numbers.randbytes(size), [0]
         self.slot = (self.slot + 1) % SLOTS
@@ -266,7 +268,6 @@ class Bench:
         elif select is Select.COMBINE:
             pairs = zip(memoryview(content).cast("Q"), memoryview(packet).cast("Q"), strict=True)
             out = b"".join(OPERATORS[operator](x, y).to_bytes(FLIT, "little") for x, y in pairs)
-        send, write = numbers.randrange(2), int(size > 0 and numbers.random() < 0.5)
         where = {(0, 0): "kept", (1, 0): "sent", (0, 1): "written", (1, 1): "sent and written"}[send, write]
         noted_pass(a=a, select=select, where=where)
         self.results[context][position:position + size] = out

@@ -42,7 +42,7 @@ noted_unit = cover("unit", became=(
     "p2p", "sequence", "crowded", "busy", "BAD_SEQUENCE", "MEMORY_ERROR", "BAD_DESCRIPTOR", "UNSUPPORTED",
     "BAD_LENGTH", "BAD_ADDRESS", "NO_PLACE",
 ))
-noted_fault = cover("descriptor at fault", status=("BAD_SEQUENCE", "MEMORY_ERROR", "BAD_ADDRESS"), number=(0, 1))
+noted_fault = cover("descriptor at fault", why=("BAD_SEQUENCE", "MEMORY_ERROR", "by itself"), number=(0, 1))
 noted_turn = cover("turn", count=(-1, 0, 1), room=(0, 1, 2))
 noted_retry = cover("turn after a blocked one", room=(0, 1, 2), expired=(0, 1))
 noted_length = cover("length of a sequence", beyond=(-1, 0))
@@ -227,7 +227,8 @@ class Bench:
         if became == "sequence":
             noted_length(beyond=number - self.depth)
         else:
-            noted_fault(status=became, number=min(number, 1))
+            why = became if became in ("BAD_SEQUENCE", "MEMORY_ERROR", "crowded", "busy", "NO_PLACE") else "by itself"
+            noted_fault(why=why, number=min(number, 1))
         self.taken_tags += [desc["tag"] for desc in descs]
 
     # Neighbours.

@@ -29,7 +29,7 @@ class UnitDealer:
         self.depth, self.rng = depth, numbers
         self._tag = vp << 20
         kinds = [("p2p", op, what) for op in P2pOp for what in ("right", "right", "status", "error")]
-        kinds += [("sequence", steps, "right") for steps in (1, 1, 2, 2, 3, depth - 1, depth, depth + 1) if steps]
+        kinds += [("sequence", steps, "right") for steps in (1, 2, *3 * (depth - 1, depth), depth + 1)]
         kinds += [("sequence", depth, what) for what in (*_differing, "ch", "not c", "no end", "no head")]
         kinds += [("sequence", depth, f"{what} {where}") for what in ("status", "error")
                   for where in ("first", "within", "last")]

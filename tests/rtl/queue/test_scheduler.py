@@ -14,7 +14,7 @@ def test_scheduler(n_cous, depth, batch):
     result = run_bench(
         partial(Scheduler, n_cous=n_cous, sequence_depth=depth, batch=batch),
         bench="testbench.queue.scheduler_bench",
-        parameters={"n_cous": n_cous, "depth": depth, "batch": batch, "units": 400},
+        parameters={"n_cous": n_cous, "depth": depth, "batch": batch, "units": 600},
     )
     print(result.report)
     assert result.report["turns"] > 100
