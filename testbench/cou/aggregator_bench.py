@@ -210,7 +210,7 @@ class Bench:
         return position, content
 
     def _size(self, path: str, *, whole: bool, some: bool) -> int:
-        size = self.rng.choice((0, 1, 7, 8, 9, 24, 63, 64, self.rng.randrange(MTU + 1)))
+        size = self.rng.choice((*[0] * (1 if some else 3), 1, 7, 8, 9, 24, 63, 64, self.rng.randrange(MTU + 1)))
         size -= size % FLIT if whole else 0
         size = size or FLIT * some
         names = {0: "none", FLIT: "a flit", MTU: "all"}
