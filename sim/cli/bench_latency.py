@@ -1,4 +1,4 @@
-"""`conic bench latency`: cycles of an unloaded NIC, on the RTL."""
+"""`conic bench latency`: cycles of an unloaded NIC, on the RTL, and nanoseconds at the speed of its core."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +9,15 @@ from rich.console import Console
 from rich.table import Table
 
 from firmware_models.config import ConfigError
+from sim.bench.core_speed import (
+    FIGURES,
+    IN_NANOSECONDS,
+    CoreSpeed,
+    SpeedError,
+    frequency,
+    measured_speed,
+    with_nanoseconds,
+)
 from sim.bench.latency import REQUIRED, holds, measure, sweep, with_widths
 from sim.cli.console import answer, progress_bars
 from sim.cli.example import example
@@ -18,28 +27,46 @@ from sim.cli.refusal import fails, refuses
 from testbench.runner import BenchError
 
 
+class Megahertz(click.ParamType[float]):
+    """A frequency on the command line."""
+
+    name = "MHz"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            return frequency(value)
+        except SpeedError as error:
+            self.fail(str(error), param, ctx)
+
+
 @click.command("latency", epilog=example("conic bench latency --json"))
 @hardware_options
 @click.option("--units", type=Number(1, 16),
               help="Offload units, a power of two; the others are idle anyway.  [default: those of the preset]")
 @click.option("--sweep", "sweeping", is_flag=True, help="64, 128 and 256 bits as well, with one unit each.")
+@click.option("--fmax", type=Megahertz(), metavar="MHZ",
+              help="Clock of the nanoseconds.  [default: what docs/figures/core.json has measured]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses(ConfigError, ValueError)
 @fails(BenchError)
 def latency(
-    *, preset: str | None, config: Path | None, units: int | None, sweeping: bool, as_json: bool,
+    *, preset: str | None, config: Path | None, units: int | None, sweeping: bool, fmax: float | None, as_json: bool,
 ) -> int:
     """Trigger, reduce hop, doorbell to first flit: one operation at a time, nothing stalls."""
     name, tree = hardware(preset, config)
+    # Before anything is built: a file of figures that says nothing sensible is refused at once.
+    speed = measured_speed(name, FIGURES) if fmax is None else CoreSpeed(fmax_mhz=fmax)
     if units is not None:
         tree = replace(tree, nic=replace(tree.nic, n_cous=units))
     with progress_bars() as progress:
         progress("the NIC in its bench", 0, 1)
-        report = measure(tree) | {"preset": name}
+        report = with_nanoseconds(measure(tree) | {"preset": name}, speed)
         progress("the NIC in its bench", 1, 1)
         rows = sweep(tree, progress=progress) if sweeping else []
     if sweeping:
         report = with_widths(report, rows)
+    if speed.fmax_mhz is None:
+        click.echo(f"nanoseconds are left out: {FIGURES} is not there; --fmax MHZ says a clock", err=True)
     if as_json:
         answer(report, as_json=True)
     else:
@@ -49,9 +76,10 @@ def latency(
 
 def _print(report: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     console = Console(width=None if Console().is_terminal else 120)
-    for name in ("trigger_cycles", "reduce_hop_cycles", "doorbell_to_first_flit_cycles"):
+    for time, name in IN_NANOSECONDS.items():
         most = f" (at most {REQUIRED[name]})" if name in REQUIRED else ""
-        console.print(f"{name.replace('_', ' ')}: {report[name]}{most}", highlight=False)
+        at = "" if report[time] is None else f", {report[time]} ns at {report['fmax_mhz']} MHz"
+        console.print(f"{name.replace('_', ' ')}: {report[name]}{most}{at}", highlight=False)
     hops = Table("data width", "bytes", "hop", "header to header", "last flit in to sum out", "trigger")
     for one in (report, *rows):
         for row in one["hops"]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from sim.bench.core_speed import IN_NANOSECONDS
 from sim.report.table import Row
 
 
@@ -13,6 +14,13 @@ def hops(figures: dict[str, Any]) -> Iterator[Row]:
         for row in one["hops"]:
             yield (one["data_width"], f"{row['bytes']:,}", row["trigger_cycles"], row["hop_cycles"],
                    row["after_last_flit_cycles"], row["header_hop_cycles"])
+
+
+def nanoseconds(figures: dict[str, Any]) -> Iterator[Row]:
+    """The figures at the measured speed of the core."""
+    yield "key", "cycles", f"ns at {figures['fmax_mhz']:.1f} MHz"
+    for time, cycles in IN_NANOSECONDS.items():
+        yield f"`{time}`", figures[cycles], f"{figures[time]:.1f}"
 
 
 def stages(figures: dict[str, Any]) -> Iterator[Row]:

@@ -170,6 +170,7 @@ TABLES = {
     "latency": Table(source="latency", words=0, rows=latency_tables.hops),
     "latency_doorbell_stages": Table(source="latency", rows=latency_tables.doorbell_stages),
     "latency_doorbells": Table(source="latency", rows=latency_tables.doorbells),
+    "latency_nanoseconds": Table(source="latency", rows=latency_tables.nanoseconds),
     "latency_stages": Table(source="latency", rows=latency_tables.stages),
     "latency_triggers": Table(source="latency", rows=latency_tables.triggers),
     "multicast": Table(source="multicast", words=2, rows=_cluster),

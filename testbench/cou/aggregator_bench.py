@@ -1,6 +1,7 @@
 """The aggregator against a model of bytes: passes of several contexts on both of its paths, its neighbours slow."""
 
 from collections import deque
+from itertools import product
 from typing import Any
 
 import cocotb
@@ -11,16 +12,18 @@ from cocotb.triggers import Event
 from firmware_models.abi.encoding import Datatype, Operator, Status
 from firmware_models.config import Config
 from firmware_models.config.load import parse_config
+from rtl.abi import PacketHeader
 from rtl.cou.command import Select, Source
+from rtl.interface import beat as beat_of
 from testbench import clock
 from testbench.cou.host_memory import HostMemory
-from testbench.coverage import cover
+from testbench.coverage import cover, dealt
 from testbench.edge import bits, every_cycle, level
 from testbench.packet import Packet, PacketSink, to_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 
-CONTEXTS, JOBS, SLOTS, MTU, RESULT, FLIT = 4, 2, 16, 64, 256, 8
+CONTEXTS, JOBS, SLOTS, MTU, RESULT, FLIT = 8, 2, 16, 64, 256, 8
 MEMORY, REFUSED = 8192, range(7168, 8192)
 """Bytes of host memory; those that it refuses to write."""
 OPERATORS = {
@@ -64,10 +67,12 @@ class Bench:
         self.memory = HostMemory(dut, 8 * FLIT, MEMORY, read=None)
         self.memory.bad.update(REFUSED)
         self.tx = PacketSink(dut, "tx", 8 * FLIT, callback=self._sent)
-        StreamMonitor(dut, "i_read", _payload(members, "i_read"), callback=lambda _: self.flaws.popleft())
+        StreamMonitor(dut, "i_read", _payload(members, "i_read"), callback=self._fed)
+        StreamMonitor(dut, "tx__header", PacketHeader, callback=self._leaves)
+        StreamMonitor(dut, "tx__payload", beat_of(8 * FLIT), callback=self._shows)
         self.sinks = [
             StreamSink(dut, name, _payload(members, name), callback=call) for name, call in (
-                ("o_done", self._done), ("o_read", self._read), ("o_free", lambda item: self._next("free", item)),
+                ("o_done", self._done), ("o_read", self._read), ("o_free", self._free),
                 ("o_credit", lambda item: self._next("credit", item)),
                 ("o_fault", lambda item: self._next("fault", item)),
                 ("o_written", lambda item: self._next("written", item)),
@@ -82,6 +87,16 @@ class Bench:
         self.expected: dict[str, deque[Any]] = {
             name: deque() for name in ("free", "credit", "fault", "written", "packet", "lane", "engine", "lender")
         }
+        self.begun = self.read = self.given = 0
+        """Packets of which a beat has been read, all of them, and those that passes were given."""
+        self._within = False
+        self.headers: deque[tuple[dict[str, int], int]] = deque()
+        """Of the packets of the lane: header, and how many packets must have begun to be read before it leaves."""
+        self._length = 0
+        self.share, self._modes = 0.3, dealt(self.rng, [
+            (share, slow) for share in (0, 0.3, 1) for slow in ("nothing", "ends", "link")
+        ])
+        self._cases = dealt(self.rng, product(Source, Select, (0, 1), (0, 1)))
         self.slot = 0
         self.passes = 0
 
@@ -100,13 +115,22 @@ class Bench:
         ]
         self._words = [0, 0]
         every_cycle(self.dut.clk, self._cycle)
+        cocotb.start_soon(self._vary())
+
+    async def _vary(self) -> None:
+        """More or less goes to the send engine, and ends or packets are taken slowly: what is behind fills up."""
+        while True:
+            self.share, slow = next(self._modes)
+            self.sinks[0].set_stall(0.98 if slow == "ends" else None)
+            self.tx.set_stall(0.97 if slow == "link" else None)
+            await clock.cycles(self.dut, self.rng.randrange(200, 500))
 
     def _cycle(self) -> None:
         # The lender's word counts in the cycle in which a packet is taken.
         if self._taken():
             granted, gone = int(self._said[0]()), self._said[1]()
-            free, credit, damaged = self.expected["lender"].popleft()
-            self.expected["free"].append(free | {"gone": gone})
+            free, read, credit, damaged = self.expected["lender"].popleft()
+            self.expected["free"].append((free | {"gone": gone}, read))
             self.expected["credit"].append(credit | {"loan": granted})
             noted_end(damaged=damaged, granted=granted)
         self.dut.granted.value = self.rng.randrange(2)
@@ -124,6 +148,26 @@ class Bench:
         assert self.expected[name], f"{name}: {item} was not expected"
         wanted = self.expected[name].popleft()
         assert item == wanted, f"{name}: {item}, not {wanted}"
+
+    def _free(self, item: dict[str, Any]) -> None:
+        wanted, read = self.expected["free"].popleft()
+        assert item == wanted, f"free: {item}, not {wanted}"
+        assert self.read >= read, "a slot is free while its packet is being read"
+
+    def _fed(self, item: dict[str, int]) -> None:
+        self.flaws.popleft()
+        self.begun += not self._within
+        self.read += item["last"]
+        self._within = not item["last"]
+
+    def _leaves(self, header: dict[str, int]) -> None:
+        self._length = header["length"]
+        if self.headers and self.headers[0][0] == header:
+            assert self.begun >= self.headers.popleft()[1], "a header leaves before its pass has begun"
+
+    def _shows(self, item: dict[str, int]) -> None:
+        tail = self._length % FLIT
+        assert not item["last"] or not tail or not item["data"] >> 8 * tail, "what lies behind the pass is shown"
 
     def _read(self, item: dict[str, int]) -> None:
         slot, content, flaws = self.expected["packet"].popleft()
@@ -149,7 +193,7 @@ class Bench:
             if self.rng.random() < 0.4:
                 self.operands[context][:] = self.rng.randbytes(MTU)
             self.ended[context].clear()
-            if self.rng.random() < 0.3:
+            if self.rng.random() < self.share:
                 self._send(context)
             else:
                 self._run(context)
@@ -157,17 +201,18 @@ class Bench:
             await self.ended[context].wait()
             await clock.cycles(self.dut, self.rng.choice((1, 1, 2, 20)))
 
-    def _take(self, context: int, size: int) -> tuple[Source, int, bytes]:
-        a, position = self.rng.choice(list(Source)), self.rng.randint(0, RESULT - size)
+    def _take(self, context: int, size: int, a: Source) -> tuple[int, bytes]:
+        position = self.rng.randint(0, RESULT - size)
         content = {
             Source.ZERO: bytes(size), Source.OPERAND: bytes(self.operands[context][:size]),
             Source.RESULT: bytes(self.results[context][position:position + size]),
         }[a]
-        return a, position, content
+        return position, content
 
-    def _size(self, path: str, *, whole: bool) -> int:
-        size = self.rng.choice((0, 1, 7, 8, 9, 24, 63, 64, self.rng.randrange(MTU + 1)))
+    def _size(self, path: str, *, whole: bool, some: bool) -> int:
+        size = self.rng.choice((*[0] * (1 if some else 3), 1, 7, 8, 9, 24, 63, 64, self.rng.randrange(MTU + 1)))
         size -= size % FLIT if whole else 0
+        size = size or FLIT * some
         names = {0: "none", FLIT: "a flit", MTU: "all"}
         noted_size(bytes=names.get(size, "part of a flit" if size < FLIT else "several"), path=path)
         return size
@@ -180,8 +225,8 @@ class Bench:
         }
 
     def _send(self, context: int) -> None:
-        size = self._size("engine", whole=False)
-        a, position, content = self._take(context, size)
+        size, a = self._size("engine", whole=False, some=False), self.rng.choice(list(Source))
+        position, content = self._take(context, size, a)
         send, header = self.rng.randrange(2), self._header(size)
         if send:
             self.expected["engine"].append((header, content))
@@ -191,14 +236,14 @@ class Bench:
 
     def _run(self, context: int) -> None:
         numbers = self.rng
-        select = numbers.choice(list(Select))
-        size = self._size("lane", whole=select is Select.COMBINE)
-        a, position, content = self._take(context, size)
-        use = select is not Select.PASS_A and size > 0
-        select = select if use else Select.PASS_A
+        a, select, send, write = next(self._cases)
+        use = select is not Select.PASS_A
+        size = self._size("lane", whole=select is Select.COMBINE, some=use or write)
+        position, content = self._take(context, size, a)
         consume, job = use or numbers.randrange(2), numbers.randrange(JOBS)
         operator, packet, flaws = numbers.choice(list(OPERATORS)), numbers.randbytes(size), [0]
         self.slot = (self.slot + 1) % SLOTS
+        self.given += use
         if use:
             flaws = [int(numbers.random() < 0.1) for _ in range(-(-size // FLIT))]
             self.expected["packet"].append((self.slot, packet, flaws))
@@ -214,20 +259,22 @@ class Bench:
             "want": numbers.randrange(2),
         }
         if consume:
-            self.expected["lender"].append(({"key": key, "slot": self.slot}, credit, int(use and any(flaws))))
+            self.expected["lender"].append((
+                {"key": key, "slot": self.slot}, self.given, credit, int(use and any(flaws)),
+            ))
         out = content
         if select is Select.PASS_B:
             out = packet
         elif select is Select.COMBINE:
             pairs = zip(memoryview(content).cast("Q"), memoryview(packet).cast("Q"), strict=True)
             out = b"".join(OPERATORS[operator](x, y).to_bytes(FLIT, "little") for x, y in pairs)
-        send, write = numbers.randrange(2), int(size > 0 and numbers.random() < 0.5)
         where = {(0, 0): "kept", (1, 0): "sent", (0, 1): "written", (1, 1): "sent and written"}[send, write]
         noted_pass(a=a, select=select, where=where)
         self.results[context][position:position + size] = out
         header, address = self._header(size), numbers.randrange(REFUSED.start - MTU)
         if send:
             self.expected["lane"].append((header, out))
+            self.headers.append((header, self.given))
         if write:
             if numbers.random() < 0.1:
                 address = numbers.choice(REFUSED[:-MTU])

@@ -23,6 +23,8 @@ from testbench.stream import StreamMonitor, StreamSink, StreamSource
 JOBS, CONTEXTS, SHARE, NODE = 2, 4, 2, 77
 QUIET = 900
 """Cycles without news of an operation after which it can only be given up."""
+PATIENCE = 250
+"""Cycles within which a context that was refused a credit asks again once there is one for it."""
 
 noted_pass = cover("planned", source=("ZERO", "OPERAND", "RESULT"), select=("PASS_A", "PASS_B", "COMBINE"))
 noted_path = cover("path", direct=(0, 1), sends=(0, 1), cut=(0, 1))
@@ -67,7 +69,11 @@ class Bench:
             "o_load": self._load, "o_lookup": self._look_up, "o_credit": self._credit, "o_run": self._run,
             "o_send": self._send, "o_fault": self._report, "window__query": self._check,
         }
-        self.sinks = {name: StreamSink(dut, name, self.shape[name], callback=call) for name, call in calls.items()}
+        # Reports are taken slowly, so that one has to wait for another.
+        self.sinks = {
+            name: StreamSink(dut, name, self.shape[name], callback=call, stall=0.97 if name == "o_fault" else None)
+            for name, call in calls.items()
+        }
         StreamMonitor(dut, "i_loaded", self.shape["i_loaded"], callback=self._loaded)
         StreamMonitor(dut, "i_done", self.shape["i_done"], callback=self._done)
         self.now = 0
@@ -82,6 +88,8 @@ class Bench:
         self.doubles: set[tuple[int, ...]] = set()
         self.asked: set[tuple[int, ...]] = set()
         self.out: Counter[tuple[int, int]] = Counter()
+        self.refused: dict[int, tuple[Pulse, int]] = {}
+        """By context: a pulse that was refused a credit, and since when there has been one for it."""
         self.granted: Counter[tuple[int, ...]] = Counter()
         self.returns = self.expire = 0
         self.news = [0] * JOBS
@@ -122,6 +130,8 @@ class Bench:
             heapq.heappop(self._later)[2]()
         self.dut.returned.value = int(self.returns > 0)
         self.returns = 0
+        if self.now % 16 == 0:
+            self._blocked()
         # One entry of a memory a cycle.
         for name in ("operation", "descriptor", "header"):
             getattr(self.dut, f"write_{name}").value = 0
@@ -273,11 +283,28 @@ class Bench:
         place = item["job_id"], item["peer"]
         ok = self.out[place] < SHARE - (not item["oldest"])
         noted_credit(ok=int(ok), oldest=item["oldest"])
+        # Who asks is not said; if only one can be meant it is known.
+        for pulse in asking:
+            self.refused.pop(pulse.context, None)
+        if not ok and len(asking) == 1:
+            self.refused[asking[0].context] = asking[0], self.now
         said = {name: self.rng.randrange(2) for name in ("place", "loan", "want")}
         self.sources["i_credit"].append({"ok": int(ok), **said})
         if ok:
             self.out[place] += 1
             self.granted[(*place, *said.values())] += 1
+
+    def _blocked(self) -> None:
+        """Nobody who was refused a credit sleeps on once there is one for it."""
+        for context, (pulse, since) in list(self.refused.items()):
+            operation = pulse.operation
+            if self.contexts.get(context) is not pulse or pulse.running or pulse.ended or operation.expired:
+                del self.refused[context]
+                continue
+            oldest = next(p for p in operation.pulses if p is pulse or not self._parted(p)) is pulse
+            if self.out[operation.job_id, pulse.desc["peer"]] >= SHARE - (not oldest):
+                self.refused[context] = pulse, self.now
+            assert self.now - since <= PATIENCE, "a credit has come back, or it is the oldest now: not woken"
 
     def _parted(self, pulse: Pulse) -> bool:
         """Whether its last pass has gone, maybe into the queue from which it has not been taken yet."""
@@ -465,6 +492,11 @@ class Bench:
                 self.waiting[job].clear()
         await clock.cycles(self.dut, 60)
         assert not int(self.dut.active.value) >> job & 1, "a context is still in use"
+        while int(self.dut.o_fault__valid.value):
+            await clock.cycles(self.dut, 5)
+        # One that has done nothing yet can only have been given up, and that is told.
+        silent = [p for p in operation.pulses if p.context is not None and p.untouched and p not in self.given_up]
+        assert not silent, "given up in silence"
         # A check may fail before the pass that it is for is seen, so reports are compared at the end.
         assert self.early or sorted(operation.expected) == sorted(operation.received), "reports"
         ended = self.written[job]

@@ -67,6 +67,7 @@ class Pulse:
     running: bool = False
     ending: bool = False
     ended: bool = False
+    untouched: bool = True
 
     @property
     def desc(self) -> dict[str, Any]:
@@ -134,6 +135,7 @@ class Pulse:
 
     def take(self, done: dict[str, Any]) -> None:
         """Notes that a pass has been handed over."""
+        self.untouched = False
         self.running, self.ending, self.lies = True, done["ends"], done["lies"]
         self.consumed += done["packet"] is not None
         self.clear, self.middle = False, not done["final"] and not self.clear

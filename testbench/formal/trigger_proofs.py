@@ -20,7 +20,7 @@ _ORDER = (
     ),
     Mutation(
         name="does-not-wait-for-its-packet", module=_PLANNER,
-        old="absent, hopeless = v.more & ~v.there, ", new="absent, hopeless = Signal(), ",
+        old="absent, hopeless = v.more & ~v.there, ", new="absent, hopeless = v.more & 0, ",
     ),
     Mutation(
         name="keeps-the-packet", module=_CONTEXTS,
@@ -52,6 +52,9 @@ _ORDER = (
     Mutation(
         name="another-slot-confirms", module=_CONTEXTS,
         old="wanting[c] & there & (registers_c.packet == arrival.slot)", new="wanting[c] & there",
+    ),
+    Mutation(
+        name="keeps-what-was-dropped", module=_CONTEXTS, old="with m.Elif(withdrawn):", new="with m.Elif(0):",
     ),
     Mutation(
         name="loads-beside-and-again", module=_ACT, old="self.loads.eq(1)]", new="self.loads.eq(0)]",
@@ -107,6 +110,10 @@ _FAULTS = (
         old="m.d.comb += [self.drop.eq(1), leave.eq(1)]", new="m.d.comb += self.drop.eq(1)",
     ),
     Mutation(
+        name="ends-beside-one-that-is-given-up", module=_TRIGGER,
+        old="done.ready.eq(ends.ready & ~act.drop)", new="done.ready.eq(ends.ready)",
+    ),
+    Mutation(
         name="report-of-another-operation", module=_ACT,
         old="self.o_fault.payload.job.eq(plan.job)", new="self.o_fault.payload.job.eq(0)",
     ),
@@ -121,6 +128,51 @@ _FAULTS = (
     Mutation(
         name="missing-if-it-is-there", module=_TRIGGER,
         old="act.i_found.payload.missing.eq(~answer.hit)", new="act.i_found.payload.missing.eq(answer.hit)",
+    ),
+)
+_PROGRESS = (
+    Mutation(
+        name="arrival-missed", module=_CONTEXTS,
+        old="[key[c].eq(self.wait_key), wanting[c].eq(1), asking", new="[key[c].eq(self.wait_key), asking",
+    ),
+    Mutation(
+        name="arrival-beside-the-look-up-missed", module=_CONTEXTS,
+        old="same_key.eq(self.i_arrival.valid & wanting[c] &", new="same_key.eq(self.i_arrival.valid & ~asking[c] &",
+    ),
+    Mutation(
+        name="answer-missed", module=_CONTEXTS,
+        old="found = answered & self.answer_hit & wanting[c]", new="found = answered & 0",
+    ),
+    Mutation(
+        name="credit-beside-the-answer-missed", module=_ACT,
+        old="sleep(Mux(came | news, Phase.READY, Phase.BLOCKED))", new="sleep(Phase.BLOCKED)",
+    ),
+    Mutation(
+        name="credit-missed", module=_CONTEXTS,
+        old="(self.returned | aged[c] | gone)", new="(aged[c] | gone)",
+    ),
+    Mutation(
+        name="not-given-up-while-it-waits", module=_CONTEXTS,
+        old="announced | found | gone)", new="announced | found)",
+    ),
+    Mutation(
+        name="not-given-up-without-a-credit", module=_CONTEXTS,
+        old="(self.returned | aged[c] | gone)", new="(self.returned | aged[c])",
+    ),
+    Mutation(
+        name="operand-missed", module=_CONTEXTS,
+        old="(phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)", new="0",
+    ),
+    Mutation(
+        name="tells-for-ever", module=_ACT, old="m.d.sync += told.eq(1)", new="m.d.sync += told.eq(0)",
+    ),
+    Mutation(
+        name="pass-that-ended-missed", module=_CONTEXTS,
+        old="| self.done & (self.done_context == c)", new="| self.done & self.done_ends & (self.done_context == c)",
+    ),
+    Mutation(
+        name="does-not-begin", module=_PLAN,
+        old="begins.ready.eq(~self.o.valid & ~progresses &", new="begins.ready.eq(~self.o.valid & progresses &",
     ),
 )
 
@@ -154,10 +206,19 @@ TRIGGER_PROOFS: tuple[Proof, ...] = (
     Proof(
         name="trigger-faults",
         claim="every fault reaches the table: one report of each, of its operation, none withdrawn, none without cause",
-        contract=f"{_CONTRACT}:FaultContract",
+        contract=f"{_CONTRACT}_faults:FaultContract",
         parameters={"n_jobs": 2},
         depth=14,
         quick=False,
         mutations=_FAULTS,
+    ),
+    Proof(
+        name="trigger-progress",
+        claim="what can be done for a context is done within 13 cycles in which nobody else is waited for",
+        contract=f"{_CONTRACT}_progress:ProgressContract",
+        parameters={"bound": 13},
+        depth=26,
+        quick=False,
+        mutations=_PROGRESS,
     ),
 )

@@ -8,9 +8,9 @@ from testbench.runner import run_bench
 
 
 def test_aggregator():
-    """Four contexts on both paths, integers: every byte that a pass keeps, sends or writes, whatever waits for what."""
+    """Eight contexts on both paths, integers: every byte that a pass keeps, sends or writes, whatever waits."""
     result = run_bench(
-        partial(Aggregator, config()), bench="testbench.cou.aggregator_bench", parameters={"passes": 150}
+        partial(Aggregator, config()), bench="testbench.cou.aggregator_bench", parameters={"passes": 75}
     )
     print(result.report)
     assert result.report["passes"] == 600

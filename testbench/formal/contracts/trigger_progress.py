@@ -1,0 +1,92 @@
+"""The order-preserving trigger: what can go on does."""
+
+from typing import Any
+
+from amaranth import Cat, Module, Signal
+
+from testbench.formal.contracts.trigger import TriggerContract
+from testbench.formal.contracts.trigger_environment import SEQ_BITS
+
+FEW_STEPS = 8
+"""Operand, look-up, credit, address and its report, length, pass; or a look-up for each packet that may be missing."""
+
+
+class ProgressContract(TriggerContract):
+    """A context for which something can be done has it done within a bound, cycles not counted in which others make
+    the trigger wait.
+
+    Nothing can be done for one that waits for its operand, the end of its pass, an answer, a packet that a look-up has
+    missed and that has not come since, or a credit that was refused and none of which has come back since.
+
+    Parameters
+    ----------
+    bound : int
+        Cycles until its next step: a request, a report, a pass.
+    """
+
+    def __init__(self, *, bound: int, **parameters: Any):
+        super().__init__(**parameters)
+        self.bound = bound
+
+    def claim(self, m: Module) -> None:
+        unit, packets, credit = self.unit, self.packets, self.credit
+        # Alone in the trigger: every request is its own.
+        self.assume(~unit.i_start.valid | (self.operations.job == self.job) & (self.operations.pulse == self.pulse))
+        reason, blocked, missing = (Signal(name=name) for name in ("reason", "blocked", "missing"))
+        news, needed = self.returned | self.expired, Signal(SEQ_BITS)
+        with m.If(credit.asks):
+            m.d.sync += [reason.eq(news), blocked.eq(0)]
+        with m.Elif(news):
+            m.d.sync += reason.eq(1)
+        with m.If(credit.answers):
+            m.d.sync += blocked.eq(~self.granted)
+        with m.If(packets.asked):
+            m.d.sync += [missing.eq(0), needed.eq(packets.asked_seq)]
+        with m.Elif(packets.answered):
+            m.d.sync += missing.eq(~packets.hit)
+        with m.If(self.begins | self.passed):
+            m.d.sync += [blocked.eq(0), missing.eq(0)]
+        absent = missing & ~(packets.there | packets.told).bit_select(needed, 1) & ~self.expired
+        waits = (
+            self.passes.busy.any() | self.loads.busy.any() | packets.unanswered | credit.waits
+            | self.window.waits | blocked & ~reason | absent
+        )
+        # A request for a credit that is not to be decided on is no reason to wait.
+        stalls = Cat(
+            port.valid & ~port.ready for port in (
+                unit.o_fault, unit.o_damage, unit.o_load, unit.o_lookup, unit.o_run, unit.o_send, unit.window.query,
+            )
+        ).any() | unit.o_credit.valid & ~unit.o_credit.ready & ~unit.credit_hold
+        steps = Cat(
+            port.valid & port.ready for port in (
+                unit.o_fault, unit.o_load, unit.o_lookup, unit.o_credit, unit.o_run, unit.o_send, unit.window.query,
+            )
+        ).any()
+        idle = Signal(range(self.bound + 2))
+        with m.If(~self.alive | waits | steps):
+            m.d.sync += idle.eq(0)
+        with m.Elif(~stalls):
+            m.d.sync += idle.eq(idle + 1)
+        self.check(idle <= self.bound)
+        # The steps lead somewhere: without an answer to wait for there are few of them before a pass, or the end.
+        few = Signal(range(FEW_STEPS + 2), name="few")
+        with m.If(~self.alive | self.passed | blocked | self.loads.busy.any()):
+            m.d.sync += few.eq(0)
+        with m.Elif(steps):
+            m.d.sync += few.eq(few + 1)
+        self.check(few <= FEW_STEPS)
+        # What is offered to the trigger it takes at once, or in a cycle or two.
+        for port, name in ((unit.i_start, "start"), (unit.i_done, "done")):
+            ignored = Signal(3, name=f"{name}_ignored")
+            with m.If(port.valid & ~port.ready & ~stalls):
+                m.d.sync += ignored.eq(ignored + 1)
+            with m.Elif(~port.valid | port.ready):
+                m.d.sync += ignored.eq(0)
+            self.check(ignored <= 4)
+        woken, again = Signal(), Signal()
+        with m.If(missing & packets.comes & (packets.comes_seq == needed)):
+            m.d.sync += woken.eq(1)
+        with m.If(blocked & self.returned):
+            m.d.sync += again.eq(1)
+        self.reach(woken & self.takes, "a packet that was waited for")
+        self.reach(again & self.passed, "a pass whose credit was refused before")
