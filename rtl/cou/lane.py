@@ -1,6 +1,6 @@
 """The front of the path through the reduce unit: operands of passes, pair by pair."""
 
-from amaranth import Cat, Module, Signal
+from amaranth import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -92,7 +92,7 @@ class Lane(wiring.Component):
         m = Module()
         shapes = self.shapes
         m.submodules.waiting = waiting = pass_queue(
-            shapes.run, self.config, key=lambda run: Cat(run.output.header.peer, run.output.send)
+            shapes.run, self.config, key=lambda run: run.output.header.peer
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
         m.submodules.reads = reads = StreamFifo(shape=self.o_read.payload.shape(), depth=2)

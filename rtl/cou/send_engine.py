@@ -1,6 +1,6 @@
 """Sends what lies on chip, beside the passes that combine."""
 
-from amaranth import Array, Cat, Const, Module, Signal
+from amaranth import Array, Const, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -66,7 +66,7 @@ class SendEngine(wiring.Component):
         m = Module()
         width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
         m.submodules.waiting = waiting = pass_queue(
-            self.shapes.send, self.config, key=lambda send: Cat(send.header.peer, send.send)
+            self.shapes.send, self.config, key=lambda send: send.header.peer
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
         m.submodules.headers = headers = StreamFifo(shape=self.tx.header.payload.shape(), depth=3, full_rate=False)

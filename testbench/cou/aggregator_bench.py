@@ -1,7 +1,7 @@
 """The aggregator against a model of bytes: passes of several contexts on both of its paths, its neighbours slow."""
 
 from collections import deque
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import cocotb
@@ -12,8 +12,9 @@ from cocotb.triggers import Event
 from firmware_models.abi.encoding import Datatype, Operator, Status
 from firmware_models.config import Config
 from firmware_models.config.load import parse_config
-from rtl.abi import PacketHeader
+from rtl.abi import HashKey, PacketHeader
 from rtl.cou.command import Select, Source
+from rtl.credit.layouts import CreditNotice
 from rtl.interface import beat as beat_of
 from testbench import clock
 from testbench.cou.host_memory import HostMemory
@@ -100,8 +101,8 @@ class Bench:
         self.slot = 0
         self.passes = 0
 
-    async def start(self) -> None:
-        """Clock and reset."""
+    async def start(self, *, varies: bool = True) -> None:
+        """Clock and reset; the ends and the link are slow in turn if the bench `varies`."""
         await clock.start(self.dut, max_cycles=150_000)
         self._taken = level(self.dut.taken)
         self._said = [level(self.dut.granted), bits(self.dut.gone)]
@@ -115,7 +116,8 @@ class Bench:
         ]
         self._words = [0, 0]
         every_cycle(self.dut.clk, self._cycle)
-        cocotb.start_soon(self._vary())
+        if varies:
+            cocotb.start_soon(self._vary())
 
     async def _vary(self) -> None:
         """More or less goes to the send engine, and ends or packets are taken slowly: what is behind fills up."""
@@ -182,8 +184,11 @@ class Bench:
     def _sent(self, packet: Packet) -> None:
         for path in ("lane", "engine"):
             queue = self.expected[path]
-            if queue and queue[0][0] == dict(packet.header):
-                assert packet.payload == queue.popleft()[1], f"what the {path} sent"
+            # Packets to one peer keep their order.
+            number = next((k for k, (header, _) in enumerate(queue) if header["peer"] == packet.header["peer"]), None)
+            if number is not None and queue[number][0] == dict(packet.header):
+                assert packet.payload == queue[number][1], f"what the {path} sent"
+                del queue[number]
                 return
         raise AssertionError(f"no packet with this header was next: {packet.header}")
 
@@ -309,3 +314,44 @@ async def every_pass_leaves_what_it_should(dut: SimHandleBase) -> None:
     assert not any(bench.expected.values()), {name: len(items) for name, items in bench.expected.items() if items}
     assert bench.memory.data == bench.written, "host memory"
     report(passes=bench.passes)
+
+
+@cocotb.test()
+@cocotb.parametrize(path=("lane", "engine"))
+async def peers_take_turns(dut: SimHandleBase, path: str) -> None:
+    """Passes for one peer that come before those for another one do not leave all before them.
+
+    The link stands still until all have come, so that but for the first ones, which are past the queue by then, they
+    alternate as long as there are some for both.
+    """
+    bench = Bench(dut)
+    await bench.start(varies=False)
+    bench.tx.set_stall(1)
+    order: list[int] = []
+    StreamMonitor(dut, "tx__header", PacketHeader, callback=lambda header: order.append(header["peer"]))
+    for context in range(CONTEXTS):
+        header = bench._header(MTU) | {"peer": int(context >= CONTEXTS // 2)}
+        bench.passes += 1
+        bench.expected[path].append((header, bytes(MTU)))
+        shared = {"context": context, "position": 0, "bytes": MTU, "send": 1, "header": header}
+        if path == "engine":
+            bench.sends.append({"a": Source.ZERO.value, **shared})
+        else:
+            bench.runs.append({
+                "a": Source.ZERO.value, "select": Select.PASS_A.value, "use_packet": 0, "operator": int(Operator.SUM),
+                "datatype": int(Datatype.INT64), "consume": 0, "packet": 0, "key": _zeros(HashKey),
+                "credit": _zeros(CreditNotice), "output": {
+                    **shared, "job": 0, "write_back": 0, "result_addr": 0,
+                    "pieces": {"count": 1, "bytes": MTU, "last_bytes": 0, "stride": 0},
+                },
+            })
+    await clock.cycles(dut, 200)
+    bench.tx.set_stall(None)
+    while len(bench.tx.received) < CONTEXTS:
+        await clock.cycles(dut, 20)
+    assert sorted(order) == [0] * (CONTEXTS // 2) + [1] * (CONTEXTS // 2)
+    assert sum(a != b for a, b in pairwise(order)) >= 4, f"peers {order} in the order in which packets left"
+
+
+def _zeros(layout: Any) -> dict[str, int]:
+    return {name: 0 for name, _ in layout}
