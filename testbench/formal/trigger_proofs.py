@@ -20,7 +20,7 @@ _ORDER = (
     ),
     Mutation(
         name="does-not-wait-for-its-packet", module=_PLANNER,
-        old="absent, hopeless = v.more & ~v.there, ", new="absent, hopeless = Signal(), ",
+        old="absent, hopeless = v.more & ~v.there, ", new="absent, hopeless = v.more & 0, ",
     ),
     Mutation(
         name="keeps-the-packet", module=_CONTEXTS,
