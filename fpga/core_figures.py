@@ -18,6 +18,9 @@ PRESET = "ecpix5_85f"
 SEEDS = (1,)
 PART = Part(device="85k", speed=8, package="CABGA381")
 
+_WIRE_DELAY = 450
+"""Picoseconds of a wire for the mapper: the most with which the look-up tables are no more than by default."""
+
 _MAX_FANOUT = 48
 """Loads of a driver: the device is half empty, so there are wires for many copies."""
 
@@ -30,7 +33,7 @@ def measure() -> dict[str, Any]:
     config = load_preset(PRESET)
     figures = measure_unit(
         lambda: Nic(config), seeds=SEEDS, part=PART, pins=_PINS, arguments=["--freq", "100", *ROOMY_DEVICE],
-        max_fanout=_MAX_FANOUT,
+        max_fanout=_MAX_FANOUT, wire_delay=_WIRE_DELAY,
     )
     begin, end, delay = figures.placements[0].critical_path
     return {

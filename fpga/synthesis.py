@@ -34,12 +34,18 @@ _KEPT = ("select -set kept a:keep %ci1 t:$dff %i", "setattr -set keep 1 @kept")
 """What keeps registers that a design says are to be kept from being merged: the attribute stands at their wires."""
 
 
+WIRE_DELAY = 300
+"""Picoseconds of a wire as Yosys takes them. In a large design they are nearer to a nanosecond: with as many, fewer
+tables stand behind each other. There would be more of them, so they are then mapped with a longer script (`flow3`)."""
+
+
 class SynthesisError(RuntimeError):
     """Yosys refused the design; the message is its last line."""
 
 
 def synthesise(
-    text: str, *, top: str, family: str = "ecp5", keep: Path | None = None, language: str = "verilog"
+    text: str, *, top: str, family: str = "ecp5", keep: Path | None = None, language: str = "verilog",
+    wire_delay: int = WIRE_DELAY,
 ) -> dict[str, int]:
     """Maps a design to the cells of an FPGA: a flat netlist for ECP5, the modules as they are for UltraScale+.
 
@@ -55,6 +61,8 @@ def synthesise(
         Where to leave the mapped netlist as JSON, for place and route.
     language : str
         A key of :data:`READERS`: what the design is written in. Its assertions are left out.
+    wire_delay : int
+        ECP5: what a wire takes, in ps, when it is decided how tables follow each other.
 
     Returns
     -------
@@ -87,7 +95,7 @@ def synthesise(
                 "delete t:$print",
                 *((*_APART, *_KEPT) if language == "rtlil" else ()),
                 *preparation,
-                *_mapping(family, top, Path(folder)),
+                *_mapping(family, top, Path(folder), wire_delay),
                 *([] if keep is None else [f'write_json "{keep.resolve()}"']),
                 f'tee -q -o "{statistics}" stat -json',
             ]
@@ -102,10 +110,17 @@ def synthesise(
     return {name: int(count) for name, count in sorted(cells.items()) if name != "$scopeinfo"}  # names, no cells
 
 
-def _mapping(family: str, top: str, folder: Path) -> list[str]:
+def _mapping(family: str, top: str, folder: Path, wire_delay: int) -> list[str]:
     """The commands that map a design to cells; `folder` is for files that they read."""
     if family == "ecp5":
-        return [f"synth_ecp5 -top {top}"]
+        script = f"synth_ecp5 -top {top}"
+        if wire_delay == WIRE_DELAY:
+            return [script]
+        return [
+            f"{script} -run begin:map_luts", "techmap -map +/lattice/latches_map.v",
+            "scratchpad -copy abc9.script.flow3 abc9.script", f"abc9 -W {wire_delay}", "clean",
+            f"{script} -run map_cells:",
+        ]
     # The list of memories that comes with Yosys says that RAM512X1S has 16 address bits. So it is the cheapest for each
     # memory with one port and more than 256 words, and then the map of its cells does not know it.
     listed = files("pyosys").joinpath("share", "xilinx", "lutrams_xcu.txt").read_text()

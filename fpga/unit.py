@@ -14,7 +14,7 @@ from amaranth.lib import wiring
 from fpga.fanout import split
 from fpga.harness import Harness
 from fpga.place import Part, Placement, place
-from fpga.synthesis import READERS, synthesise
+from fpga.synthesis import READERS, WIRE_DELAY, synthesise
 
 SEEDS = (1, 2, 3, 4, 5)
 """Seeds of the placer: single seeds spread by 5%, so medians of five are compared."""
@@ -70,7 +70,7 @@ class UnitFigures:
 def measure_unit(
     component: Callable[[], wiring.Component], *, seeds: Sequence[int] = SEEDS, part: Part | None = None,
     advance: Callable[[], None] = lambda: None, pins: str = "", arguments: Sequence[str] = (),
-    max_fanout: int | None = None,
+    max_fanout: int | None = None, wire_delay: int = WIRE_DELAY,
 ) -> UnitFigures:
     """Synthesises a unit alone, and places it in the harness once a seed.
 
@@ -88,10 +88,12 @@ def measure_unit(
         Where pins of the harness are (LPF); others, and all without it, are where the placer likes them.
     arguments : sequence of str
         Further arguments of nextpnr.
+    wire_delay : int
+        As for :func:`fpga.synthesis.synthesise`.
     max_fanout : int, optional
         The most loads of a driver in the harness (:func:`fpga.fanout.split`); without, as many as there are.
     """
-    cells = synthesise(export(component()), top="unit")
+    cells = synthesise(export(component()), top="unit", wire_delay=wire_delay)
     if not seeds:
         return UnitFigures(cells=cells, placements=())
     build = Path("build", "fpga")
@@ -100,7 +102,7 @@ def measure_unit(
         netlist, places = Path(folder, "harness.json"), Path(folder, "harness.lpf")
         places.write_text(pins)
         located = ["--lpf", places.name, "--lpf-allow-unconstrained"] if pins else []
-        synthesise(export(Harness(component())), top="unit", keep=netlist)
+        synthesise(export(Harness(component())), top="unit", keep=netlist, wire_delay=wire_delay)
         if max_fanout is not None:
             split(netlist, top="unit", max_fanout=max_fanout)
 

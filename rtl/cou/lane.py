@@ -96,7 +96,7 @@ class Lane(wiring.Component):
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
         m.submodules.reads = reads = StreamFifo(shape=self.o_read.payload.shape(), depth=2)
-        m.submodules.owed = owed = StreamFifo(shape=CreditNotice, depth=self.UNDER_WAY)
+        m.submodules.owed = owed = StreamFifo(shape=CreditNotice, depth=self.UNDER_WAY, full_rate=False)
         m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY)
         connect(m, flipped(self.i), waiting.i)
         connect(m, reads.o, flipped(self.o_read))

@@ -100,12 +100,14 @@ class ResultWriter(wiring.Component):
         ]
 
         # A header that left long before its payload would keep others from the link.
-        released, some, leaves = Signal(range(self.UNDER_WAY + 1)), Signal(), Signal()
+        # That one has left is counted a cycle later: then there is none to offer.
+        released, some, leaves, left = Signal(range(self.UNDER_WAY + 1)), Signal(), Signal(), Signal()
+        m.d.sync += left.eq(leaves)
         m.d.comb += [
             self.tx.header.valid.eq(some & headers.o.valid), self.tx.header.payload.eq(headers.o.payload),
             leaves.eq(self.tx.header.valid & self.tx.header.ready), headers.o.ready.eq(leaves),
         ]
-        with m.If(self.release != leaves):
+        with m.If(self.release != left):
             m.d.sync += [
                 released.eq(Mux(self.release, released + 1, released - 1)), some.eq(self.release | (released != 1)),
             ]

@@ -16,8 +16,8 @@ class BurstSplitter(wiring.Component):
     The burst size is a power of two and divides a page of 4 KiB, so no burst crosses one, and the length of the
     next burst is a subtraction of low address bits. A request at an odd place may take one burst more than needed.
 
-    Timing: ``o.valid``, ``o.payload`` and ``i.ready`` are registers. Two cycles of latency; one burst per cycle, and
-    one idle cycle after each request.
+    Timing: ``o.valid``, ``o.payload`` and ``i.ready`` are registers. Two cycles of latency; one burst in two cycles,
+    as many as an arbiter of several splitters takes.
 
     Parameters
     ----------
@@ -70,16 +70,18 @@ class BurstSplitter(wiring.Component):
         left = Signal(unsigned(32 - self.log2_flit + 1))
         head, tail = Signal(self.log2_flit), Signal(self.log2_flit)
 
-        # A burst is cut when the one before it goes, into a register: who chooses between the bursts of several
-        # requests is no part of the arithmetic's path.
+        # A burst is cut in the cycle after the one before it has gone, into a register: who chooses between the bursts
+        # of several requests is no part of the arithmetic's path, and decides only whether that register is empty.
         request = self.i.payload
         burst, offered, valid, cut = Signal(self.burst), Signal(self.burst), Signal(), Signal()
-        free = ~valid | self.o.ready
+        free = ~valid
         m.d.comb += [
             self.i.ready.eq(~busy), cut.eq(busy & free), self.o.payload.eq(offered), self.o.valid.eq(valid),
         ]
         with m.If(free):
             m.d.sync += [offered.eq(burst), valid.eq(busy)]
+        with m.Elif(self.o.ready):
+            m.d.sync += valid.eq(0)
 
         room = Signal(range(self.burst_beats + 1))
         is_last = Signal()

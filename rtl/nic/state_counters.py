@@ -45,10 +45,12 @@ class StateCounters(wiring.Component):
         # A reset does not reach into the memory: what has been written since counts.
         written = Signal(n)
         state, run = Signal(range(n), init=UnitState.NOTHING), Signal(COUNT_BITS)
+        # What the state had before it began: read as it begins, when another one is written.
+        before = Signal(COUNT_BITS)
         changes = Signal()
         m.d.comb += [
-            changes.eq(self.state != state), kept.addr.eq(state), write.addr.eq(state), write.en.eq(changes),
-            write.data.eq(Mux(written.bit_select(state, 1), kept.data, 0) + run), shown.addr.eq(self.index),
+            changes.eq(self.state != state), kept.addr.eq(self.state), write.addr.eq(state), write.en.eq(changes),
+            write.data.eq(before + run), shown.addr.eq(self.index),
         ]
         m.d.sync += run.eq(Mux(changes, 0, run) + 1 + self.skipped)
         # The sum of the state that lasts is there anyway; of the others there is nothing to add.
@@ -56,5 +58,8 @@ class StateCounters(wiring.Component):
             Mux(state == self.index, write.data, Mux(written.bit_select(self.index, 1), shown.data, 0))
         )
         with m.If(changes):
-            m.d.sync += [state.eq(self.state), written.bit_select(state, 1).eq(1)]
+            m.d.sync += [
+                state.eq(self.state), written.bit_select(state, 1).eq(1),
+                before.eq(Mux(written.bit_select(self.state, 1), kept.data, 0)),
+            ]
         return m

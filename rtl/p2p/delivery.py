@@ -115,17 +115,21 @@ class Delivery(wiring.Component):
                     with m.Case(count):
                         m.d.comb += mask.eq(Const((1 << 8 * count) - 1, self.data_width))
 
+        # A note is made in the cycle after its packet's first one, when nothing waits for memory's ready any more: it
+        # has room still, for nobody else makes any, and the packet is still at hand.
+        noting = Signal()
+        m.d.comb += notes.i.valid.eq(noting)
+        m.d.sync += noting.eq(0)
+
         with m.FSM(name="write_fsm") as fsm:
             with m.State("BEGIN"):
                 m.d.sync += index.eq(0)
                 with m.If(self.i.valid):
                     m.d.sync += stamp.eq(self.cycles)
                 accept, answer = self.i.payload.accept, self.i.payload.answer
-                m.d.comb += [
-                    self.write.request.valid.eq(self.i.valid & accept & notes.i.ready),
-                    notes.i.valid.eq(self.i.valid & answer & (~accept | self.write.request.ready)),
-                ]
+                m.d.comb += self.write.request.valid.eq(self.i.valid & accept & notes.i.ready)
                 with m.If(self.i.valid & (~answer | notes.i.ready) & (~accept | self.write.request.ready)):
+                    m.d.sync += noting.eq(answer)
                     with m.If(accept):
                         m.next = "COPY"
                         with m.If(self.i.payload.empty):

@@ -131,23 +131,26 @@ class TurnTable(wiring.Component):
                 *self._describe_turn(records, vp=vp, produced=produced),
             ]
 
+        begins = self.enable & waiting.o.valid & ~in_turn & (pause == 0)
         with m.FSM() as fsm:
             with m.State("CHOOSE"):
                 m.next = "ACT"
-                with m.If(commit.valid):
-                    m.d.comb += looked_at.eq(commit.payload.vp)
-                    m.d.sync += action.eq(Action.COMMIT)
-                with m.Elif(end.valid):
+                # What is known from registers comes first, and where to look waits for nobody's doorbell: a turn is
+                # in progress after it has begun, so there are cycles for these.
+                with m.If(end.valid):
                     m.d.comb += looked_at.eq(end.payload.vp)
                     m.d.sync += action.eq(Action.END)
-                with m.Elif(doorbell.valid):
-                    m.d.comb += looked_at.eq(doorbell.payload.vp)
-                    m.d.sync += action.eq(Action.DOORBELL)
-                with m.Elif(self.enable & waiting.o.valid & ~in_turn & (pause == 0)):
+                with m.Elif(begins):
                     m.d.comb += [waiting.o.ready.eq(1), looked_at.eq(waiting.o.payload)]
                     m.d.sync += action.eq(Action.TURN)
+                with m.Elif(commit.valid):
+                    m.d.comb += looked_at.eq(commit.payload.vp)
+                    m.d.sync += action.eq(Action.COMMIT)
                 with m.Else():
-                    m.next = "CHOOSE"
+                    m.d.comb += looked_at.eq(doorbell.payload.vp)
+                    m.d.sync += action.eq(Action.DOORBELL)
+                    with m.If(~doorbell.valid):
+                        m.next = "CHOOSE"
             with m.State("ACT"):
                 m.next = "CHOOSE"
                 with m.Switch(action):

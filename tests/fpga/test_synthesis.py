@@ -28,6 +28,13 @@ def test_adder(tmp_path: Path) -> None:
     assert "adder" in json.loads(netlist.read_text())["modules"]
 
 
+def test_wire_delay() -> None:
+    """With longer wires tables are mapped anew: the registers stay, and what is computed in carry cells."""
+    assert synthesise(ADDER, top="adder", wire_delay=900) == {"CCU2C": 9, "TRELLIS_FF": 17}
+    text = export(SkidBuffer(shape=8))
+    assert synthesise(text, top="unit", wire_delay=900)["TRELLIS_FF"] == synthesise(text, top="unit")["TRELLIS_FF"]
+
+
 def test_skid_buffer() -> None:
     """Amaranth to ECP5: two places of payload, a flag each, and the registered ready; no carries, memories or DSPs."""
     text = verilog.convert(SkidBuffer(shape=data.StructLayout({"data": 32})), name="skid", emit_src=False)
