@@ -22,8 +22,6 @@ class Call:
     link: Any
     time: float
     """When it came, by the machine's clock."""
-    arrival: float = 0.0
-    """When it was made, in simulated time."""
 
     @property
     def collective(self) -> Collective:

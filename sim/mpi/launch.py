@@ -1,10 +1,12 @@
 """Runs a program under MPI beside the simulator, from its first process to its last."""
 
 import contextlib
+import ctypes
 import os
 import selectors
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,8 @@ from sim.mpi.service import Service
 _LOOK_SECONDS = 0.25
 _GRACE_SECONDS = 1.5
 _STANDARD_ERROR = 2
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
 # MPI's own algorithms, not those of a device, and for any length the one that is asked for.
 _PLAIN = {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", "MPIR_CVAR_COLLECTIVE_FALLBACK": "silent"}
 
@@ -58,15 +62,27 @@ def launch(
     given = [word for name, value in variables.items() for word in ("-genv", name, value)]
     process = subprocess.Popen(
         [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **_PLAIN},
-        stdout=_STANDARD_ERROR if quiet else None, start_new_session=True,
+        stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
     )
     links: list[Link] = []
+    before = signal.signal(signal.SIGTERM, _end_well)
     try:
         error = _serve(service, door, process, links)
     finally:
+        signal.signal(signal.SIGTERM, before)
         door.close()
         _end(process, links)
     return Outcome(process.returncode, error)
+
+
+def _end_well(_number: int, _frame: object) -> None:
+    """SIGTERM: leaves through the clauses that end the program."""
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _die_with_parent() -> None:
+    """In the launcher before it begins: if the simulator is killed, it ends, and with it the ranks."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links: list[Link]) -> str | None:

@@ -61,7 +61,6 @@ class Service:
         self._under_way: dict[int, tuple[Communicator, Round]] = {}
         self._gone: dict[int, str] = {}
         self._last_answer = [0.0] * fabric.n_nodes
-        self._now = [0.0] * fabric.n_nodes
         self._able = set(operations(fabric.config.reduce))
 
     def hear(self, link: Link, request: Request, more: bytes) -> None:
@@ -159,8 +158,7 @@ class Service:
 
     def _call(self, link: Link, request: Request) -> None:
         communicator = self._communicators[request.communicator]
-        self._now[link.rank] += request.computed
-        call = Call(request, link, time.monotonic(), self._now[link.rank])
+        call = Call(request, link, time.monotonic())
         self._check_absent(communicator, communicator.add(call))
 
     def _check_absent(self, communicator: Communicator, found: Round) -> None:
@@ -240,9 +238,9 @@ class Service:
         """Cycles by which ranks come later than the first, in simulated time; all at once in the machine's."""
         if not self.policy.frequency:
             return [0] * len(calls)
-        last = max(call.arrival for call in calls)
+        last = max(call.request.now for call in calls)
         # Nobody sees what is beyond: whoever waits waits for the last.
-        early = [min(_MOST_SKEW, round((last - call.arrival) * self.policy.frequency)) for call in calls]
+        early = [min(_MOST_SKEW, round((last - call.request.now) * self.policy.frequency)) for call in calls]
         return [max(early) - cycles for cycles in early]
 
     def _end(self, running: Running) -> None:
@@ -257,19 +255,23 @@ class Service:
 
     def _answer(self, communicator: Communicator, found: Round, kind: AnswerKind, ended: list[int]) -> None:
         calls = [found.calls[rank] for rank in range(communicator.size)]
-        skews = self._skews(calls)
-        last, now = max(call.arrival for call in calls), time.monotonic()
-        for rank, call in enumerate(calls):
-            if ended and self.policy.frequency:
-                alone = ended[rank] - skews[rank]
-                # Who was done before the last came has not waited for it.
-                base, cycles = (
-                    (call.arrival, alone) if ended[rank] < max(skews) else (last, ended[rank] - max(skews))
-                )
-                self._now[call.link.rank] = base + cycles / self.policy.frequency
-            call.link.answer(call.request, kind, self._now[call.link.rank])
+        now = time.monotonic()
+        for call, over in zip(calls, self._times(calls, ended), strict=True):
+            call.link.answer(call.request, kind, over)
             self._last_answer[call.link.rank] = now
         communicator.rounds.popleft()
+
+    def _times(self, calls: list[Call], ended: list[int]) -> list[float]:
+        """When it was over for each rank, in simulated time."""
+        if not ended or not self.policy.frequency:
+            return [call.request.now for call in calls]
+        skews, last = self._skews(calls), max(call.request.now for call in calls)
+        # Who was done before the last came has not waited for it.
+        return [
+            call.request.now + (end - skew) / self.policy.frequency if end < max(skews)
+            else last + (end - max(skews)) / self.policy.frequency
+            for call, end, skew in zip(calls, ended, skews, strict=True)
+        ]
 
     def _checked(self, request: Request, more: bytes) -> None:
         communicator = self._communicators[request.communicator]

@@ -68,7 +68,8 @@ class Reason(IntEnum):
     NO_SCHEDULE = 6
     TOO_LONG = 7
     INVALID = 8
-    NOT_CONNECTED = 9
+    IS_PERSISTENT = 9
+    NOT_CONNECTED = 10
 
 
 REASONS = {
@@ -80,6 +81,7 @@ REASONS = {
     Reason.NO_SCHEDULE: "the NIC has no schedule for it",
     Reason.TOO_LONG: "more than 1 GiB of a derived type",
     Reason.INVALID: "arguments that MPI refuses",
+    Reason.IS_PERSISTENT: "persistent collectives are MPI's own",
     Reason.NOT_CONNECTED: "not between MPI_Init and MPI_Finalize of MPI_COMM_WORLD",
 }
 
@@ -114,7 +116,7 @@ class Request(NamedTuple):
     in_bytes: int
     out_at: int
     out_bytes: int
-    computed: float
+    now: float
     type_name: bytes
     op_name: bytes
     communicator_name: bytes

@@ -59,6 +59,7 @@ static bool announce(struct pending *pending) {
     request.root = has_root(call->collective) ? call->root : 0;
     request.flags = pending->nonblocking ? NONBLOCKING : 0;
     request.count = (uint64_t)(call->receive_count ? call->receive_count : call->send_count);
+    if (call->collective == REDUCE_SCATTER) request.count = (uint64_t)call->counts[comm->rank];
     if (call->collective != BARRIER) conic_names(call, &request);
     if (request.reason) request.in_bytes = request.out_bytes = 0;
     pending->in_at = request.in_at = conic_allocate(link, request.in_bytes);
@@ -67,7 +68,7 @@ static bool announce(struct pending *pending) {
     pending->in_bytes = request.in_bytes;
     pending->out_bytes = request.out_bytes;
     if (request.in_bytes) conic_load(call, comm, link->segment + request.in_at);
-    request.computed = conic_computed();
+    request.now = conic_now();
     pending->next = link->first;
     link->first = pending;
     conic_say(link, &request, NULL, 0);
@@ -108,11 +109,15 @@ static bool take(struct link *link, int wait_us) {
 
 int conic_call(struct arguments *call) {
     struct pending pending = {.arguments = *call};
-    if (!announce(&pending)) return conic_passed(call);
-    pthread_mutex_lock(&pending.link->mutex);
-    while (!pending.answered) take(pending.link, -1);
-    pthread_mutex_unlock(&pending.link->mutex);
-    return pending.passed ? conic_passed(call) : MPI_SUCCESS;
+    conic_clock_stop();
+    const bool asked = announce(&pending);
+    if (asked) {
+        pthread_mutex_lock(&pending.link->mutex);
+        while (!pending.answered) take(pending.link, -1);
+        pthread_mutex_unlock(&pending.link->mutex);
+    }
+    conic_clock_go();
+    return asked && !pending.passed ? MPI_SUCCESS : conic_passed(call);
 }
 
 // Before MPI does something on a communicator by itself: nothing that it may still be asked for is behind it then.
@@ -153,7 +158,9 @@ static int progress(void *state, MPI_Status *status) {
     struct pending *pending = state;
     (void)status;
     if (pending->finished || pthread_mutex_trylock(&pending->link->mutex)) return MPI_SUCCESS;
+    conic_clock_stop();
     if (!pending->answered) take(pending->link, 50);
+    conic_clock_go();
     if (!pending->finished && pending->inner != MPI_REQUEST_NULL) {
         int done = 0;
         PMPI_Test(&pending->inner, &done, MPI_STATUS_IGNORE);
@@ -195,7 +202,10 @@ int conic_call_nonblocking(struct arguments *call, MPI_Request *request) {
     pending->arguments.displacements = pending->displacements;
     MPIX_Grequest_start(query, release, cancel, progress, wait_for, pending, &pending->request);
     *request = pending->request;
-    if (announce(pending)) return MPI_SUCCESS;
+    conic_clock_stop();
+    const bool asked = announce(pending);
+    conic_clock_go();
+    if (asked) return MPI_SUCCESS;
     pending->finished = true;
     PMPI_Grequest_complete(pending->request);
     PMPI_Wait(request, MPI_STATUS_IGNORE);

@@ -62,7 +62,9 @@ extern bool conic_connected, conic_checks;
 
 // clock.c
 void conic_clock_begin(void);
-double conic_computed(void);
+double conic_now(void);
+void conic_clock_stop(void);
+void conic_clock_go(void);
 void conic_clock_set(double now);
 
 // communicator.c

@@ -36,6 +36,7 @@ enum reason {
     NO_SCHEDULE,
     TOO_LONG,             // for one call of MPI_Pack
     INVALID,              // arguments that MPI refuses
+    IS_PERSISTENT,
     NOT_CONNECTED,        // before MPI_Init, after MPI_Finalize, or a spawned process
 };
 
@@ -49,12 +50,12 @@ struct request {
     uint32_t datatype, op, reason, flags;
     uint64_t count;
     uint64_t in_at, in_bytes, out_at, out_bytes;
-    double computed;  // seconds of the process's own since the answer before
+    double now;  // simulated time of this rank, in seconds
     char type_name[32], op_name[24], communicator_name[40];
 };
 
 struct answer {
     uint64_t id;
     uint32_t kind, reserved;
-    double now;  // simulated time of this rank, in seconds
+    double now;  // simulated time at which it was over for this rank
 };

@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,10 +20,11 @@ def test_every_collective(run, ranks):
     assert (result.code, result.error) == (0, None)
     done = {row["operation"] for row in result.report["operations"]}
     assert done >= {"Allreduce", "Reduce", "Bcast", "Barrier", "Allgather", "Reduce_scatter_block", "Scatter", "Gather",
-                    "Alltoall", "Scan"}
+                    "Alltoall", "Scan", "Allgatherv", "Gatherv", "Scatterv", "Reduce_scatter"}
     passed = {(row["operation"], row["reason"]) for row in result.report["passed"]}
     assert ("Allreduce", "an operator of the program's own") in passed
     assert ("Barrier", "a communicator of one rank") in passed
+    assert ("Alltoallv", "the NIC has no schedule for it") in passed
     assert result.report["offloaded_fraction"] > 0.9
 
 
@@ -78,3 +81,29 @@ def test_other_orders_of_addition_differ(run, tmp_path, monkeypatch):
     monkeypatch.setattr("sim.mpi.run.MPICH_ALGORITHMS", {("allreduce", "ring"): ("ALLREDUCE", "recursive_doubling")})
     result = run("sums.c", ranks=4, command=[str(program)], check=True, algorithms={"allreduce": "ring"})
     assert result.report["differing_elements"] > 0
+
+
+def test_simulated_time(run, capfd):
+    """Sixteen barriers take the cycles of the report, at the frequency that was given, and no more."""
+    result = run("clock.py", ranks=2, frequency=1e6, compute_scale=0.0)
+    seconds = [float(line) for line in capfd.readouterr().out.split()]
+    row, = result.report["operations"]
+    assert row["operations"] == 17
+    assert len(seconds) == 2
+    for each in seconds:
+        assert 16 * row["cycles_min"] / 1e6 * 0.5 < each <= 16 * row["cycles_max"] / 1e6 + 1e-9
+
+
+def test_a_killed_simulator_leaves_nothing(small):
+    """SIGKILL, to which nobody can say anything: the launcher goes, and the ranks with it."""
+    assert small
+    command = [sys.executable, "-m", "sim.cli.main", "mpiexec", "-n", "2", sys.executable, str(PROGRAMS / "faults.py"),
+               "never"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, stderr=subprocess.DEVNULL) as process:
+        ranks = [int(process.stdout.readline()) for _ in range(2)]
+        process.kill()
+        end = time.monotonic() + 10
+        while any(Path(f"/proc/{rank}/fd").exists() for rank in ranks) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not [rank for rank in ranks if Path(f"/proc/{rank}").exists()]
+    assert f"conic-{process.pid}-" not in Path("/proc/net/unix").read_text()

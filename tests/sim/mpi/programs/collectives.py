@@ -71,6 +71,29 @@ def moves(kind, count):
     COMM.Barrier()
 
 
+def vectors():
+    """A count for each rank."""
+    counts = [rank + 1 for rank in range(SIZE)]
+    parts = [np.arange(count) + 10.0 * rank for rank, count in enumerate(counts)]
+    mine, whole = parts[RANK], np.concatenate(parts)
+    got = np.zeros_like(whole)
+    COMM.Allgatherv(mine, [got, counts])
+    expect(got, whole, "allgatherv")
+    got = np.zeros_like(whole)
+    COMM.Gatherv(mine, [got, counts] if RANK == 1 else None, root=1)
+    expect(got, whole if RANK == 1 else np.zeros_like(whole), "gatherv")
+    got = np.zeros_like(mine)
+    COMM.Scatterv([whole, counts] if RANK == 0 else None, got)
+    expect(got, mine, "scatterv")
+    COMM.Reduce_scatter(whole, got, counts)
+    expect(got, SIZE * mine, "reduce-scatter of unequal blocks")
+    gathered, sums = np.zeros_like(whole), np.zeros_like(mine)
+    MPI.Request.Waitall([COMM.Iallgatherv(mine, [gathered, counts]), COMM.Ireduce_scatter(whole, sums, counts)])
+    expect(gathered, whole, "iallgatherv")
+    expect(sums, SIZE * mine, "ireduce-scatter")
+    COMM.Alltoallv([whole, counts], [np.zeros(SIZE * counts[RANK]), [counts[RANK]] * SIZE])
+
+
 def columns():
     """A derived type: every other element of every third row."""
     matrix = np.arange(60, dtype="d").reshape(6, 10) * (RANK + 1)
@@ -78,8 +101,8 @@ def columns():
     kind.Commit()
     got = np.zeros((SIZE, 10))
     COMM.Allgather([matrix, 1, kind], [got, 10, MPI.DOUBLE])
-    expect(got, np.stack([np.concatenate([matrix[0, :5], matrix[3, :5]]) / (RANK + 1) * (r + 1) for r in range(SIZE)]),
-           "columns")
+    mine = np.concatenate([matrix[0, :5], matrix[3, :5]]) / (RANK + 1)
+    expect(got, np.stack([mine * (rank + 1) for rank in range(SIZE)]), "columns")
     kind.Free()
 
 
@@ -135,6 +158,7 @@ reductions("i", 40, "sum", "xor")
 reductions("B", 13, "and")
 for kind, count in (("d", 3), ("b", 7), ("d", 300)):
     moves(kind, count)
+vectors()
 columns()
 places()
 nonblocking()
