@@ -1,6 +1,7 @@
 """Programs, unchanged, on the NICs: NumPy's results for exact types, MPICH's own bits for sums."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -44,6 +45,25 @@ def test_bits_of_mpich(tmp_path, run, capfd):
     assert capfd.readouterr().out == plain
     assert plain.count("\n") == 200
     assert result.report["operations"][0]["algorithm"] == "recursive-doubling"
+
+
+def test_program_of_the_readme(tmp_path, run, capfd):
+    """It prints one sha256, on the NICs and under MPICH."""
+    readme = Path(__file__).parents[3] / "README.md"
+    program = tmp_path / "program.py"
+    program.write_text(re.search(r"```python\n(.*?)```", readme.read_text(), re.DOTALL)[1])
+    command = [sys.executable, str(program)]
+    environment = os.environ | {
+        "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "recursive_doubling", "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
+    }
+    plain = subprocess.run(
+        [tool("mpiexec"), "-n", "4", *command], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    capfd.readouterr()
+    result = run("program.py", ranks=4, command=command)
+    assert (result.code, result.error, result.report["offloaded"]) == (0, None, 4)
+    assert capfd.readouterr().out == plain
+    assert re.fullmatch(r"[0-9a-f]{64}\n", plain)
 
 
 @pytest.mark.parametrize("algorithm", ["recursive-doubling", "rabenseifner", "ring"])
