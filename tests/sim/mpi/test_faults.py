@@ -48,7 +48,7 @@ def test_fault(name, run, capfd):
         assert result.error == MESSAGES[name]
     assert seconds < 10
     processes = [int(word) for word in re.findall(r"^(\d+)$", capfd.readouterr().out, re.MULTILINE)]
-    assert len(processes) == 3
+    assert 2 <= len(processes) <= 3  # whoever is slow is ended before it has said anything
     time.sleep(0.2)
     assert not [process for process in processes if Path(f"/proc/{process}").exists()]
     assert f"conic-{os.getpid()}-" not in Path("/proc/net/unix").read_text()
