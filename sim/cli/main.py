@@ -24,6 +24,7 @@ class Entry:
 COMMANDS = {
     "run": Entry("sim.cli.run", "One collective on the RTL of a cluster, every bit checked."),
     "verify": Entry("sim.cli.verify", "The same under many random orders: one bit pattern."),
+    "mpiexec": Entry("sim.cli.mpiexec", "An MPI program, unchanged, its collectives on the simulated NICs."),
     "soak": Entry("sim.cli.soak", "Thousands of random operations, at once and back to back, every bit checked."),
     "schedule": Entry("sim.cli.schedule", "What every node does, and the proof that it works."),
     "route": Entry("sim.cli.route", "Multicast trees and colours for the groups of a network."),

@@ -1,5 +1,6 @@
-"""Whole numbers on the command line, refused with the range that is allowed."""
+"""Numbers on the command line, refused with the range that is allowed."""
 
+import math
 import re
 from typing import Any
 
@@ -29,4 +30,24 @@ class Number(click.ParamType[int]):
                 (self.high is not None and number > self.high):
             shown = repr(text) if number is None else text
             self.fail(f"must be {self.allowed}, not {shown}", param, ctx)
+        return number
+
+
+class Decimal(click.ParamType[float]):
+    """A number that is at least `low`, or above it."""
+
+    name = "number"
+
+    def __init__(self, low: float, *, above: bool = False):
+        self.low = low
+        self.above = above
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or number < self.low or (self.above and number == self.low):
+            allowed = f"a number {'above' if self.above else 'of at least'} {self.low:g}"
+            self.fail(f"must be {allowed}, not {str(value)!r}", param, ctx)
         return number

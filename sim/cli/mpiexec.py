@@ -1,0 +1,147 @@
+"""`conic mpiexec`: an MPI program, unchanged, whose collectives run on the simulated NICs."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from firmware_models.config import ConfigError
+from firmware_models.schedule import algorithm_names, collective_names
+from sim.cli.console import answer, progress_bars
+from sim.cli.example import example
+from sim.cli.hardware import hardware, hardware_options
+from sim.cli.number import Decimal, Number
+from sim.cli.refusal import fails, refuses
+from sim.mpi.fabric import FabricError
+from sim.mpi.interposer import MpiError
+from sim.mpi.page import program_page
+from sim.mpi.run import Program, run_program
+from sim.mpi.service import Policy
+from sim.report.chrome_trace import chrome_trace
+from sim.topology import TopologyError
+
+_SPOKEN = {"bcast": "broadcast"}
+_CLOCKS = ("machine", "simulated")
+_MEGAHERTZ = 1e6
+
+
+@click.command(
+    "mpiexec", epilog=example("conic mpiexec -n 4 --algorithm allreduce=rabenseifner python3 train.py"),
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+)
+@click.option("-n", "--ranks", "ranks", type=Number(2, 64), required=True, help="Processes, a NIC each.")
+@hardware_options
+@click.option("--topology", help="How the NICs are wired.  [default: star:N]")
+@click.option("--algorithm", "algorithms", multiple=True, metavar="COLLECTIVE=ALGORITHM",
+              help="How the NICs carry out a collective; may be given for each.")
+@click.option("--patience", type=Decimal(0), default=8.0, show_default=True,
+              help="Seconds that ranks wait for one that does not come; 0: for ever.")
+@click.option("--check", metavar="mpich", help="MPI does it too, and every element is compared.")
+@click.option("--clock", default="machine", show_default=True, help="What MPI_Wtime says: machine or simulated.")
+@click.option("--frequency", type=Decimal(0, above=True), default=500.0, show_default=True,
+              help="MHz of NICs and switches; with --clock simulated.")
+@click.option("--compute-scale", type=Decimal(0), default=1.0, show_default=True,
+              help="Simulated seconds for a second that a process computes.")
+@click.option("--trace", type=click.Path(path_type=Path, dir_okay=False),
+              help="t.json: what every NIC did, for chrome://tracing and Perfetto.")
+@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="r.html: the report as a page.")
+@click.option("--json", "as_json", is_flag=True,
+              help="One JSON object on standard output; what the program prints goes to standard error.")
+@click.argument("program")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@refuses(ConfigError, TopologyError)
+@fails(MpiError, FabricError)
+def command(
+    *, ranks: int, preset: str | None, config: Path | None, topology: str | None, algorithms: tuple[str, ...],
+    patience: float, check: str | None, clock: str, frequency: float, compute_scale: float, trace: Path | None,
+    report: Path | None, as_json: bool, program: str, arguments: tuple[str, ...],
+) -> int:
+    """Starts PROGRAM under MPI; its collectives run on one simulated NIC a rank, and come back with the NICs' bits.
+
+    Whatever is not offloaded is MPI's own, and the table at the end says what and why.
+    """
+    if check not in (None, "mpich"):
+        raise click.UsageError(f"--check: must be mpich, not {check!r}")
+    if clock not in _CLOCKS:
+        raise click.UsageError(f"--clock: must be one of {', '.join(_CLOCKS)}, not {clock!r}")
+    if shutil.which(program) is None:
+        raise click.UsageError(f"PROGRAM: must be a program that can be run, not {program!r}")
+    name, tree = hardware(preset, config)
+    wired = topology or f"star:{ranks}"
+    with progress_bars() as progress:
+        result = run_program(
+            Program(
+                ranks=ranks, command=[program, *arguments], config=tree, topology=wired, check=check is not None,
+                compute_scale=compute_scale, trace=trace is not None, quiet=as_json,
+                policy=Policy(
+                    algorithms=_algorithms(algorithms), patience=patience,
+                    frequency=frequency * _MEGAHERTZ if clock == "simulated" else 0.0,
+                ),
+            ),
+            progress=progress,
+        )
+    values: dict[str, Any] = {
+        "program": " ".join((program, *arguments)), "ranks": ranks, "preset": name, "topology": wired, "clock": clock,
+        "exit_code": result.code, "error": result.error, **result.report,
+    }
+    if trace is not None:
+        trace.write_text(json.dumps(chrome_trace(result.events)))
+    if report is not None:
+        report.write_text(program_page(values))
+    if as_json:
+        answer(values, as_json=True)
+    else:
+        _print(values)
+    if result.error is not None:
+        click.echo(f"conic mpiexec: {result.error}", err=True)
+    elif result.code:
+        click.echo(f"conic mpiexec: the program ended with {result.code}", err=True)
+    for line in values["differences"]:
+        click.echo(f"conic mpiexec: {line}", err=True)
+    return 1 if result.error is not None or result.code or values["differing_elements"] else 0
+
+
+def _algorithms(given: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for pair in given:
+        collective, _, algorithm = pair.partition("=")
+        collective = _SPOKEN.get(collective, collective)
+        if collective not in collective_names():
+            raise click.UsageError(
+                f"--algorithm: must be COLLECTIVE=ALGORITHM with one of {', '.join(collective_names())}, not {pair!r}"
+            )
+        if algorithm not in algorithm_names(collective):
+            able = ", ".join(algorithm_names(collective))
+            raise click.UsageError(f"--algorithm: of {collective} must be one of {able}, not {algorithm!r}")
+        found[collective] = algorithm
+    return found
+
+
+def _print(values: dict[str, Any]) -> None:
+    """The tables, on standard error: standard output is the program's."""
+    console = Console(stderr=True, width=None if Console(stderr=True).is_terminal else 120)
+    table = Table("operation", "bytes", "ranks", "algorithm", "operations", "cycles min", "median", "max", "goodput")
+    for row in values["operations"]:
+        table.add_row(
+            row["operation"], f"{row['bytes']:,}", str(row["ranks"]), row["algorithm"], f"{row['operations']:,}",
+            f"{row['cycles_min']:,}", f"{row['cycles_median']:,}", f"{row['cycles_max']:,}",
+            f"{row['goodput_fraction']:.1%}",
+        )
+    console.print(table)
+    if values["passed"]:
+        table = Table("by MPI itself", "calls", "because")
+        for row in values["passed"]:
+            table.add_row(row["operation"], f"{row['calls']:,}", row["reason"])
+        console.print(table)
+    checked = (
+        f"; {values['checked_elements']:,} elements compared with MPI's, {values['differing_elements']:,} differ"
+        if values["checked_elements"] else ""
+    )
+    console.print(
+        f"{values['offloaded']:,} of {values['calls']:,} calls on the NICs, {values['cycles']:,} cycles{checked}",
+        highlight=False,
+    )

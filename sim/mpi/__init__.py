@@ -1,0 +1,1 @@
+"""MPI programs, unchanged, whose collectives the simulated NICs carry out: ``conic mpiexec``."""

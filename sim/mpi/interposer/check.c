@@ -1,0 +1,65 @@
+// The same operation by MPI itself, on the same bytes, and every element compared.
+#include <stdlib.h>
+#include <string.h>
+
+#include "interposer.h"
+
+enum { MOST_SHOWN = 4 };
+
+static void compare(struct link *link, const struct pending *pending, const char *theirs, uint64_t element) {
+    const char *ours = link->segment + pending->out_at;
+    struct request request = {.kind = REQUEST_CHECKED, .collective = pending->arguments.collective,
+                              .count = pending->out_bytes / element, .in_bytes = element};
+    struct { uint64_t index; char ours[16], theirs[16]; } shown[MOST_SHOWN];
+    memset(shown, 0, sizeof shown);
+    for (uint64_t n = 0; n < request.count; ++n)
+        if (memcmp(ours + n * element, theirs + n * element, element)) {
+            if (request.id < MOST_SHOWN) {
+                shown[request.id].index = n;
+                memcpy(shown[request.id].ours, ours + n * element, element);
+                memcpy(shown[request.id].theirs, theirs + n * element, element);
+            }
+            ++request.id;
+        }
+    request.communicator = conic_communicator(pending->arguments.comm)->key;
+    request.rank = conic_communicator(pending->arguments.comm)->rank;
+    const uint64_t length = request.id < MOST_SHOWN ? request.id : MOST_SHOWN;
+    conic_say(link, &request, shown, length * sizeof *shown);
+}
+
+void conic_check(struct link *link, const struct pending *pending, const struct communicator *comm) {
+    struct arguments call = pending->arguments;
+    char *theirs = calloc(1, pending->out_bytes + 16);
+    const bool reduces = conic_reduces(call.collective), is_root = comm->rank == call.root;
+    uint64_t element = 1;
+    if (reduces) {
+        uint32_t datatype, op;
+        conic_element(call.receive_type, call.op, &datatype, &op, &element);
+        // Elements lie in the segment as they do in the program.
+        call.send = link->segment + pending->in_at;
+        call.receive = theirs;
+    } else {
+        // Everything else is bytes, in blocks of one after the other.
+        const MPI_Count in = (MPI_Count)pending->in_bytes, out = (MPI_Count)pending->out_bytes;
+        call.send_type = call.receive_type = MPI_BYTE;
+        call.send = link->segment + pending->in_at;
+        call.receive = theirs;
+        const bool cut_in = call.collective == SCATTER || call.collective == ALLTOALL;
+        const bool cut_out = call.collective == ALLGATHER || call.collective == GATHER || call.collective == ALLTOALL;
+        call.send_count = cut_in ? in / comm->size : in;
+        call.receive_count = cut_out ? out / comm->size : out;
+        if (call.collective == SCATTER && !out && is_root) call.receive = MPI_IN_PLACE;
+        if (call.collective == BCAST && is_root) {
+            call.receive = link->segment + pending->in_at;
+            call.receive_count = in;
+        }
+        if (call.collective == BARRIER || call.collective >= ALLGATHERV) {
+            free(theirs);
+            return;
+        }
+    }
+    conic_passed(&call);
+    // Also where there is no result: how many were compared is counted by rank.
+    compare(link, pending, theirs, element);
+    free(theirs);
+}

@@ -1,0 +1,127 @@
+// Which communicator a call is on. All its ranks name it alike without talking to each other: by the ranks of
+// MPI_COMM_WORLD that it has, in order, and by how many communicators of just these ranks were made before it.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "interposer.h"
+
+struct count {
+    uint64_t hash, made;
+    struct count *next;
+};
+
+static struct count *counts;
+static int keyval = MPI_KEYVAL_INVALID;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static int release(MPI_Comm comm, int key, void *value, void *extra) {
+    (void)comm, (void)key, (void)extra;
+    struct communicator *found = value;
+    struct link *link = conic_link();
+    if (link && found->reason == OFFLOADED) {
+        struct request request = {.kind = REQUEST_RELEASED, .communicator = found->key};
+        conic_say(link, &request, NULL, 0);
+    }
+    free(found);
+    return MPI_SUCCESS;
+}
+
+static uint64_t number_of(uint64_t hash) {
+    struct count *found = counts;
+    while (found && found->hash != hash) found = found->next;
+    if (!found) {
+        found = calloc(1, sizeof *found);
+        found->hash = hash;
+        found->next = counts;
+        counts = found;
+    }
+    return found->made++;
+}
+
+static void describe(MPI_Comm comm, struct communicator *found) {
+    MPI_Group group, world;
+    int inter;
+    PMPI_Comm_rank(comm, &found->rank);
+    PMPI_Comm_size(comm, &found->size);
+    PMPI_Comm_test_inter(comm, &inter);
+    found->reason = inter ? INTERCOMMUNICATOR : found->size == 1 ? ONE_RANK : OFFLOADED;
+    if (found->reason != OFFLOADED) return;
+    int *ranks = malloc(2 * (size_t)found->size * sizeof *ranks), *of_world = ranks + found->size;
+    for (int rank = 0; rank < found->size; ++rank) ranks[rank] = rank;
+    PMPI_Comm_group(comm, &group);
+    PMPI_Comm_group(MPI_COMM_WORLD, &world);
+    PMPI_Group_translate_ranks(group, found->size, ranks, world, of_world);
+    PMPI_Group_free(&group);
+    PMPI_Group_free(&world);
+    uint64_t hash = UINT64_C(0xCBF29CE484222325);
+    for (int rank = 0; rank < found->size; ++rank) {
+        if (of_world[rank] == MPI_UNDEFINED) found->reason = NOT_OF_WORLD;
+        hash = (hash ^ (uint64_t)(uint32_t)of_world[rank]) * UINT64_C(0x100000001B3);
+    }
+    if (found->reason == OFFLOADED) {
+        char name[MPI_MAX_OBJECT_NAME];
+        int length;
+        PMPI_Comm_get_name(comm, name, &length);
+        const uint64_t number = number_of(hash);
+        if (length)
+            snprintf(found->name, sizeof found->name, "%.39s", name);
+        else
+            snprintf(found->name, sizeof found->name, "communicator %llu", (unsigned long long)number);
+        found->key = hash + number * UINT64_C(0x9E3779B97F4A7C15);
+        struct request request = {.kind = REQUEST_COMMUNICATOR, .communicator = found->key, .rank = found->rank};
+        memcpy(request.communicator_name, found->name, sizeof found->name);
+        conic_say(conic_link(), &request, of_world, (size_t)found->size * sizeof *of_world);
+    }
+    free(ranks);
+}
+
+// None before MPI_Init, after MPI_Finalize, and for what is no communicator.
+struct communicator *conic_communicator(MPI_Comm comm) {
+    struct communicator *found = NULL;
+    int known = 0;
+    if (!conic_link() || comm == MPI_COMM_NULL) return NULL;
+    pthread_mutex_lock(&mutex);
+    if (keyval == MPI_KEYVAL_INVALID) PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, release, &keyval, NULL);
+    PMPI_Comm_get_attr(comm, keyval, &found, &known);
+    if (!known) {
+        found = calloc(1, sizeof *found);
+        describe(comm, found);
+        PMPI_Comm_set_attr(comm, keyval, found);
+    }
+    pthread_mutex_unlock(&mutex);
+    return found;
+}
+
+// Numbers are given when communicators are made, which all their ranks do in one order.
+static int made(int outcome, MPI_Comm *comm) {
+    if (outcome == MPI_SUCCESS && *comm != MPI_COMM_NULL) conic_communicator(*comm);
+    return outcome;
+}
+
+#define MAKES(name, parameters, arguments) \
+    int MPI_##name parameters {            \
+        conic_settle();                    \
+        return made(PMPI_##name arguments, to); \
+    }
+
+MAKES(Comm_dup, (MPI_Comm comm, MPI_Comm *to), (comm, to))
+MAKES(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *to), (comm, info, to))
+MAKES(Comm_split, (MPI_Comm comm, int colour, int key, MPI_Comm *to), (comm, colour, key, to))
+MAKES(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *to), (comm, type, key, info, to))
+MAKES(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *to), (comm, group, to))
+MAKES(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *to), (comm, group, tag, to))
+MAKES(Cart_create, (MPI_Comm comm, int n, const int dims[], const int periods[], int reorder, MPI_Comm *to),
+      (comm, n, dims, periods, reorder, to))
+MAKES(Cart_sub, (MPI_Comm comm, const int remain[], MPI_Comm *to), (comm, remain, to))
+MAKES(Graph_create, (MPI_Comm comm, int n, const int index[], const int edges[], int reorder, MPI_Comm *to),
+      (comm, n, index, edges, reorder, to))
+MAKES(Dist_graph_create_adjacent,
+      (MPI_Comm comm, int n_in, const int in[], const int in_weights[], int n_out, const int out[],
+       const int out_weights[], MPI_Info info, int reorder, MPI_Comm *to),
+      (comm, n_in, in, in_weights, n_out, out, out_weights, info, reorder, to))
+MAKES(Dist_graph_create,
+      (MPI_Comm comm, int n, const int sources[], const int degrees[], const int to_ranks[], const int weights[],
+       MPI_Info info, int reorder, MPI_Comm *to),
+      (comm, n, sources, degrees, to_ranks, weights, info, reorder, to))
+MAKES(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *to), (comm, high, to))

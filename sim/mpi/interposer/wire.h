@@ -1,0 +1,61 @@
+// What a rank and the simulator say to each other: one message each way for a call. `sim/mpi/wire.py` reads the same.
+//
+// Operands and results lie in a segment of memory that both have mapped. A rank makes it without a name and sends it
+// with its first message, and the socket's name is in no file system, so a crash leaves neither behind.
+#pragma once
+
+#include <stdint.h>
+
+enum request_kind {
+    REQUEST_HELLO = 1,         // first message of a thread; carries the segment
+    REQUEST_COMMUNICATOR = 2,  // a communicator and, behind the message, its ranks of MPI_COMM_WORLD
+    REQUEST_RELEASED = 3,      // that communicator is free
+    REQUEST_CALL = 4,          // a collective; answered
+    REQUEST_PASSED = 5,        // `count` calls that went to MPI without a question, for `reason`
+    REQUEST_CHECKED = 6,       // `count` elements compared with MPI's own, `id` of which differ
+    REQUEST_BYE = 7,           // MPI_Finalize
+};
+
+enum answer_kind {
+    ANSWER_DONE = 1,    // the result is in the segment
+    ANSWER_PASSED = 2,  // MPI shall do it; all ranks get this answer, in the order of their calls
+};
+
+enum collective {
+    ALLREDUCE, REDUCE, BCAST, BARRIER, ALLGATHER, REDUCE_SCATTER_BLOCK, SCATTER, GATHER, ALLTOALL, SCAN, EXSCAN,
+    ALLGATHERV, GATHERV, SCATTERV, REDUCE_SCATTER, ALLTOALLV, ALLTOALLW, NEIGHBOUR, PERSISTENT,
+};
+
+enum reason {
+    OFFLOADED,
+    USER_OPERATOR,        // an operator of the program
+    NOT_IN_REDUCE_UNIT,   // operator or element type
+    INTERCOMMUNICATOR,
+    ONE_RANK,
+    NOT_OF_WORLD,         // ranks that MPI_COMM_WORLD does not have
+    NO_SCHEDULE,
+    TOO_LONG,             // for one call of MPI_Pack
+    INVALID,              // arguments that MPI refuses
+    IS_PERSISTENT,
+    NOT_CONNECTED,        // before MPI_Init, after MPI_Finalize, or a spawned process
+};
+
+enum { IN_PLACE = 1, NONBLOCKING = 2 };
+
+struct request {
+    uint32_t kind, collective;
+    uint64_t id;
+    uint64_t communicator;
+    int32_t rank, root;
+    uint32_t datatype, op, reason, flags;
+    uint64_t count;
+    uint64_t in_at, in_bytes, out_at, out_bytes;
+    double now;  // simulated time of this rank, in seconds
+    char type_name[32], op_name[24], communicator_name[40];
+};
+
+struct answer {
+    uint64_t id;
+    uint32_t kind, reserved;
+    double now;  // simulated time at which it was over for this rank
+};

@@ -1,0 +1,149 @@
+"""Runs a program under MPI beside the simulator, from its first process to its last."""
+
+import contextlib
+import ctypes
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sim.cluster import RegisterAccessError, SimulationFaultError
+from sim.mpi.agreement import DisagreementError
+from sim.mpi.fabric import FabricError
+from sim.mpi.interposer import tool
+from sim.mpi.links import Door, Link
+from sim.mpi.service import Service
+
+_LOOK_SECONDS = 0.25
+_GRACE_SECONDS = 1.5
+_STANDARD_ERROR = 2
+_LIBC = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+# MPI's own algorithms, not those of a device, and for any length the one that is asked for.
+_PLAIN = {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", "MPIR_CVAR_COLLECTIVE_FALLBACK": "silent"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program ended: exit code of the launcher, and what was wrong with its collectives, if anything."""
+
+    code: int
+    error: str | None
+
+
+def launch(
+    service: Service, *, ranks: int, command: Sequence[str], interposer: Path, environment: Mapping[str, str],
+    quiet: bool = False,
+) -> Outcome:
+    """Runs `command` with `ranks` processes until it ends, or until its collectives cannot go on.
+
+    Parameters
+    ----------
+    service : Service
+        Who serves it.
+    ranks : int
+        Processes.
+    command : sequence of str
+        Program and arguments.
+    interposer : Path
+        What is loaded before the program.
+    environment : mapping
+        Further variables for it.
+    quiet : bool
+        What it prints goes to standard error.
+    """
+    door = Door()
+    variables = {"LD_PRELOAD": str(interposer), "CONIC_MPI_SOCKET": door.name, **environment}
+    given = [word for name, value in variables.items() for word in ("-genv", name, value)]
+    process = subprocess.Popen(
+        [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **_PLAIN},
+        stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
+    )
+    links: list[Link] = []
+    before = signal.signal(signal.SIGTERM, _end_well)
+    try:
+        error = _serve(service, door, process, links)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        door.close()
+        _end(process, links)
+    return Outcome(process.returncode, error)
+
+
+def _end_well(_number: int, _frame: object) -> None:
+    """SIGTERM: leaves through the clauses that end the program."""
+    sys.exit(128 + signal.SIGTERM)
+
+
+def _die_with_parent() -> None:
+    """In the launcher before it begins: if the simulator is killed, it ends, and with it the ranks."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links: list[Link]) -> str | None:
+    """Until the program ends; what was wrong."""
+    ended = os.pidfd_open(process.pid)
+    with selectors.DefaultSelector() as selector:
+        selector.register(door.socket, selectors.EVENT_READ, door)
+        selector.register(ended, selectors.EVENT_READ, None)
+        busy, looked, over = False, time.monotonic(), False
+        try:
+            while True:
+                for key, _ in selector.select(0 if busy or over else _LOOK_SECONDS):
+                    if key.data is None:
+                        over = True
+                    elif isinstance(key.data, Door):
+                        links.append(door.accept())
+                        selector.register(links[-1].socket, selectors.EVENT_READ, links[-1])
+                    elif not _hear_all(service, key.data):
+                        selector.unregister(key.data.socket)
+                        links.remove(key.data)
+                        key.data.close()
+                busy = service.advance()
+                now = time.monotonic()
+                if now - looked > _LOOK_SECONDS:
+                    looked = now
+                    service.check_patience()
+                if over and not links:
+                    return None
+        except (DisagreementError, FabricError) as error:
+            return str(error)
+        except (SimulationFaultError, RegisterAccessError) as error:
+            return f"the simulated hardware: {error}"
+        finally:
+            os.close(ended)
+
+
+def _hear_all(service: Service, link: Link) -> bool:
+    """Takes all that a rank has said; False if it is gone."""
+    while True:
+        try:
+            heard = link.hear()
+        except BlockingIOError:
+            return True
+        if heard is None:
+            if not service.has_said_goodbye(link.rank):
+                service.lose(link.rank, "has ended without MPI_Finalize")
+            return False
+        service.hear(link, *heard)
+
+
+def _end(process: subprocess.Popen[bytes], links: list[Link]) -> None:
+    """Ends what is left of the program: launcher first, which ends the ranks, then those by themselves."""
+    if process.poll() is None:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_SECONDS)
+    for pid in {link.pid for link in links}:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+    for link in links:
+        link.close()

@@ -1,0 +1,118 @@
+"""A program on a cluster of its own: builds what is needed, runs it, reports."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from firmware_models.config import Config
+from sim.activities import activities
+from sim.cluster import build_library
+from sim.mpi.fabric import Fabric
+from sim.mpi.interposer import build_interposer
+from sim.mpi.launch import launch
+from sim.mpi.service import Policy, Service
+from sim.report.activity import Activity
+from sim.report.progress import ProgressCallback
+from sim.topology import parse_topology
+
+MPICH_ALGORITHMS = {
+    ("broadcast", "binomial"): ("BCAST", "binomial"),
+    ("reduce", "binomial"): ("REDUCE", "binomial"),
+    ("reduce", "rabenseifner"): ("REDUCE", "reduce_scatter_gather"),
+    ("allreduce", "recursive-doubling"): ("ALLREDUCE", "recursive_doubling"),
+    ("allreduce", "rabenseifner"): ("ALLREDUCE", "reduce_scatter_allgather"),
+    ("allreduce", "ring"): ("ALLREDUCE", "ring"),
+    ("reduce-scatter", "halving"): ("REDUCE_SCATTER_BLOCK", "recursive_halving"),
+    ("reduce-scatter", "pairwise"): ("REDUCE_SCATTER_BLOCK", "pairwise"),
+    ("scan", "distance-doubling"): ("SCAN", "recursive_doubling"),
+}
+"""What MPICH calls algorithms that add in the same order, and the variable that chooses them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What is to be run.
+
+    Members
+    -------
+    ranks : int
+        Processes, and NICs.
+    command : sequence of str
+        Program and arguments.
+    config, topology : Config, str
+        The hardware, and how it is wired.
+    policy : Policy
+        How collectives are served.
+    check : bool
+        MPI carries out every collective too, and every element is compared.
+    compute_scale : float
+        Simulated seconds for a second of the program's own.
+    trace, quiet : bool
+        Log what NICs do; send what the program prints to standard error.
+    """
+
+    ranks: int
+    command: Sequence[str]
+    config: Config
+    topology: str
+    policy: Policy
+    check: bool = False
+    compute_scale: float = 1.0
+    trace: bool = False
+    quiet: bool = False
+
+    def environment(self) -> dict[str, str]:
+        """Variables that the interposer and MPI read."""
+        variables = {"CONIC_MPI_COMPUTE_SCALE": repr(self.compute_scale)}
+        if self.policy.frequency:
+            variables["CONIC_MPI_FREQUENCY"] = repr(self.policy.frequency)
+        if self.check:
+            variables["CONIC_MPI_CHECK"] = "1"
+            for collective in {collective for collective, _ in MPICH_ALGORITHMS}:
+                found = MPICH_ALGORITHMS.get((collective, self.policy.algorithm(collective)))
+                if found is not None:
+                    variables[f"MPIR_CVAR_{found[0]}_INTRA_ALGORITHM"] = found[1]
+        return variables
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramResult:
+    """What came of a program: how it ended, its figures, and what the NICs did if that was asked for."""
+
+    code: int
+    error: str | None
+    report: Mapping[str, Any]
+    events: Sequence[Activity]
+
+
+def run_program(program: Program, *, progress: ProgressCallback | None = None) -> ProgramResult:
+    """Runs a program to its end.
+
+    Raises
+    ------
+    MpiError
+        If there is no MPI to run it under.
+    TopologyError
+        If there is no such topology.
+    """
+    interposer = build_interposer()
+    topology = parse_topology(program.topology, n_nodes=program.ranks)
+    entries = max(program.config.switch.table_entries, 1 << (program.ranks - 1).bit_length())
+    switch = replace(program.config.switch, radix=max(2, *topology.radixes), table_entries=entries)
+    config = replace(program.config, switch=switch)
+    library = build_library(config, progress=progress)
+    multicast = any("multicast" in algorithm for algorithm in program.policy.algorithms.values())
+    fabric = Fabric(library, config, topology, multicast=multicast)
+    try:
+        fabric.cluster.log_events(program.trace)
+        service = Service(fabric, program.policy)
+        outcome = launch(
+            service, ranks=program.ranks, command=program.command, interposer=interposer,
+            environment=program.environment(), quiet=program.quiet,
+        )
+        events = activities(fabric.cluster.events()) if program.trace else []
+        return ProgramResult(
+            code=outcome.code, error=outcome.error, report=service.tally.report(), events=events,
+        )
+    finally:
+        fabric.close()

@@ -1,0 +1,290 @@
+"""Serves the ranks of one program: collects their calls, has the NICs carry them out, answers."""
+
+import struct
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from firmware_models.abi.encoding import Datatype, Operator
+from firmware_models.schedule import ScheduleError, build, default_algorithm
+from rtl.reduce.operation import operations
+from sim.mpi.agreement import Call, Communicator, DisagreementError, Round
+from sim.mpi.fabric import Fabric, Running
+from sim.mpi.links import Link
+from sim.mpi.operation import HOUSE_NAMES, REDUCTIONS, Operation
+from sim.mpi.tally import Tally, name_of, reason_text
+from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Reason, Request, RequestKind, text
+
+_MOST_SKEW = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """How a program is served.
+
+    Members
+    -------
+    algorithms : mapping
+        Algorithm of a collective, where it is not the default one.
+    patience : float
+        Seconds that ranks wait for others; 0: for ever.
+    frequency : float
+        Cycles a second of simulated time; 0 if time is the machine's.
+    """
+
+    algorithms: Mapping[str, str]
+    patience: float = 8.0
+    frequency: float = 0.0
+
+    def algorithm(self, collective: str) -> str:
+        """The algorithm of a collective."""
+        return self.algorithms.get(collective, default_algorithm(collective))
+
+
+class Service:
+    """State of a program's collectives.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        Its NICs.
+    policy : Policy
+        How.
+    """
+
+    def __init__(self, fabric: Fabric, policy: Policy):
+        self.fabric, self.policy = fabric, policy
+        self.tally = Tally(fabric.config.datapath.flit_bytes)
+        self._communicators: dict[int, Communicator] = {}
+        self._under_way: dict[int, tuple[Communicator, Round]] = {}
+        self._gone: dict[int, str] = {}
+        self._last_answer = [0.0] * fabric.n_nodes
+        self._able = set(operations(fabric.config.reduce))
+
+    def hear(self, link: Link, request: Request, more: bytes) -> None:
+        """Takes a message.
+
+        Raises
+        ------
+        DisagreementError
+            If it does not fit those of other ranks.
+        """
+        match RequestKind(request.kind):
+            case RequestKind.COMMUNICATOR:
+                self._add_communicator(request, more)
+            case RequestKind.RELEASED:
+                self._release(link, request)
+            case RequestKind.CALL:
+                self._call(link, request)
+            case RequestKind.PASSED:
+                self.tally.add_passed(name_of(request.collective), reason_text(request.reason), request.elements)
+            case RequestKind.CHECKED:
+                self._checked(request, more)
+            case RequestKind.BYE:
+                self.lose(link.rank, "has called MPI_Finalize")
+            case RequestKind.HELLO:
+                pass
+
+    def lose(self, rank: int, how: str) -> None:
+        """A rank calls nothing any more. Raises :class:`DisagreementError` if others wait for it."""
+        self._gone.setdefault(rank, how)
+        for communicator in self._communicators.values():
+            if rank in communicator.members:
+                for found in communicator.rounds:
+                    self._check_absent(communicator, found)
+
+    def has_said_goodbye(self, rank: int) -> bool:
+        """Whether a rank has called MPI_Finalize."""
+        return rank in self._gone
+
+    def advance(self) -> bool:
+        """Begins what can begin, and lets time pass for what is under way; whether anything is."""
+        for key, communicator in self._communicators.items():
+            while (found := communicator.ready()) is not None:
+                if not self._begin(key, communicator, found):
+                    break
+        if self.fabric.busy:
+            for running in self.fabric.advance():
+                self._end(running)
+        return self.fabric.busy
+
+    def check_patience(self) -> None:
+        """Raises :class:`DisagreementError` if some ranks have waited for others for too long."""
+        now = time.monotonic()
+        for communicator in self._communicators.values():
+            if not self.policy.patience or not communicator.rounds:
+                continue
+            found = communicator.rounds[0]
+            missing = communicator.missing(found)
+            if not missing:
+                continue
+            # Who was waiting for the NICs could not come.
+            since = max(found.since, *(self._last_answer[communicator.members[rank]] for rank in missing))
+            if now - since > self.policy.patience and not self.fabric.busy:
+                raise DisagreementError(
+                    communicator.describe(
+                        found, f"no rank has come for {self.policy.patience:g} s (--patience)",
+                        {rank: self._elsewhere(communicator, rank) for rank in missing},
+                    )
+                )
+
+    def _elsewhere(self, communicator: Communicator, rank: int) -> str:
+        """Where a rank is that has not come."""
+        world = communicator.members[rank]
+        for other in self._communicators.values():
+            for found in other.rounds:
+                call = found.calls.get(other.members.index(world)) if world in other.members else None
+                if call is not None:
+                    return f"has not come, but is in operation {found.number + 1} of {other.name}: {call.words}"
+        return "has not come"
+
+    def _add_communicator(self, request: Request, more: bytes) -> None:
+        members = struct.unpack(f"<{len(more) // 4}i", more)
+        known = self._communicators.setdefault(
+            request.communicator, Communicator(text(request.communicator_name), members)
+        )
+        if known.members != members:
+            raise DisagreementError(f"{known.name}: ranks disagree on who is in it: {known.members} and {members}")
+
+    def _release(self, link: Link, request: Request) -> None:
+        communicator = self._communicators[request.communicator]
+        communicator.released.add(link.rank)
+        if len(communicator.released) == communicator.size and not communicator.rounds:
+            if communicator.job is not None:
+                self.fabric.jobs.give_back(communicator.job)
+            del self._communicators[request.communicator]
+
+    def _call(self, link: Link, request: Request) -> None:
+        communicator = self._communicators[request.communicator]
+        call = Call(request, link, time.monotonic())
+        self._check_absent(communicator, communicator.add(call))
+
+    def _check_absent(self, communicator: Communicator, found: Round) -> None:
+        missing = {rank: communicator.members[rank] for rank in communicator.missing(found)}
+        gone = {rank: self._gone[world] for rank, world in missing.items() if world in self._gone}
+        if gone and found.calls:
+            raise DisagreementError(communicator.describe(found, "some rank will never come", gone))
+
+    def _begin(self, key: int, communicator: Communicator, found: Round) -> bool:
+        """Begins a complete round, or leaves it to MPI; False if it has to wait for a place."""
+        first = found.calls[0]
+        reason = self._reason(communicator, found)
+        if not reason:
+            sizes = communicator.sizes(found)
+            if communicator.job is None:
+                communicator.job = self.fabric.jobs.take(communicator.members)
+            if communicator.job is None:
+                reason = "no JobID is left for it"
+            elif not self.fabric.is_free(communicator.job):
+                return False
+            else:
+                reason = self._start(communicator, found, sizes)
+        if reason:
+            self.tally.add_passed(first.collective.mpi_name, reason, communicator.size)
+            self._answer(communicator, found, AnswerKind.PASSED, [])
+        return True
+
+    def _reason(self, communicator: Communicator, found: Round) -> str:
+        """Why MPI shall do it, or nothing."""
+        for call in found.calls.values():
+            if call.request.reason:
+                return reason_text(call.request.reason)
+        collective, request = found.calls[0].collective, found.calls[0].request
+        if collective not in HOUSE_NAMES:
+            return reason_text(Reason.NO_SCHEDULE)
+        if collective in REDUCTIONS and (request.datatype, request.op) not in self._able:
+            return reason_text(Reason.NOT_IN_REDUCE_UNIT)
+        return ""
+
+    def _start(self, communicator: Communicator, found: Round, sizes: tuple[int, ...]) -> str:
+        request, collective = found.calls[0].request, found.calls[0].collective
+        reduces = collective in REDUCTIONS
+        operation = Operation(
+            collective=collective, ranks=communicator.size, root=request.root, sizes=sizes,
+            datatype=Datatype(request.datatype) if reduces else Datatype.BYTE,
+            operator=Operator(request.op) if reduces else Operator.SUM,
+        )
+        calls = [found.calls[rank] for rank in range(communicator.size)]
+        if not operation.bytes and collective is not Collective.BARRIER:
+            # Nothing to be moved: all have come, and that is all that MPI asks for.
+            self.tally.add(collective.mpi_name, 0, communicator.size, "none: no elements", 0)
+            self._answer(communicator, found, AnswerKind.DONE, [])
+            return ""
+        house = HOUSE_NAMES[collective]
+        try:
+            schedule = build(house, self._algorithm(house, communicator), n_nodes=communicator.size, root=request.root)
+            assert communicator.job is not None
+            running = self.fabric.start(
+                operation, schedule, nodes=communicator.members, job=communicator.job, skews=self._skews(calls),
+                operands=[_part(call.link, call.request.in_at, call.request.in_bytes) for call in calls],
+                results=[_part(call.link, call.request.out_at, call.request.out_bytes) for call in calls],
+            )
+        except ScheduleError as error:
+            return str(error)
+        communicator.busy = True
+        self._under_way[id(running)] = communicator, found
+        return ""
+
+    def _algorithm(self, house: str, communicator: Communicator) -> str:
+        """What was asked for; the default one where that needs a group that is not there."""
+        wanted = self.policy.algorithm(house)
+        if "multicast" in wanted and communicator.members != tuple(range(self.fabric.n_nodes)):
+            return default_algorithm(house)
+        return wanted
+
+    def _skews(self, calls: list[Call]) -> list[int]:
+        """Cycles by which ranks come later than the first, in simulated time; all at once in the machine's."""
+        if not self.policy.frequency:
+            return [0] * len(calls)
+        last = max(call.request.now for call in calls)
+        # Nobody sees what is beyond: whoever waits waits for the last.
+        early = [min(_MOST_SKEW, round((last - call.request.now) * self.policy.frequency)) for call in calls]
+        return [max(early) - cycles for cycles in early]
+
+    def _end(self, running: Running) -> None:
+        communicator, found = self._under_way.pop(id(running))
+        communicator.busy = False
+        first = found.calls[0]
+        self.tally.add(
+            first.collective.mpi_name, running.operation.bytes, communicator.size, running.schedule.algorithm,
+            running.cycles,
+        )
+        self._answer(communicator, found, AnswerKind.DONE, running.ended)
+
+    def _answer(self, communicator: Communicator, found: Round, kind: AnswerKind, ended: list[int]) -> None:
+        calls = [found.calls[rank] for rank in range(communicator.size)]
+        now = time.monotonic()
+        for call, over in zip(calls, self._times(calls, ended), strict=True):
+            call.link.answer(call.request, kind, over)
+            self._last_answer[call.link.rank] = now
+        communicator.rounds.popleft()
+
+    def _times(self, calls: list[Call], ended: list[int]) -> list[float]:
+        """When it was over for each rank, in simulated time."""
+        if not ended or not self.policy.frequency:
+            return [call.request.now for call in calls]
+        skews, last = self._skews(calls), max(call.request.now for call in calls)
+        # Who was done before the last came has not waited for it.
+        return [
+            call.request.now + (end - skew) / self.policy.frequency if end < max(skews)
+            else last + (end - max(skews)) / self.policy.frequency
+            for call, end, skew in zip(calls, ended, skews, strict=True)
+        ]
+
+    def _checked(self, request: Request, more: bytes) -> None:
+        communicator = self._communicators[request.communicator]
+        self.tally.checked += request.elements
+        self.tally.differing += request.id
+        size = min(request.in_bytes, 16)
+        for index, ours, theirs in DIFFERENCE.iter_unpack(more):
+            self.tally.add_difference(
+                f"{communicator.name}: {name_of(request.collective)}, rank {request.rank}, element {index}: "
+                f"{ours[size - 1::-1].hex() if size else ''} on the NICs, {theirs[size - 1::-1].hex()} by MPI"
+            )
+
+
+def _part(link: Link, at: int, size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    return link.memory[at:at + size]
+

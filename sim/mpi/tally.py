@@ -1,0 +1,76 @@
+"""What came of a program's collectives: counts, cycles, differences."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from sim.mpi.wire import REASONS, Collective, Reason
+
+MOST_DIFFERENCES = 20
+
+
+@dataclass
+class Tally:
+    """Figures, collected while a program runs."""
+
+    flit_bytes: int
+    cycles: dict[tuple[str, int, int, str], list[int]] = field(default_factory=lambda: defaultdict(list))
+    """By operation, bytes, ranks and algorithm."""
+    passed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Calls of ranks that MPI carried out, by operation and reason."""
+    calls: int = 0
+    offloaded: int = 0
+    checked: int = 0
+    differing: int = 0
+    differences: list[str] = field(default_factory=list)
+
+    def add(self, name: str, size: int, ranks: int, algorithm: str, cycles: int) -> None:
+        """An operation that the NICs have carried out."""
+        self.cycles[name, size, ranks, algorithm].append(cycles)
+        self.calls += ranks
+        self.offloaded += ranks
+
+    def add_passed(self, name: str, reason: str, calls: int) -> None:
+        """Calls that were MPI's own."""
+        self.passed[name, reason] += calls
+        self.calls += calls
+
+    def add_difference(self, line: str) -> None:
+        """A description of an element that differs from MPI's; the first few are kept."""
+        if len(self.differences) < MOST_DIFFERENCES:
+            self.differences.append(line)
+
+    def operations(self) -> list[dict[str, Any]]:
+        """A row for each operation and size."""
+        return [
+            {
+                "operation": name, "bytes": size, "ranks": ranks, "algorithm": algorithm, "operations": len(cycles),
+                "cycles_min": min(cycles), "cycles_median": round(median(cycles)), "cycles_max": max(cycles),
+                "goodput_fraction": size / (self.flit_bytes * median(cycles)) if any(cycles) else 0.0,
+            }
+            for (name, size, ranks, algorithm), cycles in sorted(self.cycles.items())
+        ]
+
+    def report(self) -> dict[str, Any]:
+        """Everything, as `--json` has it."""
+        return {
+            "calls": self.calls, "offloaded": self.offloaded,
+            "offloaded_fraction": self.offloaded / self.calls if self.calls else 0.0,
+            "cycles": sum(map(sum, self.cycles.values())), "operations": self.operations(),
+            "passed": [
+                {"operation": name, "reason": reason, "calls": calls}
+                for (name, reason), calls in sorted(self.passed.items())
+            ],
+            "checked_elements": self.checked, "differing_elements": self.differing, "differences": self.differences,
+        }
+
+
+def reason_text(reason: int) -> str:
+    """Why a call was MPI's own."""
+    return REASONS[Reason(reason)]
+
+
+def name_of(collective: int) -> str:
+    """A collective as MPI writes it."""
+    return Collective(collective).mpi_name

@@ -1,0 +1,132 @@
+"""What ranks and the simulator say to each other, as ``interposer/wire.h`` has it."""
+
+import struct
+from enum import IntEnum, IntFlag
+from typing import NamedTuple
+
+
+class RequestKind(IntEnum):
+    """What a message of a rank is."""
+
+    HELLO = 1
+    COMMUNICATOR = 2
+    RELEASED = 3
+    CALL = 4
+    PASSED = 5
+    CHECKED = 6
+    BYE = 7
+
+
+class AnswerKind(IntEnum):
+    """What becomes of a call."""
+
+    DONE = 1
+    PASSED = 2
+
+
+class Collective(IntEnum):
+    """Collectives of MPI."""
+
+    ALLREDUCE = 0
+    REDUCE = 1
+    BCAST = 2
+    BARRIER = 3
+    ALLGATHER = 4
+    REDUCE_SCATTER_BLOCK = 5
+    SCATTER = 6
+    GATHER = 7
+    ALLTOALL = 8
+    SCAN = 9
+    EXSCAN = 10
+    ALLGATHERV = 11
+    GATHERV = 12
+    SCATTERV = 13
+    REDUCE_SCATTER = 14
+    ALLTOALLV = 15
+    ALLTOALLW = 16
+    NEIGHBOUR = 17
+    PERSISTENT = 18
+
+    @property
+    def mpi_name(self) -> str:
+        """As MPI writes it, without its prefix."""
+        return _NAMES.get(self, self.name.capitalize())
+
+
+_NAMES = {Collective.NEIGHBOUR: "Neighbor collectives", Collective.PERSISTENT: "persistent collectives"}
+
+
+class Reason(IntEnum):
+    """Why a call is MPI's own."""
+
+    OFFLOADED = 0
+    USER_OPERATOR = 1
+    NOT_IN_REDUCE_UNIT = 2
+    INTERCOMMUNICATOR = 3
+    ONE_RANK = 4
+    NOT_OF_WORLD = 5
+    NO_SCHEDULE = 6
+    TOO_LONG = 7
+    INVALID = 8
+    IS_PERSISTENT = 9
+    NOT_CONNECTED = 10
+
+
+REASONS = {
+    Reason.USER_OPERATOR: "an operator of the program's own",
+    Reason.NOT_IN_REDUCE_UNIT: "the reduce unit has no such operator of that type",
+    Reason.INTERCOMMUNICATOR: "an intercommunicator",
+    Reason.ONE_RANK: "a communicator of one rank",
+    Reason.NOT_OF_WORLD: "ranks that are not of MPI_COMM_WORLD",
+    Reason.NO_SCHEDULE: "the NIC has no schedule for it",
+    Reason.TOO_LONG: "more than 1 GiB of a derived type",
+    Reason.INVALID: "arguments that MPI refuses",
+    Reason.IS_PERSISTENT: "persistent collectives are MPI's own",
+    Reason.NOT_CONNECTED: "not between MPI_Init and MPI_Finalize of MPI_COMM_WORLD",
+}
+
+
+class Flag(IntFlag):
+    """How a call was made."""
+
+    IN_PLACE = 1
+    NONBLOCKING = 2
+
+
+REQUEST = struct.Struct("<IIQQiiIIIIQQQQQd32s24s40s")
+ANSWER = struct.Struct("<QIId")
+DIFFERENCE = struct.Struct("<Q16s16s")
+
+
+class Request(NamedTuple):
+    """A message of a rank; fields as ``struct request``."""
+
+    kind: int
+    collective: int
+    id: int
+    communicator: int
+    rank: int
+    root: int
+    datatype: int
+    op: int
+    reason: int
+    flags: int
+    elements: int
+    in_at: int
+    in_bytes: int
+    out_at: int
+    out_bytes: int
+    now: float
+    type_name: bytes
+    op_name: bytes
+    communicator_name: bytes
+
+
+def text(field: bytes) -> str:
+    """The characters before the first zero."""
+    return field.split(b"\0", 1)[0].decode(errors="replace")
+
+
+def read_request(message: bytes) -> tuple[Request, bytes]:
+    """A request, and what stands behind it."""
+    return Request._make(REQUEST.unpack_from(message)), message[REQUEST.size:]

@@ -1,0 +1,93 @@
+"""`conic mpiexec`: refusals, the answer, exit codes."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sim.cli.mpiexec
+from sim.mpi.run import Program, ProgramResult
+from sim.mpi.tally import Tally
+
+Conic = Callable[..., Any]
+COLLECTIVES = "broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, alltoall, scan"
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("true",), "-n: is required"),
+    (("-n", "4"), "PROGRAM: is required"),
+    (("-n", "1", "true"), "-n: must be 2 to 64, not 1"),
+    (("-n", "2", "no-such-program"), "PROGRAM: must be a program that can be run, not 'no-such-program'"),
+    (("-n", "2", "--patience", "-1", "true"), "--patience: must be a number of at least 0, not '-1'"),
+    (("-n", "2", "--frequency", "0", "true"), "--frequency: must be a number above 0, not '0'"),
+    (("-n", "2", "--compute-scale", "x", "true"), "--compute-scale: must be a number of at least 0, not 'x'"),
+    (("-n", "2", "--check", "openmpi", "true"), "--check: must be mpich, not 'openmpi'"),
+    (("-n", "2", "--clock", "wall", "true"), "--clock: must be one of machine, simulated, not 'wall'"),
+    (("-n", "2", "--algorithm", "ring", "true"),
+     f"--algorithm: must be COLLECTIVE=ALGORITHM with one of {COLLECTIVES}, not 'ring'"),
+    (("-n", "2", "--algorithm", "bcast=ring", "true"),
+     "--algorithm: of broadcast must be one of binomial, double-binary-tree, multicast, not 'ring'"),
+    (("-n", "4", "--topology", "star:3", "true"), "nodes must be 2 to 3, the terminals of 'star:3', not 4"),
+    (("-n", "2", "--preset", "large", "true"),
+     "preset must be one of ecpix5_85f, paper, small, ulx3s_85f, versa_ecp5_5g, not 'large'"),
+])
+def test_refusals(conic: Conic, arguments: tuple[str, ...], message: str) -> None:
+    outcome = conic("mpiexec", *arguments)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err.strip().splitlines()[-1] == f"conic mpiexec: {message}"
+
+
+def result(**other: Any) -> ProgramResult:
+    """What a program with one allreduce leaves."""
+    tally = Tally(8)
+    tally.add("Allreduce", 4096, 2, "ring", 1000)
+    tally.add_passed("Scan", "the reduce unit has no such operator of that type", 2)
+    return ProgramResult(**{"code": 0, "error": None, "events": [], "report": tally.report()} | other)
+
+
+def test_a_table(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sim.cli.mpiexec, "run_program", lambda _program, **_options: result())
+    outcome = conic("mpiexec", "-n", "2", sys.executable)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert "51.2%" in outcome.err
+    assert "the reduce unit has no such operator" in outcome.err
+    assert "2 of 4 calls on the NICs, 1,000 cycles" in outcome.err
+
+
+def test_json_and_page(conic: Conic, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = []
+
+    def ran(program: Program, **_options: Any) -> ProgramResult:
+        asked.append(program)
+        return result()
+
+    monkeypatch.setattr(sim.cli.mpiexec, "run_program", ran)
+    page = tmp_path / "r.html"
+    outcome = conic("mpiexec", "-n", "2", "--algorithm", "bcast=multicast", "--clock", "simulated",
+                    "--frequency", "250", "--report", str(page), "--json", sys.executable, "program.py", "--json")
+    report = json.loads(outcome.out)
+    assert outcome.code == 0
+    assert report["program"] == f"{sys.executable} program.py --json"
+    assert (report["calls"], report["offloaded"], report["clock"]) == (4, 2, "simulated")
+    program, = asked
+    assert program.quiet
+    assert (program.policy.algorithms, program.policy.frequency) == ({"broadcast": "multicast"}, 250e6)
+    assert "1,000" in page.read_text()
+
+
+@pytest.mark.parametrize(("other", "message"), [
+    ({"error": "MPI_COMM_WORLD, operation 1: ranks do not call the same"},
+     "conic mpiexec: MPI_COMM_WORLD, operation 1: ranks do not call the same"),
+    ({"code": 3}, "conic mpiexec: the program ended with 3"),
+    ({"report": result().report | {"differing_elements": 1, "differences": ["rank 0, element 3"]}},
+     "conic mpiexec: rank 0, element 3"),
+])
+def test_a_failure(conic: Conic, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], message: str) -> None:
+    monkeypatch.setattr(sim.cli.mpiexec, "run_program", lambda _program, **_options: result(**other))
+    outcome = conic("mpiexec", "-n", "2", sys.executable)
+    assert outcome.code == 1
+    assert outcome.err.strip().splitlines()[-1] == message

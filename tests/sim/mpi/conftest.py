@@ -1,0 +1,38 @@
+"""Runs programs with the NICs of preset `small`."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firmware_models.config import Config
+from sim.mpi.interposer import MpiError, tool
+from sim.mpi.run import Program, ProgramResult, run_program
+from sim.mpi.service import Policy
+
+PROGRAMS = Path(__file__).with_name("programs")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def mpi() -> None:
+    """Skips where there is no MPI."""
+    try:
+        tool("mpiexec")
+    except MpiError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def run(small: Config) -> Callable[..., ProgramResult]:
+    """Runs `python PROGRAM ARGUMENTS`, or `command`; other keywords are those of the policy and of the program."""
+    def call(program: str, *arguments: str, ranks: int, algorithms: Any = None, patience: float = 8.0,
+             frequency: float = 0.0, **options: Any) -> ProgramResult:
+        policy = Policy(algorithms=algorithms or {}, patience=patience, frequency=frequency)
+        options.setdefault("command", [sys.executable, str(PROGRAMS / program), *arguments])
+        return run_program(Program(
+            ranks=ranks, config=small, topology=f"star:{ranks}", policy=policy, **options,
+        ))
+
+    return call

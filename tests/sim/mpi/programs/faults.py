@@ -1,0 +1,82 @@
+"""Programs that are wrong, by name; ranks print their process number first.
+
+    mpiexec -n N python faults.py NAME
+"""
+
+import os
+import sys
+import time
+
+import numpy as np
+from mpi4py import MPI
+
+COMM = MPI.COMM_WORLD
+LAST = COMM.rank == COMM.size - 1
+ONES, SUM = np.ones(4), np.empty(4)
+
+
+def collective():
+    """The last rank calls another collective."""
+    if LAST:
+        COMM.Reduce(ONES, SUM)
+    else:
+        COMM.Allreduce(ONES, SUM)
+
+
+def count():
+    """The last rank has fewer elements."""
+    n = 3 if LAST else 4
+    COMM.Allreduce(ONES[:n], SUM[:n])
+
+
+def moved():
+    """The last rank wants less than the root broadcasts."""
+    COMM.Bcast(ONES[: 3 if LAST else 4])
+
+
+def datatype():
+    """The last rank has singles."""
+    COMM.Allreduce(ONES.astype("f") if LAST else ONES, SUM.astype("f") if LAST else SUM)
+
+
+def operator():
+    """The last rank wants the maximum."""
+    COMM.Allreduce(ONES, SUM, MPI.MAX if LAST else MPI.SUM)
+
+
+def root():
+    """The last rank takes itself for the root."""
+    COMM.Bcast(ONES, root=COMM.rank if LAST else 0)
+
+
+def order():
+    """The last rank calls on two communicators in another order."""
+    other = COMM.Dup()
+    other.Set_name("the other")
+    for each in (other, COMM) if LAST else (COMM, other):
+        each.Barrier()
+
+
+def dies():
+    """The last rank ends without a word."""
+    COMM.Barrier()
+    if LAST:
+        os._exit(0)
+    COMM.Barrier()
+
+
+def leaves():
+    """The last rank is done earlier than the others."""
+    if not LAST:
+        COMM.Allreduce(ONES, SUM)
+
+
+def never():
+    """The last rank has other things to do."""
+    if LAST:
+        time.sleep(60)
+    COMM.Allreduce(ONES, SUM)
+
+
+os.write(1, f"{os.getpid()}\n".encode())  # in one piece, beside the others
+globals()[sys.argv[1]]()

@@ -1,0 +1,54 @@
+"""Programs that are wrong end within ten seconds, with a message that says who said what, and leave nothing behind."""
+
+import os
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+MESSAGES = {
+    "collective": "MPI_COMM_WORLD, operation 1: ranks do not call the same: ",
+    "count": "MPI_COMM_WORLD, operation 1: ranks do not call the same: ",
+    "datatype": "MPI_COMM_WORLD, operation 1: ranks do not call the same: ",
+    "operator": "MPI_COMM_WORLD, operation 1: ranks do not call the same: ",
+    "root": "MPI_COMM_WORLD, operation 1: ranks do not call the same: ",
+    "moved": "MPI_COMM_WORLD, operation 1: ranks do not agree on how much there is: "
+             "ranks 0, 1: Bcast of 4 MPI_DOUBLE, root 0; rank 2: Bcast of 3 MPI_DOUBLE, root 0",
+    "dies": "MPI_COMM_WORLD, operation 2: some rank will never come: ",
+    "leaves": "MPI_COMM_WORLD, operation 1: some rank will never come: ",
+    "never": "MPI_COMM_WORLD, operation 1: no rank has come for 3 s (--patience): "
+             "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come",
+    "order": "no rank has come for 3 s (--patience): ",
+}
+"""What is said at three ranks; where who came first decides what is there to be told, its beginning."""
+SAID = {
+    "collective": ("Allreduce of 4 MPI_DOUBLE by MPI_SUM", "rank 2: Reduce of 4 MPI_DOUBLE by MPI_SUM, root 0"),
+    "count": ("Allreduce of 4 MPI_DOUBLE by MPI_SUM", "rank 2: Allreduce of 3 MPI_DOUBLE by MPI_SUM"),
+    "datatype": ("Allreduce of 4 MPI_DOUBLE by MPI_SUM", "rank 2: Allreduce of 4 MPI_FLOAT by MPI_SUM"),
+    "operator": ("Allreduce of 4 MPI_DOUBLE by MPI_SUM", "rank 2: Allreduce of 4 MPI_DOUBLE by MPI_MAX"),
+    "root": ("Bcast of 4 MPI_DOUBLE, root 0", "rank 2: Bcast of 4 MPI_DOUBLE, root 2"),
+    "dies": ("Barrier; ", "rank 2: has ended without MPI_Finalize"),
+    "leaves": ("Allreduce of 4 MPI_DOUBLE by MPI_SUM; ", "rank 2: has called MPI_Finalize"),
+    "order": ("has not come, but is in operation 1 of ",),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_fault(name, run, capfd):
+    begin = time.monotonic()
+    # Others than those that wait must not be told to have waited, however busy the machine is.
+    result = run("faults.py", name, ranks=3, patience=3.0 if name in ("never", "order") else 8.0)
+    seconds = time.monotonic() - begin
+    assert result.error is not None
+    if name in SAID:
+        assert MESSAGES[name] in result.error
+        assert all(said in result.error for said in SAID[name]), result.error
+    else:
+        assert result.error == MESSAGES[name]
+    assert seconds < 10
+    processes = [int(word) for word in re.findall(r"^(\d+)$", capfd.readouterr().out, re.MULTILINE)]
+    assert 2 <= len(processes) <= 3  # whoever is slow is ended before it has said anything
+    time.sleep(0.2)
+    assert not [process for process in processes if Path(f"/proc/{process}").exists()]
+    assert f"conic-{os.getpid()}-" not in Path("/proc/net/unix").read_text()
