@@ -163,7 +163,7 @@ class PacketBuffer(wiring.Component):
         # Packets come in one after the other. A tag goes to the table with its header.
         m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8)
         m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8)
-        m.submodules.entering = entering = StreamFifo(shape=tag_shape, depth=1, guarded=False)
+        m.submodules.entering = entering = StreamFifo(shape=tag_shape, depth=1)
         connect(m, entering.o, table.insert)
         arriving = Signal(tag_shape)
         receiving, slot = Signal(), Signal(self.slot_bits)
