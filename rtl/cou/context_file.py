@@ -56,6 +56,8 @@ class ContextFile(wiring.Component):
     -------
     ready : ``Out(n_contexts)``
         Contexts that can be taken. One that is just waking up is among them.
+    first : ``Out(n_contexts)``
+        Of these, the oldest one of each job.
     take, taken : ``In``
         The trigger takes this context.
     start, start_context, start_job, start_cut, start_taken : ``In``
@@ -240,6 +242,7 @@ class ContextFile(wiring.Component):
             with m.If(finish & (finished == c)):
                 m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there.eq(0), registers_c.sure.eq(0)]
 
+        # A credit wakes up all that want one: it goes to the oldest, or pulses would overtake each other for nothing.
         m.d.comb += self.first.eq(Cat(self.ready[c] & ~(older[c] & self.ready).any() for c in range(n)))
         self._tell(m, phase=phase, registers=registers, older=older)
         return m

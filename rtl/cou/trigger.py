@@ -52,7 +52,7 @@ class Trigger(wiring.Component):
         m.submodules.acting = act = ActStage(self.config)
         m.submodules.turn = turn = RoundRobin(n=n_contexts)
 
-        # Select: one of those that are ready; if none is, one that begins.
+        # Select: the oldest ready one of a job, jobs in turn; if none is ready, one that begins.
         chosen, context, room = Signal(), Signal(shapes.context), Signal()
         m.d.comb += [
             turn.requests.eq(contexts.first), turn.advance.eq(contexts.take), room.eq(~chosen | plan.i.ready),
