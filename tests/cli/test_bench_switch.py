@@ -12,7 +12,7 @@ Conic = Callable[..., Any]
 @pytest.mark.parametrize(("arguments", "message"), [
     (("--radix", "1"), "--radix: must be 2 to 64, not 1"),
     (("--buffer-flits", "100"), "--buffer-flits: must be a power of two from 16 to 4096, not 100"),
-    (("--buffer-flits", "32"), "link.buffer_flits must be above 132, the flits of a packet of mtu 1024, not 32"),
+    (("--buffer-flits", "32"), "link.buffer_flits must be above 260, the flits of a packet of mtu 2048, not 32"),
     (("--cycles", "10"), "--cycles: must be 1000 to 100000000, not 10"),
     (("--plot", "x.pdf"), "--plot: must end in .svg or .png, not 'x.pdf'"),
 ])

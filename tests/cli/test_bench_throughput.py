@@ -21,8 +21,8 @@ def test_rows(conic: Conic) -> None:
         ("allreduce", "recursive-doubling", 2, 32768, 1), ("broadcast", "binomial", 2, 32768, 1),
     ]
     for row in rows:
-        # 128 flits of a packet, and four of its header.
-        assert abs(row["framing_fraction"] - row["bound_fraction"] * 132 / 128) < 1e-9
+        # 256 flits of a packet, and four of its header.
+        assert abs(row["framing_fraction"] - row["bound_fraction"] * 260 / 256) < 1e-9
         assert 0.7 < row["framing_fraction"] < 1
 
 

@@ -126,6 +126,6 @@ def test_wrong_blocks_are_seen(monkeypatch):
 
 def test_refused_pulse():
     """A packet that would be longer than the mtu is refused before anything is built."""
-    request = replace(request_for("allreduce", "rabenseifner", 8, 512), pulse_bytes=272)
-    with pytest.raises(Exception, match=r"pulse_bytes must be a multiple of 16 from 16 to 256 "):
+    request = replace(request_for("allreduce", "rabenseifner", 8, 512), pulse_bytes=528)
+    with pytest.raises(Exception, match=r"pulse_bytes must be a multiple of 16 from 16 to 512 "):
         run_collective(request)

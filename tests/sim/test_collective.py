@@ -36,7 +36,7 @@ def test_bits(collective, nodes):
 @pytest.mark.parametrize(("collective", "jobs"), [("allreduce", 1), ("broadcast", 1), ("allreduce", 4)])
 def test_lending(collective, jobs):
     """Busy jobs borrow from the pools of their receivers, use most of what they are lent, and give all of it back."""
-    result = run_collective(request_for(collective, nodes=4, size=131072 // jobs, jobs=jobs))
+    result = run_collective(request_for(collective, nodes=4, size=393216 // jobs, jobs=jobs))
     assert result.mismatched_bits == 0
     assert result.counters["loans_granted"] > 100
     assert result.counters["loans_unused"] < result.counters["loans_granted"] // 5
