@@ -13,7 +13,7 @@ from sim.mpi.launch import launch
 from sim.mpi.service import Policy, Service
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
-from sim.topology import parse_topology
+from sim.topology import Topology, parse_topology
 
 MPICH_ALGORITHMS = {
     ("broadcast", "binomial"): ("BCAST", "binomial"),
@@ -85,6 +85,13 @@ class ProgramResult:
     events: Sequence[Activity]
 
 
+def wired(config: Config, topology: Topology, *, ranks: int) -> Config:
+    """The hardware of a program: switches with the ports that the topology wants, and an entry for each rank."""
+    entries = max(config.switch.table_entries, 1 << (ranks - 1).bit_length())
+    switch = replace(config.switch, radix=max(2, *topology.radixes), table_entries=entries)
+    return replace(config, switch=switch)
+
+
 def run_program(program: Program, *, progress: ProgressCallback | None = None) -> ProgramResult:
     """Runs a program to its end.
 
@@ -97,9 +104,7 @@ def run_program(program: Program, *, progress: ProgressCallback | None = None) -
     """
     interposer = build_interposer()
     topology = parse_topology(program.topology, n_nodes=program.ranks)
-    entries = max(program.config.switch.table_entries, 1 << (program.ranks - 1).bit_length())
-    switch = replace(program.config.switch, radix=max(2, *topology.radixes), table_entries=entries)
-    config = replace(program.config, switch=switch)
+    config = wired(program.config, topology, ranks=program.ranks)
     library = build_library(config, progress=progress)
     multicast = any("multicast" in algorithm for algorithm in program.policy.algorithms.values())
     fabric = Fabric(library, config, topology, multicast=multicast)

@@ -1,22 +1,11 @@
 // Collectives that do not wait: generalised requests, which MPI_Wait and MPI_Test advance.
 #include "interposer.h"
+#include "signatures.h"
 
 #define CALL(...) conic_call_nonblocking(&(struct arguments){__VA_ARGS__}, request)
 #define BOTH(name, parameters, values)                                               \
     int MPI_##name(parameters(int), MPI_Request *request) { return CALL values; }    \
     int MPI_##name##_c(parameters(MPI_Count), MPI_Request *request) { return CALL values; }
-
-#define REDUCTION(N) const void *send, void *receive, N count, MPI_Datatype type, MPI_Op op, MPI_Comm comm
-#define ROOTED_REDUCTION(N) \
-    const void *send, void *receive, N count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm
-#define BROADCAST(N) void *at, N count, MPI_Datatype type, int root, MPI_Comm comm
-#define MOVE(N) const void *send, N n, MPI_Datatype s, void *receive, N m, MPI_Datatype r, MPI_Comm comm
-#define ROOTED_MOVE(N) const void *send, N n, MPI_Datatype s, void *receive, N m, MPI_Datatype r, int root, MPI_Comm comm
-
-#define REDUCED .comm = comm, .send = send, .receive = receive, .receive_count = count, .send_type = MPI_DATATYPE_NULL, \
-    .receive_type = type, .op = op
-#define MOVED .comm = comm, .send = send, .send_count = n, .send_type = s, .receive = receive, .receive_count = m, \
-    .receive_type = r
 
 BOTH(Iallreduce, REDUCTION, (.collective = ALLREDUCE, REDUCED))
 BOTH(Ireduce, ROOTED_REDUCTION, (.collective = REDUCE, .root = root, REDUCED))
