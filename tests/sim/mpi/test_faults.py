@@ -7,6 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from firmware_models.config import Config
+from sim.cluster import build_library
+from sim.mpi.interposer import build_interposer
+from sim.mpi.run import wired
+from sim.topology import parse_topology
+
+RANKS = 3
 MESSAGES = {
     "collective": "MPI_COMM_WORLD, operation 1: ranks do not call the same: ",
     "count": "MPI_COMM_WORLD, operation 1: ranks do not call the same: ",
@@ -34,11 +41,18 @@ SAID = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def built(mpi: None, small: Config) -> None:
+    """What the programs need, so that no program's time is that of a compiler."""
+    build_interposer()
+    build_library(wired(small, parse_topology(f"star:{RANKS}", n_nodes=RANKS), ranks=RANKS))
+
+
 @pytest.mark.parametrize("name", MESSAGES)
 def test_fault(name, run, capfd):
     begin = time.monotonic()
     # Others than those that wait must not be told to have waited, however busy the machine is.
-    result = run("faults.py", name, ranks=3, patience=3.0 if name in ("never", "order") else 8.0)
+    result = run("faults.py", name, ranks=RANKS, patience=3.0 if name in ("never", "order") else 8.0)
     seconds = time.monotonic() - begin
     assert result.error is not None
     if name in SAID:

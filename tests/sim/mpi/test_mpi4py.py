@@ -12,7 +12,7 @@ from sim.mpi.interposer import tool
 
 # Ranks write at once, and a line in pieces: numbers and verdicts are looked for anywhere.
 COUNT = re.compile(r"Ran (\d+) tests? in")
-VERDICT = re.compile(r"\b(?:OK|FAILED|NO TESTS RAN)\b(?: \([^)]*\))?")
+VERDICT = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \([^)]*\))?")
 LONG = [
     "test_cco_buf", "test_cco_vec", "test_cco_nb_buf", "test_cco_nb_vec", "test_cco_buf_inter", "test_cco_vec_inter",
     "test_cco_obj_inter",
