@@ -79,9 +79,9 @@ class OperandLoader(wiring.Component):
         depth = min(n, self.UNDER_WAY)
         m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=depth)
         m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=depth)
-        load = self.i
+        load, turning = self.i, []
         if n > depth:
-            load = self._take_turns(m, room=waiting.i.ready & asking.i.ready)
+            load, turning = self._take_turns(m, room=waiting.i.ready & asking.i.ready)
         m.d.comb += [
             asking.i.payload.eq(load.payload), waiting.i.payload.eq(load.payload),
             load.ready.eq(waiting.i.ready & asking.i.ready),
@@ -92,14 +92,15 @@ class OperandLoader(wiring.Component):
         writes, told, written = self._lay_down(m, waiting.o)
         self._keep_back(m, written, waiting.o.payload)
         m.d.comb += self.idle.eq(~waiting.o.valid)
-        m.d.sync += self.moves.eq(any_moves(
-            writes, asking.moves, waiting.moves, told, *([self.turns.moves] if n > depth else []),
-        ))
+        m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves, told, *turning))
         return m
 
     def _take_turns(self, m: Module, *, room):
         """Loads beyond those under way wait, and descriptors at different positions take turns: else the second
-        descriptor of one pulse would wait for the first ones of all others."""
+        descriptor of one pulse would wait for the first ones of all others.
+
+        Gives the stream of loads, and what moves.
+        """
         m.submodules.turns = turns = AlternatingQueue(
             shape=self.shapes.load, depth=self.config.cou.n_contexts, key=lambda load: load.place
         )
@@ -112,8 +113,7 @@ class OperandLoader(wiring.Component):
             load.payload.eq(Mux(turns.empty, self.i.payload, turns.o.payload)),
             turns.o.ready.eq(load.ready & ~turns.empty),
         ]
-        self.turns = turns
-        return load
+        return load, [turns.moves]
 
     def _ask(self, m: Module, load):
         """Requests, piece by piece."""
