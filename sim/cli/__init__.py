@@ -1,1 +1,1 @@
-"""The command line: one file a subcommand, and what they share."""
+"""The command line: `main` finds the subcommand, `command` has one file for each, `shared` what they share."""

@@ -6,40 +6,35 @@ Exit codes: 0 if what was checked holds, 1 if it does not, 2 on bad input.
 import importlib
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import click
 
-from sim.cli.example import example
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Where a subcommand is, and what it does in a few words."""
-
-    module: str
-    help: str
+from sim.cli.shared.example import example
 
 
 COMMANDS = {
-    "run": Entry("sim.cli.run", "One collective on the RTL of a cluster, every bit checked."),
-    "verify": Entry("sim.cli.verify", "The same under many random orders: one bit pattern."),
-    "mpiexec": Entry("sim.cli.mpiexec", "An MPI program, unchanged, its collectives on the simulated NICs."),
-    "soak": Entry("sim.cli.soak", "Thousands of random operations, at once and back to back, every bit checked."),
-    "schedule": Entry("sim.cli.schedule", "What every node does, and the proof that it works."),
-    "route": Entry("sim.cli.route", "Multicast trees and colours for the groups of a network."),
-    "connections": Entry("sim.cli.connections", "Memory of connections by formula, and kept by a manager for a trace."),
-    "congestion": Entry("sim.cli.congestion", "Flows or collectives on a packet network under congestion control."),
-    "fp": Entry("sim.cli.fp", "The floating-point units: TestFloat vectors, and their bench on an FPGA."),
-    "study": Entry("sim.cli.study", "An experiment of a paper: table, plots, one page, claims."),
-    "buffer": Entry("sim.cli.buffer", "The tag table of the packet buffer at a load, on the RTL."),
-    "bench": Entry("sim.cli.bench", "One unit at full load, on the RTL; the simulators."),
-    "verilog": Entry("sim.cli.verilog", "The hardware as Verilog, its contract as C header and page."),
-    "example": Entry("sim.cli.worked_example", "A solver whose sums the NICs make: the same bits as under MPICH."),
-    "build": Entry("sim.cli.build", "The bitstream of an FPGA board, with clocks and utilisation."),
-    "demo": Entry("sim.cli.demo", "Four nodes all-reduce a real data set."),
+    "run": "One collective on the RTL of a cluster, every bit checked.",
+    "verify": "The same under many random orders: one bit pattern.",
+    "mpiexec": "An MPI program, unchanged, its collectives on the simulated NICs.",
+    "soak": "Thousands of random operations, at once and back to back, every bit checked.",
+    "schedule": "What every node does, and the proof that it works.",
+    "route": "Multicast trees and colours for the groups of a network.",
+    "connections": "Memory of connections by formula, and kept by a manager for a trace.",
+    "congestion": "Flows or collectives on a packet network under congestion control.",
+    "fp": "The floating-point units: TestFloat vectors, and their bench on an FPGA.",
+    "study": "An experiment of a paper: table, plots, one page, claims.",
+    "buffer": "The tag table of the packet buffer at a load, on the RTL.",
+    "bench": "One unit at full load, on the RTL; the simulators.",
+    "verilog": "The hardware as Verilog, its contract as C header and page.",
+    "example": "A solver whose sums the NICs make: the same bits as under MPICH.",
+    "build": "The bitstream of an FPGA board, with clocks and utilisation.",
+    "demo": "Four nodes all-reduce a real data set.",
 }
-"""Subcommands. A module is imported, and its `command` taken, when it is called for: that takes time."""
+"""Subcommands in the order of the help, and what each does.
+
+A subcommand is `command` of the module of its name in `sim.cli.command`, which is imported when it is called for: that
+takes time.
+"""
 
 
 class LazyGroup(click.Group):
@@ -51,7 +46,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             raise click.UsageError(f"command must be one of {', '.join(COMMANDS)}, not {cmd_name!r}", ctx)
-        command = importlib.import_module(COMMANDS[cmd_name].module).command
+        command = importlib.import_module(f"sim.cli.command.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -62,7 +57,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=LazyGroup, epilog=example("conic run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB"))

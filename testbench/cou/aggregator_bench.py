@@ -321,8 +321,8 @@ async def every_pass_leaves_what_it_should(dut: SimHandleBase) -> None:
 async def peers_take_turns(dut: SimHandleBase, path: str) -> None:
     """Passes for one peer that come before those for another one do not leave all before them.
 
-    The link stands still until all have come. Up to four are past the queue by then, so the first peer has six: two wait
-    with those of the second one, and alternate with them. A queue without turns changes the peer exactly once.
+    The link stands still until all have come. Up to four are past the queue by then, so the first peer has six: two
+    wait with those of the second one, and alternate with them. A queue without turns changes the peer exactly once.
     """
     first = CONTEXTS - 2
     bench = Bench(dut)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import sim.cli.bench_latency
+import sim.cli.command.bench_latency
 from sim.bench.core_speed import FIGURES as CORE
 from sim.bench.core_speed import CoreSpeed, SpeedError, frequency, measured_speed, with_nanoseconds
 
@@ -42,7 +42,7 @@ def test_refusals(conic: Conic, arguments: tuple[str, ...], message: str) -> Non
 ])
 def test_verdict(conic: Conic, monkeypatch: pytest.MonkeyPatch, worse: dict[str, int], code: int) -> None:
     """A figure above its bar fails; what has no bar does not."""
-    monkeypatch.setattr(sim.cli.bench_latency, "measure", lambda _config: FIGURES | worse)
+    monkeypatch.setattr(sim.cli.command.bench_latency, "measure", lambda _config: FIGURES | worse)
     outcome = conic("bench", "latency", "--json")
     assert outcome.code == code
     assert json.loads(outcome.out)["preset"] == "small"
@@ -51,8 +51,8 @@ def test_verdict(conic: Conic, monkeypatch: pytest.MonkeyPatch, worse: dict[str,
 
 def test_nanoseconds(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the clock that is said, to a tenth; it needs no file of figures."""
-    monkeypatch.setattr(sim.cli.bench_latency, "measure", lambda _config: FIGURES)
-    monkeypatch.setattr(sim.cli.bench_latency, "FIGURES", Path("nowhere.json"))
+    monkeypatch.setattr(sim.cli.command.bench_latency, "measure", lambda _config: FIGURES)
+    monkeypatch.setattr(sim.cli.command.bench_latency, "FIGURES", Path("nowhere.json"))
     report = json.loads(conic("bench", "latency", "--fmax", "130", "--json").out)
     assert {name: report[name] for name in report if name.endswith("_ns") or name.startswith("fmax")} == {
         "fmax_mhz": 130, "fmax_preset": None, "trigger_ns": 46.2, "reduce_hop_ns": 230.8, "header_hop_ns": 153.8,
@@ -63,10 +63,10 @@ def test_nanoseconds(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_measured_clock(conic: Conic, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Of the preset under test if it has been placed, or else of the first one that has."""
-    monkeypatch.setattr(sim.cli.bench_latency, "measure", lambda _config: FIGURES)
+    monkeypatch.setattr(sim.cli.command.bench_latency, "measure", lambda _config: FIGURES)
     rows = [{"preset": "board", "fmax_mhz": 100.0}, {"preset": "small", "fmax_mhz": 50.0}]
     path = tmp_path / "core.json"
-    monkeypatch.setattr(sim.cli.bench_latency, "FIGURES", path)
+    monkeypatch.setattr(sim.cli.command.bench_latency, "FIGURES", path)
     for shown, preset, trigger in ((rows, "small", 120.0), (rows[:1], "board", 60.0)):
         path.write_text(json.dumps(shown))
         report = json.loads(conic("bench", "latency", "--json").out)
@@ -75,8 +75,8 @@ def test_the_measured_clock(conic: Conic, monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_no_measured_clock(conic: Conic, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the file the cycles are reported all the same."""
-    monkeypatch.setattr(sim.cli.bench_latency, "measure", lambda _config: FIGURES)
-    monkeypatch.setattr(sim.cli.bench_latency, "FIGURES", tmp_path / "core.json")
+    monkeypatch.setattr(sim.cli.command.bench_latency, "measure", lambda _config: FIGURES)
+    monkeypatch.setattr(sim.cli.command.bench_latency, "FIGURES", tmp_path / "core.json")
     outcome = conic("bench", "latency", "--json")
     report = json.loads(outcome.out)
     assert (outcome.code, report["trigger_cycles"], report["trigger_ns"], report["fmax_mhz"]) == (0, 6, None, None)
@@ -92,8 +92,8 @@ def test_a_file_without_a_clock(conic: Conic, monkeypatch: pytest.MonkeyPatch, t
     """It is refused before anything is measured."""
     path = tmp_path / "core.json"
     path.write_text(text)
-    monkeypatch.setattr(sim.cli.bench_latency, "FIGURES", path)
-    monkeypatch.setattr(sim.cli.bench_latency, "measure", lambda _config: pytest.fail("measured"))
+    monkeypatch.setattr(sim.cli.command.bench_latency, "FIGURES", path)
+    monkeypatch.setattr(sim.cli.command.bench_latency, "measure", lambda _config: pytest.fail("measured"))
     outcome = conic("bench", "latency", "--json")
     assert outcome.code == 2
     assert f"{str(path)!r} is no file of `python -m fpga.core_figures`" in outcome.err.strip().splitlines()[-1]

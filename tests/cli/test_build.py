@@ -9,7 +9,7 @@ import pytest
 
 from fpga.bitstream import Bitstream
 from fpga.board import Board
-from sim.cli import build
+from sim.cli.command import build
 
 CELLS = {"lut4": 39794, "carry": 4368, "lut_ram": 2142, "ff": 35719, "block_ram": 109, "dsp": 4}
 

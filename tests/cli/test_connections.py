@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sim.cli import connections
+from sim.cli.command import connections
 
 Conic = Callable[..., Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import sim.cli.mpiexec
+import sim.cli.command.mpiexec
 from sim.mpi.run import Program, ProgramResult
 from sim.mpi.tally import Tally
 
@@ -50,7 +50,7 @@ def result(**other: Any) -> ProgramResult:
 
 
 def test_a_table(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sim.cli.mpiexec, "run_program", lambda _program, **_options: result())
+    monkeypatch.setattr(sim.cli.command.mpiexec, "run_program", lambda _program, **_options: result())
     outcome = conic("mpiexec", "-n", "2", sys.executable)
     assert (outcome.code, outcome.out) == (0, "")
     assert "51.2%" in outcome.err
@@ -65,7 +65,7 @@ def test_json_and_page(conic: Conic, monkeypatch: pytest.MonkeyPatch, tmp_path: 
         asked.append(program)
         return result()
 
-    monkeypatch.setattr(sim.cli.mpiexec, "run_program", ran)
+    monkeypatch.setattr(sim.cli.command.mpiexec, "run_program", ran)
     page = tmp_path / "r.html"
     outcome = conic("mpiexec", "-n", "2", "--algorithm", "bcast=multicast", "--clock", "simulated",
                     "--frequency", "250", "--report", str(page), "--json", sys.executable, "program.py", "--json")
@@ -87,7 +87,7 @@ def test_json_and_page(conic: Conic, monkeypatch: pytest.MonkeyPatch, tmp_path: 
      "conic mpiexec: rank 0, element 3"),
 ])
 def test_a_failure(conic: Conic, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], message: str) -> None:
-    monkeypatch.setattr(sim.cli.mpiexec, "run_program", lambda _program, **_options: result(**other))
+    monkeypatch.setattr(sim.cli.command.mpiexec, "run_program", lambda _program, **_options: result(**other))
     outcome = conic("mpiexec", "-n", "2", sys.executable)
     assert outcome.code == 1
     assert outcome.err.strip().splitlines()[-1] == message

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import sim.cli.soak
+import sim.cli.command.soak
 from sim.soak.episode import Coverage, SoakError
 
 Conic = Callable[..., Any]
@@ -38,7 +38,7 @@ def test_a_few_operations(conic: Conic) -> None:
 def test_a_table(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
     covered = Coverage(operations=2)
     covered.boundaries.update({"flit -1": 2})
-    monkeypatch.setattr(sim.cli.soak, "soak", lambda *_config, **_options: covered)
+    monkeypatch.setattr(sim.cli.command.soak, "soak", lambda *_config, **_options: covered)
     outcome = conic("soak")
     assert outcome.code == 0
     assert "flit -1" in outcome.out
@@ -49,7 +49,7 @@ def test_a_failure(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_config: Any, **_options: Any) -> Coverage:
         raise SoakError("episode 3, after 12 operations: something\nagain, with a waveform: conic soak --seed 1")
 
-    monkeypatch.setattr(sim.cli.soak, "soak", broken)
+    monkeypatch.setattr(sim.cli.command.soak, "soak", broken)
     outcome = conic("soak")
     assert outcome.code == 1
     assert outcome.err.strip().endswith("again, with a waveform: conic soak --seed 1")

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from firmware_models.abi import registers
 from firmware_models.config import load_preset
-from sim.cli.run import command as run_command
+from sim.cli.command.run import command as run_command
 from sim.cluster import RegisterAccessError
 from sim.host.board import Board
 from sim.host.board_model import BoardModel

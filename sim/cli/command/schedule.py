@@ -6,12 +6,12 @@ import click
 from rich.console import Console
 
 from firmware_models.schedule import Combine, ScheduleError, Source, Step, build, check
-from sim.cli.collective_name import CollectiveName, required_algorithm
-from sim.cli.console import answer
-from sim.cli.example import example
-from sim.cli.number import Number
-from sim.cli.refusal import refuses
-from sim.cli.run_file import run_file_option
+from sim.cli.shared.collective_name import CollectiveName, required_algorithm
+from sim.cli.shared.console import answer
+from sim.cli.shared.example import example
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import refuses
+from sim.cli.shared.run_file import run_file_option
 from sim.report.message_diagram import MAX_RANKS, draw_messages
 
 

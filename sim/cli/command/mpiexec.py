@@ -11,11 +11,11 @@ from rich.table import Table
 
 from firmware_models.config import ConfigError
 from firmware_models.schedule import algorithm_names, collective_names
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.hardware import hardware, hardware_options
-from sim.cli.number import Decimal, Number
-from sim.cli.refusal import fails, refuses
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.hardware import hardware, hardware_options
+from sim.cli.shared.number import Decimal, Number
+from sim.cli.shared.refusal import fails, refuses
 from sim.mpi.fabric import FabricError
 from sim.mpi.interposer import MpiError
 from sim.mpi.page import program_page

@@ -5,10 +5,10 @@ from rich.console import Console
 from rich.table import Table
 
 from sim.bench.congestion import measure
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.number import Number
-from sim.cli.refusal import fails, refuses
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import fails, refuses
 from sim.congestion import ALGORITHMS, CongestionError
 from sim.congestion.core.library import CoreError
 

@@ -10,11 +10,11 @@ from firmware_models.config import ConfigError
 from fpga.core_package import core_file, port_page
 from fpga.core_package import example as verilog_example
 from rtl.emit import TOPS, EmitError, emit_verilog
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.hardware import hardware, hardware_options
-from sim.cli.refusal import refuses
-from sim.cli.run_file import run_file_option
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.hardware import hardware, hardware_options
+from sim.cli.shared.refusal import refuses
+from sim.cli.shared.run_file import run_file_option
 
 
 @click.command("verilog", epilog=example("conic verilog --preset small --top nic --output-dir build/verilog"))

@@ -23,11 +23,11 @@ from firmware_models.routing.formats import ibnetdiscover_text, mcfdbs_text, net
 from firmware_models.routing.network import FIRST_MLID, MAX_MLIDS, Groups, Network, RoutingError
 from firmware_models.routing.pattern import ORDERS, parse_pattern
 from firmware_models.routing.topology import parse_topology
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.number import Number
-from sim.cli.refusal import refuses
-from sim.cli.run_file import run_file_option
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import refuses
+from sim.cli.shared.run_file import run_file_option
 
 E = TypeVar("E", bound=Enum)
 

@@ -6,9 +6,9 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.refusal import fails, refuses
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.refusal import fails, refuses
 from sim.collective import CollectiveError
 from sim.demo.operations import Demo, run_demo
 from sim.demo.page import demo_page

@@ -10,10 +10,10 @@ from rich.table import Table
 
 from sim.buffer.measure import LOADS, measure, sweep
 from sim.buffer.plot import plot_curves
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.number import Number
-from sim.cli.refusal import fails, refuses
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import fails, refuses
 from testbench.buffer.key_patterns import PATTERNS
 from testbench.buffer.table_driver import MODES
 from testbench.verilated_program import VerilatedProgramError

@@ -10,11 +10,11 @@ from fpga.bitstream import SEED, Bitstream, BitstreamError, build_bitstream, sum
 from fpga.board import BoardError, find_board
 from fpga.place import PlacementError
 from fpga.synthesis import SynthesisError
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.number import Number
-from sim.cli.refusal import fails, refuses
-from sim.cli.run_file import run_file_option
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import fails, refuses
+from sim.cli.shared.run_file import run_file_option
 
 _BLOCKS = 16
 """Largest blocks that the table shows; JSON has all of them."""

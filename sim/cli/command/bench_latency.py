@@ -19,11 +19,11 @@ from sim.bench.core_speed import (
     with_nanoseconds,
 )
 from sim.bench.latency import REQUIRED, holds, measure, sweep, with_widths
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.hardware import hardware, hardware_options
-from sim.cli.number import Number
-from sim.cli.refusal import fails, refuses
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.hardware import hardware, hardware_options
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import fails, refuses
 from testbench.runner import BenchError
 
 

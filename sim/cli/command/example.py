@@ -8,10 +8,10 @@ import click
 
 from firmware_models.config import load_preset
 from firmware_models.schedule import ScheduleError
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.number import Number
-from sim.cli.refusal import fails, refuses
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import fails, refuses
 from sim.collective import CollectiveError, RequestError
 from sim.example.cg_run import run_on_cluster
 from sim.example.conjugate_gradient import Problem

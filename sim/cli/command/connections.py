@@ -22,13 +22,13 @@ from firmware_models.connections.choice import candidates, compare_group_sizes
 from firmware_models.connections.memory import MAX_CORES, MAX_PROCESSES
 from firmware_models.connections.trace import parse_trace
 from firmware_models.connections.virtual_ports import ring_need, virtual_ports
-from sim.cli.byte_size import ByteSize
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.hardware import hardware
-from sim.cli.number import Number
-from sim.cli.refusal import refuses
-from sim.cli.run_file import run_file_option
+from sim.cli.shared.byte_size import ByteSize
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.hardware import hardware
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import refuses
+from sim.cli.shared.run_file import run_file_option
 from sim.connections import formula_row, nic_row, run_row
 
 NAMES = [scheme.value for scheme in Scheme]

@@ -2,13 +2,13 @@
 
 import click
 
-from sim.cli.bench_congestion import congestion
-from sim.cli.bench_latency import latency
-from sim.cli.bench_scale import scale
-from sim.cli.bench_simulator import simulator
-from sim.cli.bench_switch import switch
-from sim.cli.bench_throughput import throughput
-from sim.cli.example import example
+from sim.cli.command.bench_congestion import congestion
+from sim.cli.command.bench_latency import latency
+from sim.cli.command.bench_scale import scale
+from sim.cli.command.bench_simulator import simulator
+from sim.cli.command.bench_switch import switch
+from sim.cli.command.bench_throughput import throughput
+from sim.cli.shared.example import example
 
 
 @click.group("bench", epilog=example("conic bench switch --json"))

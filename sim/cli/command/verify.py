@@ -7,11 +7,11 @@ import click
 
 from firmware_models.config import ConfigError
 from firmware_models.schedule import ScheduleError
-from sim.cli.collective_options import collective_options, collective_request
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.number import Number
-from sim.cli.refusal import fails, refuses
+from sim.cli.shared.collective_options import collective_options, collective_request
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import fails, refuses
 from sim.collective import CollectiveError, RequestError, verify
 
 

@@ -8,12 +8,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from sim.cli.byte_size import ByteSize
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.number import Number
-from sim.cli.refusal import fails, refuses
-from sim.cli.run_file import run_file_option
+from sim.cli.shared.byte_size import ByteSize
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import fails, refuses
+from sim.cli.shared.run_file import run_file_option
 from sim.congestion import (
     ALGORITHMS,
     CONFIGURATIONS,

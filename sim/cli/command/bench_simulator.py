@@ -8,11 +8,11 @@ from rich.table import Table
 
 from firmware_models.config import ConfigError
 from sim.bench.simulator import BenchmarkError, measure
-from sim.cli.byte_size import ByteSize
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.number import Number
-from sim.cli.refusal import fails, refuses
+from sim.cli.shared.byte_size import ByteSize
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import fails, refuses
 from sim.cluster import ClusterBuildError, SimulationFaultError
 from sim.request import RequestError
 from sim.topology import MAX_NODES

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from firmware_models.abi.encoding import Datatype
 from firmware_models.golden import dtype_of
-from sim.cli.byte_size import ByteSize
-from sim.cli.collective_name import CollectiveName, required_algorithm
-from sim.cli.hardware import hardware, hardware_options
-from sim.cli.number import Number
-from sim.cli.run_file import run_file_option
+from sim.cli.shared.byte_size import ByteSize
+from sim.cli.shared.collective_name import CollectiveName, required_algorithm
+from sim.cli.shared.hardware import hardware, hardware_options
+from sim.cli.shared.number import Number
+from sim.cli.shared.run_file import run_file_option
 from sim.collective import CollectiveRequest
 from sim.request import DATATYPES, OPERATORS
 

@@ -10,11 +10,11 @@ from rich.table import Table
 from firmware_models.config import ConfigError
 from sim.bench.switch import REQUIRED, measure, sweep, switch_of
 from sim.bench.switch_plot import plot_throughput
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.hardware import hardware, hardware_options
-from sim.cli.number import Number
-from sim.cli.refusal import fails, refuses
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.hardware import hardware, hardware_options
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import fails, refuses
 from testbench.verilated_program import VerilatedProgramError
 
 BUFFER_FLITS = 2048

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.refusal import refuses
-from sim.cli.run_file import run_file_option
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.refusal import refuses
+from sim.cli.shared.run_file import run_file_option
 from sim.study import STUDIES, StudyError
 
 FILE = click.Path(path_type=Path, dir_okay=False)

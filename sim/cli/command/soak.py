@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from firmware_models.config import ConfigError
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.hardware import hardware, hardware_options
-from sim.cli.number import Number
-from sim.cli.refusal import fails, refuses
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.hardware import hardware, hardware_options
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import fails, refuses
 from sim.soak.draw import algorithms, boundaries, reductions
 from sim.soak.episode import SoakError
 from sim.soak.soak import EPISODE_OPERATIONS, soak

@@ -14,10 +14,10 @@ from fpga.place import PlacementError
 from fpga.reduce_figures import measure_adder
 from fpga.synthesis import SynthesisError
 from rtl.reduce.float_add import CUTS, DEFAULT_CYCLES
-from sim.cli.console import answer, progress_bars
-from sim.cli.example import example
-from sim.cli.number import Number
-from sim.cli.refusal import refuses
+from sim.cli.shared.console import answer, progress_bars
+from sim.cli.shared.example import example
+from sim.cli.shared.number import Number
+from sim.cli.shared.refusal import refuses
 from testbench.reduce.testfloat import FUNCTIONS, TestFloatError, run_testfloat
 from testbench.verilated_program import VerilatedProgramError
 

@@ -1,0 +1,1 @@
+"""Subcommands of `conic`: one file each, that exports `command`."""
