@@ -11,7 +11,6 @@ import click
 
 from sim.cli.shared.example import example
 
-
 COMMANDS = {
     "run": "One collective on the RTL of a cluster, every bit checked.",
     "verify": "The same under many random orders: one bit pattern.",
