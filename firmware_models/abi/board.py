@@ -15,7 +15,7 @@ damaged one has no effect.
 import struct
 from enum import IntEnum
 
-from firmware_models.abi.registers import Access, Register
+from firmware_models.abi.register import Access, Page, Register, flag, number
 
 REQUEST_SYNC, ANSWER_SYNC = 0xA5, 0x5A
 MAX_WORDS = 64
@@ -66,22 +66,27 @@ BOARD_ID = 0x434F4E42
 """ASCII "CONB"."""
 BOARD_VERSION = 1
 
-BOARD_PAGE = (
-    Register("id", 0x00, Access.RO, "Reads 0x434F4E42.", reset=BOARD_ID),
-    Register("version", 0x04, Access.RO, "Version of frames and registers.", reset=BOARD_VERSION),
-    Register("n_nics", 0x08, Access.RO, "NICs; each has a host memory, and a port of the switch.", width=8),
-    Register("memory_bytes", 0x0C, Access.RO, "Bytes of each host memory.", width=24),
-    Register("clock_hz", 0x10, Access.RO, "Frequency of the design's clock."),
-    Register("config", 0x14, Access.RO, "Digest of the configuration that the design was built from."),
-    Register("control", 0x18, Access.RW, "Bit 0: NICs and switch are held in reset.", width=1),
-    Register("leds", 0x1C, Access.RW, "Bit 0: pass, bit 1: fail. The host's verdict.", width=2),
-    Register("cycles_lo", 0x20, Access.RO, "Cycles since NICs left reset, low half; reading it latches the high half."),
-    Register("cycles_hi", 0x24, Access.RO, "High half as latched."),
-    Register("start_lo", 0x28, Access.RO, "Cycle in which the last request of op LIST made its first write, low half."),
-    Register("start_hi", 0x2C, Access.RO, "High half of the same."),
-    Register("bad_frames", 0x30, Access.RO, "Frames that were damaged, cut short or too long.", width=16),
-    Register("scratch", 0x34, Access.RW, "Holds what is written."),
-)
+BOARD_PAGE = Page((
+    number("id", 0x00, Access.RO, "Reads 0x434F4E42.", reset=BOARD_ID),
+    number("version", 0x04, Access.RO, "Version of frames and registers.", reset=BOARD_VERSION),
+    number("n_nics", 0x08, Access.RO, "NICs; each has a host memory, and a port of the switch.", width=8),
+    number("memory_bytes", 0x0C, Access.RO, "Bytes of each host memory.", width=24),
+    number("clock_hz", 0x10, Access.RO, "Frequency of the design's clock."),
+    number("config", 0x14, Access.RO, "Digest of the configuration that the design was built from."),
+    Register("control", 0x18, "What the whole board does.", (
+        flag("hold", 0, Access.RW, "NICs and switch are held in reset."),
+    )),
+    Register("leds", 0x1C, "The host's verdict on the lights.", (
+        flag("passed", 0, Access.RW, "The results are right."),
+        flag("failed", 1, Access.RW, "They are not."),
+    )),
+    number("cycles_lo", 0x20, Access.RO, "Cycles since NICs left reset, low half; reading it latches the high half."),
+    number("cycles_hi", 0x24, Access.RO, "High half as latched."),
+    number("start_lo", 0x28, Access.RO, "Cycle in which the last request of op LIST made its first write, low half."),
+    number("start_hi", 0x2C, Access.RO, "High half of the same."),
+    number("bad_frames", 0x30, Access.RO, "Frames that were damaged, cut short or too long.", width=16),
+    number("scratch", 0x34, Access.RW, "Holds what is written."),
+))
 """Registers of a board, in an address space of its own."""
 
 

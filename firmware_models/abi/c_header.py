@@ -7,6 +7,7 @@ from . import formats, registers
 from .format import WORD_BITS, Format
 from .markdown import ENCODINGS
 from .member_doc import member_docs
+from .register import Counters, OnOne, Register, RegisterField
 
 LIMITS = ("JOB_BITS", "NODE_BITS", "VP_BITS", "SEQ_BITS", "PULSE_BITS", "FRAGMENT_BITS", "PEER_BITS", "MLID_BITS",
           "FIRST_MLID", "PAYLOAD_BYTES", "PACKET_VERSION")
@@ -88,29 +89,34 @@ def _accessors(fmt: str, field: str, word: int, shift: int, mask: int) -> Iterat
 
 
 def _registers() -> Iterator[str]:
+    yield "/* Fields of registers: CONIC_SET(CONIC_REG_CONTROL_ENABLE, 1) is the field's bits with that value,"
+    yield " * CONIC_GET(CONIC_REG_CONTROL_ENABLE, word) the field's value in a word that has been read. */"
+    yield "#define CONIC_SET(field, value) (((uint32_t)(value) << field##_SHIFT) & field##_MASK)"
+    yield "#define CONIC_GET(field, word) (((uint32_t)(word) & field##_MASK) >> field##_SHIFT)"
+    yield ""
     yield "/* Control page of the NIC, from address 0 */"
     yield from _page("REG", registers.CONTROL_PAGE)
     yield f"/* Page of virtual port vp, 0x{registers.VP_PAGE_BYTES:x} bytes */"
     yield f"#define CONIC_VP_PAGE(vp) (0x{registers.VP_PAGES:x}u + (uint32_t)(vp) * 0x{registers.VP_PAGE_BYTES:x}u)"
     yield from _page("VP", registers.VP_PAGE)
     yield "/* Event counters, 64 bits: low half here, high half 4 bytes later */"
-    for number, counter in enumerate(registers.EVENT_COUNTERS):
-        yield f"#define CONIC_COUNTER_{counter.name.upper()} 0x{registers.COUNTERS + 8 * number:x}u /* {counter.doc} */"
+    yield from _counters("COUNTER", registers.EVENT_COUNTERS)
     yield "/* Cycles of the offload unit in buffer_select, by what it did or waited for */"
-    for number, counter in enumerate(registers.STATE_COUNTERS):
-        address = registers.STATE_COUNTERS_AT + 8 * number
-        yield f"#define CONIC_STATE_COUNTER_{counter.name.upper()} 0x{address:x}u /* {counter.doc} */"
+    yield from _counters("STATE_COUNTER", registers.STATE_COUNTERS)
     yield ""
     yield "/* Switch, in an address space of its own */"
     yield from _page("SWITCH", registers.SWITCH_PAGE)
     yield "/* Counters of the port in port_select, 64 bits: low half here, high half 4 bytes later */"
-    for number, counter in enumerate(registers.SWITCH_COUNTERS):
-        address = registers.SWITCH_COUNTERS_AT + 8 * number
-        yield f"#define CONIC_SWITCH_COUNTER_{counter.name.upper()} 0x{address:x}u /* {counter.doc} */"
+    yield from _counters("SWITCH_COUNTER", registers.SWITCH_COUNTERS)
     yield ""
 
 
-def _page(prefix: str, page: Iterable[registers.Register]) -> Iterator[str]:
+def _counters(prefix: str, counters: Counters) -> Iterator[str]:
+    for counter in counters:
+        yield f"#define CONIC_{prefix}_{counter.name.upper()} 0x{counters.offset(counter.name):x}u /* {counter.doc} */"
+
+
+def _page(prefix: str, page: Iterable[Register]) -> Iterator[str]:
     for register in page:
         name = f"CONIC_{prefix}_{register.name.upper()}"
         note = f"{register.access.value}, {register.width} bits: {register.doc}"
@@ -119,7 +125,18 @@ def _page(prefix: str, page: Iterable[registers.Register]) -> Iterator[str]:
             yield f"#define {name}_COUNT {register.count}u /* 4 bytes apart */"
         if register.reset:
             yield f"#define {name}_RESET 0x{register.reset:x}u"
+        for field in register.fields:
+            note = "" if register.is_number else f" /* {field.access.value}; a 1 {_on_one(field)}: {field.doc} */"
+            yield f"#define {name}_{field.name.upper()}_SHIFT {field.low}u"
+            yield f"#define {name}_{field.name.upper()}_MASK 0x{field.mask:x}u{note}"
     yield ""
+
+
+def _on_one(field: RegisterField) -> str:
+    """What a written 1 does, as a predicate."""
+    return {
+        OnOne.IGNORES: "is ignored", OnOne.HOLDS: "is held", OnOne.CLEARS: "clears it", OnOne.ACTS: "acts once",
+    }[field.on_one]
 
 
 def _tail() -> Iterator[str]:

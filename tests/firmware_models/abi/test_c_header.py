@@ -59,6 +59,34 @@ def test_setters_agree_with_codec(header: Path, tmp_path: Path) -> None:
     assert run([str(tmp_path / "pack")]).split() == expected
 
 
+def test_fields_of_registers(header: Path, tmp_path: Path) -> None:
+    """A C program packs every register from random fields, and takes the word apart again."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    body, expected = [], []
+    for prefix, page in (("REG", registers.CONTROL_PAGE), ("VP", registers.VP_PAGE), ("SWITCH", registers.SWITCH_PAGE)):
+        for register in page:
+            name = f"CONIC_{prefix}_{register.name.upper()}"
+            values = {field.name: rng.getrandbits(field.width) for field in register.fields}
+            terms = [f"CONIC_SET({name}_{field.upper()}, UINT32_C({value}))" for field, value in values.items()]
+            body.append(f"    word = {' | '.join(terms)}; print(word);")
+            body += [f"    if (CONIC_GET({name}_{field.upper()}, word) != UINT32_C({value})) return 1;"
+                     for field, value in values.items()]
+            if register.reset:
+                resets = {field.name: field.reset for field in register.fields}
+                body.append(f"    if ({name}_RESET != UINT32_C({register.pack(**resets)})) return 1;")
+            expected.append(f"{register.pack(**values):08x}")
+    program = tmp_path / "fields.c"
+    program.write_text("\n".join([
+        "#include <stdio.h>", '#include "conic_abi.h"',
+        'static void print(uint32_t word) { printf("%08x\\n", (unsigned)word); }',
+        "int main(void) {", "    uint32_t word;", *body, "    return 0;", "}", "",
+    ]))
+    run(["gcc", *FLAGS, str(program), "-o", str(tmp_path / "fields")])
+    assert run([str(tmp_path / "fields")]).split() == expected
+
+
 def test_constants(header: Path) -> None:
     """Encodings and register addresses, read back from the preprocessor and a regular expression."""
     text = header.read_text()
