@@ -10,10 +10,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS := demo,fpga,formal,dev
+EXTRAS := demo,fpga,formal,docs,dev
 PAGES := $(shell grep -lE '^<!-- table ' README.md docs/*.md rtl/*/README.md)
 
-.PHONY: help setup demo test test-fast test-long formal verilog bitstream bench waves docs lint clean
+.PHONY: help setup demo test test-fast test-long formal verilog bitstream bench waves docs walk lint clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -78,9 +78,15 @@ bench: $(STAMP) ## measure the figures of the README again (minutes)
 	$(BIN)/conic buffer --seed 1 --sweep --plot docs/figures/buffer_load.svg --json > docs/figures/buffer_load.json
 	$(BIN)/python -m sim.report.pages $(PAGES)
 
-docs: $(STAMP) ## regenerate the generated pages and tables
+docs: $(STAMP) ## regenerate the generated pages and tables, and build the site: build/site/index.html
 	$(BIN)/python -m firmware_models.abi docs/abi.md
 	$(BIN)/python -m sim.report.pages $(PAGES)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
+	$(BIN)/python docs/site/check.py build/site
+
+walk: $(STAMP) ## follow a descriptor and a packet through the RTL again: numbers and pictures of docs/walk.md (minutes)
+	$(BIN)/python -m sim.walk docs/figures
+	$(BIN)/python -m sim.report.pages docs/walk.md
 
 lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

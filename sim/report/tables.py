@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sim.report import congestion_tables, connections_tables, latency_tables, routing_tables
+from sim.report import congestion_tables, connections_tables, latency_tables, routing_tables, walk_tables
 from sim.report.table import Row, Table
 
 CELLS = {"LUT4": "LUT4", "CCU2C": "carry", "TRELLIS_FF": "FF", "DP16KD": "block RAM", "TRELLIS_DPR16X4": "LUT RAM",
@@ -185,4 +185,6 @@ TABLES = {
     "simulator": Table(source="simulator", rows=_simulator),
     "switch": Table(source="switch", rows=_switch),
     "units": Table(source="units", rows=_units),
+    "walk_descriptor": Table(source="walk", words=2, rows=walk_tables.descriptor),
+    "walk_packet": Table(source="walk", words=2, rows=walk_tables.packet),
 }

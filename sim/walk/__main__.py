@@ -1,0 +1,27 @@
+"""``python -m sim.walk FOLDER``: simulates, then writes ``walk.json`` and all pictures into the folder.
+
+``python -m sim.walk --draw FOLDER`` only draws them again from the ``walk.json`` that is there.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from sim.walk.figures import measure, pictures, timeline
+
+
+def main(arguments: list[str]) -> None:
+    """Writes the files."""
+    *flags, folder = arguments
+    target = Path(folder)
+    if "--draw" not in flags:
+        with tempfile.TemporaryDirectory() as waves:
+            (target / "walk.json").write_text(json.dumps(measure(Path(waves)), indent=1) + "\n")
+        (target / "allreduce_timeline.svg").write_text(timeline())
+    for name, draw in pictures(json.loads((target / "walk.json").read_text())).items():
+        (target / f"{name}.svg").write_text(draw())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
