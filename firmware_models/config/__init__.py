@@ -1,6 +1,16 @@
 """Configuration: one tree of dataclasses, loaded from YAML."""
 
-from .load import ConfigError, load_config, load_preset, preset_names
+from .describe import FIELDS, SECTIONS, FieldDescription, derived
+from .load import (
+    ConfigError,
+    Loaded,
+    load_config,
+    load_preset,
+    parse_config,
+    preset_names,
+    trace_config,
+    trace_preset,
+)
 from .tree import (
     Config,
     CouConfig,
@@ -12,6 +22,7 @@ from .tree import (
 )
 
 __all__ = [
-    "Config", "ConfigError", "CouConfig", "DatapathConfig", "LinkConfig", "NicConfig",
-    "ReduceConfig", "SwitchConfig", "load_config", "load_preset", "preset_names",
+    "FIELDS", "SECTIONS", "Config", "ConfigError", "CouConfig", "DatapathConfig", "FieldDescription", "LinkConfig",
+    "Loaded", "NicConfig", "ReduceConfig", "SwitchConfig", "derived", "load_config", "load_preset", "parse_config",
+    "preset_names", "trace_config", "trace_preset",
 ]

@@ -1,21 +1,55 @@
-"""Loads a configuration from a preset or a YAML file, with errors a person can act on."""
+"""Loads a configuration: layers of YAML on each other, the lowest a preset, with errors a person can act on."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from .tree import Config
+from firmware_models.config.describe import FIELDS, SECTIONS
+from firmware_models.config.tree import Config
+from firmware_models.files import FileError, parse_yaml, read_text, shown
 
+DEFAULT = "small"
+"""The preset that a file changes unless it names another base."""
+
+BASE = "base"
+"""The key by which a file names its base."""
+
+_MOST_BYTES = 1 << 20
+_MOST_BASES = 16
 _adapter = TypeAdapter(Config)
 _presets = files("firmware_models.config") / "presets"
 
 
 class ConfigError(ValueError):
     """A configuration that cannot be used; the message names field, value and what is allowed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """A configuration, and where it is from.
+
+    Members
+    -------
+    config : Config
+        The configuration.
+    sources : mapping of str to str
+        For every field (``cou.n_jobs``) what gave it its value: ``preset small``, or the name of a file.
+    """
+
+    config: Config
+    sources: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Layer:
+    source: str
+    values: dict[str, Any]
 
 
 def preset_names() -> list[str]:
@@ -25,48 +59,101 @@ def preset_names() -> list[str]:
 
 def load_preset(name: str) -> Config:
     """Loads preset `name`. Raises :class:`ConfigError` if there is none of that name."""
-    if name not in preset_names():
-        raise ConfigError(f"preset must be one of {', '.join(preset_names())}, not {name!r}")
-    return parse_config((_presets / f"{name}.yaml").read_text(), source=f"preset {name}")
+    return trace_preset(name).config
 
 
 def load_config(path: Path) -> Config:
     """Loads a YAML file. Raises :class:`ConfigError` if it cannot be read or is not valid."""
-    try:
-        text = path.read_text()
-    except OSError as error:
-        raise ConfigError(f"config file {str(path)!r} cannot be read: {error.strerror}") from None
-    return parse_config(text, source=str(path))
+    return trace_config(path).config
 
 
 def parse_config(text: str, *, source: str) -> Config:
     """Parses YAML text; `source` names it in errors (:class:`ConfigError`)."""
+    return _merged(_layers(text, source, Path())).config
+
+
+@cache
+def trace_preset(name: str) -> Loaded:
+    """As :func:`load_preset`, with where every value is from."""
+    return _merged(_preset_layers(name))
+
+
+def trace_config(path: Path) -> Loaded:
+    """As :func:`load_config`, with where every value is from."""
+    return _merged(_file_layers(path, 0))
+
+
+def _preset_layers(name: str) -> list[_Layer]:
+    if name not in preset_names():
+        raise ConfigError(f"preset must be one of {', '.join(preset_names())}, not {shown(name)}")
+    values = _parsed((_presets / f"{name}.yaml").read_text(), f"preset {name}")
+    below = [] if BASE not in values else _preset_layers(values.pop(BASE))
+    return [*below, _Layer(f"preset {name}", values)]
+
+
+def _file_layers(path: Path, depth: int) -> list[_Layer]:
     try:
-        tree = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{source}: not YAML: {' '.join(str(error).split())}") from None
-    tree = {} if tree is None else tree
-    if not isinstance(tree, dict):
-        raise ConfigError(f"{source}: must be a mapping of sections, not {tree!r}")
+        text = read_text(path, most_bytes=_MOST_BYTES)
+    except FileError as error:
+        raise ConfigError(f"config file {shown(path)} {error}") from None
+    return _layers(text, str(path), path.parent, depth)
+
+
+def _layers(text: str, source: str, folder: Path, depth: int = 0) -> list[_Layer]:
+    """What the text says over what its base says: a preset, or another file, its name relative to `folder`."""
+    values = _parsed(text, source)
+    base = values.pop(BASE, DEFAULT)
+    if isinstance(base, str) and base.endswith((".yaml", ".yml")):
+        if depth == _MOST_BASES:
+            raise ConfigError(f"{source}: {BASE}: must lead to a preset within {_MOST_BASES} files, not in a circle")
+        return [*_file_layers(folder / base, depth + 1), _Layer(source, values)]
+    if base not in preset_names():
+        allowed = f"one of {', '.join(preset_names())}, or a file that ends in .yaml"
+        raise ConfigError(f"{source}: {BASE}: must be {allowed}, not {shown(base)}")
+    return [*_preset_layers(base), _Layer(source, values)]
+
+
+def _parsed(text: str, source: str) -> dict[str, Any]:
     try:
-        return _adapter.validate_json(json.dumps(tree))  # strict types, mappings allowed
+        values = parse_yaml(text)
+    except FileError as error:
+        raise ConfigError(f"{source}: {error}") from None
+    values = {} if values is None else values
+    if not isinstance(values, dict):
+        raise ConfigError(f"{source}: must be a mapping of sections, not {shown(values)}")
+    return values
+
+
+def _merged(layers: list[_Layer]) -> Loaded:
+    """The layers on each other, later ones above; the result is validated as a whole."""
+    tree: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    sources: dict[str, str] = {}
+    for layer in layers:
+        for section, fields in layer.values.items():
+            if section not in SECTIONS:
+                _refuse_name(layer.source, section, fields, [BASE, *SECTIONS])
+            if not isinstance(fields, dict | None):
+                raise ConfigError(f"{layer.source}: {section}: must be a mapping of fields, not {shown(fields)}")
+            for name, value in (fields or {}).items():
+                path = f"{section}.{name}"
+                if path not in FIELDS:
+                    _refuse_name(layer.source, path, value, SECTIONS[section])
+                tree[section][name] = value
+                sources[path] = layer.source
+    try:
+        config = _adapter.validate_json(json.dumps(tree))  # strict types, mappings allowed
     except ValidationError as error:
-        raise ConfigError(f"{source}: " + "; ".join(_explain(e) for e in error.errors())) from None
+        raise ConfigError("; ".join(_explain(e, sources, layers[-1].source) for e in error.errors())) from None
+    return Loaded(config=config, sources={path: sources[path] for path in FIELDS})
 
 
-def _explain(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"]) or "configuration"
-    if error["type"] == "unexpected_keyword_argument":
-        return f"{place}: no such field (got {error['input']!r}); allowed: {', '.join(_siblings(error['loc']))}"
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "value_error":
-        return f"{place}: {message}"
-    return f"{place}: {message[0].lower()}{message[1:]}, not {error['input']!r}"
+def _refuse_name(source: str, path: str, value: object, allowed: list[str]) -> None:
+    raise ConfigError(f"{source}: {path}: no such field (got {shown(value)}); allowed: {', '.join(allowed)}")
 
 
-def _siblings(location: tuple[str | int, ...]) -> list[str]:
-    """Field names beside the one at `location`."""
-    node: Any = Config()
-    for part in location[:-1]:
-        node = getattr(node, str(part))
-    return list(node.__dataclass_fields__)
+def _explain(error: Any, sources: Mapping[str, str], top: str) -> str:
+    """One error of the validator: who said it, the field, what is allowed, the value."""
+    path = ".".join(str(part) for part in error["loc"][:2])
+    if path in FIELDS:
+        return f"{sources.get(path, top)}: {path}: must be {FIELDS[path].allowed}, not {shown(error['input'])}"
+    return f"{top}: {path or 'configuration'}: {error['msg'].removeprefix('Value error, ')}"

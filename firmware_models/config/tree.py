@@ -1,12 +1,14 @@
-"""The configuration tree. Every bound stands here, beside the field that it bounds.
+"""The configuration tree: meaning and bounds of every field. Its values stand in the presets.
 
 Fields that the hardware fixes by format (JobID, NodeID, VP, SeqID widths) are no parameters: they stand in
 ``firmware_models.abi.formats``.
 """
 
-from typing import Annotated, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 ReduceDatatype = Literal["float64", "int64", "uint64", "float32", "int32", "double_int"]
@@ -18,29 +20,29 @@ BUFFER_STASH = 8
 CONSUMED_EARLY = 4
 """Packets of one unit whose credit is back already while they still lie in its packet buffer, being consumed."""
 
-_strict = ConfigDict(extra="forbid", strict=True)
+_strict = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
-def _power_of_two(name: str, value: int) -> None:
+def _power_of_two(value: int) -> int:
     if value & (value - 1):
-        raise ValueError(f"{name} must be a power of two, not {value!r}")
+        raise ValueError("must be a power of two")
+    return value
+
+
+POWER_OF_TWO = AfterValidator(_power_of_two)
+"""Marks a field whose values are powers of two."""
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)
 class DatapathConfig:
     """Widths of the data path."""
 
-    data_width: Literal[64, 128, 256, 512] = 64
+    data_width: Literal[64, 128, 256, 512]
     """Bits of a flit."""
-    mtu: Annotated[int, Field(ge=64, le=4096)] = 256
-    """Largest payload of a packet in bytes; a power of two."""
-    block_memories: bool = False
+    mtu: Annotated[int, Field(ge=64, le=4096), POWER_OF_TWO]
+    """Largest payload of a packet in bytes."""
+    block_memories: bool
     """Whether operands and the queues of the DMA engine are in block RAM however few they hold: fewer logic cells."""
-
-    @model_validator(mode="after")
-    def _check(self) -> "DatapathConfig":
-        _power_of_two("mtu", self.mtu)
-        return self
 
     @property
     def flit_bytes(self) -> int:
@@ -52,63 +54,53 @@ class DatapathConfig:
 class NicConfig:
     """What a NIC has of each."""
 
-    n_vps: Annotated[int, Field(ge=2, le=2048)] = 16
-    """Virtual ports; a power of two."""
-    n_cous: Annotated[int, Field(ge=1, le=16)] = 1
-    """Collective offload units; a power of two. A job is served by the one with the least to do when it is touched."""
-    n_p2p_tags: Annotated[int, Field(ge=2, le=256)] = 8
-    """Point-to-point operations in flight; a power of two."""
-    n_windows: Annotated[int, Field(ge=1, le=64)] = 4
-    """Memory windows of each virtual port; a power of two."""
-    max_burst_beats: Annotated[int, Field(ge=1, le=256)] = 16
-    """Longest AXI4 burst; a power of two."""
-    get: bool = True
+    n_vps: Annotated[int, Field(ge=2, le=2048), POWER_OF_TWO]
+    """Virtual ports."""
+    n_cous: Annotated[int, Field(ge=1, le=16), POWER_OF_TWO]
+    """Collective offload units; a job is served by the one with the least to do when it is touched."""
+    n_p2p_tags: Annotated[int, Field(ge=2, le=256), POWER_OF_TWO]
+    """Point-to-point operations in flight."""
+    n_windows: Annotated[int, Field(ge=1, le=64), POWER_OF_TWO]
+    """Memory windows of each virtual port."""
+    max_burst_beats: Annotated[int, Field(ge=1, le=256), POWER_OF_TWO]
+    """Longest AXI4 burst."""
+    get: bool
     """Whether it can GET, and others can GET from it; without, descriptors with a GET are refused as UNSUPPORTED."""
-    n_groups: Annotated[int, Field(ge=1, le=256)] = 16
+    n_groups: Annotated[int, Field(ge=1, le=256)]
     """Multicast groups that a NIC can be a member of at once."""
-    address_bits: Annotated[int, Field(ge=32, le=64)] = 64
+    address_bits: Annotated[int, Field(ge=32, le=64)]
     """Bits of a host address. An address with a bit beyond them lies in no memory window."""
-
-    @model_validator(mode="after")
-    def _check(self) -> "NicConfig":
-        for name in ("n_vps", "n_cous", "n_p2p_tags", "n_windows", "max_burst_beats"):
-            _power_of_two(name, getattr(self, name))
-        return self
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)
 class CouConfig:
     """One collective offload unit."""
 
-    n_jobs: Annotated[int, Field(ge=1, le=64)] = 4
-    """Operations (of different jobs) that one unit has in progress at once; a power of two."""
-    n_contexts: Annotated[int, Field(ge=1, le=64)] = 8
-    """Pulses that one unit has in progress at once; a power of two, at least n_jobs."""
-    sequence_depth: Annotated[int, Field(ge=4, le=1024)] = 32
-    """Descriptors of the longest sequence; a power of two."""
-    buffer_bytes: Annotated[int, Field(ge=1024, le=1 << 24)] = 32768
-    """Payload bytes of the packet buffer; a power of two."""
-    buffer_mode: Literal["cuckoo", "linear"] = "cuckoo"
+    n_jobs: Annotated[int, Field(ge=1, le=64), POWER_OF_TWO]
+    """Operations (of different jobs) that one unit has in progress at once."""
+    n_contexts: Annotated[int, Field(ge=1, le=64), POWER_OF_TWO]
+    """Pulses that one unit has in progress at once, at least n_jobs."""
+    sequence_depth: Annotated[int, Field(ge=4, le=1024), POWER_OF_TWO]
+    """Descriptors of the longest sequence."""
+    buffer_bytes: Annotated[int, Field(ge=1024, le=1 << 24), POWER_OF_TWO]
+    """Payload bytes of the packet buffer."""
+    buffer_mode: Literal["cuckoo", "linear"]
     """How the packet buffer finds its packets: cuckoo hashing, or the paper's open addressing."""
-    ecc: bool = False
+    ecc: bool
     """Whether the packet buffer's memories have SECDED check bits."""
-    n_peers: Annotated[int, Field(ge=1, le=64)] = 16
-    """Peers that may send to one job; a power of two."""
-    peer_credits: Annotated[int, Field(ge=1, le=128)] = 1
+    n_peers: Annotated[int, Field(ge=1, le=64), POWER_OF_TWO]
+    """Peers that may send to one job."""
+    peer_credits: Annotated[int, Field(ge=1, le=128)]
     """Packets that one peer of one job may always have outstanding at a receiver."""
-    lending: bool = True
+    lending: bool
     """Whether packets that the buffer takes beyond these are lent to peers that ask for more."""
-    n_blocks: Annotated[int, Field(ge=2, le=256)] = 32
-    """Blocks that a message may be cut into; a power of two."""
-    intermediate_bytes: Annotated[int, Field(ge=64, le=1 << 20)] = 2048
-    """Intermediate result of one pulse: what it takes of all blocks; a power of two, at least the mtu."""
+    n_blocks: Annotated[int, Field(ge=2, le=256), POWER_OF_TWO]
+    """Blocks that a message may be cut into."""
+    intermediate_bytes: Annotated[int, Field(ge=64, le=1 << 20), POWER_OF_TWO]
+    """Intermediate result of one pulse: what it takes of all blocks, at least the mtu."""
 
     @model_validator(mode="after")
     def _check(self) -> "CouConfig":
-        for name in (
-            "n_jobs", "n_contexts", "sequence_depth", "buffer_bytes", "n_peers", "n_blocks", "intermediate_bytes",
-        ):
-            _power_of_two(name, getattr(self, name))
         if self.n_contexts < self.n_jobs:
             raise ValueError(f"n_contexts must be at least n_jobs ({self.n_jobs}), not {self.n_contexts!r}")
         return self
@@ -118,11 +110,11 @@ class CouConfig:
 class ReduceConfig:
     """The reduce unit."""
 
-    add_cycles: Annotated[int, Field(ge=5, le=16)] = 8
+    add_cycles: Annotated[int, Field(ge=5, le=16)]
     """Cycles of the floating-point adder, and so of every operator."""
-    datatypes: Annotated[tuple[ReduceDatatype, ...], Field(strict=False, min_length=1)] = get_args(ReduceDatatype)
+    datatypes: Annotated[tuple[ReduceDatatype, ...], Field(strict=False, min_length=1)]
     """Element types that can be reduced; the hardware for others is left out."""
-    multiply: bool = True
+    multiply: bool
     """Whether there are multipliers, for the operator prod."""
 
     @model_validator(mode="after")
@@ -136,47 +128,36 @@ class ReduceConfig:
 class LinkConfig:
     """One link between a NIC and a switch."""
 
-    n_vcs: Literal[2] = 2
+    n_vcs: Literal[2]
     """Virtual channels: 0 carries data, 1 carries credits and answers."""
-    buffer_flits: Annotated[int, Field(ge=16, le=4096)] = 64
-    """Flits that a receiver holds for each virtual channel; a power of two."""
-
-    @model_validator(mode="after")
-    def _check(self) -> "LinkConfig":
-        _power_of_two("buffer_flits", self.buffer_flits)
-        return self
+    buffer_flits: Annotated[int, Field(ge=16, le=4096), POWER_OF_TWO]
+    """Flits that a receiver holds for each virtual channel."""
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)
 class SwitchConfig:
     """One switch."""
 
-    radix: Annotated[int, Field(ge=2, le=64)] = 8
+    radix: Annotated[int, Field(ge=2, le=64)]
     """Ports."""
-    table_entries: Annotated[int, Field(ge=2, le=65536)] = 64
-    """NodeIDs that the unicast table covers, from 0; a power of two. Others go to the default port."""
-    mft_entries: Annotated[int, Field(ge=16, le=16384)] = 128
-    """MLIDs that the multicast forwarding table covers, from 0xC000; a power of two."""
-    match_iterations: Annotated[int, Field(ge=1, le=4)] = 2
+    table_entries: Annotated[int, Field(ge=2, le=65536), POWER_OF_TWO]
+    """NodeIDs that the unicast table covers, from 0; others go to the default port."""
+    mft_entries: Annotated[int, Field(ge=16, le=16384), POWER_OF_TWO]
+    """MLIDs that the multicast forwarding table covers, from 0xC000."""
+    match_iterations: Annotated[int, Field(ge=1, le=4)]
     """Iterations of the matching of inputs and outputs in each cycle."""
-
-    @model_validator(mode="after")
-    def _check(self) -> "SwitchConfig":
-        _power_of_two("table_entries", self.table_entries)
-        _power_of_two("mft_entries", self.mft_entries)
-        return self
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)
 class Config:
     """Everything that a build of the hardware is made from."""
 
-    datapath: DatapathConfig = Field(default_factory=DatapathConfig)
-    nic: NicConfig = Field(default_factory=NicConfig)
-    cou: CouConfig = Field(default_factory=CouConfig)
-    reduce: ReduceConfig = Field(default_factory=ReduceConfig)
-    link: LinkConfig = Field(default_factory=LinkConfig)
-    switch: SwitchConfig = Field(default_factory=SwitchConfig)
+    datapath: DatapathConfig
+    nic: NicConfig
+    cou: CouConfig
+    reduce: ReduceConfig
+    link: LinkConfig
+    switch: SwitchConfig
 
     @model_validator(mode="after")
     def _check(self) -> "Config":
@@ -194,6 +175,17 @@ class Config:
                    if self.buffer_slots >= need else "")
             )
         return self
+
+    def changed(self, **sections: Mapping[str, Any]) -> "Config":
+        """The same with other values of some fields, by section; bounds are checked as everywhere.
+
+        Examples
+        --------
+        >>> from firmware_models.config import load_preset
+        >>> load_preset("small").changed(nic={"n_cous": 1}, cou={"ecc": True}).cou.ecc
+        True
+        """
+        return replace(self, **{name: replace(getattr(self, name), **fields) for name, fields in sections.items()})
 
     @property
     def guaranteed_packets(self) -> int:

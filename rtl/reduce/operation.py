@@ -42,7 +42,8 @@ def operations(config: ReduceConfig) -> tuple[Operation, ...]:
 
     Examples
     --------
-    >>> few = operations(ReduceConfig(datatypes=("float64",), multiply=False))
+    >>> from firmware_models.config import load_preset
+    >>> few = operations(load_preset("ulx3s_85f").reduce)
     >>> [operation.operator.name for operation in few]
     ['SUM', 'MIN', 'MAX']
     """

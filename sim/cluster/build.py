@@ -10,7 +10,7 @@ from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 
-from firmware_models.config import Config, SwitchConfig
+from firmware_models.config import Config, load_preset
 from rtl.nic.nic import SHARED_UNIT
 from rtl.simulation import SimulationVerilog, simulation_verilog
 from sim.cluster.model_state import state_header
@@ -80,7 +80,7 @@ def build_library(config: Config, *, waves: bool = False, progress: ProgressCall
             switch = _start("switch", config, waves=waves, pool=beside)
             others = beside.submit(_around, waves=waves)
             say("build: NIC", 1, 4)
-            nic = _start("nic", replace(config, switch=SwitchConfig()), waves=waves, pool=None)
+            nic = _start("nic", replace(config, switch=load_preset("small").switch), waves=waves, pool=None)
             say("build: cluster", 2, 4)
             archives = [nic.result(), switch.result(), *others.result()]
         say("build: library", 3, 4)

@@ -11,7 +11,6 @@ from cocotb.triggers import Event
 
 from firmware_models.abi.encoding import Datatype, Operator, Status
 from firmware_models.config import Config
-from firmware_models.config.load import parse_config
 from rtl.abi import HashKey, PacketHeader
 from rtl.cou.command import Select, Source
 from rtl.credit.layouts import CreditNotice
@@ -23,6 +22,7 @@ from testbench.edge import bits, every_cycle, level
 from testbench.packet import Packet, PacketSink, to_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
+from testbench.unit_config import UNIT
 
 CONTEXTS, JOBS, SLOTS, MTU, RESULT, FLIT = 8, 2, 16, 64, 256, 8
 MEMORY, REFUSED = 8192, range(7168, 8192)
@@ -41,10 +41,10 @@ noted_end = cover("consumed", damaged=(0, 1), granted=(0, 1))
 
 def config() -> Config:
     """Of the component."""
-    return parse_config(
-        f"datapath: {{data_width: {8 * FLIT}, mtu: {MTU}}}\n"
-        f"cou: {{n_jobs: {JOBS}, n_contexts: {CONTEXTS}, n_peers: 2, buffer_bytes: {SLOTS * MTU}, n_blocks: 4,"
-        f" intermediate_bytes: {RESULT}}}\n", source="bench",
+    return UNIT.changed(
+        datapath={"data_width": 8 * FLIT, "mtu": MTU},
+        cou={"n_jobs": JOBS, "n_contexts": CONTEXTS, "n_peers": 2, "buffer_bytes": SLOTS * MTU, "n_blocks": 4,
+             "intermediate_bytes": RESULT},
     )
 
 

@@ -8,10 +8,10 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import Datatype
-from firmware_models.config.load import parse_config
 from testbench import clock
 from testbench.bundle import Bundle
 from testbench.runner import parameters, report, rng
+from testbench.unit_config import UNIT
 
 SIZES = ((2, 256), (4, 512), (8, 256), (32, 2048), (64, 4096))
 """Most blocks, bytes of the intermediate result; odd and even widths of a block number."""
@@ -25,9 +25,8 @@ def bundle() -> Bundle:
 
     parts = {}
     for n_blocks, result in SIZES:
-        config = parse_config(
-            "datapath: {data_width: 64, mtu: 256}\n"
-            f"cou: {{n_blocks: {n_blocks}, intermediate_bytes: {result}}}\n", source="bench",
+        config = UNIT.changed(
+            datapath={"data_width": 64, "mtu": 256}, cou={"n_blocks": n_blocks, "intermediate_bytes": result},
         )
         parts |= {f"cutter_{n_blocks}": BlockCutter(n_blocks=n_blocks), f"meter_{n_blocks}": SliceMeter(config)}
     return Bundle(parts)

@@ -8,13 +8,13 @@ import cocotb
 from cocotb.handle import SimHandleBase
 
 from firmware_models.config import Config
-from firmware_models.config.load import parse_config
 from testbench import clock
 from testbench.bundle import Bundle
 from testbench.cou.host_memory import HostMemory
 from testbench.packet import to_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
+from testbench.unit_config import UNIT
 
 WIDTHS = (64, 256)
 MEMORY = 8192
@@ -23,9 +23,7 @@ JOBS = 4
 
 def config(width: int) -> Config:
     """Of the component."""
-    return parse_config(
-        f"datapath: {{data_width: {width}, mtu: 256}}\ncou: {{n_jobs: {JOBS}, n_blocks: 16}}\n", source="bench"
-    )
+    return UNIT.changed(datapath={"data_width": width, "mtu": 256}, cou={"n_jobs": JOBS, "n_blocks": 16})
 
 
 def bundle() -> Bundle:

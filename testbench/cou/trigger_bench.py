@@ -10,7 +10,6 @@ from cocotb.handle import SimHandleBase
 
 from firmware_models.abi.encoding import Operand, Right, Status, TraceKind
 from firmware_models.config import Config
-from firmware_models.config.load import parse_config
 from rtl.buffer.layouts import Arrival
 from testbench import clock
 from testbench.codec import decoder, encode
@@ -19,6 +18,7 @@ from testbench.coverage import cover
 from testbench.edge import bits, every_cycle, level
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
+from testbench.unit_config import UNIT
 
 JOBS, CONTEXTS, SHARE, NODE = 2, 4, 2, 77
 QUIET = 900
@@ -38,10 +38,10 @@ noted_credit = cover("credit", ok=(0, 1), oldest=(0, 1))
 
 def config() -> Config:
     """Of the component."""
-    return parse_config(
-        f"datapath: {{data_width: 64, mtu: {MTU}}}\n"
-        f"cou: {{n_jobs: {JOBS}, n_contexts: {CONTEXTS}, sequence_depth: 8, buffer_bytes: {256 * MTU}, n_peers: 4,"
-        f" n_blocks: 4, intermediate_bytes: 256}}\n", source="bench",
+    return UNIT.changed(
+        datapath={"data_width": 64, "mtu": MTU},
+        cou={"n_jobs": JOBS, "n_contexts": CONTEXTS, "sequence_depth": 8, "buffer_bytes": 256 * MTU, "n_peers": 4,
+             "n_blocks": 4, "intermediate_bytes": 256},
     )
 
 

@@ -6,11 +6,11 @@ import cocotb
 from amaranth.hdl import ShapeLike
 from cocotb.handle import SimHandleBase
 
-from firmware_models.config.load import parse_config
 from rtl.credit.credit_table import CreditTable
 from testbench.clock import cycles, start
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
+from testbench.unit_config import UNIT
 
 LOANS_ASKED = 16
 """What decision 10 allows a unit: the table must keep to this number, not to its own."""
@@ -18,7 +18,7 @@ LOANS_ASKED = 16
 
 def _stream(name: str) -> ShapeLike:
     """Shape of a stream's payload."""
-    table = CreditTable(parse_config(parameters()["yaml"], source="bench"))
+    table = CreditTable(UNIT.changed(cou=parameters()["cou"]))
     return table.signature.members[name].signature.members["payload"].shape
 
 

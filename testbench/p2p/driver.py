@@ -9,7 +9,6 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Kind, P2pOp, Right, Status
-from firmware_models.config import Config, DatapathConfig, NicConfig
 from rtl.abi import Descriptor
 from rtl.interface import CompletionEvent
 from testbench import clock
@@ -18,6 +17,7 @@ from testbench.edge import bits, every_cycle, level
 from testbench.p2p.host import ENTRY_BYTES, Loopback, Memory, Pulse, VirtualPorts
 from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
+from testbench.unit_config import UNIT
 
 MTU = 256
 TAGS = {64: 8, 256: 2}
@@ -35,9 +35,9 @@ def bundle(*, widths: Iterable[int] = tuple(TAGS), address_bits: int = 64) -> Bu
     from rtl.p2p.p2p import P2p
 
     return Bundle({
-        f"p2p_{width}": P2p(Config(
-            datapath=DatapathConfig(data_width=width, mtu=MTU),
-            nic=NicConfig(n_p2p_tags=TAGS[width], address_bits=address_bits),
+        f"p2p_{width}": P2p(UNIT.changed(
+            datapath={"data_width": width, "mtu": MTU},
+            nic={"n_p2p_tags": TAGS[width], "address_bits": address_bits},
         ))
         for width in widths
     })

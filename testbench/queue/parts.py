@@ -1,15 +1,12 @@
 """The queues as the NIC composes them, around stand-ins for the other blocks."""
 
-from dataclasses import replace
-
 from amaranth import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Datatype, Operator
 from firmware_models.abi.registers import ADDRESS_BITS
-from firmware_models.config import DatapathConfig
-from firmware_models.config.load import load_preset
+from firmware_models.config import load_preset
 from rtl.abi import Descriptor
 from rtl.interface import (
     CompletionEvent,
@@ -26,10 +23,7 @@ from rtl.queue.completion_queue import CompletionQueue
 from rtl.queue.descriptor_queue import DescriptorQueue
 from rtl.queue.vp_table import VpTable
 
-CONFIG = replace(
-    load_preset("small"), datapath=DatapathConfig(mtu=256),
-    cou=replace(load_preset("small").cou, intermediate_bytes=2048),
-)
+CONFIG = load_preset("small").changed(datapath={"mtu": 256}, cou={"intermediate_bytes": 2048})
 DATA_WIDTH = CONFIG.datapath.data_width
 N_VPS = CONFIG.nic.n_vps
 N_COUS = CONFIG.nic.n_cous
@@ -47,7 +41,7 @@ class QueueSystem(wiring.Component):
     """Register file, VP table, descriptor queue and completion queue, connected."""
 
     def __init__(self, *, address_bits: int = 64):
-        self.config = replace(CONFIG, nic=replace(CONFIG.nic, address_bits=address_bits))
+        self.config = CONFIG.changed(nic={"address_bits": address_bits})
         super().__init__({
             "bus": In(AxiLiteSignature(address_bits=ADDRESS_BITS)),
             "irq": Out(1),

@@ -5,18 +5,17 @@ from dataclasses import replace
 import pytest
 
 from firmware_models.config import load_preset
-from firmware_models.config.load import parse_config
 from firmware_models.schedule import algorithm_names, build, collective_names
 from sim import collective as subject
 from sim.collective import CollectiveRequest, run_collective
 from sim.stalls import random_stalls
+from testbench.unit_config import UNIT
 
 SMALL = load_preset("small")
-WIDE = parse_config(
-    "datapath: {data_width: 256, mtu: 512}\nnic: {n_cous: 1}\n"
-    "cou: {n_peers: 8, peer_credits: 2, sequence_depth: 64, buffer_bytes: 65536, n_blocks: 16}\n"
-    "reduce: {add_cycles: 5}\n",
-    source="test",
+WIDE = UNIT.changed(
+    datapath={"data_width": 256, "mtu": 512}, nic={"n_cous": 1},
+    cou={"n_peers": 8, "peer_credits": 2, "sequence_depth": 64, "buffer_bytes": 65536, "n_blocks": 16},
+    reduce={"add_cycles": 5},
 )
 EVERY = [(name, way) for name in collective_names() for way in algorithm_names(name)]
 IN_BLOCKS = [names for names in EVERY if build(*names, n_nodes=4).block_count > 1]

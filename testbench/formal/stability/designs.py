@@ -1,10 +1,11 @@
 """What is shown to come to rest: small, but with all that the design has."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from testbench.formal.proof import Mutation
+from testbench.unit_config import UNIT
 
 BASE: dict[str, dict[str, Any]] = {
     "datapath": {"data_width": 64, "mtu": 64},
@@ -45,13 +46,11 @@ class RestProof:
 
     def build(self) -> Any:
         """The component, with the RTL as it is imported now."""
-        from firmware_models.config import Config
         from rtl.cou.offload_unit import OffloadUnit
         from rtl.emit import TOPS
 
         parts = {name: BASE[name] | self.change.get(name, {}) for name in BASE}
-        config = replace(Config(), **{name: replace(getattr(Config(), name), **part) for name, part in parts.items()})
-        return {**TOPS, "unit": OffloadUnit}[self.top](config)
+        return {**TOPS, "unit": OffloadUnit}[self.top](UNIT.changed(**parts))
 
 
 def is_event(top: str) -> Callable[[str], bool]:

@@ -7,7 +7,7 @@ import pytest
 
 from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator
 from firmware_models.abi.formats import DESCRIPTOR
-from firmware_models.config import DatapathConfig, load_preset
+from firmware_models.config import load_preset
 from firmware_models.golden.arithmetic import DTYPES
 from firmware_models.schedule import (
     PeerTable,
@@ -25,10 +25,7 @@ from firmware_models.schedule import (
 from firmware_models.schedule.compile import ELEMENT_BYTES
 from firmware_models.schedule.sequence import numbered
 
-CONFIG = replace(
-    load_preset("small"), datapath=DatapathConfig(mtu=256),
-    cou=replace(load_preset("small").cou, intermediate_bytes=2048),
-)
+CONFIG = load_preset("small").changed(datapath={"mtu": 256}, cou={"intermediate_bytes": 2048})
 
 
 def places(n_nodes, **changes):

@@ -4,19 +4,19 @@ from functools import partial
 
 import pytest
 
-from firmware_models.config.load import parse_config
 from rtl.buffer.packet_buffer import PacketBuffer, tag_table
 from testbench.runner import run_bench
+from testbench.unit_config import UNIT
 
 
 def churn(
     *, data_width: int, mtu: int, rounds: int, mode: str = "cuckoo", ecc: bool = False,
 ) -> dict[str, int]:
     """Runs the bench on a buffer of 32 slots; how many of each operation there were."""
-    config = parse_config(
-        f"datapath: {{data_width: {data_width}, mtu: {mtu}}}\n"
-        f"cou: {{n_jobs: 2, n_contexts: 4, n_peers: 8, peer_credits: 1, buffer_bytes: {32 * mtu},"
-        f" buffer_mode: {mode}, ecc: {str(ecc).lower()}}}\n", source="test",
+    config = UNIT.changed(
+        datapath={"data_width": data_width, "mtu": mtu},
+        cou={"n_jobs": 2, "n_contexts": 4, "n_peers": 8, "peer_credits": 1, "buffer_bytes": 32 * mtu,
+             "buffer_mode": mode, "ecc": ecc},
     )
     buffer = partial(PacketBuffer, config)
     table = tag_table(config)

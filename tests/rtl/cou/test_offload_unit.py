@@ -4,21 +4,20 @@ from functools import partial
 
 import pytest
 
-from firmware_models.config.load import parse_config
 from rtl.cou.offload_unit import OffloadUnit
 from testbench.runner import run_bench
+from testbench.unit_config import UNIT
 
 
 def unit_and_parameters(
     *, data_width=64, ecc=False, n_peers=4, peer_credits=3, mode="cuckoo", address_bits=64
 ):
     """A unit of four jobs, and what its benches are told of it. Peers times credits decide how large its pool is."""
-    config = parse_config(
-        f"datapath: {{data_width: {data_width}, mtu: 256}}\n"
-        f"cou: {{n_jobs: 4, n_contexts: 8, sequence_depth: 8, buffer_bytes: 16384, n_peers: {n_peers},"
-        f" peer_credits: {peer_credits}, ecc: {str(ecc).lower()}, buffer_mode: {mode}}}\n"
-        f"nic: {{address_bits: {address_bits}}}\n",
-        source="test",
+    config = UNIT.changed(
+        datapath={"data_width": data_width, "mtu": 256},
+        cou={"n_jobs": 4, "n_contexts": 8, "sequence_depth": 8, "buffer_bytes": 16384, "n_peers": n_peers,
+             "peer_credits": peer_credits, "ecc": ecc, "buffer_mode": mode},
+        nic={"address_bits": address_bits},
     )
     return partial(OffloadUnit, config), {
         "data_width": data_width, "mtu": 256, "n_jobs": 4, "ecc": ecc, "peer_credits": peer_credits,

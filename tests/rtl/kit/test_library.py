@@ -9,9 +9,9 @@ from amaranth.back import verilog
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.config.load import parse_config
 from rtl.emit import emit_verilog
 from rtl.kit.library import ModuleLibrary, shared
+from testbench.unit_config import UNIT
 
 
 class Delay(wiring.Component):
@@ -65,9 +65,9 @@ def test_other_ports_under_one_name():
 
 
 def test_every_module_of_a_nic_stands_once():
-    config = parse_config(
-        "datapath: {data_width: 128, mtu: 128}\nnic: {n_vps: 4, n_cous: 2}\n"
-        "cou: {n_jobs: 2, n_contexts: 4, sequence_depth: 4, buffer_bytes: 4096, n_peers: 4}\n", source="test",
+    config = UNIT.changed(
+        datapath={"data_width": 128, "mtu": 128}, nic={"n_vps": 4, "n_cous": 2},
+        cou={"n_jobs": 2, "n_contexts": 4, "sequence_depth": 4, "buffer_bytes": 4096, "n_peers": 4},
     )
     text = emit_verilog("nic", config)
     names = re.findall(r"^module (\\\S+|\w+)", text, re.MULTILINE)

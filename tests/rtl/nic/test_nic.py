@@ -5,16 +5,15 @@ from functools import partial
 
 import pytest
 
-from firmware_models.config.load import parse_config
 from rtl.nic.nic import Nic
 from testbench.runner import run_bench
+from testbench.unit_config import UNIT
 
-CONFIG = parse_config(
-    "datapath: {data_width: 64, mtu: 128}\n"
-    "nic: {n_vps: 4, n_cous: 2, n_p2p_tags: 4}\n"
-    "cou: {n_jobs: 2, n_contexts: 4, sequence_depth: 4, buffer_bytes: 8192, n_peers: 8, peer_credits: 2}\n"
-    "link: {buffer_flits: 32}\n",
-    source="test",
+CONFIG = UNIT.changed(
+    datapath={"data_width": 64, "mtu": 128},
+    nic={"n_vps": 4, "n_cous": 2, "n_p2p_tags": 4},
+    cou={"n_jobs": 2, "n_contexts": 4, "sequence_depth": 4, "buffer_bytes": 8192, "n_peers": 8, "peer_credits": 2},
+    link={"buffer_flits": 32},
 )
 
 

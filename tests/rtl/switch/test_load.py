@@ -1,10 +1,8 @@
 """A small switch at full load, from C++: every packet once, nearly the line rate."""
 
-from dataclasses import replace
-
 import pytest
 
-from firmware_models.config import LinkConfig, SwitchConfig, load_preset
+from firmware_models.config import load_preset
 from testbench.switch.load_driver import drive
 
 CYCLES = 10_000
@@ -12,9 +10,8 @@ CYCLES = 10_000
 
 @pytest.fixture(scope="module")
 def config():
-    return replace(
-        load_preset("small"), switch=SwitchConfig(radix=4, table_entries=4, mft_entries=16),
-        link=LinkConfig(buffer_flits=512),
+    return load_preset("small").changed(
+        switch={"radix": 4, "table_entries": 4, "mft_entries": 16}, link={"buffer_flits": 512},
     )
 
 

@@ -4,11 +4,12 @@ from functools import partial
 
 import pytest
 
-from firmware_models.config import Config, CouConfig, DatapathConfig, LinkConfig, SwitchConfig, load_preset
+from firmware_models.config import load_preset
 from rtl.switch.route_table import RouteTable
 from rtl.switch.switch import Switch
 from testbench.runner import run_bench
 from testbench.switch.tree_parts import SwitchTree
+from testbench.unit_config import UNIT
 
 SIZES = {
     # The destination stands in the second flit; the smallest buffers.
@@ -20,11 +21,11 @@ SIZES = {
 
 def config_of(size):
     """The configuration of one of the sizes."""
-    return Config(
-        datapath=DatapathConfig(data_width=size["data_width"], mtu=4 * size["data_width"]),
-        cou=CouConfig(buffer_bytes=1 << 18, intermediate_bytes=4096),  # of no meaning here, but must suit the mtu
-        link=LinkConfig(buffer_flits=size["buffer_flits"]),
-        switch=SwitchConfig(radix=size["radix"], table_entries=size["entries"], mft_entries=size["mft_entries"]),
+    return UNIT.changed(
+        datapath={"data_width": size["data_width"], "mtu": 4 * size["data_width"]},
+        cou={"buffer_bytes": 1 << 18, "intermediate_bytes": 4096},  # of no meaning here, but must suit the mtu
+        link={"buffer_flits": size["buffer_flits"]},
+        switch={"radix": size["radix"], "table_entries": size["entries"], "mft_entries": size["mft_entries"]},
     )
 
 
@@ -54,7 +55,7 @@ def test_tree():
 def test_small_buffers_are_refused():
     message = r"^link.buffer_flits must be above 36, the flits of a packet of mtu 256, not 32$"
     with pytest.raises(ValueError, match=message):
-        Switch(Config(link=LinkConfig(buffer_flits=32)))
+        Switch(UNIT.changed(link={"buffer_flits": 32}))
 
 
 def test_presets_have_all_ports():

@@ -8,24 +8,24 @@ import pytest
 
 import rtl.nic.nic
 from firmware_models.config import Config
-from firmware_models.config.load import parse_config
 from firmware_models.schedule.registry import algorithm_names, collective_names
 from sim.cluster import Cluster, Execution, SimulationFaultError, build_library
 from sim.collective import CollectiveRequest, RequestError, set_up_groups, set_up_job
 from sim.host import NodeDriver
 from sim.stalls import StallProfile, random_stalls
+from testbench.unit_config import UNIT
 
 PLAIN = Execution(threads=1, skip=False, lockstep=True)
 CYCLES = 6_000
 
 # Everything is as small as it can be: it has to be compiled.
-TINY = parse_config(
-    "datapath: {data_width: 64, mtu: 64}\n"
-    "nic: {n_vps: 2, n_cous: 1, n_p2p_tags: 2, n_windows: 2}\n"
-    "cou: {n_jobs: 1, n_contexts: 2, sequence_depth: 8, buffer_bytes: 1024, buffer_mode: linear, n_peers: 4}\n"
-    "reduce: {datatypes: [float64], multiply: false}\n"
-    "switch: {radix: 2, table_entries: 2, mft_entries: 16}\n",
-    source="test",
+TINY = UNIT.changed(
+    datapath={"data_width": 64, "mtu": 64},
+    nic={"n_vps": 2, "n_cous": 1, "n_p2p_tags": 2, "n_windows": 2},
+    cou={"n_jobs": 1, "n_contexts": 2, "sequence_depth": 8, "buffer_bytes": 1024, "buffer_mode": "linear",
+         "n_peers": 4},
+    reduce={"datatypes": ("float64",), "multiply": False},
+    switch={"radix": 2, "table_entries": 2, "mft_entries": 16},
 )
 
 

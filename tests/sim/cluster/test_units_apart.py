@@ -6,17 +6,17 @@ import pytest
 
 import sim.cluster.build
 from firmware_models.config import Config
-from firmware_models.config.load import parse_config
 from sim.collective import CollectiveRequest, CollectiveResult, run_collective
+from testbench.unit_config import UNIT
 
 # Everything is as small as it can be: it has to be compiled.
-CONFIG = parse_config(
-    "datapath: {data_width: 64, mtu: 64}\n"
-    "nic: {n_vps: 4, n_cous: 4, n_p2p_tags: 2, n_windows: 2}\n"
-    "cou: {n_jobs: 1, n_contexts: 2, sequence_depth: 8, buffer_bytes: 1024, buffer_mode: linear, n_peers: 4}\n"
-    "reduce: {datatypes: [float64], multiply: false}\n"
-    "switch: {radix: 4, table_entries: 4}\n",
-    source="test",
+CONFIG = UNIT.changed(
+    datapath={"data_width": 64, "mtu": 64},
+    nic={"n_vps": 4, "n_cous": 4, "n_p2p_tags": 2, "n_windows": 2},
+    cou={"n_jobs": 1, "n_contexts": 2, "sequence_depth": 8, "buffer_bytes": 1024, "buffer_mode": "linear",
+         "n_peers": 4},
+    reduce={"datatypes": ("float64",), "multiply": False},
+    switch={"radix": 4, "table_entries": 4},
 )
 
 
