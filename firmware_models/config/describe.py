@@ -18,7 +18,7 @@ class FieldDescription:
 def derived(config: Config) -> dict[str, tuple[int, str]]:
     """What follows from the fields: name, value and meaning."""
     found: dict[str, tuple[int, str]] = {}
-    for prefix, part in {f"{name}.": getattr(config, name) for name in SECTIONS}.items() | {"": config}.items():
+    for prefix, part in [*((f"{name}.", getattr(config, name)) for name in SECTIONS), ("", config)]:
         for name, member in vars(type(part)).items():
             if isinstance(member, property):
                 found[f"{prefix}{name}"] = (getattr(part, name), _first_paragraph(member))

@@ -143,7 +143,13 @@ def _merged(layers: list[_Layer]) -> Loaded:
     try:
         config = _adapter.validate_json(json.dumps(tree))  # strict types, mappings allowed
     except ValidationError as error:
-        raise ConfigError("; ".join(_explain(e, sources, layers[-1].source) for e in error.errors())) from None
+        found = {_path(e): e["msg"] for e in error.errors()}  # one a field, though a list may have several
+        raise ConfigError("; ".join(
+            f"{sources[path]}: {path}: must be {FIELDS[path].allowed}, not {shown(_value(tree, path))}"
+            if path in FIELDS else
+            f"{layers[-1].source}: {path or 'configuration'}: {message.removeprefix('Value error, ')}"
+            for path, message in found.items()
+        )) from None
     return Loaded(config=config, sources={path: sources[path] for path in FIELDS})
 
 
@@ -151,9 +157,10 @@ def _refuse_name(source: str, path: str, value: object, allowed: list[str]) -> N
     raise ConfigError(f"{source}: {path}: no such field (got {shown(value)}); allowed: {', '.join(allowed)}")
 
 
-def _explain(error: Any, sources: Mapping[str, str], top: str) -> str:
-    """One error of the validator: who said it, the field, what is allowed, the value."""
-    path = ".".join(str(part) for part in error["loc"][:2])
-    if path in FIELDS:
-        return f"{sources.get(path, top)}: {path}: must be {FIELDS[path].allowed}, not {shown(error['input'])}"
-    return f"{top}: {path or 'configuration'}: {error['msg'].removeprefix('Value error, ')}"
+def _path(error: Any) -> str:
+    return ".".join(str(part) for part in error["loc"][:2])
+
+
+def _value(tree: Mapping[str, Mapping[str, Any]], path: str) -> object:
+    section, name = path.split(".")
+    return tree[section][name]

@@ -24,6 +24,7 @@ COMMANDS = {
     "study": "An experiment of a paper: table, plots, one page, claims.",
     "buffer": "The tag table of the packet buffer at a load, on the RTL.",
     "bench": "One unit at full load, on the RTL; the simulators.",
+    "config": "The configuration of the hardware: every field, its range and meaning; how two differ.",
     "verilog": "The hardware as Verilog, its contract as C header and page.",
     "example": "A solver whose sums the NICs make: the same bits as under MPICH.",
     "build": "The bitstream of an FPGA board, with clocks and utilisation.",

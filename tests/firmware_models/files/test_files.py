@@ -1,0 +1,91 @@
+"""What people write, within bounds: each refusal is one short line, and comes at once."""
+
+import pytest
+
+from firmware_models.files import FileError, compose_yaml, parse_json, parse_yaml, read_text, shown
+
+BOMB = "a: &a [x]\n" + "".join(
+    f"{b}: &{b} [*{a}, *{a}, *{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+"""4^8 values from nine lines; twenty lines would fill any memory."""
+
+REFUSED_YAML = {
+    BOMB: "not YAML: alias *a is not taken (line 2)",
+    "[" * 100_000: "not YAML: nested more than 32 levels deep (line 1)",
+    "- " * 100_000 + "x": "not YAML: nested more than 32 levels deep (line 1)",
+    "a: 1\na: 2": "not YAML: key 'a' stands twice (line 2)",
+    "1: 2": "not YAML: a key must be text (line 1)",
+    "? [a]\n: b": "not YAML: a key must be text (line 1)",
+    "a: " + "9" * 5000: "not YAML: must be a whole number of at most 40 digits (line 1)",
+    "a: 0x" + "f" * 5000: "not YAML: must be a whole number of at most 40 digits (line 1)",
+    "a: !!python/object:os.system x":
+        "not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:python/object:os.system' (line 1)",
+    "a: !!binary eA==":
+        "not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:binary' (line 1)",
+    "a\0b": 'not YAML: unacceptable character #x0000: special characters are not allowed in "<unicode string>", '
+            "position 1",
+    "a: 1\n---\nb: 2": "not YAML: but found another document (line 2)",
+    'a: "\\U00110000"': "not YAML: ",
+    "a: [": "not YAML: expected the node content, but found '<stream end>' (line 1)",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED_YAML, ids=lambda text: text[:20])
+def test_refused_yaml(text):
+    with pytest.raises(FileError) as caught:
+        parse_yaml(text)
+    assert str(caught.value).startswith(REFUSED_YAML[text])
+    assert len(str(caught.value)) < 200
+    assert "\n" not in str(caught.value)
+
+
+def test_yaml_values():
+    """Scalars are what they look like; what looks like a date, a time or an octal number is text."""
+    assert parse_yaml("{a: 1, b: -0x10, c: 1_000, d: 1e3, e: true, f: ~, g: 2024-01-01, h: 1:30, i: 010, j: [x, .5]}") \
+        == {"a": 1, "b": -16, "c": 1000, "d": 1000.0, "e": True, "f": None, "g": "2024-01-01", "h": "1:30", "i": "010",
+            "j": ["x", 0.5]}
+    assert parse_yaml("") is None
+
+
+def test_composed():
+    """The nodes are bounded as the values are."""
+    assert compose_yaml("") is None
+    assert compose_yaml("a: 1").start_mark.line == 0
+    with pytest.raises(FileError, match=r"^not YAML: alias \*a is not taken"):
+        compose_yaml(BOMB)
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("[" * 100_000, "must be JSON that is nested less deeply"),
+    ("9" * 5000, "must have numbers of at most 40 digits, not 5000"),
+    ("{", "must be JSON: line 1: Expecting property name enclosed in double quotes"),
+])
+def test_refused_json(text, message):
+    with pytest.raises(FileError) as caught:
+        parse_json(text)
+    assert str(caught.value) == message
+
+
+def test_read_text(tmp_path):
+    """No file, a folder, a device that never ends, binary."""
+    (tmp_path / "binary").write_bytes(b"ok\n\xff\xfe")
+    (tmp_path / "text").write_bytes(b"\xef\xbb\xbfa\r\nb")
+    assert read_text(tmp_path / "text") == "a\nb"
+    for path, message in (
+        (tmp_path / "none", "cannot be read: No such file or directory"), (tmp_path, "cannot be read: Is a directory"),
+        (tmp_path / "binary", "must be UTF-8 text, not byte 0xff in line 2"),
+        (tmp_path / "a\0b", "cannot be read: no name of a file"),
+    ):
+        with pytest.raises(FileError) as caught:
+            read_text(path)
+        assert str(caught.value) == message
+    endless = tmp_path / "endless"
+    endless.symlink_to("/dev/zero")
+    with pytest.raises(FileError, match=r"^must have at most 1,000 bytes$"):
+        read_text(endless, most_bytes=1000)
+
+
+def test_shown():
+    """What is repeated in a message is short, whatever it is."""
+    assert shown("x" * 10_000) == "'" + "x" * 37 + "..." + "x" * 38 + "'"
+    assert len(shown({str(n): list(range(n)) for n in range(200)})) < 1000
+    assert shown(10 ** 4000) == f"1{'0' * 37}...{'0' * 39}"
