@@ -2,9 +2,16 @@
 
 import jinja2
 
+from sim.collective import CollectiveResult
 from sim.demo.operations import Demo
 from sim.report.stalls_chart import stalls_svg
 from sim.report.timeline import timeline_svg
+
+
+def _busy(result: CollectiveResult) -> str:
+    """How much of the time the busiest unit worked, which is what its bar shows first."""
+    most = max(unit["working"] for unit in result.stalls)
+    return f"The busiest offload unit works in {most / result.cycles:.0%} of {result.cycles:,} cycles"
 
 
 def demo_page(demo: Demo) -> str:
@@ -20,6 +27,7 @@ def demo_page(demo: Demo) -> str:
         timelines=[
             timeline_svg(operation.result.events, without={"pulse"}) for operation in demo.operations
         ],
+        busy=[_busy(operation.result) for operation in demo.operations],
         stalls=[stalls_svg(operation.result.stalls) for operation in demo.operations],
         features=list(zip(demo.features, demo.moments.mean, deviation, strict=True)),
     )

@@ -4,16 +4,23 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from sim.report.colours import COLOURS
+from sim.report.drawing import log_axis, number, save, tidy
+
 
 def plot_histories(cluster: list[float], mpich: list[list[float]] | None, path: Path) -> None:
     """Draws the norm of the residual over the steps, on the cluster and under MPICH, to an SVG or PNG file."""
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    axes.semilogy(cluster, "-", color="tab:blue", label="on the simulated NICs")
+    tidy(axes)
+    steps = f"{len(cluster) - 1} steps to a residual of {number(cluster[-1])}"
+    here, there = "on the simulated NICs", "under MPICH"
+    axes.plot(cluster, "-", color=COLOURS[here], label=here)
     if mpich is not None:
-        axes.semilogy(mpich[0], "x", color="tab:orange", markersize=5, label="under MPICH")
-    axes.set_xlabel("step")
-    axes.set_ylabel("norm of the residual")
-    axes.grid(alpha=0.3)
-    axes.legend()
-    figure.savefig(path)
+        axes.plot(mpich[0], "x", color=COLOURS[there], markersize=5, label=there)
+        steps += f", {'the same' if mpich[0] == cluster else 'other'} numbers under MPICH"
+    axes.set(xlabel="step", ylabel="norm of the residual")
+    log_axis(axes, "y", cluster)
+    axes.set_title(steps, fontsize=10)
+    axes.legend(frameon=False)
+    save(figure, path)

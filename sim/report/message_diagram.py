@@ -1,19 +1,30 @@
 """The message diagram of a schedule: a lifeline for every rank, an arrow for every packet."""
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from firmware_models.abi.formats import SEQ_BITS
 from firmware_models.schedule import Combine, Schedule
 from firmware_models.schedule.sequence import Packet
+from sim.report.colours import COLOURS, PALE
+from sim.report.drawing import save
 
 MAX_RANKS = 64
 """More lifelines than that cannot be told apart."""
 
-_COLOURS = {Combine.REDUCE: "tab:blue", Combine.REPLACE: "tab:green", Combine.TRIGGER: "tab:gray"}
+MAX_LABELS = 300
+"""More labels than that cover each other."""
+
+_MOST_INCHES = 20
+"""Of a side: 2,000 pixels."""
+
+_NAMES = 16
+"""Nodes that can be named in full above a diagram."""
+
 _WORDS = {Combine.REDUCE: "reduced", Combine.REPLACE: "replaces", Combine.TRIGGER: "triggers only"}
 
 
@@ -54,7 +65,10 @@ def send_times(schedule: Schedule) -> dict[Packet, int]:
 
 
 def draw_messages(schedule: Schedule, path: Path) -> None:
-    """Draws `schedule` to an SVG or PNG file; every arrow bears the SeqID of its packet, and its blocks if it has some.
+    """Draws `schedule` to an SVG or PNG file.
+
+    Every arrow bears the SeqID of its packet, and its blocks if it has some, as long as that can be read: beyond
+    :data:`MAX_LABELS` packets arrows stand alone. A picture has about the width of a screen, however many ranks.
 
     Raises
     ------
@@ -70,37 +84,60 @@ def draw_messages(schedule: Schedule, path: Path) -> None:
             schedule.numbers(rank), (step.combine for step in sequence for _ in step.receive_from), strict=True,
         )) for rank, sequence in enumerate(schedule.sequences)
     ]
-    # Fixed ids and no date: the same schedule gives the same file. Text stays text, so that it can be searched.
-    with rc_context({"svg.hashsalt": "conic", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(1.6 + 1.3 * schedule.n_nodes, 1.6 + 0.9 * end), layout="constrained")
-        axes = figure.subplots()
-        axes.vlines(range(schedule.n_nodes), -0.2, end + 0.2, color="lightgray", zorder=0)
-        for packet, time in times.items():
-            combine = Combine.TRIGGER if packet.index is None else combines[packet.receiver][packet.index]
-            axes.annotate(
-                "", xy=(packet.receiver, time + 1), xytext=(packet.sender, time),
-                arrowprops={"arrowstyle": "-|>", "color": _COLOURS[combine], "shrinkA": 0, "shrinkB": 0},
-            )
+    is_dense = len(times) > MAX_LABELS
+    width = min(_MOST_INCHES, 1.6 + 1.3 * schedule.n_nodes)
+    figure = Figure(figsize=(width, min(_MOST_INCHES, 1.8 + (0.9, 0.5)[is_dense] * end)), layout="constrained")
+    axes = figure.subplots()
+    axes.vlines(range(schedule.n_nodes), -0.2, end + 0.2, color=PALE, zorder=0, linewidth=0.6 if is_dense else 1.2)
+    used, used_by = {}, {}
+    for packet, time in times.items():
+        combine = Combine.TRIGGER if packet.index is None else combines[packet.receiver][packet.index]
+        used[_WORDS[combine]] = used_by[packet] = colour = COLOURS[_WORDS[combine]]
+        if not is_dense:
+            axes.annotate("", xy=(packet.receiver, time + 1), xytext=(packet.sender, time), arrowprops={
+                "arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0,
+            })
             share = 0.22  # near its sender: arrows that cross keep their labels apart
             axes.text(
                 packet.sender + share * (packet.receiver - packet.sender), time + share, _label(schedule, packet),
                 fontsize=7, ha="center", va="center",
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5, "alpha": 0.85},
             )
-        used = {combine for found in combines for combine in found.values()}
-        for combine, colour in _COLOURS.items():
-            if combine in used:
-                axes.plot([], [], color=colour, label=_WORDS[combine])
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small", frameon=False)
-        axes.set_xticks(range(schedule.n_nodes), [f"node {rank}" for rank in range(schedule.n_nodes)])
-        axes.xaxis.tick_top()
-        axes.set_ylim(end + 0.3, -0.3)
-        axes.set_xlim(-0.5, schedule.n_nodes - 0.5)
-        axes.set_ylabel("packets one after the other")
-        axes.set_title(f"{schedule.collective}, {schedule.algorithm}, {schedule.n_nodes} nodes")
-        for side in ("right", "bottom", "left"):
-            axes.spines[side].set_visible(False)
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    if is_dense:
+        _arrows(axes, times, [used_by[packet] for packet in times])
+    _frame(figure, axes, schedule, used, end)
+    what = f"{schedule.collective}, {schedule.algorithm}, {schedule.n_nodes} nodes"
+    axes.set_title(f"{what}: {len(times):,} packets, {end} one after the other", fontsize=11)
+    save(figure, path)
+
+
+def _arrows(axes: Axes, times: Mapping[Packet, int], colours: Sequence[str]) -> None:
+    """Thin arrows, all at once: thousands of single ones take a minute."""
+    axes.quiver(
+        [packet.sender for packet in times], list(times.values()),
+        [packet.receiver - packet.sender for packet in times], [1] * len(times), color=colours, angles="xy",
+        scale_units="xy", scale=1, units="inches", width=0.008, headwidth=6, headlength=8, headaxislength=8,
+    )
+
+
+def _frame(figure: Figure, axes: Axes, schedule: Schedule, used: Mapping[str, str], end: int) -> None:
+    """Axes and legend: nodes above, as many of their names as there is room for, time downwards."""
+    for word, colour in used.items():
+        axes.plot([], [], color=colour, label=word)
+    figure.legend(loc="outside lower center", ncols=len(used) or 1, fontsize="small", frameon=False)
+    step = -(-schedule.n_nodes // _NAMES)
+    named = range(0, schedule.n_nodes, step)
+    axes.set_xticks(named, [f"node {rank}" if step == 1 else str(rank) for rank in named])
+    axes.xaxis.tick_top()
+    axes.set_ylim(end + 0.3, -0.3)
+    axes.set_xlim(-0.5, schedule.n_nodes - 0.5)
+    axes.set_yticks(range(0, end + 1, -(-end // 12)))
+    axes.set_ylabel("packets one after the other")
+    if step > 1:
+        axes.set_xlabel("node")
+        axes.xaxis.set_label_position("top")
+    for side in ("right", "bottom", "left"):
+        axes.spines[side].set_visible(False)
 
 
 def _label(schedule: Schedule, packet: Packet) -> str:

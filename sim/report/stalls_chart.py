@@ -6,12 +6,11 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from firmware_models.abi.registers import STATE_COUNTERS
-from sim.report.timeline import svg_element
+from sim.report.colours import COLOURS
+from sim.report.drawing import svg, thousands
 
-_COLOURS = {
-    "working": "#1a7f37", "packet": "#0969da", "operand": "#8250df", "credit": "#bf8700", "output": "#cf222e",
-    "trigger": "#a04100", "nothing": "#d0d7de",
-}
+_STATES = ("working", "packet", "operand", "credit", "output", "trigger", "nothing")
+"""What is best first; every unit that works or waits says why."""
 _BAR_INCHES, _FRAME_INCHES = 0.22, 1.1
 
 
@@ -30,14 +29,15 @@ def stalls_svg(stalls: Sequence[dict[str, int]]) -> str:
     FigureCanvasSVG(figure)
     axes = figure.add_subplot()
     left = [0] * len(shown)
-    for name, colour in _COLOURS.items():
+    for name in _STATES:
         widths = [unit[name] for unit in shown]
-        axes.barh(range(len(shown)), widths, left=left, color=colour, label=name)
+        axes.barh(range(len(shown)), widths, left=left, color=COLOURS[name], label=name)
         left = [before + width for before, width in zip(left, widths, strict=True)]
     axes.set_yticks(range(len(shown)), [f"{unit['node']}  unit {unit['cou']}" for unit in shown], fontsize=8)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.set_xlabel("cycles")
+    thousands(axes.xaxis)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
-    figure.legend(loc="outside upper center", ncols=len(_COLOURS), frameon=False, fontsize=8)
-    return svg_element(figure)
+    figure.legend(loc="outside upper center", ncols=len(_STATES), frameon=False, fontsize=8)
+    return svg(figure)

@@ -1,20 +1,19 @@
 """Timelines as a figure: a row for every part of every node, time to the right."""
 
 from collections.abc import Container, Iterable
-from io import StringIO
 
-import matplotlib as mpl
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from sim.report.activity import Activity
+from sim.report.colours import PALE, colours_of
+from sim.report.drawing import svg, thousands
 
 _ROW_INCHES = 0.2
 _FRAME_INCHES = 1.4
 """Legend, axis and margins."""
-_COLOURS = ("#0969da", "#1a7f37", "#bf8700", "#8250df", "#cf222e", "#57606a", "#0a7ea4", "#a04100")
 
 
 def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()) -> str:
@@ -32,7 +31,7 @@ def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()
     first = min((activity.begin for activity in shown), default=0)
     places = {(activity.node, activity.lane) for activity in shown}
     rows = {place: row for row, place in enumerate(sorted(places, key=lambda place: (place[0], _rank(place[1]))))}
-    kinds = {name: _COLOURS[number % len(_COLOURS)] for number, name in enumerate(sorted({a.name for a in shown}))}
+    kinds = colours_of(sorted({activity.name for activity in shown}))
 
     figure = Figure(figsize=(11, _FRAME_INCHES + _ROW_INCHES * len(rows)), layout="constrained")
     FigureCanvasSVG(figure)
@@ -46,12 +45,13 @@ def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()
             axes.plot(instants, [row] * len(instants), "|", color=kinds[name], markersize=9, markeredgewidth=1.6)
     for (node, _), row in rows.items():
         if row and (node, row - 1) not in {(other, place) for (other, _), place in rows.items()}:
-            axes.axhline(row - 0.5, color="#d0d7de", linewidth=0.8)
+            axes.axhline(row - 0.5, color=PALE, linewidth=0.8)
 
     axes.set_yticks(list(rows.values()), [f"{node}  {lane}" for node, lane in rows], fontsize=8)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel("cycles since the first event")
     axes.set_xlim(left=0)
+    thousands(axes.xaxis)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     instants_only = {name for name in kinds if all(a.begin == a.end for a in shown if a.name == name)}
@@ -63,17 +63,9 @@ def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()
         ],
         loc="outside upper center", ncols=min(8, max(1, len(kinds))), frameon=False, fontsize=8,
     )
-    return svg_element(figure)
+    return svg(figure)
 
 
 def _rank(lane: str) -> tuple[int, str]:
     """Order of the lanes of a node: the host above, the network below."""
     return {"host": 0, "tx": 2, "rx": 3}.get(lane, 1), lane
-
-
-def svg_element(figure: Figure) -> str:
-    """The figure's <svg> element; the same figure always gives the same text."""
-    with mpl.rc_context({"svg.hashsalt": "conic", "svg.fonttype": "none"}):
-        text = StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()[text.getvalue().index("<svg"):]

@@ -1,20 +1,25 @@
 """Study `area`: what the offload unit takes of an UltraScale+ device, table 2 of the NIC paper."""
 
 import json
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from firmware_models.config import load_preset
 from fpga.offload_area import CATEGORIES, measure
 from sim.report.progress import ProgressCallback
+from sim.report.table import Row as Cells
 from sim.study import StudyError, StudyResult
+from sim.study.page import PageTable, text_tables, write_page
 
 PRESETS = ("paper", "small")
 _TITLES = dict(zip(
     CATEGORIES, ("LUT as logic", "LUT as memory", "registers", "block RAM", "UltraRAM", "DSP"), strict=True
 ))
+_ABOUT = (
+    "Table 2 of the NIC paper, measured again with Yosys: <code>synth_xilinx</code>, every block by itself, so nothing "
+    "is simplified across them."
+)
 
 
 def run(
@@ -34,9 +39,12 @@ def run(
         progress("synthesis", number + 1, len(chosen))
     if save_rows is not None:
         save_rows.write_text(json.dumps(rows, indent=1) + "\n")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "index.html").write_text(_page(rows))
-    return StudyResult(rows=rows, claims=[_claim(row) for row in rows], table="\n\n".join(map(_table, rows)))
+    found = [_claim(row) for row in rows]
+    tables = [
+        PageTable(f"{row['unit']}, preset {row['preset']}, {row['family']}", 1, list(_lines(row))) for row in rows
+    ]
+    write_page(folder, title="Area of the offload unit", about=_ABOUT, claims=found, tables=tables)
+    return StudyResult(rows=rows, claims=found, table=text_tables(tables))
 
 
 def _claim(row: dict[str, Any]) -> dict[str, Any]:
@@ -59,36 +67,9 @@ def _load(file: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _lines(row: dict[str, Any]) -> list[tuple[str, list[str]]]:
+def _lines(row: dict[str, Any]) -> Iterator[Cells]:
     total = row["total"]
-    lines = [("all", [f"{total[name]:g}" for name in CATEGORIES])]
-    return lines + [
-        (block["block"], [f"{block[name]:g} ({100 * block['share'][name]:.1f}%)" for name in CATEGORIES])
-        for block in row["blocks"]
-    ]
-
-
-def _table(row: dict[str, Any]) -> str:
-    head = f"{row['unit']}, preset {row['preset']}, {row['family']}"
-    lines = [("block", list(_TITLES.values())), *_lines(row)]
-    return "\n".join([head, *(f"{name:24}" + "".join(f"{cell:>20}" for cell in cells) for name, cells in lines)])
-
-
-def _page(rows: Sequence[dict[str, Any]]) -> str:
-    tables = []
-    for row in rows:
-        heads = "".join(f"<th>{escape(title)}</th>" for title in ("block", *_TITLES.values()))
-        body = "".join(
-            f"<tr><td>{escape(name)}</td>" + "".join(f"<td align=right>{cell}</td>" for cell in cells) + "</tr>"
-            for name, cells in _lines(row)
-        )
-        tables.append(
-            f"<h2>{row['unit']}, preset {row['preset']}</h2>"
-            f"<p>{escape(row['family'])}</p>"
-            f"<table border=1 cellspacing=0 cellpadding=4><tr>{heads}</tr>{body}</table>"
-        )
-    return (
-        "<!doctype html><meta charset=utf-8><title>Area of the offload unit</title><h1>Area of the offload unit</h1>"
-        "<p>Table 2 of the NIC paper, measured again with Yosys: synth_xilinx, every block by itself, so nothing is "
-        "simplified across them.</p>" + "".join(tables)
-    )
+    yield ("block", *_TITLES.values())
+    yield ("all", *(f"{total[name]:g}" for name in CATEGORIES))
+    for block in row["blocks"]:
+        yield (block["block"], *(f"{block[name]:g} ({100 * block['share'][name]:.1f}%)" for name in CATEGORIES))

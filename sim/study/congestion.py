@@ -1,19 +1,17 @@
 """What the studies of congestion control have in common: tasks, rows, page."""
 
-import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from sim.congestion import ALGORITHMS
+from sim.report.drawing import Plot
 from sim.report.progress import ProgressCallback
 from sim.report.table import Row as Cells
 from sim.study import StudyError, StudyResult
-from sim.study.mft_plots import Plot
+from sim.study.page import PageTable, text_tables, write_page
 from sim.study.rows_file import command_of, load_rows
 from sim.study.rows_file import save_rows as write_rows
 from sim.study.tasks import Task, run_tasks, source_hash
@@ -79,35 +77,13 @@ class CongestionStudy:
         found = self.claims(rows)
         if save_rows is not None:
             write_rows(save_rows, command_of(self.name, is_quick=is_quick, parts=list(parts)), rows, found)
-        folder.mkdir(parents=True, exist_ok=True)
         tables = list(self._lines(rows))
-        (folder / "index.html").write_text(self._page(tables, rows, found))
-        return StudyResult(rows, found, _text(tables))
+        write_page(folder, title=self.title, about=self.about, plots=self.plots(rows), claims=found, tables=tables)
+        return StudyResult(rows, found, text_tables(tables))
 
-    def _lines(self, rows: list[Row]) -> Iterator[tuple[str, int, list[Cells]]]:
-        """Title, columns with words, and lines of each table that has any; the heads come first."""
+    def _lines(self, rows: list[Row]) -> Iterator[PageTable]:
+        """Those that have any lines."""
         for title, (make, words) in self.tables.items():
             lines = list(make({"rows": rows}))
             if len(lines) > 1:
-                yield title, words, lines
-
-    def _page(self, tables: list[tuple[str, int, list[Cells]]], rows: list[Row], found: list[Claim]) -> str:
-        environment = jinja2.Environment(
-            loader=jinja2.PackageLoader("sim.study", "."), autoescape=True, undefined=jinja2.StrictUndefined,
-            trim_blocks=True, lstrip_blocks=True)
-        return environment.get_template("congestion.html.j2").render(
-            title=self.title, about=self.about, tables=tables, plots=self.plots(rows), claims=found)
-
-
-def _text(tables: list[tuple[str, int, list[Cells]]]) -> str:
-    out = io.StringIO()
-    for title, words, lines in tables:
-        texts = [[str(cell) for cell in line] for line in lines]
-        widths = [max(len(line[place]) for line in texts) for place in range(len(texts[0]))]
-        print(f"{title}\n", file=out)
-        for line in texts:
-            cells = [cell.ljust(width) if place < words else cell.rjust(width)
-                     for place, (cell, width) in enumerate(zip(line, widths, strict=True))]
-            print("  ".join(cells).rstrip(), file=out)
-        print(file=out)
-    return out.getvalue()
+                yield PageTable(title, words, lines)

@@ -1,19 +1,11 @@
 """Plots of the study of connection memory."""
 
-import io
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
-from sim.study.mft_plots import Plot
+from sim.report.colours import COLOURS, colours_of
+from sim.report.drawing import Plot, log_axis, number, panel, svg, ticks_at
 
 Row = dict[str, Any]
-mpl.rcParams["svg.hashsalt"] = "conic"  # so that the same rows give the same file
-
-_COLOURS = {"rc": "C3", "rc-srq": "C1", "xrc": "C0", "xrc-sizes": "C9", "group": "C5", "group-xrc": "C2",
-            "group-xrc-sizes": "C8"}
 
 
 def plots(rows: list[Row]) -> list[Plot]:
@@ -27,20 +19,29 @@ def _scale(rows: list[Row]) -> Plot | None:
     found = [row for row in rows if row["kind"] == "scale"]
     if not found:
         return None
-    figure, panel = _panel()
+    figure, (axes,) = panel(height=4.4)
+    most = max(row["processes"] for row in found)
+    ends = {}
     for scheme, choice in dict.fromkeys((row["scheme"], row["choice"]) for row in found):
         points = sorted((row["processes"], row["process_mb"]) for row in found
                         if (row["scheme"], row["choice"]) == (scheme, choice))
         label = scheme if not choice else f"{scheme}, {'best groups' if choice == 'best' else f'groups of {choice}'}"
-        panel.plot(*zip(*points, strict=True), color=_COLOURS[scheme], linestyle="--" if choice == "best" else "-",
-                   label=label)
+        axes.plot(*zip(*points, strict=True), color=COLOURS[scheme], linestyle="--" if choice == "best" else "-",
+                  label=label)
+        ends[label] = points[-1]
     rings = [row["largest_process_mb"] for row in rows if row["kind"] == "rings"]
     if rings:
-        panel.axhline(rings[0], color="black", linestyle=":", label="this NIC, the largest rings there are")
-    panel.set(xscale="log", yscale="log", xlabel="processes", ylabel="MB a process")
-    panel.legend(fontsize=7, ncols=2)
-    panel.grid(alpha=0.3)
-    return Plot("Memory of a process by the formulas, 4 cores a node", _svg(figure))
+        axes.axhline(rings[0], color="black", linestyle=":", label="this NIC, the largest rings there are")
+    log_axis(axes, "x", [row["processes"] for row in found])
+    log_axis(axes, "y", [*(row["process_mb"] for row in found), *rings[:1]])
+    axes.set(xlabel="processes", ylabel="MB a process")
+    axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    low, high = (pick(ends, key=lambda label: ends[label][1]) for pick in (min, max))
+    finding = f"{number(most)} processes: {number(ends[high][1])} MB a process under {high}, " \
+              f"{number(ends[low][1])} MB under {low}"
+    if rings:
+        finding += f"; this NIC takes {number(rings[0])} MB whatever their number"
+    return Plot(finding, "Memory of a process by the formulas, 4 cores a node", svg(figure))
 
 
 def _curve(rows: list[Row]) -> Plot | None:
@@ -48,19 +49,27 @@ def _curve(rows: list[Row]) -> Plot | None:
     found = [row for row in rows if row["kind"] == "curve"]
     if not found:
         return None
-    figure, panel = _panel()
+    figure, (axes,) = panel(height=4.2)
+    sizes = sorted({row["processes"] for row in found})
+    gains = []
     for n_processes, scheme in dict.fromkeys((row["processes"], row["scheme"]) for row in found):
         points = [(row["group_size"], row["process_mb"]) for row in found
                   if (row["processes"], row["scheme"]) == (n_processes, scheme)]
-        panel.plot(*zip(*points, strict=True), label=f"{scheme}, {n_processes:,} processes")
+        axes.plot(*zip(*points, strict=True), label=f"{scheme}, {number(n_processes)} processes",
+                  color=COLOURS[scheme], linestyle=("-", "--", ":")[sizes.index(n_processes) % 3])
         for row in rows:
             if row["kind"] == "best" and (row["processes"], row["scheme"], row["cores"]) == (n_processes, scheme, 4):
-                panel.plot(row["group_size"], row["process_mb"], "k.")
-    panel.axvline(4096, color="grey", linestyle=":", label="4,096, the paper's")
-    panel.set(xscale="log", yscale="log", xlabel="processes of a group", ylabel="MB a process")
-    panel.legend(fontsize=7)
-    panel.grid(alpha=0.3)
-    return Plot("Memory of a process by group size; the best ones dotted", _svg(figure))
+                axes.plot(row["group_size"], row["process_mb"], "ko", markersize=4)
+                gains.append((n_processes, scheme, row["group_size"]))
+    axes.axvline(4096, color="black", linestyle=":", linewidth=0.8, label="4,096, the paper's")
+    log_axis(axes, "x", [row["group_size"] for row in found])
+    log_axis(axes, "y", [row["process_mb"] for row in found])
+    axes.set(xlabel="processes of a group", ylabel="MB a process")
+    axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    best = ", ".join(f"{number(size)} of {number(n)} ({scheme})" for n, scheme, size in gains)
+    return Plot(f"The best groups are smaller than the paper's 4,096: {best}" if gains and
+                all(size < 4096 for *_, size in gains) else f"The best groups: {best}",
+                "Memory of a process by the size of groups; the best one of each has a dot", svg(figure))
 
 
 def _table_1(rows: list[Row]) -> Plot | None:
@@ -69,14 +78,18 @@ def _table_1(rows: list[Row]) -> Plot | None:
              and row["unit"] == "MB"]
     if not found:
         return None
-    figure, panel = _panel()
-    where = range(len(found))
-    panel.bar([place - 0.2 for place in where], [float(row["printed"]) for row in found], 0.4, label="printed")
-    panel.bar([place + 0.2 for place in where], [row["value"] for row in found], 0.4, label="formula")
-    panel.set_xticks(list(where), [row["what"] for row in found], rotation=70, ha="right", fontsize=6)
-    panel.set(yscale="log", ylabel="MB")
-    panel.legend(fontsize=7)
-    return Plot("Tables 1 and 2, printed and by formula", _svg(figure))
+    figure, (axes,) = panel(height=4.8)
+    printed, values = [float(row["printed"]) for row in found], [float(row["value"]) for row in found]
+    for offset, name, numbers in ((-0.2, "printed", printed), (0.2, "formula", values)):
+        axes.bar([place + offset for place in range(len(found))], numbers, 0.4, label=name, color=COLOURS[name])
+    axes.set_xticks(range(len(found)), [row["what"] for row in found], rotation=60, ha="right", fontsize=8)
+    axes.grid(visible=False, axis="x")
+    log_axis(axes, "y", printed + values)
+    axes.set(ylabel="MB")
+    axes.legend(frameon=False)
+    worst = max(abs(value / other - 1) for value, other in zip(values, printed, strict=True))
+    return Plot(f"Printed numbers and formulas differ by {100 * worst:.2g}% at most",
+                "Tables 1 and 2, as printed and by the formula", svg(figure))
 
 
 def _trade(rows: list[Row]) -> Plot | None:
@@ -84,25 +97,23 @@ def _trade(rows: list[Row]) -> Plot | None:
     found = [row for row in rows if row["kind"] == "run" and not row["trace"].startswith("schedule")]
     if not found:
         return None
-    figure, panel = _panel()
-    for name in dict.fromkeys(row["policy"] for row in found):
-        mine = [row for row in found if row["policy"] == name]
-        panel.scatter([row["critical_ms"] for row in mine], [row["process_mb"] for row in mine], label=name, s=18)
-        for row in mine:
-            panel.annotate(row["trace"].partition(",")[0], (row["critical_ms"], row["process_mb"]), fontsize=5)
-    panel.set(xscale="symlog", yscale="log", xlabel="added latency along the slowest processes, ms",
-              ylabel="MB of the largest process")
-    panel.legend(fontsize=7)
-    panel.grid(alpha=0.3)
-    return Plot("Memory against added latency", _svg(figure))
-
-
-def _panel() -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
-    return figure, figure.subplots()
-
-
-def _svg(figure: Figure) -> str:
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()[text.getvalue().index("<svg"):]
+    figure, (axes,) = panel(height=4.6)
+    policies = colours_of(dict.fromkeys(row["policy"] for row in found))
+    marks = dict(zip(dict.fromkeys(row["trace"].partition(",")[0] for row in found), "os^vDP*Xdh<>ph", strict=False))
+    for name, colour in policies.items():
+        for trace, mark in marks.items():
+            mine = [row for row in found if row["policy"] == name and row["trace"].partition(",")[0] == trace]
+            axes.scatter([row["critical_ms"] for row in mine], [row["process_mb"] for row in mine], s=30, color=colour,
+                         marker=mark, alpha=0.8)
+    axes.set(xlabel="added latency along the slowest processes, ms", ylabel="MB of the largest process")
+    axes.set_xscale("symlog", linthresh=0.1)
+    most = max(row["critical_ms"] for row in found)
+    ticks_at(axes.xaxis, [0, *(step for step in (0.1, 1, 10, 100, 1000, 10_000) if step <= 2 * most)])
+    log_axis(axes, "y", [row["process_mb"] for row in found])
+    handles = [axes.scatter([], [], s=30, color=colour, label=name) for name, colour in policies.items()]
+    handles += [axes.scatter([], [], s=30, color="black", marker=mark, label=name) for name, mark in marks.items()]
+    axes.legend(handles=handles, fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    waits = {name: max(row["critical_ms"] for row in found if row["policy"] == name) for name in policies}
+    least, longest = min(waits, key=waits.__getitem__), max(waits, key=waits.__getitem__)
+    return Plot(f"Policy '{least}' waits least, at most {number(waits[least])} ms; '{longest}' up to "
+                f"{number(waits[longest])} ms", "Memory and added latency, a mark for each run", svg(figure))

@@ -53,7 +53,7 @@ def _best(rows: list[Row]) -> Iterable[Claim]:
         if row["way"] != "best" or _key(row) not in paper:
             continue
         other = paper[_key(row)]
-        measured = {name: [row[name], other[name]] for name in ("colours", "max_efi")}
+        measured = {name: {"best": row[name], "paper": other[name]} for name in ("colours", "max_efi")}
         worse = any(row[name] > other[name] for name in measured)
         better = any(row[name] <= 0.9 * other[name] for name in measured)
         if row["is_hard"]:

@@ -1,11 +1,8 @@
 """Runs the study of multicast tables and makes its page: one file with table, plots and claims."""
 
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-
-import jinja2
 
 from sim.report.progress import ProgressCallback
 from sim.study import StudyError, StudyResult
@@ -13,11 +10,17 @@ from sim.study.mft import MftStudy
 from sim.study.mft_cases import FULL, QUICK
 from sim.study.mft_claims import claims
 from sim.study.mft_plots import plots
+from sim.study.page import PageTable, text_tables, write_page
 from sim.study.rows_file import command_of, load_rows
 from sim.study.rows_file import save_rows as write_rows
 
 Row = dict[str, Any]
 COLUMNS = ("network", "pattern", "way", "MFT", "groups", "colours", "max EFI", "max TFI", "mean TFI", "CPU s")
+_ABOUT = (
+    "Trees that share no switch share an entry number (a colour). EFI: groups on a link between switches. TFI: groups "
+    "that use a tree. <code>mr4lms</code> is the published algorithm, <code>best</code> the improved one, "
+    "<code>minihop</code> and <code>sssp</code> give every group a colour of its own."
+)
 
 
 def run(
@@ -37,9 +40,10 @@ def run(
     found = claims(rows)
     if save_rows is not None:
         write_rows(save_rows, command_of("mft", is_quick=is_quick, parts=list(parts)), rows, found)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "index.html").write_text(_page(rows, found))
-    return StudyResult(rows, found, _text_table(rows))
+    tables = [PageTable("All figures", 3, [COLUMNS, *table(rows)])]
+    write_page(folder, title="Multicast in small forwarding tables", about=_ABOUT, plots=plots(rows), claims=found,
+               tables=tables)
+    return StudyResult(rows, found, text_tables(tables))
 
 
 def table(rows: list[Row]) -> Iterator[tuple[str, ...]]:
@@ -49,22 +53,3 @@ def table(rows: list[Row]) -> Iterator[tuple[str, ...]]:
             size = "∞" if row["mft_size"] is None else str(row["mft_size"])
             yield (row["network"], row["label"], row["way"], size, f"{row['groups']:,}", f"{row['colours']:,}",
                    f"{row['max_efi']:,}", str(row["max_tfi"]), f"{row['mean_tfi']:.2f}", f"{row['cpu_seconds']:.2f}")
-
-
-def _text_table(rows: list[Row]) -> str:
-    out = io.StringIO()
-    lines = [COLUMNS, *table(rows)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(COLUMNS))]
-    for line in lines:
-        cells = [cell.ljust(width) if place < 3 else cell.rjust(width)
-                 for place, (cell, width) in enumerate(zip(line, widths, strict=True))]
-        print("  ".join(cells).rstrip(), file=out)
-    return out.getvalue()
-
-
-def _page(rows: list[Row], found: list[dict[str, Any]]) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sim.study", "."), autoescape=True, undefined=jinja2.StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template("mft.html.j2").render(
-        columns=COLUMNS, lines=list(table(rows)), plots=plots(rows), claims=found)

@@ -14,6 +14,7 @@ from sim.cli.shared.collective_options import collective_options, collective_req
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.refusal import fails, refuses
+from sim.cli.shared.unit_table import print_units
 from sim.collective import CollectiveError, RequestError, run_collective
 from sim.host.frame_link import BoardError
 from sim.report.chrome_trace import chrome_trace
@@ -46,15 +47,18 @@ def command(
             np.save(file, result.outputs, allow_pickle=False)
     if trace is not None:
         trace.write_text(json.dumps(chrome_trace(result.events)))
-    answer({
+    report = {
         "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
         "jobs": request.jobs, "bytes": result.bytes, "dtype": request.dtype, "op": request.op,
         "topology": request.topology, "preset": request.preset, "seed": request.seed, "cycles": result.cycles,
         "goodput_fraction": result.goodput_fraction, "bound_fraction": result.bound_fraction,
         "framing_fraction": result.framing_fraction,
-        "buffer_occupancy": result.buffer_occupancy, "stalls": result.stalls,
         "mismatched_bits": result.mismatched_bits, "sha256": result.sha256,
-    }, as_json=as_json)
+    }
+    units = {"buffer_occupancy": result.buffer_occupancy, "stalls": result.stalls}
+    answer(report | (units if as_json else {}), as_json=as_json)
+    if not as_json:
+        print_units(result.buffer_occupancy, result.stalls, cycles=result.cycles)
     return 1 if result.mismatched_bits else 0
 
 

@@ -10,6 +10,7 @@ from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
+from sim.report.words import words
 from sim.study import STUDIES, StudyError
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -47,6 +48,7 @@ def command(
         click.echo(result.table)
         for claim in result.claims:
             verdict = "holds" if claim["holds"] else "FAILS"
-            click.echo(f"{verdict}: {claim['claim']} (measured {claim['measured']}, expected {claim['expected']})")
+            click.echo(f"{verdict}  {claim['claim']}")
+            click.echo(f"       measured {words(claim['measured'])}  |  expected {words(claim['expected'])}")
         click.echo(f"page: {folder / 'index.html'}")
     return 0 if all(claim["holds"] for claim in result.claims) else 1

@@ -11,18 +11,27 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sim.report.progress import ProgressCallback
+from sim.report.words import words
 
 _SECONDS_PER_LINE = 60
+_AS_THEY_ARE = ("seed",)
+"""Numbers that are names: they are copied, not read."""
 
 
 def answer(values: Mapping[str, Any], *, as_json: bool) -> None:
-    """Prints a command's answer: one JSON object, or a line for each value."""
+    """Prints a command's answer: one JSON object, or a line for each value, in words, digits that say something."""
     if as_json:
         print(json.dumps(values))
         return
     width = max(map(len, values))
     for key, value in values.items():
-        print(f"{key.replace('_', ' '):{width}}  {f'{value:.4f}' if isinstance(value, float) else value}")
+        if key.endswith("_fraction") and isinstance(value, float):
+            text = f"{value:.1%}"
+        elif key in _AS_THEY_ARE or isinstance(value, str):
+            text = str(value)
+        else:
+            text = words(value)
+        print(f"{key.replace('_', ' ').removesuffix(' fraction'):{width}}  {text}")
 
 
 @contextmanager

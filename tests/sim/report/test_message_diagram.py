@@ -4,6 +4,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
+from matplotlib.image import imread
 
 from firmware_models.schedule import build
 from sim.report.message_diagram import MAX_RANKS, draw_messages, send_times
@@ -38,6 +39,20 @@ def test_the_same_schedule_gives_the_same_file(tmp_path):
     for name in ("a.svg", "b.svg"):
         draw_messages(schedule, tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), [("allreduce", "rabenseifner"), ("alltoall", "pairwise")])
+def test_64_nodes_are_a_picture_that_a_screen_shows(collective, algorithm, tmp_path):
+    """At most 2,000 pixels a side and 3 MB (once 11,000 and 18 MB), the title says how many packets there are."""
+    schedule = build(collective, algorithm, n_nodes=64)
+    draw_messages(schedule, tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size < 3_000_000
+    height, width = imread(tmp_path / "a.png").shape[:2]
+    assert max(height, width) <= 2000
+    draw_messages(schedule, tmp_path / "a.svg")
+    words = [element.text for element in ElementTree.parse(tmp_path / "a.svg").iter("{http://www.w3.org/2000/svg}text")]
+    assert any(f"{len(list(schedule.packets())):,} packets" in (word or "") for word in words)
+    assert len(words) < 100, "labels that cover each other are left out"
 
 
 def test_too_many_ranks(tmp_path):
