@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 BLUE, SKY, GREEN, LIME = "#0969da", "#54aeff", "#1a7f37", "#8fbc3f"
 AMBER, RUST, RED, VIOLET, TEAL, GREY, PALE = "#bf8700", "#bc4c00", "#cf222e", "#8250df", "#0a7ea4", "#57606a", "#d0d7de"
+ICE, INK = "#ddf4ff", "#1f2328"
+"""Behind words and of words."""
 
 _THINGS: tuple[dict[str, str], ...] = (
     # Of a timeline, and what an offload unit did or waited for.

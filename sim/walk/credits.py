@@ -7,10 +7,11 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sim.report.timeline import svg_element
+from sim.report.colours import AMBER, BLUE, GREEN, GREY, VIOLET
+from sim.report.drawing import svg
 from sim.walk.recording import Recording
 
-_DATA, _SHARED, _CREDIT, _GRANT, _UNUSED = "#0969da", "#8250df", "#1a7f37", "#bf8700", "#57606a"
+_DATA, _SHARED, _CREDIT, _GRANT, _UNUSED = BLUE, VIOLET, GREEN, AMBER, GREY
 _SENT, _RECEIVED = "packetizer_{vc}.i__header", "depacketizer_{vc}.o__header"
 
 
@@ -63,7 +64,7 @@ def credits_svg(rows: Sequence[dict[str, Any]]) -> str:
     axes.set_xlim(-0.02, 1.02)
     axes.xaxis.tick_top()
     for x in (0, 1):
-        axes.axvline(x, color="#57606a", linewidth=1)
+        axes.axvline(x, color=GREY, linewidth=1)
     _outstanding(count, rows, begin)
     count.set_ylim(last - begin + 5, -12)
     for one in (axes, count):
@@ -77,7 +78,7 @@ def credits_svg(rows: Sequence[dict[str, Any]]) -> str:
         Line2D([], [], color=_GRANT, label="credit returns, shared credit granted"),
         Line2D([], [], color=_UNUSED, label="node 1 returns a shared credit unused"),
     ], loc="outside lower center", ncols=2, frameon=False, fontsize=8.5)
-    return svg_element(figure) + "\n"
+    return svg(figure) + "\n"
 
 
 def outstanding(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
@@ -100,7 +101,7 @@ def outstanding(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
 
 def _outstanding(axes: Any, rows: Sequence[dict[str, Any]], begin: int) -> None:
     levels = [(0, 0), *((cycle - begin, level) for cycle, level in outstanding(rows))]
-    axes.step([level for _, level in levels], [cycle for cycle, _ in levels], where="pre", color="#57606a")
+    axes.step([level for _, level in levels], [cycle for cycle, _ in levels], where="pre", color=GREY)
     axes.set_xlabel("packets without answer", fontsize=9)
     axes.xaxis.set_label_position("top")
     axes.xaxis.tick_top()

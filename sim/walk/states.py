@@ -13,9 +13,10 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 
-from sim.report.timeline import svg_element
+from sim.report.colours import BLUE, ICE, INK
+from sim.report.drawing import svg
 
-_COLOUR, _LINE, _TEXT = "#ddf4ff", "#0969da", "#1f2328"
+_COLOUR, _LINE, _TEXT = ICE, BLUE, INK
 
 
 def state_names(component: Component, machine: str = "fsm") -> tuple[str, ...]:
@@ -74,4 +75,4 @@ def states_svg(machine: dict[str, Any]) -> str:
     axes.set_xlim(-1.35, 1.35)
     axes.set_ylim(-1.25, 1.25)
     axes.set_axis_off()
-    return svg_element(figure) + "\n"
+    return svg(figure) + "\n"
