@@ -16,11 +16,11 @@ from firmware_models.abi import registers
 from firmware_models.abi.encoding import Status
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.golden import mismatched_bits, reference, sha256
+from firmware_models.host import Completion, NodeDriver, Port
 from firmware_models.schedule import MulticastGroup, PeerTable, Place, compile_schedule, largest_pulse, pack_sequence
 from sim.activities import activities
 from sim.bounds import link_load
 from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, build_library
-from sim.host import Completion, NodeDriver, Port
 from sim.multicast import join_groups, load_tables, plan_multicast
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
@@ -240,7 +240,7 @@ def set_up_job(
 ) -> Job:
     """Opens a port for the job at every node and posts its descriptors.
 
-    With fewer nodes than the request has, those that there are mirror the others: see ``sim.host.board_run``.
+    With fewer nodes than the request has, those that there are mirror the others: see ``sim.board.run``.
     """
     inputs = request.data(job)
     ports, places, results = [], [], []

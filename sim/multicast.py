@@ -6,11 +6,11 @@ from graphlib import CycleError, TopologicalSorter
 
 from firmware_models.abi import registers
 from firmware_models.abi.formats import FIRST_MLID
+from firmware_models.host import NodeDriver
 from firmware_models.routing.algorithm import Options, Router
 from firmware_models.routing.network import ForwardingTables, RoutingError
 from firmware_models.schedule import MulticastGroup
 from sim.cluster import Cluster
-from sim.host import NodeDriver
 from sim.topology import End, Topology, TopologyError
 
 _BLOCK = 32

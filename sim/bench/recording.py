@@ -10,7 +10,7 @@ from sim.topology import Topology
 
 
 class Recording:
-    """A transport (:class:`sim.host.transport.Transport`) without hardware behind it: it keeps the accesses.
+    """A transport (:class:`firmware_models.host.Transport`) without hardware behind it: it keeps the accesses.
 
     Parameters
     ----------

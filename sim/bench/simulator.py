@@ -18,11 +18,11 @@ import numpy as np
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import load_preset
 from firmware_models.golden import reference
+from firmware_models.host import NodeDriver
 from sim.bench.recording import Recording
 from sim.cluster import Cluster, Execution, build_library
 from sim.cluster.cluster import route_writes
 from sim.collective import CollectiveRequest, Job, compare, set_up_job
-from sim.host import NodeDriver
 from sim.report.progress import ProgressCallback
 from testbench.cluster.flat_cluster import FlatCluster
 from testbench.runner import run_bench

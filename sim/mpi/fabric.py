@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from firmware_models.abi.encoding import Operand, Status
 from firmware_models.abi.formats import DESCRIPTOR, JOB_BITS, PAYLOAD_BYTES
 from firmware_models.config import Config
+from firmware_models.host import NodeDriver, Port
 from firmware_models.schedule import (
     MulticastGroup,
     Place,
@@ -20,7 +21,6 @@ from firmware_models.schedule import (
     pack_sequence,
 )
 from sim.cluster import Cluster
-from sim.host import NodeDriver, Port
 from sim.mpi.jobs import Job, JobPool
 from sim.mpi.operation import HOUSE_NAMES, Operation
 from sim.multicast import join_groups, load_tables, plan_multicast

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from firmware_models.golden import mismatched_bits, reference
+from firmware_models.host import NodeDriver, Port
 from firmware_models.schedule import MulticastGroup, PeerTable, Place, compile_schedule, pack_sequence
-from sim.host import NodeDriver, Port
 from sim.soak.draw import MAX_BYTES, Draw
 
 GUARD = 64

@@ -10,9 +10,9 @@ from firmware_models.abi import registers
 from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import Config
+from firmware_models.host import NodeDriver, Port
 from firmware_models.schedule import MulticastGroup
 from sim.cluster import Cluster, RegisterAccessError, SimulationFaultError
-from sim.host import NodeDriver, Port
 from sim.multicast import join_groups, load_tables, plan_multicast
 from sim.soak.community import Community, Posted
 from sim.soak.draw import Dealer

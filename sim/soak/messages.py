@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from firmware_models.abi.encoding import Kind, P2pOp
 from firmware_models.abi.formats import DESCRIPTOR, PAYLOAD_BYTES
-from sim.host import Port
+from firmware_models.host import Port
 from sim.soak.community import Community
 
 PUT_BYTES = 8 * 1024

@@ -55,6 +55,15 @@ class HostMemory:
             self._done = StreamSource(dut, f"{write}__done", writing["done"].signature.members["payload"].shape)
             cocotb.start_soon(self._serve_writes())
 
+    def read(self, address: int, count: int) -> bytes:
+        """What stands in memory."""
+        return bytes(self.data[address:address + count])
+
+    def write(self, address: int, content: bytes) -> None:
+        """Puts `content` there."""
+        assert address + len(content) <= len(self.data), f"host memory ends before {address + len(content):#x}"
+        self.data[address:address + len(content)] = content
+
     async def _serve_reads(self) -> None:
         while True:
             request = await self._reads.receive()

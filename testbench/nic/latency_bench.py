@@ -13,20 +13,22 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
-from firmware_models.abi import formats, registers
+from firmware_models.abi import formats
 from firmware_models.abi.encoding import Kind, Operand, P2pOp, PacketType
-from firmware_models.abi.formats import COMPLETION, DESCRIPTOR, PACKET_HEADER
+from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER
+from firmware_models.host import PortSteps, RingBases, Rings
 from rtl.interface import flit
 from testbench.clock import cycles, start
 from testbench.codec import decoder
 from testbench.dma.memory import HostMemory
+from testbench.host import BenchHost
 from testbench.link.link_model import LinkSink, LinkSource
 from testbench.runner import parameters, report
 
 NODE, PEER, VP, JOB = 1, 2, 1, 0
 RING, QUEUE, WINDOW, RESULT = 0x1000, 0x3000, 0x10000, 0x18000
 RING_LOG2 = 6
-_CONTROL = {register.name: register.offset for register in registers.CONTROL_PAGE}
+MEMORY_BYTES = 1 << 17
 
 STAGES = (
     ("header's first flit at the link", "rx__valid", 0),
@@ -102,56 +104,42 @@ class Probe:
         return self.seen[name][-1]
 
 
-class Unloaded:
+class Unloaded(BenchHost):
     """The NIC with its host and the far end of its link."""
 
     def __init__(self, dut: SimHandleBase):
-        self.dut = dut
+        axil = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil_"), dut.clk, dut.rst)
+        for part in (axil.write_if, axil.read_if):
+            part.log.setLevel(logging.WARNING)
+        super().__init__(dut, axil, HostMemory(dut, "", size=MEMORY_BYTES, idle=0))
         self.width, self.mtu = parameters()["data_width"], parameters()["mtu"]
         flits = parameters()["buffer_flits"]
-        self.memory = HostMemory(dut, "", size=1 << 17, idle=0)
-        self.axil = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil_"), dut.clk, dut.rst)
-        for part in (self.axil.write_if, self.axil.read_if):
-            part.log.setLevel(logging.WARNING)
+        self.port = PortSteps(
+            VP, self.shared, sizes=Rings(dq_log2=RING_LOG2, cq_log2=RING_LOG2, rq_log2=0),
+            bases=RingBases(dq=RING, cq=QUEUE, rq=0),
+        )
         self.source = LinkSource(dut, "rx", data_width=self.width, buffer_flits=flits, idle=0)
         self.sink = LinkSink(dut, "tx", data_width=self.width, buffer_flits=flits, stall=0, hold=0)
         self.probe = Probe(dut)
-        self._produced = self._completed = self._pulse = 0
+        self._pulse = 0
 
     async def start(self) -> None:
         """Reset, registers, one VP; waits until the memories have been swept."""
         await start(self.dut, max_cycles=400_000)
-        values = {
-            "node_id": NODE, "control": 1, "vp_select": VP, "vp_dq_log2": RING_LOG2, "vp_cq_log2": RING_LOG2,
-            "vp_dq_base_lo": RING, "vp_cq_base_lo": QUEUE, "vp_window_base_lo": WINDOW, "vp_window_limit_lo": 1 << 17,
-            "vp_commit": 1,
-        }
-        for name, value in values.items():
-            await self.axil.write_dword(_CONTROL[name], value)
+        await self.write("node_id", NODE)
+        await self.write("control", 1)
+        await self.carry_out(self.port.enable(WINDOW, MEMORY_BYTES))
         await cycles(self.dut, parameters()["sweep_cycles"])
         self.memory.write(WINDOW, bytes(range(256)) * 64)
 
     async def post(self, **fields: int) -> None:
         """One descriptor, and the doorbell."""
-        place = self._produced % (1 << RING_LOG2)
-        self._produced += 1
-        self.memory.write(RING + place * DESCRIPTOR.bytes, DESCRIPTOR.pack(source_vp=VP, **fields))
-        address = registers.VP_PAGES + VP * registers.VP_PAGE_BYTES
-        await self.axil.write_dword(address, self._produced)
+        await self.submit(self.port, DESCRIPTOR.pack(source_vp=VP, **fields))
 
     async def completed(self) -> None:
         """Waits for the completion of the last operation; gives its place and its credit back."""
-        place = QUEUE + self._completed % (1 << RING_LOG2) * COMPLETION.bytes
-        phase = 1 - (self._completed >> RING_LOG2) % 2
-        while True:
-            entry = COMPLETION.unpack(self.memory.read(place, COMPLETION.bytes))
-            if entry["phase"] == phase:
-                break
-            await RisingEdge(self.dut.clk)
+        entry = await self.completion(self.port)
         assert entry["status"] == 0, f"status {entry['status']}"
-        self._completed += 1
-        address = registers.VP_PAGES + VP * registers.VP_PAGE_BYTES + 4
-        await self.axil.write_dword(address, self._completed)
         self.send(type=PacketType.CREDIT, job_id=JOB, peer=0, credits=1, vc=1)
         await cycles(self.dut, 100)
 

@@ -171,7 +171,7 @@ async def windows_are_kept(dut):
         "GET of memory of the other VP": (get(a, b, 8, remote_addr=places[3, Right.LOCAL_READ].start), far),
         "GET a byte too long": (get(a, b, 129, remote_addr=far_read.stop - 128), far),
         "GET before the window of others": (get(a, b, 8, remote_addr=far_read.start - 8), far),
-        "GET of a VP that is not there": (get(a, Port(2, 0), 8, remote_addr=far_read.start), far),
+        "GET of a VP that is not there": (get(a, host.port(2), 8, remote_addr=far_read.start), far),
     }
     # None of what is refused may show in the memory that is compared.
     await host.submit(a, good["PUT"])
@@ -228,7 +228,7 @@ async def errors_hit_only_who_caused_them(dut):
             [get(bad, good, 64, remote_addr=bad.window.start)], Status.REMOTE_ACCESS
         ),
         "GET into another's memory": ([get(bad, good, 64, local_addr=outside)], Status.BAD_ADDRESS),
-        "receiver that is not there": ([send(bad, Port(2, 0), b"x")], Status.RECEIVER_NOT_READY),
+        "receiver that is not there": ([send(bad, host.port(2), b"x")], Status.RECEIVER_NOT_READY),
     }
     for name, (descriptors, status) in cases.items():
         await host.submit(bad, *descriptors)

@@ -116,7 +116,6 @@ async def resynchronises(dut: SimHandleBase) -> None:
     found = await cluster.host.wait(port, len(units))
     key = lambda entry: entry["tag"]  # noqa: E731
     assert sorted(map(shown, found), key=key) == sorted((unit.completion for unit in units), key=key)
-    port.finished = port.posted
     assert sorted(len(s) for cou in cluster.cous for s in cou.accepted) == [2, DEPTH]
 
     # More strays than a sequence may have: one refusal for each DEPTH + 1 of them.
@@ -145,7 +144,7 @@ async def random_traffic(dut: SimHandleBase) -> None:
         ]
         while planned or waiting:
             burst: list[Unit] = []
-            room = cluster.host.free(port)
+            room = port.descriptors.room
             while planned and len(planned[0].descs) <= room and len(burst) < 6:
                 # Strays straight after a sequence without CT would belong to it.
                 previous = (burst or units or [None])[-1]
@@ -166,7 +165,6 @@ async def random_traffic(dut: SimHandleBase) -> None:
                 unit = next((u for u in waiting if u.completion == shown(entry)), None)
                 assert unit is not None, f"vp {port.vp}: unexpected {shown(entry)}"
                 waiting.remove(unit)
-                port.finished += len(unit.descs)
             if (new and numbers.random() < 0.8) or not planned or not burst:
                 await cluster.host.acknowledge(port)
 
@@ -300,13 +298,13 @@ async def no_place_ends_in_an_error(dut: SimHandleBase) -> None:
     units = [sequence(maker, 4), maker.send(), maker.get(), maker.put()]
     since = await cluster.host.read("cycles_lo")
     await cluster.post(stuck, *units)
-    while len(stuck.completions) < len(units):
+    while len(stuck.seen) < len(units):
         lone = sequence(maker9, 5)
         await cluster.post(other, lone)
         assert (await cluster.host.wait(other, 1))[0]["tag"] == lone.completion["tag"]
         if cluster.host.poll(stuck):
             await cluster.host.acknowledge(stuck)
-    for unit, entry in zip(units, stuck.completions, strict=True):
+    for unit, entry in zip(units, stuck.seen, strict=True):
         assert shown(entry) == unit.completion | {"status": Status.NO_PLACE}
         assert limit <= entry["timestamp"] - since <= most, (entry["timestamp"], since)
         since = entry["timestamp"]
@@ -338,18 +336,17 @@ async def full_ring_holds_back(dut: SimHandleBase) -> None:
     assert len(seen) == 2
     sequences, p2p = cluster.delivered(4)
     assert len(sequences) + len(p2p) == 2
-    while len(lazy.completions) < len(units):
-        before = len(lazy.completions)
-        lazy.cq_cons = (lazy.cq_cons - 1) & 0xFFFF  # one place at a time, then the other
-        await cluster.host.acknowledge(lazy)
+    while len(lazy.seen) < len(units):
+        before = len(lazy.seen)
+        read = lazy.completions.consumed  # one place at a time, then the other
+        await cluster.host.doorbell(lazy.vp, "cq_cons", (read - 1) % (1 << 16))
         await clock.cycles(dut, 700)
-        lazy.cq_cons = (lazy.cq_cons + 1) & 0xFFFF
         await cluster.host.acknowledge(lazy)
         await clock.cycles(dut, 1500)
         cluster.host.poll(lazy)
-        assert before < len(lazy.completions) <= before + 2
+        assert before < len(lazy.seen) <= before + 2
     key = lambda entry: entry["tag"]  # noqa: E731
-    assert sorted(map(shown, lazy.completions), key=key) == sorted((unit.completion for unit in units), key=key)
+    assert sorted(map(shown, lazy.seen), key=key) == sorted((unit.completion for unit in units), key=key)
 
 
 @cocotb.test()

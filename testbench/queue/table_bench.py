@@ -276,12 +276,12 @@ async def receive_rings_fill_and_empty(dut: SimHandleBase) -> None:
             assert not said["ok"]
             continue
         port = ports[vp]
-        size = 1 << port.rq_log2
+        size = port.received.size
         room = prod[vp] - cons[vp] < size
         assert said["ok"] == room, vp
         if room:
-            assert said["addr"] == port.rq_base + prod[vp] % size * 128
-            assert said["phase"] == (~prod[vp] >> port.rq_log2 & 1)
+            assert said["addr"] == port.received.base + prod[vp] % size * 128
+            assert said["phase"] == (~prod[vp] >> port.received.log2 & 1)
             prod[vp] += 1
         else:
             refused += 1

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+import firmware_models.host
 import sim.collective
 from firmware_models.config import Config
 from sim.cluster import SimulationFaultError
@@ -42,12 +43,12 @@ def test_fractions(small: Config) -> None:
 
 def test_a_wrong_bit_is_counted(small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the operand of one node changes in memory after the golden model has seen it."""
-    store = sim.collective.NodeDriver.store
+    store = firmware_models.host.NodeDriver.store
 
     def flip(driver: Any, address: int, data: bytes) -> None:
         store(driver, address, bytes([data[0] ^ 1, *data[1:]]) if driver.node == 1 and len(data) == 256 else data)
 
-    monkeypatch.setattr(sim.collective.NodeDriver, "store", flip)
+    monkeypatch.setattr(firmware_models.host.NodeDriver, "store", flip)
     result = run_collective(request(small, "broadcast", "binomial", nodes=4, size=256, root=1))
     assert result.mismatched_bits == 4  # one bit at each node: the root delivers its own data too
 

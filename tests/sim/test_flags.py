@@ -12,8 +12,8 @@ import pytest
 
 from firmware_models.abi.encoding import CplKind, Kind, Operand, P2pOp, Status
 from firmware_models.abi.formats import DESCRIPTOR
+from firmware_models.host import Completion, NodeDriver, Port
 from sim.cluster import Cluster
-from sim.host import Completion, NodeDriver, Port
 from sim.topology import parse_topology
 
 MEMORY_BYTES = 1 << 17

@@ -7,12 +7,12 @@ import pytest
 
 from firmware_models.abi.encoding import Status
 from firmware_models.config import load_preset
+from firmware_models.host import HostError, NodeDriver
 from firmware_models.routing.formats import mcfdbs_text, read_tables
 from firmware_models.routing.network import ForwardingTables
 from firmware_models.schedule import Place, build, compile_schedule, pack_sequence
 from sim.cluster import Cluster, LinkTiming, MemoryTiming
 from sim.collective import CollectiveRequest, run_collective, verify
-from sim.host import HostError, NodeDriver
 from sim.multicast import check_tables, join_groups, load_tables, plan_multicast
 from sim.topology import TopologyError, parse_topology
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from firmware_models.config import ConfigError
 from firmware_models.schedule import ScheduleError
+from sim.board.frame_link import BoardError
 from sim.cli.shared.board import board_options, collective_on_board
 from sim.cli.shared.collective_options import collective_options, collective_request
 from sim.cli.shared.console import answer, progress_bars
@@ -16,7 +17,6 @@ from sim.cli.shared.example import example
 from sim.cli.shared.refusal import fails, refuses
 from sim.cli.shared.unit_table import print_units
 from sim.collective import CollectiveError, RequestError, run_collective
-from sim.host.frame_link import BoardError
 from sim.report.chrome_trace import chrome_trace
 
 

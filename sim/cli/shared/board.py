@@ -5,10 +5,10 @@ from typing import Any, TypeVar
 
 import click
 
+from sim.board.open import DEFAULT_BAUD, open_board
+from sim.board.run import BoardResult, board_preset, run_on_board
 from sim.cli.shared.collective_options import collective_request
 from sim.cli.shared.number import Number
-from sim.host.board_run import BoardResult, board_preset, run_on_board
-from sim.host.open_board import DEFAULT_BAUD, open_board
 from sim.request import CollectiveRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -10,8 +10,8 @@ from firmware_models.abi import registers
 from firmware_models.abi.encoding import PacketType
 from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER
 from firmware_models.config import Config
+from firmware_models.host import NodeDriver
 from sim.cluster import Cluster, EventKind, LinkTiming, MemoryTiming, RegisterAccessError
-from sim.host import NodeDriver
 from sim.topology import parse_topology
 
 REGISTER = {register.name: register.offset for register in registers.CONTROL_PAGE}

@@ -8,10 +8,10 @@ import pytest
 
 import rtl.nic.nic
 from firmware_models.config import Config
+from firmware_models.host import NodeDriver
 from firmware_models.schedule.registry import algorithm_names, collective_names
 from sim.cluster import Cluster, Execution, SimulationFaultError, build_library
 from sim.collective import CollectiveRequest, RequestError, set_up_groups, set_up_job
-from sim.host import NodeDriver
 from sim.stalls import StallProfile, random_stalls
 from testbench.unit_config import UNIT
 

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import Config, load_preset, preset_names
 from firmware_models.golden import sha256
+from firmware_models.host import HostError, NodeDriver, Rings
 from fpga.selftest.design import config_digest
+from sim.board.board import Board
+from sim.board.frame_link import BoardError
 from sim.cluster import RegisterAccessError
 from sim.collective import CollectiveError, compare, read_completions, set_up_job
-from sim.host import HostError, NodeDriver, Rings
-from sim.host.board import Board
-from sim.host.frame_link import BoardError
 from sim.request import CollectiveRequest, RequestError
 
 _RINGS = Rings(dq_log2=4, cq_log2=1, rq_log2=1)

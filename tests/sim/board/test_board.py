@@ -9,12 +9,12 @@ from click.testing import CliRunner
 
 from firmware_models.abi import registers
 from firmware_models.config import load_preset
+from sim.board.board import Board
+from sim.board.frame_link import BusError, FrameLink
+from sim.board.model import BoardModel
+from sim.board.run import board_preset, run_on_board
 from sim.cli.command.run import command as run_command
 from sim.cluster import RegisterAccessError
-from sim.host.board import Board
-from sim.host.board_model import BoardModel
-from sim.host.board_run import board_preset, run_on_board
-from sim.host.frame_link import BusError, FrameLink
 from sim.request import CollectiveRequest, RequestError
 
 PRESET = "ulx3s_85f"

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from firmware_models.abi import registers
 from firmware_models.abi.board import BOARD_ID, BOARD_PAGE, BOARD_VERSION, Target
+from sim.board.frame_link import BoardError, BusError, FrameLink
 from sim.cluster import RegisterAccessError
-from sim.host.frame_link import BoardError, BusError, FrameLink
 
 _PAGE = {register.name: register.offset for register in BOARD_PAGE}
 _SWITCH = {register.name: register.offset for register in registers.SWITCH_PAGE}

@@ -9,8 +9,8 @@ import pytest
 from firmware_models.abi import registers
 from firmware_models.abi.encoding import CplKind, Kind, P2pOp, Right, Status
 from firmware_models.abi.formats import DESCRIPTOR
+from firmware_models.host import Completion, HostError, NodeDriver, Port
 from sim.cluster import Cluster
-from sim.host import Completion, HostError, NodeDriver, Port
 from sim.topology import parse_topology
 
 MEMORY_BYTES = 1 << 16

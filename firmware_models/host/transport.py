@@ -21,7 +21,7 @@ class HostMemory(Protocol):
 
 
 class Transport(Protocol):
-    """NICs that a host can reach; :class:`sim.cluster.Cluster` is one, :class:`sim.host.board.Board` another.
+    """NICs that a host can reach; :class:`sim.cluster.Cluster` is one, :class:`sim.board.Board` another.
 
     Members
     -------

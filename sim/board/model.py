@@ -11,7 +11,7 @@ from fpga.selftest.design import SelfTest
 from testbench.design import design_of
 from testbench.verilated_program import build_program
 
-_MAIN = Path(__file__).with_name("board_model.cpp")
+_MAIN = Path(__file__).with_name("model.cpp")
 _OPTIONS = ("--assert", "--no-timing", "--x-assign", "unique", "--x-initial", "unique")
 _IDLE_BITS = 2000
 """Bit times without a byte after which a read gives up."""

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from firmware_models.config import load_preset
-from sim.host.board import Board
-from sim.host.board_model import BoardModel
-from sim.host.frame_link import BoardError, FrameLink
+from sim.board.board import Board
+from sim.board.frame_link import BoardError, FrameLink
+from sim.board.model import BoardModel
 
 MODEL = "model:"
 """What the name of a simulated board begins with; the name of its preset follows."""

@@ -1,0 +1,20 @@
+"""The host library: memory, rings, doorbells and completions of a NIC. There is no other in the tree.
+
+:class:`NodeDriver`, :class:`Port` and :class:`Job` are for users; they stand on a :class:`Transport`, a simulated
+cluster or a board. Coroutines of benches use the same logic as steps: :class:`PortSteps` and
+:mod:`firmware_models.host.nic`.
+"""
+
+from .access import carry_out, carry_out_async
+from .collective import Data, Job, Operation
+from .driver import NodeDriver, Port, Region
+from .error import HostError
+from .event import BufferFigures, Completion, Received
+from .memory import Allocator, Memory
+from .port import PortSteps, RingBases, Rings
+from .transport import Transport
+
+__all__ = [
+    "Allocator", "BufferFigures", "Completion", "Data", "HostError", "Job", "Memory", "NodeDriver", "Operation", "Port",
+    "PortSteps", "Received", "Region", "RingBases", "Rings", "Transport", "carry_out", "carry_out_async",
+]

@@ -1,0 +1,148 @@
+"""Collective operations of some ports: their sequences, doorbells, completions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from firmware_models.abi.encoding import Datatype, Kind, Operator, Status
+from firmware_models.config import Config
+from firmware_models.schedule import MulticastGroup, PeerTable, Place, Schedule, compile_schedule, pack_sequences
+
+from .driver import Port
+from .error import HostError
+from .event import Completion
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """Where the data of one rank lie.
+
+    Members
+    -------
+    local, result : int
+        Addresses of its operand and its result, multiples of a flit; equal if the operation is in place.
+    operand : bytes, optional
+        The operand itself, if it may travel in the descriptor.
+    """
+
+    local: int
+    result: int
+    operand: bytes | None = None
+
+
+@dataclass
+class Operation:
+    """An operation that has been posted at every rank.
+
+    Members
+    -------
+    ports : list of Port
+        By rank.
+    tag : int
+        In its completions.
+    completions : list of Completion
+        By rank, once it has ended.
+    """
+
+    ports: list[Port]
+    tag: int
+    completions: list[Completion] = field(default_factory=list)
+
+    def ring(self, *, not_before: int = 0) -> None:
+        """Rings the doorbells of all ranks."""
+        for port in self.ports:
+            port.ring(not_before=not_before)
+
+    def wait(self, *, most: int) -> list[Completion]:
+        """Lets at most so many cycles pass until it has ended everywhere; its completions, which also stay here.
+
+        The ports have nothing else under way.
+
+        Raises
+        ------
+        HostError
+            If it does not end, or not well.
+        """
+        for port in self.ports:
+            port.watch_completions(1)
+        self.ports[0].driver.cluster.run(most)
+        self.ports[0].driver.cluster.check_registers()
+        for rank, port in enumerate(self.ports):
+            completion = port.poll()
+            if completion is None:
+                raise HostError(f"rank {rank}: operation {self.tag} has not ended within {most} cycles")
+            if completion.status is not Status.OK or completion.tag != self.tag:
+                raise HostError(
+                    f"rank {rank}: operation {completion.tag} ended in {completion.status.name}, "
+                    f"detail {completion.detail:#x}"
+                )
+            self.completions.append(completion)
+        return self.completions
+
+
+class Job:
+    """One job: ports of several nodes that carry out collectives together, one after the other. Rank r is `ports[r]`.
+
+    Parameters
+    ----------
+    ports : sequence of Port
+        By rank, one a node.
+    job_id : int
+        JobID, which no other job of these nodes has.
+    config : Config
+        The hardware.
+    groups : sequence of MulticastGroup
+        Groups that the nodes have joined, for schedules that use multicast.
+    """
+
+    def __init__(
+        self, ports: Sequence[Port], *, job_id: int, config: Config, groups: Sequence[MulticastGroup] = ()
+    ):
+        self.ports, self.job_id, self.config, self.groups = list(ports), job_id, config, groups
+        self._peers = PeerTable(config.cou.n_peers)
+
+    def compile(
+        self, schedule: Schedule, data: Sequence[Data], *, length: int, datatype: Datatype = Datatype.FLOAT64,
+        operator: Operator = Operator.SUM, tag: int = 0, pulse_bytes: int | None = None, kind: Kind | None = None,
+    ) -> list[bytes]:
+        """Packed descriptors of each rank for one operation; parameters as for :func:`compile_schedule`.
+
+        Operations must be posted in the order in which they are compiled.
+
+        Raises
+        ------
+        ScheduleError
+            If the operation does not fit the hardware.
+        """
+        return pack_sequences(compile_schedule(
+            schedule, places=self._places(data), job_id=self.job_id, config=self.config, length=length,
+            datatype=datatype, operator=operator, pulse_bytes=pulse_bytes, tag=tag, kind=kind, peers=self._peers,
+            groups=self.groups,
+        ))
+
+    def post(
+        self, schedule: Schedule, data: Sequence[Data], *, length: int, datatype: Datatype = Datatype.FLOAT64,
+        operator: Operator = Operator.SUM, tag: int = 0, pulse_bytes: int | None = None, kind: Kind | None = None,
+    ) -> Operation:
+        """Posts an operation at every rank, for its doorbells to follow; parameters as for :meth:`compile`.
+
+        Raises
+        ------
+        ScheduleError
+            If it does not fit the hardware.
+        HostError
+            If a ring has no room for it.
+        """
+        sequences = self.compile(
+            schedule, data, length=length, datatype=datatype, operator=operator, tag=tag, pulse_bytes=pulse_bytes,
+            kind=kind,
+        )
+        for port, sequence in zip(self.ports, sequences, strict=True):
+            port.post(sequence)
+        return Operation(self.ports, tag)
+
+    def _places(self, data: Sequence[Data]) -> list[Place]:
+        return [
+            Place(node_id=port.driver.node, vp=port.vp, local_addr=each.local, result_addr=each.result,
+                  operand=each.operand)
+            for port, each in zip(self.ports, data, strict=True)
+        ]

@@ -1,0 +1,5 @@
+"""What the library refuses."""
+
+
+class HostError(RuntimeError):
+    """The host asked for what there is not: memory, entries of a ring, windows, groups; the message names it."""
