@@ -6,9 +6,9 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteMaster
 
+from firmware_models.abi.registers import vp_address
 from firmware_models.host import PortSteps, carry_out_async, nic
 from firmware_models.host.access import Steps, T
-from firmware_models.host.registers import of_port
 
 
 class BenchMemory(Protocol):
@@ -90,4 +90,4 @@ class BenchHost:
 
     async def doorbell(self, vp: int, name: str, index: int) -> None:
         """Writes an index of the bench's own choice to the page of a VP, which need not exist."""
-        await self.write_register(of_port(vp, name), index)
+        await self.write_register(vp_address(vp, name), index)

@@ -1,14 +1,22 @@
 """The control page of a NIC, as steps."""
 
+from firmware_models.abi.register import Counter, joined
+from firmware_models.abi.registers import CONTROL_PAGE, EVENT_COUNTERS, STATE_COUNTERS
+
 from .access import Read, Steps, Write
 from .error import HostError
 from .event import BufferFigures
-from .registers import CONTROL, EVENTS, STATES, halves
+from .registers import CONTROL, halves
 
 
 def write(name: str, value: int) -> Steps[None]:
     """Writes a register of the control page."""
     yield Write(CONTROL[name], value)
+
+
+def write_fields(name: str, **fields: int) -> Steps[None]:
+    """Writes the fields of a register of the control page; those that are not given are 0."""
+    yield Write(CONTROL[name], CONTROL_PAGE.pack(name, **fields))
 
 
 def read(name: str) -> Steps[int]:
@@ -20,14 +28,14 @@ def read_wide(name: str) -> Steps[int]:
     """Reads a 64-bit value of the control page: the low half latches the high one."""
     low, high = halves(name)
     below = yield Read(CONTROL[low])
-    return below | (yield Read(CONTROL[high])) << 32
+    return joined(below, (yield Read(CONTROL[high])))
 
 
 def start(node_id: int) -> Steps[None]:
     """Sets the NodeID and lets the NIC fetch descriptors."""
     yield from write("node_id", node_id)
-    yield from write("irq_enable", 1)
-    yield from write("control", 1)
+    yield from write_fields("irq_enable", written=1)
+    yield from write_fields("control", enable=1)
 
 
 def join_group(entry: int, mgid: int, *, owner: str) -> Steps[None]:
@@ -39,20 +47,20 @@ def join_group(entry: int, mgid: int, *, owner: str) -> Steps[None]:
     if entry >= n_groups:
         raise HostError(f"groups of {owner} must be at most {n_groups} (nic.n_groups), not {entry + 1}")
     yield from write("group_select", entry)
-    yield from write("group_entry", mgid | 1 << 31)
+    yield from write_fields("group_entry", mgid=mgid, joined=1)
 
 
 def read_counter(name: str) -> Steps[int]:
     """Reads an event counter."""
-    return (yield from _read_counter(EVENTS[name]))
+    return (yield from _read_counter(EVENT_COUNTERS.offset(name)))
 
 
 def read_states(cou: int) -> Steps[dict[str, int]]:
     """Cycles since reset by what an offload unit did or waited for (:class:`~firmware_models.abi.UnitState`)."""
     yield from write("buffer_select", cou)
     counts = {}
-    for name, address in STATES.items():
-        counts[name] = yield from _read_counter(address)
+    for counter in STATE_COUNTERS:
+        counts[counter.name] = yield from _read_counter(STATE_COUNTERS.offset(counter.name))
     return counts
 
 
@@ -75,4 +83,4 @@ def read_buffer(cou: int) -> Steps[BufferFigures]:
 
 def _read_counter(address: int) -> Steps[int]:
     low = yield Read(address)
-    return low | (yield Read(address + 4)) << 32
+    return joined(low, (yield Read(address + Counter.BYTES // 2)))

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from firmware_models.abi.encoding import Right
 from firmware_models.abi.formats import COMPLETION, DESCRIPTOR, RECEIVE
+from firmware_models.abi.registers import CONTROL_PAGE, rights_word, vp_address
 
 from .access import Read, Steps, Write
 from .error import HostError
 from .memory import Allocator, Memory
-from .registers import CONTROL, halves, of_port
+from .registers import CONTROL, halves
 from .ring import DescriptorRing, EventRing
 
 
@@ -86,7 +87,9 @@ class PortSteps:
             vp_dq_base=self.descriptors.base, vp_cq_base=self.completions.base, vp_rq_base=self.received.base,
             vp_window_base=base, vp_window_limit=limit,
         )
-        yield from _write(values | {"vp_window_rights": right_bits(rights), "vp_commit": 1})
+        yield from _write(values | {
+            "vp_window_rights": rights_word(rights), "vp_commit": CONTROL_PAGE.pack("vp_commit", enable=1),
+        })
 
     def register_window(self, index: int, base: int, limit: int, rights: Iterable[Right] = tuple(Right)) -> Steps[None]:
         """Registers memory [base, limit) as window `index` of the port, which :meth:`enable` has enabled.
@@ -95,7 +98,9 @@ class PortSteps:
         """
         yield from self._select_window(index)
         values = yield from self._addresses(vp_window_base=base, vp_window_limit=limit)
-        yield from _write(values | {"vp_window_rights": right_bits(rights), "window_commit": 1})
+        yield from _write(values | {
+            "vp_window_rights": rights_word(rights), "window_commit": CONTROL_PAGE.pack("window_commit", enable=1),
+        })
 
     def withdraw_window(self, index: int) -> Steps[None]:
         """Withdraws a window: what is asked for from now on is refused. Operations that use it should have ended."""
@@ -111,7 +116,7 @@ class PortSteps:
 
     def ring(self, *, not_before: int = 0) -> Steps[None]:
         """Rings the doorbell: what has been posted may be fetched."""
-        yield Write(of_port(self.vp, "dq_prod"), self.descriptors.publish(), not_before)
+        yield Write(vp_address(self.vp, "dq_prod"), self.descriptors.publish(), not_before)
 
     def take_completion(self) -> dict[str, int] | None:
         """Fields of the next completion, if it is there; its room is given back by :meth:`acknowledge`."""
@@ -122,7 +127,7 @@ class PortSteps:
 
     def acknowledge(self) -> Steps[None]:
         """Tells the NIC which completions have been read: it may write their places again."""
-        yield Write(of_port(self.vp, "cq_cons"), self.completions.consumed)
+        yield Write(vp_address(self.vp, "cq_cons"), self.completions.consumed)
 
     def take_message(self) -> dict[str, int] | None:
         """Fields of the next mini packet, if it is there; its room is given back by :meth:`acknowledge_messages`."""
@@ -130,7 +135,7 @@ class PortSteps:
 
     def acknowledge_messages(self) -> Steps[None]:
         """Tells the NIC which mini packets have been read."""
-        yield Write(of_port(self.vp, "rq_cons"), self.received.consumed)
+        yield Write(vp_address(self.vp, "rq_cons"), self.received.consumed)
 
     def _select_window(self, index: int) -> Steps[None]:
         n_windows = yield Read(CONTROL["n_windows"])
@@ -153,11 +158,6 @@ class PortSteps:
                     )
             values |= {low: address & 0xFFFFFFFF, high: address >> 32}
         return values
-
-
-def right_bits(rights: Iterable[Right]) -> int:
-    """Rights as the register has them."""
-    return sum(1 << right for right in set(rights))
 
 
 def _write(values: dict[str, int]) -> Steps[None]:

@@ -13,7 +13,7 @@ from firmware_models.abi.formats import DESCRIPTOR
 from .error import HostError
 from .memory import Memory
 
-INDEXES = 1 << next(register.width for register in registers.VP_PAGE if register.name == "dq_prod")
+INDEXES = 1 << registers.INDEX_BITS
 """Indexes there are; more than the entries of the largest ring."""
 _C, _CH, _CT = (1 << DESCRIPTOR.offset(name) for name in ("c", "ch", "ct"))
 
