@@ -171,6 +171,11 @@ def _scan(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
     return dict(enumerate(sums))
 
 
+def _exscan(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
+    """Rank r gets what the scan gives to rank r - 1 of all but the last rank; rank 0 gets nothing."""
+    return {rank + 1: total for rank, total in _scan(inputs[:-1], root, fold).items()}
+
+
 def _barrier(inputs: Array, root: int, fold: Fold) -> dict[int, Array]:
     return {}
 
@@ -196,6 +201,7 @@ _definitions: dict[tuple[str, str], Callable[[Array, int, Fold], dict[int, Array
     ("gather", "binomial"): _gather,
     ("alltoall", "pairwise"): _alltoall,
     ("scan", "distance-doubling"): _scan,
+    ("exscan", "distance-doubling"): _exscan,
 }
 
 

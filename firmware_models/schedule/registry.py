@@ -44,7 +44,7 @@ _collectives = {
     for name, has_root, moves_data in (
         ("broadcast", True, True), ("reduce", True, True), ("allreduce", False, True), ("barrier", False, False),
         ("allgather", False, True), ("reduce-scatter", False, True), ("scatter", True, True), ("gather", True, True),
-        ("alltoall", False, True), ("scan", False, True),
+        ("alltoall", False, True), ("scan", False, True), ("exscan", False, True),
     )
 }
 

@@ -5,7 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sim.mpi.jobs import Job
+from sim.mpi.links import Link
 from sim.mpi.operation import REDUCTIONS, ROOTED, block_sizes, fits
 from sim.mpi.wire import Collective, Flag, Request, text
 
@@ -19,7 +23,7 @@ class Call:
     """A call of one rank: what it said, and through which connection."""
 
     request: Request
-    link: Any
+    link: Link
     time: float
     """When it came, by the machine's clock."""
 
@@ -29,10 +33,24 @@ class Call:
         return Collective(self.request.collective)
 
     @property
+    def operand(self) -> NDArray[np.uint8]:
+        """What the rank brings, as the program has it."""
+        return self.link.memory[self.request.in_at:self.request.in_at + self.request.in_bytes]
+
+    @property
+    def result(self) -> NDArray[np.uint8]:
+        """Where the rank wants its result."""
+        return self.link.memory[self.request.out_at:self.request.out_at + self.request.out_bytes]
+
+    @property
     def words(self) -> str:
         """The call as a program would write it."""
         request, collective = self.request, self.collective
-        name = f"I{collective.mpi_name.lower()}" if request.flags & Flag.NONBLOCKING else collective.mpi_name
+        name = collective.mpi_name
+        if request.flags & Flag.PERSISTENT:
+            name = f"{name}_init"
+        elif request.flags & Flag.NONBLOCKING:
+            name = f"I{name.lower()}"
         said = name if collective is Collective.BARRIER else f"{name} of {request.elements} {text(request.type_name)}"
         if collective in REDUCTIONS:
             said += f" by {text(request.op_name)}"
@@ -132,7 +150,7 @@ class Communicator:
             fits(collective, rank, root, sizes, request.in_bytes, request.out_bytes)
             for rank, request in enumerate(requests)
         )
-        types = {request.datatype for request in requests}
+        types = {request.element for request in requests}
         if not alike or len(types) > 1 or min(sizes) < 0:
             raise DisagreementError(self.describe(found, "ranks do not agree on how much there is"))
         return sizes
@@ -156,7 +174,7 @@ def _ranks(ranks: Iterable[int]) -> str:
 def _key(call: Call) -> tuple[Any, ...]:
     """What must be the same at all ranks, and can be said before all have come."""
     request, collective = call.request, call.collective
-    reduction = (request.op_name, request.reason, request.datatype) if collective in REDUCTIONS else ()
+    reduction = (request.op_name, request.reason, request.element) if collective in REDUCTIONS else ()
     # Ranks may leave out their own buffer, but the message of a reduction has one length.
     counted = collective in REDUCTIONS and collective is not Collective.REDUCE_SCATTER
     return (

@@ -12,7 +12,7 @@ HOUSE_NAMES = {
     Collective.BARRIER: "barrier", Collective.ALLGATHER: "allgather", Collective.ALLGATHERV: "allgather",
     Collective.REDUCE_SCATTER_BLOCK: "reduce-scatter", Collective.REDUCE_SCATTER: "reduce-scatter",
     Collective.SCATTER: "scatter", Collective.SCATTERV: "scatter", Collective.GATHER: "gather",
-    Collective.GATHERV: "gather", Collective.ALLTOALL: "alltoall", Collective.SCAN: "scan",
+    Collective.GATHERV: "gather", Collective.ALLTOALL: "alltoall", Collective.SCAN: "scan", Collective.EXSCAN: "exscan",
 }
 """Collectives for which there are schedules, by the names that those have."""
 REDUCTIONS = frozenset({
@@ -26,6 +26,8 @@ ROOTED = frozenset({
 _SUMS_OF_BLOCKS = frozenset({Collective.REDUCE_SCATTER_BLOCK, Collective.REDUCE_SCATTER})
 _SCATTERS = frozenset({Collective.SCATTER, Collective.SCATTERV})
 _GATHERS = frozenset({Collective.GATHER, Collective.GATHERV})
+PREFIXES = frozenset({Collective.SCAN, Collective.EXSCAN})
+"""Reductions some of whose results are one rank's operand."""
 _ALLGATHERS = frozenset({Collective.ALLGATHER, Collective.ALLGATHERV})
 
 
@@ -40,9 +42,9 @@ class Operation:
     ranks, root : int
         Of the communicator.
     datatype, operator : Datatype, Operator
-        Of the elements; bytes where data are only moved.
+        Of the elements in hardware; bytes where data are only moved.
     sizes : tuple of int
-        Bytes of each block: one block, or one for each rank.
+        Bytes in hardware of each block: one block, or one for each rank.
     """
 
     collective: Collective
@@ -99,6 +101,8 @@ def gotten(collective: Collective, rank: int, root: int, ranks: int) -> Sequence
         return () if rank == root else (0,)
     if collective is Collective.REDUCE:
         return (0,) if rank == root else ()
+    if collective is Collective.EXSCAN:
+        return (0,) if rank else ()
     if collective in _ALLGATHERS or collective is Collective.ALLTOALL:
         return range(ranks)
     if collective in _GATHERS:

@@ -5,19 +5,20 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from firmware_models.abi.encoding import Datatype, Operator
 from firmware_models.schedule import ScheduleError, build, default_algorithm
 from rtl.reduce.operation import operations
 from sim.mpi.agreement import Call, Communicator, DisagreementError, Round
+from sim.mpi.element import Carrier, carrier
 from sim.mpi.fabric import Fabric, Running
 from sim.mpi.links import Link
-from sim.mpi.operation import HOUSE_NAMES, REDUCTIONS, Operation
+from sim.mpi.operation import HOUSE_NAMES, PREFIXES, REDUCTIONS, Operation
 from sim.mpi.tally import Tally, name_of, reason_text
 from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Reason, Request, RequestKind, text
 
 _MOST_SKEW = 100_000
+_MOVED = Carrier(Datatype.BYTE, Operator.SUM)
+"""Carries what is not computed with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,8 @@ class Service:
         self._under_way: dict[int, tuple[Communicator, Round]] = {}
         self._gone: dict[int, str] = {}
         self._last_answer = [0.0] * fabric.n_nodes
-        self._able = set(operations(fabric.config.reduce))
+        self._able = {(able.datatype, able.operator) for able in operations(fabric.config.reduce)}
+        self._carriers: dict[tuple[int, int, bool], Carrier | None] = {}
 
     def hear(self, link: Link, request: Request, more: bytes) -> None:
         """Takes a message.
@@ -191,20 +193,30 @@ class Service:
         for call in found.calls.values():
             if call.request.reason:
                 return reason_text(call.request.reason)
-        collective, request = found.calls[0].collective, found.calls[0].request
+        collective = found.calls[0].collective
         if collective not in HOUSE_NAMES:
             return reason_text(Reason.NO_SCHEDULE)
-        if collective in REDUCTIONS and (request.datatype, request.op) not in self._able:
+        if collective in REDUCTIONS and self._carrier(found) is None:
             return reason_text(Reason.NOT_IN_REDUCE_UNIT)
         return ""
 
+    def _carrier(self, found: Round) -> Carrier | None:
+        """What carries the elements of a round through the NICs; None if nothing does."""
+        request, collective = found.calls[0].request, found.calls[0].collective
+        if collective not in REDUCTIONS:
+            return _MOVED
+        key = request.element, request.op, collective in PREFIXES
+        if key not in self._carriers:
+            self._carriers[key] = carrier(request.element, request.op, able=self._able, prefix=collective in PREFIXES)
+        return self._carriers[key]
+
     def _start(self, communicator: Communicator, found: Round, sizes: tuple[int, ...]) -> str:
         request, collective = found.calls[0].request, found.calls[0].collective
-        reduces = collective in REDUCTIONS
+        carried = self._carrier(found)
+        assert carried is not None
         operation = Operation(
-            collective=collective, ranks=communicator.size, root=request.root, sizes=sizes,
-            datatype=Datatype(request.datatype) if reduces else Datatype.BYTE,
-            operator=Operator(request.op) if reduces else Operator.SUM,
+            collective=collective, ranks=communicator.size, root=request.root, datatype=carried.datatype,
+            operator=carried.operator, sizes=tuple(carried.ratio * size for size in sizes),
         )
         calls = [found.calls[rank] for rank in range(communicator.size)]
         if not operation.bytes and collective is not Collective.BARRIER:
@@ -218,8 +230,8 @@ class Service:
             assert communicator.job is not None
             running = self.fabric.start(
                 operation, schedule, nodes=communicator.members, job=communicator.job, skews=self._skews(calls),
-                operands=[_part(call.link, call.request.in_at, call.request.in_bytes) for call in calls],
-                results=[_part(call.link, call.request.out_at, call.request.out_bytes) for call in calls],
+                operands=[carried.load(call.operand) for call in calls],
+                results=[carried.room(call.result) for call in calls],
             )
         except ScheduleError as error:
             return str(error)
@@ -246,10 +258,14 @@ class Service:
     def _end(self, running: Running) -> None:
         communicator, found = self._under_way.pop(id(running))
         communicator.busy = False
-        first = found.calls[0]
+        first, carried = found.calls[0], self._carrier(found)
+        assert carried is not None
+        if carried.converts:
+            for rank, lanes in enumerate(running.results):
+                carried.unload(lanes, found.calls[rank].result)
         self.tally.add(
-            first.collective.mpi_name, running.operation.bytes, communicator.size, running.schedule.algorithm,
-            running.cycles,
+            first.collective.mpi_name, running.operation.bytes // carried.ratio, communicator.size,
+            running.schedule.algorithm, running.cycles,
         )
         self._answer(communicator, found, AnswerKind.DONE, running.ended)
 
@@ -283,8 +299,3 @@ class Service:
                 f"{communicator.name}: {name_of(request.collective)}, rank {request.rank}, element {index}: "
                 f"{ours[size - 1::-1].hex() if size else ''} on the NICs, {theirs[size - 1::-1].hex()} by MPI"
             )
-
-
-def _part(link: Link, at: int, size: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
-    return link.memory[at:at + size]
-

@@ -45,7 +45,6 @@ class Collective(IntEnum):
     ALLTOALLV = 15
     ALLTOALLW = 16
     NEIGHBOUR = 17
-    PERSISTENT = 18
 
     @property
     def mpi_name(self) -> str:
@@ -53,7 +52,7 @@ class Collective(IntEnum):
         return _NAMES.get(self, self.name.capitalize())
 
 
-_NAMES = {Collective.NEIGHBOUR: "Neighbor collectives", Collective.PERSISTENT: "persistent collectives"}
+_NAMES = {Collective.NEIGHBOUR: "Neighbor collectives"}
 
 
 class Reason(IntEnum):
@@ -68,8 +67,7 @@ class Reason(IntEnum):
     NO_SCHEDULE = 6
     TOO_LONG = 7
     INVALID = 8
-    IS_PERSISTENT = 9
-    NOT_CONNECTED = 10
+    NOT_CONNECTED = 9
 
 
 REASONS = {
@@ -81,7 +79,6 @@ REASONS = {
     Reason.NO_SCHEDULE: "the NIC has no schedule for it",
     Reason.TOO_LONG: "more than 1 GiB of a derived type",
     Reason.INVALID: "arguments that MPI refuses",
-    Reason.IS_PERSISTENT: "persistent collectives are MPI's own",
     Reason.NOT_CONNECTED: "not between MPI_Init and MPI_Finalize of MPI_COMM_WORLD",
 }
 
@@ -91,6 +88,7 @@ class Flag(IntFlag):
 
     IN_PLACE = 1
     NONBLOCKING = 2
+    PERSISTENT = 4
 
 
 REQUEST = struct.Struct("<IIQQiiIIIIQQQQQd32s24s40s")
@@ -107,7 +105,7 @@ class Request(NamedTuple):
     communicator: int
     rank: int
     root: int
-    datatype: int
+    element: int
     op: int
     reason: int
     flags: int

@@ -16,7 +16,7 @@ ALLREDUCE = "run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB"
 FLAGS = ("--algorithm, --baud, --board, --config, --dtype, --input, --jobs, --json, --nodes, --op, --output, --preset, "
          "--root, --run-file, --seed, --size, --topology, --trace, --waves")
 COLLECTIVES = (
-    "broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, alltoall, scan"
+    "broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, alltoall, scan, exscan"
 )
 
 CASES = {

@@ -21,7 +21,7 @@ REFUSED = [
     (
         {"collective": "sort"},
         "collective must be one of broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, "
-        "alltoall, scan, not 'sort'",
+        "alltoall, scan, exscan, not 'sort'",
     ),
     (
         {"algorithm": "star"},

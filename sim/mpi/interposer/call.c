@@ -4,7 +4,7 @@
 
 #include "interposer.h"
 
-enum { COLLECTIVES = PERSISTENT + 1, REASONS = NOT_CONNECTED + 1 };
+enum { COLLECTIVES = NEIGHBOUR + 1, REASONS = NOT_CONNECTED + 1 };
 static uint64_t counts[COLLECTIVES][REASONS];
 
 void conic_count(enum collective collective, enum reason reason) {
@@ -28,13 +28,18 @@ static bool has_root(enum collective collective) {
 
 static enum reason describe(const struct arguments *call, const struct communicator *comm, struct request *request) {
     if (conic_reduces(call->collective)) {
-        uint64_t bytes;
         if (call->op == MPI_OP_NULL || call->receive_type == MPI_DATATYPE_NULL) return INVALID;
         if (!conic_predefined(call->op)) return USER_OPERATOR;
-        if (!conic_element(call->receive_type, call->op, &request->datatype, &request->op, &bytes))
-            return NOT_IN_REDUCE_UNIT;
+        if (!conic_element(call->receive_type, call->op, &request->element, &request->op)) return NOT_IN_REDUCE_UNIT;
     }
     return conic_lay_out(call, comm, request);
+}
+
+// Whether MPI refuses such a call, or why the NICs cannot carry it out.
+enum reason conic_judge(const struct arguments *call, const struct communicator *comm) {
+    struct request unused = {0};
+    if (has_root(call->collective) && (call->root < 0 || call->root >= comm->size)) return INVALID;
+    return describe(call, comm, &unused);
 }
 
 // Tells the simulator of a call; false if MPI shall do it without a question.
@@ -54,10 +59,10 @@ static bool announce(struct pending *pending) {
     pthread_mutex_lock(&link->mutex);
     pending->link = link;
     pending->id = request.id = ++link->next_id;
-    request.communicator = comm->key;
+    request.communicator = call->stream ? call->stream : comm->key;
     request.rank = comm->rank;
     request.root = has_root(call->collective) ? call->root : 0;
-    request.flags = pending->nonblocking ? NONBLOCKING : 0;
+    request.flags = (pending->nonblocking ? NONBLOCKING : 0) | (call->stream ? PERSISTENT : 0);
     request.count = (uint64_t)(call->receive_count ? call->receive_count : call->send_count);
     if (call->collective == REDUCE_SCATTER) request.count = (uint64_t)call->counts[comm->rank];
     if (call->collective != BARRIER) conic_names(call, &request);

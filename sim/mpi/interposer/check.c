@@ -33,8 +33,9 @@ void conic_check(struct link *link, const struct pending *pending, const struct 
     const bool reduces = conic_reduces(call.collective), is_root = comm->rank == call.root;
     uint64_t element = 1;
     if (reduces) {
-        uint32_t datatype, op;
-        conic_element(call.receive_type, call.op, &datatype, &op, &element);
+        MPI_Aint low, extent;
+        PMPI_Type_get_extent(call.receive_type, &low, &extent);
+        element = (uint64_t)extent;
         // Elements lie in the segment as they do in the program.
         call.send = link->segment + pending->in_at;
         call.receive = theirs;

@@ -15,14 +15,23 @@ static struct count *counts;
 static int keyval = MPI_KEYVAL_INVALID;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
+static void announce(const struct communicator *found) {
+    struct request request = {.kind = REQUEST_COMMUNICATOR, .communicator = found->key, .rank = found->rank};
+    memcpy(request.communicator_name, found->name, sizeof found->name);
+    conic_say(conic_link(), &request, found->of_world, (size_t)found->size * sizeof *found->of_world);
+}
+
+static void say_released(uint64_t key) {
+    struct link *link = conic_link();
+    struct request request = {.kind = REQUEST_RELEASED, .communicator = key};
+    if (link) conic_say(link, &request, NULL, 0);
+}
+
 static int release(MPI_Comm comm, int key, void *value, void *extra) {
     (void)comm, (void)key, (void)extra;
     struct communicator *found = value;
-    struct link *link = conic_link();
-    if (link && found->reason == OFFLOADED) {
-        struct request request = {.kind = REQUEST_RELEASED, .communicator = found->key};
-        conic_say(link, &request, NULL, 0);
-    }
+    if (found->reason == OFFLOADED) say_released(found->key);
+    free(found->of_world);
     free(found);
     return MPI_SUCCESS;
 }
@@ -69,9 +78,9 @@ static void describe(MPI_Comm comm, struct communicator *found) {
         else
             snprintf(found->name, sizeof found->name, "communicator %llu", (unsigned long long)number);
         found->key = hash + number * UINT64_C(0x9E3779B97F4A7C15);
-        struct request request = {.kind = REQUEST_COMMUNICATOR, .communicator = found->key, .rank = found->rank};
-        memcpy(request.communicator_name, found->name, sizeof found->name);
-        conic_say(conic_link(), &request, of_world, (size_t)found->size * sizeof *of_world);
+        found->of_world = malloc((size_t)found->size * sizeof *of_world);
+        memcpy(found->of_world, of_world, (size_t)found->size * sizeof *of_world);
+        announce(found);
     }
     free(ranks);
 }
@@ -92,6 +101,20 @@ struct communicator *conic_communicator(MPI_Comm comm) {
     pthread_mutex_unlock(&mutex);
     return found;
 }
+
+// What a persistent collective of `comm` is to the simulator: ranks make them in one order, and so number them alike.
+void conic_open_stream(MPI_Comm comm, struct communicator *stream) {
+    struct communicator *found = conic_communicator(comm);
+    pthread_mutex_lock(&mutex);
+    *stream = *found;
+    const uint64_t number = ++found->streams;
+    pthread_mutex_unlock(&mutex);
+    stream->key = (found->key ^ number) * UINT64_C(0xD6E8FEB86659FD93);
+    snprintf(stream->name, sizeof stream->name, "%.20s, persistent %llu", found->name, (unsigned long long)number);
+    announce(stream);
+}
+
+void conic_close_stream(const struct communicator *stream) { say_released(stream->key); }
 
 // Numbers are given when communicators are made, which all their ranks do in one order.
 static int made(int outcome, MPI_Comm *comm) {

@@ -4,13 +4,6 @@
 
 #include "interposer.h"
 
-// As in firmware_models/abi/encoding.py.
-enum datatype { FLOAT64, INT64, UINT64, FLOAT32, INT32, DOUBLE_INT, BYTE };
-enum operator_ { SUM, MIN, MAX, PROD, AND, OR, XOR, MINLOC, MAXLOC };
-
-enum { SUMS = 1 << SUM, PRODUCTS = 1 << PROD, EXTREMA = 1 << MIN | 1 << MAX, BITS = 1 << AND | 1 << OR | 1 << XOR,
-       PLACES = 1 << MINLOC | 1 << MAXLOC };
-
 static const struct op {
     MPI_Op op;
     enum operator_ operator_;
@@ -19,39 +12,32 @@ static const struct op {
     {MPI_SUM, SUM, "MPI_SUM"}, {MPI_MIN, MIN, "MPI_MIN"}, {MPI_MAX, MAX, "MPI_MAX"}, {MPI_PROD, PROD, "MPI_PROD"},
     {MPI_BAND, AND, "MPI_BAND"}, {MPI_BOR, OR, "MPI_BOR"}, {MPI_BXOR, XOR, "MPI_BXOR"},
     {MPI_MINLOC, MINLOC, "MPI_MINLOC"}, {MPI_MAXLOC, MAXLOC, "MPI_MAXLOC"},
+    {MPI_LAND, LAND, "MPI_LAND"}, {MPI_LOR, LOR, "MPI_LOR"}, {MPI_LXOR, LXOR, "MPI_LXOR"},
 };
-static const struct op others[] = {
-    {MPI_LAND, 0, "MPI_LAND"}, {MPI_LOR, 0, "MPI_LOR"}, {MPI_LXOR, 0, "MPI_LXOR"},
-    {MPI_REPLACE, 0, "MPI_REPLACE"}, {MPI_NO_OP, 0, "MPI_NO_OP"},
-};
+static const struct op others[] = {{MPI_REPLACE, 0, "MPI_REPLACE"}, {MPI_NO_OP, 0, "MPI_NO_OP"}};
 
-// What stands for a type in hardware. Sums of complex numbers are sums of their parts; bits are bits, whatever the
-// type; integers of 32 bits without a sign add and multiply as those with one do.
+// Types that lie alike in memory and are computed with alike. What the NICs can do with them the simulator knows.
 static const struct type {
     MPI_Datatype type;
-    enum datatype datatype;
-    int able;
+    enum element element;
 } types[] = {
-    {MPI_DOUBLE, FLOAT64, SUMS | PRODUCTS | EXTREMA}, {MPI_FLOAT, FLOAT32, SUMS | PRODUCTS | EXTREMA},
-    {MPI_DOUBLE_PRECISION, FLOAT64, SUMS | PRODUCTS | EXTREMA}, {MPI_REAL, FLOAT32, SUMS | PRODUCTS | EXTREMA},
-    {MPI_REAL8, FLOAT64, SUMS | PRODUCTS | EXTREMA}, {MPI_REAL4, FLOAT32, SUMS | PRODUCTS | EXTREMA},
-    {MPI_C_DOUBLE_COMPLEX, FLOAT64, SUMS}, {MPI_C_FLOAT_COMPLEX, FLOAT32, SUMS}, {MPI_C_COMPLEX, FLOAT32, SUMS},
-    {MPI_DOUBLE_COMPLEX, FLOAT64, SUMS}, {MPI_COMPLEX, FLOAT32, SUMS}, {MPI_CXX_DOUBLE_COMPLEX, FLOAT64, SUMS},
-    {MPI_CXX_FLOAT_COMPLEX, FLOAT32, SUMS},
-    {MPI_LONG, INT64, SUMS | PRODUCTS | EXTREMA | BITS}, {MPI_LONG_LONG, INT64, SUMS | PRODUCTS | EXTREMA | BITS},
-    {MPI_INT64_T, INT64, SUMS | PRODUCTS | EXTREMA | BITS}, {MPI_AINT, INT64, SUMS | PRODUCTS | EXTREMA | BITS},
-    {MPI_OFFSET, INT64, SUMS | PRODUCTS | EXTREMA | BITS}, {MPI_COUNT, INT64, SUMS | PRODUCTS | EXTREMA | BITS},
-    {MPI_INTEGER8, INT64, SUMS | PRODUCTS | EXTREMA | BITS},
-    {MPI_UNSIGNED_LONG, UINT64, SUMS | PRODUCTS | EXTREMA | BITS},
-    {MPI_UNSIGNED_LONG_LONG, UINT64, SUMS | PRODUCTS | EXTREMA | BITS},
-    {MPI_UINT64_T, UINT64, SUMS | PRODUCTS | EXTREMA | BITS},
-    {MPI_INT, INT32, SUMS | PRODUCTS | EXTREMA | BITS}, {MPI_INT32_T, INT32, SUMS | PRODUCTS | EXTREMA | BITS},
-    {MPI_INTEGER, INT32, SUMS | PRODUCTS | EXTREMA | BITS}, {MPI_INTEGER4, INT32, SUMS | PRODUCTS | EXTREMA | BITS},
-    {MPI_UNSIGNED, INT32, SUMS | PRODUCTS | BITS}, {MPI_UINT32_T, INT32, SUMS | PRODUCTS | BITS},
-    {MPI_SHORT, BYTE, BITS}, {MPI_UNSIGNED_SHORT, BYTE, BITS}, {MPI_INT16_T, BYTE, BITS}, {MPI_UINT16_T, BYTE, BITS},
-    {MPI_SIGNED_CHAR, BYTE, BITS}, {MPI_UNSIGNED_CHAR, BYTE, BITS}, {MPI_INT8_T, BYTE, BITS},
-    {MPI_UINT8_T, BYTE, BITS}, {MPI_BYTE, BYTE, BITS},
-    {MPI_DOUBLE_INT, DOUBLE_INT, PLACES},
+    {MPI_DOUBLE, FLOAT64}, {MPI_DOUBLE_PRECISION, FLOAT64}, {MPI_REAL8, FLOAT64},
+    {MPI_FLOAT, FLOAT32}, {MPI_REAL, FLOAT32}, {MPI_REAL4, FLOAT32},
+    {MPI_C_DOUBLE_COMPLEX, COMPLEX128}, {MPI_DOUBLE_COMPLEX, COMPLEX128}, {MPI_CXX_DOUBLE_COMPLEX, COMPLEX128},
+    {MPI_COMPLEX16, COMPLEX128},
+    {MPI_C_FLOAT_COMPLEX, COMPLEX64}, {MPI_C_COMPLEX, COMPLEX64}, {MPI_COMPLEX, COMPLEX64},
+    {MPI_CXX_FLOAT_COMPLEX, COMPLEX64}, {MPI_COMPLEX8, COMPLEX64},
+    {MPI_LONG, INT64}, {MPI_LONG_LONG, INT64}, {MPI_INT64_T, INT64}, {MPI_AINT, INT64}, {MPI_OFFSET, INT64},
+    {MPI_COUNT, INT64}, {MPI_INTEGER8, INT64},
+    {MPI_UNSIGNED_LONG, UINT64}, {MPI_UNSIGNED_LONG_LONG, UINT64}, {MPI_UINT64_T, UINT64},
+    {MPI_INT, INT32}, {MPI_INT32_T, INT32}, {MPI_INTEGER, INT32}, {MPI_INTEGER4, INT32},
+    {MPI_UNSIGNED, UINT32}, {MPI_UINT32_T, UINT32},
+    {MPI_SHORT, INT16}, {MPI_INT16_T, INT16}, {MPI_INTEGER2, INT16},
+    {MPI_UNSIGNED_SHORT, UINT16}, {MPI_UINT16_T, UINT16},
+    {MPI_SIGNED_CHAR, INT8}, {MPI_INT8_T, INT8}, {MPI_INTEGER1, INT8},
+    {MPI_UNSIGNED_CHAR, UINT8}, {MPI_UINT8_T, UINT8}, {MPI_BYTE, BYTE},
+    {MPI_C_BOOL, BOOL}, {MPI_CXX_BOOL, BOOL},
+    {MPI_DOUBLE_INT, DOUBLE_INT}, {MPI_FLOAT_INT, FLOAT_INT}, {MPI_2INT, TWO_INT},
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
@@ -71,17 +57,13 @@ static const char *op_name(MPI_Op op) {
 
 bool conic_predefined(MPI_Op op) { return op_name(op)[0] == 'M'; }
 
-// What stands for such elements in hardware, and the bytes of one; false if nothing does.
-bool conic_element(MPI_Datatype type, MPI_Op op, uint32_t *datatype, uint32_t *operator_, uint64_t *bytes) {
+// What such elements and operators are to the simulator; false if it knows nothing of them.
+bool conic_element(MPI_Datatype type, MPI_Op op, uint32_t *element, uint32_t *operator_) {
     const struct op *found = found_op(op);
     for (size_t n = 0; found && n < LENGTH(types); ++n) {
-        if (types[n].type != type || type == MPI_DATATYPE_NULL || !(types[n].able >> found->operator_ & 1)) continue;
-        MPI_Aint low, extent;
-        PMPI_Type_get_extent(type, &low, &extent);
-        *bytes = (uint64_t)extent;
+        if (types[n].type != type || type == MPI_DATATYPE_NULL) continue;
         *operator_ = found->operator_;
-        // Bits of what is shorter than a lane are taken by lanes; the simulator fills the last one.
-        *datatype = types[n].datatype == BYTE ? UINT64 : types[n].datatype;
+        *element = types[n].element;
         return true;
     }
     return false;

@@ -22,6 +22,7 @@ struct arguments {
     MPI_Op op;
     const MPI_Count *counts;
     const MPI_Aint *displacements;
+    uint64_t stream;  // what a persistent one is to the simulator; 0: its communicator
 };
 
 // A call that the simulator has been told of and that is not over.
@@ -41,6 +42,8 @@ struct communicator {
     int rank, size;
     enum reason reason;  // why none of its collectives is offloaded, or OFFLOADED
     char name[40];
+    int *of_world;       // rank of MPI_COMM_WORLD of each rank
+    uint64_t streams;    // persistent collectives made on it
 };
 
 // The connection of one thread.
@@ -69,9 +72,11 @@ void conic_clock_set(double now);
 
 // communicator.c
 struct communicator *conic_communicator(MPI_Comm comm);
+void conic_open_stream(MPI_Comm comm, struct communicator *stream);
+void conic_close_stream(const struct communicator *stream);
 
 // element.c
-bool conic_element(MPI_Datatype type, MPI_Op op, uint32_t *datatype, uint32_t *operator_, uint64_t *bytes);
+bool conic_element(MPI_Datatype type, MPI_Op op, uint32_t *element, uint32_t *operator_);
 bool conic_predefined(MPI_Op op);
 void conic_names(const struct arguments *call, struct request *request);
 bool conic_reduces(enum collective collective);
@@ -91,6 +96,11 @@ int conic_passed_nonblocking(const struct arguments *call, MPI_Request *request)
 // call.c
 int conic_call(struct arguments *call);
 int conic_call_nonblocking(struct arguments *call, MPI_Request *request);
+enum reason conic_judge(const struct arguments *call, const struct communicator *comm);
 void conic_count(enum collective collective, enum reason reason);
 void conic_say_counts(struct link *link);
 void conic_settle(void);
+
+// persistent.c
+bool conic_make_persistent(const struct arguments *call, MPI_Request *request);
+int conic_left_persistent(int outcome, MPI_Comm comm, enum collective collective, MPI_Request *request);

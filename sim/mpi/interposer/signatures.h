@@ -9,6 +9,12 @@
 #define MOVE(N) const void *send, N n, MPI_Datatype s, void *receive, N m, MPI_Datatype r, MPI_Comm comm
 #define ROOTED_MOVE(N) const void *send, N n, MPI_Datatype s, void *receive, N m, MPI_Datatype r, int root, MPI_Comm comm
 
+#define REDUCTION_NAMES send, receive, count, type, op, comm
+#define ROOTED_REDUCTION_NAMES send, receive, count, type, op, root, comm
+#define BROADCAST_NAMES at, count, type, root, comm
+#define MOVE_NAMES send, n, s, receive, m, r, comm
+#define ROOTED_MOVE_NAMES send, n, s, receive, m, r, root, comm
+
 #define REDUCED .comm = comm, .send = send, .receive = receive, .receive_count = count, .send_type = MPI_DATATYPE_NULL, \
     .receive_type = type, .op = op
 #define MOVED .comm = comm, .send = send, .send_count = n, .send_type = s, .receive = receive, .receive_count = m, \

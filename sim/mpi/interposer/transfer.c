@@ -89,6 +89,9 @@ static int part_of_result(const struct arguments *call, const struct communicato
     case REDUCE:
         if (!root) return 0;
         break;
+    case EXSCAN:
+        if (comm->rank == 0) return 0;
+        break;
     case GATHER:
         if (!root) return 0;
         count *= comm->size;

@@ -1,4 +1,4 @@
-// Collectives with a count for each rank, waiting and not, with counts of both widths.
+// Collectives with a count for each rank, waiting, not waiting and persistent, with counts of both widths.
 #include <stdlib.h>
 
 #include "interposer.h"
@@ -58,6 +58,22 @@ static int freed(struct lists lists, int outcome) {
         return conic_call_nonblocking(&(struct arguments){fields, .counts = counts_, .displacements = at_}, request); \
     }
 
+#define FOUR_PERSISTENT(NAME, collective_, root, counts_, at_, narrow, wide, names, fields)                          \
+    int MPI_##NAME narrow {                                                                                          \
+        const struct communicator *found = conic_communicator(comm);                                                 \
+        if (found && !found->reason) {                                                                               \
+            const struct lists lists = widened(comm, root, counts_, at_);                                            \
+            const struct arguments call = {fields, .counts = lists.counts, .displacements = lists.at};               \
+            if (freed(lists, conic_make_persistent(&call, request))) return MPI_SUCCESS;                             \
+        }                                                                                                            \
+        return conic_left_persistent(PMPI_##NAME names, comm, collective_, request);                                 \
+    }                                                                                                                \
+    int MPI_##NAME##_c wide {                                                                                        \
+        const struct arguments call = {fields, .counts = counts_, .displacements = at_};                             \
+        if (conic_make_persistent(&call, request)) return MPI_SUCCESS;                                               \
+        return conic_left_persistent(PMPI_##NAME##_c names, comm, collective_, request);                             \
+    }
+
 #define COMMON(kind) .collective = kind, .comm = comm, .send = send, .receive = receive
 #define GATHERED COMMON(ALLGATHERV), .send_count = n, .send_type = s, .receive_type = r
 #define GATHERED_AT_ROOT COMMON(GATHERV), .send_count = n, .send_type = s, .receive_type = r, .root = root
@@ -112,3 +128,28 @@ FOUR_NONBLOCKING(Ireduce_scatter, REDUCE_SCATTER, -1, counts, NULL,
      (const void *send, void *receive, const MPI_Count counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm,
       MPI_Request *request),
      (send, receive, counts, type, op, comm, request), FIELDS(REDUCED))
+
+FOUR_PERSISTENT(Allgatherv_init, ALLGATHERV, -1, counts, at,
+     (const void *send, int n, MPI_Datatype s, void *receive, const int counts[], const int at[], MPI_Datatype r,
+      MPI_Comm comm, MPI_Info info, MPI_Request *request),
+     (const void *send, MPI_Count n, MPI_Datatype s, void *receive, const MPI_Count counts[], const MPI_Aint at[],
+      MPI_Datatype r, MPI_Comm comm, MPI_Info info, MPI_Request *request),
+     (send, n, s, receive, counts, at, r, comm, info, request), FIELDS(GATHERED))
+FOUR_PERSISTENT(Gatherv_init, GATHERV, root, counts, at,
+     (const void *send, int n, MPI_Datatype s, void *receive, const int counts[], const int at[], MPI_Datatype r,
+      int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
+     (const void *send, MPI_Count n, MPI_Datatype s, void *receive, const MPI_Count counts[], const MPI_Aint at[],
+      MPI_Datatype r, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
+     (send, n, s, receive, counts, at, r, root, comm, info, request), FIELDS(GATHERED_AT_ROOT))
+FOUR_PERSISTENT(Scatterv_init, SCATTERV, root, counts, at,
+     (const void *send, const int counts[], const int at[], MPI_Datatype s, void *receive, int m, MPI_Datatype r,
+      int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
+     (const void *send, const MPI_Count counts[], const MPI_Aint at[], MPI_Datatype s, void *receive, MPI_Count m,
+      MPI_Datatype r, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request),
+     (send, counts, at, s, receive, m, r, root, comm, info, request), FIELDS(SCATTERED))
+FOUR_PERSISTENT(Reduce_scatter_init, REDUCE_SCATTER, -1, counts, NULL,
+     (const void *send, void *receive, const int counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+      MPI_Info info, MPI_Request *request),
+     (const void *send, void *receive, const MPI_Count counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+      MPI_Info info, MPI_Request *request),
+     (send, receive, counts, type, op, comm, info, request), FIELDS(REDUCED))

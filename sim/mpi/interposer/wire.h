@@ -23,8 +23,16 @@ enum answer_kind {
 
 enum collective {
     ALLREDUCE, REDUCE, BCAST, BARRIER, ALLGATHER, REDUCE_SCATTER_BLOCK, SCATTER, GATHER, ALLTOALL, SCAN, EXSCAN,
-    ALLGATHERV, GATHERV, SCATTERV, REDUCE_SCATTER, ALLTOALLV, ALLTOALLW, NEIGHBOUR, PERSISTENT,
+    ALLGATHERV, GATHERV, SCATTERV, REDUCE_SCATTER, ALLTOALLV, ALLTOALLW, NEIGHBOUR,
 };
+
+// Element types, those together that lie alike in memory and are computed with alike. `sim/mpi/element.py` has the same.
+enum element {
+    FLOAT64, FLOAT32, COMPLEX128, COMPLEX64, INT64, UINT64, INT32, UINT32, INT16, UINT16, INT8, UINT8, BYTE, BOOL,
+    DOUBLE_INT, FLOAT_INT, TWO_INT,
+};
+
+enum operator_ { SUM, MIN, MAX, PROD, AND, OR, XOR, MINLOC, MAXLOC, LAND, LOR, LXOR };
 
 enum reason {
     OFFLOADED,
@@ -36,18 +44,17 @@ enum reason {
     NO_SCHEDULE,
     TOO_LONG,             // for one call of MPI_Pack
     INVALID,              // arguments that MPI refuses
-    IS_PERSISTENT,
     NOT_CONNECTED,        // before MPI_Init, after MPI_Finalize, or a spawned process
 };
 
-enum { IN_PLACE = 1, NONBLOCKING = 2 };
+enum { IN_PLACE = 1, NONBLOCKING = 2, PERSISTENT = 4 };
 
 struct request {
     uint32_t kind, collective;
     uint64_t id;
     uint64_t communicator;
     int32_t rank, root;
-    uint32_t datatype, op, reason, flags;
+    uint32_t element, op, reason, flags;
     uint64_t count;
     uint64_t in_at, in_bytes, out_at, out_bytes;
     double now;  // simulated time of this rank, in seconds

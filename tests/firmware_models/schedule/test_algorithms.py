@@ -106,14 +106,14 @@ def test_names():
     """The registry knows all collectives; a default is one of the algorithms."""
     assert collective_names() == [
         "broadcast", "reduce", "allreduce", "barrier", "allgather", "reduce-scatter", "scatter", "gather", "alltoall",
-        "scan",
+        "scan", "exscan",
     ]
     assert all(default_algorithm(name) in algorithm_names(name) for name in collective_names())
 
 
 @pytest.mark.parametrize(("names", "numbers", "message"), [
     (("sort",), {"n_nodes": 4}, "collective must be one of broadcast, reduce, allreduce, barrier, allgather, "
-     "reduce-scatter, scatter, gather, alltoall, scan, not 'sort'"),
+     "reduce-scatter, scatter, gather, alltoall, scan, exscan, not 'sort'"),
     (("reduce", "ring"), {"n_nodes": 4}, "algorithm of reduce must be one of binomial, rabenseifner, not 'ring'"),
     (("reduce",), {"n_nodes": 0}, "nodes must be 2 to 16777216, not 0"),
     (("reduce",), {"n_nodes": 1}, "nodes must be 2 to 16777216, not 1"),

@@ -21,12 +21,27 @@ def test_every_collective(run, ranks):
     assert (result.code, result.error) == (0, None)
     done = {row["operation"] for row in result.report["operations"]}
     assert done >= {"Allreduce", "Reduce", "Bcast", "Barrier", "Allgather", "Reduce_scatter_block", "Scatter", "Gather",
-                    "Alltoall", "Scan", "Allgatherv", "Gatherv", "Scatterv", "Reduce_scatter"}
+                    "Alltoall", "Scan", "Exscan", "Allgatherv", "Gatherv", "Scatterv", "Reduce_scatter"}
     passed = {(row["operation"], row["reason"]) for row in result.report["passed"]}
     assert ("Allreduce", "an operator of the program's own") in passed
     assert ("Barrier", "a communicator of one rank") in passed
     assert ("Alltoallv", "the NIC has no schedule for it") in passed
     assert result.report["offloaded_fraction"] > 0.9
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_persistent(run, ranks):
+    """Started four times each, in orders that differ; what is MPI's own is counted at each start."""
+    result = run("persistent.py", ranks=ranks)
+    assert (result.code, result.error) == (0, None)
+    done = {row["operation"]: row["operations"] for row in result.report["operations"]}
+    assert done == {"Allreduce": 5, "Bcast": 4, "Allgatherv": 4, "Exscan": 4, "Barrier": 4}
+    passed = {(row["operation"], row["reason"]): row["calls"] for row in result.report["passed"]}
+    assert passed == {
+        ("Allreduce", "an operator of the program's own"): 4 * ranks,
+        ("Alltoallv", "the NIC has no schedule for it"): 4 * ranks,
+        ("Barrier", "a communicator of one rank"): 3 * ranks,
+    }
 
 
 def test_bits_of_mpich(tmp_path, run, capfd):

@@ -39,10 +39,23 @@ def reductions(kind, count, *names):
         expect(got, wanted if RANK == SIZE - 1 else np.zeros_like(wanted), f"reduce {name}")
         COMM.Scan(data[RANK], got, op)
         expect(got, function.reduce(data[: RANK + 1], dtype=data[0].dtype), f"scan {name}")
+        got = np.full_like(wanted, 77)
+        COMM.Exscan(data[RANK], got, op)
+        before = function.reduce(data[:RANK], dtype=data[0].dtype) if RANK else np.full_like(wanted, 77)
+        expect(got, before, f"exscan {name}")
         blocks = np.stack([row + np.array(RANK, row.dtype) for row in data])
         COMM.Reduce_scatter_block(blocks, got, op)
         mine = [data[RANK] + np.array(rank, blocks.dtype) for rank in range(SIZE)]
         expect(got, function.reduce(mine, dtype=blocks.dtype), f"reduce-scatter {name}")
+
+
+def truths(kind, mpi_kind=None):
+    """Operators on truth values: whatever is not zero is true, and results are 0 or 1."""
+    data = [(np.arange(11) * (rank + 5) % 3 * 40).astype(kind) for rank in range(SIZE)]
+    for op, function in ((MPI.LAND, np.logical_and), (MPI.LOR, np.logical_or), (MPI.LXOR, np.logical_xor)):
+        got = np.zeros_like(data[0])
+        COMM.Allreduce([data[RANK], mpi_kind] if mpi_kind else data[RANK], [got, mpi_kind] if mpi_kind else got, op)
+        expect(got, function.reduce(data).astype(kind), f"{op} of {kind}")
 
 
 def moves(kind, count):
@@ -112,6 +125,13 @@ def places():
     mine["value"], mine["index"] = [RANK, -RANK, 5.0], RANK
     COMM.Allreduce([mine, 3, MPI.DOUBLE_INT], [got, 3, MPI.DOUBLE_INT], MPI.MINLOC)
     assert list(got["index"]) == [0, SIZE - 1, 0]
+    for value, mpi_kind in (("f", MPI.FLOAT_INT), ("i", MPI.TWOINT)):
+        kind = np.dtype([("value", value), ("index", "i")])
+        mine, got = np.zeros(3, kind), np.zeros(3, kind)
+        mine["value"], mine["index"] = [RANK - 7, -RANK, 5], RANK
+        COMM.Allreduce([mine, 3, mpi_kind], [got, 3, mpi_kind], MPI.MAXLOC)
+        assert list(got["value"]) == [SIZE - 8, 0, 5]
+        assert list(got["index"]) == [SIZE - 1, 0, 0]
 
 
 def nonblocking():
@@ -156,6 +176,10 @@ for kind in "dl":
 reductions("f", 1, "sum", "min")
 reductions("i", 40, "sum", "xor")
 reductions("B", 13, "and")
+for kind in "bBhHIL":
+    reductions(kind, 21, "sum", "prod", "min", "max")
+for kind in "bIl?":
+    truths(kind)
 for kind, count in (("d", 3), ("b", 7), ("d", 300)):
     moves(kind, count)
 vectors()
