@@ -61,10 +61,11 @@ class Call:
 
 @dataclass(eq=False)
 class Round:
-    """The calls of all ranks of a communicator that belong together."""
+    """The calls of all ranks of a communicator that belong together; `warned` if the program has been told to wait."""
 
     number: int
     calls: dict[int, Call] = field(default_factory=dict)
+    warned: bool = False
 
     @property
     def since(self) -> float:

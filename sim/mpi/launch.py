@@ -108,7 +108,8 @@ def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links
                 now = time.monotonic()
                 if now - looked > _LOOK_SECONDS:
                     looked = now
-                    service.check_patience()
+                    for line in service.check_patience(links):
+                        print(f"conic mpiexec: {line}", file=sys.stderr, flush=True)
                 if over and not links:
                     return None
         except (DisagreementError, FabricError) as error:

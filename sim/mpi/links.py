@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.mpi.wire import ANSWER, REQUEST, AnswerKind, Request, read_request
+from sim.mpi.wire import ANSWER, HEAD_BYTES, REQUEST, AnswerKind, Request, read_request, text
 
 _MOST_BYTES = REQUEST.size + (1 << 17)
 
@@ -25,7 +25,7 @@ class Link:
     rank, pid : int
         Of MPI_COMM_WORLD, and its process.
     memory : array of bytes
-        The segment: operands and results.
+        The segment: at its beginning the call of MPI's that the thread is in, then operands and results.
     """
 
     socket: socket.socket
@@ -40,6 +40,11 @@ class Link:
         except ConnectionResetError:
             return None
         return read_request(message) if message else None
+
+    @property
+    def inside(self) -> str:
+        """The call of MPI's that may block and that the thread is in; empty if it is in none."""
+        return text(self.memory[:HEAD_BYTES].tobytes())
 
     def answer(self, request: Request, kind: AnswerKind, now: float) -> None:
         """Says what became of a call; a rank that is gone hears nothing."""

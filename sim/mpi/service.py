@@ -2,7 +2,7 @@
 
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from firmware_models.abi.encoding import Datatype, Operator
@@ -13,10 +13,12 @@ from sim.mpi.element import Carrier, carrier
 from sim.mpi.fabric import Fabric, Running
 from sim.mpi.links import Link
 from sim.mpi.operation import HOUSE_NAMES, PREFIXES, REDUCTIONS, Operation
+from sim.mpi.presence import Presence
 from sim.mpi.tally import Tally, name_of, reason_text
 from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Reason, Request, RequestKind, text
 
 _MOST_SKEW = 100_000
+_IDLE = "has not come, and does nothing outside of MPI"
 _MOVED = Carrier(Datatype.BYTE, Operator.SUM)
 """Carries what is not computed with."""
 
@@ -30,13 +32,16 @@ class Policy:
     algorithms : mapping
         Algorithm of a collective, where it is not the default one.
     patience : float
-        Seconds that ranks wait for others; 0: for ever.
+        Seconds that ranks wait for others that do nothing; 0: for ever.
+    work_patience : float
+        Seconds that they wait for others that work outside of MPI; 0: for ever.
     frequency : float
         Cycles a second of simulated time; 0 if time is the machine's.
     """
 
     algorithms: Mapping[str, str]
     patience: float = 8.0
+    work_patience: float = 600.0
     frequency: float = 0.0
 
     def algorithm(self, collective: str) -> str:
@@ -61,6 +66,7 @@ class Service:
         self._communicators: dict[int, Communicator] = {}
         self._under_way: dict[int, tuple[Communicator, Round]] = {}
         self._gone: dict[int, str] = {}
+        self._presence = Presence()
         self._last_answer = [0.0] * fabric.n_nodes
         self._able = {(able.datatype, able.operator) for able in operations(fabric.config.reduce)}
         self._carriers: dict[tuple[int, int, bool], Carrier | None] = {}
@@ -112,27 +118,53 @@ class Service:
                 self._end(running)
         return self.fabric.busy
 
-    def check_patience(self) -> None:
-        """Raises :class:`DisagreementError` if some ranks have waited for others for too long."""
+    def check_patience(self, links: Sequence[Link]) -> list[str]:
+        """Looks at what ranks do; lines on those that others wait for and that work, each round once.
+
+        Raises
+        ------
+        DisagreementError
+            If some ranks have waited too long for others: for such as do nothing, or work for ever.
+        """
         now = time.monotonic()
+        self._presence.look(links, now)
+        if self.fabric.busy:
+            return []
+        lines = []
         for communicator in self._communicators.values():
-            if not self.policy.patience or not communicator.rounds:
-                continue
-            found = communicator.rounds[0]
-            missing = communicator.missing(found)
-            if not missing:
+            found = communicator.rounds[0] if communicator.rounds else None
+            missing = communicator.missing(found) if found else []
+            if found is None or not missing:
                 continue
             # Who was waiting for the NICs could not come.
-            since = max(found.since, *(self._last_answer[communicator.members[rank]] for rank in missing))
-            if now - since > self.policy.patience and not self.fabric.busy:
-                raise DisagreementError(
-                    communicator.describe(
-                        found, f"no rank has come for {self.policy.patience:g} s (--patience)",
-                        {rank: self._elsewhere(communicator, rank) for rank in missing},
-                    )
-                )
+            waited = now - max(found.since, *(self._last_answer[communicator.members[rank]] for rank in missing))
+            if self.policy.patience and waited > self.policy.patience:
+                lines += self._judge(communicator, found, missing, waited, now)
+        return lines
 
-    def _elsewhere(self, communicator: Communicator, rank: int) -> str:
+    def _judge(
+        self, communicator: Communicator, found: Round, missing: list[int], waited: float, now: float
+    ) -> list[str]:
+        """A round that some ranks have not come to for longer than the patience with those that do nothing."""
+        since = now - self.policy.patience
+        works = {rank for rank in range(self.fabric.n_nodes) if self._presence.computes(rank, since)}
+        where = {rank: self._elsewhere(communicator, rank, works) for rank in missing}
+        idle = [rank for rank, text in where.items() if text == _IDLE]
+        bound = self.policy.work_patience
+        # Who is in a call of MPI's may wait for a rank that works.
+        if idle or not works:
+            what = f"no rank has come for {self.policy.patience:g} s (--patience)"
+        elif bound and waited > bound:
+            what = f"no rank has come for {bound:g} s, though some work (--work-patience)"
+        elif found.warned:
+            return []
+        else:
+            found.warned = True
+            most = f"for at most {bound:g} s (--work-patience)" if bound else "for as long as it takes"
+            return [communicator.describe(found, f"waits {most}", where)]
+        raise DisagreementError(communicator.describe(found, what, where))
+
+    def _elsewhere(self, communicator: Communicator, rank: int, works: set[int]) -> str:
         """Where a rank is that has not come."""
         world = communicator.members[rank]
         for other in self._communicators.values():
@@ -140,7 +172,10 @@ class Service:
                 call = found.calls.get(other.members.index(world)) if world in other.members else None
                 if call is not None:
                     return f"has not come, but is in operation {found.number + 1} of {other.name}: {call.words}"
-        return "has not come"
+        inside = self._presence.call_of(world)
+        if inside is not None:
+            return f"has not come, but is in {inside}"
+        return "has not come, but works outside of MPI" if world in works else _IDLE
 
     def _add_communicator(self, request: Request, more: bytes) -> None:
         members = struct.unpack(f"<{len(more) // 4}i", more)

@@ -93,6 +93,8 @@ class Flag(IntFlag):
 
 REQUEST = struct.Struct("<IIQQiiIIIIQQQQQd32s24s40s")
 ANSWER = struct.Struct("<QIId")
+HEAD_BYTES = 64
+"""At the beginning of a segment: the name of the call that a thread is in."""
 DIFFERENCE = struct.Struct("<Q16s16s")
 
 

@@ -39,7 +39,9 @@ _MEGAHERTZ = 1e6
 @click.option("--algorithm", "algorithms", multiple=True, metavar="COLLECTIVE=ALGORITHM",
               help="How the NICs carry out a collective; may be given for each.")
 @click.option("--patience", type=Decimal(0), default=8.0, show_default=True,
-              help="Seconds that ranks wait for one that does not come; 0: for ever.")
+              help="Seconds that ranks wait for one that does nothing; 0: for ever.")
+@click.option("--work-patience", type=Decimal(0), default=600.0, show_default=True,
+              help="Seconds that ranks wait for one that works outside of MPI; 0: for ever.")
 @click.option("--check", metavar="mpich", help="MPI does it too, and every element is compared.")
 @click.option("--clock", default="machine", show_default=True, help="What MPI_Wtime says: machine or simulated.")
 @click.option("--frequency", type=Decimal(0, above=True), default=500.0, show_default=True,
@@ -57,8 +59,8 @@ _MEGAHERTZ = 1e6
 @fails(MpiError, FabricError)
 def command(
     *, ranks: int, preset: str | None, config: Path | None, topology: str | None, algorithms: tuple[str, ...],
-    patience: float, check: str | None, clock: str, frequency: float, compute_scale: float, trace: Path | None,
-    report: Path | None, as_json: bool, program: str, arguments: tuple[str, ...],
+    patience: float, work_patience: float, check: str | None, clock: str, frequency: float, compute_scale: float,
+    trace: Path | None, report: Path | None, as_json: bool, program: str, arguments: tuple[str, ...],
 ) -> int:
     """Starts PROGRAM under MPI; its collectives run on one simulated NIC a rank, and come back with the NICs' bits.
 
@@ -78,7 +80,7 @@ def command(
                 ranks=ranks, command=[program, *arguments], config=tree, topology=wired, check=check is not None,
                 compute_scale=compute_scale, trace=trace is not None, quiet=as_json,
                 policy=Policy(
-                    algorithms=_algorithms(algorithms), patience=patience,
+                    algorithms=_algorithms(algorithms), patience=patience, work_patience=work_patience,
                     frequency=frequency * _MEGAHERTZ if clock == "simulated" else 0.0,
                 ),
             ),

@@ -125,7 +125,10 @@ static int made(int outcome, MPI_Comm *comm) {
 #define MAKES(name, parameters, arguments) \
     int MPI_##name parameters {            \
         conic_settle();                    \
-        return made(PMPI_##name arguments, to); \
+        conic_enter("MPI_" #name);         \
+        const int outcome = PMPI_##name arguments; \
+        conic_leave();                     \
+        return made(outcome, to);          \
     }
 
 MAKES(Comm_dup, (MPI_Comm comm, MPI_Comm *to), (comm, to))

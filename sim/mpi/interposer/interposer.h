@@ -61,6 +61,8 @@ struct link *conic_link(void);
 void conic_say(struct link *link, const struct request *request, const void *more, size_t more_bytes);
 bool conic_hear(struct link *link, struct answer *answer, int wait_us);
 uint64_t conic_allocate(struct link *link, uint64_t bytes);
+void conic_enter(const char *call);
+void conic_leave(void);
 extern bool conic_connected, conic_checks;
 
 // clock.c

@@ -25,7 +25,10 @@ static void left(MPI_Comm comm, enum collective collective, bool waits) {
 #define LEFT(NAME, kind, waits, parameters, names) \
     int MPI_##NAME parameters {                    \
         left(comm, kind, waits);                   \
-        return PMPI_##NAME names;                  \
+        conic_enter("MPI_" #NAME);                 \
+        const int outcome = PMPI_##NAME names;     \
+        conic_leave();                             \
+        return outcome;                            \
     }
 #define NOW(NAME, kind, P)                                            \
     LEFT(NAME, kind, true, (P(int, int)), (P##_NAMES))                \

@@ -87,7 +87,7 @@ bool conic_hear(struct link *link, struct answer *answer, int wait_us) {
 }
 
 uint64_t conic_allocate(struct link *link, uint64_t bytes) {
-    if (!link->outstanding) link->used = 0;
+    if (!link->outstanding) link->used = HEAD_BYTES;
     const uint64_t at = link->used;
     link->used += (bytes + 63) / 64 * 64;
     if (link->used > segment_bytes) {
@@ -96,4 +96,13 @@ uint64_t conic_allocate(struct link *link, uint64_t bytes) {
         _exit(1);
     }
     return at;
+}
+
+// The thread is in a call of MPI's that may block: the simulator tells that from work of the program's own.
+void conic_enter(const char *call) {
+    if (conic_connected && mine) strncpy(mine->segment, call, HEAD_BYTES - 1);
+}
+
+void conic_leave(void) {
+    if (mine) mine->segment[0] = 0;
 }

@@ -153,8 +153,11 @@ static int end(struct exchange *exchange, MPI_Request requests[], int outcome) {
 #define EXCHANGED(name, parameters, count, requests, values)                     \
     int MPI_##name parameters {                                                  \
         struct exchange exchange;                                                \
-        if (!begin(&exchange, count, requests)) return PMPI_##name values;       \
-        return end(&exchange, requests, PMPI_##name values);                     \
+        conic_enter("MPI_" #name);                                               \
+        const bool any = begin(&exchange, count, requests);                      \
+        const int outcome = PMPI_##name values;                                  \
+        conic_leave();                                                           \
+        return any ? end(&exchange, requests, outcome) : outcome;                \
     }
 
 EXCHANGED(Wait, (MPI_Request *request, MPI_Status *status), 1, request, (request, status))

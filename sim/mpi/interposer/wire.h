@@ -6,6 +6,9 @@
 
 #include <stdint.h>
 
+// At the beginning of a segment: the name of the call of MPI's that its thread is in, if that may block.
+enum { HEAD_BYTES = 64 };
+
 enum request_kind {
     REQUEST_HELLO = 1,         // first message of a thread; carries the segment
     REQUEST_COMMUNICATOR = 2,  // a communicator and, behind the message, its ranks of MPI_COMM_WORLD

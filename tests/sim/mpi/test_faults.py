@@ -25,7 +25,11 @@ MESSAGES = {
     "dies": "MPI_COMM_WORLD, operation 2: some rank will never come: ",
     "leaves": "MPI_COMM_WORLD, operation 1: some rank will never come: ",
     "never": "MPI_COMM_WORLD, operation 1: no rank has come for 3 s (--patience): "
-             "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come",
+             "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come, and does nothing outside of MPI",
+    "receives": "MPI_COMM_WORLD, operation 1: no rank has come for 3 s (--patience): "
+                "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come, but is in MPI_Mprobe",
+    "loops": "MPI_COMM_WORLD, operation 1: no rank has come for 4 s, though some work (--work-patience): "
+             "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come, but works outside of MPI",
     "order": "no rank has come for 3 s (--patience): ",
 }
 """What is said at three ranks; where who came first decides what is there to be told, its beginning."""
@@ -52,7 +56,8 @@ def built(mpi: None, small: Config) -> None:
 def test_fault(name, run, capfd):
     begin = time.monotonic()
     # Others than those that wait must not be told to have waited, however busy the machine is.
-    result = run("faults.py", name, ranks=RANKS, patience=3.0 if name in ("never", "order") else 8.0)
+    waits = name in ("never", "order", "receives", "loops")
+    result = run("faults.py", name, ranks=RANKS, patience=3.0 if waits else 8.0, work_patience=4.0)
     seconds = time.monotonic() - begin
     assert result.error is not None
     if name in SAID:
@@ -66,3 +71,15 @@ def test_fault(name, run, capfd):
     time.sleep(0.2)
     assert not [process for process in processes if Path(f"/proc/{process}").exists()]
     assert f"conic-{os.getpid()}-" not in Path("/proc/net/unix").read_text()
+
+
+def test_who_works_is_waited_for(run, capfd):
+    """For longer than for those that do nothing; the program is told once, and ends well."""
+    result = run("faults.py", "slow", ranks=RANKS, patience=1.0)
+    assert (result.code, result.error) == (0, None)
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("conic mpiexec: ")]
+    assert said == [
+        "conic mpiexec: MPI_COMM_WORLD, operation 1: waits for at most 600 s (--work-patience): "
+        "rank 0: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 1: has not come, but works outside of MPI; "
+        "rank 2: has not come, but is in MPI_Mprobe",
+    ]

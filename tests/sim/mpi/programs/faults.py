@@ -78,5 +78,31 @@ def never():
     COMM.Allreduce(ONES, SUM)
 
 
+def receives():
+    """The last rank waits for a message that nobody sends."""
+    if LAST:
+        COMM.recv(source=0)
+    COMM.Allreduce(ONES, SUM)
+
+
+def loops():
+    """The last rank works for ever."""
+    while LAST:
+        pass
+    COMM.Allreduce(ONES, SUM)
+
+
+def slow():
+    """Nothing is wrong: rank 1 works, the last rank waits for a message of rank 1, and then all come."""
+    if COMM.rank == 1:
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            np.sort(np.arange(1000) % 7)
+        COMM.send("done", dest=COMM.size - 1)
+    if LAST:
+        COMM.recv(source=1)
+    COMM.Allreduce(ONES, SUM)
+
+
 os.write(1, f"{os.getpid()}\n".encode())  # in one piece, beside the others
 globals()[sys.argv[1]]()
