@@ -1,5 +1,6 @@
 """The NICs of a program: operations on them, several at once, each with the JobID of its communicator."""
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from sim.cluster import Cluster
 from sim.mpi.jobs import Job, JobPool
 from sim.mpi.operation import HOUSE_NAMES, Operation
 from sim.multicast import join_groups, load_tables, plan_multicast
+from sim.stalls import StallProfile
 from sim.topology import Topology
 
 PIECE_BYTES = 1 << 20
@@ -92,14 +94,24 @@ class Fabric:
         How nodes are wired; rank r is at node r.
     multicast : bool
         Routes a multicast group of all nodes.
+    stalls : StallProfile
+        How memories, links and starts are disturbed.
+    seed : int
+        Of what is random in that.
     """
 
-    def __init__(self, library: Path, config: Config, topology: Topology, *, multicast: bool = False):
+    def __init__(
+        self, library: Path, config: Config, topology: Topology, *, multicast: bool = False,
+        stalls: StallProfile | None = None, seed: int = 0,
+    ):
         self.config = config
         self.n_nodes = topology.n_nodes
         n_lanes = min(config.nic.n_cous * config.cou.n_jobs, config.nic.n_vps)
         room = n_lanes * (2 * PIECE_BYTES + (1 << 16)) + (1 << 16)
-        self.cluster = Cluster(library, topology, memory_bytes=room)
+        self._stalls, self._random = stalls or StallProfile(), random.Random(seed)
+        self.cluster = Cluster(
+            library, topology, memory_bytes=room, memory=self._stalls.memory, links=self._stalls.links, seed=seed,
+        )
         self._drivers = [NodeDriver(self.cluster, node) for node in range(self.n_nodes)]
         for driver in self._drivers:
             driver.start()
@@ -115,6 +127,8 @@ class Fabric:
             raise FabricError("the NICs did not take their configuration")
         # Units clear their memories after reset; no operation shall wait for that.
         self.cluster.run_for(_WARM_UP_CYCLES + (config.cou.n_peers << JOB_BITS))
+        # Memories and links that are disturbed may be a hundred times slower.
+        self._budget = _BUDGET if self._stalls == StallProfile() else 100 * _BUDGET
         self._sequences: dict[tuple[Any, ...], Sequences] = {}
         self._running: list[Running] = []
 
@@ -188,7 +202,7 @@ class Fabric:
 
     def _piece_is_over(self, running: Running) -> bool:
         running.watched = [place for place in running.watched if not self.cluster.was_written(*place)]
-        if running.watched and self.cluster.cycle - running.begin > _BUDGET + max(running.skews):
+        if running.watched and self.cluster.cycle > max(running.doorbells) + self._budget:
             late = ", ".join(str(node) for node, _ in running.watched)
             raise FabricError(f"the NICs of ranks {late} have not ended {HOUSE_NAMES[running.operation.collective]}")
         return not running.watched
@@ -206,7 +220,9 @@ class Fabric:
         block_bytes = -(-elements // running.schedule.block_count) * element
         running.job.count(running.nodes, max(1, -(-block_bytes // pulse_bytes)))
         running.begin, begin = self.cluster.cycle, self.cluster.cycle
-        running.doorbells = [begin + skew for skew in running.skews]
+        running.doorbells = [
+            begin + skew + self._random.randint(0, self._stalls.start_skew) for skew in running.skews
+        ]
         for rank, node in enumerate(running.nodes):
             driver, port = self._drivers[node], lane.ports[node]
             message = self._message(running, rank, padded)

@@ -17,6 +17,7 @@ from sim.mpi.agreement import DisagreementError
 from sim.mpi.fabric import FabricError
 from sim.mpi.interposer import tool
 from sim.mpi.links import Door, Link
+from sim.mpi.mpich import PLAIN
 from sim.mpi.service import Service
 
 _LOOK_SECONDS = 0.25
@@ -24,8 +25,6 @@ _GRACE_SECONDS = 1.5
 _STANDARD_ERROR = 2
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
-# MPI's own algorithms, not those of a device, and for any length the one that is asked for.
-_PLAIN = {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", "MPIR_CVAR_COLLECTIVE_FALLBACK": "silent"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ def launch(
     variables = {"LD_PRELOAD": str(interposer), "CONIC_MPI_SOCKET": door.name, **environment}
     given = [word for name, value in variables.items() for word in ("-genv", name, value)]
     process = subprocess.Popen(
-        [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **_PLAIN},
+        [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **PLAIN},
         stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
     )
     links: list[Link] = []

@@ -1,32 +1,22 @@
 """A program on a cluster of its own: builds what is needed, runs it, reports."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from firmware_models.config import Config
+from firmware_models.schedule import collective_names
 from sim.activities import activities
 from sim.cluster import build_library
 from sim.mpi.fabric import Fabric
 from sim.mpi.interposer import build_interposer
 from sim.mpi.launch import launch
+from sim.mpi.mpich import chosen
 from sim.mpi.service import Policy, Service
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
+from sim.stalls import StallProfile
 from sim.topology import Topology, parse_topology
-
-MPICH_ALGORITHMS = {
-    ("broadcast", "binomial"): ("BCAST", "binomial"),
-    ("reduce", "binomial"): ("REDUCE", "binomial"),
-    ("reduce", "rabenseifner"): ("REDUCE", "reduce_scatter_gather"),
-    ("allreduce", "recursive-doubling"): ("ALLREDUCE", "recursive_doubling"),
-    ("allreduce", "rabenseifner"): ("ALLREDUCE", "reduce_scatter_allgather"),
-    ("allreduce", "ring"): ("ALLREDUCE", "ring"),
-    ("reduce-scatter", "halving"): ("REDUCE_SCATTER_BLOCK", "recursive_halving"),
-    ("reduce-scatter", "pairwise"): ("REDUCE_SCATTER_BLOCK", "pairwise"),
-    ("scan", "distance-doubling"): ("SCAN", "recursive_doubling"),
-}
-"""What MPICH calls algorithms that add in the same order, and the variable that chooses them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +37,10 @@ class Program:
         MPI carries out every collective too, and every element is compared.
     compute_scale : float
         Simulated seconds for a second of the program's own.
+    stalls : StallProfile
+        How memories, links and starts are disturbed; no bit of a result may depend on it.
+    seed : int
+        Of what is random in that.
     trace, quiet : bool
         Log what NICs do; send what the program prints to standard error.
     """
@@ -58,6 +52,8 @@ class Program:
     policy: Policy
     check: bool = False
     compute_scale: float = 1.0
+    stalls: StallProfile = field(default_factory=StallProfile)
+    seed: int = 0
     trace: bool = False
     quiet: bool = False
 
@@ -68,10 +64,7 @@ class Program:
             variables["CONIC_MPI_FREQUENCY"] = repr(self.policy.frequency)
         if self.check:
             variables["CONIC_MPI_CHECK"] = "1"
-            for collective in {collective for collective, _ in MPICH_ALGORITHMS}:
-                found = MPICH_ALGORITHMS.get((collective, self.policy.algorithm(collective)))
-                if found is not None:
-                    variables[f"MPIR_CVAR_{found[0]}_INTRA_ALGORITHM"] = found[1]
+            variables |= chosen({collective: self.policy.algorithm(collective) for collective in collective_names()})
         return variables
 
 
@@ -107,7 +100,7 @@ def run_program(program: Program, *, progress: ProgressCallback | None = None) -
     config = wired(program.config, topology, ranks=program.ranks)
     library = build_library(config, progress=progress)
     multicast = any("multicast" in algorithm for algorithm in program.policy.algorithms.values())
-    fabric = Fabric(library, config, topology, multicast=multicast)
+    fabric = Fabric(library, config, topology, multicast=multicast, stalls=program.stalls, seed=program.seed)
     try:
         fabric.cluster.log_events(program.trace)
         service = Service(fabric, program.policy)

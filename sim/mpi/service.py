@@ -40,7 +40,7 @@ class Policy:
     """
 
     algorithms: Mapping[str, str]
-    patience: float = 8.0
+    patience: float = 6.0
     work_patience: float = 600.0
     frequency: float = 0.0
 

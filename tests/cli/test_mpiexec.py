@@ -13,7 +13,9 @@ from sim.mpi.run import Program, ProgramResult
 from sim.mpi.tally import Tally
 
 Conic = Callable[..., Any]
-COLLECTIVES = "broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, alltoall, scan, exscan"
+COLLECTIVES = (
+    "broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, alltoall, scan, exscan"
+)
 
 
 @pytest.mark.parametrize(("arguments", "message"), [

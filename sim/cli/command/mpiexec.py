@@ -22,6 +22,7 @@ from sim.mpi.page import program_page
 from sim.mpi.run import Program, run_program
 from sim.mpi.service import Policy
 from sim.report.chrome_trace import chrome_trace
+from sim.stalls import StallProfile, random_stalls
 from sim.topology import TopologyError
 
 _SPOKEN = {"bcast": "broadcast"}
@@ -38,7 +39,7 @@ _MEGAHERTZ = 1e6
 @click.option("--topology", help="How the NICs are wired.  [default: star:N]")
 @click.option("--algorithm", "algorithms", multiple=True, metavar="COLLECTIVE=ALGORITHM",
               help="How the NICs carry out a collective; may be given for each.")
-@click.option("--patience", type=Decimal(0), default=8.0, show_default=True,
+@click.option("--patience", type=Decimal(0), default=6.0, show_default=True,
               help="Seconds that ranks wait for one that does nothing; 0: for ever.")
 @click.option("--work-patience", type=Decimal(0), default=600.0, show_default=True,
               help="Seconds that ranks wait for one that works outside of MPI; 0: for ever.")
@@ -48,6 +49,8 @@ _MEGAHERTZ = 1e6
               help="MHz of NICs and switches; with --clock simulated.")
 @click.option("--compute-scale", type=Decimal(0), default=1.0, show_default=True,
               help="Simulated seconds for a second that a process computes.")
+@click.option("--disturb", type=Number(0), metavar="SEED",
+              help="Delay memories, links and starts, in a way drawn from this seed: no bit may change.")
 @click.option("--trace", type=click.Path(path_type=Path, dir_okay=False),
               help="t.json: what every NIC did, for chrome://tracing and Perfetto.")
 @click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="r.html: the report as a page.")
@@ -60,7 +63,8 @@ _MEGAHERTZ = 1e6
 def command(
     *, ranks: int, preset: str | None, config: Path | None, topology: str | None, algorithms: tuple[str, ...],
     patience: float, work_patience: float, check: str | None, clock: str, frequency: float, compute_scale: float,
-    trace: Path | None, report: Path | None, as_json: bool, program: str, arguments: tuple[str, ...],
+    disturb: int | None, trace: Path | None, report: Path | None, as_json: bool, program: str,
+    arguments: tuple[str, ...],
 ) -> int:
     """Starts PROGRAM under MPI; its collectives run on one simulated NIC a rank, and come back with the NICs' bits.
 
@@ -78,7 +82,8 @@ def command(
         result = run_program(
             Program(
                 ranks=ranks, command=[program, *arguments], config=tree, topology=wired, check=check is not None,
-                compute_scale=compute_scale, trace=trace is not None, quiet=as_json,
+                compute_scale=compute_scale, trace=trace is not None, quiet=as_json, seed=disturb or 0,
+                stalls=StallProfile() if disturb is None else random_stalls(disturb),
                 policy=Policy(
                     algorithms=_algorithms(algorithms), patience=patience, work_patience=work_patience,
                     frequency=frequency * _MEGAHERTZ if clock == "simulated" else 0.0,

@@ -113,7 +113,7 @@ def test_other_orders_of_addition_differ(run, tmp_path, monkeypatch):
     """Negative control: the ring does not add as MPICH's recursive doubling does."""
     program = tmp_path / "sums"
     subprocess.run([tool("mpicc"), "-o", program, PROGRAMS / "sums.c"], check=True)
-    monkeypatch.setattr("sim.mpi.run.MPICH_ALGORITHMS", {("allreduce", "ring"): ("ALLREDUCE", "recursive_doubling")})
+    monkeypatch.setattr("sim.mpi.mpich.MPICH_ALGORITHMS", {("allreduce", "ring"): ("ALLREDUCE", "recursive_doubling")})
     result = run("sums.c", ranks=4, command=[str(program)], check=True, algorithms={"allreduce": "ring"})
     assert result.report["differing_elements"] > 0
 
