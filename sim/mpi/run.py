@@ -60,7 +60,7 @@ class Program:
     def environment(self) -> dict[str, str]:
         """Variables that the interposer and MPI read."""
         variables = {"CONIC_MPI_COMPUTE_SCALE": repr(self.compute_scale)}
-        if self.policy.frequency:
+        if self.policy.simulated:
             variables["CONIC_MPI_FREQUENCY"] = repr(self.policy.frequency)
         if self.check:
             variables["CONIC_MPI_CHECK"] = "1"
@@ -110,7 +110,7 @@ def run_program(program: Program, *, progress: ProgressCallback | None = None) -
         )
         events = activities(fabric.cluster.events()) if program.trace else []
         return ProgramResult(
-            code=outcome.code, error=outcome.error, report=service.tally.report(), events=events,
+            code=outcome.code, error=outcome.error, report=service.report(), events=events,
         )
     finally:
         fabric.close()

@@ -3,7 +3,9 @@
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 from firmware_models.abi.encoding import Datatype, Operator
 from firmware_models.schedule import ScheduleError, build, default_algorithm
@@ -11,10 +13,12 @@ from rtl.reduce.operation import operations
 from sim.mpi.agreement import Call, Communicator, DisagreementError, Round
 from sim.mpi.element import Carrier, carrier
 from sim.mpi.fabric import Fabric, Running
+from sim.mpi.host_model import Host, HostModel
 from sim.mpi.links import Link
 from sim.mpi.operation import HOUSE_NAMES, PREFIXES, REDUCTIONS, Operation
 from sim.mpi.presence import Presence
 from sim.mpi.tally import Tally, name_of, reason_text
+from sim.mpi.timeline import Timeline
 from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Reason, Request, RequestKind, text
 
 _MOST_SKEW = 100_000
@@ -36,13 +40,19 @@ class Policy:
     work_patience : float
         Seconds that they wait for others that work outside of MPI; 0: for ever.
     frequency : float
-        Cycles a second of simulated time; 0 if time is the machine's.
+        Cycles a second of NICs and switches.
+    simulated : bool
+        Programs are told simulated time, and ranks ring as far apart as they come in it.
+    host : Host
+        Of the host-based column.
     """
 
     algorithms: Mapping[str, str]
     patience: float = 6.0
     work_patience: float = 600.0
-    frequency: float = 0.0
+    frequency: float = 500e6
+    simulated: bool = False
+    host: Host = field(default_factory=Host)
 
     def algorithm(self, collective: str) -> str:
         """The algorithm of a collective."""
@@ -63,6 +73,8 @@ class Service:
     def __init__(self, fabric: Fabric, policy: Policy):
         self.fabric, self.policy = fabric, policy
         self.tally = Tally(fabric.config.datapath.flit_bytes)
+        self.timeline = Timeline("simulated" if policy.simulated else "machine")
+        self.host_model = HostModel(policy.host, fabric.measure_message(), policy.frequency)
         self._communicators: dict[int, Communicator] = {}
         self._under_way: dict[int, tuple[Communicator, Round]] = {}
         self._gone: dict[int, str] = {}
@@ -102,6 +114,12 @@ class Service:
             if rank in communicator.members:
                 for found in communicator.rounds:
                     self._check_absent(communicator, found)
+
+    def report(self) -> dict[str, Any]:
+        """What ``--json`` says of the program's collectives."""
+        return {
+            **self.tally.report(), "host_model": self.host_model.as_dict(), "timeline": self.timeline.report(),
+        }
 
     def has_said_goodbye(self, rank: int) -> bool:
         """Whether a rank has called MPI_Finalize."""
@@ -283,7 +301,7 @@ class Service:
 
     def _skews(self, calls: list[Call]) -> list[int]:
         """Cycles by which ranks come later than the first, in simulated time; all at once in the machine's."""
-        if not self.policy.frequency:
+        if not self.policy.simulated:
             return [0] * len(calls)
         last = max(call.request.now for call in calls)
         # Nobody sees what is beyond: whoever waits waits for the last.
@@ -300,21 +318,28 @@ class Service:
                 carried.unload(lanes, found.calls[rank].result)
         self.tally.add(
             first.collective.mpi_name, running.operation.bytes // carried.ratio, communicator.size,
-            running.schedule.algorithm, running.cycles,
+            running.schedule.algorithm, max(0, running.cycles - running.waited),
+            by_hosts=partial(self.host_model.cycles, running.schedule, running.operation.sizes),
         )
         self._answer(communicator, found, AnswerKind.DONE, running.ended)
 
     def _answer(self, communicator: Communicator, found: Round, kind: AnswerKind, ended: list[int]) -> None:
         calls = [found.calls[rank] for rank in range(communicator.size)]
-        now = time.monotonic()
-        for call, over in zip(calls, self._times(calls, ended), strict=True):
+        now, times = time.monotonic(), self._times(calls, ended)
+        for call, over in zip(calls, times, strict=True):
             call.link.answer(call.request, kind, over)
             self._last_answer[call.link.rank] = now
+        simulated = self.policy.simulated
+        self.timeline.add(
+            calls[0].collective.mpi_name, communicator.members,
+            [call.request.now if simulated else call.time for call in calls],
+            times if simulated else [now] * len(calls), by="NICs" if kind is AnswerKind.DONE else "MPI",
+        )
         communicator.rounds.popleft()
 
     def _times(self, calls: list[Call], ended: list[int]) -> list[float]:
         """When it was over for each rank, in simulated time."""
-        if not ended or not self.policy.frequency:
+        if not ended or not self.policy.simulated:
             return [call.request.now for call in calls]
         skews, last = self._skews(calls), max(call.request.now for call in calls)
         # Who was done before the last came has not waited for it.

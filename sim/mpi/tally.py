@@ -1,6 +1,7 @@
 """What came of a program's collectives: counts, cycles, differences."""
 
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -17,6 +18,8 @@ class Tally:
     flit_bytes: int
     cycles: dict[tuple[str, int, int, str], list[int]] = field(default_factory=lambda: defaultdict(list))
     """By operation, bytes, ranks and algorithm."""
+    by_hosts: dict[tuple[str, int, int, str], int] = field(default_factory=dict)
+    """Of the same: cycles that the host model gives."""
     passed: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Calls of ranks that MPI carried out, by operation and reason."""
     calls: int = 0
@@ -25,9 +28,14 @@ class Tally:
     differing: int = 0
     differences: list[str] = field(default_factory=list)
 
-    def add(self, name: str, size: int, ranks: int, algorithm: str, cycles: int) -> None:
-        """An operation that the NICs have carried out."""
-        self.cycles[name, size, ranks, algorithm].append(cycles)
+    def add(
+        self, name: str, size: int, ranks: int, algorithm: str, cycles: int, *, by_hosts: Callable[[], int] = lambda: 0
+    ) -> None:
+        """An operation that the NICs have carried out; `by_hosts` is asked once for each row of the table."""
+        row = name, size, ranks, algorithm
+        if row not in self.by_hosts:
+            self.by_hosts[row] = by_hosts()
+        self.cycles[row].append(cycles)
         self.calls += ranks
         self.offloaded += ranks
 
@@ -48,6 +56,7 @@ class Tally:
                 "operation": name, "bytes": size, "ranks": ranks, "algorithm": algorithm, "operations": len(cycles),
                 "cycles_min": min(cycles), "cycles_median": round(median(cycles)), "cycles_max": max(cycles),
                 "goodput_fraction": size / (self.flit_bytes * median(cycles)) if any(cycles) else 0.0,
+                "cycles_by_hosts": self.by_hosts[name, size, ranks, algorithm],
             }
             for (name, size, ranks, algorithm), cycles in sorted(self.cycles.items())
         ]

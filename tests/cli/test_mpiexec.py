@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import sim.cli.command.mpiexec
+from sim.mpi.host_model import Host, HostModel, Wire
 from sim.mpi.run import Program, ProgramResult
 from sim.mpi.tally import Tally
+from sim.mpi.timeline import Timeline
 
 Conic = Callable[..., Any]
 COLLECTIVES = (
@@ -46,9 +48,13 @@ def test_refusals(conic: Conic, arguments: tuple[str, ...], message: str) -> Non
 def result(**other: Any) -> ProgramResult:
     """What a program with one allreduce leaves."""
     tally = Tally(8)
-    tally.add("Allreduce", 4096, 2, "ring", 1000)
+    tally.add("Allreduce", 4096, 2, "ring", 1000, by_hosts=lambda: 3456)
     tally.add_passed("Scan", "the reduce unit has no such operator of that type", 2)
-    return ProgramResult(**{"code": 0, "error": None, "events": [], "report": tally.report()} | other)
+    timeline = Timeline("simulated")
+    timeline.add("Allreduce", (0, 1), (0.0, 2e-6), (5e-6, 6e-6), by="NICs")
+    model = HostModel(Host(), Wire(150, (128, 2048), (170, 500)), 500e6)
+    report = {**tally.report(), "host_model": model.as_dict(), "timeline": timeline.report()}
+    return ProgramResult(**{"code": 0, "error": None, "events": [], "report": report} | other)
 
 
 def test_a_table(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +84,12 @@ def test_json_and_page(conic: Conic, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     program, = asked
     assert program.quiet
     assert (program.policy.algorithms, program.policy.frequency) == ({"broadcast": "multicast"}, 250e6)
-    assert "1,000" in page.read_text()
+    assert program.policy.simulated
+    text = page.read_text()
+    assert "1,000" in text
+    assert "3,456" in text
+    assert "Allreduce, rank 0: waits, 2.00 µs from 0.00 µs" in text
+    assert "Allreduce, rank 1: NICs, 4.00 µs from 2.00 µs" in text
 
 
 @pytest.mark.parametrize(("other", "message"), [

@@ -46,7 +46,7 @@ _MEGAHERTZ = 1e6
 @click.option("--check", metavar="mpich", help="MPI does it too, and every element is compared.")
 @click.option("--clock", default="machine", show_default=True, help="What MPI_Wtime says: machine or simulated.")
 @click.option("--frequency", type=Decimal(0, above=True), default=500.0, show_default=True,
-              help="MHz of NICs and switches; with --clock simulated.")
+              help="MHz of NICs and switches, for simulated time and the host model.")
 @click.option("--compute-scale", type=Decimal(0), default=1.0, show_default=True,
               help="Simulated seconds for a second that a process computes.")
 @click.option("--disturb", type=Number(0), metavar="SEED",
@@ -86,7 +86,7 @@ def command(
                 stalls=StallProfile() if disturb is None else random_stalls(disturb),
                 policy=Policy(
                     algorithms=_algorithms(algorithms), patience=patience, work_patience=work_patience,
-                    frequency=frequency * _MEGAHERTZ if clock == "simulated" else 0.0,
+                    frequency=frequency * _MEGAHERTZ, simulated=clock == "simulated",
                 ),
             ),
             progress=progress,
@@ -131,12 +131,13 @@ def _algorithms(given: tuple[str, ...]) -> dict[str, str]:
 def _print(values: dict[str, Any]) -> None:
     """The tables, on standard error: standard output is the program's."""
     console = Console(stderr=True, width=None if Console(stderr=True).is_terminal else 120)
-    table = Table("operation", "bytes", "ranks", "algorithm", "operations", "cycles min", "median", "max", "goodput")
+    table = Table("operation", "bytes", "ranks", "algorithm", "operations", "cycles min", "median", "max", "goodput",
+                  "by hosts (model)")
     for row in values["operations"]:
         table.add_row(
             row["operation"], f"{row['bytes']:,}", str(row["ranks"]), row["algorithm"], f"{row['operations']:,}",
             f"{row['cycles_min']:,}", f"{row['cycles_median']:,}", f"{row['cycles_max']:,}",
-            f"{row['goodput_fraction']:.1%}",
+            f"{row['goodput_fraction']:.1%}", f"{row['cycles_by_hosts']:,}",
         )
     console.print(table)
     if values["passed"]:

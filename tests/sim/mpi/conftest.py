@@ -28,9 +28,10 @@ def mpi() -> None:
 def run(small: Config) -> Callable[..., ProgramResult]:
     """Runs `python PROGRAM ARGUMENTS`, or `command`; other keywords are those of the policy and of the program."""
     def call(program: str, *arguments: str, ranks: int, algorithms: Any = None, patience: float = 8.0,
-             work_patience: float = 600.0, frequency: float = 0.0, **options: Any) -> ProgramResult:
+             work_patience: float = 600.0, frequency: float | None = None, **options: Any) -> ProgramResult:
         policy = Policy(
-            algorithms=algorithms or {}, patience=patience, work_patience=work_patience, frequency=frequency,
+            algorithms=algorithms or {}, patience=patience, work_patience=work_patience,
+            simulated=frequency is not None, frequency=frequency or 500e6,
         )
         options.setdefault("command", [sys.executable, str(PROGRAMS / program), *arguments])
         return run_program(Program(
