@@ -1,6 +1,9 @@
-"""Runs programs with the NICs of preset `small`."""
+"""Runs programs with the NICs of preset `small`, and fetches programs of others."""
 
+import hashlib
+import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from sim.mpi.run import Program, ProgramResult, run_program
 from sim.mpi.service import Policy
 
 PROGRAMS = Path(__file__).with_name("programs")
+PINS = tomllib.loads(Path(__file__).with_name("pins.toml").read_text())
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -22,6 +26,26 @@ def mpi() -> None:
         tool("mpiexec")
     except MpiError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def fetched() -> Callable[[str], Path]:
+    """The file of a package in ``pins.toml``: fetched if it is not there yet, and what was pinned; skips without it."""
+    def call(package: str) -> Path:
+        pin, folder = PINS[package], Path(__file__).parents[3] / "build" / "fetched"
+        path = folder / pin["file"]
+        if not path.exists():
+            done = subprocess.run(
+                [sys.executable, "-m", "pip", "download", "-q", "--no-deps", *pin["options"], "-d", folder,
+                 f"{package}=={pin['version']}"], capture_output=True, text=True, check=False, timeout=600,
+            )
+            if not path.exists():
+                pytest.skip(f"pip does not bring {path.name}: {done.stderr.strip()[-200:]}")
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        assert digest == pin["sha256"], f"{path} is not what was pinned"
+        return path
+
+    return call
 
 
 @pytest.fixture
