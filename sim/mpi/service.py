@@ -4,11 +4,11 @@ import struct
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from firmware_models.abi.encoding import Datatype, Operator
-from firmware_models.schedule import ScheduleError, build, default_algorithm
+from firmware_models.schedule import Schedule, ScheduleError, build, default_algorithm
 from rtl.reduce.operation import operations
 from sim.mpi.agreement import Call, Communicator, DisagreementError, Round
 from sim.mpi.element import Carrier, carrier
@@ -279,7 +279,7 @@ class Service:
             return ""
         house = HOUSE_NAMES[collective]
         try:
-            schedule = build(house, self._algorithm(house, communicator), n_nodes=communicator.size, root=request.root)
+            schedule = _built(house, self._algorithm(house, communicator), communicator.size, request.root)
             assert communicator.job is not None
             running = self.fabric.start(
                 operation, schedule, nodes=communicator.members, job=communicator.job, skews=self._skews(calls),
@@ -359,3 +359,8 @@ class Service:
                 f"{communicator.name}: {name_of(request.collective)}, rank {request.rank}, element {index}: "
                 f"{ours[size - 1::-1].hex() if size else ''} on the NICs, {theirs[size - 1::-1].hex()} by MPI"
             )
+
+
+@lru_cache(maxsize=1024)
+def _built(house: str, algorithm: str, ranks: int, root: int) -> Schedule:
+    return build(house, algorithm, n_nodes=ranks, root=root)
