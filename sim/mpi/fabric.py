@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from firmware_models.abi.encoding import Kind, Operand, P2pOp, Status
+from firmware_models.abi.encoding import Operand, Status
 from firmware_models.abi.formats import DESCRIPTOR, JOB_BITS, PAYLOAD_BYTES
 from firmware_models.config import Config
 from firmware_models.host import NodeDriver, Port
@@ -22,8 +22,9 @@ from firmware_models.schedule import (
     pack_sequence,
 )
 from sim.cluster import Cluster
-from sim.mpi.host_model import Wire
+from sim.mpi.error import FabricError
 from sim.mpi.jobs import Job, JobPool
+from sim.mpi.message import Wire, measure
 from sim.mpi.operation import HOUSE_NAMES, Operation
 from sim.multicast import join_groups, load_tables, plan_multicast
 from sim.stalls import StallProfile
@@ -35,13 +36,8 @@ _PAYLOAD_AT = DESCRIPTOR.bytes - PAYLOAD_BYTES
 _SLICE_CYCLES = 2_000
 _BUDGET = 2_000_000
 _WARM_UP_CYCLES = 1_000
-_MESSAGE_CYCLES = 10_000
 
 Bytes = NDArray[np.uint8]
-
-
-class FabricError(RuntimeError):
-    """An operation did not end, or ended in an error."""
 
 
 @dataclass(frozen=True)
@@ -150,37 +146,10 @@ class Fabric:
     def measure_message(self) -> Wire:
         """What a point-to-point message from node 0 to node 1 takes on these NICs, in nobody's way."""
         lane = self._lanes[0]
-        common = {"source_vp": 0, "dest_id": 1, "dest_vp": 0}
-        begin = self._send(Kind.MP, P2pOp.SEND, length=8, payload=1, **common)
-        self.cluster.run_for(_MESSAGE_CYCLES)
-        received = lane.ports[1].receive()
-        self._check_sent()
-        if received is None:
-            raise FabricError("a message between two NICs did not arrive")
-        took = []
-        lengths = (128, self.config.datapath.mtu, 4 * self.config.datapath.mtu, 8 * self.config.datapath.mtu)
-        for length in lengths:
-            self.cluster.watch(1, lane.results[1] + length - 8)
-            begun = self._send(
-                Kind.RDMA, P2pOp.PUT, length=length, local_addr=lane.operands[0], remote_addr=lane.results[1], **common
-            )
-            self.cluster.run(_MESSAGE_CYCLES)
-            took.append(self.cluster.cycle - begun)
-            self.cluster.run_for(_MESSAGE_CYCLES)
-            self._check_sent()
-        return Wire(received.timestamp - begin, lengths, tuple(took))
-
-    def _send(self, kind: Kind, operation: P2pOp, **fields: int) -> int:
-        """Node 0 rings for a point-to-point operation; the cycle of the doorbell."""
-        port = self._lanes[0].ports[0]
-        port.post(DESCRIPTOR.pack(kind=kind, p2p_op=operation, **fields))
-        port.ring()
-        return self.cluster.cycle
-
-    def _check_sent(self) -> None:
-        found = self._lanes[0].ports[0].poll()
-        if found is None or found.status is not Status.OK:
-            raise FabricError("a message between two NICs did not end well")
+        return measure(
+            self.cluster, *lane.ports[:2], source=lane.operands[0], target=lane.results[1],
+            mtu=self.config.datapath.mtu,
+        )
 
     def _open_lane(self, number: int) -> Lane:
         ports, operands, results = [], [], []

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from firmware_models.abi.formats import PAYLOAD_BYTES
 from firmware_models.schedule import Combine, Schedule, Step
+from sim.mpi.message import Wire
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,34 +38,6 @@ class Host:
     take: float = 100e-9
     bus: float = 250e-9
     combine: float = 1e-10
-
-
-@dataclass(frozen=True)
-class Wire:
-    """Cycles of a point-to-point message on the RTL, from the doorbell until it stands in the receiver's memory.
-
-    Members
-    -------
-    short : float
-        One whose bytes stand in its descriptor.
-    sizes, puts : tuple
-        Bytes and cycles of longer ones, ascending; between them lies a straight line, and behind them it goes on.
-    """
-
-    short: float
-    sizes: tuple[int, ...]
-    puts: tuple[float, ...]
-
-    @property
-    def per_byte(self) -> float:
-        """Cycles of each byte of a long message."""
-        return (self.puts[-1] - self.puts[-2]) / (self.sizes[-1] - self.sizes[-2])
-
-    def cycles(self, size: int) -> float:
-        """Of a message of `size` bytes."""
-        if size <= PAYLOAD_BYTES:
-            return self.short
-        return float(np.interp(size, self.sizes, self.puts)) + self.per_byte * max(0, size - self.sizes[-1])
 
 
 @dataclass(frozen=True)

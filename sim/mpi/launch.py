@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sim.cluster import RegisterAccessError, SimulationFaultError
 from sim.mpi.agreement import DisagreementError
-from sim.mpi.fabric import FabricError
+from sim.mpi.error import FabricError
 from sim.mpi.interposer import tool
 from sim.mpi.links import Door, Link
 from sim.mpi.mpich import PLAIN

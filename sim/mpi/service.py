@@ -16,13 +16,12 @@ from sim.mpi.fabric import Fabric, Running
 from sim.mpi.host_model import Host, HostModel
 from sim.mpi.links import Link
 from sim.mpi.operation import HOUSE_NAMES, PREFIXES, REDUCTIONS, Operation
-from sim.mpi.presence import Presence
+from sim.mpi.patience import Patience
 from sim.mpi.tally import Tally, name_of, reason_text
 from sim.mpi.timeline import Timeline
 from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Reason, Request, RequestKind, text
 
 _MOST_SKEW = 100_000
-_IDLE = "has not come, and does nothing outside of MPI"
 _MOVED = Carrier(Datatype.BYTE, Operator.SUM)
 """Carries what is not computed with."""
 
@@ -78,7 +77,7 @@ class Service:
         self._communicators: dict[int, Communicator] = {}
         self._under_way: dict[int, tuple[Communicator, Round]] = {}
         self._gone: dict[int, str] = {}
-        self._presence = Presence()
+        self._patience = Patience(policy.patience, policy.work_patience)
         self._last_answer = [0.0] * fabric.n_nodes
         self._able = {(able.datatype, able.operator) for able in operations(fabric.config.reduce)}
         self._carriers: dict[tuple[int, int, bool], Carrier | None] = {}
@@ -145,7 +144,7 @@ class Service:
             If some ranks have waited too long for others: for such as do nothing, or work for ever.
         """
         now = time.monotonic()
-        self._presence.look(links, now)
+        self._patience.look(links, now)
         if self.fabric.busy:
             return []
         lines = []
@@ -156,44 +155,8 @@ class Service:
                 continue
             # Who was waiting for the NICs could not come.
             waited = now - max(found.since, *(self._last_answer[communicator.members[rank]] for rank in missing))
-            if self.policy.patience and waited > self.policy.patience:
-                lines += self._judge(communicator, found, missing, waited, now)
-        return lines
-
-    def _judge(
-        self, communicator: Communicator, found: Round, missing: list[int], waited: float, now: float
-    ) -> list[str]:
-        """A round that some ranks have not come to for longer than the patience with those that do nothing."""
-        since = now - self.policy.patience
-        works = {rank for rank in range(self.fabric.n_nodes) if self._presence.computes(rank, since)}
-        where = {rank: self._elsewhere(communicator, rank, works) for rank in missing}
-        idle = [rank for rank, text in where.items() if text == _IDLE]
-        bound = self.policy.work_patience
-        # Who is in a call of MPI's may wait for a rank that works.
-        if idle or not works:
-            what = f"no rank has come for {self.policy.patience:g} s (--patience)"
-        elif bound and waited > bound:
-            what = f"no rank has come for {bound:g} s, though some work (--work-patience)"
-        elif found.warned:
-            return []
-        else:
-            found.warned = True
-            most = f"for at most {bound:g} s (--work-patience)" if bound else "for as long as it takes"
-            return [communicator.describe(found, f"waits {most}", where)]
-        raise DisagreementError(communicator.describe(found, what, where))
-
-    def _elsewhere(self, communicator: Communicator, rank: int, works: set[int]) -> str:
-        """Where a rank is that has not come."""
-        world = communicator.members[rank]
-        for other in self._communicators.values():
-            for found in other.rounds:
-                call = found.calls.get(other.members.index(world)) if world in other.members else None
-                if call is not None:
-                    return f"has not come, but is in operation {found.number + 1} of {other.name}: {call.words}"
-        inside = self._presence.call_of(world)
-        if inside is not None:
-            return f"has not come, but is in {inside}"
-        return "has not come, but works outside of MPI" if world in works else _IDLE
+            lines.append(self._patience.judge(self._communicators.values(), communicator, found, waited, now))
+        return [line for line in lines if line is not None]
 
     def _add_communicator(self, request: Request, more: bytes) -> None:
         members = struct.unpack(f"<{len(more) // 4}i", more)

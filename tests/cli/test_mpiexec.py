@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import sim.cli.command.mpiexec
-from sim.mpi.host_model import Host, HostModel, Wire
+from sim.mpi.host_model import Host, HostModel
+from sim.mpi.message import Wire
 from sim.mpi.run import Program, ProgramResult
 from sim.mpi.tally import Tally
 from sim.mpi.timeline import Timeline

@@ -14,7 +14,7 @@ from sim.cli.shared.number import Number
 from sim.cli.shared.refusal import fails, refuses
 from sim.example.plot import plot_histories
 from sim.example.run import ALGORITHMS, PROGRAM, ExampleError, Solution, on_nics, under_mpich
-from sim.mpi.fabric import FabricError
+from sim.mpi.error import FabricError
 from sim.mpi.interposer import MpiError
 
 NAMES = ("cg",)

@@ -16,7 +16,7 @@ from sim.cli.shared.example import example
 from sim.cli.shared.hardware import hardware, hardware_options
 from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.refusal import fails, refuses
-from sim.mpi.fabric import FabricError
+from sim.mpi.error import FabricError
 from sim.mpi.interposer import MpiError
 from sim.mpi.page import program_page
 from sim.mpi.run import Program, run_program

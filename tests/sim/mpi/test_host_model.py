@@ -6,7 +6,8 @@ from firmware_models.config import Config
 from firmware_models.schedule import build
 from sim.cluster import build_library
 from sim.mpi.fabric import Fabric
-from sim.mpi.host_model import Host, HostModel, Wire
+from sim.mpi.host_model import Host, HostModel
+from sim.mpi.message import Wire
 from sim.mpi.run import wired
 from sim.topology import parse_topology
 
