@@ -27,6 +27,8 @@ COLLECTIVES = (
     (("-n", "1", "true"), "-n: must be 2 to 64, not 1"),
     (("-n", "2", "no-such-program"), "PROGRAM: must be a program that can be run, not 'no-such-program'"),
     (("-n", "2", "--patience", "-1", "true"), "--patience: must be a number of at least 0, not '-1'"),
+    (("-n", "2", "--work-patience", "soon", "true"), "--work-patience: must be a number of at least 0, not 'soon'"),
+    (("-n", "2", "--disturb", "-1", "true"), "--disturb: must be at least 0, not -1"),
     (("-n", "2", "--frequency", "0", "true"), "--frequency: must be a number above 0, not '0'"),
     (("-n", "2", "--compute-scale", "x", "true"), "--compute-scale: must be a number of at least 0, not 'x'"),
     (("-n", "2", "--check", "openmpi", "true"), "--check: must be mpich, not 'openmpi'"),
