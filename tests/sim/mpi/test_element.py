@@ -87,7 +87,8 @@ def test_places(element, op):
 def test_units_that_can_do_less():
     """A wider type carries a narrower one, never with another order of numbers; doubles alone carry no integers."""
     def able(*names):
-        return {(each.datatype, each.operator) for each in operations(ReduceConfig(datatypes=names, multiply=False))}
+        config = ReduceConfig(add_cycles=5, datatypes=names, multiply=False)
+        return {(each.datatype, each.operator) for each in operations(config)}
 
     wide = carrier(Element.INT32, MpiOp.MIN, able=able("int64"))
     assert (wide.datatype, wide.ratio) == (Datatype.INT64, 2)
