@@ -148,7 +148,7 @@ class Fabric:
         lane = self._lanes[0]
         return measure(
             self.cluster, *lane.ports[:2], source=lane.operands[0], target=lane.results[1],
-            mtu=self.config.datapath.mtu,
+            room=PIECE_BYTES, mtu=self.config.datapath.mtu,
         )
 
     def _open_lane(self, number: int) -> Lane:

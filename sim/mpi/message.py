@@ -42,8 +42,10 @@ class Wire:
         return float(np.interp(size, self.sizes, self.puts)) + self.per_byte * max(0, size - self.sizes[-1])
 
 
-def measure(cluster: Cluster, sender: Port, receiver: Port, *, source: int, target: int, mtu: int) -> Wire:
-    """Sends some messages from `source` to `target`, addresses in the windows of the two ports.
+def measure(
+    cluster: Cluster, sender: Port, receiver: Port, *, source: int, target: int, room: int, mtu: int
+) -> Wire:
+    """Sends some messages from `source` to `target`, where `room` bytes are in the windows of the two ports.
 
     Raises
     ------
@@ -57,7 +59,8 @@ def measure(cluster: Cluster, sender: Port, receiver: Port, *, source: int, targ
     _check_sent(sender)
     if received is None:
         raise FabricError("a message between two NICs did not arrive")
-    lengths, puts = (128, mtu, 4 * mtu, 8 * mtu), []
+    lengths = tuple(length for length in (128, mtu, 2 * mtu, 4 * mtu, 8 * mtu) if length <= room)
+    puts = []
     for length in lengths:
         cluster.watch(receiver.driver.node, target + length - 8)
         begun = _send(
