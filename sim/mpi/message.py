@@ -6,8 +6,8 @@ import numpy as np
 
 from firmware_models.abi.encoding import Kind, P2pOp, Status
 from firmware_models.abi.formats import DESCRIPTOR, PAYLOAD_BYTES
+from firmware_models.host import Port
 from sim.cluster import Cluster
-from sim.host import Port
 from sim.mpi.error import FabricError
 
 _MESSAGE_CYCLES = 10_000
