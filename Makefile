@@ -58,7 +58,7 @@ bitstream: $(STAMP) ## bitstream of BOARD (ulx3s_85f, ecpix5_85f, versa_ecp5_5g)
 	$(BIN)/conic build $(or $(BOARD),ulx3s_85f)
 
 waves: $(STAMP) ## run TEST (a pytest node) and keep its waveform
-	@[ -n "$(TEST)" ] || { echo "say which: make waves TEST=tests/rtl/kit/test_fifo.py" >&2; exit 2; }
+	@[ -n "$(TEST)" ] || { echo "say which: make waves TEST=tests/rtl/kit/test_kit.py" >&2; exit 2; }
 	CONIC_WAVES=1 $(BIN)/python -m pytest -s $(TEST)
 
 bench: $(STAMP) ## measure the figures of the README again (minutes)

@@ -1,5 +1,6 @@
 """What is asked of a cluster, checked before anything is built."""
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +27,8 @@ DATATYPES = {
     "float64": Datatype.FLOAT64, "int64": Datatype.INT64, "uint64": Datatype.UINT64, "float32": Datatype.FLOAT32,
     "int32": Datatype.INT32, "uint8": Datatype.BYTE, "double_int": Datatype.DOUBLE_INT,
 }
+_COPIES = 8
+"""Of a message, at every node: operand and result in host memory, operand, golden and simulated result in Python."""
 OPERATORS = {operator.name.lower(): operator for operator in Operator}
 
 
@@ -96,6 +99,7 @@ class CollectiveRequest:
             largest_pulse(schedule, self.config)
         except ScheduleError as error:
             raise RequestError(str(error)) from None
+        self._check_memory()
         limit = min(self.config.nic.n_cous * self.config.cou.n_jobs, self.config.nic.n_vps)
         _check_range("jobs", self.jobs, 1, limit)
 
@@ -103,9 +107,19 @@ class CollectiveRequest:
         if self.nodes < 2:
             raise RequestError(f"nodes must be at least 2, not {self.nodes}")
         try:
-            return parse_topology(self.topology or f"star:{self.nodes}", n_nodes=self.nodes)
+            return parse_topology(f"star:{self.nodes}" if self.topology is None else self.topology, n_nodes=self.nodes)
         except TopologyError as error:
             raise RequestError(str(error)) from None
+
+    def _check_memory(self) -> None:
+        """Before anything is built: hosts, operands, golden results and what comes back are all in memory at once."""
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        most = there // (_COPIES * self.nodes * max(self.jobs, 1))
+        if self.size > most:
+            raise RequestError(
+                f"size must be at most {most} bytes, for {self.nodes} nodes and {self.jobs} jobs to go into this "
+                f"machine's memory of {there >> 20} MiB, not {self.size}"
+            )
 
     def _check_data(self, schedule: Schedule) -> None:
         _check_choice("dtype", self.dtype, list(DATATYPES))
@@ -124,7 +138,7 @@ class CollectiveRequest:
                 f"size must be a multiple of {whole} bytes for {self.collective}: {schedule.block_count} blocks of "
                 f"whole {self.dtype}, not {self.size}"
             )
-        if any(step.combine is Combine.REDUCE for sequence in schedule.sequences for step in sequence):
+        if _reduces(schedule):
             _check_choice("op", self.op, list(OPERATORS))
             able = [operator.name.lower() for datatype, operator in operations(self.config.reduce)
                     if datatype == self.datatype]
@@ -186,6 +200,15 @@ class CollectiveRequest:
             return elements
         limits = np.iinfo(kind)
         return rng.integers(limits.min, limits.max, shape, dtype=kind, endpoint=True)
+
+
+def reduces(collective: str, algorithm: str) -> bool:
+    """Whether a collective has an operator at all."""
+    return _reduces(build(collective, algorithm, n_nodes=2))
+
+
+def _reduces(schedule: Schedule) -> bool:
+    return any(step.combine is Combine.REDUCE for sequence in schedule.sequences for step in sequence)
 
 
 def _check_choice(name: str, value: str, allowed: list[str] | tuple[str, ...]) -> None:

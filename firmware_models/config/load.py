@@ -117,7 +117,7 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
     try:
         values = parse_yaml(text)
     except FileError as error:
-        raise ConfigError(f"{source}: {error}") from None
+        raise ConfigError(f"{source} {error}") from None
     values = {} if values is None else values
     if not isinstance(values, dict):
         raise ConfigError(f"{source}: must be a mapping of sections, not {shown(values)}")

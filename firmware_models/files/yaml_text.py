@@ -103,8 +103,8 @@ def _loaded(text: str, load: Any) -> Any:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise FileError(f"not YAML: {error.problem}" + (f" (line {mark.line + 1})" if mark else "")) from None
+        raise FileError(f"is not YAML: {error.problem}" + (f" (line {mark.line + 1})" if mark else "")) from None
     except yaml.YAMLError as error:
-        raise FileError(f"not YAML: {' '.join(str(error).split())}") from None
+        raise FileError(f"is not YAML: {' '.join(str(error).split())}") from None
     except (ValueError, OverflowError) as error:  # an escape that is no character, a number that is none
-        raise FileError(f"not YAML: {error}") from None
+        raise FileError(f"is not YAML: {error}") from None

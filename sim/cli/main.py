@@ -3,7 +3,9 @@
 Exit codes: 0 if what was checked holds, 1 if it does not, 2 on bad input.
 """
 
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -35,6 +37,13 @@ COMMANDS = {
 A subcommand is `command` of the module of its name in `sim.cli.command`, which is imported when it is called for: that
 takes time.
 """
+
+
+_MOST_CHARACTERS = 2000
+"""Of a refusal: whatever somebody wrote, it stays one line that can be read."""
+
+_OUTPUT_ERRORS = (errno.ENOSPC, errno.EPIPE, errno.EDQUOT, errno.EIO)
+"""What standard output may answer: it is full, or nobody reads it."""
 
 
 class LazyGroup(click.Group):
@@ -70,12 +79,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs `conic` with `arguments` (those of the process by default) and ends the process."""
     try:
         result = cli.main(arguments, prog_name="conic", standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         click.echo(refusal(error), err=True)
         sys.exit(2)
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):
         click.echo("conic: interrupted", err=True)
         sys.exit(130)
+    except OSError as error:
+        if error.errno not in _OUTPUT_ERRORS or error.filename is not None:
+            raise
+        # What is left in the buffer would be complained of again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"conic: standard output: {error.strerror}", err=True)
+        sys.exit(2)
     sys.exit(result if isinstance(result, int) else 0)
 
 
@@ -93,7 +110,8 @@ def refusal(error: click.ClickException) -> str:
             message = f"{_name(param)}: is required{'' if choice is None else f'; {choice}'}"
         case click.BadParameter(param=click.Parameter() as param):
             message = f"{_name(param)}: {message}"
-    return f"{place}: {' '.join(message.split())}"
+    line = f"{place}: {' '.join(message.split())}"
+    return line if len(line) <= _MOST_CHARACTERS else f"{line[:_MOST_CHARACTERS]}…"
 
 
 def _name(param: click.Parameter) -> str:

@@ -122,6 +122,8 @@ void Cluster::share(unsigned thread) {
             stations_[index]->advance(now_, until_, parity_, execution_.skip);
         } catch (const Fault& fault) {
             faults_[index] = fault;
+        } catch (const std::exception& error) {
+            faults_[index] = Fault(error.what(), now_);  // no memory, for one: nothing may leave a thread
         }
     }
 }

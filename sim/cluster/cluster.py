@@ -115,6 +115,9 @@ class Execution:
 
 
 _MOST_THREADS = 1024
+_FAULT = (1 << 64) - 1
+"""What a count is if it could not be made."""
+_NO_MEMORY = "std::bad_alloc"
 
 
 class Cluster:
@@ -166,9 +169,9 @@ class Cluster:
                 self._handle, self._station(a), a.port, self._station(b), b.port, seed * 65537 + number,
             ))
         if waves is not None:
-            self._api.conic_open_waves(self._handle, str(waves).encode())
+            self._passed(self._api.conic_open_waves(self._handle, str(waves).encode()))
         if check_boundary:
-            self._api.conic_check_boundary(self._handle)
+            self._passed(self._api.conic_check_boundary(self._handle))
         self._passed(self._api.conic_reset(self._handle))
         self.memories: list[NDArray[np.uint8]] = [
             np.ctypeslib.as_array(self._api.conic_memory(self._handle, node), (memory_bytes,))
@@ -234,20 +237,20 @@ class Cluster:
 
     def watch(self, node: int, address: int) -> None:
         """Makes :meth:`run` wait until the NIC of `node` writes the memory word at `address`."""
-        self._api.conic_watch(self._handle, node, address)
+        self._passed(self._api.conic_watch(self._handle, node, address))
 
     def was_written(self, node: int, address: int) -> bool:
         """Whether that has happened."""
-        return bool(self._api.conic_was_written(self._handle, node, address))
+        return bool(self._passed(self._api.conic_was_written(self._handle, node, address)))
 
     def write_register(self, node: int, address: int, value: int, *, not_before: int = 0) -> None:
         """Queues a register write of the host of `node`; it is made while the cluster runs, at cycle `not_before` or
         later."""
-        self._api.conic_write(self._handle, _NODE, node, address, value, not_before)
+        self._passed(self._api.conic_write(self._handle, _NODE, node, address, value, not_before))
 
     def write_switch_register(self, switch: int, address: int, value: int) -> None:
         """Queues a register write to a switch; writes stay in order."""
-        self._api.conic_write(self._handle, _SWITCH, switch, address, value, 0)
+        self._passed(self._api.conic_write(self._handle, _SWITCH, switch, address, value, 0))
 
     def read_register(self, node: int, address: int) -> int:
         """Reads a register; runs the cluster for as long as that takes.
@@ -258,7 +261,7 @@ class Cluster:
             If the NIC answers with an error or not at all.
         """
         before = self._api.conic_register_errors(self._handle, _NODE, node)
-        self._api.conic_read(self._handle, _NODE, node, address)
+        self._passed(self._api.conic_read(self._handle, _NODE, node, address))
         if not self._passed(self._api.conic_await_registers(self._handle, _NODE, node, _MOST_ACCESS_CYCLES)):
             raise RegisterAccessError(f"register {address:#x} of node {node} did not answer")
         if self._api.conic_register_errors(self._handle, _NODE, node) != before:
@@ -275,11 +278,13 @@ class Cluster:
 
     def log_events(self, on: bool) -> None:
         """Switches the log of events on or off."""
-        self._api.conic_log_events(self._handle, on)
+        self._passed(self._api.conic_log_events(self._handle, on))
 
     def events(self) -> NDArray[Any]:
         """All events logged so far, in order of time; dtype :data:`EVENT`."""
         count = self._api.conic_event_count(self._handle)
+        if count == _FAULT:
+            self._passed(-1)
         if not count:
             return np.empty(0, EVENT)
         buffer = (ctypes.c_char * (count * EVENT.itemsize)).from_address(self._api.conic_events(self._handle))
@@ -291,7 +296,10 @@ class Cluster:
 
     def _passed(self, outcome: int) -> int:
         if outcome < 0:
-            raise SimulationFaultError(f"cycle {self.cycle}: {self._api.conic_fault().decode()}")
+            reason = self._api.conic_fault().decode()
+            if reason == _NO_MEMORY:
+                raise MemoryError("the simulation needs more memory than there is")
+            raise SimulationFaultError(f"cycle {self.cycle}: {reason}")
         return outcome
 
     def _program_routes(self) -> None:
@@ -328,24 +336,24 @@ def _load(library: Path) -> CDLL:
         "conic_reset": (c_int, [handle]),
         "conic_run": (c_int, [handle, u64]),
         "conic_step": (c_int, [handle, u64]),
-        "conic_check_boundary": (None, [handle]),
+        "conic_check_boundary": (c_int, [handle]),
         "conic_now": (u64, [handle]),
         "conic_memory": (ctypes.POINTER(ctypes.c_uint8), [handle, u32]),
-        "conic_watch": (None, [handle, u32, u64]),
+        "conic_watch": (c_int, [handle, u32, u64]),
         "conic_was_written": (c_int, [handle, u32, u64]),
         "conic_settled_at": (u64, [handle]),
         "conic_fingerprint": (u64, [handle]),
         "conic_evaluated": (u64, [handle]),
         "conic_bytes_a_node": (u64, [handle]),
-        "conic_write": (None, [handle, c_int, u32, u32, u32, u64]),
-        "conic_read": (None, [handle, c_int, u32, u32]),
+        "conic_write": (c_int, [handle, c_int, u32, u32, u32, u64]),
+        "conic_read": (c_int, [handle, c_int, u32, u32]),
         "conic_await_registers": (c_int, [handle, c_int, u32, u64]),
         "conic_value": (u32, [handle, c_int, u32]),
         "conic_register_errors": (u32, [handle, c_int, u32]),
-        "conic_log_events": (None, [handle, c_int]),
+        "conic_log_events": (c_int, [handle, c_int]),
         "conic_event_count": (u64, [handle]),
         "conic_events": (c_void_p, [handle]),
-        "conic_open_waves": (None, [handle, c_char_p]),
+        "conic_open_waves": (c_int, [handle, c_char_p]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(api, name)

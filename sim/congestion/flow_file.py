@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
+from firmware_models.files import write_text
 from sim.congestion.error import CongestionError
 from sim.congestion.flows import MAX_BYTES, MAX_FLOWS, NS_A_SECOND, Flow, host_range
 from sim.congestion.network import Network
@@ -72,4 +73,4 @@ def write_flows(flows: Sequence[Flow], path: Path) -> None:
     ordered = sorted(flows, key=lambda flow: flow.start_ns)
     lines = [f"{flow.source} {flow.destination} {GROUP} {flow.port} {flow.size} "
              f"{flow.start_ns // NS_A_SECOND}.{flow.start_ns % NS_A_SECOND:09d}" for flow in ordered]
-    path.write_text("\n".join([str(len(flows)), *lines]) + "\n")
+    write_text(path, "\n".join([str(len(flows)), *lines]) + "\n")

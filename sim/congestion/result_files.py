@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from firmware_models.files import write_text
 from sim.congestion.network import NS_A_SECOND
 from sim.congestion.parameters import HEADER
 from sim.congestion.prepare import PS_A_NS, source_ports
@@ -29,7 +30,7 @@ def write_fct(outcome: Outcome, path: Path) -> None:
         alone = pair.round_trip_ns + total * 8 * NS_A_SECOND // pair.rate
         lines.append(f"{address(flow.source):08x} {address(flow.destination):08x} {ports[number]} {flow.port} "
                      f"{flow.size} {origin + int(outcome.start_ns[number])} {int(outcome.fct_ns[number])} {alone}")
-    path.write_text("".join(f"{line}\n" for line in lines))
+    write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def write_pfc(outcome: Outcome, path: Path) -> None:
@@ -41,7 +42,7 @@ def write_pfc(outcome: Outcome, path: Path) -> None:
     for time, port, is_pause in outcome.pfc.tolist():
         node, kind, number = names[port]
         lines.append(f"{origin + time // PS_A_NS} {node} {kind} {number} {is_pause}\n")
-    path.write_text("".join(lines))
+    write_text(path, "".join(lines))
 
 
 def address(node: int) -> int:

@@ -50,7 +50,7 @@ class Tokens:
     def whole(self, field: str, low: int, high: int, what: str = "") -> int:
         """A whole number from `low` to `high`."""
         def convert(word: str) -> int | None:
-            value = int(word) if re.fullmatch(r"[+-]?\d{1,18}", word) else None
+            value = int(word) if re.fullmatch(r"[+-]?[0-9]{1,18}", word) else None
             return value if value is not None and low <= value <= high else None
 
         return self.take(field, f"{what}{' ' * bool(what)}{low} to {high}", convert)
@@ -71,7 +71,7 @@ def decimal(word: str) -> Decimal | None:
 
 def with_unit(word: str, units: dict[str, int]) -> int | None:
     """A number with a unit, in the smallest one; None if it is none, or no whole number of the smallest."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([A-Za-z/]+)", word)
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([A-Za-z/]+)", word)
     if found is None or found[2] not in units:
         return None
     value = Decimal(found[1]) * units[found[2]]

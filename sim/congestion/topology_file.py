@@ -6,6 +6,7 @@ follows the last link is not read.
 
 from pathlib import Path
 
+from firmware_models.files import write_text
 from sim.congestion.network import MAX_PORTS, Link, Network
 from sim.congestion.tokens import Tokens, decimal, with_unit
 from sim.congestion.topology import named
@@ -64,7 +65,7 @@ def write_topology(network: Network, path: Path) -> None:
     lines = [f"{network.n_nodes} {len(network.switches)} {len(network.links)}",
              " ".join(map(str, sorted(network.switches)))]
     lines += [f"{link.a} {link.b} {_rate(link.rate)} {link.delay_ns}ns 0.000000" for link in network.links]
-    path.write_text("\n".join(lines) + "\n")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def _within(value: int | None, low: int, high: int) -> int | None:

@@ -13,6 +13,8 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
+from firmware_models.files import written
+
 _LOOK: dict[Any, Any] = {
     "svg.hashsalt": "conic",   # the same rows give the same file
     "svg.fonttype": "none",    # text stays text: it can be searched, and a page of it is a fraction as large
@@ -68,8 +70,9 @@ def svg(figure: Figure) -> str:
 
 def save(figure: Figure, path: Path, **options: Any) -> None:
     """Writes the figure to an SVG or PNG file."""
-    with rc_context(_LOOK):
-        figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, **options)
+    form = options.pop("format", path.suffix.removeprefix("."))
+    with rc_context(_LOOK), written(path, "wb") as file:
+        figure.savefig(file, format=form, metadata={"Date": None} if form == "svg" else None, **options)
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"], values: Iterable[float]) -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from firmware_models.config import load_preset
+from firmware_models.files import FileError, parse_json, read_text, shown, write_text
 from fpga.offload_area import CATEGORIES, measure
 from sim.report.progress import ProgressCallback
 from sim.report.table import Row as Cells
 from sim.study import StudyError, StudyResult
 from sim.study.page import PageTable, text_tables, write_page
+from sim.study.rows_file import judged
 
 PRESETS = ("paper", "small")
 _TITLES = dict(zip(
@@ -37,14 +39,15 @@ def run(
         progress("synthesis", number, len(chosen))
         rows.append(measure(part))
         progress("synthesis", number + 1, len(chosen))
-    if save_rows is not None:
-        save_rows.write_text(json.dumps(rows, indent=1) + "\n")
-    found = [_claim(row) for row in rows]
-    tables = [
-        PageTable(f"{row['unit']}, preset {row['preset']}, {row['family']}", 1, list(_lines(row))) for row in rows
-    ]
-    write_page(folder, title="Area of the offload unit", about=_ABOUT, claims=found, tables=tables)
-    return StudyResult(rows=rows, claims=found, table=text_tables(tables))
+    with judged(row_files):
+        if save_rows is not None:
+            write_text(save_rows, json.dumps(rows, indent=1) + "\n")
+        found = [_claim(row) for row in rows]
+        tables = [
+            PageTable(f"{row['unit']}, preset {row['preset']}, {row['family']}", 1, list(_lines(row))) for row in rows
+        ]
+        write_page(folder, title="Area of the offload unit", about=_ABOUT, claims=found, tables=tables)
+        return StudyResult(rows=rows, claims=found, table=text_tables(tables))
 
 
 def _claim(row: dict[str, Any]) -> dict[str, Any]:
@@ -60,10 +63,16 @@ def _claim(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _load(file: Path) -> list[dict[str, Any]]:
+    """Rows as --save-rows writes them, or one by itself as it stands in ``docs/figures``."""
     try:
-        rows: list[dict[str, Any]] = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
-        raise StudyError(f"--rows: {str(file)!r} cannot be read: {error}") from None
+        content = parse_json(read_text(file))
+    except FileError as error:
+        raise StudyError(f"--rows: {shown(file)} {error}") from None
+    rows = [content] if isinstance(content, dict) else content
+    if not isinstance(rows, list) or not all(
+        isinstance(row, dict) and row.get("preset") in PRESETS and isinstance(row.get("blocks"), list) for row in rows
+    ):
+        raise StudyError(f"--rows: {shown(file)} must be a file that --save-rows wrote")
     return rows
 
 

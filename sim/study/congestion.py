@@ -12,7 +12,7 @@ from sim.report.progress import ProgressCallback
 from sim.report.table import Row as Cells
 from sim.study import StudyError, StudyResult
 from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import command_of, load_rows
+from sim.study.rows_file import command_of, judged, load_rows
 from sim.study.rows_file import save_rows as write_rows
 from sim.study.tasks import Task, run_tasks, source_hash
 
@@ -69,17 +69,18 @@ class CongestionStudy:
             if part not in ALGORITHMS:
                 raise StudyError(f"--part must be one of {', '.join(ALGORITHMS)}, not {part!r}")
         if row_files:
-            rows = [row for path in row_files for row in load_rows(path)]
+            rows = [row for path in row_files for row in load_rows(path, self.name)]
         else:
             packages = [Path(str(resources.files(package))) for package in ("sim.congestion", "sim.study")]
             rows = run_tasks(self.tasks(is_quick, parts or tuple(ALGORITHMS)), folder / "unfinished",
                              source_hash(*packages), progress)
-        found = self.claims(rows)
-        if save_rows is not None:
-            write_rows(save_rows, command_of(self.name, is_quick=is_quick, parts=list(parts)), rows, found)
-        tables = list(self._lines(rows))
-        write_page(folder, title=self.title, about=self.about, plots=self.plots(rows), claims=found, tables=tables)
-        return StudyResult(rows, found, text_tables(tables))
+        with judged(row_files):
+            found = self.claims(rows)
+            if save_rows is not None:
+                write_rows(save_rows, command_of(self.name, is_quick=is_quick, parts=list(parts)), rows, found)
+            tables = list(self._lines(rows))
+            write_page(folder, title=self.title, about=self.about, plots=self.plots(rows), claims=found, tables=tables)
+            return StudyResult(rows, found, text_tables(tables))
 
     def _lines(self, rows: list[Row]) -> Iterator[PageTable]:
         """Those that have any lines."""

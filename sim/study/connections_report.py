@@ -12,7 +12,7 @@ from sim.study.connections_cases import PARTS
 from sim.study.connections_claims import claims
 from sim.study.connections_plots import plots
 from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import command_of, load_rows
+from sim.study.rows_file import command_of, judged, load_rows
 from sim.study.rows_file import save_rows as write_rows
 
 Row = dict[str, Any]
@@ -46,15 +46,16 @@ def run(
         if part not in PARTS:
             raise StudyError(f"--part must be one of {', '.join(PARTS)}, not {part!r}")
     if row_files:
-        rows = [row for path in row_files for row in load_rows(path)]
+        rows = [row for path in row_files for row in load_rows(path, "connections")]
     else:
         rows = list(measured(is_quick=is_quick, parts=parts, progress=progress))
-    found = claims(rows)
-    if save_rows is not None:
-        write_rows(save_rows, command_of("connections", is_quick=is_quick, parts=list(parts)), rows, found)
-    tables = list(_tables(rows))
-    write_page(folder, title="Memory of connections", about=_ABOUT, plots=plots(rows), claims=found, tables=tables)
-    return StudyResult(rows, found, text_tables(tables))
+    with judged(row_files):
+        found = claims(rows)
+        if save_rows is not None:
+            write_rows(save_rows, command_of("connections", is_quick=is_quick, parts=list(parts)), rows, found)
+        tables = list(_tables(rows))
+        write_page(folder, title="Memory of connections", about=_ABOUT, plots=plots(rows), claims=found, tables=tables)
+        return StudyResult(rows, found, text_tables(tables))
 
 
 def _tables(rows: list[Row]) -> Iterator[PageTable]:

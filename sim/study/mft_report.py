@@ -11,7 +11,7 @@ from sim.study.mft_cases import FULL, QUICK
 from sim.study.mft_claims import claims
 from sim.study.mft_plots import plots
 from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import command_of, load_rows
+from sim.study.rows_file import command_of, judged, load_rows
 from sim.study.rows_file import save_rows as write_rows
 
 Row = dict[str, Any]
@@ -33,17 +33,18 @@ def run(
         if part not in known:
             raise StudyError(f"--part must be one of {', '.join(known)}, not {part!r}")
     if row_files:
-        rows = [row for path in row_files for row in load_rows(path)]
+        rows = [row for path in row_files for row in load_rows(path, "mft")]
     else:
         study = MftStudy(is_quick=is_quick, is_checked=is_quick, progress=progress, networks=parts)
         rows = list(study.rows())
-    found = claims(rows)
-    if save_rows is not None:
-        write_rows(save_rows, command_of("mft", is_quick=is_quick, parts=list(parts)), rows, found)
-    tables = [PageTable("All figures", 3, [COLUMNS, *table(rows)])]
-    write_page(folder, title="Multicast in small forwarding tables", about=_ABOUT, plots=plots(rows), claims=found,
-               tables=tables)
-    return StudyResult(rows, found, text_tables(tables))
+    with judged(row_files):
+        found = claims(rows)
+        if save_rows is not None:
+            write_rows(save_rows, command_of("mft", is_quick=is_quick, parts=list(parts)), rows, found)
+        tables = [PageTable("All figures", 3, [COLUMNS, *table(rows)])]
+        write_page(folder, title="Multicast in small forwarding tables", about=_ABOUT, plots=plots(rows), claims=found,
+                   tables=tables)
+        return StudyResult(rows, found, text_tables(tables))
 
 
 def table(rows: list[Row]) -> Iterator[tuple[str, ...]]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
+from firmware_models.files import write_text
 from sim.report.drawing import Plot
 from sim.report.table import Row as Cells
 from sim.report.words import words
@@ -42,7 +43,7 @@ def write_page(
     text = environment.get_template("page.html.j2").render(
         title=title, about=about, plots=plots, claims=claims, tables=list(tables))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "index.html").write_text(text)
+    write_text(folder / "index.html", text)
 
 
 def text_tables(tables: Iterable[PageTable]) -> str:

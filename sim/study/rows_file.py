@@ -1,35 +1,64 @@
 """Rows of a study in a file: measured once, judged and drawn again."""
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from firmware_models.files import FileError, parse_json, read_text, shown, write_text
 from sim.study import StudyError
 
 Row = dict[str, Any]
 
 
-def load_rows(path: Path) -> list[Row]:
-    """The rows that :func:`save_rows` wrote.
+def load_rows(path: Path, study: str) -> list[Row]:
+    """The rows of `study` that :func:`save_rows` wrote.
 
     Raises
     ------
     StudyError
-        If it is no such file.
+        If it is no such file, or one of another study.
     """
     try:
-        rows = json.loads(path.read_text())["rows"]
-    except (ValueError, KeyError, TypeError):
-        raise StudyError(f"--rows: {str(path)!r} must be a file that --save-rows wrote") from None
-    return [row for row in rows if isinstance(row, dict)]
+        content = parse_json(read_text(path))
+    except FileError as error:
+        raise StudyError(f"--rows: {shown(path)} {error}") from None
+    if not isinstance(content, dict) or not isinstance(content.get("rows"), list) or \
+            not all(isinstance(row, dict) and isinstance(row.get("kind"), str) for row in content["rows"]):
+        raise StudyError(f"--rows: {shown(path)} must be a file that --save-rows wrote")
+    command = str(content.get("command"))
+    if not f"{command} ".startswith(f"conic study {study} "):
+        raise StudyError(f"--rows: {shown(path)} must have rows of study {study}, not of {shown(command)}")
+    rows: list[Row] = content["rows"]
+    return rows
+
+
+@contextmanager
+def judged(row_files: Sequence[Path]) -> Iterator[None]:
+    """Around what reads rows: if they are from files, one without what a study needs is refused.
+
+    Raises
+    ------
+    StudyError
+        If rows from files are not what they must be. Rows that were measured are nobody's input: errors stay as they
+        are.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ZeroDivisionError, OverflowError) as error:
+        if not row_files or isinstance(error, StudyError):
+            raise
+        names = ", ".join(map(shown, row_files))
+        raise StudyError(f"--rows: {names} must have the rows that --save-rows wrote: {shown(str(error))}") from error
 
 
 def save_rows(path: Path, command: str, rows: list[Row], claims: list[Row]) -> None:
     """Writes rows and claims, a line each, and the command that measured them."""
     lines = ",\n  ".join(json.dumps(row) for row in rows)
     verdicts = ",\n  ".join(json.dumps(claim) for claim in claims)
-    path.write_text(f'{{"command": {json.dumps(command)},\n "rows": [\n  {lines}\n ],\n'
-                    f' "claims": [\n  {verdicts}\n ]}}\n')
+    write_text(path, f'{{"command": {json.dumps(command)},\n "rows": [\n  {lines}\n ],\n'
+                     f' "claims": [\n  {verdicts}\n ]}}\n')
 
 
 def command_of(study: str, *, is_quick: bool, parts: tuple[str, ...] | list[str]) -> str:

@@ -1,5 +1,6 @@
 """The runs of a study in a few processes; what is done is kept, so that an interrupted study goes on from there."""
 
+import contextlib
 import hashlib
 import json
 import multiprocessing
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from firmware_models.files import FileError, parse_json, read_text, write_text
 from sim.report.progress import ProgressCallback
 
 Row = dict[str, Any]
@@ -44,21 +46,24 @@ def run_tasks(tasks: Sequence[Task], folder: Path, sources: str, progress: Progr
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{_key(task, sources)}.json" for task in tasks]
-    missing = [place for place, path in enumerate(files) if not path.exists()]
+    found = [_kept(path) for path in files]
+    missing = [place for place, rows in enumerate(found) if rows is None]
     if len(missing) < len(tasks):
         progress("taken from the run before", len(tasks) - len(missing), len(tasks))
     n_processes = min(MAX_PROCESSES, int(os.environ.get("CONIC_THREADS") or os.cpu_count() or 1), len(missing))
     if n_processes > 1:
-        _run_beside(tasks, missing, files, n_processes, progress)
+        for place, rows in _run_beside(tasks, missing, n_processes, progress):
+            found[place] = _keep(files[place], rows)
     else:
         for place in missing:
             task = tasks[place]
-            _keep(files[place], task.function(*task.arguments, progress))
-    rows = [row for path in files for row in json.loads(path.read_text())]
+            found[place] = _keep(files[place], task.function(*task.arguments, progress))
+    # Another study in this folder may have the same tasks, and may have removed what it, or this one, kept.
     for path in files:
-        path.unlink()
-    folder.rmdir() if not any(folder.iterdir()) else None
-    return rows
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+    return [row for rows in found for row in rows or ()]
 
 
 def source_hash(*packages: Path) -> str:
@@ -76,23 +81,34 @@ def _key(task: Task, sources: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
-def _keep(path: Path, rows: list[Row]) -> None:
-    # Renamed when complete, so that an interruption leaves nothing that looks like rows.
-    part = path.with_suffix(".new")
-    part.write_text(json.dumps(rows))
-    part.rename(path)
+def _kept(path: Path) -> list[Row] | None:
+    """Rows of a run before, as they stand in the file; None if there are none, or it is no such file."""
+    try:
+        rows = parse_json(read_text(path))
+    except FileError:
+        return None
+    return rows if isinstance(rows, list) else None
+
+
+def _keep(path: Path, rows: list[Row]) -> list[Row]:
+    """Keeps rows for a run after this one, and returns them."""
+    with contextlib.suppress(OSError):  # no space, or another study has just removed the folder: then nothing is kept
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(rows))
+    return rows
 
 
 def _run_beside(
-    tasks: Sequence[Task], missing: Sequence[int], files: Sequence[Path], n_processes: int, progress: ProgressCallback,
-) -> None:
+    tasks: Sequence[Task], missing: Sequence[int], n_processes: int, progress: ProgressCallback,
+) -> Iterator[tuple[int, list[Row]]]:
+    """The places of the missing tasks and their rows, as they end."""
     context = multiprocessing.get_context("spawn")
     done = context.Array("q", 2 * len(tasks), lock=False)
     with ProcessPoolExecutor(n_processes, context, _start, (done,)) as pool:
         running = {pool.submit(_work, place, tasks[place]): place for place in missing}
         try:
             for future in _finished(running, tasks, done, progress):
-                _keep(files[running[future]], future.result())
+                yield running[future], future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -9,8 +9,8 @@ Conic = Callable[..., Any]
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (("--load", "1.5"), "--load: must be above 0 and at most 1, not 1.5"),
-    (("--load", "0"), "--load: must be above 0 and at most 1, not 0.0"),
+    (("--load", "1.5"), "--load: must be a number above 0 and at most 1, not '1.5'"),
+    (("--load", "0"), "--load: must be a number above 0 and at most 1, not '0'"),
     (("--mode", "robin"), "--mode: must be one of cuckoo, linear, not 'robin'"),
     (("--keys", "any"), "--keys: must be one of random, structured, adversarial, mixed, not 'any'"),
     (("--entries", "1000"), "--entries: must be a power of two, not 1000"),

@@ -30,7 +30,10 @@ def read_csv(path: Path, n_processes: int) -> Trace:
     for line, text in lines_of(path):
         if not text.strip() or text.startswith("#"):
             continue
-        cells = [cell.strip() for cell in next(csv.reader([text]))]
+        try:
+            cells = [cell.strip() for cell in next(csv.reader([text]))]
+        except (csv.Error, StopIteration):  # a carriage return within the line, a field of 128 KiB
+            refuse(path, line, "line", "fields with commas between them", text.strip())
         if heads is None:
             heads = _heads(path, line, cells)
             continue

@@ -1,10 +1,13 @@
 """State on disk: a subnet manager that restarts goes on where it was."""
 
 import json
+import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 
+from firmware_models.files import written
 from firmware_models.routing.algorithm.merge import OldTrees, Partner
 from firmware_models.routing.algorithm.mr4lms import Mr4lms
 from firmware_models.routing.algorithm.router import Options, Router
@@ -25,7 +28,7 @@ def save_router(router: Router, path: Path) -> None:
         "next_colour": router.next_colour,
         "driver": [engine.is_building_first, engine.successes] if isinstance(engine, Mr4lms) else None,
     }
-    with path.open("wb") as file:
+    with written(path, "wb") as file:
         np.savez_compressed(
             file, head=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8),
             members=_flat([group.members for group in router.groups.values()]),
@@ -63,7 +66,8 @@ def load_router(network: Network, path: Path, *, hops: Hops | None = None) -> Ro
             router.engine.is_building_first, router.engine.successes = head["driver"]
     except RoutingError:
         raise
-    except (ValueError, KeyError, TypeError, IndexError, EOFError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, EOFError, AttributeError, OverflowError, MemoryError,
+            RecursionError, zipfile.BadZipFile, zlib.error) as error:
         raise RoutingError(f"state {str(path)!r} must be a file that --save-state wrote: {error}") from None
     return router
 

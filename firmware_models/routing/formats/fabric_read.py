@@ -19,9 +19,9 @@ from firmware_models.routing.network import Network
 _GUID = re.compile(
     r"(switch|ca|hca|rt|node|sysimg|port)guid\s*=\s*(?:0x)?([0-9a-fA-F]{1,16})\s*(?:\((?:0x)?([0-9a-fA-F]{1,16})\))?")
 _OTHER = re.compile(r"(vendid|devid)\s*=\s*\S+|(Non-)?Chassis\b.*|module\s*=.*")
-_NODE = re.compile(r'(Switch|Ca|Hca|Rt)\s+(\d{1,5})\s+"([^"]*)"')
+_NODE = re.compile(r'(Switch|Ca|Hca|Rt)\s+([0-9]{1,5})\s+"([^"]*)"')
 _PORT = re.compile(
-    r'\[(\d{1,5})\]\s*(?:\((?:0x)?([0-9a-fA-F]{1,16})\))?\s*"([^"]*)"\s*\[(\d{1,5})\]\s*(?:\((?:0x)?([0-9a-fA-F]{1,16})\))?')
+    r'\[([0-9]{1,5})\]\s*(?:\((?:0x)?([0-9a-fA-F]{1,16})\))?\s*"([^"]*)"\s*\[([0-9]{1,5})\]\s*(?:\((?:0x)?([0-9a-fA-F]{1,16})\))?')
 _QUOTED = re.compile(r'"([^"]*)"')
 _DEFAULT_GUIDS = {True: 0x200000, False: 0x100000}
 """Where GUIDs begin for nodes that a file gives none, as in ibsim."""

@@ -14,7 +14,7 @@ _HEADING = re.compile(r"LID\s*: Out Port\(s\)")
 _FTS_SWITCH = re.compile(
     r"Multicast mlids \[0x[0-9a-fA-F]+-0x[0-9a-fA-F]+\] of switch .*\bguid 0x([0-9a-fA-F]{1,16}) \(.*\):")
 _FTS_ENTRY = re.compile(r"0x([0-9a-fA-F]{4}) {6}([x ]*)")
-_FTS_OTHER = re.compile(r" *Ports:[ 0-9]*| *MLid *|[ 0-9]+|\d+ (valid )?mlids dumped ?")
+_FTS_OTHER = re.compile(r" *Ports:[ 0-9]*| *MLid *|[ 0-9]+|[0-9]+ (valid )?mlids dumped ?")
 
 
 def read_tables(path: Path, network: Network) -> ForwardingTables:

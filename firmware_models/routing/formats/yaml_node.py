@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import yaml
 
+from firmware_models.files import FileError, compose_yaml
 from firmware_models.routing.formats.lines import refuse
 from firmware_models.routing.network import RoutingError
 
@@ -56,7 +57,7 @@ class YamlNode:
     def number(self, expected: str, low: int, high: int) -> int:
         """A whole number from `low` to `high`."""
         text = self.text(expected)
-        if not text.isdecimal() or len(text) > 9 or not low <= int(text) <= high:
+        if not text.isascii() or not text.isdecimal() or len(text) > 9 or not low <= int(text) <= high:
             self.refuse(expected)
         return int(text)
 
@@ -70,12 +71,9 @@ def parse_yaml(path: Path, text: str) -> YamlNode:
         If it is not YAML, or empty.
     """
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise RoutingError(f"{path}:{line}: expected YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise RoutingError(f"{path}:1: expected YAML: {' '.join(str(error).split())}") from None
+        node = compose_yaml(text)
+    except FileError as error:
+        raise RoutingError(f"{path}: {error}") from None
     if node is None:
         refuse(path, 1, "a YAML mapping", "an empty file")
     return YamlNode(path, node)

@@ -33,14 +33,14 @@ def parse_pattern(name: str, *, n_terminals: int, processes_per_terminal: int = 
     if processes_per_terminal < 1:
         raise RoutingError(f"processes per terminal must be at least 1, not {processes_per_terminal}")
     n_processes = n_terminals * processes_per_terminal
-    if re.fullmatch(r"\d{1,7}(x\d{1,7}){1,3}", name):
+    if re.fullmatch(r"[0-9]{1,7}(x[0-9]{1,7}){1,3}", name):
         sizes = tuple(map(int, name.split("x")))
         if 0 in sizes or int(np.prod([float(size) for size in sizes])) > n_processes:
             raise RoutingError(
                 f"pattern {name!r} must have 1 to {n_processes} processes ({n_terminals} terminals × "
                 f"{processes_per_terminal}), not {int(np.prod([float(size) for size in sizes]))}")
         return grid(sizes, processes_per_terminal, order)
-    match = re.fullmatch(r"random:groups=(\d{1,7}),size=(\d{1,7})(?:,seed=(\d{1,9}))?", name)
+    match = re.fullmatch(r"random:groups=([0-9]{1,7}),size=([0-9]{1,7})(?:,seed=([0-9]{1,9}))?", name)
     if match is None:
         raise RoutingError(f"pattern must be one of {', '.join(PATTERNS)}, not {name!r}")
     n_groups, size = int(match[1]), int(match[2])

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from firmware_models.files import shown
 from firmware_models.routing.formats import read_network
 from firmware_models.routing.network import Network, RoutingError
 from firmware_models.routing.topology.direct import dragonfly, random_network, torus
@@ -46,11 +47,11 @@ def parse_topology(name: str) -> Network:
     64
     """
     kind, _, rest = name.partition(":")
-    if match := re.fullmatch(r"star:(\d{1,4})", name):
+    if match := re.fullmatch(r"star:([0-9]{1,4})", name):
         return star(_within(name, "N", int(match[1]), 2, 4096))
-    if match := re.fullmatch(r"fat-tree:(\d{1,4})", name):
+    if match := re.fullmatch(r"fat-tree:([0-9]{1,4})", name):
         return fat_tree(_within(name, "K", int(match[1]), 2, 128))
-    if match := re.fullmatch(r"torus:(\d{1,6}(?:x\d{1,6}){0,5}):(\d{1,4})", name):
+    if match := re.fullmatch(r"torus:([0-9]{1,6}(?:x[0-9]{1,6}){0,5}):([0-9]{1,4})", name):
         sizes = tuple(_within(name, "every dimension", int(size), 1, 65536) for size in match[1].split("x"))
         terminals = _within(name, "TERMINALS", int(match[2]), 1, 1024)
         product = terminals
@@ -60,12 +61,19 @@ def parse_topology(name: str) -> Network:
         return torus(sizes, terminals)
     if kind in DEFAULTS and (not rest or "=" in rest):
         return _by_figures(name, kind, rest)
-    if Path(name).is_file():
+    if _is_file(name):
         return read_network(Path(name))
     if kind in ("star", "fat-tree", "torus", *DEFAULTS):
         form = next(form for form in TOPOLOGIES if form.startswith(kind))
-        raise RoutingError(f"topology must be {form} with whole numbers, not {name!r}")
-    raise RoutingError(f"topology must be one of {', '.join(TOPOLOGIES)}, not {name!r}")
+        raise RoutingError(f"topology must be {form} with whole numbers, not {shown(name)}")
+    raise RoutingError(f"topology must be one of {', '.join(TOPOLOGIES)}, not {shown(name)}")
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # too long for a name, or a zero byte in it
+        return False
 
 
 def _by_figures(name: str, kind: str, rest: str) -> Network:
@@ -73,14 +81,14 @@ def _by_figures(name: str, kind: str, rest: str) -> Network:
     figures = dict(DEFAULTS[kind])
     for part in filter(None, rest.split(",")):
         key, _, value = part.partition("=")
-        if key not in figures or not re.fullmatch(r"\d{1,9}", value):
+        if key not in figures or not re.fullmatch(r"[0-9]{1,9}", value):
             allowed = ", ".join(f"{known}=N" for known in figures)
-            raise RoutingError(f"topology {name!r}: {allowed} are allowed, not {part!r}")
+            raise RoutingError(f"topology {shown(name)}: {allowed} are allowed, not {shown(part)}")
         figures[key] = _within(name, key, int(value), 0 if key in ("seed", "terminals") else 1, 1 << 30)
     missing = [key for key, value in figures.items() if value is None]
     if missing:
         form = ",".join(f"{known}=N" for known in figures)
-        raise RoutingError(f"topology {name!r}: {missing[0]} must be given, as in {kind}:{form}")
+        raise RoutingError(f"topology {shown(name)}: {missing[0]} must be given, as in {kind}:{form}")
     given = {key: value for key, value in figures.items() if value is not None}
     if kind == "dragonfly":
         _within(name, "a × p × (a × h + 1)", given["a"] * given["p"] * (given["a"] * given["h"] + 1), 2, MAX_TERMINALS)
@@ -96,5 +104,5 @@ def _by_figures(name: str, kind: str, rest: str) -> Network:
 
 def _within(name: str, field: str, value: int, low: int, high: int) -> int:
     if not low <= value <= high:
-        raise RoutingError(f"topology {name!r}: {field} must be {low} to {high}, not {value}")
+        raise RoutingError(f"topology {shown(name)}: {field} must be {low} to {high}, not {value}")
     return value

@@ -14,6 +14,7 @@ from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.hardware import hardware, hardware_options
 from sim.cli.shared.number import Number
+from sim.cli.shared.paths import OUTPUT_FILE_ANYWHERE
 from sim.cli.shared.refusal import fails, refuses
 from testbench.verilated_program import VerilatedProgramError
 
@@ -26,13 +27,13 @@ SWEEP = ((4, 64), (4, 512), (4, 2048), (8, 64), (8, 256), (8, 512), (8, 1024), (
 @click.command("switch", epilog=example("conic bench switch --radix 8 --plot build/switch.svg"))
 @hardware_options
 @click.option("--radix", type=Number(2, 64), help="Ports.  [default: those of the preset]")
-@click.option("--buffer-flits", type=int, default=BUFFER_FLITS, show_default=True,
+@click.option("--buffer-flits", type=Number(16, 4096), default=BUFFER_FLITS, show_default=True,
               help="Credits of a link for each channel, a power of two; what the preset has is reported beside it.")
 @click.option("--cycles", type=Number(1000, 10**8), default=20_000, show_default=True,
               help="Cycles of each measurement.")
 @click.option("--seed", type=Number(0), default=1, show_default=True, help="Of destinations and sets.")
 @click.option("--sweep", "sweeping", is_flag=True, help="Radix 4, 8, 16 and buffers from 64 to 2,048 flits as well.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Throughput, SVG or PNG; with --sweep.")
+@click.option("--plot", type=OUTPUT_FILE_ANYWHERE, help="Throughput, SVG or PNG; with --sweep.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses(ConfigError, ValueError)
 @fails(VerilatedProgramError)

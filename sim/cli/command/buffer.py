@@ -12,7 +12,8 @@ from sim.buffer.measure import LOADS, measure, sweep
 from sim.buffer.plot import plot_curves
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
-from sim.cli.shared.number import Number
+from sim.cli.shared.number import Decimal, Number
+from sim.cli.shared.paths import OUTPUT_FILE_ANYWHERE
 from sim.cli.shared.refusal import fails, refuses
 from testbench.buffer.key_patterns import PATTERNS
 from testbench.buffer.table_driver import MODES
@@ -22,7 +23,8 @@ ENTRIES = 4096
 
 
 @click.command("buffer", epilog=example("conic buffer --load 0.95 --operations 200000 --sweep --plot build/buffer.svg"))
-@click.option("--load", type=float, help="Keys over entries, above 0 and at most 1.  [default: 0.95, linear 0.90]")
+@click.option("--load", type=Decimal(0, above=True, high=1),
+              help="Keys over entries, above 0 and at most 1.  [default: 0.95, linear 0.90]")
 @click.option("--operations", type=Number(1, 10**9), default=200_000, show_default=True,
               help="Insertions, removals and look-ups that are checked.")
 @click.option("--mode", default="cuckoo", show_default=True, help=f"{', '.join(MODES)}.")
@@ -31,7 +33,7 @@ ENTRIES = 4096
               help="Entries of the table, a power of two.")
 @click.option("--seed", type=Number(0), help="Of keys and pauses; drawn and printed if not given.")
 @click.option("--sweep", "sweeping", is_flag=True, help="Both modes at several loads as well.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Curves of the sweep, SVG or PNG.")
+@click.option("--plot", type=OUTPUT_FILE_ANYWHERE, help="Curves of the sweep, SVG or PNG.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses(ValueError)
 @fails(VerilatedProgramError)
@@ -44,8 +46,6 @@ def command(
         if value not in allowed:
             raise click.UsageError(f"{flag}: must be one of {', '.join(allowed)}, not {value!r}")
     load = {"cuckoo": 0.95, "linear": 0.9}[mode] if load is None else load
-    if not 0 < load <= 1:
-        raise click.UsageError(f"--load: must be above 0 and at most 1, not {load!r}")
     if entries & (entries - 1):
         raise click.UsageError(f"--entries: must be a power of two, not {entries!r}")
     if plot is not None and plot.suffix not in (".svg", ".png"):

@@ -13,6 +13,7 @@ from fpga.synthesis import SynthesisError
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.number import Number
+from sim.cli.shared.paths import OUTPUT_FOLDER
 from sim.cli.shared.refusal import fails, refuses
 from sim.cli.shared.run_file import run_file_option
 
@@ -22,7 +23,7 @@ _BLOCKS = 16
 
 @click.command("build", epilog=example("conic build ulx3s_85f --json"))
 @click.argument("board")
-@click.option("--output-dir", type=click.Path(path_type=Path, file_okay=False),
+@click.option("--output-dir", type=OUTPUT_FOLDER,
               help="Folder of the bitstream and everything on the way.  [default: build/fpga/BOARD]")
 @click.option("--seed", type=Number(0), default=SEED, show_default=True, help="Seed of the placer.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")

@@ -11,7 +11,8 @@ from rich.table import Table
 from sim.cli.shared.byte_size import ByteSize
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
-from sim.cli.shared.number import Number
+from sim.cli.shared.number import Decimal, Number
+from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
 from sim.cli.shared.run_file import run_file_option
 from sim.congestion import (
@@ -47,7 +48,8 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.command("congestion", epilog=example("conic congestion dumbbell:5 --load 0.6 --control hpcc --control dcqcn"))
 @click.argument("topology")
 @click.option("--flows", "flow_file", type=FILE, help="Flow file of the ns-3 release of HPCC.")
-@click.option("--load", type=float, help="Draw flows under test, and background at this load, instead of --flows.")
+@click.option("--load", type=Decimal(0, above=True, high=1),
+              help="Draw flows under test, and background at this load, instead of --flows.")
 @click.option("--collective", help="COLLECTIVE[/ALGORITHM] over the hosts under test, instead of their flows.")
 @click.option("--ranks", type=Number(2, 4096), help="Hosts of the collective.  [default: all under test]")
 @click.option("--size", "n_bytes", type=ByteSize(), default="1MiB", show_default=True, help="Bytes of the collective.")
@@ -60,11 +62,11 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--set", "changes", multiple=True, help="NAME=VALUE of a parameter; may be repeated.")
 @click.option("--seed", type=Number(0, 2**31), default=1, show_default=True, help="Of all that is random.")
 @click.option("--alone", "is_alone", is_flag=True, help="Flows under test only, without background.")
-@click.option("--fct", type=FILE, help="Write completion times in the release's columns; one --control only.")
-@click.option("--pfc", type=FILE, help="Write frames of PFC in the release's columns; one --control only.")
-@click.option("--write-topology", "topology_out", type=FILE, help="Write the network as a topology file.")
-@click.option("--write-flows", "flows_out", type=FILE, help="Write the flows as a flow file.")
-@click.option("--scatter", type=FILE, help="Draw sources and destinations of the flows (SVG).")
+@click.option("--fct", type=OUTPUT_FILE, help="Write completion times in the release's columns; one --control only.")
+@click.option("--pfc", type=OUTPUT_FILE, help="Write frames of PFC in the release's columns; one --control only.")
+@click.option("--write-topology", "topology_out", type=OUTPUT_FILE, help="Write the network as a topology file.")
+@click.option("--write-flows", "flows_out", type=OUTPUT_FILE, help="Write the flows as a flow file.")
+@click.option("--scatter", type=OUTPUT_FILE, help="Draw sources and destinations of the flows (SVG).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @run_file_option
 @refuses(CongestionError)

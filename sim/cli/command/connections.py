@@ -26,7 +26,7 @@ from sim.cli.shared.byte_size import ByteSize
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.hardware import hardware
-from sim.cli.shared.number import Number
+from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
 from sim.connections import formula_row, nic_row, run_row
@@ -53,8 +53,8 @@ NAMES = [scheme.value for scheme in Scheme]
               help="Messages to a peer that are proxied before a handshake: a number, or all.")
 @click.option("--idle-phases", type=Number(), help="Phases after which an idle connection is torn down.")
 @click.option("--max-dynamic", type=Number(), help="Dynamic queue pairs of a process at once.")
-@click.option("--message-ns", type=float, default=Costs.message_ns, show_default=True, help="A small message.")
-@click.option("--queue-pair-ns", type=float, default=Costs.queue_pair_ns, show_default=True,
+@click.option("--message-ns", type=Decimal(0), default=Costs.message_ns, show_default=True, help="A small message.")
+@click.option("--queue-pair-ns", type=Decimal(0), default=Costs.queue_pair_ns, show_default=True,
               help="To make a queue pair and have it ready.")
 @click.option("--seed", type=Number(0), default=1, show_default=True, help="Of the processes that are checked.")
 @click.option("--preset", help="Preset of the NIC that connections are compared with.  [default: paper]")

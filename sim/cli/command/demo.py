@@ -6,8 +6,10 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from firmware_models.files import write_text
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
+from sim.cli.shared.paths import OUTPUT_FILE_ANYWHERE
 from sim.cli.shared.refusal import fails, refuses
 from sim.collective import CollectiveError
 from sim.demo.operations import Demo, run_demo
@@ -15,7 +17,7 @@ from sim.demo.page import demo_page
 
 
 @click.command("demo", epilog=example("conic demo --output build/demo/index.html"))
-@click.option("--output", "page", type=click.Path(path_type=Path, dir_okay=False), show_default=True,
+@click.option("--output", "page", type=OUTPUT_FILE_ANYWHERE, show_default=True,
               default=Path("build/demo/index.html"), help="Where to write the page.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses()
@@ -25,7 +27,7 @@ def command(*, page: Path, as_json: bool) -> int:
     with progress_bars() as progress:
         demo = run_demo(progress)
     page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(demo_page(demo))
+    write_text(page, demo_page(demo))
     if as_json:
         answer({
             "operations": [operation.as_dict() for operation in demo.operations], "same_moments": demo.same_moments,

@@ -11,6 +11,7 @@ from firmware_models.schedule import ScheduleError
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.number import Number
+from sim.cli.shared.paths import OUTPUT_FILE_ANYWHERE
 from sim.cli.shared.refusal import fails, refuses
 from sim.example.plot import plot_histories
 from sim.example.run import ALGORITHMS, PROGRAM, ExampleError, Solution, on_nics, under_mpich
@@ -30,7 +31,7 @@ NAMES = ("cg",)
               help="Solve it so many times more, under random arrival orders, stalls and delays.")
 @click.option("--preset", default="small", show_default=True, help="The hardware.")
 @click.option("--seed", type=Number(0), help="Of everything random; drawn and printed if not given.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the residual, SVG or PNG.")
+@click.option("--plot", type=OUTPUT_FILE_ANYWHERE, help="Draw the residual, SVG or PNG.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses(ScheduleError, ValueError)
 @fails(ExampleError, FabricError, MpiError)

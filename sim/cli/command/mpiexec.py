@@ -10,11 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from firmware_models.config import ConfigError
+from firmware_models.files import write_text
 from firmware_models.schedule import algorithm_names, collective_names
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.hardware import hardware, hardware_options
 from sim.cli.shared.number import Decimal, Number
+from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
 from sim.mpi.error import FabricError
 from sim.mpi.interposer import MpiError
@@ -51,9 +53,9 @@ _MEGAHERTZ = 1e6
               help="Simulated seconds for a second that a process computes.")
 @click.option("--disturb", type=Number(0), metavar="SEED",
               help="Delay memories, links and starts, in a way drawn from this seed: no bit may change.")
-@click.option("--trace", type=click.Path(path_type=Path, dir_okay=False),
+@click.option("--trace", type=OUTPUT_FILE,
               help="t.json: what every NIC did, for chrome://tracing and Perfetto.")
-@click.option("--report", type=click.Path(path_type=Path, dir_okay=False), help="r.html: the report as a page.")
+@click.option("--report", type=OUTPUT_FILE, help="r.html: the report as a page.")
 @click.option("--json", "as_json", is_flag=True,
               help="One JSON object on standard output; what the program prints goes to standard error.")
 @click.argument("program")
@@ -96,9 +98,9 @@ def command(
         "exit_code": result.code, "error": result.error, **result.report,
     }
     if trace is not None:
-        trace.write_text(json.dumps(chrome_trace(result.events)))
+        write_text(trace, json.dumps(chrome_trace(result.events)))
     if report is not None:
-        report.write_text(program_page(values))
+        write_text(report, program_page(values))
     if as_json:
         answer(values, as_json=True)
     else:

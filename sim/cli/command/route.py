@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from firmware_models.files import write_text
 from firmware_models.routing.algorithm import (
     ALGORITHMS,
     POLICIES,
@@ -26,6 +27,7 @@ from firmware_models.routing.topology import parse_topology
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.number import Number
+from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
 
@@ -61,12 +63,12 @@ class MftSize(click.ParamType[int | None]):
 @click.option("--merge-with", default="similar", show_default=True,
               help="When colours run out: the most similar group, or those of the sparsest colour (sparse).")
 @click.option("--old-trees", default="keep", show_default=True, help="Of merged groups: keep, or rebuild.")
-@click.option("--output", type=FILE, help="The forwarding tables, as opensm.mcfdbs.")
+@click.option("--output", type=OUTPUT_FILE, help="The forwarding tables, as opensm.mcfdbs.")
 @click.option("--load-state", type=FILE, help="Go on from a state that --save-state wrote.")
-@click.option("--save-state", type=FILE, help="Write groups, trees and colours.")
+@click.option("--save-state", type=OUTPUT_FILE, help="Write groups, trees and colours.")
 @click.option("--leave", "leavers", help="Groups that leave after the others have joined: names with commas.")
-@click.option("--write-topology", type=FILE, help="The network: ibsim's .net, else as ibnetdiscover prints it.")
-@click.option("--write-groups", type=FILE, help="The groups, as OpenSM's SA dump.")
+@click.option("--write-topology", type=OUTPUT_FILE, help="The network: ibsim's .net, else as ibnetdiscover prints it.")
+@click.option("--write-groups", type=OUTPUT_FILE, help="The groups, as OpenSM's SA dump.")
 @click.option("--check", "is_checked", is_flag=True, help="Check after every group, not only at the end.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @run_file_option
@@ -92,7 +94,7 @@ def command(
         found = measured.violations + violations(router.forest, router.groups)
         progress("checking", 1, 1)
     if output is not None:
-        output.write_text(_tables(router))
+        write_text(output, _tables(router))
     if save_state is not None:
         save_router(router, save_state)
     for line in found[:20]:
@@ -136,11 +138,11 @@ def _groups(
 
 def _write(network: Network, groups: Groups, topology: Path | None, members: Path | None) -> None:
     if topology is not None:
-        topology.write_text((net_text if topology.suffix == ".net" else ibnetdiscover_text)(network))
+        write_text(topology, (net_text if topology.suffix == ".net" else ibnetdiscover_text)(network))
     if members is not None:
         if FIRST_MLID + len(groups) + 1 >= FIRST_MLID + MAX_MLIDS:
             raise RoutingError(f"--write-groups must have at most {MAX_MLIDS - 2} groups, not {len(groups)}")
-        members.write_text(sa_dump_text(network, groups))
+        write_text(members, sa_dump_text(network, groups))
 
 
 def _tables(router: Router) -> str:

@@ -6,14 +6,17 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from firmware_models.config import ConfigError
+from firmware_models.files import aside, write_text, written
 from firmware_models.schedule import ScheduleError
 from sim.board.frame_link import BoardError
 from sim.cli.shared.board import board_options, collective_on_board
 from sim.cli.shared.collective_options import collective_options, collective_request
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
+from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
 from sim.cli.shared.unit_table import print_units
 from sim.collective import CollectiveError, RequestError, run_collective
@@ -22,10 +25,10 @@ from sim.report.chrome_trace import chrome_trace
 
 @click.command("run", epilog=example("conic run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB --json"))
 @collective_options
-@click.option("--output", "output_file", type=click.Path(path_type=Path, dir_okay=False),
+@click.option("--output", "output_file", type=OUTPUT_FILE,
               help="y.npy: the results, one row per node; rows without a result are zero.")
-@click.option("--waves", type=click.Path(path_type=Path, dir_okay=False), help="f.fst: waveform of the whole cluster.")
-@click.option("--trace", type=click.Path(path_type=Path, dir_okay=False),
+@click.option("--waves", type=OUTPUT_FILE, help="f.fst: waveform of the whole cluster.")
+@click.option("--trace", type=OUTPUT_FILE,
               help="t.json: what every node did, for chrome://tracing and Perfetto.")
 @board_options
 @refuses(RequestError, ScheduleError, ConfigError)
@@ -41,12 +44,15 @@ def command(
         return _on_board(output_file, as_json=as_json, board=board, baud=baud, **flags)
     request = collective_request(**flags)
     with progress_bars() as progress:
-        result = run_collective(request, waves=waves, progress=progress)
+        if waves is None:
+            result = run_collective(request, progress=progress)
+        else:
+            with aside(waves) as part:
+                result = run_collective(request, waves=part, progress=progress)
     if output_file is not None:
-        with output_file.open("wb") as file:
-            np.save(file, result.outputs, allow_pickle=False)
+        _save(output_file, result.outputs)
     if trace is not None:
-        trace.write_text(json.dumps(chrome_trace(result.events)))
+        write_text(trace, json.dumps(chrome_trace(result.events)))
     report = {
         "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
         "jobs": request.jobs, "bytes": result.bytes, "dtype": request.dtype, "op": request.op,
@@ -62,14 +68,18 @@ def command(
     return 1 if result.mismatched_bits else 0
 
 
+def _save(path: Path, outputs: NDArray[Any]) -> None:
+    with written(path, "wb") as file:
+        np.save(file, outputs, allow_pickle=False)
+
+
 def _on_board(output_file: Path | None, *, as_json: bool, board: str, **flags: Any) -> int:
     with progress_bars() as progress:
         progress(f"on board {board}", 0, 1)
         request, result = collective_on_board(board=board, **flags)
         progress(f"on board {board}", 1, 1)
     if output_file is not None:
-        with output_file.open("wb") as file:
-            np.save(file, result.outputs, allow_pickle=False)
+        _save(output_file, result.outputs)
     answer({
         "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
         "jobs": request.jobs, "bytes": request.size, "dtype": request.dtype, "op": request.op, "board": board,

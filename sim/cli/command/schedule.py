@@ -10,6 +10,7 @@ from sim.cli.shared.collective_name import CollectiveName, required_algorithm
 from sim.cli.shared.console import answer
 from sim.cli.shared.example import example
 from sim.cli.shared.number import Number
+from sim.cli.shared.paths import OUTPUT_FILE_ANYWHERE
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
 from sim.report.message_diagram import MAX_RANKS, draw_messages
@@ -21,7 +22,7 @@ from sim.report.message_diagram import MAX_RANKS, draw_messages
 @click.option("--nodes", type=Number(2, 4096), required=True, help="Nodes that take part, 2 to 4096.")
 @click.option("--root", type=Number(), default=0, show_default=True, help="Root of a broadcast or reduce.")
 @click.option("--check", "is_check", is_flag=True, help="Only the checker's verdict, not the sequences.")
-@click.option("--diagram", type=click.Path(path_type=Path, dir_okay=False),
+@click.option("--diagram", type=OUTPUT_FILE_ANYWHERE,
               help=f"Draw the messages to this file, SVG or PNG; at most {MAX_RANKS} nodes.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @run_file_option
@@ -37,6 +38,9 @@ def command(
         raise click.UsageError(f"--nodes: must be at most {MAX_RANKS} with --diagram, not {nodes}")
     schedule = build(collective, required_algorithm(collective, algorithm), n_nodes=nodes, root=root)
     report = check(schedule)
+    if diagram is not None and report.ok:
+        diagram.parent.mkdir(parents=True, exist_ok=True)
+        draw_messages(schedule, diagram)
     sequences = [[in_words(step) for step in sequence] for sequence in schedule.sequences]
     if not is_check and not as_json:
         console = Console(highlight=False, soft_wrap=True)
@@ -49,8 +53,6 @@ def command(
         "steps": report.steps, "max_live_seq_ids": report.max_live_seq_ids, "violations": list(report.violations),
     }
     if diagram is not None and report.ok:
-        diagram.parent.mkdir(parents=True, exist_ok=True)
-        draw_messages(schedule, diagram)
         values["diagram"] = str(diagram)
     answer(values if is_check or not as_json else values | {"sequences": sequences}, as_json=as_json)
     return 0 if report.ok else 1

@@ -13,6 +13,7 @@ from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.hardware import hardware, hardware_options
 from sim.cli.shared.number import Number
+from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
 from sim.soak.draw import algorithms, boundaries, reductions
 from sim.soak.episode import SoakError
@@ -25,7 +26,7 @@ from sim.soak.soak import EPISODE_OPERATIONS, soak
 @click.option("--nodes", type=Number(2, 64), default=4, show_default=True, help="Nodes, on one switch.")
 @click.option("--seed", type=Number(0), default=1, show_default=True, help="Of every random choice.")
 @click.option("--episode", type=Number(0), help=f"Only this episode: {EPISODE_OPERATIONS} operations.")
-@click.option("--waves", type=click.Path(path_type=Path, dir_okay=False), help="f.fst: waveform; with --episode.")
+@click.option("--waves", type=OUTPUT_FILE, help="f.fst: waveform; with --episode.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses(ConfigError)
 @fails(SoakError)

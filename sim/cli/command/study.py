@@ -8,6 +8,7 @@ import click
 
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
+from sim.cli.shared.paths import OUTPUT_FILE, OUTPUT_FOLDER
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
 from sim.report.words import words
@@ -21,8 +22,8 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--quick", "is_quick", is_flag=True, help="Small networks: a minute instead of an hour.")
 @click.option("--part", "parts", multiple=True, help="Only this part (of mft: a network); may be repeated.")
 @click.option("--rows", "row_files", type=FILE, multiple=True, help="Take rows measured before; may be repeated.")
-@click.option("--save-rows", type=FILE, help="Write the rows as JSON, with the command that measured them.")
-@click.option("--output-dir", type=click.Path(path_type=Path, file_okay=False), help="[default: build/study/NAME]")
+@click.option("--save-rows", type=OUTPUT_FILE, help="Write the rows as JSON, with the command that measured them.")
+@click.option("--output-dir", type=OUTPUT_FOLDER, help="[default: build/study/NAME]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @run_file_option
 @refuses(StudyError)

@@ -7,12 +7,14 @@ import click
 from firmware_models.abi.c_header import abi_header
 from firmware_models.abi.markdown import abi_page
 from firmware_models.config import ConfigError
+from firmware_models.files import write_text
 from fpga.core_package import core_file, port_page
 from fpga.core_package import example as verilog_example
 from rtl.emit import TOPS, EmitError, emit_verilog
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.hardware import hardware, hardware_options
+from sim.cli.shared.paths import OUTPUT_FILE, OUTPUT_FOLDER
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
 
@@ -20,10 +22,10 @@ from sim.cli.shared.run_file import run_file_option
 @click.command("verilog", epilog=example("conic verilog --preset small --top nic --output-dir build/verilog"))
 @hardware_options
 @click.option("--top", default="nic", show_default=True, help=f"What to export: {', '.join(sorted(TOPS))}.")
-@click.option("--output-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("build/verilog"),
+@click.option("--output-dir", type=OUTPUT_FOLDER, default=Path("build/verilog"),
               show_default=True,
               help="Folder for all that is written: conic_TOP.v, its ports, core file and example, conic_abi.h, .md.")
-@click.option("--output", "output_file", type=click.Path(path_type=Path, dir_okay=False),
+@click.option("--output", "output_file", type=OUTPUT_FILE,
               help="Another place for the Verilog file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @run_file_option
@@ -47,7 +49,7 @@ def command(
         }
         progress(f"exporting {top} ({name})", 1, 1)
     for path, text in texts.items():
-        path.write_text(text)
+        write_text(path, text)
     answer({
         "top": top, "preset": name, "module": f"conic_{top}", "verilog": str(verilog_file),
         "c_header": str(output_dir / "conic_abi.h"), "markdown": str(output_dir / "conic_abi.md"),

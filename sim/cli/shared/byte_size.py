@@ -5,6 +5,9 @@ from typing import Any
 
 import click
 
+from firmware_models.files import shown
+from sim.cli.shared.number import whole_number
+
 _UNITS = {"": 1, "B": 1, "KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30}
 
 
@@ -14,10 +17,11 @@ class ByteSize(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        match = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", str(value).strip())
-        if match is None or match[2].upper() not in _UNITS:
-            self.fail(f"must be bytes as in 4096, 4KiB or 1MiB, not {str(value)!r}", param, ctx)
-        return int(match[1]) * _UNITS[match[2].upper()]
+        match = re.fullmatch(r"([0-9]+) *([A-Za-z]*)", str(value).strip())
+        count = None if match is None else whole_number(match[1])
+        if match is None or count is None or match[2].upper() not in _UNITS:
+            self.fail(f"must be bytes as in 4096, 4KiB or 1MiB, not {shown(str(value))}", param, ctx)
+        return count * _UNITS[match[2].upper()]
 
 
 def size_text(count: int) -> str:

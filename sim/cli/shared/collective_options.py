@@ -6,9 +6,11 @@ from typing import Any, TypeVar
 
 import click
 import numpy as np
+from click.core import ParameterSource
 from numpy.typing import NDArray
 
 from firmware_models.abi.encoding import Datatype
+from firmware_models.files import shown
 from firmware_models.golden import dtype_of
 from sim.cli.shared.byte_size import ByteSize
 from sim.cli.shared.collective_name import CollectiveName, required_algorithm
@@ -16,7 +18,7 @@ from sim.cli.shared.hardware import hardware, hardware_options
 from sim.cli.shared.number import Number
 from sim.cli.shared.run_file import run_file_option
 from sim.collective import CollectiveRequest
-from sim.request import DATATYPES, OPERATORS
+from sim.request import DATATYPES, OPERATORS, reduces
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -70,24 +72,36 @@ def collective_request(
             raise click.UsageError("--size: is required, or --input")
         size = 0
     name, tree = hardware(preset, config)
+    is_given = click.get_current_context().get_parameter_source("op") is not ParameterSource.DEFAULT
+    if is_given and not reduces(collective, name_of_algorithm):
+        raise click.UsageError(f"--op: must be left out for {collective}, which reduces nothing, not {shown(op)}")
     return CollectiveRequest(
         collective=collective, algorithm=name_of_algorithm, nodes=nodes, size=size, root=root, jobs=jobs, dtype=dtype,
-        op=op, config=tree, preset=name, topology=topology or f"star:{nodes}", inputs=inputs, seed=seed,
+        op=op, config=tree, preset=name,
+        topology=f"star:{nodes}" if topology is None else topology, inputs=inputs, seed=seed,
     )
 
 
 def _load_rows(path: Path) -> NDArray[Any]:
+    if path.exists() and not path.is_file():
+        raise click.UsageError(f"--input: {str(path)!r} must be a file")
     try:
-        rows = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            is_array = file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX
+        # Mapped, so that a header that promises more than the file holds is refused, not allocated.
+        rows = np.load(path, mmap_mode="r", allow_pickle=False) if is_array else None
     except OSError as error:
         raise click.UsageError(f"--input: {str(path)!r} cannot be read: {error.strerror}") from None
-    except (ValueError, EOFError):
+    except (ValueError, EOFError, TypeError, OverflowError, SyntaxError):
+        rows = None
+    if rows is None:
         raise click.UsageError(f"--input: {str(path)!r} must be an array saved by numpy.save") from None
-    if not isinstance(rows, np.ndarray) or rows.ndim != 2:
-        raise click.UsageError(f"--input: {str(path)!r} must have the shape (nodes, elements), not {np.shape(rows)}")
+    if rows.ndim != 2:
+        raise click.UsageError(f"--input: {str(path)!r} must have the shape (nodes, elements), "
+                               f"not {rows.shape}")
     if rows.dtype.names is not None:
         rows = _with_padding(path, rows)
-    return np.ascontiguousarray(rows)
+    return np.array(rows, order="C", subok=False)
 
 
 def _with_padding(path: Path, rows: NDArray[Any]) -> NDArray[Any]:

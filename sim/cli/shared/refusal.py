@@ -6,6 +6,8 @@ from typing import ParamSpec, TypeVar
 
 import click
 
+from firmware_models.files import shown
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -28,7 +30,10 @@ def refuses(*errors: type[Exception]) -> Callable[[Callable[P, R]], Callable[P, 
             except OSError as error:
                 if error.filename is None:
                     raise
-                text = f"{str(error.filename)!r}: {error.strerror}"
+                text = f"{shown(str(error.filename))}: {error.strerror}"
+                raise click.UsageError(text, click.get_current_context()) from error
+            except MemoryError as error:
+                text = "needs more memory than there is; a smaller size or fewer nodes would be right"
                 raise click.UsageError(text, click.get_current_context()) from error
 
         return wrapped

@@ -4,32 +4,33 @@ from pathlib import Path
 from typing import Any
 
 import click
-import yaml
+
+from firmware_models.files import FileError, parse_yaml, read_text, shown
+
+_MOST_BYTES = 1 << 20
 
 
 def _load(ctx: click.Context, param: click.Parameter, value: Path | None) -> None:
     if value is None:
         return
     try:
-        content = yaml.safe_load(value.read_text())
-    except OSError as error:
-        raise click.UsageError(f"--run-file: {str(value)!r} cannot be read: {error.strerror}", ctx) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"--run-file: {str(value)!r} is not YAML: {error}", ctx) from None
+        content = parse_yaml(read_text(value, most_bytes=_MOST_BYTES))
+    except FileError as error:
+        raise click.UsageError(f"--run-file: {shown(value)} {error}", ctx) from None
     if not isinstance(content, dict):
-        raise click.UsageError(f"--run-file: {str(value)!r} must be a mapping of flags, not {content!r}", ctx)
+        raise click.UsageError(f"--run-file: {shown(value)} must be a mapping of flags, not {shown(content)}", ctx)
     names = flag_names(ctx.command)
     names.pop("run-file", None)
     defaults: dict[str, Any] = {}
     for key, entry in content.items():
         if key not in names:
             allowed = ", ".join(sorted(names))
-            raise click.UsageError(f"--run-file: {str(value)!r} has no flag {key!r}; allowed: {allowed}", ctx)
+            raise click.UsageError(f"--run-file: {shown(value)} has no flag {shown(key)}; allowed: {allowed}", ctx)
         if not isinstance(entry, str | int | float | bool):
-            raise click.UsageError(f"--run-file: {str(value)!r}: {key} must be one value, not {entry!r}", ctx)
+            raise click.UsageError(f"--run-file: {shown(value)}: {key} must be one value, not {shown(entry)}", ctx)
         if isinstance(entry, bool) != getattr(names[key], "is_flag", False):
             kind = "true or false" if getattr(names[key], "is_flag", False) else "a value"
-            raise click.UsageError(f"--run-file: {str(value)!r}: {key} must be {kind}, not {entry!r}", ctx)
+            raise click.UsageError(f"--run-file: {shown(value)}: {key} must be {kind}, not {shown(entry)}", ctx)
         defaults[str(names[key].name)] = entry
     ctx.default_map = defaults
 

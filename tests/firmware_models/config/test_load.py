@@ -77,7 +77,7 @@ def test_refused(text, message):
 
 def test_not_yaml():
     """What is no YAML at all says where it stops being so."""
-    with pytest.raises(ConfigError, match=r"^x\.yaml: not YAML: mapping values are not allowed here \(line 1\)$"):
+    with pytest.raises(ConfigError, match=r"^x\.yaml is not YAML: mapping values are not allowed here \(line 1\)$"):
         parse_config(" a: b: c", source="x.yaml")
 
 

@@ -9,23 +9,23 @@ BOMB = "a: &a [x]\n" + "".join(
 """4^8 values from nine lines; twenty lines would fill any memory."""
 
 REFUSED_YAML = {
-    BOMB: "not YAML: alias *a is not taken (line 2)",
-    "[" * 100_000: "not YAML: nested more than 32 levels deep (line 1)",
-    "- " * 100_000 + "x": "not YAML: nested more than 32 levels deep (line 1)",
-    "a: 1\na: 2": "not YAML: key 'a' stands twice (line 2)",
-    "1: 2": "not YAML: a key must be text (line 1)",
-    "? [a]\n: b": "not YAML: a key must be text (line 1)",
-    "a: " + "9" * 5000: "not YAML: must be a whole number of at most 40 digits (line 1)",
-    "a: 0x" + "f" * 5000: "not YAML: must be a whole number of at most 40 digits (line 1)",
-    "a: !!python/object:os.system x":
-        "not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:python/object:os.system' (line 1)",
+    BOMB: "is not YAML: alias *a is not taken (line 2)",
+    "[" * 100_000: "is not YAML: nested more than 32 levels deep (line 1)",
+    "- " * 100_000 + "x": "is not YAML: nested more than 32 levels deep (line 1)",
+    "a: 1\na: 2": "is not YAML: key 'a' stands twice (line 2)",
+    "1: 2": "is not YAML: a key must be text (line 1)",
+    "? [a]\n: b": "is not YAML: a key must be text (line 1)",
+    "a: " + "9" * 5000: "is not YAML: must be a whole number of at most 40 digits (line 1)",
+    "a: 0x" + "f" * 5000: "is not YAML: must be a whole number of at most 40 digits (line 1)",
+    "a: !!python/name:os.abort x":
+        "is not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:python/name:os.abort' (line 1)",
     "a: !!binary eA==":
-        "not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:binary' (line 1)",
-    "a\0b": 'not YAML: unacceptable character #x0000: special characters are not allowed in "<unicode string>", '
+        "is not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:binary' (line 1)",
+    "a\0b": 'is not YAML: unacceptable character #x0000: special characters are not allowed in "<unicode string>", '
             "position 1",
-    "a: 1\n---\nb: 2": "not YAML: but found another document (line 2)",
-    'a: "\\U00110000"': "not YAML: ",
-    "a: [": "not YAML: expected the node content, but found '<stream end>' (line 1)",
+    "a: 1\n---\nb: 2": "is not YAML: but found another document (line 2)",
+    'a: "\\U00110000"': "is not YAML: ",
+    "a: [": "is not YAML: expected the node content, but found '<stream end>' (line 1)",
 }
 
 
@@ -50,7 +50,7 @@ def test_composed():
     """The nodes are bounded as the values are."""
     assert compose_yaml("") is None
     assert compose_yaml("a: 1").start_mark.line == 0
-    with pytest.raises(FileError, match=r"^not YAML: alias \*a is not taken"):
+    with pytest.raises(FileError, match=r"^is not YAML: alias \*a is not taken"):
         compose_yaml(BOMB)
 
 

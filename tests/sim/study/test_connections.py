@@ -58,7 +58,7 @@ def test_page(quick: Any) -> None:
 def test_rows_again(quick: Any, tmp_path: Path) -> None:
     """What was saved can be judged again; some of it makes a page of what there is."""
     result, folder = quick
-    assert claims(load_rows(folder / "rows.json")) == result.claims
+    assert claims(load_rows(folder / "rows.json", "connections")) == result.claims
     some = tmp_path / "some.json"
     save_rows(some, "conic study connections", [row for row in result.rows if row["kind"] == "srq"], [])
     again = study(tmp_path, row_files=[some])
