@@ -1,17 +1,24 @@
 """Opens a board by the name of its serial port, or a simulated one."""
 
+import os
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from firmware_models.config import load_preset
+from firmware_models.files import shown
 from sim.board.board import Board
-from sim.board.frame_link import BoardError, FrameLink
+from sim.board.frame_link import FrameLink
 from sim.board.model import BoardModel
 
 MODEL = "model:"
 """What the name of a simulated board begins with; the name of its preset follows."""
 DEFAULT_BAUD = 1_000_000
 _TIMEOUT_SECONDS = 0.25
+
+
+class NoBoardError(ValueError):
+    """No serial port of that name; the message says what would be right."""
 
 
 @contextmanager
@@ -27,8 +34,10 @@ def open_board(name: str, *, baud: int = DEFAULT_BAUD) -> Iterator[Board]:
 
     Raises
     ------
+    NoBoardError
+        If there is no such port.
     BoardError
-        If there is no such port, or no such board behind it.
+        If there is no such board behind it.
     ConfigError
         If a simulated board's preset does not exist.
     """
@@ -40,8 +49,10 @@ def open_board(name: str, *, baud: int = DEFAULT_BAUD) -> Iterator[Board]:
 
     try:
         line = serial.Serial(name, baudrate=baud, timeout=_TIMEOUT_SECONDS)
-    except (serial.SerialException, ValueError) as error:
-        raise BoardError(f"board must be a serial port, or {MODEL}PRESET, not {name!r}: {error}") from None
+    except (OSError, ValueError, termios.error) as error:  # SerialException is an OSError, and some ports raise others
+        number = getattr(error, "errno", None)
+        reason = os.strerror(number) if number else "cannot be set up as one"
+        raise NoBoardError(f"board must be a serial port, or {MODEL}PRESET, not {shown(name)}: {reason}") from None
     with line:
         line.reset_input_buffer()
         yield Board(FrameLink(line))

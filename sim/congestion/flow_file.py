@@ -37,7 +37,7 @@ def read_flows(path: Path, network: Network) -> list[Flow]:
     allowed = f"a host of {network.name}, {host_range(network)}"
 
     def host(word: str) -> int | None:
-        return int(word) if word.isdecimal() and len(word) < 10 and int(word) in hosts else None
+        return int(word) if word.isascii() and word.isdecimal() and len(word) < 10 and int(word) in hosts else None
 
     def seconds(word: str) -> Decimal | None:
         value = decimal(word)

@@ -6,6 +6,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TypeVar
 
+from firmware_models.files import shown
 from sim.congestion.error import CongestionError
 
 Value = TypeVar("Value")
@@ -57,11 +58,13 @@ class Tokens:
 
     def refusal(self, field: str, allowed: str, word: object) -> CongestionError:
         """What is wrong with the word that was taken last."""
-        return CongestionError(f"{self.path}:{self.line}: {field}: must be {allowed}, not {str(word)!r}")
+        return CongestionError(f"{self.path}:{self.line}: {field}: must be {allowed}, not {shown(str(word))}")
 
 
 def decimal(word: str) -> Decimal | None:
     """A finite number; None if it is none."""
+    if not word.isascii():
+        return None
     try:
         value = Decimal(word)
     except InvalidOperation:

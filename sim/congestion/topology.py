@@ -73,6 +73,6 @@ def named(text: str) -> Network | None:
         return None
     make, low, high, example = NAMES[name]
     number = number or example.partition(":")[2]
-    if not number.isdecimal() or not low <= int(number) <= high:
+    if not (number.isascii() and number.isdecimal() and len(number) < 10) or not low <= int(number) <= high:
         raise CongestionError(f"TOPOLOGY: {name}: must be {low} to {high}, as {example}, not {number!r}")
     return make(int(number))

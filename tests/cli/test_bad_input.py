@@ -82,6 +82,7 @@ def test_topology_file(text: str, conic: Conic) -> None:
     ("--orders", RUN.replace("run", "verify")), ("--nodes", "schedule barrier --algorithm tree"),
     ("--load", "buffer"), ("--message-ns", "connections alltoall --processes 8"),
     ("--load", "congestion small"), ("--seed", "soak"), ("--buffer-flits", "bench switch"),
+    ("--mft-size", "route star:4 --pattern 2x2"), ("--proxy", "connections alltoall --processes 8"),
 ])
 @pytest.mark.parametrize("value", [LONG, "１２", "٣", "", " ", "1_0", "0x10", "1e99999", "nan", "--"])
 def test_numbers(flag: str, command: str, value: str, conic: Conic) -> None:
@@ -89,7 +90,8 @@ def test_numbers(flag: str, command: str, value: str, conic: Conic) -> None:
     refused(conic(*shlex.split(command), f"{flag}={value}"), f"{flag}: must be ")
 
 
-@pytest.mark.parametrize("topology", ["", "star:４", "star:" + LONG, "torus:2x２:1", "random:switches=٤,ports=4"])
+@pytest.mark.parametrize("topology", [
+    "", "star:４", "star:" + LONG, "torus:2x２:1", "random:switches=٤,ports=4"])
 def test_topology_names(topology: str, conic: Conic) -> None:
     refused(conic(*shlex.split(RUN), "--topology", topology), "conic run: topology ")
 
@@ -98,6 +100,16 @@ def test_topology_names(topology: str, conic: Conic) -> None:
 def test_operator_of_nothing(collective: str, conic: Conic) -> None:
     refused(conic(*shlex.split(f"run {collective} --nodes 4 --op max")),
             "--op: must be left out for ", ", which reduces nothing, not 'max'")
+
+
+@pytest.mark.parametrize("device", ["/dev/none", "/dev/null", "", "/", "x" * 5000])
+def test_board_of_no_device(device: str, conic: Conic) -> None:
+    """What is no serial port is bad input, not a check that failed."""
+    outcome = conic(*shlex.split(RUN), "--board", device)
+    assert (outcome.code, outcome.out) == (2, "")
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith("conic run: board must be a serial port, or model:PRESET, not ")
+    assert len(last) < 300
 
 
 def test_npy_that_promises_more(conic: Conic) -> None:

@@ -53,7 +53,7 @@ def _endpoint(node: YamlNode, network: Network, names: dict[str, int]) -> int:
         if endpoint is None:
             node.refuse(f"the GUID of a port of {network.name!r}")
         return endpoint
-    if text.isdecimal():
+    if text.isascii() and text.isdecimal():
         return node.number(f"the number of a terminal from 0 to {network.n_terminals - 1}", 0, network.n_terminals - 1)
     return node.refuse(f"a terminal or switch of {network.name!r}: a name, a port GUID as 0xHEX, or a number")
 

@@ -126,7 +126,7 @@ def _proxy(text: str) -> int | None:
     """The number that the flag says; None for all."""
     if text == "all":
         return None
-    if not text.isdecimal() or len(text) > 9:
+    if not text.isascii() or not text.isdecimal() or len(text) > 9:
         raise ConnectionsError(f"--proxy: must be a whole number or all, not {text!r}")
     return int(text)
 
@@ -135,7 +135,7 @@ def _check_group_size(text: str, *, is_trace: bool) -> None:
     """Refuses what is no size and no word."""
     if text == "compare" and not is_trace:
         raise ConnectionsError("--group-size: compare needs TRACE: the messages to compare them for")
-    if text not in ("best", "compare") and (not text.isdecimal() or len(text) > 10):
+    if text not in ("best", "compare") and (not text.isascii() or not text.isdecimal() or len(text) > 10):
         raise ConnectionsError(f"--group-size: must be a number of processes, best or compare, not {text!r}")
 
 

@@ -26,7 +26,7 @@ from firmware_models.routing.pattern import ORDERS, parse_pattern
 from firmware_models.routing.topology import parse_topology
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
-from sim.cli.shared.number import Number
+from sim.cli.shared.number import Number, whole_number
 from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
@@ -45,7 +45,7 @@ class MftSize(click.ParamType[int | None]):
         text = str(value).strip()
         if text == "unlimited":
             return None
-        if not text.isdecimal() or not 1 <= int(text) <= 16383:
+        if not 1 <= (whole_number(text) or 0) <= 16383:
             self.fail(f"must be 1 to 16383 or unlimited, not {text!r}", param, ctx)
         return int(text)
 

@@ -12,6 +12,7 @@ from firmware_models.config import ConfigError
 from firmware_models.files import aside, write_text, written
 from firmware_models.schedule import ScheduleError
 from sim.board.frame_link import BoardError
+from sim.board.open import NoBoardError
 from sim.cli.shared.board import board_options, collective_on_board
 from sim.cli.shared.collective_options import collective_options, collective_request
 from sim.cli.shared.console import answer, progress_bars
@@ -31,7 +32,7 @@ from sim.report.chrome_trace import chrome_trace
 @click.option("--trace", type=OUTPUT_FILE,
               help="t.json: what every node did, for chrome://tracing and Perfetto.")
 @board_options
-@refuses(RequestError, ScheduleError, ConfigError)
+@refuses(RequestError, ScheduleError, ConfigError, NoBoardError)
 @fails(CollectiveError, BoardError)
 def command(
     *, output_file: Path | None, waves: Path | None, trace: Path | None, as_json: bool, board: str | None, baud: int,
@@ -75,9 +76,9 @@ def _save(path: Path, outputs: NDArray[Any]) -> None:
 
 def _on_board(output_file: Path | None, *, as_json: bool, board: str, **flags: Any) -> int:
     with progress_bars() as progress:
-        progress(f"on board {board}", 0, 1)
+        progress("on the board", 0, 1)
         request, result = collective_on_board(board=board, **flags)
-        progress(f"on board {board}", 1, 1)
+        progress("on the board", 1, 1)
     if output_file is not None:
         _save(output_file, result.outputs)
     answer({
