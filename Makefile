@@ -76,6 +76,8 @@ bench: $(STAMP) ## measure the figures of the README again (minutes)
 	$(BIN)/conic bench simulator --preset small --preset paper --nodes 4 --nodes 16 --json > docs/figures/simulator.json
 	$(BIN)/conic bench scale --nodes 1024 --json > docs/figures/scale.json
 	$(BIN)/conic buffer --seed 1 --sweep --plot docs/figures/buffer_load.svg --json > docs/figures/buffer_load.json
+	$(BIN)/python -m sim.report.measured cluster multicast paper pool fpga offload_area reduce buffer coverage switch latency simulator \
+	  scale buffer_load
 	$(BIN)/python -m sim.report.pages $(PAGES)
 
 docs: $(STAMP) ## regenerate the generated pages and tables, and build the site: build/site/index.html

@@ -39,11 +39,22 @@ def written(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
 
 
 @contextmanager
-def aside(path: Path) -> Iterator[Path]:
-    """A name beside `path` for something that others write; it is renamed to `path` unless something fails."""
+def aside(path: Path, *, keep: tuple[type[Exception], ...] = ()) -> Iterator[Path]:
+    """A name beside `path` for something that others write; it is renamed to `path` unless something fails.
+
+    Parameters
+    ----------
+    keep : tuple of exception types
+        Failures after which it is complete all the same, such as a waveform of a run whose result is wrong.
+    """
     part = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
     try:
-        yield part
+        try:
+            yield part
+        except keep:
+            if part.exists():
+                part.replace(path)
+            raise
         if part.exists():
             part.replace(path)
     finally:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sim.report import congestion_tables, connections_tables, latency_tables, routing_tables, walk_tables
+from sim.report.measured import FIGURES
 from sim.report.table import Row, Table
 
 CELLS = {"LUT4": "LUT4", "CCU2C": "carry", "TRELLIS_FF": "FF", "DP16KD": "block RAM", "TRELLIS_DPR16X4": "LUT RAM",
@@ -147,6 +148,13 @@ def _coverage(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
         yield f"`{row['bench'].removeprefix('testbench.')}`", row["covers"], row["bins"], row["runs"], row["least"]
 
 
+def _measured(recorded: dict[str, Any]) -> Iterator[Row]:
+    yield "file", "depends on", "measured by", "measured at"
+    for name, figure in FIGURES.items():
+        depends = ", ".join(f"`{what}`" for what in figure.depends)
+        yield f"`{name}.json`", depends, f"`{figure.command}`", recorded[name]["at"]
+
+
 TABLES = {
     "boards": Table(source="boards", rows=_boards),
     "buffer": Table(source="buffer", rows=_buffer),
@@ -173,6 +181,7 @@ TABLES = {
     "latency_nanoseconds": Table(source="latency", rows=latency_tables.nanoseconds),
     "latency_stages": Table(source="latency", rows=latency_tables.stages),
     "latency_triggers": Table(source="latency", rows=latency_tables.triggers),
+    "measured": Table(source="measured", words=4, rows=_measured),
     "multicast": Table(source="multicast", words=2, rows=_cluster),
     "offload_area": Table(source="offload_area", rows=_offload_area),
     "paper": Table(source="paper", words=2, rows=_paper),

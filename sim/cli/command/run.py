@@ -48,7 +48,7 @@ def command(
         if waves is None:
             result = run_collective(request, progress=progress)
         else:
-            with aside(waves) as part:
+            with aside(waves, keep=(CollectiveError,)) as part:
                 result = run_collective(request, waves=part, progress=progress)
     if output_file is not None:
         _save(output_file, result.outputs)

@@ -1,6 +1,7 @@
 """`conic soak`: thousands of random operations on the RTL, every bit compared."""
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from firmware_models.config import ConfigError
+from firmware_models.files import aside
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.hardware import hardware, hardware_options
@@ -44,9 +46,9 @@ def command(
     if nodes > tree.switch.radix:
         raise click.UsageError(f"--nodes: must be at most {tree.switch.radix} (switch.radix), not {nodes}")
     click.echo(f"seed {seed}", err=True)
-    with progress_bars() as progress:
+    with progress_bars() as progress, nullcontext() if waves is None else aside(waves, keep=(SoakError,)) as part:
         covered = soak(
-            tree, operations=operations, nodes=nodes, seed=seed, episode=episode, waves=waves, progress=progress,
+            tree, operations=operations, nodes=nodes, seed=seed, episode=episode, waves=part, progress=progress,
         )
     report: dict[str, Any] = {"nodes": nodes, "seed": seed, "preset": name, "mismatches": 0, "hangs": 0}
     for key, value in vars(covered).items():

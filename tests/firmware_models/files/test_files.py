@@ -1,8 +1,21 @@
 """What people write, within bounds: each refusal is one short line, and comes at once."""
 
+from pathlib import Path
+
 import pytest
 
-from firmware_models.files import FileError, compose_yaml, parse_json, parse_yaml, read_text, shown
+from firmware_models.files import (
+    FileError,
+    aside,
+    compose_yaml,
+    parse_json,
+    parse_yaml,
+    read_text,
+    shown,
+    write_bytes,
+    write_text,
+    written,
+)
 
 BOMB = "a: &a [x]\n" + "".join(
     f"{b}: &{b} [*{a}, *{a}, *{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
@@ -89,3 +102,45 @@ def test_shown():
     assert shown("x" * 10_000) == "'" + "x" * 37 + "..." + "x" * 38 + "'"
     assert len(shown({str(n): list(range(n)) for n in range(200)})) < 1000
     assert shown(10 ** 4000) == f"1{'0' * 37}...{'0' * 39}"
+
+
+def test_written(tmp_path):
+    """A file is there when it is complete; a failure leaves what was there, and no other file."""
+    path = tmp_path / "x.txt"
+    with written(path) as file:
+        file.write("one")
+        assert not path.exists()
+    with pytest.raises(RuntimeError), written(path) as file:
+        file.write("two")
+        raise RuntimeError
+    assert path.read_text() == "one"
+    write_text(path, "three")
+    write_bytes(tmp_path / "y", b"\0")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["x.txt", "y"]
+    assert path.read_text() == "three"
+
+
+def test_written_nowhere(tmp_path):
+    """Errors name the file: no folder, a folder in its place, no space."""
+    for path, number in ((tmp_path / "no" / "x", 2), (tmp_path, 21), (Path("/dev/full"), 28)):
+        with pytest.raises(OSError, match=str(path)) as caught:
+            write_text(path, "x")
+        assert (caught.value.errno, caught.value.filename) == (number, str(path))
+
+
+def test_aside(tmp_path):
+    """What another program writes; after a failure that leaves it complete it is kept."""
+    path = tmp_path / "x.fst"
+    for error in (None, ValueError, KeyError):
+        try:
+            with aside(path, keep=(ValueError,)) as part:
+                assert part.suffix == ".fst"
+                part.write_text(str(error))
+                if error:
+                    raise error
+        except (ValueError, KeyError):
+            pass
+        assert path.read_text() == str(None if error is None else ValueError)
+    with aside(tmp_path / "never"):
+        pass
+    assert [each.name for each in tmp_path.iterdir()] == ["x.fst"]
