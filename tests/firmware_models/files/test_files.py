@@ -110,9 +110,8 @@ def test_written(tmp_path):
     with written(path) as file:
         file.write("one")
         assert not path.exists()
-    with pytest.raises(RuntimeError), written(path) as file:
-        file.write("two")
-        raise RuntimeError
+    with pytest.raises(TypeError), written(path) as file:
+        file.writelines(["two", 2])
     assert path.read_text() == "one"
     write_text(path, "three")
     write_bytes(tmp_path / "y", b"\0")
