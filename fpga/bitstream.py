@@ -67,7 +67,7 @@ class Bitstream:
 
     @property
     def timing_met(self) -> bool:
-        """Whether every clock is as fast as it must be."""
+        """True if every clock is as fast as it must be."""
         return all(clock["fmax_mhz"] >= clock["required_mhz"] for clock in self.clocks.values())
 
 

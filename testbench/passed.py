@@ -28,7 +28,7 @@ def key_of(design: Design, *, bench: str, parameters: Mapping[str, Any], testcas
 
 
 def passes_count() -> bool:
-    """Whether passes are kept and looked up: as `make test-fast` wants it, unless a seed or a waveform is asked for."""
+    """True if passes are kept and looked up: as `make test-fast` wants it, unless a seed or a waveform is asked for."""
     return "CONIC_SKIP_PASSED" in os.environ and not {"CONIC_SEED", "CONIC_WAVES"} & os.environ.keys()
 
 

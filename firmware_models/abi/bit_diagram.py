@@ -37,7 +37,7 @@ class _Cell:
 
     @property
     def is_upright(self) -> bool:
-        """Whether the name has to stand on its end."""
+        """True if the name has to stand on its end."""
         return len(self.text) * CHARACTER_WIDTH + 4 > self.width
 
 

@@ -120,7 +120,7 @@ def _begin_phase(store: Store, tally: Tally, rules: Rules, phase: int) -> None:
 
 @njit(cache=True)
 def _is_proxied(store: Store, rules: Rules, slot: int) -> bool:
-    """Whether the next message to a unit goes through a proxy still."""
+    """True if the next message to a unit still goes through a proxy."""
     if rules.proxy_messages <= 0:
         return rules.proxy_messages < 0
     return slot < 0 or store.slots[slot, USES] < rules.proxy_messages

@@ -84,7 +84,7 @@ class Layout:
         return found
 
     def is_static(self, source: Ints, destination: Ints) -> Flags:
-        """Whether processes can send to others from the beginning; elementwise. Nobody is connected with itself."""
+        """True where processes can send to others from the beginning; elementwise. Nobody is connected with itself."""
         source, destination = np.broadcast_arrays(source, destination)
         found: Flags = _all_static(
             np.ascontiguousarray(source, np.int64).ravel(), np.ascontiguousarray(destination, np.int64).ravel(),
@@ -94,7 +94,7 @@ class Layout:
 
 @njit(cache=True)
 def reaches(source: int, destination: int, n_processes: int, members: int, unit_processes: int) -> bool:
-    """Whether there is a static queue pair from one process to the unit of another one."""
+    """True if there is a static queue pair from one process to the unit of another one."""
     group = destination // members
     if source // members == group:
         return True

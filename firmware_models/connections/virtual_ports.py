@@ -63,7 +63,7 @@ class VirtualPorts:
     dq_bytes, cq_bytes, rq_bytes : int
         Descriptor, completion and receive ring of a process, in host memory.
     is_capped : bool
-        Whether a phase has more messages than the largest ring entries: senders wait for room, and a SEND to a full
+        True if a phase has more messages than the largest ring entries: senders wait for room, and a SEND to a full
         receive ring is answered RECEIVER_NOT_READY and has to be sent again.
     record_bits : int
         On-chip state of one VP, windows included, as the registers that load it are wide.
@@ -100,7 +100,7 @@ class VirtualPorts:
 
     @property
     def is_enough(self) -> bool:
-        """Whether the NIC has as many VPs, windows and NodeIDs."""
+        """True if the NIC has as many VPs, windows and NodeIDs."""
         return self.n_vps <= self.max_vps and self.n_windows <= self.max_windows and self.n_nodes <= self.max_nodes
 
 

@@ -53,7 +53,7 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if nothing is wrong."""
         return not self.violations
 
     def as_dict(self) -> dict[str, object]:

@@ -213,7 +213,7 @@ class _Message:
         return group, GroupAddress(group.mgid, vp)
 
     def is_mp(self, rank: int) -> bool:
-        """Whether the operand of `rank` travels in the descriptor."""
+        """True if the operand of `rank` travels in the descriptor."""
         if self.kind is not None:
             return self.kind is Kind.MP
         return self.places[rank].operand is not None and self.common["length"] <= PAYLOAD_BYTES

@@ -55,7 +55,7 @@ class CuckooTable(wiring.Component):
     max_kicks : int
         Most changes of place in a row, 1 to 255.
     ecc : bool
-        Whether tags are protected against errors of the memories.
+        If true, tags are protected against errors of the memories.
 
     Members
     -------

@@ -21,7 +21,7 @@ class GuardedMemory(wiring.Component):
     width, depth : int
         Of the memory, without check bits.
     ecc : bool
-        Whether errors are corrected.
+        If true, single errors are corrected.
     copies : int
         1 or 2; without `ecc` there is one all the same.
 

@@ -36,7 +36,7 @@ class LinearTable(wiring.Component):
     slot_bits : int
         Bits of a slot number.
     ecc : bool
-        Whether tags are protected against errors of the memory.
+        If true, tags are protected against errors of the memory.
 
     Members
     -------

@@ -31,7 +31,7 @@ class TagCode:
     slot_bits : int
         Bits of a slot number.
     ecc : bool
-        Whether there are check bits.
+        If true, entries have check bits.
 
     Attributes
     ----------
@@ -73,12 +73,12 @@ class TagCode:
         return weight <= 1, weight == 1, weight == 2
 
     def same_slot(self, m: Module, stored, wanted) -> Value:
-        """Whether two slots are the same but for one error or two; those of others differ in eight bits at least."""
+        """High if two slots are the same but for one error or two; those of others differ in eight bits at least."""
         difference = Value.cast(stored) ^ Value.cast(wanted)
         return _weight(m, difference) <= 2 if self.ecc else ~difference.any()
 
     def empty(self, m: Module, code) -> Value:
-        """Whether an entry holds no tag. A code of a single set bit is an empty one with an error."""
+        """High if an entry holds no tag. A code of a single set bit is an empty one with an error."""
         return _weight(m, Value.cast(code)) <= 1 if self.ecc else ~code[0]
 
     def slot(self, m: Module, stored, *, name: str) -> Value:

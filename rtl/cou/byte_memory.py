@@ -34,7 +34,7 @@ class ByteMemory(wiring.Component):
     n_bytes : int
         Size, a power of two; accesses wrap at the end.
     shallow : bool
-        Whether it is in block RAM however shallow it is.
+        If true, the memory is in block RAM however shallow it is.
 
     Members
     -------

@@ -194,8 +194,8 @@ class OperationTable(wiring.Component):
     def _end_operations(self, m: Module, table: SimpleNamespace, *, waits: Value) -> None:
         """Completions leave one at a time; the place is released with them.
 
-        An offer that is still out belongs to an operation that has a context to come. Whether one has finished may be
-        known a cycle late: it stays so, and the cycle after it has left is one in which none leaves.
+        An offer that is still out belongs to an operation that has a context to come. That one has finished may be
+        known a cycle late: it stays so, and none leaves in the cycle after it has left.
         """
         event, release = self.o_event, self.o_release
         m.submodules.ending = ending = RoundRobin(n=self.config.cou.n_jobs)

@@ -132,7 +132,7 @@ class PassPlanner(wiring.Component):
         }
 
     def _consume(self, v: SimpleNamespace) -> dict:
-        """Whether there is a packet to take, and whether it is the last one. A pass that clears the intermediate result
+        """Two flags: there is a packet to take; it is the last one. A pass that clears the intermediate result
         does nothing else. An operation that is given up does not wait for what has only been announced.
         """
         clear = self.progress.clear
@@ -178,7 +178,7 @@ class PassPlanner(wiring.Component):
         }
 
     def _stay(self, v: SimpleNamespace) -> dict:
-        """Whether the intermediate result can stay where it is. Pulses of which a descriptor reads blocks that were
+        """High if the intermediate result can stay where it is. Pulses of which a descriptor reads blocks that were
         merely sent take them through the intermediate result.
         """
         in_operand, cut = v.source == Source.OPERAND, self.operation.blocks.cut

@@ -47,23 +47,24 @@ class CreditTable(wiring.Component):
     The last credit of a peer goes only to the oldest pulse of a job. A younger pulse can therefore never take the
     room that an older one needs, which is half of the argument that every operation ends (``rtl/cou/README.md``).
 
-    A peer may be a multicast group. Its packets have places: a place is taken with as many credits out as the group
-    has receivers, and is free again when all of them are back; every credit names its place. So no receiver holds more
-    packets than there are places: the share of a peer, or :data:`MAX_PLACES` if that is less. A packet that a receiver
-    keeps waiting holds its own place and no other; the last free place is for the oldest pulse.
+    A peer may be a multicast group. A multicast takes a window slot, with as many credits outstanding as the group has
+    receivers; every credit names the slot, which is free when all have returned. A receiver therefore holds at most
+    as many packets as there are window slots: the guaranteed credits of a peer, or :data:`MAX_WINDOW_SLOTS` if that is
+    less. A packet that a receiver keeps waiting holds its own slot only. The last free slot is for the oldest pulse.
 
-    If receivers have a pool, more is lent. A packet to a single peer asks for a loan (`want`) if a request for it was
-    refused since the last one, or if it takes the last credit that is not the oldest pulse's. Its credit brings the
-    loan or does not. Any pulse may take a loan, and loans go first; packets on loan are counted at place 1, which
-    single peers have no other use for. So a loan takes nothing from the share.
+    Receivers with a pool grant shared credits. A packet to a single peer asks for one (`want`) if a request for that
+    peer was refused since the last packet, or if it takes the last credit that is not the oldest pulse's. The CREDIT
+    packet for it brings the shared credit (`loan`) or does not. Any pulse may use a shared credit, and these are used
+    first. Packets on shared credits are counted in window slot 1, which single peers do not use otherwise, so they
+    take nothing from the guaranteed credits.
 
-    A loan that comes is kept for the next packet while its job's operation is in progress, if that peer has no other
-    loan here. If not, it goes back at once (``o_unused``); what is here when the operation ends goes back then. Channel
-    1 must not wait for that, so there is room to give back all that packets have asked for: :data:`LOANS_ASKED`.
+    A shared credit is kept for the next packet to its peer while an operation of the job is in progress, one for each
+    peer. Otherwise, and when the operation ends, it returns unused (``o_unused``). Channel 1 must not wait for that:
+    the queue has room for all that packets have asked for, :data:`LOANS_ASKED`.
 
-    A job whose operation has ended may be moved to another unit as soon as nothing of it is out here any more. So the
-    credits of a job are also counted all together: the end of an operation is answered with whether some are out, and
-    if so, it is told when the last one is back.
+    A job whose operation has ended may move to another unit when it has no outstanding credit here. The credits of a
+    job are therefore also counted together: the answer to the end of an operation says if any is outstanding; if so,
+    a second report follows when the last one has returned.
 
     Timing: a request is answered after three cycles; `i_end` and `i_return` are taken when no request is in progress.
     After a reset the counts are cleared first, one a cycle.
@@ -75,19 +76,19 @@ class CreditTable(wiring.Component):
     hold : ``In(1)``
         The request on offer is not to be decided on yet. It may be taken back then.
     o : ``Out(stream.Signature({ok, place, loan, want}))``
-        Whether it has been taken; the packet's place, whether it travels on a loan, whether it asks for one.
+        `ok`: the credit is granted; the packet's window slot; it travels on a shared credit; it asks for one.
     i_return : ``In(stream.Signature(credit_back()))``
-        Credits coming back. More than are out is a protocol error of the peer: the count stops at zero. So is a loan
-        that nobody asked for: it is ignored.
+        Credits that return. More than are outstanding are a protocol error of the peer: the count stops at zero. So is
+        a shared credit that no packet asked for: it is ignored.
     o_unused : ``Out(stream.Signature(credit))``
-        Loans that go back to their lender.
+        Shared credits that return unused to the receiver that granted them.
     returned : ``Out(1)``
-        Pulse: a count went down, a refused request may succeed now.
+        Pulse: a count went down; a request that was refused may succeed now.
     i_end : ``In(stream.Signature({job_id}))``
         An operation of the job has ended.
     o_rest : ``Out(stream.Signature({job_id, ended, owing}))``
-        With `ended` the answer to ``i_end``: `owing` if credits are out. Without, later: the last one is back, and no
-        credit has been taken since the operation ended.
+        With `ended` the answer to ``i_end``: `owing` if credits are outstanding. Without, later: the last one has
+        returned, and no credit has been taken since the operation ended.
     moves : ``Out(1)``
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """

@@ -53,7 +53,7 @@ def _address_channel(prefix: str, id_width: int) -> dict[str, wiring.Member]:
 
 
 def is_error(resp):
-    """Whether a response is SLVERR or DECERR."""
+    """High if a response is SLVERR or DECERR."""
     return resp[1]
 
 

@@ -29,7 +29,7 @@ class DmaEngine(wiring.Component):
     address_bits : int
         Bits of an address, 32 to 64; the others are 0 on the bus.
     block_memories : bool
-        Whether beats wait in block RAM, however few.
+        If true, beats wait in block RAM, however few.
 
     Members
     -------

@@ -29,9 +29,9 @@ class StreamArbiter(wiring.Component):
     n : int
         Number of inputs. At least 1.
     full_rate : bool
-        Whether items may follow each other without a gap.
+        If true, items may follow each other without a gap.
     chooses_ahead : bool
-        Whether the choice is made in a cycle of its own. Then without `full_rate`.
+        If true, the choice takes a cycle of its own. Excludes `full_rate`.
 
     Members
     -------

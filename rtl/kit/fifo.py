@@ -26,17 +26,17 @@ class StreamFifo(wiring.Component):
     depth : int
         Items that can be held. At least 1; need not be a power of two.
     registered : bool
-        Whether ``o.valid`` and ``o.payload`` are registers in shallow buffers too, as in deep ones and those of two: a
+        If true, ``o.valid`` and ``o.payload`` are registers in shallow buffers too, as in deep ones and those of two: a
         faster design in the same cycles, for a register and a choice more a bit.
     full_rate : bool
-        Whether items may leave one right after the other. Else one leaves in two cycles, and the register that offers
+        If true, items may leave one right after the other. Else one leaves in two cycles, and the register that offers
         them is loaded while it is empty: its many enables do not wait for whoever takes it. For buffers in LUTs, which
         must be `registered`.
     guarded : bool
-        Whether a register takes over items only, never what stands at ``i`` without one: for inputs from outside, which
-        may change at any time. Must be so but for a `depth` of 1, whose enable then is a register alone.
+        If true, a register takes over items only, never what stands at ``i`` without one: for inputs from outside,
+        which may change at any time. Must be so but for a `depth` of 1, whose enable then is a register alone.
     shallow : bool
-        Whether synchronous memory is in block RAM however few the items are; synthesis chooses otherwise.
+        If true, synchronous memory is in block RAM however few the items are; otherwise synthesis chooses.
 
     Members
     -------
@@ -147,7 +147,7 @@ class StreamFifo(wiring.Component):
     def _ring(self, m, places, push, pop, room):
         """Where the next item is written and read in a memory of `places`, how many are in it, and whether any are.
 
-        Whether there is room, or anything, is known from registers: everything else waits for that.
+        Registers hold if there is room and if there is any item: everything else waits for that.
         """
         write_at, read_at, kept = Signal(range(places)), Signal(range(places)), Signal(range(places + 1))
         full, some = Signal(), Signal()

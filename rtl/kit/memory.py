@@ -24,7 +24,7 @@ class BlockMemory(wiring.Component):
     granularity : int, optional
         Bits for each of which there is a write enable; all of a word if not given.
     shallow : bool
-        Whether block RAM is wanted even if few words are to be held. Synthesis chooses otherwise.
+        If true, block RAM is used even for few words; otherwise synthesis chooses.
     apart : bool
         The user never reads the word that is being written: nothing is compared, and an assertion watches.
 

@@ -53,7 +53,7 @@ class PacketArbiter(wiring.Component):
         choice, owner = Signal(range(max(self.n, 2))), Signal(range(max(self.n, 2)))
         headers = Array(self.i[k].header.payload for k in range(self.n))
         header = self.o.header
-        # Whether there is a header is no question of whose turn it is: one that is held stands until it is taken.
+        # A header is there or not, whoever has the turn: one that is held stands until it is taken.
         m.d.comb += [
             choice.eq(Mux(held, owner, turn.index)),
             header.payload.eq(headers[choice]),

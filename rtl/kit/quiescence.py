@@ -18,7 +18,7 @@ def drain_cycles() -> int:
 
 
 def any_moves(*parts: Value) -> Value:
-    """Whether one of several parts is at work.
+    """High while one of several parts is at work.
 
     A part that can change by itself has a member `moves`, a register: whether it was at work in the cycle before. It is
     enough that every circle in which something could go on changing holds one such register; what merely follows

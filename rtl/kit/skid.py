@@ -16,7 +16,7 @@ class SkidBuffer(wiring.Component):
     shape : ShapeLike
         Shape of the payload.
     guarded : bool
-        Whether the payload's registers take over items only, never what stands at ``i`` without one: for inputs from
+        If true, the payload's registers take over items only, never what stands at ``i`` without one: for inputs from
         outside, which may change at any time.
 
     Members

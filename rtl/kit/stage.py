@@ -24,9 +24,9 @@ class StreamStage(wiring.Component):
     shape : ShapeLike
         Shape of the payload.
     registers : bool
-        Whether there are any.
+        If true, there are registers; otherwise wires.
     full_rate : bool
-        Whether items may follow each other without a gap. This takes two registers and a choice a bit; one register
+        If true, items may follow each other without a gap. This takes two registers and a choice a bit; one register
         else.
 
     Members
@@ -98,7 +98,7 @@ class PacketStage(wiring.Component):
     data_width : int
         Bits of a flit.
     registers : bool
-        Whether there are registers.
+        If true, there are registers; otherwise wires.
     beside : ShapeLike
         Shape of what goes along with each header; nothing if not given.
 

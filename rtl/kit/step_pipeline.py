@@ -37,7 +37,7 @@ class StepPipeline:
         self._taken: list[str] = []
 
     def cut(self, name: str) -> bool:
-        """Whether registers stand after step `name`."""
+        """True if registers stand after step `name`."""
         return name in self._cuts
 
     def cycles(self, *names: str) -> int:

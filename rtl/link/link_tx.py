@@ -59,7 +59,7 @@ class LinkTx(wiring.Component):
         m.d.comb += turn.advance.eq(output.i.ready)
         for vc in range(N_VCS):
             level = Signal(range(self.buffer_flits + 1), init=self.buffer_flits, name=f"level_{vc}")
-            # Whether it is 0 is a register of its own: all that is sent begins with it.
+            # A register of its own says that it is 0: all that is sent begins with it.
             some = Signal(init=1, name=f"some_{vc}")
             spent, returned = Signal(name=f"spent_{vc}"), Signal(name=f"returned_{vc}")
             m.d.comb += [

@@ -172,7 +172,7 @@ class RegisterFile(wiring.Component):
         control_offset = write.payload.addr[: registers.VP_PAGES.bit_length() - 1]
 
         def means(name, condition):
-            """Whether the write at hand is one to the register `name`; a register, valid with ``write.valid``."""
+            """High if the current write is to the register `name`; a register, valid with ``write.valid``."""
             decoded = Signal(name=f"is_{name}")
             m.d.sync += decoded.eq(condition)
             return decoded

@@ -108,7 +108,8 @@ class JobLocator(wiring.Component):
         return m
 
     def _answers(self, m: Module, *, used: Value) -> tuple[Value, Value]:
-        """Whether the answer for the next header that asked is there, and it; `used`: it goes with that header.
+        """The answer for the next header that asked: a flag that it is there, and itself; `used`: it goes with that
+        header.
 
         There are never more answers on their way than headers that wait for them. All pass through a buffer; the one
         that is awaited is shown as it comes. It is let go of a cycle after its header, which is early enough: headers

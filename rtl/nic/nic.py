@@ -53,7 +53,7 @@ class Nic(wiring.Component):
     config : Config
         The configuration.
     skips : bool
-        Whether the clock may stand still while `quiescent` is high and nothing comes.
+        If true, the clock may stand still while `quiescent` is high and nothing comes.
 
     Members
     -------

@@ -54,7 +54,7 @@ class GetLanding(wiring.Component):
     i : ``In(PacketSignature(data_width))``
         GET_DATA packets.
     o_land : ``Out(stream.Signature(TrackerCommand))``, i_land : ``In(stream.Signature({ok}))``
-        Whether the operation of a packet is still in progress; if so it waits for the packet's end.
+        High if the operation of a packet is still in progress; then it waits for the packet's end.
     o_landed : ``Out(stream.Signature(TrackerCommand))``
         That end.
     window : ``Out(WindowSignature())``

@@ -66,7 +66,7 @@ class Tracker(wiring.Component):
     i_answer, i_land, i_landed : ``In(stream.Signature(TrackerCommand))``
         Answers to SEND and PUT, to GET, and their end. No LAND before the last one's `o_land` has been taken.
     o_land : ``Out(stream.Signature(1))``
-        Whether a LAND is in order: its operation is a GET in progress with an answer to come. A LANDED follows.
+        High if a LAND is in order: its operation is a GET in progress with an answer to come. A LANDED follows.
     n_waiting : ``Out``
         Fragments of GETs that have been asked for and are not there.
     failed : ``Out(n)``

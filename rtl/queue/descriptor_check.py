@@ -57,7 +57,7 @@ class DescriptorCheck(wiring.Component):
     supported : collection of (Datatype, Operator)
         Reductions that this build has.
     get : bool
-        Whether this build can GET.
+        If true, this build can GET.
 
     Members
     -------
@@ -170,7 +170,7 @@ class DescriptorCheck(wiring.Component):
         beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, v.end > v.limit) & ~self._empty
 
         def unknown(name: str):
-            """Whether an enumerated field has a value that is no member."""
+            """High if an enumerated field has a value that is no member."""
             field = formats.DESCRIPTOR[name]
             members = {int(member) for member in field.values}
             return Cat(desc[name] == value for value in range(field.max_value + 1) if value not in members).any()

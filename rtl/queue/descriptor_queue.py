@@ -41,7 +41,7 @@ class DescriptorQueue(wiring.Component):
     batch : int
         Most descriptors to fetch at once.
     get : bool
-        Whether this build can GET.
+        If true, this build can GET.
     address_bits : int
         Bits of a host address, 32 to 64.
 

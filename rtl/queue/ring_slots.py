@@ -28,7 +28,7 @@ class RingSlots(wiring.Component):
     entry_bytes : int
         Bytes of an entry, a power of two.
     check_room : bool
-        Whether to compare with the index that software has read up to. Without it, room is known from elsewhere.
+        If true, room follows from the index that software has read up to; otherwise it is known from elsewhere.
     first_index : int
         Indexes after a commit.
     address_bits : int

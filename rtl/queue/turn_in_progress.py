@@ -29,7 +29,7 @@ class TurnInProgress:
     room, taken
         Units whose completion has room still, and those that were taken.
     none_pending, none_left, no_room
-        Whether these are 0, as registers.
+        High while these are 0; registers.
     blocked, crowded, extended
         It ends before a unit; for that found no place at its target. A unit needed a fetch of its own.
     inside
@@ -53,7 +53,7 @@ class TurnInProgress:
         self.inside, self.refused, self.faulty, self.skip = (
             Signal(name=name) for name in ("inside", "refused", "faulty", "skip")
         )
-        # Whether numbers are 0, beside them.
+        # Flags beside the numbers: high while they are 0.
         self.none_pending, self.none_left, self.no_room = (
             Signal(name=name) for name in ("none_pending", "none_left", "no_room")
         )

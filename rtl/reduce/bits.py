@@ -32,7 +32,7 @@ def first(bits: Value) -> Value:
 
 
 def borrow(a: Value, b: Value) -> Value:
-    """Whether ``a - b`` is negative: a carry chain, and no inverter before or behind it."""
+    """High if ``a - b`` is negative: a carry chain, and no inverter before or behind it."""
     return (Cat(a, Const(0, 1)) - Cat(b, Const(0, 1)))[len(a)]
 
 

@@ -22,7 +22,7 @@ class DelayLine(wiring.Component):
     Members
     -------
     enable : ``In(1)``
-        Whether it goes on; it must while something is in it that is wanted.
+        High to shift. Must be high while the line holds anything that is wanted.
     i : ``In(shape)``
         Taken in every such cycle.
     o : ``Out(shape)``

@@ -55,7 +55,7 @@ def operations(config: ReduceConfig) -> tuple[Operation, ...]:
 
 
 def supported(datatype: int, operator: int, *, among: Collection[Operation] = OPERATIONS) -> bool:
-    """Whether a reduce unit with the operations `among` can combine elements of `datatype` with `operator`.
+    """True if a reduce unit with the operations `among` can combine elements of `datatype` with `operator`.
 
     Any integers may be asked for, meaningless ones too.
 

@@ -29,7 +29,7 @@ class ChannelQueues(wiring.Component):
     waiting, waiting_short : ``Out(radix)``
         For each output whether a packet waits, and whether the first one is short.
     mc_waits, mc_short, mc_name, mc_ports : ``Out``
-        Whether a multicast waits; whether the first one is short; its name and the ports without a copy yet.
+        A multicast waits; the first one is short; its name, and the ports without a copy yet.
     take : ``In(radix)``
         The first packet for this output is taken: one at most.
     take_mc, take_mc_ports : ``In``

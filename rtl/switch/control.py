@@ -182,11 +182,11 @@ class SwitchControl(wiring.Component):
 
 
 def _is_mask(address: Value) -> Value:
-    """Whether `address` is that of a register mft_mask."""
+    """High if `address` is that of a register mft_mask."""
     first = _registers["mft_mask"].offset
     return address[2 + _WORD_BITS:] == first >> 2 + _WORD_BITS
 
 
 def _is_counter(address: Value) -> Value:
-    """Whether `address` is that of a half of a counter."""
+    """High if `address` is that of a half of a counter."""
     return address[3 + COUNTER_BITS:] == SWITCH_COUNTERS_AT >> 3 + COUNTER_BITS

@@ -307,7 +307,7 @@ class Bench:
             assert self.now - since <= PATIENCE, "a credit has come back, or it is the oldest now: not woken"
 
     def _parted(self, pulse: Pulse) -> bool:
-        """Whether its last pass has gone, maybe into the queue from which it has not been taken yet."""
+        """True if its last pass has gone, maybe into the queue from which it has not been taken yet."""
         if pulse.ended or pulse.ending:
             return True
         last = pulse.next_pass()
@@ -521,7 +521,7 @@ class Bench:
         self.jobs[job] = None
 
     def contexts_move(self, job: int) -> bool:
-        """Whether something is under way for a pulse of the job."""
+        """True if something is under way for a pulse of the job."""
         return (bool(self.waiting[job]) and len(self.contexts) < CONTEXTS) or any(
             pulse.running or pulse.loading for pulse in self.pulses() if pulse.operation.job == job
         ) or any(source.pending for source in self.sources.values())

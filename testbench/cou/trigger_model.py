@@ -82,7 +82,7 @@ class Pulse:
         return sum(shares[:first]), sum(shares[first:first + count] if count else shares)
 
     def wants_operand(self) -> bool:
-        """Whether an operand has to be loaded before the next pass."""
+        """True if an operand must be loaded before the next pass."""
         outside = self.desc["operand"] in (Operand.PAYLOAD, Operand.MEMORY)
         return outside and not self.middle and not self.loaded and self.slice()[1] > 0 and not self.clear
 

@@ -65,12 +65,12 @@ class Proof:
     depth : int
         Cycles.
     any_memory : bool
-        Whether memories hold anything when reset ends, as in hardware; otherwise zeros, which makes the search smaller
+        If true, memories hold anything when reset ends, as in hardware; otherwise zeros, which makes the search smaller
         and is right where the unit clears them.
     mutations : tuple of Mutation
         At least one.
     quick : bool
-        Whether it takes seconds only, and so belongs to the tests of every change.
+        True if the proof takes seconds only, and so belongs to the tests of every change.
     """
 
     name: str

@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def holds(self) -> bool:
-        """Whether the proof passed, says something, and catches every defect."""
+        """True if the proof passed, says something, and catches every defect."""
         return self.verdict.status == "PASS" and self.reached.status == "FAIL" and all(
             verdict.status == "FAIL" for _, verdict in self.caught
         )

@@ -37,9 +37,9 @@ def solve(folder: Path, design: str, *, mode: str, depth: int, any_memory: bool,
     depth : int
         Cycles of ``bmc``.
     any_memory : bool
-        Whether memories hold anything at first.
+        If true, memories hold anything at first; otherwise zeros.
     trace : bool
-        Whether a failure leaves a waveform.
+        If true, a failure leaves a waveform.
     """
     forget = "delete t:$meminit t:$meminit_v2\n" if any_memory else ""
     (folder / f"{design}.sby").write_text(

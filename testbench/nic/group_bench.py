@@ -49,7 +49,7 @@ class Filter:
         assert (shown.mgid, shown.joined) == self.entries.get(entry, (0, 0))
 
     def takes(self, packet: Packet) -> bool:
-        """Whether this NIC is to get the packet."""
+        """True if this NIC must get the packet."""
         header = packet.header
         joined = {mgid for mgid, is_joined in self.entries.values() if is_joined}
         return not header["multicast"] or (header["dest_id"] in joined and header["source_id"] != NODE_ID)

@@ -24,7 +24,7 @@ class Entry:
     error : bool
         The memory refuses to read it: nothing of `desc` may be believed, which is known with its payload.
     low : list of bool
-        Whether the rooms for SEND and PUT, and for GET, were low at any time while it was shown last.
+        True if the rooms for SEND and PUT, and for GET, were low at any time while it was shown last.
     """
 
     desc: Fields
@@ -42,7 +42,7 @@ class Transfer(NamedTuple):
 
 Steps = Generator[None, Transfer, None]
 Blocked = Generator[None, Transfer, tuple[bool, bool]]
-"""Whether the unit blocks the turn, and whether for want of a place at its target."""
+"""Two flags: the unit blocks the turn; it does so because its target has no room."""
 
 
 class TurnModel:
@@ -69,7 +69,7 @@ class TurnModel:
 
     @property
     def idle(self) -> bool:
-        """Whether no turn is going on."""
+        """True if no turn is in progress."""
         return self._steps is None
 
     def saw(self, stream: str, item: Any) -> None:
@@ -196,7 +196,7 @@ class TurnModel:
                 return (yield from self._refuse(members, Status.BAD_SEQUENCE if broken else entry.status, port))
 
     def _broken(self, members: list[Entry], desc: Fields) -> bool:
-        """Whether a descriptor may not follow the others."""
+        """True if a descriptor must not follow the others."""
         first, before = members[0].desc, members[-1].desc
         return (
             len(members) == self.depth or not desc["c"] or bool(desc["ch"]) or desc["cp_count"] < before["cp_count"]

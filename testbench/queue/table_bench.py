@@ -110,7 +110,7 @@ class Registered:
     windows: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
     def allows(self, addr: int, size: int, right: Right) -> int:
-        """Whether one window alone holds it all and has the right."""
+        """True if one window alone holds it all and has the right."""
         return int(self.enable and addr % FLIT == 0 and any(
             low <= addr and addr + size <= high and rights >> right & 1 for low, high, rights in self.windows.values()
         ))

@@ -33,7 +33,7 @@ class Tree:
     ports : array of uint64
         The table entry of every switch.
     is_lowest : bool
-        Whether its height is minimal: not where Algorithm 4 has merged groups, or OpenSM's root is not the best.
+        True if its height is minimal: not where Algorithm 4 has merged groups, or OpenSM's root is not the best.
     """
 
     number: int

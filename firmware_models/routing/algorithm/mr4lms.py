@@ -24,7 +24,7 @@ class Mr4lms:
     Members
     -------
     is_building_first : bool
-        Whether FBTC comes next.
+        True if FBTC comes next.
     successes : int
         Successes of FCTB in a row.
     """

@@ -21,7 +21,7 @@ class YamlNode:
 
     @property
     def is_mapping(self) -> bool:
-        """Whether it is a mapping, and no list or scalar."""
+        """True if it is a mapping, and no list or scalar."""
         return isinstance(self.node, yaml.MappingNode)
 
     def refuse(self, expected: str) -> NoReturn:

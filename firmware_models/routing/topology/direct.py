@@ -120,7 +120,7 @@ def random_network(*, switches: int, ports: int, terminals: int, seed: int) -> N
 
 
 def _connected(network: Network) -> bool:
-    """Whether every switch can be reached from the first."""
+    """True if every switch can be reached from the first."""
     reached = np.zeros(network.n_switches, dtype=bool)
     frontier = np.zeros(1, dtype=np.int32)
     linked = network.peer >= 0

@@ -200,7 +200,7 @@ class Packets:
         self._show(m, contract, unit)
 
     def is_mine(self, key: Any) -> Value:
-        """Whether a key is one of the pulse that is followed."""
+        """High if a key belongs to the pulse that is followed."""
         return (
             (key.job_id == job_id(self.job)) & (key.pulse == self.pulse) & (key.node_id == NODE)
             & (key.vp == self.job) & (key.fragment == 0) & (key.seq_id < 1 << SEQ_BITS)

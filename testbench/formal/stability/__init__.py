@@ -1,1 +1,1 @@
-"""Whether a design comes to rest, and stays so: claims about all of its registers, from any state."""
+"""A design comes to rest, and stays so: claims about all of its registers, from any state."""

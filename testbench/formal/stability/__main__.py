@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_mutation(proof: str, mutation: str) -> bool:
-    """Whether a defect is found, in a process of its own."""
+    """True if a defect is found, in a process of its own."""
     result = subprocess.run(
         [sys.executable, "-m", "testbench.formal.stability", proof, "--mutation", mutation],
         capture_output=True, text=True, check=False,

@@ -33,7 +33,7 @@ class RestProof:
     change : mapping
         Parts of the configuration that differ from :data:`BASE`.
     quick : bool
-        Whether it takes seconds.
+        True if the design takes seconds only.
     mutations : tuple of Mutation
         The defects.
     """
@@ -54,7 +54,7 @@ class RestProof:
 
 
 def is_event(top: str) -> Callable[[str], bool]:
-    """Whether an input of this name is an event: what `Quiescence` is told of, and the reset."""
+    """True if an input of this name is an event: an input of `Quiescence`, or the reset."""
     ends = ("_valid",) if top == "unit" else (
         "tvalid", "credit_valid", "_awvalid", "_wvalid", "_arvalid", "_rvalid", "_bvalid"
     )

@@ -69,14 +69,14 @@ class Gates:
         return self.either(self.both(select, a), self.both(select ^ 1, b))
 
     def any_of(self, literals: Sequence[int]) -> int:
-        """Whether one is true."""
+        """True if one is true."""
         result = FALSE
         for literal in literals:
             result = self.either(result, literal)
         return result
 
     def all_of(self, literals: Sequence[int]) -> int:
-        """Whether all are true."""
+        """True if all are true."""
         result = TRUE
         for literal in literals:
             result = self.both(result, literal)

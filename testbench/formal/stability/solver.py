@@ -52,7 +52,7 @@ class GateSolver:
         self._solver.add_clause([self._variable(literal) for literal in literals])
 
     def possible(self, *literals: int) -> bool:
-        """Whether all of these can be true at once; if so :meth:`value` tells of such a case."""
+        """True if all of these can be true at once; then :meth:`value` gives such a case."""
         self._take_over(literals)
         if not self._solver.solve(assumptions=[self._variable(literal) for literal in literals]):
             return False

@@ -226,7 +226,7 @@ def as_naive(tree: Any, owner: Any, base: Any, peer: Any) -> Tree:
 
 
 def tree_serves(network: Network, tree: Any, members: Any, roots: list[int], height: int) -> bool:
-    """Whether a tree has all members, and one of `roots` reaches them within `height` in it."""
+    """True if a tree has all members, and one of `roots` reaches them within `height` in it."""
     if not set(members.tolist()) <= set(tree.members.tolist()):
         return False
     graph = nx.Graph()
