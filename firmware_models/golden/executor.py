@@ -22,7 +22,7 @@ from .fault import DeadlockError, DuplicateKeyError, ExecutionError, LeftoverErr
 from .operation import Context, Operation, decode
 
 _WAITS_SHOWN = 8
-_MAX_PLACES = 4
+_MAX_WINDOW_SLOTS = 4
 """Multicasts of one group that a job has on their way at once, however many credits a peer has."""
 
 
@@ -211,7 +211,7 @@ class Cluster:
 
     def _take_credit(self, context: Context, peer: int) -> bool:
         operation = context.operation
-        share = min(self.peer_credits, _MAX_PLACES) if context.descriptor.multicast else self.peer_credits
+        share = min(self.peer_credits, _MAX_WINDOW_SLOTS) if context.descriptor.multicast else self.peer_credits
         oldest = next(iter(operation.active.values())) is context
         place = operation.job_id, peer
         if self.out[operation.node][place] >= share - (not oldest):

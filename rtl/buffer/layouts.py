@@ -9,7 +9,7 @@ from rtl.kit.index import index_bits
 
 Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2})
 """A packet has left the packet buffer, worth so many reports to the job table:
-:class:`~rtl.credit.lender.Lender` says how many."""
+:class:`~rtl.credit.shared_pool.SharedPool` says how many."""
 
 
 class Arrival(enum.Enum, shape=2):

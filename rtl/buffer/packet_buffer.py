@@ -101,7 +101,7 @@ class PacketBuffer(wiring.Component):
     read_error : ``Out(1)``
         With a beat on ``o_read``: it has an error that could not be corrected.
     unlent : ``In``
-        What the lender has left, for the statistics.
+        Shared credits that are not granted, for the statistics.
     statistics : ``Out``
         See :class:`~rtl.buffer.buffer_statistics.BufferStatistics`.
     fault, arm : ``In(FaultOrder)``, ``In(1)``

@@ -222,7 +222,7 @@ class ActStage(wiring.Component):
             self.advance.eq(plan.final), self.ends.eq(plan.ends), self.cut.eq(plan.cut), self.clears.eq(plan.clears),
             self.next_phase.eq(Phase.RUNNING),
         ]
-        for name, field in (("tag", "place"), ("loan", "loan"), ("want", "want")):
+        for name, field in (("tag", "window_slot"), ("loan", "loan"), ("want", "want")):
             m.d.comb += [run.output.header[name].eq(answer[field]), send.header[name].eq(answer[field])]
 
     def _search(self, m: Module, *, ahead, missing, searched):

@@ -17,7 +17,7 @@ from rtl.cou.memory_port import OperandPort
 from rtl.cou.result_writer import ResultWriter
 from rtl.cou.send_engine import SendEngine
 from rtl.credit.layouts import CreditNotice
-from rtl.credit.lender import Consumed
+from rtl.credit.shared_pool import Consumed
 from rtl.interface import PacketSignature, WriteSignature, beat
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
 from rtl.kit.fifo import StreamFifo

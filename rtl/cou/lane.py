@@ -13,7 +13,7 @@ from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
 from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bits
 from rtl.credit.layouts import CreditNotice
-from rtl.credit.lender import Consumed
+from rtl.credit.shared_pool import Consumed
 from rtl.interface import beat
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
@@ -52,7 +52,7 @@ class Lane(wiring.Component):
     o_credit : ``Out(stream.Signature(credit))``
         Credits to give back for them.
     consumed, taken : ``Out``; granted, gone : ``In``
-        Lender, in the cycle in which a packet's credit goes back.
+        The pool of shared credits, in the cycle in which a packet's credit goes back.
     o_fault : ``Out(stream.Signature(fault))``
         An operation has taken a damaged packet.
     activity : ``Out(Path)``

@@ -23,7 +23,7 @@ from rtl.cou.sequence_store import SequenceStore
 from rtl.cou.trigger import Trigger
 from rtl.credit.credit_return import CreditReturn
 from rtl.credit.credit_table import CreditTable
-from rtl.credit.lender import Lender
+from rtl.credit.shared_pool import SharedPool
 from rtl.interface import (
     CompletionEvent,
     JobReport,
@@ -67,7 +67,7 @@ class OffloadUnit(wiring.Component):
     busy, fired, inserted, duplicate, trace_valid : ``Out(1)``; trace_event : ``Out(TraceEvent)``; statistics : ``Out``
         For counters, registers and timelines.
     loan_granted, loan_unused, loan_unknown : ``Out(1)``
-        Likewise: a loan is granted; one has come back unused; one has that was never lent.
+        Likewise: a shared credit is granted; one has returned unused; one has that was not outstanding.
     state : ``Out(UnitState)``
         What it does, or waits for.
     fault, arm : ``In``
@@ -201,26 +201,26 @@ class OffloadUnit(wiring.Component):
         m.d.comb += [
             trigger.returned.eq(credit_table.returned), credit_return.node_id.eq(self.node_id),
             back.valid.eq(returning.header.valid), returning.header.ready.eq(back.ready),
-            [back.payload[name].eq(header[name]) for name in back.payload.shape().members if name != "place"],
-            back.payload.place.eq(header.tag),
+            [back.payload[name].eq(header[name]) for name in back.payload.shape().members if name != "window_slot"],
+            back.payload.window_slot.eq(header.tag),
             # A CREDIT packet has no payload; one that comes with it all the same is drained.
             returning.payload.ready.eq(1),
         ]
-        # The pool: loans that are granted with credits, and those that come back unused.
+        # The pool: shared credits that are granted with credits, and those that return unused.
         if self.config.pool_packets:
-            m.submodules.lender = lender = Lender(pool=self.config.pool_packets)
+            m.submodules.shared_pool = pool = SharedPool(pool=self.config.pool_packets)
             unused = header.loan & (header.credits == 0)
-            told = reporter.i_unused
+            report = reporter.i_unused
             m.d.comb += [
-                lender.consumed.eq(aggregator.consumed), lender.taken.eq(aggregator.taken),
-                aggregator.granted.eq(lender.granted), aggregator.gone.eq(lender.gone), buffer.unlent.eq(lender.free),
-                told.payload.job_id.eq(header.job_id), told.valid.eq(returning.header.valid & unused & lender.known),
-                lender.unused.eq(told.valid & told.ready),
-                self.loan_granted.eq(lender.taken & lender.granted), self.loan_unused.eq(lender.unused),
-                self.loan_unknown.eq(returning.header.valid & unused & ~lender.known),
+                pool.consumed.eq(aggregator.consumed), pool.taken.eq(aggregator.taken),
+                aggregator.granted.eq(pool.granted), aggregator.gone.eq(pool.gone), buffer.unlent.eq(pool.free),
+                report.payload.job_id.eq(header.job_id), report.valid.eq(returning.header.valid & unused & pool.known),
+                pool.unused.eq(report.valid & report.ready),
+                self.loan_granted.eq(pool.taken & pool.granted), self.loan_unused.eq(pool.unused),
+                self.loan_unknown.eq(returning.header.valid & unused & ~pool.known),
             ]
             with m.If(unused):
-                m.d.comb += [back.valid.eq(0), returning.header.ready.eq(told.ready | ~lender.known)]
+                m.d.comb += [back.valid.eq(0), returning.header.ready.eq(report.ready | ~pool.known)]
         else:
             m.d.comb += aggregator.gone.eq(1)
 
@@ -234,7 +234,7 @@ class OffloadUnit(wiring.Component):
         u.cross("report", reporter.o, flipped(self.o_report))
 
     def _connect_passes(self, m: Module, u: SimpleNamespace) -> None:
-        """Passes, what goes wrong, and what is told of all of it."""
+        """Passes, what goes wrong, and what is report of all of it."""
         store, operations, trigger, loader, buffer, aggregator, activity = (
             u.store, u.operations, u.trigger, u.loader, u.buffer, u.aggregator, u.activity
         )

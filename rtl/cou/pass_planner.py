@@ -258,6 +258,6 @@ class PassPlanner(wiring.Component):
             run.consume.eq(v.more), run.packet.eq(self.look.packet), run.key.eq(self.plan.key),
             credit.job_id.eq(operation.job_id), credit.peer.eq(packet.peer),
             credit.dest_id.eq(packet.source_id), credit.dest_vp.eq(packet.source_vp),
-            credit.source_vp.eq(operation.vp), credit.place.eq(packet.tag), credit.credits.eq(1),
+            credit.source_vp.eq(operation.vp), credit.window_slot.eq(packet.tag), credit.credits.eq(1),
             credit.loan.eq(packet.loan & ~packet.multicast), credit.want.eq(packet.want & ~packet.multicast),
         ]

@@ -1,4 +1,4 @@
-"""End-to-end credits on their way back: says to the sender that its packet has been consumed."""
+"""End-to-end credits on their way back to the sender."""
 
 from amaranth import Module
 from amaranth.lib import stream, wiring
@@ -13,11 +13,11 @@ from rtl.kit.arbiter import StreamArbiter
 
 
 class CreditReturn(wiring.Component):
-    """Turns every consumed packet into one CREDIT packet to its source, on virtual channel 1; and every loan that is
-    not needed into one to its lender.
+    """Sends a CREDIT packet on virtual channel 1 for every consumed packet, to its source, and for every shared credit
+    that returns unused, to the receiver that granted it.
 
-    The packet bears the peer number that the consumed one brought, so that the sender finds its counter without a
-    search, and for the same reason its place in the sender's window (`tag`).
+    The CREDIT packet bears the peer number and the window slot (`tag`) that the consumed packet brought, so that the
+    sender finds its counter without a search.
 
     Timing: combinational; if there is a pool, one cycle.
 
@@ -26,7 +26,7 @@ class CreditReturn(wiring.Component):
     i : ``In(stream.Signature(credit))``
         Source of each consumed packet (`dest_id`, `dest_vp` of the answer).
     i_unused : ``In(stream.Signature(credit))``
-        Lender of each loan that goes back. Ignored if there is no pool.
+        Shared credits that return unused; `dest_id`, `dest_vp`: who granted them. Ignored if there is no pool.
     node_id : ``In(24)``
         NodeID of this NIC.
     o : ``Out(PacketSignature(data_width))``
@@ -64,7 +64,7 @@ class CreditReturn(wiring.Component):
             header.version.eq(formats.PACKET_VERSION),
             header.job_id.eq(credit.job_id),
             header.peer.eq(credit.peer),
-            header.credits.eq(credit.credits), header.tag.eq(credit.place),
+            header.credits.eq(credit.credits), header.tag.eq(credit.window_slot),
             header.loan.eq(credit.loan), header.want.eq(credit.want),
             header.dest_id.eq(credit.dest_id),
             header.dest_vp.eq(credit.dest_vp),

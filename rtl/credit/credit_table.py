@@ -11,33 +11,33 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
-from rtl.credit.layouts import PLACE_BITS, CreditNotice, credit_answer, credit_request
+from rtl.credit.layouts import WINDOW_SLOT_BITS, CreditNotice, credit_answer, credit_request
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
 from rtl.kit.memory import BlockMemory
 from rtl.kit.quiescence import any_moves
 
-MAX_PLACES = 1 << PLACE_BITS
-"""Multicasts of one group that one job has on their way at once."""
+MAX_WINDOW_SLOTS = 1 << WINDOW_SLOT_BITS
+"""Most multicasts of one group that one job has outstanding."""
 
 COUNT_BITS, TOTAL_BITS = 8, 16
-"""Bits of the packets out of one place, and of one job: 64 peers with four groups of 255, or with 128 packets and 255
-on loan each, are less than 2**16."""
+"""Bits of the outstanding credits of one window slot, and of one job: 64 peers with four groups of 255, or with 128
+packets and 255 on shared credits each, are less than 2**16."""
 
 LOANS_ASKED = 16
-"""Packets of one unit on their way that ask for a loan, and loans that it has: all of them can be given back."""
+"""Most packets of one offload unit that have asked for a shared credit, and shared credits that it holds, together."""
 
 
 def credit_back() -> data.StructLayout:
-    """What a CREDIT packet brings."""
+    """Contents of a CREDIT packet."""
     return data.StructLayout({
-        "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "place": PLACE_BITS, "credits": 8,
+        "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "window_slot": WINDOW_SLOT_BITS, "credits": 8,
         "loan": 1, "want": 1, "source_id": formats.NODE_BITS, "source_vp": formats.VP_BITS, "dest_vp": formats.VP_BITS,
     })
 
 
 def credit_rest() -> data.StructLayout:
-    """What it says of a job whose operation has ended."""
+    """Report on a job whose operation has ended."""
     return data.StructLayout({"job_id": formats.JOB_BITS, "ended": 1, "owing": 1})
 
 
@@ -75,7 +75,7 @@ class CreditTable(wiring.Component):
         Asks for a credit, or with `multicast` for one of each of `members` receivers.
     hold : ``In(1)``
         The request on offer is not to be decided on yet. It may be taken back then.
-    o : ``Out(stream.Signature({ok, place, loan, want}))``
+    o : ``Out(stream.Signature({ok, window_slot, loan, want}))``
         `ok`: the credit is granted; the packet's window slot; it travels on a shared credit; it asks for one.
     i_return : ``In(stream.Signature(credit_back()))``
         Credits that return. More than are outstanding are a protocol error of the peer: the count stops at zero. So is
@@ -115,7 +115,7 @@ class CreditTable(wiring.Component):
             with m.If(port.valid & port.ready):
                 m.d.sync += port.valid.eq(0)
 
-        sweep = Signal(len(t.place))
+        sweep = Signal(len(t.address))
         with m.FSM(init="CLEAR") as fsm:
             self._read(m, t)
             self._count(m, t)
@@ -124,7 +124,7 @@ class CreditTable(wiring.Component):
             with m.State("CLEAR"):
                 # A reset does not reach into the memory.
                 m.d.comb += [
-                    t.place.eq(sweep), t.update.eq(0), t.updates.eq(1), t.after.eq(0), t.sums_up.eq(1),
+                    t.address.eq(sweep), t.update.eq(0), t.updates.eq(1), t.after.eq(0), t.sums_up.eq(1),
                 ]
                 m.d.sync += sweep.eq(sweep + 1)
                 with m.If(sweep.all()):
@@ -138,51 +138,51 @@ class CreditTable(wiring.Component):
         return m
 
     @property
-    def _lends(self) -> bool:
+    def _shares(self) -> bool:
         return self.config.pool_packets > 0
 
     @property
-    def _n_places(self) -> int:
-        """Places of a multicast group."""
-        return min(self.config.cou.peer_credits, MAX_PLACES)
+    def _n_window_slots(self) -> int:
+        """Window slots of a multicast group."""
+        return min(self.config.cou.peer_credits, MAX_WINDOW_SLOTS)
 
     def _memories(self, m: Module) -> SimpleNamespace:
         """The counts, with registers before and behind them."""
-        lends = self._lends
-        # Packets that are out, for each place. Single peers have one place for credits, and one for loans. A loan may
-        # be there, whose lender stands in a slot; a request may have been refused since the last packet.
-        counts = data.ArrayLayout(COUNT_BITS, max(self._n_places, 2) if lends else self._n_places)
-        slot = {"loan": 1, "slot": index_bits(LOANS_ASKED), "refused": 1} if lends else {}
+        shares = self._shares
+        # Outstanding credits of each window slot. Single peers use one for guaranteed credits, one for shared ones. A
+        # shared credit may be here, who granted it stands in a slot; a request may have been refused.
+        counts = data.ArrayLayout(COUNT_BITS, max(self._n_window_slots, 2) if shares else self._n_window_slots)
+        slot = {"loan": 1, "slot": index_bits(LOANS_ASKED), "refused": 1} if shares else {}
         entry = data.StructLayout({"out": counts, **slot})
         m.submodules.out = out = BlockMemory(shape=entry, depth=1 << (formats.JOB_BITS + self.peer_bits), apart=True)
-        # All that a job has out, and whether the last of it is to be told.
+        # All outstanding credits of a job; and a flag: the return of the last one is to be reported.
         totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1})
         m.submodules.total = total = BlockMemory(shape=totals, depth=1 << formats.JOB_BITS, apart=True)
         t = SimpleNamespace(
-            place=Signal(formats.JOB_BITS + self.peer_bits), job=Signal(formats.JOB_BITS), n_counts=counts.length,
+            address=Signal(formats.JOB_BITS + self.peer_bits), job=Signal(formats.JOB_BITS), n_counts=counts.length,
             enable=Signal(name="reads"), back=Signal(COUNT_BITS),
             # What comes out of the memories, from registers that a state of its own fills.
             stored=Signal(entry), sum_out=Signal(totals), fill=Signal(),
             # What goes into them, through registers: nothing is read in the state after it.
             update=Signal(entry), after=Signal(totals), updates=Signal(), sums_up=Signal(),
-            ask_place=Cat(self.i.payload.peer[: self.peer_bits], self.i.payload.job_id),
-            give_place=Cat(self.i_return.payload.peer[: self.peer_bits], self.i_return.payload.job_id),
+            ask_address=Cat(self.i.payload.peer[: self.peer_bits], self.i.payload.job_id),
+            give_address=Cat(self.i_return.payload.peer[: self.peer_bits], self.i_return.payload.job_id),
         )
         with m.If(t.fill):
             m.d.sync += [t.stored.eq(out.read_data), t.sum_out.eq(total.read_data)]
         m.d.comb += [
             out.read_enable.eq(t.enable), total.read_enable.eq(t.enable),
-            out.read_address.eq(t.place), t.job.eq(t.place >> self.peer_bits), total.read_address.eq(t.job),
+            out.read_address.eq(t.address), t.job.eq(t.address >> self.peer_bits), total.read_address.eq(t.job),
             t.after.eq(t.sum_out),
         ]
         m.d.sync += [
-            out.write_address.eq(t.place), out.write_data.eq(t.update), out.write_enable.eq(t.updates),
+            out.write_address.eq(t.address), out.write_data.eq(t.update), out.write_enable.eq(t.updates),
             total.write_address.eq(t.job), total.write_data.eq(t.after), total.write_enable.eq(t.sums_up),
         ]
         return t
 
     def _loans(self, m: Module, t: SimpleNamespace) -> SimpleNamespace:
-        """Loans that are here, in slots, and those that wait to leave; none if nobody lends."""
+        """Shared credits that are here, in slots, and those that wait to return; none if there is no pool."""
         slot_bits = index_bits(LOANS_ASKED)
         loans = SimpleNamespace(
             **{name: Signal(name=name) for name in (
@@ -191,7 +191,7 @@ class CreditTable(wiring.Component):
             full=Signal(LOANS_ASKED), spot=Signal(slot_bits), step=Signal(slot_bits),
             flushed_job=Signal(formats.JOB_BITS), reserved=Signal(range(LOANS_ASKED + 1)),
         )
-        if not self._lends:
+        if not self._shares:
             return loans
         loan, want, granted, keep, flush = loans.loan, loans.want, loans.granted, loans.keep, loans.flush
         giving, reserved = self.i_return.payload, loans.reserved
@@ -199,8 +199,8 @@ class CreditTable(wiring.Component):
         connect(m, unused.o, flipped(self.o_unused))
         m.submodules.kept = kept = memory.Memory(shape=CreditNotice, depth=LOANS_ASKED, init=[])
         keep_port, loans.kept = kept.write_port(), kept.read_port(domain="comb")
-        # Packets that ask and have no answer yet, loans that are here, and those that wait to leave: each has a
-        # place in the queue, and a packet may ask if one is left.
+        # Packets that ask and have no answer yet, shared credits that are here, and those that wait to return: there
+        # is room in the queue for each, and a packet may ask if some is left.
         loans.asked = asked = Signal(range(LOANS_ASKED + 1))
         answered = giving.want & (asked != 0) & self.i_return.ready
         notice = Signal(CreditNotice)
@@ -242,7 +242,7 @@ class CreditTable(wiring.Component):
 
     def _read(self, m: Module, t: SimpleNamespace) -> None:
         """States in which the registers behind the memories are filled."""
-        for state in ("TAKE", "COUNT", "END", *(("FLUSH",) if self._lends else ())):
+        for state in ("TAKE", "COUNT", "END", *(("FLUSH",) if self._shares else ())):
             with m.State(f"READ_{state}"):
                 m.d.comb += t.fill.eq(1)
                 m.next = state
@@ -257,7 +257,7 @@ class CreditTable(wiring.Component):
         with m.State("COUNT"):
             m.d.sync += t.back.eq(0)
             for k in range(t.n_counts):
-                with m.If(giving.place == k):
+                with m.If(giving.window_slot == k):
                     m.d.sync += t.back.eq(Mux(t.stored.out[k] > giving.credits, giving.credits, t.stored.out[k]))
             m.next = "GIVE"
 
@@ -266,13 +266,13 @@ class CreditTable(wiring.Component):
         arrival to its effect. That it is there is known late in a cycle, so what is read does not depend on it: others
         have a cycle after one without a request.
         """
-        # What has to be told must not overtake what was told before.
+        # A report must not overtake the one before it.
         may_tell, others = ~self.o_rest.valid, Signal(name="others_turn")
         ends, gives = self.i_end.valid & may_tell & ~loans.flushing, self.i_return.valid & may_tell
         with m.State("IDLE"):
             m.d.comb += t.enable.eq(1)
             with m.If(~others):
-                m.d.comb += t.place.eq(t.ask_place)
+                m.d.comb += t.address.eq(t.ask_address)
                 with m.If(self.i.valid & ~self.o.valid):
                     m.next = "READ_TAKE"
                 with m.Elif(ends | gives | loans.flushing):
@@ -283,17 +283,17 @@ class CreditTable(wiring.Component):
                     m.d.comb += t.job.eq(self.i_end.payload.job_id)
                     m.next = "READ_END"
                 with m.Elif(gives):
-                    m.d.comb += t.place.eq(t.give_place)
+                    m.d.comb += t.address.eq(t.give_address)
                     m.next = "READ_COUNT"
-                if self._lends:
+                if self._shares:
                     with m.Elif(loans.flushing):
                         found = loans.full.bit_select(loans.step, 1) & (loans.kept.data.job_id == loans.flushed_job)
-                        m.d.comb += [t.place.eq(self._kept_place(loans)), loans.next_step.eq(~found)]
+                        m.d.comb += [t.address.eq(self._kept_address(loans)), loans.next_step.eq(~found)]
                         with m.If(found):
                             m.next = "READ_FLUSH"
 
-    def _kept_place(self, loans: SimpleNamespace):
-        """Place of the loan that is looked at."""
+    def _kept_address(self, loans: SimpleNamespace):
+        """Address of the shared credit that is looked at."""
         return Cat(loans.kept.data.peer[: self.peer_bits], loans.kept.data.job_id)
 
     def _take(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
@@ -308,13 +308,13 @@ class CreditTable(wiring.Component):
                 m.next = "WRITE"
 
     def _answer(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace, *, decides: Signal) -> None:
-        """A credit, a loan, or neither. What it is does not wait for whether it `decides`; what it changes does."""
-        share, n_places = self.config.cou.peer_credits, self._n_places
+        """A guaranteed credit, a shared one, or neither. `decides` gates what it changes only."""
+        share, n_places = self.config.cou.peer_credits, self._n_window_slots
         asking, stored, update = self.i.payload, t.stored, t.update
         loan, want, reserved = Signal(name="lent"), Signal(name="asks"), loans.reserved
-        ok, chosen = Signal(), Signal(PLACE_BITS)
+        ok, chosen = Signal(), Signal(WINDOW_SLOT_BITS)
         m.d.comb += [
-            t.place.eq(t.ask_place), update.eq(stored), t.updates.eq(ok & decides), self.i.ready.eq(decides),
+            t.address.eq(t.ask_address), update.eq(stored), t.updates.eq(ok & decides), self.i.ready.eq(decides),
             t.sums_up.eq(ok & decides), t.after.watched.eq(0),
             t.after.out.eq(t.sum_out.out + Mux(asking.multicast, asking.members, 1)),
         ]
@@ -322,7 +322,7 @@ class CreditTable(wiring.Component):
             free = Signal(n_places)
             m.d.comb += [
                 free.eq(Cat(stored.out[k] == 0 for k in range(n_places))),
-                # More than one free place, or any for the oldest pulse.
+                # More than one free window slot, or any for the oldest pulse.
                 ok.eq(Mux(asking.oldest, free.any(), (free & (free - 1)).any())),
             ]
             for k in reversed(range(n_places)):
@@ -339,7 +339,7 @@ class CreditTable(wiring.Component):
             ]
             with m.If(own & ~loan):
                 m.d.comb += update.out[0].eq(stored.out[0] + 1)
-            if self._lends:
+            if self._shares:
                 # The next one of a younger pulse will find no credit of its own.
                 scarce = Mux(loan, stored.out[0] >= share - 1, stored.out[0] >= max(share - 2, 0))
                 # What was refused is remembered, so there is always something to be written.
@@ -350,7 +350,7 @@ class CreditTable(wiring.Component):
                 ]
         m.d.comb += [loans.loan.eq(loan & decides), loans.want.eq(want & decides)]
         m.d.sync += [
-            self.o.valid.eq(decides), self.o.payload.ok.eq(ok), self.o.payload.place.eq(chosen),
+            self.o.valid.eq(decides), self.o.payload.ok.eq(ok), self.o.payload.window_slot.eq(chosen),
             self.o.payload.loan.eq(loan), self.o.payload.want.eq(want),
         ]
 
@@ -360,14 +360,14 @@ class CreditTable(wiring.Component):
         back = t.back
         with m.State("GIVE"):
             m.d.comb += [
-                t.place.eq(t.give_place), t.updates.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),
+                t.address.eq(t.give_address), t.updates.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),
                 update.eq(stored), t.sums_up.eq(1), after.out.eq(sum_out.out - back),
             ]
             for k in range(t.n_counts):
-                with m.If(giving.place == k):
+                with m.If(giving.window_slot == k):
                     m.d.comb += update.out[k].eq(stored.out[k] - back)
-            if self._lends:
-                # A job that is watched has no operation. The last count of packets on loan must not wrap.
+            if self._shares:
+                # A job that is watched has no operation. The last count of packets on shared credits must not wrap.
                 m.d.comb += loans.keep.eq(~sum_out.watched & ~stored.loan & ~stored.out[1].all())
                 with m.If(loans.granted & loans.keep):
                     m.d.comb += [update.loan.eq(1), update.slot.eq(loans.spot)]
@@ -377,17 +377,17 @@ class CreditTable(wiring.Component):
             m.next = "WRITE"
 
     def _end(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
-        """An operation ends: whether credits are out is told, and loans that are here go back."""
+        """An operation ends: a report says if credits are outstanding, and shared credits that are here return."""
         job_id, owing = self.i_end.payload.job_id, t.sum_out.out != 0
         with m.State("END"):
             m.d.comb += [t.job.eq(job_id), self.i_end.ready.eq(1), t.sums_up.eq(1), t.after.watched.eq(owing)]
             self._tell(m, job_id, ended=1, owing=owing)
-            m.d.sync += [loans.flushed_job.eq(job_id), loans.flushing.eq(self._lends), loans.step.eq(0)]
+            m.d.sync += [loans.flushed_job.eq(job_id), loans.flushing.eq(self._shares), loans.step.eq(0)]
             m.next = "WRITE"
-        if self._lends:
+        if self._shares:
             with m.State("FLUSH"):
                 m.d.comb += [
-                    t.place.eq(self._kept_place(loans)), loans.flush.eq(1), loans.next_step.eq(1),
+                    t.address.eq(self._kept_address(loans)), loans.flush.eq(1), loans.next_step.eq(1),
                     t.update.eq(t.stored), t.update.loan.eq(0), t.updates.eq(1),
                 ]
                 m.next = "WRITE"

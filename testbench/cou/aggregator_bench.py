@@ -260,7 +260,7 @@ class Bench:
         }
         credit = {
             "job_id": key["job_id"], "peer": numbers.randrange(64), "dest_id": numbers.getrandbits(24), "dest_vp": 1,
-            "source_vp": 2, "place": numbers.randrange(4), "credits": 1, "loan": numbers.randrange(2),
+            "source_vp": 2, "window_slot": numbers.randrange(4), "credits": 1, "loan": numbers.randrange(2),
             "want": numbers.randrange(2),
         }
         if consume:

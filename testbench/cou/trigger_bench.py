@@ -288,7 +288,7 @@ class Bench:
             self.refused.pop(pulse.context, None)
         if not ok and len(asking) == 1:
             self.refused[asking[0].context] = asking[0], self.now
-        said = {name: self.rng.randrange(2) for name in ("place", "loan", "want")}
+        said = {name: self.rng.randrange(2) for name in ("window_slot", "loan", "want")}
         self.sources["i_credit"].append({"ok": int(ok), **said})
         if ok:
             self.out[place] += 1

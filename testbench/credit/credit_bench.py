@@ -23,7 +23,7 @@ def _stream(name: str) -> ShapeLike:
 
 
 class Table:
-    """The table and a model of it: what is out, by job, peer and place, and what has been lent."""
+    """The table and a model of it: what is out, by job, peer and window_slot, and what has been lent."""
 
     def __init__(self, dut: SimHandleBase):
         self.dut = dut
@@ -38,7 +38,7 @@ class Table:
         """Jobs whose operation has ended while credits were out, and that have taken none since."""
         self.out: Counter[tuple[int, int, int]] = Counter()
         self.share, self.lends = parameters()["peer_credits"], parameters()["lends"]
-        self.n_places = min(self.share, 4)
+        self.n_window_slots = min(self.share, 4)
         self.loans: set[tuple[int, int]] = set()
         self.refused: set[tuple[int, int]] = set()
         """Peers whose loan is there; those of which a request was refused since their last packet."""
@@ -48,8 +48,8 @@ class Table:
         self.lent = self.kept = 0
 
     async def take(self, job: int, peer: int, *, oldest: int, members: int = 0) -> int | None:
-        """Asks for a credit; the place, or None. Checks the answer against the model."""
-        # Answers that find no place may ask; those that wait to leave take places as well.
+        """Asks for a credit; the window_slot, or None. Checks the answer against the model."""
+        # Answers that find no window_slot may ask; those that wait to leave take window_slots as well.
         waiting = len(self.given_back) - len(self.unused.received)
         certain = self.asking.total() + len(self.loans) + waiting < LOANS_ASKED
         room = self.asking.total() + len(self.loans) < LOANS_ASKED
@@ -57,15 +57,15 @@ class Table:
             "job_id": job, "peer": peer, "oldest": oldest, "multicast": int(members > 0), "members": members,
         })
         answer = await self.answers.receive()
-        place = int(answer["place"])
+        window_slot = int(answer["window_slot"])
         if members:
-            free = [place for place in range(self.n_places) if not self.out[job, peer, place]]
+            free = [window_slot for window_slot in range(self.n_window_slots) if not self.out[job, peer, window_slot]]
             assert answer["ok"] == (len(free) > (not oldest)), (free, oldest)
             assert (answer["loan"], answer["want"]) == (0, 0)
             if not answer["ok"]:
                 return None
-            assert place in free
-            self.out[job, peer, place] = members
+            assert window_slot in free
+            self.out[job, peer, window_slot] = members
         else:
             pair, loan = (job, peer), (job, peer) in self.loans
             assert answer["ok"] == (loan or self.out[job, peer, 0] < self.share - (not oldest))
@@ -73,31 +73,32 @@ class Table:
                 self.refused.add(pair)
                 assert not answer["want"]
                 return None
-            assert (answer["loan"], place) == (loan, loan)
+            assert (answer["loan"], window_slot) == (loan, loan)
             scarce = self.out[job, peer, 0] >= (self.share - 1 if loan else max(self.share - 2, 0))
             if answer["want"]:
                 assert self.lends
                 assert pair in self.refused or scarce
                 assert room
-                self.asking[job, peer, place] += 1
+                self.asking[job, peer, window_slot] += 1
             else:
                 assert not (self.lends and (pair in self.refused or scarce) and certain), "it does not ask"
             self.lent += loan
             self.loans.discard(pair)
             self.refused.discard(pair)
-            self.out[job, peer, place] += 1
+            self.out[job, peer, window_slot] += 1
         self.watched.discard(job)
-        return place
+        return window_slot
 
-    async def give(self, job: int, peer: int, place: int, count: int, *, want: int = 0, loan: int = 0) -> None:
+    async def give(self, job: int, peer: int, window_slot: int, count: int, *, want: int = 0, loan: int = 0) -> None:
         """Brings credits back; with `want` that of a packet that asked, and with `loan` what it asked for."""
         source = {"source_id": 100 + peer, "source_vp": peer, "dest_vp": 7}
         await self.back.send({
-            "job_id": job, "peer": peer, "place": place, "credits": count, "want": want, "loan": loan, **source,
+            "job_id": job, "peer": peer, "window_slot": window_slot, "credits": count, "want": want, "loan": loan,
+            **source,
         })
-        self.out[job, peer, place] -= min(count, self.out[job, peer, place])
+        self.out[job, peer, window_slot] -= min(count, self.out[job, peer, window_slot])
         if want and self.asking.total():
-            self.asking[job, peer, place] -= 1
+            self.asking[job, peer, window_slot] -= 1
             if loan and job not in self.watched and (job, peer) not in self.loans:
                 self.loans.add((job, peer))
                 self.kept += 1
@@ -115,7 +116,7 @@ class Table:
         await cycles(self.dut, 5 * LOANS_ASKED)
         assert all(item == {
             "job_id": item["job_id"], "peer": item["peer"], "dest_id": 100 + item["peer"], "dest_vp": item["peer"],
-            "source_vp": 7, "place": 0, "credits": 0, "loan": 1, "want": 0,
+            "source_vp": 7, "window_slot": 0, "credits": 0, "loan": 1, "want": 0,
         } for item in self.unused.received)
         assert Counter((item["job_id"], item["peer"]) for item in self.unused.received) == Counter(self.given_back)
 
@@ -161,27 +162,27 @@ async def follows_the_model(dut: SimHandleBase) -> None:
             owing += await table.ends(job)
         elif numbers.random() < 0.05:
             watched = job in table.watched
-            for (of, other, place), count in list(table.out.items()):
-                while of == job and table.asking[of, other, place]:
-                    await table.give(job, other, place, 1, want=1, loan=numbers.getrandbits(1))
+            for (of, other, window_slot), count in list(table.out.items()):
+                while of == job and table.asking[of, other, window_slot]:
+                    await table.give(job, other, window_slot, 1, want=1, loan=numbers.getrandbits(1))
                     count -= 1
                 if of == job and count:
-                    await table.give(job, other, place, count)
+                    await table.give(job, other, window_slot, count)
             settled += watched
         elif numbers.random() < taking:
             got = await table.take(job, peer, oldest=numbers.getrandbits(1), members=members)
             granted += got is not None
             refused += got is None
         else:
-            places = [place for place in range(table.n_places) if table.out[job, peer, place]]
-            if places:
-                place = numbers.choice(places)
+            window_slots = [slot for slot in range(table.n_window_slots) if table.out[job, peer, slot]]
+            if window_slots:
+                window_slot = numbers.choice(window_slots)
                 watched = job in table.watched
-                count, asking = table.out[job, peer, place], table.asking[job, peer, place]
+                count, asking = table.out[job, peer, window_slot], table.asking[job, peer, window_slot]
                 if asking and (count == asking or numbers.getrandbits(1)):
-                    await table.give(job, peer, place, 1, want=1, loan=numbers.getrandbits(1))
+                    await table.give(job, peer, window_slot, 1, want=1, loan=numbers.getrandbits(1))
                 else:
-                    await table.give(job, peer, place, numbers.randint(1, count - asking))
+                    await table.give(job, peer, window_slot, numbers.randint(1, count - asking))
                 settled += watched and job not in table.watched
     await table.check_unused()
     if table.lends and table.share < 3:
@@ -191,19 +192,19 @@ async def follows_the_model(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def a_slow_packet_holds_one_place(dut: SimHandleBase) -> None:
-    """While one multicast is not consumed, the oldest pulse gets the other places again and again."""
+    """While one multicast is not consumed, the oldest pulse gets the other window_slots again and again."""
     table = Table(dut)
     await start(dut, max_cycles=400_000)
     kept = await table.take(7, 1, oldest=1, members=3)
     assert kept is not None
     for _ in range(10):
-        place = await table.take(7, 1, oldest=1, members=3)
-        if table.n_places == 1:
-            assert place is None
+        window_slot = await table.take(7, 1, oldest=1, members=3)
+        if table.n_window_slots == 1:
+            assert window_slot is None
             continue
-        assert place not in (None, kept)
+        assert window_slot not in (None, kept)
         for _ in range(3):
-            await table.give(7, 1, place, 1)
+            await table.give(7, 1, window_slot, 1)
 
 
 @cocotb.test()
@@ -254,7 +255,7 @@ async def one_loan_for_each_peer(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def asks_no_more_than_it_can_give_back(dut: SimHandleBase) -> None:
-    """With the way back closed every loan that comes finds its place, and credits come in all the time."""
+    """With the way back closed every loan that comes finds its window_slot, and credits come in all the time."""
     table = Table(dut)
     await start(dut, max_cycles=400_000)
     table.unused.set_stall(1.0)
@@ -268,15 +269,15 @@ async def asks_no_more_than_it_can_give_back(dut: SimHandleBase) -> None:
     assert not peers or table.asking.total() == LOANS_ASKED
     # Half of the loans are there when the operations end, the others come later; all go back.
     late = list(+table.asking)[LOANS_ASKED // 2:]
-    for job, peer, place in list(+table.asking):
-        if (job, peer, place) not in late:
-            await table.give(job, peer, place, 1, want=1, loan=1)
+    for job, peer, window_slot in list(+table.asking):
+        if (job, peer, window_slot) not in late:
+            await table.give(job, peer, window_slot, 1, want=1, loan=1)
     assert not peers or len(table.loans) == LOANS_ASKED // 2
     assert not table.given_back
     for job in sorted({job for job, _ in peers}):
         await table.ends(job)
-    for job, peer, place in late:
-        await table.give(job, peer, place, 1, want=1, loan=1)
+    for job, peer, window_slot in late:
+        await table.give(job, peer, window_slot, 1, want=1, loan=1)
     assert not peers or len(table.given_back) == LOANS_ASKED
     await cycles(dut, 50)
     assert not table.unused.received

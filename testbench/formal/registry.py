@@ -12,7 +12,7 @@ _SKID = "rtl.kit.skid"
 _ALTERNATING = "rtl.kit.alternating_queue"
 _SLOTS = "rtl.buffer.packet_slots"
 _CREDIT = "rtl.credit.credit_table"
-_LENDER = "rtl.credit.lender"
+_SHARED_POOL = "rtl.credit.shared_pool"
 
 
 class UnknownProofError(ValueError):
@@ -209,7 +209,7 @@ PROOFS: tuple[Proof, ...] = (
     ),
     Proof(
         name="credit-table",
-        claim="no credit is lost or made; the last one goes to the oldest pulse only; a job told to be at rest is",
+        claim="no credit is lost or made; the last one goes to the oldest pulse only; a job reported at rest is",
         contract="testbench.formal.contracts.credit:CreditTableContract",
         parameters={"lending": False, "peer_credits": 2},
         depth=18,
@@ -244,7 +244,7 @@ PROOFS: tuple[Proof, ...] = (
     ),
     Proof(
         name="credit-loans",
-        claim="the same with loans, and no loan is lost or made; none stays after the end of an operation",
+        claim="the same with shared credits: none is lost or made; none stays after the end of an operation",
         contract="testbench.formal.contracts.credit:CreditTableContract",
         parameters={"lending": True, "peer_credits": 1},
         depth=22,
@@ -253,7 +253,7 @@ PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="loan-used-twice", module=_CREDIT,
-                old="t.updates.eq(1), update.loan.eq(0), ", new="t.updates.eq(1), ",
+                old="t.updates.eq(decides), update.loan.eq(0), ", new="t.updates.eq(decides), ",
             ),
             Mutation(
                 name="loan-takes-a-credit-as-well", module=_CREDIT,
@@ -265,7 +265,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="loan-stays-at-the-end", module=_CREDIT,
-                old="flushing.eq(self._lends), ", new="flushing.eq(0), ",
+                old="flushing.eq(self._shares), ", new="flushing.eq(0), ",
             ),
             Mutation(
                 name="loan-goes-back-and-stays", module=_CREDIT,
@@ -283,35 +283,35 @@ PROOFS: tuple[Proof, ...] = (
         ),
     ),
     Proof(
-        name="lender",
-        claim="what is lent and what is free are the pool, whatever peers return; loans are not renewed at the cost of "
+        name="shared-pool",
+        claim="outstanding and free shared credits are the pool, whatever peers return; none is renewed at the cost of "
         "those who have none",
-        contract="testbench.formal.contracts.lender:LenderContract",
+        contract="testbench.formal.contracts.shared_pool:SharedPoolContract",
         parameters={"pool": 3},
         mode="prove",
         depth=16,
         mutations=(
             Mutation(
-                name="lends-more-than-there-are", module=_LENDER,
+                name="lends-more-than-there-are", module=_SHARED_POOL,
                 old="want & ((self.free != 0) | (ends & ~hungry))", new="want",
             ),
             Mutation(
-                name="keeps-what-was-consumed", module=_LENDER,
+                name="keeps-what-was-consumed", module=_SHARED_POOL,
                 old="self.free + (self.taken & ends) + ", new="self.free + ",
             ),
             Mutation(
-                name="always-renews", module=_LENDER, old="(ends & ~hungry)", new="ends",
+                name="always-renews", module=_SHARED_POOL, old="(ends & ~hungry)", new="ends",
             ),
             Mutation(
-                name="takes-back-what-was-not-lent", module=_LENDER,
+                name="takes-back-what-was-not-lent", module=_SHARED_POOL,
                 old="(self.unused & some)", new="self.unused",
             ),
             Mutation(
-                name="job-at-rest-with-loans-out", module=_LENDER,
+                name="job-at-rest-with-loans-out", module=_SHARED_POOL,
                 old="self.gone.eq(1 + ends - self.granted)", new="self.gone.eq(1 + ends)",
             ),
             Mutation(
-                name="one-loan-back-twice", module=_LENDER,
+                name="one-loan-back-twice", module=_SHARED_POOL,
                 old="(some & ~self.unused | two)", new="some",
             ),
         ),

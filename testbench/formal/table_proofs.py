@@ -39,8 +39,8 @@ TABLE_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="look-up-misses-removals",
                 module=_LOOKUP,
-                old="hit.eq(pick.any() & ~removed & ~hidden)",
-                new="hit.eq(pick.any() & ~hidden)",
+                old="hit.eq(pick.any() & ~removed)",
+                new="hit.eq(pick.any())",
             ),
             Mutation(
                 name="look-up-skips-the-stash",
@@ -95,8 +95,8 @@ TABLE_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="look-up-misses-removals",
                 module=_LINEAR,
-                old="hit = (same | doubtful) & ~gone & ~hidden",
-                new="hit = (same | doubtful) & ~hidden",
+                old="hit = (same | doubtful) & ~gone",
+                new="hit = same | doubtful",
             ),
         ),
     ),

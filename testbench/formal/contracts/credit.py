@@ -59,7 +59,7 @@ class CreditTableContract(Contract):
         given = unit.i_return.valid & (giving.job_id == job) & (giving.peer == peer)
         # The place that is followed belongs to one receiver; groups may have the others.
         self.assume(~(unit.i.valid & mine) | ~asking.multicast)
-        self.assume(~given | (giving.place < 2))
+        self.assume(~given | (giving.window_slot < 2))
         returned, others_returned = given & unit.i_return.ready, unit.i_return.valid & unit.i_return.ready & ~given
         answer = unit.o.payload
         m.d.sync += [
@@ -69,10 +69,10 @@ class CreditTableContract(Contract):
         granted, refuses = asked & answer.ok, asked & ~answer.ok
         for count, place in ((own, 0), (lent, 1)):
             back = Signal(3, name=f"back_{place}")
-            with m.If(returned & (giving.place == place)):
+            with m.If(returned & (giving.window_slot == place)):
                 m.d.comb += back.eq(giving.credits)
             m.d.sync += count.eq(count + (granted & (answer.loan == place)) - back)
-            self.assume(~(given & (giving.place == place)) | (giving.credits <= count))
+            self.assume(~(given & (giving.window_slot == place)) | (giving.credits <= count))
 
         # Who asks, and what comes of it: loans that are here, on hand or on the way back.
         wants, others_want, here = Signal(2), Signal(2), Signal(2)
@@ -107,7 +107,7 @@ class CreditTableContract(Contract):
         enough = own < share - 1 + oldest
         self.check(~asked | unit.o.valid)
         self.check(~asked | (answer.ok == (enough | (answer.ok & answer.loan))))
-        self.check(~granted | (answer.place == answer.loan))
+        self.check(~granted | (answer.window_slot == answer.loan))
         scarce = Mux(answer.loan, own >= share - 1, own >= max(share - 2, 0))
         self.check(~granted | ~answer.want | refused | scarce)
         self.check(own <= share)

@@ -54,15 +54,15 @@ class TriggerContract(Contract):
 
         self.operations = Operations(self, m, unit, n_jobs=self.n_jobs)
         self.packets = Packets(self, m, unit, job=self.job, pulse=self.pulse)
-        granted, place, loan, want = (
-            self.free(bits, f"credit_{name}") for name, bits in (("ok", 1), ("place", 1), ("loan", 1), ("want", 1))
+        granted, window_slot, loan, want = (
+            self.free(1, f"credit_{name}") for name in ("ok", "window_slot", "loan", "want")
         )
         self.granted = granted
         if not self.expires:
             self.assume(self.operations.expired == 0)
         self.credit = Answers(
-            self, m, unit.o_credit, unit.i_credit, "credit", unless=unit.credit_hold, ok=granted, place=place,
-            loan=loan, want=want,
+            self, m, unit.o_credit, unit.i_credit, "credit", unless=unit.credit_hold, ok=granted,
+            window_slot=window_slot, loan=loan, want=want,
         )
         self.returned = self.free(1, "returned")
         m.d.comb += unit.returned.eq(self.returned)

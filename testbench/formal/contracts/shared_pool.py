@@ -5,8 +5,9 @@ from amaranth import Module, Mux, Signal
 from testbench.formal.contract import Contract
 
 
-class LenderContract(Contract):
-    """:class:`~rtl.credit.lender.Lender`: no loan is lost or made, also if peers return loans that they never had.
+class SharedPoolContract(Contract):
+    """:class:`~rtl.credit.shared_pool.SharedPool`: no shared credit is lost or made, whatever
+    peers return.
 
     Packets are consumed and loans come back in any order. Of more loans that come back than are out, those that are
     too many count for nothing.
@@ -17,9 +18,9 @@ class LenderContract(Contract):
         self.pool = pool
 
     def build(self, m: Module) -> None:
-        from rtl.credit.lender import Lender
+        from rtl.credit.shared_pool import SharedPool
 
-        m.submodules.unit = unit = Lender(pool=self.pool)
+        m.submodules.unit = unit = SharedPool(pool=self.pool)
         taken, loan, want, unused = (self.free(1, name) for name in ("taken", "loan", "want", "unused"))
         m.d.comb += [
             unit.taken.eq(taken), unit.consumed.loan.eq(loan), unit.consumed.want.eq(want), unit.unused.eq(unused),

@@ -1,4 +1,4 @@
-"""The pool of the packet buffer: places beyond the guaranteed credits, lent by need.
+"""The pool of the packet buffer: slots beyond the guaranteed credits, granted as shared credits.
 
 Architecture: ``docs/packet_buffer.md``, ``docs/decisions/0010-loans-come-with-credits.md``.
 """
@@ -8,43 +8,45 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 Consumed = data.StructLayout({"loan": 1, "want": 1})
-"""What a consumed packet said: it came on a loan; its sender wants one."""
+"""Of a consumed packet: it travelled on a shared credit; its sender asks for one."""
 
 
-class Lender(wiring.Component):
-    """Decides with each consumed packet whether its sender is granted a loan, and counts what is not lent.
+class SharedPool(wiring.Component):
+    """Grants at most one shared credit per packet that asks, and counts those that are not granted.
 
-    A loan is lent from the grant on until a packet that travelled on it is consumed, or until it comes back
-    unused. So the packets of the pool, on their way and in the buffer, are never more than `pool`.
+    A shared credit is outstanding from its grant until a packet that travelled on it is consumed, or until it returns
+    unused. So at most `pool` packets are on shared credits, on their way and in the buffer together.
 
-    A sender that holds a loan may go on with it for as long as it asks for one, but not at the cost of others: while
-    a packet that came on a credit of its own has asked in vain since such a packet was last granted a loan, a loan is
-    renewed only if another one is free.
+    A sender that holds a shared credit has it renewed for as long as it asks, but not at the cost of others: after a
+    packet on a guaranteed credit has asked in vain, and until such a packet is granted one, a shared credit is renewed
+    only if another one is free.
 
-    An outstanding loan keeps the job at this unit as a packet does. `gone` says how many packets fewer the job has
-    here: not one if a credit's packet is consumed and a loan granted, two if a loan's packet is and none is granted.
+    An outstanding shared credit keeps the job at this offload unit as a packet does. `gone` is by how many packets the
+    job has fewer here: 0 if a packet on a guaranteed credit is consumed and a shared credit granted, 2 if a packet on
+    a shared credit is consumed and none granted, otherwise 1.
 
-    More loans than were lent cannot come back: a packet that claims to be on one is then one like others.
+    More shared credits than are outstanding cannot return: a packet that claims to be on one is then treated as one on
+    a guaranteed credit.
 
     Timing: `granted` and `gone` depend on `consumed` combinationally.
 
     Parameters
     ----------
     pool : int
-        Loans that there are. At least 1.
+        Shared credits. At least 1.
 
     Members
     -------
     consumed : ``In(Consumed)``, taken : ``In(1)``
-        A packet, and whether it is consumed in this cycle.
+        A packet; high in the cycle in which it is consumed.
     granted : ``Out(1)``, gone : ``Out(2)``
-        Its sender is granted a loan; how many packets fewer keep the job here.
+        Its sender is granted a shared credit; by how many packets fewer keep the job here.
     unused : ``In(1)``
-        Pulse: a loan comes back without a packet.
+        Pulse: a shared credit returns without a packet.
     known : ``Out(1)``
-        With `unused`: there is one that is lent.
+        With `unused`: one is outstanding.
     free : ``Out(range(pool + 1))``
-        Loans that are not lent.
+        Shared credits that are not outstanding.
     """
 
     def __init__(self, *, pool: int):
@@ -58,7 +60,7 @@ class Lender(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        # One loan at least is out; two are. What comes back in one cycle may be one or the other.
+        # At least one is outstanding; at least two are. A packet and an unused one may return in one cycle.
         some, two = Signal(), Signal()
         hungry, ends = Signal(), Signal()
         want = self.consumed.want
