@@ -25,7 +25,7 @@ def check_address_bits(address_bits: int) -> int:
 
 
 def beat(data_width: int) -> data.StructLayout:
-    """One beat of a payload: `data` and whether it is the `last` of its packet or transfer."""
+    """One beat of a payload: `data`, and `last` on the last beat of its packet or transfer."""
     return data.StructLayout({"data": data_width, "last": 1})
 
 
@@ -113,7 +113,7 @@ CompletionEvent = data.StructLayout({
     "tag": 32,
     "detail": 64,
 })
-"""What a block tells the completion queue; room for it was reserved when the descriptor was taken."""
+"""A completion to be written; room for it was reserved when the descriptor was taken."""
 
 WindowQuery = data.StructLayout({"vp": formats.VP_BITS, "addr": ADDRESS_BITS, "bytes": 32, "right": 2})
 """`right` is a ``firmware_models.abi.encoding.Right``."""
@@ -138,10 +138,10 @@ UNIT_BITS = 4
 
 
 class PlacementSignature(wiring.Signature):
-    """An asker's port on the job table: which offload unit serves a job?
+    """A client's port on the job table: which offload unit serves a job?
 
-    Every ``query`` gets one ``answer``, in order. What an answer with `ok` obliges to, and what `ok` says, depends on
-    who asks: see :class:`rtl.nic.job_table.JobTable`. `base_pulse` is the number of the job's next pulse.
+    Every ``query`` gets one ``answer``, in order. The meaning of `ok`, and the obligations that it brings, depend on
+    the client: see :class:`rtl.nic.job_table.JobTable`. `base_pulse` is the number of the job's next pulse.
     """
 
     def __init__(self):
@@ -153,32 +153,32 @@ class PlacementSignature(wiring.Signature):
         })
 
 
-class JobNews(enum.Enum, shape=2):
-    """What an offload unit tells the job table."""
+class JobReportKind(enum.Enum, shape=2):
+    """Kinds of reports from an offload unit to the job table."""
 
     PACKET_GONE = 0
-    """A packet of the job has left the unit's buffer: it was consumed, or dropped as a duplicate. Or a loan to a peer
-    has come back; one that is granted takes the place of the packet that asked for it, without a report."""
+    """A packet of the job has left the unit's buffer: it was consumed, or dropped as a duplicate. Or a shared
+    credit has returned; the packet for which one is granted is not reported."""
     ENDED = 1
-    """The operation that the job table let in has ended after `pulses` pulses (none if it never began). `owing`: peers
-    still hold packets of the job that they owe credits for."""
+    """The operation that the job table let in has ended after `pulses` pulses (none if it never began). `owing`: credits
+    of the job are outstanding."""
     SETTLED = 2
-    """The last of these credits has come back, and no operation of the job is in progress."""
+    """The last of these credits has returned, and no operation of the job is in progress."""
 
 
 JobReport = data.StructLayout({
-    "news": JobNews, "job_id": formats.JOB_BITS, "owing": 1, "pulses": formats.PULSE_BITS,
+    "kind": JobReportKind, "job_id": formats.JOB_BITS, "owing": 1, "pulses": formats.PULSE_BITS,
 })
-"""From an offload unit to the job table: something that kept a job at the unit is over."""
+"""From an offload unit to the job table: one reason for a job to stay at the unit has ended."""
 
 
 class SequenceSignature(wiring.Signature):
     """The scheduler's port on a collective offload unit.
 
-    ``probe`` asks whether a sequence of `job_id` can be taken now, and says which number its first pulse has;
-    ``answer`` says so and, if `ok`, a place has been reserved for it. Then ``descriptor`` brings the sequence,
-    checked, in order, the one with `last` (CT) commits it. `abort` (with `last`), which may come first of all, gives
-    the place back instead: nothing of the sequence is executed, no completion comes.
+    ``probe`` asks for an entry for a sequence of `job_id`, whose first pulse has the number `base_pulse`. ``answer``
+    grants it (`ok`) or refuses. Then ``descriptor`` brings the sequence, checked and in order; the one with `last`
+    (CT) commits it. `abort` (with `last`), which may come first of all, releases the entry instead: nothing of the
+    sequence is executed, no completion comes.
     """
 
     def __init__(self):
@@ -206,4 +206,4 @@ class ReceiveSlotSignature(wiring.Signature):
 
 
 TraceEvent = data.StructLayout({"event": 4, "job_id": formats.JOB_BITS, "pulse": formats.PULSE_BITS, "index": 16})
-"""What an offload unit is doing, for timelines: see ``firmware_models.abi.encoding.TraceKind``."""
+"""An event of an offload unit, for timelines: see ``firmware_models.abi.encoding.TraceKind``."""

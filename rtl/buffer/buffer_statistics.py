@@ -35,9 +35,9 @@ class BufferStatistics(wiring.Component):
     Members
     -------
     level, peak, unlent : ``In(level_bits)``, stash : ``In(LEVEL_BITS)``
-        Packets and tags that are there; places of the pool that are not lent.
+        Packets and tags in the buffer; slots of the pool that are not granted.
     settled : ``In(1)``, steps : ``In(STEP_BITS)``
-        A tag has found its place.
+        A tag has come to rest in a way.
     suspended : ``In(1)``
         A look-up has found nothing: its reader waits.
     corrected, uncorrectable : ``In(3)``

@@ -94,7 +94,7 @@ class LinearTable(wiring.Component):
             )),
         ]
 
-        # Unless something else is said below, the entry behind is on its way.
+        # Unless one of the cases below applies, the entry behind is on its way.
         m.d.comb += [read.addr.eq(following), read.en.eq(1), write.addr.eq(index)]
         m.d.sync += index.eq(following)
         # A look-up that is taken after a removal may still read the entry in the cycle in which it goes: `going` covers

@@ -148,7 +148,7 @@ class PacketBuffer(wiring.Component):
         m.submodules.payloads = payloads = GuardedMemory(
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
         )
-        # A packet that leaves is told of in the cycle in which it is done with.
+        # A packet that leaves is reported in the cycle in which its slot is free.
         m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4)
         drops = Signal()
         connect(m, gone.o, flipped(self.o_gone))
@@ -200,14 +200,14 @@ class PacketBuffer(wiring.Component):
         # no other slot is just coming back; packets that are done with wait for it.
         oldest = entered.o.payload
         dropped = Signal()
-        # Whoever waits for it is told as soon as it is taken. The event about one that is there comes first: whether
+        # It is announced as soon as it is taken. The event about one that is there comes first: whether
         # there is one stands in registers, and the next header has some cycles to spare.
-        event, told = self.o_arrival.payload, Signal(tag_shape)
+        event, reported = self.o_arrival.payload, Signal(tag_shape)
         m.d.comb += [
             # An outcome is that of a packet that entered: it is never alone.
             tells.eq(outcome.o.valid),
             self.o_arrival.valid.eq(accept | tells & (~outcome.o.payload | dropped)),
-            told.eq(Mux(tells, oldest, arriving)), event.key.eq(told.key), event.slot.eq(told.slot),
+            reported.eq(Mux(tells, oldest, arriving)), event.key.eq(reported.key), event.slot.eq(reported.slot),
             event.what.eq(Mux(tells, Mux(outcome.o.payload, Arrival.DROPPED, Arrival.THERE), Arrival.COMING)),
             dropped.eq(drops & ~table.removed & gone.i.ready),
             gone.i.valid.eq((self.free.valid & table.remove.ready & ~drops) | dropped),

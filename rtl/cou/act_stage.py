@@ -90,15 +90,15 @@ class ActStage(wiring.Component):
         plan, step = self.i.payload, self.i.payload.step
 
         # What was found out of this plan while it stands here.
-        window_known, window_ok, credited, searched, filled, told = (
-            Signal(name=name) for name in ("window_known", "window_ok", "credited", "searched", "filled", "told")
+        window_known, window_ok, credited, searched, filled, reported = (
+            Signal(name=name) for name in ("window_known", "window_ok", "credited", "searched", "filled", "reported")
         )
         ahead, missing = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS)
         waited = Signal(range(self.PATIENCE + 1))
         leave, came = Signal(), Signal()
         # A credit that comes back while one is refused, or an older context that ends, is a reason to ask again.
-        news = self.returned | self.finish
-        with m.If(news):
+        changed = self.returned | self.finish
+        with m.If(changed):
             m.d.sync += came.eq(1)
         answer = self._answer_of_credit_table(m)
         lookup = self.o_lookup.payload
@@ -147,23 +147,23 @@ class ActStage(wiring.Component):
                         with m.If(self.o_lookup.ready):
                             m.d.comb += self.wait.eq(1)
                             sleep(Phase.WAITING)
-                    # The credit first: an address is checked once, and told of once.
+                    # The credit first: an address is checked once, and reported once.
                     with m.Elif((step.credit | step.check & plan.sends) & ~credited):
                         m.d.comb += self.o_credit.valid.eq(1)
-                        m.d.sync += came.eq(news)
+                        m.d.sync += came.eq(changed)
                         with m.If(self.o_credit.ready):
                             m.next = "CREDIT"
                     with m.Elif(step.check & ~window_known):
                         m.d.comb += self.window.query.valid.eq(1)
                         with m.If(self.window.query.ready):
                             m.next = "CHECK"
-                    # With a credit the pass will go, so this is told once, and before the operation can end.
-                    with m.Elif(plan.mismatch & ~told):
+                    # With a credit the pass will go, so this is reported once, and before the operation can end.
+                    with m.Elif(plan.mismatch & ~reported):
                         m.next = "MISMATCH"
                     with m.Else():
                         hand_over()
 
-            self._report(m, missing=missing, told=told)
+            self._report(m, missing=missing, reported=reported)
             # A cycle of its own: whether a context is given up stands at the beginning of what others do.
             with m.State("DROP"):
                 m.d.comb += [self.drop.eq(1), leave.eq(1)]
@@ -180,13 +180,13 @@ class ActStage(wiring.Component):
                         with m.If(~step.check & ~plan.mismatch):
                             hand_over()
                     with m.Else():
-                        sleep(Mux(came | news, Phase.READY, Phase.BLOCKED))
+                        sleep(Mux(came | changed, Phase.READY, Phase.BLOCKED))
 
         # The next plan knows nothing of this one.
         with m.If(leave):
             m.d.comb += self.i.ready.eq(1)
             m.d.sync += [
-                known.eq(0) for known in (window_known, credited, filled, told, waited, came)
+                known.eq(0) for known in (window_known, credited, filled, reported, waited, came)
             ]
 
         m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("ACT"), self.i.valid & self.i.ready, waited != 0))
@@ -201,7 +201,7 @@ class ActStage(wiring.Component):
         return answer
 
     def _say(self, m: Module, *, ahead, window_ok, answer):
-        """What the other parts are told, as far as it does not depend on what is done."""
+        """Payloads for the other parts, as far as they do not depend on what is done."""
         plan, run, send = self.i.payload, self.o_run.payload, self.o_send.payload
         header, lookup = plan.run.output.header, self.o_lookup.payload
         m.d.comb += [
@@ -239,7 +239,7 @@ class ActStage(wiring.Component):
                 with m.Else():
                     m.d.sync += ahead.eq(ahead + 1)
 
-    def _report(self, m: Module, *, missing, told):
+    def _report(self, m: Module, *, missing, reported):
         """Faults have states of their own, so that they need not be found out late in a cycle."""
         plan, fault, pulse = self.i.payload, self.o_fault.payload, self.i.payload.run.output.header.pulse
         with m.State("TIMEOUT"):
@@ -255,7 +255,7 @@ class ActStage(wiring.Component):
                 fault.detail.eq(Cat(plan.consumed, pulse, plan.brought_bytes)),
             ]
             with m.If(self.o_fault.ready):
-                m.d.sync += told.eq(1)
+                m.d.sync += reported.eq(1)
                 m.next = "ACT"
 
     def _check(self, m: Module, *, known, ok):

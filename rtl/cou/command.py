@@ -72,10 +72,10 @@ class CouShapes:
             "context": self.context, "job": self.job, "place": self.place, "from_payload": 1, "beside": 1,
             "addr": self.address, "pieces": self.pieces,
         })
-        """`beside`: nobody waits to be told; the pass that reads the operand may be on its way."""
+        """`beside`: nobody waits for a report; the pass that reads the operand may be on its way."""
         self.loaded = data.StructLayout({"context": self.context})
         self.fault = data.StructLayout({"job": self.job, "status": 8, "detail": 64})
-        """An error of an operation, and what there is to be said of it."""
+        """An error of an operation: status and detail of its completion."""
         self.output = data.StructLayout({
             "context": self.context, "job": self.job, "position": self.result_bytes, "bytes": self.result_bytes,
             "send": 1, "header": PacketHeader, "write_back": 1, "result_addr": ADDRESS_BITS, "pieces": self.pieces,

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from rtl.buffer.layouts import Gone
 from rtl.credit.credit_table import credit_rest
-from rtl.interface import JobNews, JobReport
+from rtl.interface import JobReport, JobReportKind
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
@@ -21,20 +21,21 @@ _ENDINGS = 4
 
 
 class JobReporter(wiring.Component):
-    """Makes reports of what the parts of a unit say: of packets that have gone, and of operations that have ended.
+    """Reports to the job table what no longer keeps a job at this offload unit: packets that have left the buffer, and
+    operations that have ended.
 
-    A loan that is out keeps a job here as a packet does, so a packet that is consumed may be worth no report, or two.
+    An outstanding shared credit keeps a job here as a packet does, so a consumed packet is worth 0, 1 or 2 reports.
 
-    Of an operation that has ended the credit table is asked whether it still has credits out. Its answers, and its
-    word that the last one is back, are reported in the order in which it gives them: otherwise a late "credits are
-    out" could keep a job here for ever.
+    When an operation ends, the credit table is asked for outstanding credits of its job. Its answers, and its later
+    reports that the last one has returned, are passed on in order: a late "credits are outstanding" could otherwise
+    keep a job here for ever.
 
     Members
     -------
     i_gone : ``In(stream.Signature({job_id, count}))``
-        A packet has left the buffer, worth so many reports.
+        A packet has left the buffer; `count` reports are due.
     i_unused : ``In(stream.Signature({job_id}))``
-        A loan has come back without a packet, worth one.
+        A shared credit has returned without a packet: one report is due.
     i_ended : ``In(stream.Signature({job_id, pulses}))``
         An operation has ended.
     o_end : ``Out(stream.Signature({job_id}))``, i_rest : ``In(stream.Signature({job_id, ended, owing}))``
@@ -84,7 +85,7 @@ class JobReporter(wiring.Component):
             m.d.sync += again.eq((count == 2) & ~again)
         for port, job_id in ((gone, self.i_gone.payload.job_id), (unused, self.i_unused.payload.job_id)):
             m.d.comb += [
-                port.payload.news.eq(JobNews.PACKET_GONE), port.payload.job_id.eq(job_id),
+                port.payload.kind.eq(JobReportKind.PACKET_GONE), port.payload.job_id.eq(job_id),
                 port.payload.owing.eq(0), port.payload.pulses.eq(0),
             ]
         m.d.comb += [
@@ -93,9 +94,9 @@ class JobReporter(wiring.Component):
             pulses.o.ready.eq(rest.valid & rest.ready & self.i_rest.payload.ended),
         ]
         with m.If(self.i_rest.payload.ended):
-            m.d.comb += [rest.payload.news.eq(JobNews.ENDED), rest.payload.pulses.eq(pulses.o.payload)]
+            m.d.comb += [rest.payload.kind.eq(JobReportKind.ENDED), rest.payload.pulses.eq(pulses.o.payload)]
         with m.Else():
-            m.d.comb += [rest.payload.news.eq(JobNews.SETTLED), rest.payload.pulses.eq(0)]
+            m.d.comb += [rest.payload.kind.eq(JobReportKind.SETTLED), rest.payload.pulses.eq(0)]
 
         m.d.sync += self.moves.eq(any_moves(arbiter.moves, pulses.moves, rests.moves))
 

@@ -26,8 +26,8 @@ ResultTag = data.StructLayout({"last": 1, "empty": 1})
 class Lane(wiring.Component):
     """Brings together what a pass combines: operand a, and a packet's data.
 
-    With its first address the pass takes effect at the far ends: the packet's credit goes back, with a loan if its
-    sender is granted one. The packet's slot is freed when its last beat has been taken.
+    When the pass reads its first beat, the packet's credit returns to its sender, with a shared credit if one is
+    granted. The packet's slot is free when its last beat has been read.
 
     Timing: a beat four cycles after its pass was offered, one a cycle, passes without a gap.
 
@@ -38,7 +38,7 @@ class Lane(wiring.Component):
     o : ``Out(stream.Signature(request))``
         To the reduce unit.
     o_output : ``Out(stream.Signature(output))``
-        What is to become of a pass's results, with its first address.
+        Destinations of a pass's results, with its first address.
     o_release : ``Out(1)``
         The first beat of a pass that sends goes to the reduce unit: its header may go too.
     operands, results : ``Out(OperandPort)``
@@ -48,15 +48,15 @@ class Lane(wiring.Component):
     o_read : ``Out(stream.Signature({slot, length}))``, i_read : ``In(stream.Signature(beat))``, packet_error : ``In``
         Packet buffer's read port; the beat is damaged beyond correction: the pass goes on with what came.
     o_free : ``Out(stream.Signature({key, slot, gone}))``
-        Packets that are done with.
+        Packets that have been read.
     o_credit : ``Out(stream.Signature(credit))``
-        Credits to give back for them.
+        Credits to return for them.
     consumed, taken : ``Out``; granted, gone : ``In``
         The pool of shared credits, in the cycle in which a packet's credit goes back.
     o_fault : ``Out(stream.Signature(fault))``
         An operation has taken a damaged packet.
     activity : ``Out(Path)``
-        What it does, for the statistics.
+        Activity in this cycle, for the statistics.
     moves : ``Out(1)``
         At work in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -133,7 +133,7 @@ class Lane(wiring.Component):
             request.a.eq(here.data), request.b.eq(self.i_read.payload.data),
             *(request[name].eq(here.aside[name]) for name in ("select", "datatype", "operator")),
             request.odd.eq(here.odd), request.tag.eq(here.last | here.empty << 1),
-            # What is damaged is told before the pass ends.
+            # Damage is reported before the pass ends.
             faulty.eq(damaged | (self.packet_error & here.aside.use_packet)),
             may_end.eq(~here.last | ~faulty | self.o_fault.ready),
             meets.eq(reader.o.valid & (~here.aside.use_packet | self.i_read.valid)),

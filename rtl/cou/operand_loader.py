@@ -34,7 +34,7 @@ class OperandLoader(wiring.Component):
     o : ``Out(stream.Signature(loaded))``
         A context's operand is complete, as far as the host memory gave it.
     o_fault : ``Out(stream.Signature(fault))``
-        The host memory refused some of an operand, whose address is told; before it is said to be complete.
+        The host memory refused some of an operand: its address. Comes before the report that the operand is complete.
     read : ``Out(ReadSignature(data_width))``
         Host memory.
     idle : ``Out(1)``
@@ -89,10 +89,10 @@ class OperandLoader(wiring.Component):
             asking.i.valid.eq(load.valid & waiting.i.ready & ~load.payload.from_payload),
         ]
         self._ask(m, asking.o)
-        writes, told, written = self._lay_down(m, waiting.o)
+        writes, reported, written = self._lay_down(m, waiting.o)
         self._keep_back(m, written, waiting.o.payload)
         m.d.comb += self.idle.eq(~waiting.o.valid)
-        m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves, told, *turning))
+        m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves, reported, *turning))
         return m
 
     def _take_turns(self, m: Module, *, room):
@@ -152,7 +152,7 @@ class OperandLoader(wiring.Component):
             self.payload_place.job.eq(current.job), self.payload_place.position.eq(current.place),
         ]
 
-        # The memory, a copy of it for each that reads. What is written reaches it some cycles later: a load is told of
+        # The memory, a copy of it for each that reads. What is written reaches it some cycles later: a load is reported
         # first, and read later still.
         for k, port in enumerate(self.operands):
             m.submodules[f"operands_{k}"] = operands = ByteMemory(
@@ -166,7 +166,7 @@ class OperandLoader(wiring.Component):
                 operands.write_data.eq(Mux(current.from_payload, word, incoming.payload.data)),
             ]
 
-        # What has been loaded waits until it has been told, beside the next load.
+        # A finished load waits for its report, beside the next load.
         loaded, faulty = Signal(shapes.loaded), Signal()
         fault = Signal(shapes.fault)
         telling, failed = Signal(), Signal()

@@ -89,18 +89,18 @@ class OperationTable(wiring.Component):
         )
         # What is reported may be noted a cycle later: what ends an operation, `active`, comes as late.
         reported = ("active", "n_free", "progress", "write_started", "write_job", "fault_pending")
-        said = SimpleNamespace(**{name: Signal.like(getattr(self, name), name=f"said_{name}") for name in reported})
-        m.d.sync += [getattr(said, name).eq(getattr(self, name)) for name in reported]
+        seen = SimpleNamespace(**{name: Signal.like(getattr(self, name), name=f"seen_{name}") for name in reported})
+        m.d.sync += [getattr(seen, name).eq(getattr(self, name)) for name in reported]
         m.d.comb += [
             self.i.ready.eq(1), self.i_written.ready.eq(1), self.i_fault.ready.eq(1), self.expire.eq(table.expired),
             self.operation.eq(table.operation[self.select]),
             self.expired.eq(table.expired.bit_select(self.select, 1)),
         ]
         for job in range(n_jobs):
-            self._keep(m, table, said, job)
-        picked, settle = self._offer_pulses(m, table, said)
+            self._keep(m, table, seen, job)
+        picked, settle = self._offer_pulses(m, table, seen)
         start = self.o_start
-        self._end_operations(m, table, waits=start.valid | picked | (settle != 0) | said.fault_pending)
+        self._end_operations(m, table, waits=start.valid | picked | (settle != 0) | seen.fault_pending)
 
         live = table.live
         m.d.sync += self.moves.eq(any_moves(
@@ -108,7 +108,7 @@ class OperationTable(wiring.Component):
         ))
         return m
 
-    def _keep(self, m: Module, table: SimpleNamespace, said: SimpleNamespace, j: int) -> None:
+    def _keep(self, m: Module, table: SimpleNamespace, seen: SimpleNamespace, j: int) -> None:
         """One operation: its writes, its watchdog and its errors, of which the first one stays."""
         status, detail = table.status, table.detail
         live, started, expired = table.live[j], table.started[j], table.expired[j]
@@ -116,13 +116,13 @@ class OperationTable(wiring.Component):
         idle_cycles = Signal(32, name=f"idle_cycles_{j}")
         detailed = Signal(name=f"detailed_{j}")
         written = self.i_written.valid & (self.i_written.payload.job == j)
-        begins_write = said.write_started & (said.write_job == j)
+        begins_write = seen.write_started & (seen.write_job == j)
         m.d.sync += writes.eq(writes + begins_write - written)
 
         # An expired operation starts no more pulses.
         with m.If(live & (self.watchdog != 0)):
             m.d.sync += idle_cycles.eq(idle_cycles + 1)
-        with m.If(said.progress[j]):
+        with m.If(seen.progress[j]):
             m.d.sync += idle_cycles.eq(0)
         with m.Elif(live & (self.watchdog != 0) & (idle_cycles >= self.watchdog)):
             m.d.sync += [expired.eq(1), started.eq(1)]
@@ -141,9 +141,9 @@ class OperationTable(wiring.Component):
                 status[j].eq(Status.OK), detail[j].eq(0), detailed.eq(0), live.eq(1), started.eq(0), expired.eq(0),
                 idle_cycles.eq(0),
             ]
-        m.d.sync += table.finished[j].eq(live & started & ~said.active[j] & (writes == 0))
+        m.d.sync += table.finished[j].eq(live & started & ~seen.active[j] & (writes == 0))
 
-    def _offer_pulses(self, m: Module, table: SimpleNamespace, said: SimpleNamespace) -> tuple[Signal, Signal]:
+    def _offer_pulses(self, m: Module, table: SimpleNamespace, seen: SimpleNamespace) -> tuple[Signal, Signal]:
         """Offers pulses round robin over the operations. Gives whether one is about to be offered, and the cycles
         to go until what is reported tells of the last one.
 
@@ -151,9 +151,9 @@ class OperationTable(wiring.Component):
         `n_free` tell of the last one.
         """
         n_jobs = self.config.cou.n_jobs
-        without = Cat(~said.active[j] for j in range(n_jobs))
+        without = Cat(~seen.active[j] for j in range(n_jobs))
         n_without = sum(without[j] for j in range(n_jobs))
-        spare = said.n_free > n_without
+        spare = seen.n_free > n_without
         start = self.o_start
         settle = Signal(2)
         # The choice is made in a cycle of its own. Who is chosen has not ended yet.
@@ -161,7 +161,7 @@ class OperationTable(wiring.Component):
         m.submodules.turn = turn = RoundRobin(n=n_jobs)
         m.d.comb += [
             turn.requests.eq(Mux(
-                start.valid | picked | (settle != 0) | (said.n_free == 0), 0,
+                start.valid | picked | (settle != 0) | (seen.n_free == 0), 0,
                 table.live & ~table.started & (without | spare.replicate(n_jobs)),
             )),
             turn.advance.eq(1),
@@ -171,7 +171,7 @@ class OperationTable(wiring.Component):
         with m.If(start.valid & start.ready):
             m.d.sync += [start.valid.eq(0), settle.eq(2)]
         # An operation that comes while no other wants a context is chosen at once.
-        fresh = self.i.valid & ~start.valid & ~picked & (settle == 0) & (said.n_free != 0) & ~turn.grant.any()
+        fresh = self.i.valid & ~start.valid & ~picked & (settle == 0) & (seen.n_free != 0) & ~turn.grant.any()
         m.d.sync += [picked.eq(turn.grant.any() | fresh), job.eq(Mux(fresh, self.i.payload.job, turn.index))]
         with m.If(picked):
             chosen, offset = table.operation[job], table.offset[job]

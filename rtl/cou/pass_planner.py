@@ -88,14 +88,14 @@ class PassPlanner(wiring.Component):
     context, look : ``In``
         A context, and its registers.
     progress, slice, desc, operation, expired : ``In``
-        How far it is, where its slice lies, its descriptor, its operation, and whether that is being given up.
+        Progress, slice, descriptor and operation of the context; high if a time-out ends the operation.
     packet : ``In``
         Header of the packet at hand.
     node_id : ``In(24)``
         NodeID of this NIC.
     plan : ``Out(plan_layout)``
-        What is to be done. Of the pass the trigger has still to say the header's `tag`, `loan` and `want`, and whether
-        the result is written to an address that had to be checked (`foreign`).
+        What is to be done. The trigger adds to the pass the header's `tag`, `loan` and `want`, and `foreign`: the
+        result goes to an address that had to be checked.
     """
 
     def __init__(self, config: Config):
@@ -204,10 +204,10 @@ class PassPlanner(wiring.Component):
 
     def _step(self, v: SimpleNamespace) -> list:
         """What comes first: each for want of all before it."""
-        absent, hopeless = v.more & ~v.there, self.expired & ~v.there
+        absent, timed_out = v.more & ~v.there, self.expired & ~v.there
         step, earlier, statements = self.plan.step, 0, []
         for name, reason in (
-            ("search", hopeless & absent), ("give_up", hopeless), ("load", v.needs_load), ("ask", absent),
+            ("search", timed_out & absent), ("give_up", timed_out), ("load", v.needs_load), ("ask", absent),
             ("check", v.foreign), ("credit", v.sends), ("run", 1),
         ):
             statements.append(step[name].eq(reason & ~earlier if name != "search" else reason))

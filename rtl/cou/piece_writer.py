@@ -68,7 +68,7 @@ class PieceWriter(wiring.Component):
         m.submodules.asked = asked = PieceWalk(self.config)
         waiting = data.StructLayout({"job": self.shapes.job, "last": 1})
         m.submodules.unacknowledged = unacknowledged = StreamFifo(shape=waiting, depth=self.MAX_WRITES)
-        request, done, told = self.write.request, self.write.done, self.o_written
+        request, done, report = self.write.request, self.write.done, self.o_written
         m.d.comb += [
             asked.pieces.eq(run.pieces),
             request.valid.eq(announcing & unacknowledged.i.ready),
@@ -84,10 +84,10 @@ class PieceWriter(wiring.Component):
         failed = Signal()
         last = unacknowledged.o.payload.last
         m.d.comb += [
-            told.payload.job.eq(unacknowledged.o.payload.job), told.payload.error.eq(failed | done.payload.error),
-            told.valid.eq(done.valid & unacknowledged.o.valid & last),
-            done.ready.eq(unacknowledged.o.valid & (told.ready | ~last)),
-            unacknowledged.o.ready.eq(done.valid & (told.ready | ~last)),
+            report.payload.job.eq(unacknowledged.o.payload.job), report.payload.error.eq(failed | done.payload.error),
+            report.valid.eq(done.valid & unacknowledged.o.valid & last),
+            done.ready.eq(unacknowledged.o.valid & (report.ready | ~last)),
+            unacknowledged.o.ready.eq(done.valid & (report.ready | ~last)),
         ]
         with m.If(done.valid & done.ready):
             m.d.sync += failed.eq(~last & (failed | done.payload.error))

@@ -192,8 +192,8 @@ class SequenceStore(wiring.Component):
         return cutter
 
     def _tell_ends(self, m: Module, s: SimpleNamespace) -> StreamArbiter:
-        """Frees places, and tells of all that is over. A place is free before it is told, so that whoever is let in
-        because of that finds it.
+        """Frees entries and reports their end. An entry is free before the report, so an operation that is let in
+        because of the report finds it.
         """
         m.submodules.ended = ended = StreamArbiter(shape=_ended, n=2)
         connect(m, ended.o, flipped(self.o_ended))
@@ -224,21 +224,21 @@ class SequenceStore(wiring.Component):
         known, written, kept, passed = (Signal(n_blocks, name=name) for name in ("known", "written", "kept", "passed"))
         found, passed_read = Signal(), Signal()
         # What the descriptor says by itself.
-        said = data.StructLayout({"came": 1, "first": 1, "reads": 1, "passes": 1, "slice": n_blocks})
-        told, seen = Signal(said), Signal(said)
+        traits = data.StructLayout({"came": 1, "first": 1, "reads": 1, "passes": 1, "slice": n_blocks})
+        coming, seen = Signal(traits), Signal(traits)
         consumed = Signal.like(desc.cp_count)
         outside = (desc.operand == Operand.PAYLOAD) | (desc.operand == Operand.MEMORY)
         m.d.comb += [
             end.eq(Mux(desc.slice_count == 0, desc.block_count, desc.slice_first + desc.slice_count)),
-            told.came.eq(port.valid & port.ready), told.first.eq(first),
-            told.reads.eq((desc.block_count > 1) & (desc.operand == Operand.INTERMEDIATE)),
-            told.passes.eq(outside & ~desc.write_back & (desc.cp_count == Mux(first, 0, consumed))),
-            told.slice.eq(Cat((desc.slice_first <= block) & (block < end) for block in range(n_blocks))),
+            coming.came.eq(port.valid & port.ready), coming.first.eq(first),
+            coming.reads.eq((desc.block_count > 1) & (desc.operand == Operand.INTERMEDIATE)),
+            coming.passes.eq(outside & ~desc.write_back & (desc.cp_count == Mux(first, 0, consumed))),
+            coming.slice.eq(Cat((desc.slice_first <= block) & (block < end) for block in range(n_blocks))),
             known.eq(Mux(seen.first, 0, written)), kept.eq(Mux(seen.first, 0, passed)),
         ]
-        with m.If(told.came):
+        with m.If(coming.came):
             m.d.sync += consumed.eq(desc.cp_count)
-        m.d.sync += seen.eq(told)
+        m.d.sync += seen.eq(coming)
         with m.If(seen.came):
             missing = seen.reads & (seen.slice & ~known).any()
             wanted = seen.reads & (seen.slice & kept).any()

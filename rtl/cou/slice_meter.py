@@ -82,7 +82,7 @@ class SliceMeter(wiring.Component):
         v = self._multiply(m, v, begin=pipeline.cycles())
         v = pipeline.run(v, ("place", self._place))
         pipeline.finish()
-        # Once it is known it stays, so that may be told from a register.
+        # Once it is known it stays, so a register may say so.
         m.d.sync += self.done.eq(v.complete & pipeline.follow(v.complete, "place", name="summed"))
         m.d.comb += [
             self.position.eq(v.position), self.size.eq(v.end_position - v.position),

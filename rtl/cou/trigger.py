@@ -116,7 +116,7 @@ class Trigger(wiring.Component):
         )
         connect(m, act.o_lookup, asking.i)
         whose, asker, answer = asking.o.payload, asked.o.payload, self.i_lookup.payload
-        # What is wrong with a tag is told before the answer counts.
+        # An error of a tag is reported before the answer counts.
         damage, damaged, came = self.o_damage, answer.error & ~asker.search, Signal()
         m.d.comb += [
             came.eq(~damaged | damage.ready),
@@ -189,7 +189,7 @@ class Trigger(wiring.Component):
             ends.payload.index.eq(Mux(contexts.done_ends, done.payload.context, noted.data.place)),
         ]
 
-        # What keeps the watchdog quiet; which of several jobs makes progress in a cycle is told one by one.
+        # What keeps the watchdog quiet; jobs that make progress in one cycle are reported one by one.
         n_jobs = self.config.cou.n_jobs
         for job in range(n_jobs):
             m.d.comb += self.progress[job].eq(

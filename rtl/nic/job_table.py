@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
-from rtl.interface import UNIT_BITS, JobNews, JobReport, PlacementSignature
+from rtl.interface import UNIT_BITS, JobReport, JobReportKind, PlacementSignature
 from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.nic.least_unit import LeastUnit
@@ -26,20 +26,20 @@ class JobTable(wiring.Component):
     All questions and reports pass through one pipeline, one in two cycles, so they take effect one after the other: a
     packet and a sequence that touch a job in the same cycle get the same answer.
 
-    Obligations of those who ask and report:
+    Obligations of the clients:
 
     - ``packet``: each query is one packet of the job, which then goes to the unit that the answer (always `ok`) names.
-      That unit reports PACKET_GONE once for it. It may do so later than when it has gone: a loan to a peer that takes
-      its place keeps the job there as the packet did.
+      That unit reports PACKET_GONE once for it. It may do so later than when it has gone: a shared credit that is
+      granted for the packet keeps the job there as the packet did.
     - ``sequence``: `ok` lets one operation in, which then goes to that unit; it reports ENDED once for it, also if it
-      has no place for it after all. Without `ok` an operation of the job is in progress.
-    - ``credit``: only looks. `ok`: the job is not at rest, and credits that come for it go to that unit.
+      has no room for it after all. Without `ok` an operation of the job is in progress.
+    - ``credit``: changes nothing. `ok`: the job is not at rest, and credits that come for it go to that unit.
     - The unit reports SETTLED once after each ENDED with `owing`, unless another operation has been let in meanwhile;
       then it may as well leave it to the next ENDED.
 
     Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
     cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
-    before. A look takes two cycles, one in two. After a reset the table is cleared first, one job a cycle.
+    before. ``credit`` takes two cycles, one in two. After a reset the table is cleared first, one job a cycle.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class JobTable(wiring.Component):
     Members
     -------
     packet, sequence, credit : ``In(PlacementSignature())``
-        Who asks.
+        Clients.
     reports : array of n_units ``In(stream.Signature(JobReport))``
-        What the units say.
+        Reports of the offload units.
     levels : array of n_units ``In(level_bits)``
         Packets in the buffers of the units.
     jobs : array of n_units ``Out(range(n_jobs + 1))``
@@ -108,16 +108,16 @@ class JobTable(wiring.Component):
 
         # Reports wait in a register in front of it, one at a time, so that only packets come late in a cycle.
         m.submodules.turn = turn = RoundRobin(n=n_units)
-        told, told_valid, told_goes = Signal(JobReport), Signal(), Signal()
-        m.d.comb += turn.advance.eq(~told_valid)
+        report, report_valid, report_goes = Signal(JobReport), Signal(), Signal()
+        m.d.comb += turn.advance.eq(~report_valid)
         for k, port in enumerate(self.reports):
-            m.d.comb += [turn.requests[k].eq(port.valid), port.ready.eq(turn.grant[k] & ~told_valid)]
-        with m.If(~told_valid):
-            m.d.sync += told_valid.eq(turn.requests.any())
+            m.d.comb += [turn.requests[k].eq(port.valid), port.ready.eq(turn.grant[k] & ~report_valid)]
+        with m.If(~report_valid):
+            m.d.sync += report_valid.eq(turn.requests.any())
             with m.If(turn.requests.any()):
-                m.d.sync += told.eq(Array(port.payload for port in self.reports)[turn.index])
-        with m.Elif(told_goes):
-            m.d.sync += told_valid.eq(0)
+                m.d.sync += report.eq(Array(port.payload for port in self.reports)[turn.index])
+        with m.Elif(report_goes):
+            m.d.sync += report_valid.eq(0)
 
         # First stage: a packet, or a report or a sequence in turn, and then a packet again; its entry is read. Whose
         # turn it is does not depend on whether a packet is there.
@@ -126,11 +126,11 @@ class JobTable(wiring.Component):
         question, sequence = self.packet.query, self.sequence.query
         job = Signal(job_bits)
         m.d.comb += [
-            other.eq((told_valid | sequence.valid) & ~was_other),
-            by_report.eq(told_valid & ~(sequence.valid & was_report)),
-            told_goes.eq(advance & other & by_report), sequence.ready.eq(advance & other & ~by_report),
+            other.eq((report_valid | sequence.valid) & ~was_other),
+            by_report.eq(report_valid & ~(sequence.valid & was_report)),
+            report_goes.eq(advance & other & by_report), sequence.ready.eq(advance & other & ~by_report),
             question.ready.eq(advance & ~other),
-            job.eq(Mux(other, Mux(by_report, told.job_id, sequence.payload.job_id), question.payload.job_id)),
+            job.eq(Mux(other, Mux(by_report, report.job_id, sequence.payload.job_id), question.payload.job_id)),
             read.en.eq(advance), read.addr.eq(job),
         ]
         with m.If(advance):
@@ -142,7 +142,7 @@ class JobTable(wiring.Component):
         # written either, so it holds. Third stage: it takes effect, and what it writes is seen by whatever is being
         # read in the same cycle.
         by_packet, by_sequence, reported = Signal(), Signal(), Signal()
-        at_job, said = Signal(job_bits), Signal(JobReport)
+        at_job, acting = Signal(job_bits), Signal(JobReport)
         entry, after = Signal(self.entry), Signal(self.entry)
         act, blocked, at_rest, stays, assigns = (
             Signal(name=name) for name in ("act", "blocked", "at_rest", "stays", "assigns")
@@ -151,8 +151,8 @@ class JobTable(wiring.Component):
         touched = Cat(question.valid & ~other, other & ~by_report, other & by_report)
         with m.If(advance):
             m.d.sync += at_job.eq(job)
-        with m.If(told_goes):
-            m.d.sync += said.eq(told)
+        with m.If(report_goes):
+            m.d.sync += acting.eq(report)
         reading = Signal.like(touched)
         m.d.comb += advance.eq(swept & ~blocked & ~reading.any())
         m.d.sync += reading.eq(Mux(advance, touched, 0))
@@ -180,14 +180,14 @@ class JobTable(wiring.Component):
         with m.If(let_in):
             m.d.comb += after.busy.eq(1)
         with m.If(reported):
-            with m.Switch(said.news):
-                with m.Case(JobNews.PACKET_GONE):
+            with m.Switch(acting.kind):
+                with m.Case(JobReportKind.PACKET_GONE):
                     m.d.comb += after.packets.eq(entry.packets - (entry.packets != 0))
-                with m.Case(JobNews.ENDED):
+                with m.Case(JobReportKind.ENDED):
                     m.d.comb += [
-                        after.busy.eq(0), after.owing.eq(said.owing), after.pulses.eq(entry.pulses + said.pulses),
+                        after.busy.eq(0), after.owing.eq(acting.owing), after.pulses.eq(entry.pulses + acting.pulses),
                     ]
-                with m.Case(JobNews.SETTLED):
+                with m.Case(JobReportKind.SETTLED):
                     m.d.comb += after.owing.eq(0)
         for k in range(n_units):
             comes, goes = act & at_rest & stays & (after.unit == k), act & ~at_rest & ~stays & (entry.unit == k)
@@ -204,7 +204,7 @@ class JobTable(wiring.Component):
                 ]
         self._look(m, glance, swept)
 
-        m.d.sync += self.moves.eq(any_moves(act, told_valid, ~swept, ~least.valid))
+        m.d.sync += self.moves.eq(any_moves(act, report_valid, ~swept, ~least.valid))
 
         return m
 

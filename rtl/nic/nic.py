@@ -139,7 +139,7 @@ class Nic(wiring.Component):
             m.submodules[f"cou_{index}"] = shared(SHARED_UNIT, cou, platform)
             cous.append(cou)
 
-        # Room for the packets of a job at its unit: the buffer, what is on the way to it, and loans, which count too.
+        # Room for the packets of a job at its unit: the buffer, what is on the way to it, and shared credits, which count too.
         m.submodules.job_table = job_table = JobTable(
             n_units=n_cous, n_packets=config.buffer_slots + 8 + config.pool_packets,
             level_bits=index_bits(config.buffer_slots) + 1,
@@ -246,7 +246,7 @@ class Nic(wiring.Component):
         )
 
     def _connect_registers(self, m: Module, nic: SimpleNamespace, network: SimpleNamespace) -> None:
-        """What the registers say and show; counters and traces."""
+        """Settings from the registers, status to them; counters and traces."""
         csr, vp_table, queue, completions = nic.csr, nic.vp_table, nic.queue, nic.completions
         p2p, cous, groups = nic.p2p, nic.cous, network.groups
         connect(m, csr.group_write, groups.write)

@@ -36,8 +36,8 @@ class P2p(wiring.Component):
     Every descriptor ends in exactly one completion. Semantics and the argument that it cannot deadlock:
     ``docs/p2p.md``.
 
-    Timing: that of the parts. Packets take a cycle on their way in and one on their way out; what the tracker is told
-    of answers counts a cycle later.
+    Timing: that of the parts. Packets take a cycle on their way in and one on their way out; answers count at the
+    tracker a cycle later.
 
     Parameters
     ----------

@@ -146,8 +146,8 @@ class Tracker(wiring.Component):
         ]
         m.submodules.events = events = StreamFifo(shape=CompletionEvent, depth=2)
         connect(m, events.o, flipped(self.o_event))
-        told = ("vp", "status", "kind", "bytes", "tag", "detail")
-        m.d.comb += [events.i.payload[name].eq(decided.record[name]) for name in told]
+        reported = ("vp", "status", "kind", "bytes", "tag", "detail")
+        m.d.comb += [events.i.payload[name].eq(decided.record[name]) for name in reported]
         # One LAND at a time is asked, so there is always room for its verdict.
         m.submodules.verdicts = verdicts = StreamFifo(shape=1, depth=2)
         connect(m, verdicts.o, flipped(self.o_land))

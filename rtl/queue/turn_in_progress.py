@@ -7,7 +7,7 @@ from rtl.queue.unit_record import UnitRecord
 
 
 class TurnInProgress:
-    """Registers of a turn and of the unit at hand. Verbs act in the state of the scheduler in which they are said.
+    """Registers of a turn and of the current unit. Methods act in the state of the scheduler in which they are called.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class TurnInProgress:
     Members
     -------
     turn : View
-        What the VP table said.
+        The turn, from the VP table.
     cons, left, pending
         Where the next descriptor stands in the ring, how many stand there, and how many of them have been asked for.
     room, taken
@@ -31,9 +31,9 @@ class TurnInProgress:
     none_pending, none_left, no_room
         High while these are 0; registers.
     blocked, crowded, extended
-        It ends before a unit; for that found no place at its target. A unit needed a fetch of its own.
+        It ends before a unit; because that found no room at its target. A unit needed a fetch of its own.
     inside
-        A sequence has a place at an offload unit.
+        An entry at an offload unit is reserved for the sequence.
     refused, faulty, skip
         A unit is refused; the descriptor at hand belongs to it; so may those behind it.
     discards, consumes

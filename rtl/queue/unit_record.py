@@ -15,7 +15,7 @@ RULES = 7
 
 
 class UnitRecord(wiring.Component):
-    """Keeps what the first descriptor of a unit said, and says whether a later one belongs to the same sequence.
+    """Keeps fields of the first descriptor of a unit, and compares later ones with them: do they continue its sequence?
 
     Timing: `broken` and `overlong` depend on `desc` and `inside` combinationally; everything else is registered.
 

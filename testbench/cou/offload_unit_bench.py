@@ -109,7 +109,7 @@ async def random_operations(dut):
     arrived = Counter(packet.header["job_id"] for operation in expected for packet in operation.packets)
     assert unit.gone == arrived, "the job table takes jobs to be here that are not, or not to be here that are"
     assert not unit.busy
-    assert not unit.owing, "credits are back, and the job table was not told"
+    assert not unit.owing, "credits are back, and the job table has no report"
     assert {job: unit.base[job] for job in base} == base
     assert int(dut.busy.value) == 0
     report(operations=len(expected), fired=fired)
@@ -133,12 +133,12 @@ async def memory_errors_are_reported(dut):
     """The host refuses the operand, or the result."""
     unit = Unit(dut)
     await unit.start()
-    for pulse, (bad, told) in enumerate(((512, 512), (4096, 0))):
+    for pulse, (bad, detail) in enumerate(((512, 512), (4096, 0))):
         unit.memory.bad = {bad}
         await unit.submit(single_operation(unit, local_addr=512))
         unit.arrives(single_packet(pulse=pulse))
         event = await unit.events.receive()
-        assert (event["status"], event["detail"]) == (Status.MEMORY_ERROR, told), f"address {bad}"
+        assert (event["status"], event["detail"]) == (Status.MEMORY_ERROR, detail), f"address {bad}"
 
 
 @cocotb.test()
@@ -148,7 +148,7 @@ async def errors_of_jobs_stay_apart(dut):
     await unit.start(max_cycles=60_000)
     jobs = (9, 10, 11, 12)
     for round_ in range(12):
-        told = {}
+        expected = {}
         for job in jobs:
             address = 1024 * job
             kind = unit.rng.choice(("load", "length", "both", "none"))
@@ -157,7 +157,7 @@ async def errors_of_jobs_stay_apart(dut):
                 unit.memory.bad.add(address)
             length = 56 if kind in ("length", "both") else 64
             # Of two errors the first one counts: its operand comes before its packet.
-            told[job] = {
+            expected[job] = {
                 "none": (Status.OK, 0), "length": (Status.LENGTH_MISMATCH, round_ << 16 | 56 << 32),
             }.get(kind, (Status.MEMORY_ERROR, address))
             arrival = single_packet(job_id=job, pulse=round_, payload=bytes(length))
@@ -165,7 +165,7 @@ async def errors_of_jobs_stay_apart(dut):
             cocotb.start_soon(_arrives_after(unit, arrival, unit.rng.randrange(120)))
             await unit.submit(operation)
         events = await unit.events.receive_all(len(jobs))
-        assert {event["job_id"]: (event["status"], event["detail"]) for event in events} == told
+        assert {event["job_id"]: (event["status"], event["detail"]) for event in events} == expected
 
 
 async def _arrives_after(unit: Unit, packet: Packet, delay: int) -> None:
@@ -213,7 +213,7 @@ async def end_flag_and_swapped_address(dut):
         operation = single_operation(unit, cp=1, write_back=0)
         unit.memory.data[8192:8256] = bytes(64)
         await unit.submit(operation)
-        # Whatever bits it has, an address is asked about, and told, whole.
+        # Whatever bits it has, an address is asked about, and reported, whole.
         address = 8192 if allowed else 8192 | rng("swapped").getrandbits(32) << 32
         ending = {"coll_end": 1, "swap_addr": 1, "swap_data": 1, "addr": address}
         unit.arrives(single_packet(pulse=pulse, payload=operation.operand, **ending))

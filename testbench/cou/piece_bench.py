@@ -78,13 +78,13 @@ def random_run(numbers: random.Random, flit: int) -> Run:
 @cocotb.test()
 @cocotb.parametrize(width=WIDTHS)
 async def pieces_go_where_they_belong(dut: SimHandleBase, width: int) -> None:
-    """Every byte of a run is at its place, no other byte of memory changes, refused writes are told to their job."""
+    """Every byte of a run is at its address, no other byte changes, refused writes are reported to their job."""
     name, flit = f"writer_{width}", width // 8
     ports = stream_shapes(width)
     memory = HostMemory(dut, width, MEMORY, read=None, write=f"{name}__write")
     runs = StreamSource(dut, f"{name}__i", ports["i"])
     beats = StreamSource(dut, f"{name}__i_beat", ports["i_beat"])
-    told = StreamSink(dut, f"{name}__o_written", ports["o_written"])
+    reports = StreamSink(dut, f"{name}__o_written", ports["o_written"])
     await clock.start(dut, max_cycles=400_000)
     numbers = rng(f"runs {width}")
     memory.data[:] = numbers.randbytes(MEMORY)
@@ -111,10 +111,10 @@ async def pieces_go_where_they_belong(dut: SimHandleBase, width: int) -> None:
                 position += size
             answers.append({"job": run.job, "error": error})
             pieces += len(run.sizes)
-        found = await told.receive_all(len(batch))
+        found = await reports.receive_all(len(batch))
         assert found == answers
         assert memory.data == expected
         n_runs += len(batch)
     await clock.cycles(dut, 50)
-    assert len(told.received) == n_runs
+    assert len(reports.received) == n_runs
     report(**{f"pieces_{width}": pieces})

@@ -22,7 +22,7 @@ from testbench.unit_config import UNIT
 
 JOBS, CONTEXTS, SHARE, NODE = 2, 4, 2, 77
 QUIET = 900
-"""Cycles without news of an operation after which it can only be given up."""
+"""Cycles without progress of an operation after which only a time-out can end it."""
 PATIENCE = 250
 """Cycles within which a context that was refused a credit asks again once there is one for it."""
 
@@ -92,7 +92,7 @@ class Bench:
         """By context: a pulse that was refused a credit, and since when there has been one for it."""
         self.granted: Counter[tuple[int, ...]] = Counter()
         self.returns = self.expire = 0
-        self.news = [0] * JOBS
+        self.last_change = [0] * JOBS
         self.counts: Counter[str] = Counter()
         self.fired = [0, 0]
         self.written = [[0, 0] for _ in range(JOBS)]
@@ -154,7 +154,7 @@ class Bench:
     def _pulse(self, context: int) -> Pulse:
         assert context in self.contexts, f"context {context} has no pulse"
         pulse = self.contexts[context]
-        self.news[pulse.operation.job] = self.now
+        self.last_change[pulse.operation.job] = self.now
         return pulse
 
     def _traced(self, event: dict[str, int]) -> None:
@@ -168,7 +168,7 @@ class Bench:
             assert pulse.context is None
             pulse.context = event["index"]
             self.contexts[pulse.context] = pulse
-            self.news[operation.job] = self.now
+            self.last_change[operation.job] = self.now
         elif event["event"] == TraceKind.PULSE_END:
             whose = event["job_id"], event["pulse"]
             pulse = next((p for p in self.leaving if (p.operation.job_id, p.number) == whose), None)
@@ -179,12 +179,12 @@ class Bench:
             assert whose == (pulse.operation.job_id, pulse.number)
             assert pulse.ended or pulse.operation.expired, "a pulse ended before its sequence"
             pulse.ended = True
-            self.news[pulse.operation.job] = self.now
+            self.last_change[pulse.operation.job] = self.now
 
     # Operands.
 
     def _load_beside(self, item: dict[str, Any]) -> None:
-        assert item["from_payload"], "an operand in host memory is told of"
+        assert item["from_payload"], "an operand in host memory is reported"
         self._checked_load(item)
         self._pulse(item["context"]).loaded = True
         self.counts["loads beside"] += 1
@@ -216,7 +216,7 @@ class Bench:
     # Packets.
 
     def come(self, packet: Packet) -> None:
-        """A packet comes: its header is stored, look-ups find it, and its arrival is told."""
+        """A packet comes: its header is stored, look-ups find it, and its arrival is reported."""
         slot = self.free_slots.pop(self.rng.randrange(len(self.free_slots)))
         self._writes.append(("header", slot, packet.header))
 
@@ -249,7 +249,7 @@ class Bench:
         whose = key["job_id"], key["pulse"]
         owner = next((p for p in self.pulses() if (p.operation.job_id, p.number) == whose), None)
         assert owner is not None, "a look-up for nobody"
-        self.news[owner.operation.job] = self.now
+        self.last_change[owner.operation.job] = self.now
         hit = name in self.buffer
         error = 0
         if not owner.operation.expired:
@@ -280,19 +280,19 @@ class Bench:
         assert asking, "a credit that nobody needs"
         oldest = next(p for p in asking[0].operation.pulses if p in asking or not self._parted(p))
         assert not item["oldest"] or oldest in asking, "a younger pulse takes the last credit"
-        place = item["job_id"], item["peer"]
-        ok = self.out[place] < SHARE - (not item["oldest"])
+        pair = item["job_id"], item["peer"]
+        ok = self.out[pair] < SHARE - (not item["oldest"])
         noted_credit(ok=int(ok), oldest=item["oldest"])
-        # Who asks is not said; if only one can be meant it is known.
+        # The request does not name its pulse; if only one can be meant it is known.
         for pulse in asking:
             self.refused.pop(pulse.context, None)
         if not ok and len(asking) == 1:
             self.refused[asking[0].context] = asking[0], self.now
-        said = {name: self.rng.randrange(2) for name in ("window_slot", "loan", "want")}
-        self.sources["i_credit"].append({"ok": int(ok), **said})
+        answer = {name: self.rng.randrange(2) for name in ("window_slot", "loan", "want")}
+        self.sources["i_credit"].append({"ok": int(ok), **answer})
         if ok:
-            self.out[place] += 1
-            self.granted[(*place, *said.values())] += 1
+            self.out[pair] += 1
+            self.granted[(*pair, *answer.values())] += 1
 
     def _blocked(self) -> None:
         """Nobody who was refused a credit sleeps on once there is one for it."""
@@ -315,13 +315,13 @@ class Bench:
         return last["ends"] and (not last["sends"] or (pulse.operation.job_id, pulse.desc["peer"]) in places)
 
     def _sent(self, header: dict[str, int]) -> None:
-        place = header["job_id"], header["peer"]
-        credit = (*place, header["tag"], header["loan"], header["want"])
+        pair = header["job_id"], header["peer"]
+        credit = (*pair, header["tag"], header["loan"], header["want"])
         assert self.granted[credit], "sent without a credit"
         self.granted[credit] -= 1
 
         def back() -> None:
-            self.out[place] -= 1
+            self.out[pair] -= 1
             self.returns += 1
         # Slowly, so that the oldest pulse is refused as well.
         self._order += 1
@@ -437,7 +437,7 @@ class Bench:
         assert operation is not None, "a report of an operation that has ended"
         status = Status(item["status"])
         noted_report(status=status.name)
-        self.news[operation.job] = self.now
+        self.last_change[operation.job] = self.now
         if status is Status.TIMEOUT:
             assert operation.expired
             pulse = next(p for p in operation.pulses if p.number == item["detail"] >> 16 & 0xFFFF)
@@ -475,12 +475,12 @@ class Bench:
         while any(name != "header" and name != "arrival" for name, _, _ in self._writes):
             await clock.cycles(self.dut, 1)
         await clock.cycles(self.dut, 2)
-        self.jobs[job], self.news[job] = operation, self.now
+        self.jobs[job], self.last_change[job] = operation, self.now
         self.waiting[job] = list(operation.pulses)
         give_up = self.now + self.rng.randrange(400) if self.early else None
         while not all(pulse.ended for pulse in operation.pulses):
             await clock.cycles(self.dut, 5)
-            quiet = self.now - self.news[job] > QUIET and not self.contexts_move(job)
+            quiet = self.now - self.last_change[job] > QUIET and not self.contexts_move(job)
             if not operation.expired and (quiet and operation.doomed if give_up is None else self.now >= give_up):
                 operation.expired = True
                 self.expire |= 1 << job
@@ -494,7 +494,7 @@ class Bench:
         assert not int(self.dut.active.value) >> job & 1, "a context is still in use"
         while int(self.dut.o_fault__valid.value):
             await clock.cycles(self.dut, 5)
-        # One that has done nothing yet can only have been given up, and that is told.
+        # One that has done nothing yet can only have been given up, and that is reported.
         silent = [p for p in operation.pulses if p.context is not None and p.untouched and p not in self.given_up]
         assert not silent, "given up in silence"
         # A check may fail before the pass that it is for is seen, so reports are compared at the end.
@@ -554,7 +554,7 @@ class Bench:
 @cocotb.test()
 @cocotb.parametrize(early=(False, True))
 async def every_pulse_goes_through_its_sequence(dut: SimHandleBase, early: bool) -> None:
-    """Each pass is the one that is next, each packet is taken in its turn and once, every fault is told of once."""
+    """Each pass is the one that is next, each packet is taken in its turn and once, every fault is reported once."""
     bench = Bench(dut, early=early)
     await bench.begin()
     cocotb.start_soon(bench.start_pulses())

@@ -11,7 +11,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
-from rtl.interface import CompletionEvent, JobNews, JobReport, SequenceSignature, WindowSignature
+from rtl.interface import CompletionEvent, JobReport, JobReportKind, SequenceSignature, WindowSignature
 from testbench.clock import cycles, start
 from testbench.cou.host_memory import HostMemory
 from testbench.cou.operation_model import NODE_ID, Operation
@@ -82,21 +82,21 @@ class Unit:
         self.answers.append({"ok": int(not self.refuse_window)})
 
     def _reported(self, report_):
-        """What the job table is told."""
+        """Reports to the job table."""
         job = report_["job_id"]
-        match JobNews(report_["news"]):
-            case JobNews.PACKET_GONE:
+        match JobReportKind(report_["kind"]):
+            case JobReportKind.PACKET_GONE:
                 self.gone[job] += 1
                 self.held[job] -= 1
                 assert self.held[job] >= self.lent[job], "loans are out, and the job seems to be at rest"
-            case JobNews.ENDED:
+            case JobReportKind.ENDED:
                 assert job in self.busy, "the end of an operation that was not let in"
                 self.busy.remove(job)
                 self.base[job] += report_["pulses"]
                 self.owing.discard(job)
                 if report_["owing"]:
                     self.owing.add(job)
-            case JobNews.SETTLED:
+            case JobReportKind.SETTLED:
                 assert job in self.owing, "settled without a debt"
                 self.owing.remove(job)
 
@@ -161,7 +161,7 @@ class Unit:
         self.dut.arm.value = 0
 
     async def submit(self, operation: Operation):
-        """Offers a sequence until there is a place for it, and sends it."""
+        """Offers a sequence until there is room for it, and sends it."""
         while True:
             if operation.job_id not in self.busy:
                 self.busy.add(operation.job_id)

@@ -33,7 +33,7 @@ class Table:
         self.end = StreamSource(dut, "i_end", _stream("i_end"))
         self.rest = StreamSink(dut, "o_rest", _stream("o_rest"))
         self.unused = StreamSink(dut, "o_unused", _stream("o_unused"))
-        self.told = 0
+        self.reported = 0
         self.watched: set[int] = set()
         """Jobs whose operation has ended while credits were out, and that have taken none since."""
         self.out: Counter[tuple[int, int, int]] = Counter()
@@ -108,7 +108,7 @@ class Table:
             self.watched.remove(job)
             assert await self._told() == {"job_id": job, "ended": 0, "owing": 0}
         await cycles(self.dut, 3)
-        assert len(self.rest.received) == self.told, "told of a job that nobody asked for"
+        assert len(self.rest.received) == self.reported, "a report on a job that nobody asked for"
 
     async def check_unused(self) -> None:
         """What was not needed has gone back, all of it."""
@@ -121,7 +121,7 @@ class Table:
         assert Counter((item["job_id"], item["peer"]) for item in self.unused.received) == Counter(self.given_back)
 
     async def _told(self) -> dict[str, int]:
-        self.told += 1
+        self.reported += 1
         item: dict[str, int] = await self.rest.receive()
         return item
 

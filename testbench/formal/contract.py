@@ -14,7 +14,7 @@ class Contract(Elaboratable):
     ports : list of Signal
         The clock, and the free inputs: the solver chooses their values, in every cycle anew.
     situations : list of str
-        What :meth:`reach` was told: all of it must be reachable in one run, or the proof would say too little.
+        What :meth:`reach` was given: all of it must be reachable in one run, or the proof would say too little.
     """
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ _ORDER = (
     ),
     Mutation(
         name="does-not-wait-for-its-packet", module=_PLANNER,
-        old="absent, hopeless = v.more & ~v.there, ", new="absent, hopeless = v.more & 0, ",
+        old="absent, timed_out = v.more & ~v.there, ", new="absent, timed_out = v.more & 0, ",
     ),
     Mutation(
         name="keeps-the-packet", module=_CONTEXTS,
@@ -85,19 +85,19 @@ _FAULTS = (
         old='"mismatch": wants_data & ~v.fits', new='"mismatch": wants_data & ~v.fits & v.some',
     ),
     Mutation(
-        name="told-as-long-as-the-pass-waits", module=_ACT,
-        old="m.d.sync += told.eq(1)", new="m.d.sync += told.eq(self.o_run.ready)",
+        name="reported-as-long-as-the-pass-waits", module=_ACT,
+        old="m.d.sync += reported.eq(1)", new="m.d.sync += reported.eq(self.o_run.ready)",
     ),
     Mutation(
-        name="goes-without-being-told-of", module=_ACT,
+        name="goes-without-being-reported", module=_ACT,
         old="with m.If(~step.check & ~plan.mismatch):", new="with m.If(~step.check):",
     ),
     Mutation(
-        name="bad-address-not-told", module=_ACT,
+        name="bad-address-not-reported", module=_ACT,
         old="self.window.answer.ready.eq(valid | self.o_fault.ready)", new="self.window.answer.ready.eq(1)",
     ),
     Mutation(
-        name="another-address-told", module=_ACT,
+        name="another-address-reported", module=_ACT,
         old="fault.detail.eq(self.o_run.payload.output.result_addr)", new="fault.detail.eq(self.i.payload.load.addr)",
     ),
     Mutation(
@@ -118,7 +118,7 @@ _FAULTS = (
         old="self.o_fault.payload.job.eq(plan.job)", new="self.o_fault.payload.job.eq(0)",
     ),
     Mutation(
-        name="damage-not-told", module=_TRIGGER,
+        name="damage-not-reported", module=_TRIGGER,
         old="came.eq(~damaged | damage.ready)", new="came.eq(1)",
     ),
     Mutation(
@@ -145,7 +145,7 @@ _PROGRESS = (
     ),
     Mutation(
         name="credit-beside-the-answer-missed", module=_ACT,
-        old="sleep(Mux(came | news, Phase.READY, Phase.BLOCKED))", new="sleep(Phase.BLOCKED)",
+        old="sleep(Mux(came | changed, Phase.READY, Phase.BLOCKED))", new="sleep(Phase.BLOCKED)",
     ),
     Mutation(
         name="credit-missed", module=_CONTEXTS,
@@ -164,7 +164,7 @@ _PROGRESS = (
         old="(phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)", new="0",
     ),
     Mutation(
-        name="tells-for-ever", module=_ACT, old="m.d.sync += told.eq(1)", new="m.d.sync += told.eq(0)",
+        name="tells-for-ever", module=_ACT, old="m.d.sync += reported.eq(1)", new="m.d.sync += reported.eq(0)",
     ),
     Mutation(
         name="pass-that-ended-missed", module=_CONTEXTS,

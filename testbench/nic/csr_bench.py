@@ -264,16 +264,16 @@ async def partial_and_unaligned_accesses(dut: SimHandleBase) -> None:
         ready, valid = getattr(dut, f"bus__{channel}ready"), getattr(dut, f"bus__{channel}valid")
         while not int(valid.value):
             await RisingEdge(dut.clk)
-        said = [int(getattr(dut, f"bus__{name}").value) for name in names]
+        shown = [int(getattr(dut, f"bus__{name}").value) for name in names]
         for _ in range(numbers.choice((0, 3))):
             await RisingEdge(dut.clk)
             assert int(valid.value)
-            assert said == [int(getattr(dut, f"bus__{name}").value) for name in names]
+            assert shown == [int(getattr(dut, f"bus__{name}").value) for name in names]
         ready.value = 1
         await RisingEdge(dut.clk)
         ready.value = 0
         await RisingEdge(dut.clk)
-        return said
+        return shown
 
     held = 0
     for strobes in numbers.sample(range(16), 16) + [15] * 4:

@@ -6,7 +6,7 @@ import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import Event, RisingEdge
 
-from rtl.interface import JobNews, JobReport, PlacementSignature
+from rtl.interface import JobReport, JobReportKind, PlacementSignature
 from testbench.clock import cycles, start
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
@@ -17,12 +17,12 @@ _query, _answer = (
 
 
 class Asker:
-    """A port of the table; `told` is called with the job and the answer of each query, in order."""
+    """A port of the table; `answered` is called with the job and the answer of each query, in order."""
 
-    def __init__(self, dut: SimHandleBase, name: str, told):
+    def __init__(self, dut: SimHandleBase, name: str, answered):
         self.queries = StreamSource(dut, f"{name}__query", _query)
         self.answers = StreamSink(dut, f"{name}__answer", _answer, callback=self._answered)
-        self.told = told
+        self.answered = answered
         self.waiting: list[int] = []
 
     def ask(self, job: int) -> None:
@@ -31,7 +31,7 @@ class Asker:
         self.queries.append({"job_id": job})
 
     def _answered(self, answer: dict[str, int]) -> None:
-        self.told(self.waiting.pop(0), answer)
+        self.answered(self.waiting.pop(0), answer)
 
 
 class Table:
@@ -104,10 +104,10 @@ class Table:
     async def _pause(self) -> None:
         await cycles(self.dut, self.rng.choice((1, 3, 20, 200)))
 
-    async def _report(self, unit: int, news: JobNews, job: int, **fields: int) -> None:
+    async def _report(self, unit: int, kind: JobReportKind, job: int, **fields: int) -> None:
         """Tells the table, and waits until it has taken the report."""
         taken = Event()
-        item = {"news": news.value, "job_id": job, "owing": 0, "pulses": 0, **fields}
+        item = {"kind": kind.value, "job_id": job, "owing": 0, "pulses": 0, **fields}
         self.reports[unit].append(item, event=taken)
         await taken.wait()
 
@@ -115,7 +115,7 @@ class Table:
         await self._pause()
         # The books are changed first: a question may be answered in the very cycle of the report.
         self.packets[job, unit] -= 1
-        await self._report(unit, JobNews.PACKET_GONE, job)
+        await self._report(unit, JobReportKind.PACKET_GONE, job)
 
     async def _operate(self, job: int, unit: int) -> None:
         await self._pause()
@@ -127,14 +127,14 @@ class Table:
             self.debts[job] = self.let_in
         else:
             self._settled(job)
-        await self._report(unit, JobNews.ENDED, job, pulses=pulses, owing=owing)
+        await self._report(unit, JobReportKind.ENDED, job, pulses=pulses, owing=owing)
         if not owing:
             return
         await self._pause()
         # With another operation in progress the next end says how things stand.
         if job not in self.busy and self.owing.get(job) == unit:
             self._settled(job)
-            await self._report(unit, JobNews.SETTLED, job)
+            await self._report(unit, JobReportKind.SETTLED, job)
 
     def _settled(self, job: int) -> None:
         self.owing.pop(job, None)
@@ -182,7 +182,7 @@ async def goes_to_the_least_load(dut: SimHandleBase) -> None:
     table = Table(dut)
     await table.start(max_cycles=400_000)
     placed: dict[int, int] = {}
-    table.packet.told = lambda job, answer: placed.__setitem__(job, answer["unit"])
+    table.packet.answered = lambda job, answer: placed.__setitem__(job, answer["unit"])
     numbers = rng("load")
     n, m = table.n_units, 4
     jobs = numbers.sample(range(256), n * m + 1)
@@ -203,7 +203,7 @@ async def goes_to_the_least_load(dut: SimHandleBase) -> None:
             for victim in numbers.sample(alive, numbers.randint(1, len(alive))):
                 alive.remove(victim)
                 unit = placed.pop(victim)
-                await table._report(unit, JobNews.PACKET_GONE, victim)
+                await table._report(unit, JobReportKind.PACKET_GONE, victim)
             await cycles(dut, 4)
         table.packet.ask(job)
         alive.append(job)
@@ -222,7 +222,7 @@ async def reset_clears_it(dut: SimHandleBase) -> None:
     await table.start(max_cycles=100_000)
     units: list[int] = []
     for asker in (table.packet, table.sequence, table.credit):
-        asker.told = lambda job, answer: units.append(answer["ok"])
+        asker.answered = lambda job, answer: units.append(answer["ok"])
     for job in range(8):
         table.packet.ask(job)
     while len(units) < 8:

@@ -79,7 +79,7 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
         )
 
     def alias(_: Any) -> None:
-        # Writable but for a bit above, of which this node may have none: it is asked for, and told, whole.
+        # Writable but for a bit above, of which this node may have none: it is asked for, and reported, whole.
         target = bench.target(64)
         untouched.append((target, bytes(bench.memory.content[target:target + 64])))
         target |= 1 << numbers.choice((32, 40, 63))

@@ -186,7 +186,7 @@ async def random_traffic(dut: SimHandleBase) -> None:
             assert list(filter(of_cou, sequences)) == list(filter(of_cou, expected))
     total = sum(len(unit.descs) for units in sent.values() for unit in units)
     assert await cluster.host.counter("descriptors") == total
-    assert cluster.placement.refused, "no job was ever said to be busy"
+    assert cluster.placement.refused, "no job was ever reported busy"
     dut._log.info("%d units, %d descriptors, %d aborted", sum(map(len, sent.values())), total,
                   sum(cou.aborted for cou in cluster.cous))
 

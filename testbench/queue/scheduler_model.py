@@ -1,4 +1,4 @@
-"""What the scheduler does in a turn, told naively: a walk over the ring, unit by unit."""
+"""What the scheduler does in a turn, as a naive walk over the ring, unit by unit."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
@@ -222,14 +222,14 @@ class TurnModel:
             passed.append(desc)
         if follow:
             yield from self._pass_over(passed)
-        said = {"vp": self.turn["vp"], "status": int(status), "kind": int(
+        event = {"vp": self.turn["vp"], "status": int(status), "kind": int(
             CplKind.COLLECTIVE if first["c"] else _kinds.get(first["p2p_op"], CplKind.GET)
         ), "job_id": first["job_id"], "bytes": first["length"], "tag": first["tag"], "detail": number}
         if number == 0 and status in (Status.BAD_DESCRIPTOR, Status.MEMORY_ERROR):
-            said["kind"] = int(CplKind.DESCRIPTOR)
+            event["kind"] = int(CplKind.DESCRIPTOR)
             if status is Status.MEMORY_ERROR:
-                said |= {"job_id": 0, "bytes": 0, "tag": 0}
-        yield from self._expect("o_event", said)
+                event |= {"job_id": 0, "bytes": 0, "tag": 0}
+        yield from self._expect("o_event", event)
         self.ended(status.name, number, passed)
 
     def _pass_over(self, passed: list[Fields]) -> Steps:

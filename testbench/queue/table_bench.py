@@ -271,17 +271,17 @@ async def receive_rings_fill_and_empty(dut: SimHandleBase) -> None:
     for _ in range(250):
         vp = numbers.choice((*ports, 7, N_VPS + 5))
         query.append({"vp": vp})
-        said = await answer.receive()
+        answered = await answer.receive()
         if vp not in ports:
-            assert not said["ok"]
+            assert not answered["ok"]
             continue
         port = ports[vp]
         size = port.received.size
         room = prod[vp] - cons[vp] < size
-        assert said["ok"] == room, vp
+        assert answered["ok"] == room, vp
         if room:
-            assert said["addr"] == port.received.base + prod[vp] % size * 128
-            assert said["phase"] == (~prod[vp] >> port.received.log2 & 1)
+            assert answered["addr"] == port.received.base + prod[vp] % size * 128
+            assert answered["phase"] == (~prod[vp] >> port.received.log2 & 1)
             prod[vp] += 1
         else:
             refused += 1

@@ -38,7 +38,7 @@ class PlacementStandIn:
 
     def __init__(self, dut: SimHandleBase):
         self.base_pulse: dict[int, int] = {}
-        """What was said last of each job that was let in."""
+        """The last answer for each job that was let in."""
         self.refused = self._asked = 0
         self.busy = 0.2
         """How often a job has an operation in progress."""

@@ -31,8 +31,8 @@ class Unit:
     def completion(self) -> Fields:
         """What the completion must say."""
         first = {} if self.unreadable == 0 else self.descs[0]
-        said = {"tag": first.get("tag", 0), "job_id": first.get("job_id", 0), "bytes": first.get("length", 0)}
-        return {"status": self.status, "kind": self.kind, "detail": self.detail, **said}
+        common = {"tag": first.get("tag", 0), "job_id": first.get("job_id", 0), "bytes": first.get("length", 0)}
+        return {"status": self.status, "kind": self.kind, "detail": self.detail, **common}
 
 
 def bits(fields: Fields) -> int:

@@ -19,7 +19,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def silent(stage: str, done: int, total: int) -> None:
-    """Nobody is told."""
+    """Reports to nobody."""
 
 
 @dataclass

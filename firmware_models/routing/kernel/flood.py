@@ -33,12 +33,12 @@ def _flood(graph: Graph, source: int, colours: Words, words: Ints, height: int, 
                     continue
                 is_known = False
                 is_coming = False
-                news = NONE
+                added = NONE
                 for w in range(n_words):
                     is_known |= got[there, w] != NONE
                     is_coming |= coming[there, w] != NONE
-                    news |= fresh[here, w] & ~busy[there, words[w]] & ~got[there, w]
-                if news == NONE:
+                    added |= fresh[here, w] & ~busy[there, words[w]] & ~got[there, w]
+                if added == NONE:
                     continue
                 for w in range(n_words):
                     coming[there, w] |= fresh[here, w] & ~busy[there, words[w]] & ~got[there, w]

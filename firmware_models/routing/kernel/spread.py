@@ -175,12 +175,12 @@ def centres(graph: Graph, leaves: Ints, free: Flags) -> Ints:
                 there = graph.to[k]
                 if not free[there]:
                     continue
-                news = NONE
+                added = NONE
                 for w in range(n_words):
                     bits = fresh[here, w] & ~heard[there, w]
-                    news |= bits
+                    added |= bits
                     coming[there, w] |= bits
-                if news != NONE and not is_coming[there]:
+                if added != NONE and not is_coming[there]:
                     is_coming[there] = 1
                     after[n_after] = there
                     n_after += 1

@@ -24,7 +24,7 @@ class CreditTableContract(Contract):
         from rtl.credit import credit_table
         from rtl.credit.credit_table import CreditTable
 
-        # Small numbers: of eight packets out and more there is nothing new to be said.
+        # Small numbers: eight outstanding packets and more bring no new case.
         most_asked = 1
         credit_table.COUNT_BITS, credit_table.TOTAL_BITS, credit_table.LOANS_ASKED = 3, 5, most_asked
         # Two jobs of two peers: after a reset the table clears a count a cycle, and the search has to get past that.
@@ -91,7 +91,7 @@ class CreditTableContract(Contract):
         # Until its operation ends one of them is on hand, and the others leave.
         rest, heard = unit.o_rest, Signal()
         m.d.sync += heard.eq(rest.valid & ~rest.ready)
-        told = rest.valid & ~heard & (rest.payload.job_id == job)
+        reported = rest.valid & ~heard & (rest.payload.job_id == job)
         refused, hand, ended, over = Signal(), Signal(), Signal(), Signal()
         with m.If(refuses):
             m.d.sync += refused.eq(1)
@@ -99,7 +99,7 @@ class CreditTableContract(Contract):
             m.d.sync += [refused.eq(0), hand.eq(0)]
         with m.If(comes):
             m.d.sync += hand.eq(1)
-        with m.If(told & rest.payload.ended):
+        with m.If(reported & rest.payload.ended):
             m.d.sync += [ended.eq(1), over.eq(1)]
         with m.Elif(granted | (others_asked & answer.ok)):
             m.d.sync += over.eq(0)
@@ -125,8 +125,8 @@ class CreditTableContract(Contract):
             m.d.sync += still.eq(still + 1)
         self.check((still != 6) | (here == 0) | unused.valid)
 
-        # The job is said to be at rest only if it is, and if no other peer confuses the count, whenever it is.
-        at_rest = told & ~rest.payload.owing
+        # The job is reported at rest only if it is, and if no other peer confuses the count, whenever it is.
+        at_rest = reported & ~rest.payload.owing
         others, owing = Signal(), Signal()
         for port in (unit.i, unit.i_return):
             with m.If(port.valid & (port.payload.job_id == job) & (port.payload.peer != peer)):
@@ -134,15 +134,15 @@ class CreditTableContract(Contract):
         out = Signal()
         m.d.comb += out.eq((own != 0) | (lent != 0))
         self.check(~at_rest | ~out)
-        self.check(~(told & rest.payload.owing) | others | out)
-        # What was said to be owed is said to be settled when it is, unless credits have been taken since.
-        with m.If(told):
+        self.check(~(reported & rest.payload.owing) | others | out)
+        # What was reported as owed is reported as settled when it is, unless credits have been taken since.
+        with m.If(reported):
             m.d.sync += owing.eq(rest.payload.owing)
         with m.Elif(granted):
             m.d.sync += owing.eq(0)
-        self.check(~(told & ~rest.payload.ended) | others | owing)
-        self.check(~owing | others | out | told)
-        self.reach(told & ~rest.payload.ended & at_rest, "the last credit comes back after the end of the operation")
+        self.check(~(reported & ~rest.payload.ended) | others | owing)
+        self.check(~owing | others | out | reported)
+        self.reach(reported & ~rest.payload.ended & at_rest, "the last credit returns after the end of the operation")
         self.reach(own == share, "the whole share is out")
         self.reach(refuses & ~oldest & (own == share - 1), "the last credit is kept for the oldest pulse")
         self.reach(returned & (giving.credits == 1), "a credit comes back")

@@ -25,7 +25,7 @@ class JobTableContract(Contract):
         from rtl import interface
 
         interface.UNIT_BITS = 1
-        from rtl.interface import JobNews
+        from rtl.interface import JobReportKind
         from rtl.nic.job_table import JobTable
 
         m.submodules.unit = unit = JobTable(n_units=N_UNITS, n_packets=N_PACKETS, level_bits=1, n_jobs=2)
@@ -68,25 +68,25 @@ class JobTableContract(Contract):
         there = Signal(N_UNITS)
         ended, any_report = Signal(N_UNITS), Signal()
         for k, port in enumerate(unit.reports):
-            said = port.payload
+            report = port.payload
             taken = stream(port, f"report_{k}")
-            mine = port.valid & (said.job_id == job)
-            is_news = {news: Signal(name=f"{news.name}_{k}") for news in JobNews}
-            for news, signal in is_news.items():
-                m.d.comb += signal.eq(mine & (said.news == news))
-            self.assume(~port.valid | (said.news.as_value() < len(JobNews)))
-            self.assume(~is_news[JobNews.PACKET_GONE] | (held[k] != 0))
-            self.assume(~is_news[JobNews.ENDED] | busy[k])
-            self.assume(~is_news[JobNews.SETTLED] | owing[k])
+            mine = port.valid & (report.job_id == job)
+            is_kind = {kind: Signal(name=f"{kind.name}_{k}") for kind in JobReportKind}
+            for kind, signal in is_kind.items():
+                m.d.comb += signal.eq(mine & (report.kind == kind))
+            self.assume(~port.valid | (report.kind.as_value() < len(JobReportKind)))
+            self.assume(~is_kind[JobReportKind.PACKET_GONE] | (held[k] != 0))
+            self.assume(~is_kind[JobReportKind.ENDED] | busy[k])
+            self.assume(~is_kind[JobReportKind.SETTLED] | owing[k])
             came = packet & (unit.packet.answer.payload.unit == k)
             begun = sequence & unit.sequence.answer.payload.ok & (unit.sequence.answer.payload.unit == k)
-            m.d.sync += held[k].eq(held[k] + came - (taken & is_news[JobNews.PACKET_GONE]))
-            m.d.comb += ended[k].eq(taken & is_news[JobNews.ENDED])
+            m.d.sync += held[k].eq(held[k] + came - (taken & is_kind[JobReportKind.PACKET_GONE]))
+            m.d.comb += ended[k].eq(taken & is_kind[JobReportKind.ENDED])
             with m.If(begun):
                 m.d.sync += busy[k].eq(1)
             with m.Elif(ended[k]):
-                m.d.sync += [busy[k].eq(0), owing[k].eq(said.owing), pulses.eq(pulses + said.pulses)]
-            with m.Elif(taken & is_news[JobNews.SETTLED]):
+                m.d.sync += [busy[k].eq(0), owing[k].eq(report.owing), pulses.eq(pulses + report.pulses)]
+            with m.Elif(taken & is_kind[JobReportKind.SETTLED]):
                 m.d.sync += owing[k].eq(0)
             m.d.comb += there[k].eq((held[k] != 0) | busy[k] | owing[k])
             with m.If(taken):

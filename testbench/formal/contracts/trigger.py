@@ -70,7 +70,7 @@ class TriggerContract(Contract):
         self.window = Answers(self, m, unit.window.query, unit.window.answer, "window", ok=self.allowed)
         self.loads = Work(self, m, unit.i_loaded, "load", n=n)
         self.passes = Work(self, m, unit.i_done, "pass", n=n)
-        # A loader that is idle takes a load at once; one beside its pass is not told of.
+        # A loader that is idle takes a load at once; one beside its pass is not reported.
         idle = self.free(1, "loader_idle")
         m.d.comb += unit.loader_idle.eq(idle)
         self.load = accept(self, m, unit.o_load, "load", at_once=idle)
@@ -155,11 +155,11 @@ class TriggerContract(Contract):
 
         # Where it is.
         place, consumed, middle, ended = Signal(1), Signal(SEQ_BITS), Signal(name="middle"), Signal(name="ended")
-        loaded, hopeless = Signal(name="loaded"), Signal(name="hopeless")
+        loaded, timed_out = Signal(name="loaded"), Signal(name="timed_out")
         desc = operations.of(self.job, place)
         self.desc, self.place, self.consumed = desc, place, consumed
         expired = Array(operations.expired)[self.job if self.n_jobs > 1 else 0]
-        m.d.sync += hopeless.eq(alive & (hopeless | expired))
+        m.d.sync += timed_out.eq(alive & (timed_out | expired))
         run, send = unit.o_run.payload, unit.o_send.payload
         mine_run = self.run & alive & (run.output.context == context)
         mine_send = self.send & alive & (send.context == context)
@@ -175,7 +175,7 @@ class TriggerContract(Contract):
         ]
         mine_load = self.load & alive & (unit.o_load.payload.context == context)
         mine_loaded = self.loads.ends & alive & (self.loads.ended == context)
-        self.expired, self.hopeless = expired & alive, hopeless | expired & alive
+        self.expired, self.timed_out = expired & alive, timed_out | expired & alive
         with m.If(mine_load & self.beside):
             m.d.sync += loaded.eq(1)
         with m.If(begins):
@@ -233,25 +233,25 @@ class OrderContract(TriggerContract):
         # The operand of a descriptor is there before its first pass, and is loaded once.
         wants = self.from_outside & self.filled & ~self.middle
         beside = self.mine_load & self.beside
-        self.check(~self.passed | self.hopeless | ~wants | self.loaded | beside)
+        self.check(~self.passed | self.timed_out | ~wants | self.loaded | beside)
         self.check(~self.mine_load | wants & ~self.loaded & ~self.ended & (unit.o_load.payload.place == self.place))
         # A packet counts if it is wanted and as long as it should be.
         data = self.desc["swap_local_data"] | self.desc["reduce_flag"] | packets.has("swap_data", self.seq)
         fits = packets.has("long", self.seq) == self.filled
         use = self.due & data & fits & self.filled
-        self.check(~self.mine_run | self.hopeless | (run.use_packet == use))
-        self.check(~self.passed | self.hopeless | (
+        self.check(~self.mine_run | self.timed_out | (run.use_packet == use))
+        self.check(~self.passed | self.timed_out | (
             Mux(self.mine_run, run.output.send, unit.o_send.payload.send)
             == (self.final & self.desc["cp"] & ~self.stops)
         ))
         # What is freed has come to its end.
-        self.check(~self.freed_mine | self.ended | self.hopeless)
+        self.check(~self.freed_mine | self.ended | self.timed_out)
 
         if self.asked_for == 1:
             self.reach(self.takes, "a packet is taken")
             return
         late = Signal()
-        with m.If(packets.comes & (packets.comes_seq == 0) & packets.told[1]):
+        with m.If(packets.comes & (packets.comes_seq == 0) & packets.reported[1]):
             m.d.sync += late.eq(1)
         self.reach(
             late & self.takes & (self.consumed == 1) & (self.seq == 1), "the second packet, which came before the first"

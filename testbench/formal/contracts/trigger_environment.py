@@ -2,7 +2,7 @@
 
 One class for each part, and each may do all that its contract allows: items are taken and answered after any time, in
 any mixture. An assumption stands beside the promise that it rests on. Of packets only those of one pulse are kept
-account of, the one that is followed; about all others anything may be told.
+account of, the one that is followed; about all others anything may be reported.
 """
 
 from dataclasses import replace
@@ -176,8 +176,8 @@ class Packets:
         Packets of the pulse whose headers are in their slots.
     there : Signal(4)
         Those that look-ups may find.
-    told : Signal(4)
-        Those whose arrival has been told: look-ups taken from then on find them.
+    reported : Signal(4)
+        Those whose arrival has been reported: look-ups taken from then on find them.
     asked : Signal, asked_seq : Signal
         A look-up of this pulse's packet is being taken.
     answered, hit, answered_seq : Signal
@@ -190,7 +190,7 @@ class Packets:
         n = 1 << SEQ_BITS
         self.job, self.pulse = job, pulse
         self.coming = Signal(n, name="coming")
-        self.there, self.told = Signal(n, name="there"), Signal(n, name="told")
+        self.there, self.reported = Signal(n, name="there"), Signal(n, name="reported")
         self.headers = {
             name: contract.constant(n, f"packet_{name}")
             for name in ("long", "coll_end", "swap_addr", "swap_data")
@@ -229,29 +229,29 @@ class Packets:
         ]
         comes, is_there, dropped = (what == kind.value for kind in (Arrival.COMING, Arrival.THERE, Arrival.DROPPED))
         # Each packet is announced, and then it is there, once.
-        announced, told = self.coming.bit_select(seq, 1), self.told.bit_select(seq, 1)
+        announced, reported = self.coming.bit_select(seq, 1), self.reported.bit_select(seq, 1)
         contract.assume(what != 3)
-        contract.assume(~mine | Mux(comes, ~announced, is_there & announced & ~told))
+        contract.assume(~mine | Mux(comes, ~announced, is_there & announced & ~reported))
         # One with the same key may be announced after it, in another slot; it is dropped when the first one is there,
         # two cycles later at the earliest.
         double, double_seq, double_slot = Signal(name="double"), Signal(SEQ_BITS), Signal()
         older = Signal(name="double_older")
         m.d.sync += older.eq(double)
         same = double & older & (double_seq == seq) & (double_slot == other)
-        contract.assume(~(whole & again) | Mux(comes, announced & ~double, dropped & same & told))
+        contract.assume(~(whole & again) | Mux(comes, announced & ~double, dropped & same & reported))
         contract.assume(~valid | whole | ~double | (double_slot != other))
         with m.If(whole & again):
             m.d.sync += [double.eq(comes), double_seq.eq(seq), double_slot.eq(other)]
         self.comes, self.comes_seq = mine & is_there, seq
-        self.told_now = self.told | Mux(self.comes, 1 << seq, 0)
-        m.d.sync += [self.told.eq(self.told_now), self.coming.eq(self.coming | Mux(mine & comes, 1 << seq, 0))]
+        self.reported_now = self.reported | Mux(self.comes, 1 << seq, 0)
+        m.d.sync += [self.reported.eq(self.reported_now), self.coming.eq(self.coming | Mux(mine & comes, 1 << seq, 0))]
         contract.check(arrival.ready)
 
     def _answer(self, m: Module, contract: Contract, unit: Any) -> None:
         lookup, answer = unit.o_lookup, unit.i_lookup
         self.asks = asks = accept(contract, m, lookup, "lookup")
-        # Answers come in order. One that was taken after the arrival was told finds the packet; one that was taken
-        # before may find it, and even before the arrival is told.
+        # Answers come in order. One that was taken after the arrival was reported finds the packet; one that was taken
+        # before may find it, and even before the arrival is reported.
         queue = [
             (Signal(name=f"mine_{k}"), Signal(SEQ_BITS, name=f"seq_{k}"), Signal(name=f"must_{k}")) for k in range(2)
         ]
@@ -269,7 +269,7 @@ class Packets:
         m.d.comb += [wanted.eq(lookup.payload.seq_id), self.asked.eq(asks & self.is_mine(lookup.payload))]
         contract.check(~asks | (level - takes != 2))
         m.d.sync += level.eq(level + asks - takes)
-        found = (self.told_now | self.there).bit_select(wanted, 1)
+        found = (self.reported_now | self.there).bit_select(wanted, 1)
         for k, (entry, follower) in enumerate(zip(queue, (*queue[1:], None), strict=True)):
             with m.If(takes):
                 if follower is not None:
@@ -280,11 +280,11 @@ class Packets:
         m.d.comb += self.outstanding.eq(Cat(entry[0] & (level > k) for k, entry in enumerate(queue)).any())
         self.answered, self.answered_seq, self.hit = takes & mine, seq, hit
         self.damage, self.unanswered = takes & error, level != 0
-        m.d.sync += self.there.eq(self.told_now | self.there | Mux(self.answered & hit, 1 << seq, 0))
+        m.d.sync += self.there.eq(self.reported_now | self.there | Mux(self.answered & hit, 1 << seq, 0))
 
     def _show(self, m: Module, contract: Contract, unit: Any) -> None:
         # The header in a slot comes a cycle after `meta_enable` and stays until the next one.
-        slot, said = unit.meta_slot, {
+        slot, fields = unit.meta_slot, {
             name: Signal(name=f"shown_{name}") for name in self.headers
         }
         seq, mine = slot[:SEQ_BITS], ~slot[SEQ_BITS]
@@ -293,11 +293,11 @@ class Packets:
             m.d.sync += peer.eq(seq)
             m.d.sync += [
                 shown.eq(Mux(mine, self.has(name, seq), contract.free(1, f"other_{name}")))
-                for name, shown in said.items()
+                for name, shown in fields.items()
             ]
         m.d.comb += [
-            unit.meta.length.eq(Mux(said["long"], FLIT, 0)), unit.meta.peer.eq(peer), unit.meta.addr.eq(Cat(peer, 1)),
-            *(unit.meta[name].eq(said[name]) for name in ("coll_end", "swap_addr", "swap_data")),
+            unit.meta.length.eq(Mux(fields["long"], FLIT, 0)), unit.meta.peer.eq(peer), unit.meta.addr.eq(Cat(peer, 1)),
+            *(unit.meta[name].eq(fields[name]) for name in ("coll_end", "swap_addr", "swap_data")),
         ]
         contract.check(~unit.meta_enable | ~mine | self.coming.bit_select(seq, 1))
 
@@ -325,14 +325,14 @@ class Answers:
 
 
 class Work:
-    """Operand loader, or aggregator: what a context was given is done after any time, and then told.
+    """Operand loader, or aggregator: what a context was given is done after any time, and then reported.
 
     Members
     -------
     busy : Signal(n)
         Contexts that have something under way.
     ends : Signal, ended : Signal
-        That of context `ended` is told to be done.
+        That of context `ended` is reported to be done.
     """
 
     def __init__(self, contract: Contract, m: Module, port: Any, name: str, *, n: int):

@@ -30,7 +30,7 @@ class FaultContract(TriggerContract):
                 m.d.sync += before.eq(shown)
                 self.check(~waits | (before == shown))
 
-        # A packet of another length than its slice is told of before the pass that takes it.
+        # A packet of another length than its slice is reported before the pass that takes it.
         status = {
             name: self.fault & (report.status == Status[name])
             for name in ("LENGTH_MISMATCH", "BAD_ADDRESS", "TIMEOUT")
@@ -42,17 +42,19 @@ class FaultContract(TriggerContract):
         ))
         data = self.desc["swap_local_data"] | self.desc["reduce_flag"] | packets.has("swap_data", self.seq)
         wrong = self.due & data & (packets.has("long", self.seq) != self.filled)
-        told, noted = Signal(name="told_wrong"), Signal(name="noted_wrong")
-        m.d.comb += told.eq(status["LENGTH_MISMATCH"] & self.alive & (report.job == self.job) & (pulse == self.pulse))
+        reported, noted = Signal(name="reported_wrong"), Signal(name="noted_wrong")
+        m.d.comb += reported.eq(
+            status["LENGTH_MISMATCH"] & self.alive & (report.job == self.job) & (pulse == self.pulse)
+        )
         with m.If(self.begins | self.passed):
             m.d.sync += noted.eq(0)
-        with m.Elif(told):
+        with m.Elif(reported):
             m.d.sync += noted.eq(1)
-        self.check(~told | ~noted & (wrong | self.hopeless))
-        self.check(~self.mine_run | (noted == wrong) | self.hopeless & ~noted)
+        self.check(~reported | ~noted & (wrong | self.timed_out))
+        self.check(~self.mine_run | (noted == wrong) | self.timed_out & ~noted)
         where = (report.detail[:16] == self.consumed) & (pulse == self.pulse)
         length = report.detail[16 + PULSE_BITS:][:13]
-        self.check(~told | where & (length == Mux(packets.has("long", self.seq), FLIT, 0)))
+        self.check(~reported | where & (length == Mux(packets.has("long", self.seq), FLIT, 0)))
 
         # So is an address that is refused, with the answer.
         asker, address = Signal(1), Signal(8)
@@ -62,7 +64,7 @@ class FaultContract(TriggerContract):
         self.check(status["BAD_ADDRESS"] == refused)
         self.check(~refused | (report.job == asker) & (report.detail == address))
 
-        # A pulse that is given up is told of once, and its context is free two cycles later.
+        # A pulse that is given up is reported once, and its context is free two cycles later.
         goes, gave_up, free_before = Signal(), Signal(), Signal(2)
         m.d.sync += [goes.eq(self.gives_up), gave_up.eq(goes), free_before.eq(n_free - self.operations.starts)]
         self.check(~gave_up | (n_free == free_before + 1))
@@ -75,18 +77,18 @@ class FaultContract(TriggerContract):
         with m.If(packets.answered):
             m.d.sync += absent.bit_select(packets.answered_seq, 1).eq(~packets.hit)
         self.check(~self.over | ((report.detail[16 + PULSE_BITS:] & ~absent) == 0))
-        self.check(~self.freed_mine | self.ended | self.hopeless)
+        self.check(~self.freed_mine | self.ended | self.timed_out)
 
-        # A damaged tag is told of before its answer counts.
+        # A damaged tag is reported before its answer counts.
         tells = self.damage & (unit.o_damage.payload.status == Status.BUFFER_ERROR)
         self.check(~self.damage | tells & packets.damage)
         mine = packets.damage & packets.answered & self.alive
-        self.check(~mine | self.hopeless | tells & (unit.o_damage.payload.job == self.job))
+        self.check(~mine | self.timed_out | tells & (unit.o_damage.payload.job == self.job))
 
-        self.reach(told, "a packet of a wrong length")
+        self.reach(reported, "a packet of a wrong length")
         damaged = Signal()
         with m.If(mine):
             m.d.sync += damaged.eq(1)
-        self.reach(damaged & told, "the same of which the tag is damaged")
+        self.reach(damaged & reported, "the same of which the tag is damaged")
         self.reach(status["TIMEOUT"], "a pulse is given up")
         self.reach(refused, "an address is refused")

@@ -33,10 +33,10 @@ class ProgressContract(TriggerContract):
         # Alone in the trigger: every request is its own.
         self.assume(~unit.i_start.valid | (self.operations.job == self.job) & (self.operations.pulse == self.pulse))
         reason, blocked, missing = (Signal(name=name) for name in ("reason", "blocked", "missing"))
-        news, needed = self.returned | self.expired, Signal(SEQ_BITS)
+        changed, needed = self.returned | self.expired, Signal(SEQ_BITS)
         with m.If(credit.asks):
-            m.d.sync += [reason.eq(news), blocked.eq(0)]
-        with m.Elif(news):
+            m.d.sync += [reason.eq(changed), blocked.eq(0)]
+        with m.Elif(changed):
             m.d.sync += reason.eq(1)
         with m.If(credit.answers):
             m.d.sync += blocked.eq(~self.granted)
@@ -46,7 +46,7 @@ class ProgressContract(TriggerContract):
             m.d.sync += missing.eq(~packets.hit)
         with m.If(self.begins | self.passed):
             m.d.sync += [blocked.eq(0), missing.eq(0)]
-        absent = missing & ~(packets.there | packets.told).bit_select(needed, 1) & ~self.expired
+        absent = missing & ~(packets.there | packets.reported).bit_select(needed, 1) & ~self.expired
         waits = (
             self.passes.busy.any() | self.loads.busy.any() | packets.unanswered | credit.waits
             | self.window.waits | blocked & ~reason | absent

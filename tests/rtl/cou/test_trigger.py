@@ -9,7 +9,7 @@ from testbench.runner import run_bench
 
 def test_trigger():
     """Two jobs on four contexts: packets in any order, slow neighbours, wrong lengths and addresses, packets that never
-    come; every pass is the next one, every fault is told of once."""
+    come; every pass is the next one, every fault is reported once."""
     result = run_bench(
         partial(TriggerBoard, config()), bench="testbench.cou.trigger_bench", parameters={"operations": 40}
     )
