@@ -160,8 +160,8 @@ class JobReportKind(enum.Enum, shape=2):
     """A packet of the job has left the unit's buffer: it was consumed, or dropped as a duplicate. Or a shared
     credit has returned; the packet for which one is granted is not reported."""
     ENDED = 1
-    """The operation that the job table let in has ended after `pulses` pulses (none if it never began). `owing`: credits
-    of the job are outstanding."""
+    """The operation that the job table let in has ended after `pulses` pulses (none if it never began). `owing`:
+    credits of the job are outstanding."""
     SETTLED = 2
     """The last of these credits has returned, and no operation of the job is in progress."""
 

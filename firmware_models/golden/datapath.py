@@ -44,7 +44,7 @@ class Packet:
 
 
 @dataclass(frozen=True, slots=True)
-class HostMemory:
+class NodeMemory:
     """The host memory of node `number`, whose first byte has address `base`."""
 
     number: int
@@ -60,7 +60,7 @@ class HostMemory:
 
 
 def take_operand(
-    desc: SimpleNamespace, *, pieces: Iterable[tuple[int, int]], result: Bytes, memory: HostMemory
+    desc: SimpleNamespace, *, pieces: Iterable[tuple[int, int]], result: Bytes, memory: NodeMemory
 ) -> Bytes:
     """The local operand of a descriptor's slice of a pulse: (offset, size) of its pieces in the message.
 

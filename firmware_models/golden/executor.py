@@ -16,7 +16,7 @@ import numpy as np
 from firmware_models.abi.encoding import CplKind, Status, TraceKind
 from firmware_models.abi.formats import PULSE_BITS, SEQ_BITS
 
-from .datapath import HostMemory, Key, Packet, absorb, key_name, take_operand
+from .datapath import NodeMemory, Key, Packet, absorb, key_name, take_operand
 from .execution import Execution, Node, TraceRecord
 from .fault import DeadlockError, DuplicateKeyError, ExecutionError, LeftoverError
 from .operation import Context, Operation, decode
@@ -59,11 +59,11 @@ def execute(
     for name, value in (("peer_credits", peer_credits), ("n_contexts", n_contexts)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, not {value!r}")
-    cluster = Cluster(nodes, random.Random(seed), peer_credits, n_contexts, ordered, trace)
-    return cluster.run()
+    executor = Executor(nodes, random.Random(seed), peer_credits, n_contexts, ordered, trace)
+    return executor.run()
 
 
-class Cluster:
+class Executor:
     """State of one execution. Events wait in a heap; an event is a context to be looked at, a packet, or a credit."""
 
     def __init__(
@@ -76,7 +76,7 @@ class Cluster:
         self.rng, self.peer_credits, self.n_contexts = rng, peer_credits, n_contexts
         self.ordered, self.tracing = ordered, trace
         self.memories = [
-            HostMemory(number, node.memory_base, np.array(node.memory, np.uint8)) for number, node in enumerate(nodes)
+            NodeMemory(number, node.memory_base, np.array(node.memory, np.uint8)) for number, node in enumerate(nodes)
         ]
         self.jobs = [decode(number, node.descriptors) for number, node in enumerate(nodes)]
         self.buffers: list[dict[Key, deque[Packet]]] = [{} for _ in nodes]

@@ -13,7 +13,7 @@ from fpga.selftest.access_router import AccessRouter
 from fpga.selftest.axi_lite_manager import AxiLiteManager
 from fpga.selftest.board_registers import BoardRegisters
 from fpga.selftest.bridge import Bridge
-from fpga.selftest.host_memory import HostMemory
+from fpga.selftest.on_chip_memory import OnChipMemory
 from rtl.nic.nic import Nic
 from rtl.switch.control import ADDRESS_BITS as SWITCH_ADDRESS_BITS
 from rtl.switch.switch import Switch
@@ -86,7 +86,7 @@ class SelfTest(wiring.Component):
         for n in numbers:
             nic_held = self._add(m, f"nic_{n}", nic := Nic(self.config), hold=board.hold)
             m.submodules[f"registers_{n}"] = nic_registers = AxiLiteManager(address_bits=registers.ADDRESS_BITS)
-            memory = HostMemory(n_bytes=self.memory_bytes, data_width=self.config.datapath.data_width)
+            memory = OnChipMemory(n_bytes=self.memory_bytes, data_width=self.config.datapath.data_width)
             self._add(m, f"memory_{n}", memory, hold=board.hold)
             connect(m, router.o[2 + n], nic_registers.i)
             connect(m, nic_registers.bus, nic.s_axil)

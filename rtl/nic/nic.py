@@ -139,7 +139,7 @@ class Nic(wiring.Component):
             m.submodules[f"cou_{index}"] = shared(SHARED_UNIT, cou, platform)
             cous.append(cou)
 
-        # Room for the packets of a job at its unit: the buffer, what is on the way to it, and shared credits, which count too.
+        # Room for the packets of a job at its unit: the buffer, what is on the way to it, and shared credits.
         m.submodules.job_table = job_table = JobTable(
             n_units=n_cous, n_packets=config.buffer_slots + 8 + config.pool_packets,
             level_bits=index_bits(config.buffer_slots) + 1,

@@ -16,7 +16,7 @@ from testbench.queue.units import DEPTH, Unit, UnitMaker, bits, full
 from testbench.runner import parameters, rng
 
 
-class Cluster:
+class Setup:
     """The device under test, its host and all stand-ins; a bench begins with ``await start(dut)``."""
 
     def __init__(self, dut: SimHandleBase):
@@ -53,17 +53,17 @@ class Cluster:
         return sequences, [desc for desc in self.p2p.accepted if desc["source_vp"] == vp]
 
 
-async def start(dut: SimHandleBase, *, enable: int = 1, max_cycles: int = 100_000) -> Cluster:
+async def start(dut: SimHandleBase, *, enable: int = 1, max_cycles: int = 100_000) -> Setup:
     """Resets, and enables the NIC."""
-    cluster = Cluster(dut)
+    setup = Setup(dut)
     for k in range(2):
         getattr(dut, f"windows__{k}__query__valid").value = 0
         getattr(dut, f"windows__{k}__answer__ready").value = 1
     dut.receive__query__valid.value = 0
     dut.receive__answer__ready.value = 1
     await clock.start(dut, max_cycles=max_cycles)
-    await cluster.host.write("control", enable)
-    return cluster
+    await setup.host.write("control", enable)
+    return setup
 
 
 def shown(entry: dict[str, int]) -> dict[str, int]:
@@ -74,30 +74,30 @@ def shown(entry: dict[str, int]) -> dict[str, int]:
 @cocotb.test()
 async def refusals(dut: SimHandleBase) -> None:
     """Every kind of refusal, alone, and then the VP goes on."""
-    cluster = await start(dut)
-    port = await cluster.open(3, dq_log2=6)
-    maker = cluster.makers[3]
+    setup = await start(dut)
+    port = await setup.open(3, dq_log2=6)
+    maker = setup.makers[3]
     for name in REFUSALS:
         bad, good = REFUSALS[name](maker), maker.good()
-        await cluster.post(port, bad, good)
-        found = {entry["tag"]: entry for entry in await cluster.host.wait(port, 2)}
+        await setup.post(port, bad, good)
+        found = {entry["tag"]: entry for entry in await setup.host.wait(port, 2)}
         assert set(found) == {bad.completion["tag"], good.completion["tag"]}, name
         for unit in (bad, good):
             assert shown(found[unit.completion["tag"]]) == unit.completion, name
             assert found[unit.completion["tag"]]["vp"] == 3
-    sequences, p2p = cluster.delivered(3)
+    sequences, p2p = setup.delivered(3)
     assert len(sequences) + len(p2p) == len(REFUSALS)
-    assert await cluster.host.counter("completions") == 2 * len(REFUSALS)
-    assert await cluster.host.counter("completion_errors") == len(REFUSALS)
+    assert await setup.host.counter("completions") == 2 * len(REFUSALS)
+    assert await setup.host.counter("completion_errors") == len(REFUSALS)
 
 
 @cocotb.test()
 async def resynchronises(dut: SimHandleBase) -> None:
     """A refused sequence swallows neither CH nor point-to-point descriptors, and ends at `sequence_depth`."""
-    cluster = await start(dut, max_cycles=200_000)
-    cluster.placement.busy = 0.0  # nothing is blocked, so a CH is there when the sequence that it cuts short is refused
-    port = await cluster.open(5, dq_log2=(4 * DEPTH).bit_length() - 1, cq_log2=6)  # all that is posted fits at once
-    maker = cluster.makers[5]
+    setup = await start(dut, max_cycles=200_000)
+    setup.placement.busy = 0.0  # nothing is blocked, so a CH is there when the sequence that it cuts short is refused
+    port = await setup.open(5, dq_log2=(4 * DEPTH).bit_length() - 1, cq_log2=6)  # all that is posted fits at once
+    maker = setup.makers[5]
 
     # CH within: the second sequence is served. A point-to-point descriptor within: served, what follows is headless.
     cut, whole, broken, lone = maker.sequence(steps=4), maker.sequence(steps=2), maker.sequence(steps=5), maker.send()
@@ -112,31 +112,31 @@ async def resynchronises(dut: SimHandleBase) -> None:
         longest,
         Unit(endless.descs, Status.BAD_SEQUENCE, detail=DEPTH),
     ]
-    await cluster.post(port, *units)
-    found = await cluster.host.wait(port, len(units))
+    await setup.post(port, *units)
+    found = await setup.host.wait(port, len(units))
     key = lambda entry: entry["tag"]  # noqa: E731
     assert sorted(map(shown, found), key=key) == sorted((unit.completion for unit in units), key=key)
-    assert sorted(len(s) for cou in cluster.cous for s in cou.accepted) == [2, DEPTH]
+    assert sorted(len(s) for cou in setup.cous for s in cou.accepted) == [2, DEPTH]
 
     # More strays than a sequence may have: one refusal for each DEPTH + 1 of them.
-    await cluster.post(port, Unit(strays))
-    found = await cluster.host.wait(port, 2)
+    await setup.post(port, Unit(strays))
+    found = await setup.host.wait(port, 2)
     assert [(e["status"], e["tag"]) for e in found] == [
         (Status.BAD_SEQUENCE, strays[0]["tag"]), (Status.BAD_SEQUENCE, strays[DEPTH + 1]["tag"])
     ]
-    await cluster.post(port, maker.send())
-    assert (await cluster.host.wait(port, 1))[0]["status"] == Status.OK
+    await setup.post(port, maker.send())
+    assert (await setup.host.wait(port, 1))[0]["status"] == Status.OK
 
 
 @cocotb.test()
 async def random_traffic(dut: SimHandleBase) -> None:
     """Many VPs with rings of all sizes, good units and refused ones: one completion each, all in order."""
-    cluster = await start(dut, max_cycles=20_000 * parameters()["units"])
+    setup = await start(dut, max_cycles=20_000 * parameters()["units"])
     numbers = rng("traffic")
     sent: dict[int, list[Unit]] = {}
 
     async def process(port: HostVp, count: int) -> None:
-        maker, units = cluster.makers[port.vp], sent.setdefault(port.vp, [])
+        maker, units = setup.makers[port.vp], sent.setdefault(port.vp, [])
         waiting: list[Unit] = []
         planned = [
             REFUSALS[numbers.choice(list(REFUSALS))](maker) if numbers.random() < 0.3 else maker.good()
@@ -157,131 +157,131 @@ async def random_traffic(dut: SimHandleBase) -> None:
             if burst:
                 units += burst
                 waiting += burst
-                await cluster.post(port, *burst)
+                await setup.post(port, *burst)
             for _ in range(numbers.choice((1, 30, 400))):
                 await RisingEdge(dut.clk)
-            new = cluster.host.poll(port)
+            new = setup.host.poll(port)
             for entry in new:
                 unit = next((u for u in waiting if u.completion == shown(entry)), None)
                 assert unit is not None, f"vp {port.vp}: unexpected {shown(entry)}"
                 waiting.remove(unit)
             if (new and numbers.random() < 0.8) or not planned or not burst:
-                await cluster.host.acknowledge(port)
+                await setup.host.acknowledge(port)
 
     ports = [
-        await cluster.open(vp, dq_log2=numbers.choice((4, 5)), cq_log2=numbers.randrange(4))
+        await setup.open(vp, dq_log2=numbers.choice((4, 5)), cq_log2=numbers.randrange(4))
         for vp in numbers.sample(range(N_VPS), 6)
     ]
     for task in [cocotb.start_soon(process(port, parameters()["units"])) for port in ports]:
         await task
     await clock.cycles(dut, 500)
     for port in ports:
-        assert not cluster.host.poll(port), "more completions than units"
+        assert not setup.host.poll(port), "more completions than units"
         fine = [unit for unit in sent[port.vp] if unit.status is Status.OK]
-        sequences, p2p = cluster.delivered(port.vp)
+        sequences, p2p = setup.delivered(port.vp)
         assert p2p == [full(unit.descs[0]) for unit in fine if unit.kind is not CplKind.COLLECTIVE]
         expected = [[full(desc) for desc in unit.descs] for unit in fine if unit.kind is CplKind.COLLECTIVE]
         for cou in range(N_COUS):
             of_cou = lambda unit: unit_of(unit[0]["job_id"]) == cou  # noqa: B023, E731
             assert list(filter(of_cou, sequences)) == list(filter(of_cou, expected))
     total = sum(len(unit.descs) for units in sent.values() for unit in units)
-    assert await cluster.host.counter("descriptors") == total
-    assert cluster.placement.refused, "no job was ever reported busy"
+    assert await setup.host.counter("descriptors") == total
+    assert setup.placement.refused, "no job was ever reported busy"
     dut._log.info("%d units, %d descriptors, %d aborted", sum(map(len, sent.values())), total,
-                  sum(cou.aborted for cou in cluster.cous))
+                  sum(cou.aborted for cou in setup.cous))
 
 
 @cocotb.test()
 async def fair(dut: SimHandleBase) -> None:
     """Between two turns of a VP every other one has at most one, of at most BATCH units."""
-    cluster = await start(dut)
-    cluster.p2p.places = 1000  # nobody is blocked: turns alone decide
-    ports = [await cluster.open(vp, dq_log2=5, cq_log2=5) for vp in (0, 1, 7, N_VPS - 1)]
-    await cluster.host.write("control", 0)
+    setup = await start(dut)
+    setup.p2p.places = 1000  # nobody is blocked: turns alone decide
+    ports = [await setup.open(vp, dq_log2=5, cq_log2=5) for vp in (0, 1, 7, N_VPS - 1)]
+    await setup.host.write("control", 0)
     for port in ports:
-        await cluster.post(port, *[cluster.makers[port.vp].send() for _ in range(28)])
+        await setup.post(port, *[setup.makers[port.vp].send() for _ in range(28)])
     for _ in range(3):  # ringing more often must not bring more turns
-        await cluster.host.ring(ports[1])
+        await setup.host.ring(ports[1])
     await clock.cycles(dut, 300)
-    assert not cluster.p2p.accepted, "a descriptor was fetched while disabled"
-    assert await cluster.host.read("status") == 1
-    await cluster.host.write("control", 1)
+    assert not setup.p2p.accepted, "a descriptor was fetched while disabled"
+    assert await setup.host.read("status") == 1
+    await setup.host.write("control", 1)
     for port in ports:
-        await cluster.host.wait(port, 28)
-    order = [desc["source_vp"] for desc in cluster.p2p.accepted]
+        await setup.host.wait(port, 28)
+    order = [desc["source_vp"] for desc in setup.p2p.accepted]
     bound = (len(ports) - 1) * BATCH
     for port in ports:
         served = [place for place, vp in enumerate(order) if vp == port.vp]
         gaps = [later - earlier - 1 for earlier, later in itertools.pairwise(served)]
         assert max(served[0], *gaps) <= bound, (port.vp, served)
     await clock.cycles(dut, 50)
-    assert await cluster.host.read("status") == 0
+    assert await setup.host.read("status") == 0
 
 
 @cocotb.test()
 async def busy_unit_blocks_nobody_else(dut: SimHandleBase) -> None:
     """While one unit takes nothing, others go on, and the memory is not worn down."""
-    cluster = await start(dut)
-    stuck, other = await cluster.open(2), await cluster.open(9)
+    setup = await start(dut)
+    stuck, other = await setup.open(2), await setup.open(9)
     assert (unit_of(4), unit_of(5)) == (0, 1)
-    cluster.cous[0].held = True
-    maker = cluster.makers[2]
+    setup.cous[0].held = True
+    maker = setup.makers[2]
     first, second = maker.sequence(steps=3), maker.send()
     for desc in first.descs:
         desc["job_id"] = 4
-    await cluster.post(stuck, first, second)
+    await setup.post(stuck, first, second)
     for _ in range(5):
-        units = [cluster.makers[9].send(), cluster.makers[9].sequence(), cluster.makers[9].put()]
+        units = [setup.makers[9].send(), setup.makers[9].sequence(), setup.makers[9].put()]
         for desc in units[1].descs:
             desc["job_id"] = 5
-        await cluster.post(other, *units)
-        await cluster.host.wait(other, 3)
+        await setup.post(other, *units)
+        await setup.host.wait(other, 3)
     reads = 0
     window = 3000
     for _ in range(window):
         await RisingEdge(dut.clk)
         reads += int(dut.read__request__valid.value) and int(dut.read__request__ready.value)
     assert 1 <= reads <= window // RETRY_CYCLES, f"{reads} descriptor reads in {window} cycles"
-    assert not cluster.host.poll(stuck)
-    assert cluster.delivered(2) == ([], [])
-    cluster.cous[0].held = False
-    found = await cluster.host.wait(stuck, 2)
+    assert not setup.host.poll(stuck)
+    assert setup.delivered(2) == ([], [])
+    setup.cous[0].held = False
+    found = await setup.host.wait(stuck, 2)
     assert {entry["tag"] for entry in found} == {first.completion["tag"], second.completion["tag"]}
 
     # The same with the point-to-point block.
-    cluster.p2p.held = True
-    await cluster.post(stuck, maker.send(), maker.send(), maker.send(), maker.send())
-    maker9 = cluster.makers[9]
+    setup.p2p.held = True
+    await setup.post(stuck, maker.send(), maker.send(), maker.send(), maker.send())
+    maker9 = setup.makers[9]
     lone = maker9.sequence()
-    await cluster.post(other, lone)
-    assert (await cluster.host.wait(other, 1))[0]["tag"] == lone.completion["tag"]
-    cluster.p2p.held = False
-    await cluster.host.wait(stuck, 4)
+    await setup.post(other, lone)
+    assert (await setup.host.wait(other, 1))[0]["tag"] == lone.completion["tag"]
+    setup.p2p.held = False
+    await setup.host.wait(stuck, 4)
 
     # GETs wait for room of their own: while there is none others go on, and so does their VP once it has been served.
-    cluster.p2p.get_held = True
+    setup.p2p.get_held = True
     for _ in range(3):
-        await cluster.post(other, maker9.send())
-        await cluster.host.wait(other, 1)
+        await setup.post(other, maker9.send())
+        await setup.host.wait(other, 1)
     gets = [maker.get() for _ in range(3)]
-    await cluster.post(stuck, *gets)
+    await setup.post(stuck, *gets)
     for _ in range(4):
-        await cluster.post(other, maker9.send(), maker9.put())
-        await cluster.host.wait(other, 2)
-    assert not cluster.host.poll(stuck)
-    cluster.p2p.held, cluster.p2p.get_held = True, False
-    found = await cluster.host.wait(stuck, 3)
+        await setup.post(other, maker9.send(), maker9.put())
+        await setup.host.wait(other, 2)
+    assert not setup.host.poll(stuck)
+    setup.p2p.held, setup.p2p.get_held = True, False
+    found = await setup.host.wait(stuck, 3)
     assert {entry["tag"] for entry in found} == {unit.completion["tag"] for unit in gets}
 
 
 @cocotb.test()
 async def no_place_ends_in_an_error(dut: SimHandleBase) -> None:
     """What finds no place for `retry_limit` cycles is refused, no earlier; what is behind it waits as long again."""
-    cluster = await start(dut)
-    cluster.placement.busy = 0.0
+    setup = await start(dut)
+    setup.placement.busy = 0.0
     limit, most = 3000, 3000 + 2 * RETRY_CYCLES + 600  # the last try comes a pause and a round of turns later
-    stuck, other = await cluster.open(2), await cluster.open(9)
-    maker, maker9 = cluster.makers[2], cluster.makers[9]
+    stuck, other = await setup.open(2), await setup.open(9)
+    maker, maker9 = setup.makers[2], setup.makers[9]
 
     def sequence(maker: UnitMaker, job: int) -> Unit:
         unit = maker.sequence(steps=3)
@@ -290,60 +290,60 @@ async def no_place_ends_in_an_error(dut: SimHandleBase) -> None:
         return unit
 
     assert (unit_of(4), unit_of(5)) == (0, 1)
-    cluster.cous[0].held = cluster.p2p.held = cluster.p2p.get_held = True
-    await cluster.post(other, maker9.send())  # takes the room that was still promised
-    await cluster.host.wait(other, 1)
+    setup.cous[0].held = setup.p2p.held = setup.p2p.get_held = True
+    await setup.post(other, maker9.send())  # takes the room that was still promised
+    await setup.host.wait(other, 1)
     await clock.cycles(dut, 400)
-    await cluster.host.write("retry_limit", limit)
+    await setup.host.write("retry_limit", limit)
     units = [sequence(maker, 4), maker.send(), maker.get(), maker.put()]
-    since = await cluster.host.read("cycles_lo")
-    await cluster.post(stuck, *units)
+    since = await setup.host.read("cycles_lo")
+    await setup.post(stuck, *units)
     while len(stuck.seen) < len(units):
         lone = sequence(maker9, 5)
-        await cluster.post(other, lone)
-        assert (await cluster.host.wait(other, 1))[0]["tag"] == lone.completion["tag"]
-        if cluster.host.poll(stuck):
-            await cluster.host.acknowledge(stuck)
+        await setup.post(other, lone)
+        assert (await setup.host.wait(other, 1))[0]["tag"] == lone.completion["tag"]
+        if setup.host.poll(stuck):
+            await setup.host.acknowledge(stuck)
     for unit, entry in zip(units, stuck.seen, strict=True):
         assert shown(entry) == unit.completion | {"status": Status.NO_PLACE}
         assert limit <= entry["timestamp"] - since <= most, (entry["timestamp"], since)
         since = entry["timestamp"]
-    assert cluster.delivered(2) == ([], [])
+    assert setup.delivered(2) == ([], [])
 
     # A place that comes in time is taken, and without a limit there is all the time in the world.
     for setting, patience in ((limit, limit // 2), (0, 3 * limit)):
-        await cluster.host.write("retry_limit", setting)
-        cluster.cous[0].held = True
+        await setup.host.write("retry_limit", setting)
+        setup.cous[0].held = True
         late = sequence(maker, 4)
-        await cluster.post(stuck, late)
+        await setup.post(stuck, late)
         await clock.cycles(dut, patience)
-        assert not cluster.host.poll(stuck)
-        cluster.cous[0].held = False
-        assert [shown(entry) for entry in await cluster.host.wait(stuck, 1)] == [late.completion]
+        assert not setup.host.poll(stuck)
+        setup.cous[0].held = False
+        assert [shown(entry) for entry in await setup.host.wait(stuck, 1)] == [late.completion]
 
 
 @cocotb.test()
 async def full_ring_holds_back(dut: SimHandleBase) -> None:
     """A VP that reads no completions gets no more units taken than its ring has room for, and loses none."""
-    cluster = await start(dut)
-    lazy, other = await cluster.open(4, cq_log2=1), await cluster.open(6)
-    units = [cluster.makers[4].good() for _ in range(6)] + [REFUSALS["no CH"](cluster.makers[4]) for _ in range(2)]
-    await cluster.post(lazy, *units)
-    await cluster.post(other, *[cluster.makers[6].send() for _ in range(8)])
-    await cluster.host.wait(other, 8)
+    setup = await start(dut)
+    lazy, other = await setup.open(4, cq_log2=1), await setup.open(6)
+    units = [setup.makers[4].good() for _ in range(6)] + [REFUSALS["no CH"](setup.makers[4]) for _ in range(2)]
+    await setup.post(lazy, *units)
+    await setup.post(other, *[setup.makers[6].send() for _ in range(8)])
+    await setup.host.wait(other, 8)
     await clock.cycles(dut, 1000)
-    seen = cluster.host.poll(lazy)
+    seen = setup.host.poll(lazy)
     assert len(seen) == 2
-    sequences, p2p = cluster.delivered(4)
+    sequences, p2p = setup.delivered(4)
     assert len(sequences) + len(p2p) == 2
     while len(lazy.seen) < len(units):
         before = len(lazy.seen)
         read = lazy.completions.consumed  # one place at a time, then the other
-        await cluster.host.doorbell(lazy.vp, "cq_cons", (read - 1) % (1 << 16))
+        await setup.host.doorbell(lazy.vp, "cq_cons", (read - 1) % (1 << 16))
         await clock.cycles(dut, 700)
-        await cluster.host.acknowledge(lazy)
+        await setup.host.acknowledge(lazy)
         await clock.cycles(dut, 1500)
-        cluster.host.poll(lazy)
+        setup.host.poll(lazy)
         assert before < len(lazy.seen) <= before + 2
     key = lambda entry: entry["tag"]  # noqa: E731
     assert sorted(map(shown, lazy.seen), key=key) == sorted((unit.completion for unit in units), key=key)
@@ -352,23 +352,23 @@ async def full_ring_holds_back(dut: SimHandleBase) -> None:
 @cocotb.test()
 async def disabled_vp(dut: SimHandleBase) -> None:
     """Doorbells of a VP that is not enabled, or does not exist, do nothing; interrupts come with completions."""
-    cluster = await start(dut)
-    port = await cluster.open(1)
-    await cluster.host.write("irq_enable", 1)
-    await cluster.host.write("vp_select", 1)
-    await cluster.host.write("vp_commit", 0)
-    await cluster.post(port, cluster.makers[1].send())
-    await cluster.host.doorbell(8, "dq_prod", 17)
-    await cluster.host.doorbell(N_VPS + 1, "dq_prod", 3)
+    setup = await start(dut)
+    port = await setup.open(1)
+    await setup.host.write("irq_enable", 1)
+    await setup.host.write("vp_select", 1)
+    await setup.host.write("vp_commit", 0)
+    await setup.post(port, setup.makers[1].send())
+    await setup.host.doorbell(8, "dq_prod", 17)
+    await setup.host.doorbell(N_VPS + 1, "dq_prod", 3)
     await clock.cycles(dut, 500)
-    assert not cluster.p2p.accepted
+    assert not setup.p2p.accepted
     assert not int(dut.irq.value)
-    again = await cluster.open(1)
-    await cluster.post(again, cluster.makers[1].send())
-    await cluster.host.wait(again, 1)
+    again = await setup.open(1)
+    await setup.post(again, setup.makers[1].send())
+    await setup.host.wait(again, 1)
     await clock.cycles(dut, 100)
     assert int(dut.irq.value) == 1
-    assert await cluster.host.read("irq_status") == 1
-    await cluster.host.write("irq_status", 1)
+    assert await setup.host.read("irq_status") == 1
+    await setup.host.write("irq_status", 1)
     await clock.cycles(dut, 3)
     assert int(dut.irq.value) == 0

@@ -12,13 +12,12 @@ _read_ahead = 4
 """Beats that are under way from the memory to the bus."""
 
 
-class HostMemory(wiring.Component):
+class OnChipMemory(wiring.Component):
     """A memory on AXI4, which the host reaches as well, a word of 32 bits at a time.
 
     Bursts are INCR bursts of whole beats, one read and one write in progress at a time, a beat a cycle. Those that
-    begin beyond
-    the memory are answered DECERR and have no effect; so is an access of the host, or one that is not aligned.
-    An access of the host waits for a cycle in which the bus leaves the memory alone.
+    begin beyond the memory are answered DECERR and have no effect, as are accesses of the host beyond it or not
+    aligned. An access of the host waits for a cycle in which the bus leaves the memory alone.
 
     Parameters
     ----------
