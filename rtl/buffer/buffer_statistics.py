@@ -45,7 +45,7 @@ class BufferStatistics(wiring.Component):
     o : ``Out(statistics_layout(level_bits))``
         The figures.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, level_bits: int):

@@ -20,7 +20,7 @@ class CuckooLookup(wiring.Component):
     """Finds keys in the banks and in the stash.
 
     Banks and stash are looked at in one and the same cycle, the one after the key was taken. Since a tag is in exactly
-    one place in every cycle, it is found once. Removals that were taken before and are still under way are
+    one of them in every cycle, it is found once. Removals that were taken before and are still under way are
     taken into account.
 
     Timing: an answer 4 cycles after its request; one request a cycle.
@@ -47,7 +47,7 @@ class CuckooLookup(wiring.Component):
     corrected, uncorrectable : ``Out(1)``
         Pulses: the tag found has a single error, a double one.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, code: TagCode, banks: int, ways: int, index_bits: int, stash: int):

@@ -23,7 +23,7 @@ class Kind(enum.Enum, shape=2):
     INSERT = 1
     REMOVE = 2
     MOVE = 3
-    """A tag of the stash looks for a place."""
+    """A tag of the stash looks for an empty way."""
 
 
 class CuckooTable(wiring.Component):
@@ -32,11 +32,11 @@ class CuckooTable(wiring.Component):
     A tag stands in one of ``banks * ways`` entries, in each bank in the row that the bank's own hash of its key names,
     or in the stash, which look-ups compare as well. An insertion takes an empty entry, or else goes into the
     stash; so it ends at once. A tag in the stash then looks for an entry by itself: it takes an empty one, or
-    changes places with a tag at random, which goes on from there. After `max_kicks` changes it rests until something
-    is removed.
+    displaces a tag at random, which goes on from there. After `max_kicks` displacements it rests until something is
+    removed.
 
     Insertions, removals and moves pass one pipeline, one a cycle, and each takes effect in one cycle, its
-    last: so all of them happen one after the other, and a tag that moves is in exactly one place all the time.
+    last: so all of them happen one after the other, and a tag that moves stands in exactly one entry all the time.
 
     Timing: an answer comes 4 cycles after its request, always; one look-up a cycle. `done` and `removed` come 4
     cycles after the tag was taken; together one insertion, removal or move a cycle. After reset as many cycles as a
@@ -53,7 +53,7 @@ class CuckooTable(wiring.Component):
     stash : int
         Entries of the stash, 1 to 64.
     max_kicks : int
-        Most changes of place in a row, 1 to 255.
+        Most displacements in a row, 1 to 255.
     ecc : bool
         If true, tags are protected against errors of the memories.
 
@@ -97,7 +97,7 @@ class CuckooTable(wiring.Component):
         m.submodules.look = look = CuckooLookup(
             code=code, banks=self.banks, ways=self.ways, index_bits=self.index_bits, stash=self.stash
         )
-        # A memory for every place of a row; place p belongs to bank p modulo the number of banks. Look-ups see what
+        # A memory for every way of all banks; way p belongs to bank p modulo the number of banks. Look-ups see what
         # was there before a write of the same cycle, as they do in the stash.
         writes, reads = [], []
         for p in range(self.n_places):

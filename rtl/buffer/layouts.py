@@ -29,5 +29,5 @@ def arrival_layout(slot_bits: int) -> data.StructLayout:
 
 
 def free_layout(config: Config) -> data.StructLayout:
-    """A packet that is done with, and how many reports it is worth."""
+    """A packet that has been read, and how many reports it is worth."""
     return data.StructLayout({"key": HashKey, "slot": index_bits(config.buffer_slots), "gone": 2})

@@ -54,7 +54,7 @@ class PacketBuffer(wiring.Component):
     - Events may come before the payload: what is read then waits for beats that are still to come. They do come,
       since whoever sends a packet here has it whole.
     - A packet whose key is there already is dropped and counted; the one that is there stays as it is.
-    - With ``config.buffer_packets`` packets in it, or no place for a tag, the next packet waits at ``i``; everything
+    - With ``config.buffer_packets`` packets in it, or no room for a tag, the next packet waits at ``i``; everything
       else goes on.
     - With ``cou.ecc``, single errors of the memories are corrected; slots and headers survive double ones. A packet
       whose tag has a double error is found by the key in its header, and the answer says `error`; a damaged
@@ -86,7 +86,7 @@ class PacketBuffer(wiring.Component):
     o_read : ``Out(stream.Signature(beat(data_width)))``
         Their beats, the last one of each marked; none if `length` was 0.
     free : ``In(stream.Signature({key, slot, gone}))``
-        Packets that are done with, as look-up or event named them. Others are ignored.
+        Packets that have been read, as look-up or event named them. Others are ignored.
     o_gone : ``Out(stream.Signature({job_id, count}))``
         One for each packet that has left: freed (`count` is its `gone`), or dropped as a duplicate (1). Frees and drops
         wait for it.
@@ -107,7 +107,7 @@ class PacketBuffer(wiring.Component):
     fault, arm : ``In(FaultOrder)``, ``In(1)``
         Test input: `arm` orders a fault. Without ``cou.ecc`` nothing comes of it.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -196,8 +196,8 @@ class PacketBuffer(wiring.Component):
         with m.If(accept):
             m.d.sync += [index.eq(0), receiving.eq(header.payload.length != 0), slot.eq(arriving.slot)]
 
-        # A packet has arrived when its tag is there; its payload follows. A duplicate gives its slot back instead, when
-        # no other slot is just coming back; packets that are done with wait for it.
+        # A packet has arrived when its tag is there; its payload follows. A duplicate returns its slot instead, when no
+        # other slot is just returning; packets that have been read wait for it.
         oldest = entered.o.payload
         dropped = Signal()
         # It is announced as soon as it is taken. The event about one that is there comes first: whether

@@ -35,7 +35,7 @@ class PacketReader(wiring.Component):
     address, enable, read_data :
         Read port of a synchronous memory of beats, addressed by slot and beat.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int, slot_bits: int):

@@ -32,7 +32,7 @@ class SlotPool(wiring.Component):
     peak : ``Out(range(n_slots + 1))``
         The most since reset.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n_slots: int):

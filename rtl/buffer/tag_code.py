@@ -53,7 +53,7 @@ class TagCode:
         return self._code.encode(plain) if self.ecc else plain
 
     def stored_slot(self, slot) -> Value:
-        """What a tag with this slot has in its place."""
+        """The bits that stand for the slot in a tag."""
         slot = Value.cast(slot)
         return self._twice(slot) if self.ecc else slot
 

@@ -1,4 +1,4 @@
-"""The stash of a cuckoo table: tags that wait for a place."""
+"""The stash of a cuckoo table: tags that wait for an empty way."""
 
 from amaranth import Array, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -27,7 +27,7 @@ class TagStash(wiring.Component):
     n_entries : int
         Entries.
     max_kicks : int
-        Changes of place after which a tag rests.
+        Displacements after which a tag rests.
 
     Members
     -------
@@ -40,26 +40,26 @@ class TagStash(wiring.Component):
     o : ``Out(stream.Signature({index, entry}))``
         Tags to be moved.
     read_entry, read_removing, same_as_act, taken_over : ``In``
-        The operation that is compared in this cycle; whether it has the tag of the one that acts; whether its tag is
+        The operation that is compared in this cycle; it has the tag of the one that acts; its tag is
         just moving into the stash.
     match : ``Out(n_entries)``
         A cycle later: entries with its tag.
     act_index, act_entry, victim : ``In``
         The operation that acts: entry of the stash that it moves, its tag, the tag that it displaces.
     put, drop, placed, swap, rest, back : ``In(1)``
-        What it does: enters the stash, removes what matches, has found a place, has displaced another, is tired; it was
-        a move, and is over.
+        What it does: enters the stash, removes what matches, has found a way, has displaced another, rests; it was a
+        move, and has ended.
     wake : ``In(1)``
-        A place has become free: those that rest try again.
+        A way has become empty: tags that rest try again.
     alive, tired : ``Out(1)``, steps : ``Out(STEP_BITS)``
-        Of entry `act_index`: not removed meanwhile; may displace no more; how often the table was read for it, with
+        Of entry `act_index`: not removed meanwhile; has reached `max_kicks`; how often the table was read for it, with
         this time.
     level : ``Out(LEVEL_BITS)``
         Tags in the stash.
     corrected, uncorrectable : ``Out(1)``
         Pulses: an error in a displaced tag.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, code: TagCode, n_entries: int, max_kicks: int):

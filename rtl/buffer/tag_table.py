@@ -36,7 +36,7 @@ def tag_table_members(slot_bits: int) -> dict:
     done_slot : ``Out(slot_bits)``
         With `done`: slot of the tag.
     settled : ``Out(1)``, steps : ``Out(12)``
-        Pulse: a tag has come to the place where it stays until others move it; how often the table was read for it.
+        Pulse: a tag has come to rest until others displace it; how often the table was read for it.
     remove : ``In(stream.Signature({key, slot}))``
         Tags to be taken out, as a look-up gave them. Look-ups taken after it do not find it. A tag whose key is not
         there, or there with another slot, is ignored.

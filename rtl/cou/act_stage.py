@@ -1,4 +1,4 @@
-"""The trigger's last step: what is to be done with a context is done."""
+"""The trigger's last step: carries out the plan of a context."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -56,7 +56,7 @@ class ActStage(wiring.Component):
     write_started : ``Out(1)``, job : ``Out``
         A result of this operation is going to be written to host memory.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Cycles that a packet which has been announced is waited for here: as many as a tag takes into an idle table,
@@ -96,7 +96,7 @@ class ActStage(wiring.Component):
         ahead, missing = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS)
         waited = Signal(range(self.PATIENCE + 1))
         leave, came = Signal(), Signal()
-        # A credit that comes back while one is refused, or an older context that ends, is a reason to ask again.
+        # A credit that returns while one is refused, or an older context that ends, is a reason to ask again.
         changed = self.returned | self.finish
         with m.If(changed):
             m.d.sync += came.eq(1)

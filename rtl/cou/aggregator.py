@@ -58,7 +58,7 @@ class Aggregator(wiring.Component):
     activity : array of 2 ``Out(Path)``
         What passes that combine do, and those that only send, for the statistics.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):

@@ -36,7 +36,7 @@ class BlockCutter(wiring.Component):
     block_bytes, n_full, tail_bytes : ``Out``
         Bytes of a full block, number of full blocks, bytes of the one behind them (0: there is none).
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n_blocks: int):

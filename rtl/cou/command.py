@@ -85,7 +85,7 @@ class CouShapes:
             "a": Source, "select": Select, "use_packet": 1, "datatype": 4, "operator": 4,
             "consume": 1, "packet": self.packet, "key": HashKey, "credit": CreditNotice, "output": self.output,
         })
-        """One pass: operand a and the packet's data through the reduce unit, to the places in ``output``."""
+        """One pass: operand a and the packet's data through the reduce unit, to the destinations in ``output``."""
         self.send = data.StructLayout({
             "a": Source, "context": self.context, "position": self.result_bytes, "bytes": self.result_bytes, "send": 1,
             "header": PacketHeader,

@@ -43,7 +43,7 @@ class JobReporter(wiring.Component):
     o : ``Out(stream.Signature(JobReport))``
         Reports.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self):

@@ -58,7 +58,7 @@ class Lane(wiring.Component):
     activity : ``Out(Path)``
         Activity in this cycle, for the statistics.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Passes whose packets are being read.

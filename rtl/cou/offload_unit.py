@@ -76,7 +76,7 @@ class OffloadUnit(wiring.Component):
         Nothing changes until an item is offered to this unit or `arm` is high, provided that `node_id` and `watchdog`
         stay (:class:`rtl.kit.quiescence.Quiescence`).
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):

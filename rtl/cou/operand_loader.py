@@ -30,7 +30,7 @@ class OperandLoader(wiring.Component):
     Members
     -------
     i : ``In(stream.Signature(load))``
-        What to load, at least a byte; `addr` is the place of its first piece in host memory or in the payload.
+        What to load, at least a byte; `addr` is the address of its first piece in host memory or in the payload.
     o : ``Out(stream.Signature(loaded))``
         A context's operand is complete, as far as the host memory gave it.
     o_fault : ``Out(stream.Signature(fault))``
@@ -46,7 +46,7 @@ class OperandLoader(wiring.Component):
     operands : array of :data:`N_READERS` ``In(OperandPort)``
         Read ports of the operand memory: beat in context, context.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Loads whose data are asked for; more wait to take turns.
@@ -131,7 +131,7 @@ class OperandLoader(wiring.Component):
         m.d.sync += asked_all.eq(asked.advance & asked.last)
 
     def _lay_down(self, m: Module, load):
-        """Data: one context after the other. `place` is that of the next byte in the operand memory, `at` in the flits
+        """Data: one context after the other. `place` is the next byte in the operand memory, `at` that in the flits
         that bring it."""
         config, shapes = self.config, self.shapes
         width, flit_bytes = config.datapath.data_width, config.datapath.flit_bytes

@@ -78,7 +78,7 @@ class OperandReader(wiring.Component):
     results : ``Out(OperandPort)``
         Intermediate results: byte in context, context.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config, *, aside: ShapeLike):
@@ -103,7 +103,7 @@ class OperandReader(wiring.Component):
         todo = self.i.payload
         info = data.StructLayout({"a": Source, "first": 1, "last": 1, "odd": 1, "empty": 1, "aside": self.aside})
 
-        # Three places in a row: an address at the memories, a word at their outputs, a word in the register behind.
+        # Three stages: an address at the memories, a word at their outputs, a word in the register behind.
         index = Signal(self.shapes.result_bytes - flit_log2 + 1)
         offered, read, there = Signal(info), Signal(info), Signal(info)
         asks, read_valid, there_valid, first, here = Signal(), Signal(), Signal(), Signal(init=1), Signal()

@@ -54,7 +54,7 @@ class OperationTable(wiring.Component):
     o_release : ``Out(stream.Signature({job, pulses}))``
         To the sequence store; `pulses` that the operation had.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -192,7 +192,7 @@ class OperationTable(wiring.Component):
         return picked, settle
 
     def _end_operations(self, m: Module, table: SimpleNamespace, *, waits: Value) -> None:
-        """Completions leave one at a time; the place is released with them.
+        """Completions leave one at a time; the entry is released with them.
 
         An offer that is still out belongs to an operation that has a context to come. That one has finished may be
         known a cycle late: it stays so, and none leaves in the cycle after it has left.

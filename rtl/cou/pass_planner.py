@@ -90,7 +90,7 @@ class PassPlanner(wiring.Component):
     progress, slice, desc, operation, expired : ``In``
         Progress, slice, descriptor and operation of the context; high if a time-out ends the operation.
     packet : ``In``
-        Header of the packet at hand.
+        Header of the current packet.
     node_id : ``In(24)``
         NodeID of this NIC.
     plan : ``Out(plan_layout)``
@@ -254,7 +254,7 @@ class PassPlanner(wiring.Component):
             header.dest_vp.eq(Mux(desc.swap_local_vp & v.more, packet.source_vp, desc.dest_vp)),
             header.source_vp.eq(operation.vp), header.source_id.eq(self.node_id), header.pulse.eq(progress.pulse),
             header.addr.eq(Mux(desc.swap_remote_addr, desc.remote_addr + progress.offset, 0)),
-            # The packet is done with; its sender gets the credit back under the sender's own peer number.
+            # The packet has been consumed; its credit returns under the sender's own peer number.
             run.consume.eq(v.more), run.packet.eq(self.look.packet), run.key.eq(self.plan.key),
             credit.job_id.eq(operation.job_id), credit.peer.eq(packet.peer),
             credit.dest_id.eq(packet.source_id), credit.dest_vp.eq(packet.source_vp),

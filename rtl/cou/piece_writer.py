@@ -32,7 +32,7 @@ class PieceWriter(wiring.Component):
     write : ``Out(WriteSignature(data_width))``
         Host memory.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Pieces that may be waiting for their acknowledgement.

@@ -38,7 +38,7 @@ class PlanStage(wiring.Component):
     i : ``In(stream.Signature(context))``
         Contexts to be looked at.
     o : ``Out(stream.Signature(plan))``
-        What is to be done with each.
+        The plan of each.
     look, registers : ``Out``, ``In``
         Context file.
     measure, measured : ``Out``
@@ -56,7 +56,7 @@ class PlanStage(wiring.Component):
     fire : ``In(1)``
         The pass that was planned is given away: its context is so far from now on.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):

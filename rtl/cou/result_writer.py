@@ -36,7 +36,7 @@ class ResultWriter(wiring.Component):
     o_done, o_written, tx, write :
         As in :class:`~rtl.cou.aggregator.Aggregator`.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Passes between their first address and their last result: shorter ones than the path is long.

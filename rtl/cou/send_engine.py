@@ -38,7 +38,7 @@ class SendEngine(wiring.Component):
     activity : ``Out(Path)``
         What it does, for the statistics.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Beats that wait for the link.

@@ -27,11 +27,11 @@ class SequenceStore(wiring.Component):
     """Takes sequences from the scheduler, hands each over as one operation, and holds its descriptors meanwhile.
 
     A job has one operation at a time: ``port.answer`` refuses a probe for a job that is in progress, and
-    one that finds no place free. Pulses of a job are numbered through its operations, so that packets of
-    the next operation, which a faster peer may send already, never bear a key of the current one. The probe says
-    with which number to begin.
+    a probe when no entry is free. Pulses of a job are numbered through its operations, so that packets of
+    the next operation, which a faster peer may send already, never bear a key of the current one. The probe brings
+    the number to begin with.
 
-    Every probe but that of a job in progress leads to one item on ``o_ended``: when it is refused for want of a place,
+    Every probe but that of a job in progress leads to one item on ``o_ended``: when it is refused for want of an entry,
     when its sequence is aborted, or when its operation ends.
 
     Timing: a probe is answered after two cycles; the operation is offered two cycles after its last descriptor or, if
@@ -44,17 +44,17 @@ class SequenceStore(wiring.Component):
     o_operation : ``Out(stream.Signature(operation))``
         Committed operations.
     i_release : ``In(stream.Signature({job, pulses}))``
-        Ends an operation after `pulses` pulses and frees its place.
+        Ends an operation after `pulses` pulses and frees its entry.
     o_ended : ``Out(stream.Signature({job_id, pulses}))``
-        What has been let in is over; it had so many pulses.
+        The operation, refused or aborted sequence has ended; it had so many pulses.
     fetch, place, control : ``In``, ``In``, ``Out``
-        Descriptor at `place` (job, position); one cycle after `fetch`, until the next one.
+        Descriptor at address `place` (job, position); one cycle after `fetch`, until the next one.
     payload_place, payload : ``In``, ``Out``
         Payload of a descriptor; one cycle later.
     busy : ``Out(1)``
         Some operation is in progress.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -87,7 +87,7 @@ class SequenceStore(wiring.Component):
             payload.read_enable.eq(1), payload.read_address.eq(self.payload_place), self.payload.eq(payload.read_data),
         ]
 
-        # `over`: something that was let in has not begun. `begun`: a sequence is on its way, into place `filling`.
+        # `over`: something that was let in has not begun. `begun`: a sequence is on its way, into entry `filling`.
         s = SimpleNamespace(
             taken=Signal(n_jobs), owner=Array(Signal(formats.JOB_BITS, name=f"owner_{job}") for job in range(n_jobs)),
             over=Signal(), over_job=Signal(formats.JOB_BITS), begun=Signal(), filling=Signal(shapes.job),
@@ -102,7 +102,7 @@ class SequenceStore(wiring.Component):
         return m
 
     def _answer_probes(self, m: Module, s: SimpleNamespace) -> None:
-        """A place is taken when the probe is answered, so that two sequences can't be promised the same one."""
+        """Reserves an entry with the answer to a probe, so that no two sequences get the same one."""
         n_jobs = self.config.cou.n_jobs
         taken, owner, over, begun = s.taken, s.owner, s.over, s.begun
         same = Cat(taken[job] & (owner[job] == self.port.probe.payload.job_id) for job in range(n_jobs))

@@ -35,7 +35,7 @@ class Trigger(wiring.Component):
 
     Members: :func:`rtl.cou.trigger_ports.trigger_ports`.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):

@@ -24,9 +24,9 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
     i_start : ``In(stream.Signature(start))``
         Pulses to be given contexts; one is free when one is offered.
     select, operation, expired, expire :
-        Look-up in the operation table, and the operations that are being given up.
+        Look-up in the operation table, and the operations that a time-out ends.
     fetch, place, control :
-        Look-up in the sequence store: the descriptor of `place` a cycle after `fetch`, until the next one.
+        Look-up in the sequence store: the descriptor at address `place` a cycle after `fetch`, until the next one.
     o_load, i_loaded, loader_idle :
         Operand loader; it is idle.
     o_lookup, i_lookup, i_arrival, meta_enable, meta_slot, meta :
@@ -40,7 +40,7 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
     o_fault, o_damage : ``Out(stream.Signature(fault))``
         Errors, for the operation table; tags of packets that could not be corrected.
     progress : ``Out(n_jobs)``
-        Operations that get on.
+        Operations that make progress.
     write_started, write_job : ``Out``
         A result is going to be written to host memory.
     active, n_free : ``Out``

@@ -32,7 +32,7 @@ class CreditReturn(wiring.Component):
     o : ``Out(PacketSignature(data_width))``
         CREDIT packets.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):

@@ -90,7 +90,7 @@ class CreditTable(wiring.Component):
         With `ended` the answer to ``i_end``: `owing` if credits are outstanding. Without, later: the last one has
         returned, and no credit has been taken since the operation ended.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):

@@ -14,7 +14,8 @@ class BurstSplitter(wiring.Component):
     """Turns each request into bursts of whole beats that end at multiples of the burst size.
 
     The burst size is a power of two and divides a page of 4 KiB, so no burst crosses one, and the length of the
-    next burst is a subtraction of low address bits. A request at an odd place may take one burst more than needed.
+    next burst is a subtraction of low address bits. A request that is not aligned to the burst size may take one burst
+    more than needed.
 
     Timing: ``o.valid``, ``o.payload`` and ``i.ready`` are registers. Two cycles of latency; one burst in two cycles,
     as many as an arbiter of several splitters takes.
@@ -34,10 +35,10 @@ class BurstSplitter(wiring.Component):
         Requests: `bytes`, at least 1, at any `addr`.
     o : ``Out(stream.Signature({addr, beats, last, head, tail}))``
         Bursts of the beats that hold these bytes, in order of address. `last` marks the last one of a request; `head`
-        is how many bytes of the burst's first beat lie before the request, `tail` the place in the last beat
-        behind the request's last byte, 0 if the beat ends with it.
+        is how many bytes of the burst's first beat lie before the request, `tail` the offset in the last
+        beat behind the request's last byte, 0 if the beat ends with it.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, max_burst_beats: int, address_bits: int = ADDRESS_BITS):

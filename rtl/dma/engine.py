@@ -40,7 +40,7 @@ class DmaEngine(wiring.Component):
     m_axi : ``Out(Axi4Signature)``
         The bus. Everything driven on it is a function of registers.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(

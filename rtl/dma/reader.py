@@ -53,7 +53,7 @@ class DmaReader(wiring.Component):
     m_axi : ``Out(Axi4Signature)``
         The bus; its write channels are idle.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class DmaReader(wiring.Component):
         expected = data.StructLayout({"client": range(self.n), "last": 1})
         m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
 
-        # The bus shows what the arbiter holds, once there is a place in the order; that stays until it is taken.
+        # The bus shows what the arbiter holds, once there is room in the order; that stays until it is taken.
         granted = arbiter.o.payload
         m.d.comb += [
             axi.arvalid.eq(arbiter.o.valid & order.i.ready),

@@ -53,7 +53,7 @@ class DmaWriter(wiring.Component):
     m_axi : ``Out(Axi4Signature)``
         The bus; its read channels are idle.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class DmaWriter(wiring.Component):
         return w
 
     def _admit(self, m: Module, k: int, splitter: BurstSplitter, done: StreamFifo) -> None:
-        """Lets in requests of client `k` whose outcome has a place in `done`."""
+        """Lets in requests of client `k` for whose outcome `done` has room."""
         client = self.i[k]
         connect(m, done.o, flipped(client.done))
         open_requests = Signal(range(self.max_requests + 1), name=f"open_requests_{k}")

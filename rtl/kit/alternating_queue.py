@@ -39,7 +39,7 @@ class AlternatingQueue(wiring.Component):
     empty : ``Out(1)``
         No item is held.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike, depth: int, key: Callable[[Any], Value]):

@@ -40,7 +40,7 @@ class StreamArbiter(wiring.Component):
     o : ``Out(stream.Signature(shape))``
         All items; those of one input in their order.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike, n: int, full_rate: bool = True, chooses_ahead: bool = False):

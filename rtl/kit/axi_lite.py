@@ -56,7 +56,7 @@ class AxiLiteFront(wiring.Component):
     i_read : ``In(stream.Signature({data, error}))``
         One answer for each item of ``o_read``, in order.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, address_bits: int):

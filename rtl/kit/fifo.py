@@ -47,7 +47,7 @@ class StreamFifo(wiring.Component):
     level : ``Out(range(depth + 1))``
         Items held, the one offered on ``o`` included.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -122,10 +122,10 @@ class StreamFifo(wiring.Component):
             return m
 
         # Synchronous memory needs two cycles from write to read.
-        places = self.depth - 2
-        m.submodules.store = store = BlockMemory(shape=self.shape, depth=places, shallow=self.shallow, apart=True)
+        n_entries = self.depth - 2
+        m.submodules.store = store = BlockMemory(shape=self.shape, depth=n_entries, shallow=self.shallow, apart=True)
         push, pop, ahead = Signal(), Signal(), Signal()
-        write_at, read_at, kept, some = self._ring(m, places, push, pop, room)
+        write_at, read_at, kept, some = self._ring(m, n_entries, push, pop, room)
         m.d.comb += [
             pass_by.eq(take & ~some & ~ahead),
             push.eq(came & ~pass_by), pop.eq(some & (~ahead | take)),
@@ -144,35 +144,35 @@ class StreamFifo(wiring.Component):
                 m.d.sync += head.eq(Mux(ahead, store.read_data, self.i.payload))
         return m
 
-    def _ring(self, m, places, push, pop, room):
-        """Where the next item is written and read in a memory of `places`, how many are in it, and whether any are.
+    def _ring(self, m, n_entries, push, pop, room):
+        """Addresses of the next write and read in a memory of `n_entries`, the number of items, and a flag: there are any.
 
         Registers hold if there is room and if there is any item: everything else waits for that.
         """
-        write_at, read_at, kept = Signal(range(places)), Signal(range(places)), Signal(range(places + 1))
+        write_at, read_at, kept = Signal(range(n_entries)), Signal(range(n_entries)), Signal(range(n_entries + 1))
         full, some = Signal(), Signal()
         m.d.comb += room.eq(~full)
         with m.If(push != pop):
             m.d.sync += [
                 kept.eq(Mux(push, kept + 1, kept - 1)), some.eq(push | (kept != 1)),
-                full.eq(push & (kept == places - 1)),
+                full.eq(push & (kept == n_entries - 1)),
             ]
         for moves, at in ((push, write_at), (pop, read_at)):
             with m.If(moves):
-                m.d.sync += at.eq(Mux(at == places - 1, 0, at + 1))
+                m.d.sync += at.eq(Mux(at == n_entries - 1, 0, at + 1))
         return write_at, read_at, kept, some
 
     def _keep_in_luts(self, m, *, head, full, room, take, came, pass_by):
         """The same with a LUT memory, into which an item is written even if it passes by.
 
-        So whether it does is no part of the path to the many write enables: what stands at the place to be written is
-        nobody's until the pointer moves.
+        The many write enables then do not depend on whether it passes by: the entry that is written belongs to nobody
+        until the pointer moves.
         """
-        places = self.depth - 1
-        m.submodules.store = store = memory.Memory(shape=self.shape, depth=places, init=[])
+        n_entries = self.depth - 1
+        m.submodules.store = store = memory.Memory(shape=self.shape, depth=n_entries, init=[])
         put, get = store.write_port(), store.read_port(domain="comb")
         push, pop = Signal(), Signal()
-        write_at, read_at, kept, some = self._ring(m, places, push, pop, room)
+        write_at, read_at, kept, some = self._ring(m, n_entries, push, pop, room)
         m.d.comb += [
             put.en.eq(came), put.addr.eq(write_at), put.data.eq(self.i.payload), get.addr.eq(read_at),
             pass_by.eq(take & ~some),

@@ -30,7 +30,7 @@ class PacketArbiter(wiring.Component):
     o : ``Out(PacketSignature(data_width))``
         All packets; those of one input in their order.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, n: int):

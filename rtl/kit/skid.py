@@ -26,7 +26,7 @@ class SkidBuffer(wiring.Component):
     o : ``Out(stream.Signature(shape))``
         The same items, a cycle later.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike, guarded: bool = False):
@@ -65,7 +65,7 @@ class SkidBuffer(wiring.Component):
 
 
 class TurnBuffer(wiring.Component):
-    """Two places that are filled and emptied in turn: for wide items, of which it is known late whether they go.
+    """Two registers that are filled and emptied in turn: for wide items whose `ready` comes late in the cycle.
 
     ``o.ready`` and ``i.valid`` reach a few registers only, whatever the width; what is offered comes through a choice
     of two instead.
@@ -84,7 +84,7 @@ class TurnBuffer(wiring.Component):
     o : ``Out(stream.Signature(shape))``
         The same items, a cycle later or more.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike):
@@ -100,7 +100,7 @@ class TurnBuffer(wiring.Component):
             self.i.ready.eq(~full), put.eq(self.i.valid & ~full), get.eq(some & self.o.ready),
             self.o.valid.eq(some), self.o.payload.eq(Mux(get_at, places[1], places[0])),
         ]
-        # A place that is free takes whatever passes; it counts if an item does.
+        # A free register takes whatever is offered; it counts if an item passes.
         for k, place in enumerate(places):
             with m.If(~full & (put_at == k)):
                 m.d.sync += place.eq(self.i.payload)

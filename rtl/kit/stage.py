@@ -36,7 +36,7 @@ class StreamStage(wiring.Component):
     o : ``Out(stream.Signature(shape))``
         The same items.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike, full_rate: bool, registers: bool = True):
@@ -111,7 +111,7 @@ class PacketStage(wiring.Component):
     i_beside : ``In(beside)``, o_beside : ``Out(beside)``
         With the header.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, registers: bool = True, beside: ShapeLike | None = None):

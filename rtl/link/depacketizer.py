@@ -56,7 +56,7 @@ class Depacketizer(wiring.Component):
     wrong_node : ``Out(1)``
         Pulse with ``received``: the packet was well-formed but for another node, and dropped.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int):
@@ -113,7 +113,7 @@ class Depacketizer(wiring.Component):
         return (length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
 
     def _keep_headers(self, m: Module, *, good: Signal, goes: Signal) -> SimpleNamespace:
-        """Headers that wait, and the place of the one that comes in, which is theirs once its packet is `good`.
+        """Headers that wait, and the entry for the one that comes in, which counts once its packet is `good`.
 
         Flits are written as they come, so nothing else holds a header, and what is found out about it at the end moves
         a pointer only. Gives the number of the `part` that is written next, when `put` is high; the oldest `header`, if

@@ -36,7 +36,7 @@ class LinkRx(wiring.Component):
     o : array of 2 ``Out(stream.Signature(beat(data_width)))``
         Beats of virtual channel 0 and 1.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, buffer_flits: int):

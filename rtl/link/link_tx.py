@@ -35,7 +35,7 @@ class LinkTx(wiring.Component):
     link : ``Out(LinkSignature(data_width))``
         The link.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, buffer_flits: int):

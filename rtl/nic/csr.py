@@ -70,7 +70,7 @@ class RegisterFile(wiring.Component):
     irq : ``Out(1)``
         Interrupt, level: some bit of `irq_status` is set and enabled. A register.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):

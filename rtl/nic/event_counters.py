@@ -42,7 +42,7 @@ class EventCounters(wiring.Component):
     value : ``Out(32)``
         In the cycle after `latch`: the half selected; the high half as latched.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, max_events: int):

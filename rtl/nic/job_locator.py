@@ -41,7 +41,7 @@ class JobLocator(wiring.Component):
         With the header: the unit of its job, and whether there is one. A COLLECTIVE packet for a virtual port that this
         NIC does not have belongs to no job; of other types of packets all are known.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config, *, vc: int):

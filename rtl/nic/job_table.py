@@ -63,7 +63,7 @@ class JobTable(wiring.Component):
     jobs : array of n_units ``Out(range(n_jobs + 1))``
         Jobs at each unit that are not at rest.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(

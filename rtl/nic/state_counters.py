@@ -13,8 +13,8 @@ COUNT_BITS = 64
 class StateCounters(wiring.Component):
     """Adds up cycles by state. All counters together have counted every cycle since reset, but for the last.
 
-    Cycles of the same state that follow each other are counted in a register, which goes into the state's place in a
-    memory when another state comes.
+    A register counts cycles of the same state that follow each other; it is added to the state's entry in a memory
+    when another state comes.
 
     Timing: `value` follows `index` in the same cycle; a cycle is counted a cycle later.
 

@@ -37,7 +37,7 @@ class Admission(wiring.Component):
     unknown : ``Out(1)``
         Pulse: a packet was neither SEND nor PUT.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, address_bits: int = ADDRESS_BITS):

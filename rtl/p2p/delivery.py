@@ -48,7 +48,7 @@ class Delivery(wiring.Component):
     node_id, cycles
         NodeID of this node; time for the receive entries.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):

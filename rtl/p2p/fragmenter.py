@@ -33,7 +33,7 @@ class Fragmenter(wiring.Component):
     mtu : int
         Largest fragment in bytes.
     n : int
-        Places of the tracker.
+        Entries of the tracker.
     address_bits : int
         Bits of a local address, 32 to 64; a remote one has 64.
 
@@ -48,7 +48,7 @@ class Fragmenter(wiring.Component):
     o_open : ``Out(stream.Signature(TrackerCommand))``
         Operations that begin.
     failed : ``In(n)``
-        Operations, by place, of which no more needs to be sent.
+        Operations, by entry, of which no more needs to be sent.
     read : ``Out(ReadSignature(data_width))``
         Local memory.
     o_fragment : ``Out(stream.Signature(Fragment))``
@@ -62,7 +62,7 @@ class Fragmenter(wiring.Component):
     node_id : ``In(24)``
         NodeID of this node.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Fragmenter(wiring.Component):
         connect(m, reads.o, flipped(self.o_read))
         connect(m, buffer.o, flipped(self.o_data))
 
-        # Places in the buffer that are free, and reads that have not come back.
+        # Slots of the buffer that are free, and reads that have not come back.
         free = Signal(range(N_BUFFERS + 1), init=N_BUFFERS)
         reading = Signal(range(N_BUFFERS + 1))
         reserve, begin_read, end_read = Signal(), Signal(), Signal()

@@ -43,7 +43,7 @@ class GetLanding(wiring.Component):
     mtu : int
         Largest fragment in bytes.
     n : int
-        Places of the tracker.
+        Entries of the tracker.
     address_bits : int
         Bits of a host address, 32 to 64.
 
@@ -64,7 +64,7 @@ class GetLanding(wiring.Component):
     unknown : ``Out(1)``
         Pulse: a packet that nobody asked for was dropped.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class GetLanding(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        place_bits = self.n.bit_length() - 1
+        entry_bits = self.n.bit_length() - 1
         booking, landing = booking_layout(self.address_bits), landing_layout(self.address_bits)
         m.submodules.bookings = bookings = memory.Memory(shape=booking, depth=self.n, init=[])
         look, book = bookings.read_port(), bookings.write_port()
@@ -112,7 +112,7 @@ class GetLanding(wiring.Component):
         good = header.status == Status.OK
         expected = Signal(4)
         m.d.comb += [
-            look.addr.eq(self.i.header.payload.tag[:place_bits]),
+            look.addr.eq(self.i.header.payload.tag[:entry_bits]),
             look.en.eq(0),  # what was read stands until the next packet
             size.eq(Mux(booked.left < self.mtu, booked.left, self.mtu)),
             after.eq(booked),
@@ -133,7 +133,7 @@ class GetLanding(wiring.Component):
             query.payload.right.eq(Right.LOCAL_WRITE),
             landings.i.payload.eq(result),
             book.data.eq(Mux(self.i_book.ready, self.i_book.payload, after)),
-            book.addr.eq(Mux(self.i_book.ready, self.i_book.payload.number, header.tag)[:place_bits]),
+            book.addr.eq(Mux(self.i_book.ready, self.i_book.payload.number, header.tag)[:entry_bits]),
         ]
 
         def refuse():

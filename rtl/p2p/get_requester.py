@@ -29,7 +29,7 @@ class GetRequester(wiring.Component):
     mtu : int
         Largest fragment in bytes.
     n : int
-        Places of the tracker.
+        Entries of the tracker.
     address_bits : int
         Bits of a host address, 32 to 64.
 
@@ -46,7 +46,7 @@ class GetRequester(wiring.Component):
     o_open, o_progress : ``Out(stream.Signature(TrackerCommand))``
         Operations that begin; what becomes of each fragment, before its request leaves.
     failed : ``In(n)``
-        Operations, by place, of which no more needs to be asked for.
+        Operations, by entry, of which no more needs to be asked for.
     n_waiting : ``In``
         Fragments asked for that are not there.
     o : ``Out(PacketSignature(data_width))``
@@ -54,7 +54,7 @@ class GetRequester(wiring.Component):
     node_id : ``In(24)``
         NodeID of this node.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS):

@@ -47,7 +47,7 @@ class GetServer(wiring.Component):
     node_id : ``In(24)``
         NodeID of this node.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int):
@@ -72,7 +72,7 @@ class GetServer(wiring.Component):
         m.submodules.buffer = buffer = StreamFifo(shape=self.data_width, depth=N_BUFFERS * self.mtu // flit_bytes)
         connect(m, flipped(self.i), requests.i)
 
-        # Places in the buffer that are free.
+        # Slots of the buffer that are free.
         free = Signal(range(N_BUFFERS + 1), init=N_BUFFERS)
         reserve, returned = Signal(), Signal()
         m.d.sync += free.eq(free - reserve + returned)
@@ -99,7 +99,7 @@ class GetServer(wiring.Component):
     def _ask(self, m: Module, requests: StreamFifo, jobs: StreamFifo, *, free: Signal, reserve: Signal) -> Value:
         """First half: looks at the window, asks the memory. Gives whether it is at work.
 
-        `free` places in the buffer; `reserve` takes one.
+        `free` slots of the buffer; `reserve` takes one.
         """
         request = requests.o.payload
         asked = request.pulse
@@ -150,7 +150,7 @@ class GetServer(wiring.Component):
         return ~fsm.ongoing("REQUEST")
 
     def _answer(self, m: Module, jobs: StreamFifo, reads: StreamFifo, buffer: StreamFifo, *, returned: Signal) -> None:
-        """Second half: the answer, once its data are there. `returned` pulses when a place in the buffer is free."""
+        """Second half: the answer, once its data are there. `returned` pulses when a slot of the buffer is free."""
         flit_bytes = self.data_width // 8
         flit_log2 = (flit_bytes - 1).bit_length()
         done = jobs.o.payload

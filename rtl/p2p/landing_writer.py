@@ -39,7 +39,7 @@ class LandingWriter(wiring.Component):
     o_landed : ``Out(stream.Signature(TrackerCommand))``
         Reports.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):

@@ -73,7 +73,7 @@ class P2p(wiring.Component):
     node_id, cycles, watchdog
         NodeID of this node, time, and the cycles without progress after which an operation ends; 0 is never.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):

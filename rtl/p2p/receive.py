@@ -50,7 +50,7 @@ class P2pReceive(wiring.Component):
     window, receive_slot, write, delivered, unknown, node_id, cycles
         Those of :class:`Admission` and :class:`Delivery`.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):

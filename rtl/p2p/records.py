@@ -7,7 +7,7 @@ from rtl.abi import PacketHeader
 from rtl.interface import ADDRESS_BITS
 
 NUMBER_BITS = formats.PACKET_HEADER["tag"].width
-"""Operations are numbered modulo 2**16; the low bits of the number are the place in the tracker."""
+"""Operations are numbered modulo 2**16; the low bits of the number are the tracker entry."""
 STATUS_BITS = formats.PACKET_HEADER["status"].width
 DETAIL_BITS = formats.COMPLETION["detail"].width
 FRAGMENT_COUNT_BITS = 32 - 6 + 1
@@ -34,7 +34,7 @@ Fragment = data.StructLayout({
 
 
 class TrackerOp(enum.Enum, shape=3):
-    """What is to be done with the tracker's record of an operation."""
+    """Commands to the tracker on the record of an operation."""
 
     OPEN = 0
     """A new operation begins."""

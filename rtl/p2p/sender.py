@@ -25,20 +25,20 @@ class FragmentSender(wiring.Component):
     data_width : int
         Bits of a flit.
     n : int
-        Places of the tracker.
+        Entries of the tracker.
 
     Members
     -------
     i_fragment, i_read, i_data, returned
         As :class:`rtl.p2p.fragmenter.Fragmenter` makes and takes them.
     failed : ``In(n)``
-        Operations, by place, of which no more needs to be sent.
+        Operations, by entry, of which no more needs to be sent.
     o_progress : ``Out(stream.Signature(TrackerCommand))``
         What becomes of each fragment.
     o : ``Out(PacketSignature(data_width))``
         Packets.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, n: int):
@@ -63,7 +63,7 @@ class FragmentSender(wiring.Component):
 
         # Decide over the next fragment once its data are there.
         fragment = self.i_fragment.payload
-        place = fragment.header.tag[:self.n.bit_length() - 1]
+        entry = fragment.header.tag[:self.n.bit_length() - 1]
         read_error = fragment.read & self.i_read.payload.error
         failing = Signal()
         discard = Signal()
@@ -83,7 +83,7 @@ class FragmentSender(wiring.Component):
                 m.d.sync += [
                     status.eq(Mux(read_error, Status.MEMORY_ERROR, fragment.status)),
                     discard.eq(
-                        ~fragment.stored | read_error | failing | self.failed.bit_select(place, 1)
+                        ~fragment.stored | read_error | failing | self.failed.bit_select(entry, 1)
                     ),
                 ]
                 with m.If(self.i_fragment.valid & (~fragment.read | self.i_read.valid)):

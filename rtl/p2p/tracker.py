@@ -41,12 +41,12 @@ class Tracker(wiring.Component):
 
     An operation ends when its last fragment has been sent (of a GET: asked for) and all of them are answered; its
     completion carries the first error. If it makes no progress for `watchdog` cycles it completes with TIMEOUT (or the
-    error that it had), but never while data of a GET are being written. Its place is given to another operation only
-    once its fragments have all left the transmit side.
+    error that it had), but never while data of a GET are being written. Its entry is used for another operation only
+    when its fragments have all left the transmit side.
 
-    Operations are numbered; the low bits of the number are the place, the others tell the operations that used one
-    place apart. The number travels in the packets, so an answer that comes too late is counted as `unknown` and
-    touches nothing. A number comes back after at least ``2**16 / n`` operations.
+    Operations are numbered. The low bits of the number are the entry; the others distinguish the operations that have
+    used it. The number travels in the packets, so an answer that comes too late is counted as `unknown` and changes
+    nothing. A number is used again after at least ``2**16 / n`` operations.
 
     Timing: one command in two cycles and one for each of :data:`CUTS`, three; time is a cycle late. Everything but
     `ready` of the inputs is a function of registers.
@@ -59,7 +59,7 @@ class Tracker(wiring.Component):
     Members
     -------
     o_number : ``Out(stream.Signature(16))``
-        Number for the next operation; valid while a place is free. Taking it takes the place.
+        Number for the next operation; valid while an entry is free. Its transfer takes the entry.
     i_open, i_progress : arrays of 2 ``In(stream.Signature(TrackerCommand))``
         Commands of those who send SEND and PUT, and of those who send GET; `op` is filled in here. An operation's OPEN
         must be taken before its first PROGRESS is offered, and a PROGRESS before its packet leaves.
@@ -70,7 +70,7 @@ class Tracker(wiring.Component):
     n_waiting : ``Out``
         Fragments of GETs that have been asked for and are not there.
     failed : ``Out(n)``
-        For each place: the operation has failed, the rest of it need not be sent.
+        For each entry: the operation has failed, the rest of it need not be sent.
     busy : ``Out(1)``
         Some operation is in progress.
     o_event : ``Out(stream.Signature(CompletionEvent))``
@@ -80,7 +80,7 @@ class Tracker(wiring.Component):
     cycles, watchdog
         Time, and the limit; 0 is none.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n: int):
@@ -108,10 +108,10 @@ class Tracker(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.records = records = BlockMemory(shape=self._record(), depth=self.n, apart=True)
-        # Of each place: taken from the moment its number is, alive from OPEN to the completion.
-        places = SimpleNamespace(**{name: Signal(self.n, name=name) for name in ("taken", "alive", "failed")})
-        m.d.comb += [self.failed.eq(places.failed), self.busy.eq(places.taken.any())]
-        searches = self._hand_out_numbers(m, places)
+        # Of each entry: taken from the moment its number is, alive from OPEN to the completion.
+        entries = SimpleNamespace(**{name: Signal(self.n, name=name) for name in ("taken", "alive", "failed")})
+        m.d.comb += [self.failed.eq(entries.failed), self.busy.eq(entries.taken.any())]
+        searches = self._hand_out_numbers(m, entries)
         m.submodules.arbiter = arbiter = StreamArbiter(
             shape=TrackerCommand, n=N_INPUTS, full_rate=False, chooses_ahead=True
         )
@@ -123,17 +123,17 @@ class Tracker(wiring.Component):
         m.d.sync += time.is_watched.eq(self.watchdog != 0)
         with m.If(arbiter.o.valid):
             m.d.sync += [time.now.eq(self.cycles), time.limit.eq(self.cycles[:STAMP_BITS] - self.watchdog)]
-        check = self._go_round(m, arbiter.i[N_INPUTS - 1], places, is_watched=time.is_watched)
+        check = self._go_round(m, arbiter.i[N_INPUTS - 1], entries, is_watched=time.is_watched)
 
         # One command: read the record, then write it back changed.
         command, old = arbiter.o.payload, records.read_data
-        place = command.number[:self._place_bits]
-        is_alive = places.alive.bit_select(place, 1)
+        entry = command.number[:self._entry_bits]
+        is_alive = entries.alive.bit_select(entry, 1)
         updates = Signal()
         pipeline = StepPipeline(m, cuts=CUTS, stays=True, enable=updates)
         v = pipeline.step(
             "find", late=time.is_watched & ~(time.limit - old.stamp)[STAMP_BITS - 1], is_get=old.kind == CplKind.GET,
-            is_mine=is_alive & (old.generation == command.number[self._place_bits:]),
+            is_mine=is_alive & (old.generation == command.number[self._entry_bits:]),
         )
         found = self._update(m, v, command, old, now=time.now, is_alive=is_alive)
         decided = pipeline.step(
@@ -142,7 +142,7 @@ class Tracker(wiring.Component):
         )
         pipeline.finish()
         m.d.comb += [
-            records.read_address.eq(place), records.write_address.eq(place), records.write_data.eq(decided.record),
+            records.read_address.eq(entry), records.write_address.eq(entry), records.write_data.eq(decided.record),
         ]
         m.submodules.events = events = StreamFifo(shape=CompletionEvent, depth=2)
         connect(m, events.o, flipped(self.o_event))
@@ -172,24 +172,24 @@ class Tracker(wiring.Component):
                 m.d.comb += events.i.valid.eq(decided.ends)
                 with m.If(~decided.ends | events.i.ready):
                     m.d.comb += [records.write_enable.eq(decided.touched), arbiter.o.ready.eq(1)]
-                    self._finish(m, places, command, old, decided)
+                    self._finish(m, entries, command, old, decided)
                     m.next = "READ"
 
         m.d.sync += self.moves.eq(any_moves(
             arbiter.o.valid, ~fsm.ongoing("READ"), searches, check,
-            time.is_watched & places.alive.any(), arbiter.moves, events.moves, verdicts.moves,
+            time.is_watched & entries.alive.any(), arbiter.moves, events.moves, verdicts.moves,
         ))
 
         return m
 
     @property
-    def _place_bits(self) -> int:
+    def _entry_bits(self) -> int:
         return self.n.bit_length() - 1
 
     def _record(self) -> data.StructLayout:
         """What is known of an operation."""
         return data.StructLayout({
-            "generation": NUMBER_BITS - self._place_bits,
+            "generation": NUMBER_BITS - self._entry_bits,
             "vp": formats.VP_BITS,
             "kind": 4,
             "bytes": 32,
@@ -202,49 +202,49 @@ class Tracker(wiring.Component):
             "stamp": STAMP_BITS,
         })
 
-    def _hand_out_numbers(self, m: Module, places: SimpleNamespace) -> Value:
-        """Hands out numbers in circular order, so that a place rests as long as possible.
+    def _hand_out_numbers(self, m: Module, entries: SimpleNamespace) -> Value:
+        """Hands out numbers in circular order, so that an entry rests as long as possible.
 
-        Gives whether the next place is being searched.
+        Returns a flag: the next free entry is being searched.
         """
         number = Signal(NUMBER_BITS)
-        place = number[:self._place_bits]
-        searches = ~self.o_number.valid & ~places.taken.all()
+        entry = number[:self._entry_bits]
+        searches = ~self.o_number.valid & ~entries.taken.all()
         m.d.comb += [
-            self.o_number.valid.eq(~places.taken.bit_select(place, 1)),
+            self.o_number.valid.eq(~entries.taken.bit_select(entry, 1)),
             self.o_number.payload.eq(number),
         ]
         with m.If(self.o_number.valid & self.o_number.ready):
             m.d.sync += [
-                places.taken.bit_select(place, 1).eq(1),
-                places.failed.bit_select(place, 1).eq(0),
+                entries.taken.bit_select(entry, 1).eq(1),
+                entries.failed.bit_select(entry, 1).eq(0),
                 number.eq(number + 1),
             ]
         with m.Elif(searches):
             m.d.sync += number.eq(number + 1)
         return searches
 
-    def _go_round(self, m: Module, checks, places: SimpleNamespace, *, is_watched: Signal) -> Signal:
-        """The watchdog goes round the places, slowly enough not to be in the way. Gives whether it is at one.
+    def _go_round(self, m: Module, checks, entries: SimpleNamespace, *, is_watched: Signal) -> Signal:
+        """The watchdog visits the entries in turn, rarely enough to cost no throughput. Returns a flag: it is at one.
 
-        Where it is follows from the time.
+        The entry follows from the time.
         """
-        check, check_place = Signal(), Signal(self._place_bits)
-        turn = self.cycles[CHECK_CYCLES.bit_length() - 1:][:self._place_bits]
+        check, check_entry = Signal(), Signal(self._entry_bits)
+        turn = self.cycles[CHECK_CYCLES.bit_length() - 1:][:self._entry_bits]
         with m.If((self.cycles[:CHECK_CYCLES.bit_length() - 1] == 0) & is_watched & ~check):
-            with m.If(places.alive.bit_select(turn, 1)):
-                m.d.sync += [check.eq(1), check_place.eq(turn)]
+            with m.If(entries.alive.bit_select(turn, 1)):
+                m.d.sync += [check.eq(1), check_entry.eq(turn)]
         with m.If(check & checks.ready):
             m.d.sync += check.eq(0)
         m.d.comb += [
             checks.valid.eq(check),
             checks.payload.op.eq(TrackerOp.CHECK),
-            checks.payload.number.eq(check_place),
+            checks.payload.number.eq(check_entry),
         ]
         return check
 
     def _gather(self, m: Module, arbiter: StreamArbiter) -> None:
-        """The commands of all who say something."""
+        """Commands of all sources."""
         inputs = (
             *((source, TrackerOp.OPEN) for source in self.i_open),
             *((source, TrackerOp.PROGRESS) for source in self.i_progress),
@@ -280,7 +280,7 @@ class Tracker(wiring.Component):
                 m.d.comb += [
                     touched.eq(1),
                     new.eq(0),
-                    new.generation.eq(command.number[self._place_bits:]),
+                    new.generation.eq(command.number[self._entry_bits:]),
                     *(new[name].eq(command[name]) for name in ("vp", "kind", "bytes", "tag")),
                     new.sending.eq(1),
                     new.stamp.eq(now),
@@ -323,10 +323,10 @@ class Tracker(wiring.Component):
                 note_error(Status.TIMEOUT, old.unanswered)
         return found
 
-    def _finish(self, m: Module, places: SimpleNamespace, command, old, decided: SimpleNamespace) -> None:
-        """Does what was decided: to the count of fragments that are awaited, and to the place."""
-        place = command.number[:self._place_bits]
-        is_alive = places.alive.bit_select(place, 1)
+    def _finish(self, m: Module, entries: SimpleNamespace, command, old, decided: SimpleNamespace) -> None:
+        """Carries out what was decided: the count of awaited fragments, and the entry."""
+        entry = command.number[:self._entry_bits]
+        is_alive = entries.alive.bit_select(entry, 1)
         with m.If(decided.is_get & is_alive & (command.op != TrackerOp.OPEN)):
             with m.If(decided.expired):
                 m.d.sync += self.n_waiting.eq(self.n_waiting - old.unanswered)
@@ -335,10 +335,10 @@ class Tracker(wiring.Component):
             with m.Elif(command.op == TrackerOp.LANDED):
                 m.d.sync += self.n_waiting.eq(self.n_waiting - 1)
         with m.If(decided.touched):
-            m.d.sync += places.failed.bit_select(place, 1).eq(decided.record.status != Status.OK)
+            m.d.sync += entries.failed.bit_select(entry, 1).eq(decided.record.status != Status.OK)
         with m.If(command.op == TrackerOp.OPEN):
-            m.d.sync += places.alive.bit_select(place, 1).eq(1)
+            m.d.sync += entries.alive.bit_select(entry, 1).eq(1)
         with m.Elif(decided.touched & (decided.ends | ~is_alive)):
-            m.d.sync += places.alive.bit_select(place, 1).eq(0)
+            m.d.sync += entries.alive.bit_select(entry, 1).eq(0)
             with m.If(~decided.record.sending):
-                m.d.sync += places.taken.bit_select(place, 1).eq(0)
+                m.d.sync += entries.taken.bit_select(entry, 1).eq(0)

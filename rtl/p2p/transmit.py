@@ -23,7 +23,7 @@ class P2pTransmit(wiring.Component):
     mtu : int
         Largest fragment in bytes.
     n : int
-        Places of the tracker.
+        Entries of the tracker.
     address_bits : int
         Bits of a local address, 32 to 64.
 
@@ -34,9 +34,9 @@ class P2pTransmit(wiring.Component):
     o_progress, o
         Those of :class:`FragmentSender`.
     failed : ``In(n)``
-        Operations, by place, of which no more needs to be sent.
+        Operations, by entry, of which no more needs to be sent.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(

@@ -42,7 +42,7 @@ class CompletionQueue(wiring.Component):
     busy : ``Out(1)``
         Some completion has not been acknowledged.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n: int, data_width: int):

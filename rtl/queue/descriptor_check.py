@@ -1,4 +1,4 @@
-"""Says what is wrong with a descriptor, taken by itself."""
+"""Validates a descriptor by itself."""
 
 from collections.abc import Collection
 from itertools import pairwise
@@ -24,7 +24,7 @@ CUTS = ("share", "multiply", "slice", "compare")
 
 
 class DescriptorCheck(wiring.Component):
-    """Validates the descriptor at hand of a VP; what it finds first, in the order below, is the answer.
+    """Validates the current descriptor of a VP. The first violation, in the order below, is the answer.
 
     1. ``BAD_DESCRIPTOR``: reserved bits; unknown encodings; `source_vp` is not the queue's VP; a collective one with
        `p2p_op`, an operand that does not go with `kind`, `peer` out of range, a slice beyond the last block, or a
@@ -41,7 +41,7 @@ class DescriptorCheck(wiring.Component):
 
     A slice is whole blocks from 0 to the last one; block_count itself, alone, is the slice without bytes.
 
-    It begins by itself while the descriptor comes in, and is over before the descriptor may go.
+    The check begins while the descriptor comes in, and ends before the descriptor may go.
 
     Timing: the answer stands 5 cycles after `numbers` rose and 2 after `fields`, and as long later as each window
     question takes; nothing begins in the cycle after `gone`.
@@ -64,15 +64,15 @@ class DescriptorCheck(wiring.Component):
     desc : ``In(Descriptor)``, vp : ``In(11)``
         The descriptor (its payload does not matter), and the VP of its queue.
     numbers, fields : ``In(1)``
-        The lengths and the blocks are there; all but the payload is. Up until `gone`.
+        The lengths and the blocks have come; all but the payload has. High until `gone`.
     gone : ``In(1)``
-        Pulse: the descriptor has been dealt with. Not before `judged`.
+        Pulse: the descriptor has been released. Not before `judged`.
     judged : ``Out(1)``, status : ``Out``
         The answer, a ``Status``; from then on until `gone`.
     window : ``Out(WindowSignature())``
         Window check.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(

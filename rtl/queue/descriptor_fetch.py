@@ -29,7 +29,7 @@ class DescriptorFetch(wiring.Component):
     of its own, so that an error of the memory concerns that one alone.
 
     A descriptor's fields (all but its payload) are shown while the payload still comes in, so that they can be looked
-    at meanwhile. What is shown is what memory sent: whether it may be believed is known with the whole descriptor.
+    at meanwhile. They are unverified: `error` comes with the whole descriptor.
 
     Timing: a request is made in the cycle after its command, the others of the command follow one a cycle. A descriptor
     is valid one cycle after its last beat, its fields are one cycle after their last one. The next command is taken
@@ -71,7 +71,7 @@ class DescriptorFetch(wiring.Component):
         m = Module()
         entry_log2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
 
-        # The place of the next entry is computed while the one before is asked for.
+        # The index of the next entry is computed while the one before is asked for.
         # What the size of a ring leaves of an index is kept as bits, beside the commands.
         command, following = Signal(fetch_command(self.address_bits)), Signal(fetch_command(self.address_bits))
         request = self.read.request
@@ -94,7 +94,7 @@ class DescriptorFetch(wiring.Component):
                 more.eq(following.count != 1),
             ]
 
-        # Each beat goes to its place, so that the fields stand still once they have come.
+        # Each beat goes to its own register, so that the fields stand still once they have come.
         n_beats = formats.DESCRIPTOR.width // self.data_width
         words = Signal(data.ArrayLayout(self.data_width, n_beats))
         index = Signal(range(n_beats))

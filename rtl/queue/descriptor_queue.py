@@ -66,7 +66,7 @@ class DescriptorQueue(wiring.Component):
     consumed : ``Out(1)``
         Pulses for every descriptor taken from a ring.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class DescriptorQueue(wiring.Component):
             connect(m, flipped(getattr(self, name)), getattr(scheduler, name))
         for k in range(self.n_cous):
             connect(m, flipped(self.cou[k]), scheduler.cou[k])
-        # Fetch, check and scheduler look at one descriptor at a time; it goes when all three are done with it.
+        # Fetch, check and scheduler look at one descriptor at a time; it goes when all three have finished.
         m.d.comb += [
             check.desc.eq(fetch.o.payload.desc), check.vp.eq(scheduler.vp),
             check.numbers.eq(fetch.numbers), check.fields.eq(fetch.fields),

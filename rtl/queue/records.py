@@ -57,8 +57,8 @@ Doorbell = data.StructLayout({"vp": formats.VP_BITS, "kind": DoorbellKind, "inde
 def turn_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
     """A VP's turn: `count` descriptors stand from index `cons` of its ring on; `room` completions fit into its CQ.
 
-    `blocked`: its last turn ended at a unit that could not be taken. `expired`: the first unit has been waiting for a
-    place for `retry_limit` cycles, and must not go on doing so.
+    `blocked`: its last turn ended at a unit that could not be taken. `expired`: the first unit has been waiting for
+    room for `retry_limit` cycles, and is to be refused.
     """
     return data.StructLayout({
         "vp": formats.VP_BITS,
@@ -82,7 +82,7 @@ TurnEnd = data.StructLayout({
 })
 """Ends a turn: the next descriptor is at `cons`; `taken` units were taken, each of which posts one completion.
 
-`crowded`: the unit at `cons` found no place at its target.
+`crowded`: the target of the unit at `cons` had no room.
 """
 
 STATUS_BITS = max(Status).bit_length()

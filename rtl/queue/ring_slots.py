@@ -43,7 +43,7 @@ class RingSlots(wiring.Component):
     slot : ``In(ReceiveSlotSignature())``
         Client.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Serves the turns of the virtual ports: whole units, to whoever has room for them."""
+"""Serves the turns of the virtual ports: hands whole units to targets that have room."""
 
 from types import SimpleNamespace
 
@@ -26,8 +26,8 @@ class Scheduler(wiring.Component):
     is refused halfway is aborted at its offload unit. What is refused, how, and where the next unit begins:
     ``docs/queues.md``.
 
-    What is to become of a descriptor is found out while its payload still comes in: a sequence asks for its place with
-    the fields alone. It is handed over when it is there whole, or, if it is unreadable, gives the place back.
+    The target of a descriptor is found while its payload still comes in: a sequence asks for an entry with the fields
+    alone. The descriptor is handed over when all of it is there; if it is unreadable, the entry is released.
 
     One turn serves the units that begin in its first fetch, at most `batch`; a VP that was blocked begins with a
     fetch of one.
@@ -50,7 +50,7 @@ class Scheduler(wiring.Component):
     fetch : ``Out(stream.Signature(fetch_command(address_bits)))``, i : ``In(stream.Signature(FetchedDescriptor))``
         Descriptor fetch. A descriptor is valid once it is there whole, and judged.
     judged : ``In(1)``, status : ``In``
-        Descriptor check: what ``i.payload.desc`` is worth by itself. All of it but the payload is there then.
+        Descriptor check: verdict on ``i.payload.desc`` by itself; comes when all of it but the payload is there.
     vp : ``Out(11)``
         VP of the turn.
     placement : ``Out(PlacementSignature())``
@@ -66,7 +66,7 @@ class Scheduler(wiring.Component):
     consumed : ``Out(1)``
         Pulses for every descriptor taken from a ring.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Scheduler(wiring.Component):
         ]
         target = self._connect_target(m, unit)
 
-        # Why the descriptor at hand is not taken: what is wrong with it, or nothing: its job has another operation.
+        # Why the current descriptor is not taken: what is wrong with it, or nothing: its job has another operation.
         reason = Signal(STATUS_BITS)
         # Says what the state LOCATE says: the job table's reads wait for it.
         locating = Signal()
@@ -162,7 +162,7 @@ class Scheduler(wiring.Component):
         return m
 
     def _connect_target(self, m: Module, unit: UnitRecord) -> SimpleNamespace:
-        """The offload unit that has been placed: what it says, and what is done with it."""
+        """Ports of the offload unit that the sequence goes to."""
         target = SimpleNamespace(
             number=Signal(range(max(2, self.n_cous)), name="target"), base_pulse=Signal(formats.PULSE_BITS),
             **{name: Signal(name=name) for name in (
@@ -220,7 +220,7 @@ class Scheduler(wiring.Component):
                     m.next = "INSIDE"
 
     def _look(self, m: Module, serving: TurnInProgress, unit: UnitRecord, *, judge) -> None:
-        """The next descriptor is looked at: between units, or in a sequence that its offload unit has a place for."""
+        """Looks at the next descriptor: between units, or in a sequence that has an entry at its offload unit."""
         with m.State("UNIT"):
             # The record follows what is at hand until the state is left.
             m.d.comb += unit.begin.eq(1)

@@ -35,9 +35,9 @@ class TurnInProgress:
     inside
         An entry at an offload unit is reserved for the sequence.
     refused, faulty, skip
-        A unit is refused; the descriptor at hand belongs to it; so may those behind it.
+        A unit is refused; the current descriptor belongs to it; so may those behind it.
     discards, consumes
-        Pulses: the descriptor at hand is let go of; and it is no longer in the ring.
+        Pulses: the current descriptor is released; it is also consumed from the ring.
     """
 
     def __init__(self, m: Module, *, layout, batch: int, unit: UnitRecord):
@@ -70,12 +70,12 @@ class TurnInProgress:
         ]
 
     def discard(self) -> None:
-        """Lets go of the descriptor at hand."""
+        """Releases the current descriptor; it stays in the ring."""
         self._m.d.comb += self.discards.eq(1)
         self._m.d.sync += [self.pending.eq(self.pending - 1), self.none_pending.eq(self.pending == 1)]
 
     def consume(self) -> None:
-        """Lets go of the descriptor at hand for good: it is no longer in the ring."""
+        """Consumes the current descriptor: it is no longer in the ring."""
         self.discard()
         self._m.d.comb += self.consumes.eq(1)
         self._m.d.sync += [
@@ -92,7 +92,7 @@ class TurnInProgress:
     def refuse(self, status, *, at_hand, members_follow) -> None:
         """Ends the unit with an error: at its offload unit first, if that has begun it.
 
-        `at_hand`: the descriptor at hand belongs to it, and `members_follow`: so may those behind that one.
+        `at_hand`: the current descriptor belongs to the unit, `members_follow`: so may those behind it.
         """
         m = self._m
         m.d.comb += [self._unit.refuse.eq(1), self._unit.status.eq(status)]
@@ -102,6 +102,6 @@ class TurnInProgress:
             m.next = "ABORT"
 
     def block(self) -> None:
-        """Ends the turn: what is at hand cannot be taken now."""
+        """Ends the turn: the current unit cannot be taken now."""
         self._m.d.sync += self.blocked.eq(1)
         self._m.next = "DRAIN"

@@ -36,13 +36,13 @@ class TurnTable(wiring.Component):
     out; it goes back to the tail when its turn ends and descriptors are left. So between two turns of one VP
     every other one has at most one. One turn is in progress at a time.
 
-    A unit that found no place at its target in one turn after the other, for `retry_limit` cycles, has *expired*: the
-    next turn says so (NIC paper, section 1.3: the request is repeated, and at last ends in an error).
+    A unit whose target had no room in one turn after the other, for `retry_limit` cycles, has *expired*: its next turn
+    bears the flag (NIC paper, section 1.3: the request is repeated, and at last ends in an error).
 
-    A doorbell that finds nobody waiting, and no turn in progress, begins its VP's turn at once.
+    A doorbell begins its VP's turn at once if no VP waits and no turn is in progress.
 
     When every VP in the queue has been blocked since the last change, turns pause for `retry_cycles` or until a
-    doorbell comes, so that retries do not wear down the host memory.
+    doorbell comes, so that retries do not load the host memory.
 
     Timing: a change takes two cycles; a turn is valid two cycles after the doorbell that begins it.
 
@@ -64,7 +64,7 @@ class TurnTable(wiring.Component):
     cycles : ``In(32)``
         Time: cycles since the last reset.
     retry_limit : ``In(32)``
-        Cycles for which a unit may find no place; 0: forever.
+        Cycles for which a unit may wait for room; 0: forever.
     commit : ``In(stream.Signature(VpCommit))``
         Records to load.
     doorbell : ``In(stream.Signature(Doorbell))``
@@ -76,7 +76,7 @@ class TurnTable(wiring.Component):
     busy : ``Out(1)``
         Some VP has a turn or waits for one.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class TurnTable(wiring.Component):
             m.d.sync += turn.valid.eq(0)
 
         def begin_turn(produced):
-            """Begins the turn of the VP at hand, whose descriptors go up to `produced`."""
+            """Begins the turn of the current VP, whose descriptors go up to `produced`."""
             m.d.sync += [
                 in_turn.eq(1), turn.valid.eq(1), reserved.eq(records["state"].read.data.reserved),
                 *self._describe_turn(records, vp=vp, produced=produced),
@@ -217,7 +217,7 @@ class TurnTable(wiring.Component):
         ring, state, now = records["ring"].read.data, records["state"].read.data, self.turn.payload
         size = Const(1, 1) << ring.cq_log2
         used = (state.reserved - records["cq_cons"].read.data)[:INDEX_BITS]
-        # Since when the unit at the head of a ring has been finding no place.
+        # Since when the unit at the head of a ring has been waiting for room.
         waited = (self.cycles - state.since)[:_CYCLE_BITS]
         return [
             now.vp.eq(vp),

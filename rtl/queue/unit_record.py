@@ -27,7 +27,7 @@ class UnitRecord(wiring.Component):
     Members
     -------
     desc : ``In(Descriptor)``, vp : ``In(11)``
-        The descriptor at hand, and the VP of its queue.
+        The current descriptor, and the VP of its queue.
     inside : ``In(1)``
         A sequence has begun: `desc` is to be one of its later members.
     begin : ``In(1)``

@@ -52,7 +52,7 @@ class VpTable(wiring.Component):
     cycles : ``In(32)``
         Time: cycles since the last reset.
     retry_limit : ``In(32)``
-        Cycles for which a unit may find no place at its target; 0: forever.
+        Cycles for which a unit may wait for room at its target; 0: forever.
     commit : ``In(stream.Signature(VpCommit))``, doorbell : ``In(stream.Signature(Doorbell))``
         From the register file, for VPs below `n_vps`.
     window : ``In(stream.Signature(WindowCommit))``
@@ -68,7 +68,7 @@ class VpTable(wiring.Component):
     busy : ``Out(1)``
         Some VP has unread descriptors.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(

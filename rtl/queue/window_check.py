@@ -48,7 +48,7 @@ class WindowCheck(wiring.Component):
     i : array of n ``In(WindowSignature())``
         Clients.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(

@@ -21,7 +21,7 @@ def shifted_left(bits: Value, distance: int) -> Value:
 
 
 def first(bits: Value) -> Value:
-    """The place of the lowest one in `bits`; any place if there is none."""
+    """The index of the lowest one in `bits`; any index if there is none."""
     places = 1 << bits_for(max(1, len(bits) - 1))
     padded = Cat(bits, Const(0, places))[:places]
     half = places // 2

@@ -39,8 +39,8 @@ class DelayLine(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        # Read one place ahead of the one written: the read port's register is the last cycle of the delay.
-        # A ring of cycles - 1 places is read and written at the same place; the old content is read.
+        # Read one entry ahead of the one written: the read port's register is the last cycle of the delay.
+        # A ring of cycles - 1 entries is read and written at the same address; the old content is read.
         places = self.cycles - 1
         m.submodules.ring = ring = Memory(shape=Shape.cast(self.shape), depth=places, init=[])
         write, read = ring.write_port(), ring.read_port()

@@ -45,7 +45,7 @@ def normalise_coarse(pipeline: StepPipeline, fmt: FloatFormat, v: SimpleNamespac
         `sum` with round and sticky bit below, `exponent`, `sign`, `nan_if_special`, and :func:`exponent_flags`.
     """
     # The word is the sum but for round and sticky bit: carry, hidden bit, fraction, guard. The leading one
-    # of the sum is never below it: when more than one place is cancelled, those two bits are 0.
+    # of the sum is never below it: when more than one bit is cancelled, those two bits are 0.
     sticky, round_bit, word = v.sum[0], v.sum[1], v.sum[2:]
     carry, normal = word[-1], word[-2]
     groups = [word[max(0, end - _group):end] for end in range(len(word), 0, -_group)]
@@ -58,7 +58,7 @@ def normalise_coarse(pipeline: StepPipeline, fmt: FloatFormat, v: SimpleNamespac
         found=Cat(part.any() | limit for part, limit in zip(groups, v.limits, strict=True)),
         fine_limit=v.exponent[:_group_bits],
         coarse_limit=v.exponent[_group_bits:][:index_bits], limited=v.limits.any(),
-        # To nearest even, for each place where the last bit can come to stand: a one to be added there.
+        # To nearest even, for each position that the last bit can have: a one to be added there.
         up=Cat(
             ~carry & ~normal & round_bit & (word[0] | sticky),
             ~carry & normal & word[0] & (word[1] | round_bit | sticky),
@@ -70,14 +70,14 @@ def normalise_coarse(pipeline: StepPipeline, fmt: FloatFormat, v: SimpleNamespac
     v = pipeline.step("coarse", v, "found", coarse=first(v.found)[:index_bits])
 
     # The sentinel counts in its own group alone. The exponent falls by what is shifted; 6 more are
-    # taken off and given back by the fine step, which saves it a carry.
+    # taken off and added again by the fine step, which saves it a carry.
     bits = fmt.exponent_bits
     shifted = Cat(Const(_group - 3, _group_bits), v.coarse, Const(0, bits))[:bits]
     new = {"at_limit": v.limited & (v.coarse == v.coarse_limit), "exponent": (v.exponent + ~shifted)[:bits]}
     drop = "coarse_limit limited"
     for index, levels in enumerate(spread(index_bits, _normal_steps)):
         if index == 2:
-            # Ones from the place of the sentinel up are a normal number's; below it they are a subnormal's.
+            # Ones from the position of the sentinel up are a normal number's; below it they are a subnormal's.
             new = {
                 "sentinel": Cat(v.at_limit & (v.fine_limit == place) for place in range(_group)),
                 "allowed": Cat(Const(1, 1), *(~v.at_limit | (v.fine_limit >= place) for place in range(1, _group))),
@@ -94,7 +94,7 @@ def normalise_coarse(pipeline: StepPipeline, fmt: FloatFormat, v: SimpleNamespac
 def round_to_even(pipeline: StepPipeline, v: SimpleNamespace) -> SimpleNamespace:
     """Rounds, and at the same time finds the shift that is left.
 
-    Only a sum that is shifted by at most one place is inexact, so its rounding can come before the shift.
+    Only a sum that is shifted by at most one bit is inexact, so its rounding can come before the shift.
     Steps: ``fine_low`` (a cut there splits the addition), ``fine``.
     """
     half = max(len(v.up), len(v.word) // 2) if pipeline.cut("fine_low") else len(v.word)
@@ -123,7 +123,7 @@ def normalise_fine(pipeline: StepPipeline, fmt: FloatFormat, v: SimpleNamespace)
     SimpleNamespace
         `fraction`, `exponent` and `sign` of the result.
     """
-    # Rounding that carries into a new leading place leaves a fraction of 0, wherever it is cut from. The exponent
+    # Rounding that carries into a new leading bit leaves a fraction of 0, wherever it is cut from. The exponent
     # is cut where the shift can reach: its upper part is there in both versions.
     grown = ~v.unrounded[1] & (v.word[-1] | (v.word[-2] & ~v.unrounded[0]))
     low, carry = ripple(v.exponent[:_group_bits], ~v.fine, grown)

@@ -73,7 +73,7 @@ class ReduceUnit(wiring.Component):
     o : ``Out(stream.Signature(result_layout(...)))``
         Result `data` and the `tag` of its request.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(

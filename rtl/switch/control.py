@@ -56,7 +56,7 @@ class SwitchControl(wiring.Component):
     counter_ask, counter, counter_answered, counter_value
         Port of :class:`rtl.switch.port_statistics.PortStatistics`.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, radix: int, entries: int, mft_entries: int):

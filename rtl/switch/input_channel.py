@@ -74,7 +74,7 @@ class InputChannel(wiring.Component):
     reading : ``Out(1)``, last : ``Out(1)``, data : ``Out(data_width)``
         One goes; it is the last one of its packet; its data, in the cycle after.
     owes : ``Out(1)``, paid : ``In(1)``
-        A credit has to go back; one does.
+        A credit is to return; one does.
     dropped, lost : ``Out(1)``
         A multicast without ports, a packet without destination has been discarded.
     depth, peak : ``Out``

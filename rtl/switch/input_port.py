@@ -31,7 +31,7 @@ class InputPort(wiring.Component):
     the rest of the packet might find no room while it holds outputs that others wait for.
 
     Packets that end before their destination, and multicasts without a port (unknown MLID, or no port but that which
-    they came by), are discarded. The credit of a flit goes back when its last copy has been read.
+    they came by), are discarded. The credit of a flit returns when its last copy has been read.
 
     Timing: with the destination in its first flit a packet is offered two cycles after that flit was on the link; one
     flit later where the destination stands in the second (64 bits). ``o`` is a register after ``sends``.
@@ -66,7 +66,7 @@ class InputPort(wiring.Component):
     depth, peak : arrays of 2 ``Out``
         Flits in the buffer of each channel, now and at most since reset.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, sizes: SwitchSizes, number: int):
@@ -121,7 +121,7 @@ class InputPort(wiring.Component):
             self.discarded.eq(low.dropped + high.dropped), self.malformed.eq(low.lost | high.lost),
         ]
 
-        # One credit a cycle goes back, of both channels in turn.
+        # One credit a cycle returns, of both channels in turn.
         m.submodules.turn = turn = RoundRobin(n=N_VCS)
         m.d.comb += [
             turn.advance.eq(1),

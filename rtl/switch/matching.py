@@ -12,7 +12,7 @@ from rtl.switch.sizes import SwitchSizes
 
 _PATIENCE = 10
 """Of the longest packet, the part that an input sends to the same outputs while it has others to send, before it asks
-for those only: less than a packet, so that two inputs which share two outputs change places after each packet."""
+for those only: less than a packet, so that two inputs which share two outputs take turns after each packet."""
 
 
 class Matching(wiring.Component):
@@ -41,7 +41,7 @@ class Matching(wiring.Component):
     stalled : ``Out(radix)``
         Outputs that send nothing while a packet waits for credits of theirs. A register.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, sizes: SwitchSizes):

@@ -15,7 +15,7 @@ MAX_ENTRIES = 1 << COLOUR_BITS
 
 
 def mft_address() -> data.StructLayout:
-    """A place in the table: colour, and group of 16 ports."""
+    """An address in the table: colour, and group of 16 ports."""
     return data.StructLayout({"colour": COLOUR_BITS, "group": GROUP_BITS})
 
 

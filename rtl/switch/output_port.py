@@ -15,10 +15,10 @@ _FIFO_DEPTH = 4
 
 
 class OutputPort(wiring.Component):
-    """Sends what the crossbar brings, and says what it can take.
+    """Sends the flits of the crossbar, and shows for what there is credit.
 
-    A credit is spent when a flit is sent towards the output; the flit comes a cycle later and has a place in a small
-    buffer in front of the link, which fills up only where the link's `ready` pauses.
+    A credit is spent when a flit is sent towards the output; the flit comes a cycle later; a small
+    buffer in front of the link has room for it, which fills up only where the link's `ready` pauses.
 
     Timing: two cycles from ``sent`` to ``link``. Everything driven is a function of registers.
 
@@ -42,7 +42,7 @@ class OutputPort(wiring.Component):
     link : ``Out(LinkSignature)``
         The link.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, sizes: SwitchSizes):

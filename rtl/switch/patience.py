@@ -32,7 +32,7 @@ class Patience(wiring.Component):
     avoid : ``Out(radix)``
         Outputs that the input should not ask for.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, radix: int, limit: int, pause: int):

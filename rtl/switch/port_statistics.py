@@ -44,7 +44,7 @@ class PortStatistics(wiring.Component):
     value : ``Out(64)``
         The count.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n_ports: int):

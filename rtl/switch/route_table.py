@@ -32,7 +32,7 @@ class RouteTable(wiring.Component):
     lookup : array of `n_lookups` ``In(Signature({node_id: Out, port: In}))``
         Look-ups.
     moves : ``Out(1)``
-        At work in the cycle before (:mod:`rtl.kit.quiescence`).
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n_lookups: int, entries: int):
