@@ -90,7 +90,7 @@ def build_bitstream(
     seed : int
         Seed of the placer.
     progress : callable
-        Told about the steps.
+        Called with the steps.
 
     Raises
     ------

@@ -29,7 +29,7 @@ def measure_adder(
     seeds : sequence of int
         Seeds of the placer.
     progress : callable
-        Told the stage, and how many placements are done of how many.
+        Called with the stage, the placements done, and their number.
 
     Returns
     -------

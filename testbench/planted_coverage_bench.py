@@ -1,4 +1,4 @@
-"""Covers what it is told to send: by it the promise of coverage is tested."""
+"""Covers what its parameters make it send: a test of the promise of coverage."""
 
 import cocotb
 

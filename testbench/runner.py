@@ -40,7 +40,7 @@ class BenchResult:
     seed: int
     tests: int
     report: dict[str, Any] = field(default_factory=dict)
-    """What the bench said with :func:`report`."""
+    """Values of :func:`report` in the bench."""
     coverage: Hits = field(default_factory=dict)
     """What it covered (:mod:`testbench.coverage`)."""
 

@@ -3,7 +3,7 @@
 A stream member ``i`` of the component is the ports ``i__valid``, ``i__ready``, ``i__payload``; element 2 of an array of
 streams ``i`` is named ``i__2``. Payloads are plain values (:mod:`testbench.codec`): a dict for a structure.
 
-Every driver pauses at random unless it is told not to.
+Every driver pauses at random unless it is asked not to.
 """
 
 from typing import Any

@@ -29,7 +29,7 @@ _verilator_options = (
 
 
 class ModelBuildError(RuntimeError):
-    """Verilator or the compiler refused something; the message holds what they said."""
+    """Verilator or the compiler refused something; the message holds their output."""
 
 
 @contextmanager

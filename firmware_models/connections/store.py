@@ -19,7 +19,7 @@ OWNER, UNIT, TWIN, USES, LAST_PHASE, CHAIN, OLDER, NEWER, OWN_OLDER, OWN_NEWER, 
 OWN_OLDEST, OWN_NEWEST, PROCESS_LIVE, PROCESS_PEAK, N_FIGURES = range(5)
 """Columns of a process: ends of its list, queue pairs alive, and the most of them at once."""
 FREE, FRESH, OLDEST, NEWEST, USED, LIVE, PEAK, OPENED, CLOSED, N_SCALARS = range(10)
-"""Places in `scalars`: first slot given back, first one never used, ends of the list by use, slots in use; queue pairs
+"""Indexes in `scalars`: first slot returned, first one never used, ends of the list by use, slots in use; queue pairs
 alive, the most of them, made, torn down."""
 CONNECTED = -1
 """`USES` of a queue pair."""

@@ -145,7 +145,7 @@ class StreamFifo(wiring.Component):
         return m
 
     def _ring(self, m, n_entries, push, pop, room):
-        """Addresses of the next write and read in a memory of `n_entries`, the number of items, and a flag: there are any.
+        """Addresses of the next write and read in a memory of `n_entries`, the number of items, and a flag: any?
 
         Registers hold if there is room and if there is any item: everything else waits for that.
         """

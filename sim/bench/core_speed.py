@@ -29,7 +29,7 @@ class CoreSpeed:
     fmax_mhz : float or None
         Megahertz; None: nobody has measured it.
     preset : str or None
-        Preset of the NIC that was placed and routed; None if somebody said the frequency.
+        Preset of the NIC that was placed and routed; None if the frequency was given.
     """
 
     fmax_mhz: float | None = None

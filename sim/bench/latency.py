@@ -85,5 +85,5 @@ def with_widths(report: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str,
 
 
 def holds(report: dict[str, Any]) -> bool:
-    """Whether every figure is within :data:`REQUIRED`."""
+    """True if every figure is within :data:`REQUIRED`."""
     return all(report[name] <= most for name, most in REQUIRED.items())

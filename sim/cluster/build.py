@@ -48,7 +48,7 @@ costs time in each cycle, but the compiler's time does not grow with the number 
 
 
 class ClusterBuildError(RuntimeError):
-    """Verilator or the compiler refused something; the message holds what they said."""
+    """Verilator or the compiler refused something; the message holds their output."""
 
 
 def build_library(config: Config, *, waves: bool = False, progress: ProgressCallback | None = None) -> Path:
@@ -65,7 +65,7 @@ def build_library(config: Config, *, waves: bool = False, progress: ProgressCall
     waves : bool
         Build with support for waveforms, which is slower.
     progress : callable, optional
-        Told about the steps.
+        Called with the steps.
 
     Raises
     ------

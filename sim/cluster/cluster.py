@@ -240,7 +240,7 @@ class Cluster:
         self._passed(self._api.conic_watch(self._handle, node, address))
 
     def was_written(self, node: int, address: int) -> bool:
-        """Whether that has happened."""
+        """True if that has happened."""
         return bool(self._passed(self._api.conic_was_written(self._handle, node, address)))
 
     def write_register(self, node: int, address: int, value: int, *, not_before: int = 0) -> None:

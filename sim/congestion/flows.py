@@ -49,7 +49,7 @@ class Flow:
 
     @property
     def is_timed(self) -> bool:
-        """Whether it begins at its time, whatever else happens."""
+        """True if it begins at its time, whatever else happens."""
         return not self.waits_for and self.follows is None
 
 

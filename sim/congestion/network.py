@@ -108,7 +108,7 @@ class Network:
         return found
 
     def path(self, source: int, destination: int, key: int) -> list[int]:
-        """Ports that a packet leaves by from `source` to `destination`; equal ways are told apart by `key` (ECMP).
+        """Ports that a packet leaves by from `source` to `destination`; `key` chooses among equal ways (ECMP).
 
         Every node has a hash of its own, so that flows which meet once do not meet everywhere.
         """

@@ -116,7 +116,7 @@ class Parameters:
 
     @property
     def is_marking(self) -> bool:
-        """Whether marks (ECN) mean anything."""
+        """True if marks (ECN) mean anything."""
         return self.algorithm in ("dctcp", "dcqcn")
 
     @property

@@ -17,7 +17,7 @@ class Moments:
     covariance: FloatArray
 
     def same_bits(self, other: "Moments") -> bool:
-        """Whether both are the same numbers, bit for bit."""
+        """True if both are the same numbers, bit for bit."""
         return self.mean.tobytes() == other.mean.tobytes() and self.covariance.tobytes() == other.covariance.tobytes()
 
 

@@ -44,11 +44,11 @@ class Demo:
     moments: Moments
     """Mean and covariance from the sums that came out of the hardware, at node 0."""
     same_moments: bool
-    """Whether they are, at every node and bit for bit, those from the golden sums."""
+    """True if they are, at every node and bit for bit, those from the golden sums."""
 
     @property
     def holds(self) -> bool:
-        """Whether everything that was checked holds."""
+        """True if everything that was checked holds."""
         return self.same_moments and not any(operation.result.mismatched_bits for operation in self.operations)
 
 

@@ -14,7 +14,7 @@ from sim.report.colours import COLOURS, PALE
 from sim.report.drawing import save
 
 MAX_RANKS = 64
-"""More lifelines than that cannot be told apart."""
+"""More lifelines than that cannot be distinguished."""
 
 MAX_LABELS = 300
 """More labels than that cover each other."""

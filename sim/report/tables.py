@@ -36,7 +36,7 @@ def _paper(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
 
 
 def _pool(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
-    yield "collective", "algorithm", "nodes", "jobs", "cycles with loans", "without", "saved"
+    yield "collective", "algorithm", "nodes", "jobs", "cycles with shared credits", "without", "saved"
     cycles = {
         (row["collective"], row["algorithm"], row["nodes"], row["jobs"], row["lending"]): row["cycles"] for row in rows
     }

@@ -33,7 +33,7 @@ class Draw:
     kind : Kind, optional
         As for ``compile_schedule``.
     in_place : bool
-        Whether results go where the operands are.
+        If true, results go where the operands are.
     """
 
     request: CollectiveRequest
@@ -43,13 +43,13 @@ class Draw:
 
     @property
     def reduces(self) -> bool:
-        """Whether data are computed with."""
+        """True if the operation computes with its data."""
         sequences = self.request.schedule.sequences
         return any(step.combine is Combine.REDUCE for sequence in sequences for step in sequence)
 
     @property
     def is_mini(self) -> bool:
-        """Whether operands travel in descriptors."""
+        """True if operands travel in descriptors."""
         return self.kind is Kind.MP or (self.kind is None and 0 < self.request.size <= PAYLOAD_BYTES)
 
     def __str__(self) -> str:

@@ -30,7 +30,7 @@ def soak(
     waves : Path, optional
         Waveform, of one episode only.
     progress : callable, optional
-        Told how far it is.
+        Called with the progress.
 
     Raises
     ------

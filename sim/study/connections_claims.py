@@ -24,7 +24,7 @@ def _claim(claim: str, holds: bool, measured: Any, expected: Any) -> Claim:
 
 
 def _printed(rows: list[Row]) -> Iterable[Claim]:
-    """Each printed number comes from its formula, or from what is said of it."""
+    """Each printed number comes from its formula, or from its description."""
     for row in (row for row in rows if row["kind"] == "printed"):
         what = f"{row['place']}, {row['what']}"
         unit = f" {row['unit']}" if row["unit"] else ""

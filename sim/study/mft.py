@@ -24,7 +24,7 @@ class MftStudy:
     is_checked : bool
         Check all invariants of every result.
     progress : ProgressCallback
-        Told how far it is.
+        Called with the progress.
     networks : collection of str
         Short names of the networks to take; all if empty.
     """

@@ -21,7 +21,7 @@ class Case:
     paper : dict
         Known figures: `colours`, `max_efi`, `merged_efi`, `max_tfi`, `mean_tfi`, `seconds`, `merged_seconds`.
     is_hard : bool
-        Whether the network has no levels, so that trees get into each other's way.
+        True if the network has no levels, so that trees get into each other's way.
     """
 
     network: str

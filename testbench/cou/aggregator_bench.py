@@ -105,7 +105,7 @@ class Bench:
         """Clock and reset; the ends and the link are slow in turn if the bench `varies`."""
         await clock.start(self.dut, max_cycles=150_000)
         self._taken = level(self.dut.taken)
-        self._said = [level(self.dut.granted), bits(self.dut.gone)]
+        self._grant = [level(self.dut.granted), bits(self.dut.gone)]
         self._ports = [
             {
                 "enable": level(getattr(self.dut, f"operands__{k}__enable")),
@@ -130,7 +130,7 @@ class Bench:
     def _cycle(self) -> None:
         # The lender's word counts in the cycle in which a packet is taken.
         if self._taken():
-            granted, gone = int(self._said[0]()), self._said[1]()
+            granted, gone = int(self._grant[0]()), self._grant[1]()
             free, read, credit, damaged = self.expected["lender"].popleft()
             self.expected["free"].append((free | {"gone": gone}, read))
             self.expected["credit"].append(credit | {"loan": granted})

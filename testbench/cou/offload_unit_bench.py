@@ -174,7 +174,7 @@ async def _arrives_after(unit: Unit, packet: Packet, delay: int) -> None:
 
 
 @cocotb.test()
-async def watchdog_ends_a_hopeless_wait(dut):
+async def watchdog_ends_a_wait_for_nothing(dut):
     """Without its packet an operation ends in TIMEOUT, names what it waited for, and frees everything."""
     unit = Unit(dut)
     await unit.start()

@@ -43,7 +43,7 @@ class Unit:
         self.answer = StreamSink(dut, "port__answer", _SHAPES["answer"])
         self.descriptor = StreamSource(dut, "port__descriptor", _SHAPES["descriptor"])
         self.rx = [PacketSource(dut, f"rx__{vc}", width) for vc in range(2)]
-        callbacks = self._sent, self._told
+        callbacks = self._sent, self._reported
         self.tx = [PacketSink(dut, f"tx__{vc}", width, callback=callback) for vc, callback in enumerate(callbacks)]
         self.rights: list[int] = []
         """What the window queries asked for."""
@@ -65,7 +65,7 @@ class Unit:
         self.lent: Counter[int] = Counter()
         """Loans of the unit that its peers hold, by JobID."""
         self.sender: Sender | None = None
-        """Who gets the unit's CREDIT packets; without one, loans are given back at once."""
+        """Who gets the unit's CREDIT packets; without one, shared credits return at once."""
         self.refuse_window = False
         self.returns = True
         self.delays = 1, 10, 100
@@ -125,7 +125,7 @@ class Unit:
             "type": PacketType.CREDIT, "version": formats.PACKET_VERSION, "dest_id": NODE_ID, **header,
         }))
 
-    def _told(self, packet: Packet):
+    def _reported(self, packet: Packet):
         """A CREDIT packet of the unit: for a packet that it has consumed, or with a loan that it does not need."""
         job = packet.header["job_id"]
         if not packet.header["credits"]:

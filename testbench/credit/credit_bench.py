@@ -44,13 +44,13 @@ class Table:
         """Peers whose loan is there; those of which a request was refused since their last packet."""
         self.asking: Counter[tuple[int, int, int]] = Counter()
         """Packets that are out and asked for a loan."""
-        self.given_back: list[tuple[int, int]] = []
+        self.returned: list[tuple[int, int]] = []
         self.lent = self.kept = 0
 
     async def take(self, job: int, peer: int, *, oldest: int, members: int = 0) -> int | None:
         """Asks for a credit; the window_slot, or None. Checks the answer against the model."""
         # Answers that find no window_slot may ask; those that wait to leave take window_slots as well.
-        waiting = len(self.given_back) - len(self.unused.received)
+        waiting = len(self.returned) - len(self.unused.received)
         certain = self.asking.total() + len(self.loans) + waiting < LOANS_ASKED
         room = self.asking.total() + len(self.loans) < LOANS_ASKED
         self.ask.append({
@@ -103,10 +103,10 @@ class Table:
                 self.loans.add((job, peer))
                 self.kept += 1
             elif loan:
-                self.given_back.append((job, peer))
+                self.returned.append((job, peer))
         if job in self.watched and not self.owed(job):
             self.watched.remove(job)
-            assert await self._told() == {"job_id": job, "ended": 0, "owing": 0}
+            assert await self._report() == {"job_id": job, "ended": 0, "owing": 0}
         await cycles(self.dut, 3)
         assert len(self.rest.received) == self.reported, "a report on a job that nobody asked for"
 
@@ -118,9 +118,9 @@ class Table:
             "job_id": item["job_id"], "peer": item["peer"], "dest_id": 100 + item["peer"], "dest_vp": item["peer"],
             "source_vp": 7, "window_slot": 0, "credits": 0, "loan": 1, "want": 0,
         } for item in self.unused.received)
-        assert Counter((item["job_id"], item["peer"]) for item in self.unused.received) == Counter(self.given_back)
+        assert Counter((item["job_id"], item["peer"]) for item in self.unused.received) == Counter(self.returned)
 
-    async def _told(self) -> dict[str, int]:
+    async def _report(self) -> dict[str, int]:
         self.reported += 1
         item: dict[str, int] = await self.rest.receive()
         return item
@@ -133,13 +133,13 @@ class Table:
         """An operation of the job ends; whether credits are out."""
         await self.end.send({"job_id": job})
         owing = self.owed(job) > 0
-        assert await self._told() == {"job_id": job, "ended": 1, "owing": int(owing)}
+        assert await self._report() == {"job_id": job, "ended": 1, "owing": int(owing)}
         if owing:
             self.watched.add(job)
         else:
             self.watched.discard(job)
         # What is left of its loans goes back.
-        self.given_back += [pair for pair in self.loans if pair[0] == job]
+        self.returned += [pair for pair in self.loans if pair[0] == job]
         self.loans = {pair for pair in self.loans if pair[0] != job}
         await cycles(self.dut, 3 * LOANS_ASKED)
         return owing
@@ -186,7 +186,7 @@ async def follows_the_model(dut: SimHandleBase) -> None:
                 settled += watched and job not in table.watched
     await table.check_unused()
     if table.lends and table.share < 3:
-        assert min(table.lent, table.kept, len(table.given_back)), "no loan was taken, kept, given back"
+        assert min(table.lent, table.kept, len(table.returned)), "no shared credit was used, kept, returned"
     report(granted=granted, refused=refused, owing=owing, settled=settled)
 
 
@@ -248,7 +248,7 @@ async def one_loan_for_each_peer(dut: SimHandleBase) -> None:
     for _ in range(2):
         await table.give(5, 2, 0, 1, want=1, loan=1)
     assert table.loans == {(5, 2)}
-    assert table.given_back == [(5, 2)]
+    assert table.returned == [(5, 2)]
     await table.check_unused()
     assert await table.take(5, 2, oldest=0) == 1
 
@@ -273,12 +273,12 @@ async def asks_no_more_than_it_can_give_back(dut: SimHandleBase) -> None:
         if (job, peer, window_slot) not in late:
             await table.give(job, peer, window_slot, 1, want=1, loan=1)
     assert not peers or len(table.loans) == LOANS_ASKED // 2
-    assert not table.given_back
+    assert not table.returned
     for job in sorted({job for job, _ in peers}):
         await table.ends(job)
     for job, peer, window_slot in late:
         await table.give(job, peer, window_slot, 1, want=1, loan=1)
-    assert not peers or len(table.given_back) == LOANS_ASKED
+    assert not peers or len(table.returned) == LOANS_ASKED
     await cycles(dut, 50)
     assert not table.unused.received
     # None can be asked for before they have left.

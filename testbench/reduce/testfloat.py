@@ -100,7 +100,7 @@ def run_testfloat(
     cycles : int
         Depth of the unit.
     progress : callable
-        Told the number of vectors done, now and then.
+        Called with the number of vectors done, now and then.
 
     Raises
     ------

@@ -15,7 +15,7 @@ from firmware_models.routing.algorithm.warm import warm_up
 from firmware_models.routing.network import Groups, Network
 
 Progress = Callable[[str, int, int], None]
-"""Told how far it is: stage, done, total."""
+"""A callback for progress: stage, done, total."""
 
 
 def silent(stage: str, done: int, total: int) -> None:

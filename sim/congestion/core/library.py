@@ -22,7 +22,7 @@ _CONSTANTS = ("NONE", "NEVER", "MAX_HOPS", "EVENT_BITS", "MAX_PS", "DATA", "ACK"
 
 
 class CoreError(RuntimeError):
-    """The compiler refused the core; the message holds what it said."""
+    """The compiler refused the core; the message holds its output."""
 
 
 class _Array(ctypes.Structure):

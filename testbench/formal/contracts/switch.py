@@ -11,7 +11,7 @@ class ChannelStoreContract(Contract):
     """One packet, any one, is followed from its first flit to the end of its last copy.
 
     The environment writes packets of any length while less than `n_flits` are held, and reads them in any order, each
-    as often as it likes; the last time it gives the flits back. A flit given back is a credit: so granules must
+    as often as it likes; the last time it frees the flits. A flit that is freed is a credit: so granules must
     suffice for packets of one flit each, which the unit asserts.
     """
 

@@ -1,0 +1,80 @@
+"""Identifiers and docstrings use the words of ``docs/glossary.md``."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("firmware_models", "rtl", "testbench", "sim", "fpga")
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
+FILES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+
+
+def banned() -> list[str]:
+    """The left column of the glossary's last table."""
+    section = GLOSSARY.split("## Words that do not stand in code")[1]
+    rows = [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")][2:]
+    return [word.strip() for row in rows for word in row.split(",")]
+
+
+def identifiers(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Names that a file defines or uses, with their lines."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+
+
+def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Docstrings, those behind attributes included, with their lines."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node.lineno, text
+
+
+def violations(source: str) -> list[str]:
+    """What is wrong with a file, as ``line: word``."""
+    tree, found = ast.parse(source), []
+    words = re.compile(rf"\b({'|'.join(map(re.escape, banned()))})\b", re.IGNORECASE)
+    for line, name in identifiers(tree):
+        # Snake case and camel case, word by word.
+        parts = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace("_", " ")
+        found += [f"{line}: {word} in {name}" for word in words.findall(parts)]
+    for line, text in docstrings(tree):
+        found += [f"{line}: {word}" for word in words.findall(text)]
+        if re.search(r"(^|[.:;] |\n\s*\n\s*)Whether\b", text.strip()) or re.search(r"^\s*Whether\b", text, re.MULTILINE):
+            found.append(f"{line}: a sentence begins with Whether")
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_words(room: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}" for path in FILES if path.is_relative_to(ROOT / room)
+        for line in violations(path.read_text())
+    ]
+    assert found == [], "see docs/glossary.md"
+
+
+@pytest.mark.parametrize(("source", "found"), [
+    ('"""Whether it rests."""', ["1: a sentence begins with Whether"]),
+    ('"""Rests.\n\nMembers\n-------\nx : bool\n    Whether it rests."""', ["1: a sentence begins with Whether"]),
+    ('"""Says whether it rests."""', []),
+    ("def tell_news(): ...", ["1: news in tell_news"]),
+    ("class JobNews: ...", ["1: News in JobNews"]),
+    ('x = 1\n"""What the table is told."""', ["2: told"]),
+    ("newsletter = retold = 1", []),
+])
+def test_faults_are_found(source: str, found: list[str]) -> None:
+    assert violations(source) == found
+
+
+def test_the_glossary_names_each_word_once() -> None:
+    terms = [line.split("|")[1].strip() for line in GLOSSARY.splitlines() if re.match(r"\| [a-zA-Z]", line)]
+    assert sorted({term for term in terms if terms.count(term) > 1} - {"term"}) == []
