@@ -349,7 +349,7 @@ def _occupancy(driver: NodeDriver, cou: int) -> dict[str, float]:
 
 
 def _cycle_budget(request: CollectiveRequest) -> int:
-    """Cycles after which an operation is said to hang: generous, for stalls can be heavy."""
+    """Cycles after which an operation counts as hanging: generous, for stalls can be heavy."""
     flits = request.size // request.config.datapath.flit_bytes + 64
     schedule = request.schedule
     pulse_bytes = request.pulse_bytes or largest_pulse(schedule, request.config)

@@ -42,7 +42,7 @@ class DatapathConfig:
     mtu: Annotated[int, Field(ge=64, le=4096), POWER_OF_TWO]
     """Largest payload of a packet in bytes."""
     block_memories: bool
-    """Whether operands and the queues of the DMA engine are in block RAM however few they hold: fewer logic cells."""
+    """If true, operands and the queues of the DMA engine are in block RAM however few they hold: fewer logic cells."""
 
     @property
     def flit_bytes(self) -> int:
@@ -65,7 +65,7 @@ class NicConfig:
     max_burst_beats: Annotated[int, Field(ge=1, le=256), POWER_OF_TWO]
     """Longest AXI4 burst."""
     get: bool
-    """Whether it can GET, and others can GET from it; without, descriptors with a GET are refused as UNSUPPORTED."""
+    """If true, the NIC can GET, and others can GET from it; otherwise a GET descriptor is refused as UNSUPPORTED."""
     n_groups: Annotated[int, Field(ge=1, le=256)]
     """Multicast groups that a NIC can be a member of at once."""
     address_bits: Annotated[int, Field(ge=32, le=64)]
@@ -87,13 +87,13 @@ class CouConfig:
     buffer_mode: Literal["cuckoo", "linear"]
     """How the packet buffer finds its packets: cuckoo hashing, or the paper's open addressing."""
     ecc: bool
-    """Whether the packet buffer's memories have SECDED check bits."""
+    """If true, the packet buffer's memories have SECDED check bits."""
     n_peers: Annotated[int, Field(ge=1, le=64), POWER_OF_TWO]
     """Peers that may send to one job."""
     peer_credits: Annotated[int, Field(ge=1, le=128)]
     """Packets that one peer of one job may always have outstanding at a receiver."""
     lending: bool
-    """Whether packets that the buffer takes beyond these are lent to peers that ask for more."""
+    """If true, slots of the buffer beyond these are granted as shared credits to peers that ask for more."""
     n_blocks: Annotated[int, Field(ge=2, le=256), POWER_OF_TWO]
     """Blocks that a message may be cut into."""
     intermediate_bytes: Annotated[int, Field(ge=64, le=1 << 20), POWER_OF_TWO]
@@ -115,7 +115,7 @@ class ReduceConfig:
     datatypes: Annotated[tuple[ReduceDatatype, ...], Field(strict=False, min_length=1)]
     """Element types that can be reduced; the hardware for others is left out."""
     multiply: bool
-    """Whether there are multipliers, for the operator prod."""
+    """If true, there are multipliers, for the operator prod."""
 
     @model_validator(mode="after")
     def _check(self) -> "ReduceConfig":

@@ -1,4 +1,4 @@
-"""Text of a file that somebody names: whatever it is, reading it ends, and what is wrong is said in one line."""
+"""Text of a file that somebody names: whatever it is, reading it ends, and one line names what is wrong."""
 
 import os
 import reprlib

@@ -15,12 +15,12 @@ from sim.mpi.wire import Collective, Flag, Request, text
 
 
 class DisagreementError(RuntimeError):
-    """Ranks do not do the same, or some do not come; the message says who said what."""
+    """Ranks do not do the same, or some do not come; the message names the call of each rank."""
 
 
 @dataclass(eq=False)
 class Call:
-    """A call of one rank: what it said, and through which connection."""
+    """A call of one rank: its request and its connection."""
 
     request: Request
     link: Link
@@ -53,10 +53,10 @@ class Call:
             name = f"I{name.lower()}"
         said = name if collective is Collective.BARRIER else f"{name} of {request.elements} {text(request.type_name)}"
         if collective in REDUCTIONS:
-            said += f" by {text(request.op_name)}"
+            words += f" by {text(request.op_name)}"
         if collective in ROOTED:
-            said += f", root {request.root}"
-        return said
+            words += f", root {request.root}"
+        return words
 
 
 @dataclass(eq=False)
@@ -109,7 +109,7 @@ class Communicator:
         Raises
         ------
         DisagreementError
-            If it does not fit what others of that round have said.
+            If it does not fit the other calls of that round.
         """
         rank = call.request.rank
         number = self.counts[rank]
@@ -157,14 +157,14 @@ class Communicator:
         return sizes
 
     def describe(self, found: Round, what: str, notes: dict[int, str] | None = None) -> str:
-        """What each rank has said in a round; `notes` on ranks that have said nothing."""
+        """The call of each rank in a round; `notes` on ranks without one."""
         lines: dict[str, list[int]] = {}
         for rank in sorted(found.calls):
             lines.setdefault(found.calls[rank].words, []).append(rank)
         for rank in self.missing(found):
             lines.setdefault((notes or {}).get(rank, "has not come"), []).append(rank)
-        said = "; ".join(f"{_ranks(ranks)}: {words}" for words, ranks in lines.items())
-        return f"{self.name}, operation {found.number + 1}: {what}: {said}"
+        calls = "; ".join(f"{_ranks(ranks)}: {words}" for words, ranks in lines.items())
+        return f"{self.name}, operation {found.number + 1}: {what}: {calls}"
 
 
 def _ranks(ranks: Iterable[int]) -> str:
@@ -173,7 +173,7 @@ def _ranks(ranks: Iterable[int]) -> str:
 
 
 def _key(call: Call) -> tuple[Any, ...]:
-    """What must be the same at all ranks, and can be said before all have come."""
+    """Fields that must be the same at all ranks, as far as they are known before all have come."""
     request, collective = call.request, call.collective
     reduction = (request.op_name, request.reason, request.element) if collective in REDUCTIONS else ()
     # Ranks may leave out their own buffer, but the message of a reduction has one length.

@@ -140,7 +140,7 @@ class Fabric:
 
     @property
     def busy(self) -> bool:
-        """Whether an operation is under way."""
+        """True while an operation is under way."""
         return bool(self._running)
 
     def measure_message(self) -> Wire:
@@ -162,7 +162,7 @@ class Fabric:
         return Lane(ports, operands, results)
 
     def is_free(self, job: Job) -> bool:
-        """Whether the job's VP has no operation under way."""
+        """True if the job's VP has no operation under way."""
         return all(running.job.vp != job.vp for running in self._running)
 
     def start(

@@ -18,7 +18,7 @@ class Job:
     held: bool = False
 
     def fits(self, nodes: Sequence[int]) -> bool:
-        """Whether these nodes have counted alike: packets bear the number of their pulse."""
+        """True if these nodes have counted alike: packets bear the number of their pulse."""
         return len({self.pulses[node] for node in nodes}) == 1
 
     def count(self, nodes: Sequence[int], pulses: int) -> None:
@@ -32,7 +32,7 @@ class JobPool:
     """All JobIDs of a cluster; JobID j has VP j modulo `n_vps`.
 
     Communicators come and go, and the nodes of the next one may have taken part in other operations of a job. So a job
-    that has been given back is for nodes that have counted as many pulses in it as each other.
+    that has been returned is for nodes that have counted as many pulses in it as each other.
     """
 
     n_nodes: int

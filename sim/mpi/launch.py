@@ -120,14 +120,14 @@ def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links
 
 
 def _hear_all(service: Service, link: Link) -> bool:
-    """Takes all that a rank has said; False if it is gone."""
+    """Takes all messages of a rank; False if it is gone."""
     while True:
         try:
             heard = link.hear()
         except BlockingIOError:
             return True
         if heard is None:
-            if not service.has_said_goodbye(link.rank):
+            if not service.has_finalized(link.rank):
                 service.lose(link.rank, "has ended without MPI_Finalize")
             return False
         service.hear(link, *heard)

@@ -134,7 +134,7 @@ def block_sizes(
 
 
 def fits(collective: Collective, rank: int, root: int, sizes: Sequence[int], operand: int, result: int) -> bool:
-    """Whether what `rank` brings and wants is what these blocks make."""
+    """True if these blocks make what `rank` brings and wants."""
     ranks = max(len(sizes), rank + 1)
     wanted = sum(sizes[block] for block in gotten(collective, rank, root, ranks))
     in_place = collective in _SCATTERS and rank == root and result == 0

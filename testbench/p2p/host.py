@@ -42,7 +42,7 @@ class Memory:
         self.writers = {name: Writer(self, dut, f"{prefix}{name}", pause=pause) for name in ("write", "get_write")}
 
     def refuses(self, addresses: range) -> bool:
-        """Whether an access to these addresses fails."""
+        """True if an access to these addresses fails."""
         return any(bad.start < addresses.stop and addresses.start < bad.stop for bad in self.bad)
 
     def check(self, request: dict[str, int]) -> None:
@@ -123,7 +123,7 @@ class VirtualPorts:
         port(StreamSink, dut, f"{prefix}receive_slot", slots, "query", stall=pause, callback=self._ask_slot)
 
     def allows(self, vp: int, addr: int, count: int, right: int) -> bool:
-        """Whether a window of the VP holds this range and has the right."""
+        """True if a window of the VP holds this range and has the right."""
         return addr % self._flit == 0 and any(
             window.start <= addr and addr + count <= window.stop and right in rights
             for window, rights in self.windows.get(vp, [])

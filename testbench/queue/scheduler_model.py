@@ -55,7 +55,7 @@ class TurnModel:
     sequence_depth, batch : int
         Of the scheduler.
     ended : callable
-        Called for every unit: what became of it, number of the descriptor that decided, and the descriptors that it took
+        Called for every unit: its end, number of the descriptor that decided, and the descriptors that it took
         from the ring.
     """
 

@@ -48,7 +48,7 @@ def violations(source: str) -> list[str]:
         found += [f"{line}: {word} in {name}" for word in words.findall(parts)]
     for line, text in docstrings(tree):
         found += [f"{line}: {word}" for word in words.findall(text)]
-        if re.search(r"(^|[.:;] |\n\s*\n\s*)Whether\b", text.strip()) or re.search(r"^\s*Whether\b", text, re.MULTILINE):
+        if re.search(r"(^|[.:;]\s+|\n\s*)Whether\b", text):
             found.append(f"{line}: a sentence begins with Whether")
     return found
 
