@@ -17,28 +17,28 @@ from rtl.kit.quiescence import any_moves
 
 
 def lookup_layout(shapes: CouShapes) -> data.StructLayout:
-    """A look-up, whose it is, and whether it is one of a search for what is missing."""
+    """A look-up, its context, and a flag that it belongs to a search for missing packets."""
     return data.StructLayout({"key": HashKey, "context": shapes.context, "job": shapes.job, "search": 1})
 
 
 class ActStage(wiring.Component):
-    """Does what a plan says, and puts the context to sleep until that has an effect.
+    """Carries out the plan of a context, and puts the context to sleep until an event wakes it up.
 
-    It waits where something has to be known before the pass can be handed over (an address that has to be checked, a
-    credit, what is missing of an operation that is given up), and for room in the queues of others.
+    It waits for what must be known before the pass can be handed over: the check of an address, a credit, the missing
+    packets of an operation that a time-out ends. It also waits for room in the queues of other parts.
 
-    An operand that comes with the descriptor is laid down beside what follows, when the loader has nothing else to do.
-    Nothing is done about a packet that has only been announced, but for looking up whether there is a credit: its tag
-    follows within a few cycles (:attr:`PATIENCE`), or the context goes back to sleep until it does.
+    An operand that comes with the descriptor is loaded beside its pass if the loader is idle. For a packet that is only
+    announced, nothing happens but the look-up of a credit: its tag follows within a few cycles (:attr:`PATIENCE`), or
+    the context sleeps again until it does.
 
     Timing: one cycle; with a credit, as many more as the credit table takes to answer.
 
     Members
     -------
     i : ``In(stream.Signature(plan))``
-        What is to be done.
+        Plans.
     o_load : ``Out(stream.Signature(load))``, loader_idle : ``In(1)``
-        Operand loader; it has nothing to do.
+        Operand loader; it is idle.
     o_lookup : ``Out(stream.Signature({key, context, job, search}))``, i_found : ``In(stream.Signature({missing}))``
         Packet buffer; answers of a search.
     window : ``Out(WindowSignature())``
@@ -54,7 +54,7 @@ class ActStage(wiring.Component):
     fired : ``Out(1)``
         Pulse: a descriptor has triggered.
     write_started : ``Out(1)``, job : ``Out``
-        A result of this operation is going to be written to host memory.
+        A write of a result of this operation to host memory begins.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -193,7 +193,7 @@ class ActStage(wiring.Component):
         return m
 
     def _answer_of_credit_table(self, m: Module):
-        """What the credit table says, in the cycle in which it does and as long as the plan stands here."""
+        """The answer of the credit table, from the cycle in which it comes for as long as the plan stands here."""
         kept, answer = Signal(credit_answer(), name="kept_answer"), Signal(credit_answer())
         with m.If(self.i_credit.valid & self.i_credit.ready):
             m.d.sync += kept.eq(self.i_credit.payload)
@@ -226,7 +226,7 @@ class ActStage(wiring.Component):
             m.d.comb += [run.output.header[name].eq(answer[field]), send.header[name].eq(answer[field])]
 
     def _search(self, m: Module, *, ahead, missing, searched):
-        """Notes whether a packet is missing of an operation that is given up, one after the other."""
+        """Searches the packets of an operation that a time-out ends, one by one, and notes the missing ones."""
         plan = self.i.payload
         with m.State("SEARCH"):
             with m.If(self.i_found.valid):
@@ -240,7 +240,7 @@ class ActStage(wiring.Component):
                     m.d.sync += ahead.eq(ahead + 1)
 
     def _report(self, m: Module, *, missing, reported):
-        """Faults have states of their own, so that they need not be found out late in a cycle."""
+        """Reports faults, in states of their own, so that no late signal of a cycle decides over them."""
         plan, fault, pulse = self.i.payload, self.o_fault.payload, self.i.payload.run.output.header.pulse
         with m.State("TIMEOUT"):
             m.d.comb += [

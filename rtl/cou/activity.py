@@ -1,4 +1,4 @@
-"""What an offload unit does, or waits for."""
+"""The activity of an offload unit, cycle by cycle."""
 
 from amaranth import Module
 from amaranth.lib import data, wiring
@@ -15,7 +15,8 @@ Path = data.StructLayout({"works": 1, "held": 1, "starved": 1})
 
 
 class Activity(wiring.Component):
-    """Says in one word what the unit does in a cycle. What moves comes first, then what stands nearest to the end.
+    """Classifies each cycle of the unit. Activity comes before waiting; of several waits the one
+    nearest to the end counts.
 
     Members
     -------

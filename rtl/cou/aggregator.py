@@ -56,7 +56,7 @@ class Aggregator(wiring.Component):
     write : ``Out(WriteSignature(data_width))``
         Host memory.
     activity : array of 2 ``Out(Path)``
-        What passes that combine do, and those that only send, for the statistics.
+        Activity of the two paths, for the statistics.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """

@@ -21,7 +21,7 @@ class ByteMemory(wiring.Component):
     """Flits at any byte address: beats with even and with odd numbers lie in memories of their own, so the two beats
     that an access may touch are reached in one cycle.
 
-    There are registers between the memories and what puts the bytes in their places.
+    Registers stand between the memories and the shifters that align the bytes.
 
     Timing: one write and one read per cycle. A write reaches the memory two cycles later. What is read comes in the
     cycle after the `read_advance` that follows, and stays until the next one. A read in the cycle of a write to the

@@ -1,4 +1,4 @@
-"""What the parts of an offload unit say to each other."""
+"""Layouts of the streams between the parts of an offload unit."""
 
 from amaranth.lib import data, enum
 from amaranth.utils import bits_for
@@ -23,7 +23,7 @@ class Source(enum.Enum, shape=2):
 
 
 class Select(enum.Enum, shape=2):
-    """What a pass makes of operands a and b; the encoding of the reduce unit."""
+    """How a pass combines operands a and b; the encoding of the reduce unit."""
 
     PASS_A = 0
     PASS_B = 1

@@ -30,7 +30,7 @@ class Phase(enum.Enum, shape=3):
 
 
 def look_layout(shapes: CouShapes) -> data.StructLayout:
-    """What the registers of a context say."""
+    """Registers of a context, as the plan stage reads them."""
     return data.StructLayout({
         "job": shapes.job, "position": shapes.place, "packet_there": 1, "sure": 1, "packet": shapes.packet, "loaded": 1,
         "measured": 1,
@@ -38,7 +38,7 @@ def look_layout(shapes: CouShapes) -> data.StructLayout:
 
 
 class ContextFile(wiring.Component):
-    """Registers of all contexts: their phase, what they wait for, and who is older.
+    """Registers of all contexts: their phase, the key that they wait for, and their order of age.
 
     A context that needs a packet registers its key before the packet buffer is asked, and compares every arrival
     with it from the next cycle on; the answer to the look-up covers everything before. So no arrival is missed, and
@@ -49,8 +49,8 @@ class ContextFile(wiring.Component):
     arrival takes effect a cycle later.
 
     A packet is announced before its tag is in the table. The context that waits for it wakes up and is looked at
-    meanwhile, but is not `sure` of it until the tag is there. Should another packet have had the same key, what was
-    found out about this one does not count.
+    meanwhile, but is not `sure` of it until the tag is there. If another packet has the same key, what
+    was planned for this one does not count.
 
     Members
     -------
@@ -79,7 +79,7 @@ class ContextFile(wiring.Component):
         It is given a pass, which forgets the packet that it had; with `advance` its descriptor's last, with `ends` the
         sequence's. `cut`: the next slice has to be measured; `clears`: so has this one, once more.
     drop : ``In``
-        It is given up: frees it.
+        A time-out ends it: frees it.
     oldest : ``Out(1)``
         It is the oldest context of its job of those that may still send something.
     certain : ``Out(1)``
@@ -94,16 +94,16 @@ class ContextFile(wiring.Component):
     finish : ``Out(1)``
         Some context becomes free.
     returned : ``In(1)``
-        A credit came back: blocked contexts become ready.
+        A credit has returned: blocked contexts become ready.
     expire : ``In(n_jobs)``
-        Jobs whose operation is being given up: their waiting and blocked contexts become ready (a waiting one not
+        Jobs whose operation a time-out ends: their waiting and blocked contexts become ready (a waiting one not
         before its look-up is answered, so that no answer can reach a later user of the context).
     free : ``Out(n_contexts)``
         Contexts that a pulse can be given.
     active : ``Out(n_jobs)``
         Jobs that have a context.
     doing : ``Out(Doing)``
-        What contexts do, for the statistics.
+        Phases of the contexts, for the statistics.
     """
 
     def __init__(self, config: Config):
@@ -271,7 +271,7 @@ class ContextFile(wiring.Component):
         return aged
 
     def _tell(self, m: Module, *, phase, registers, older):
-        """What the contexts of each job do, and of all of them."""
+        """Status of the contexts of each job, and of all of them."""
         n, n_jobs = self.config.cou.n_contexts, self.config.cou.n_jobs
         oldest = [older[c] == 0 for c in range(n)]
         m.d.comb += [

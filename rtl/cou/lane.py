@@ -52,7 +52,7 @@ class Lane(wiring.Component):
     o_credit : ``Out(stream.Signature(credit))``
         Credits to return for them.
     consumed, taken : ``Out``; granted, gone : ``In``
-        The pool of shared credits, in the cycle in which a packet's credit goes back.
+        The pool of shared credits, in the cycle in which a packet's credit returns.
     o_fault : ``Out(stream.Signature(fault))``
         An operation has taken a damaged packet.
     activity : ``Out(Path)``

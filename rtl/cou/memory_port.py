@@ -5,8 +5,8 @@ from amaranth.lib.wiring import In, Out
 
 
 class OperandPort(wiring.Signature):
-    """Asks a :class:`~rtl.cou.byte_memory.ByteMemory`: what `address` says, with `enable`; in the cycle after the next
-    `advance` it stands at `data`, until the one after that. Out: the side that asks.
+    """A read port of :class:`~rtl.cou.byte_memory.ByteMemory`: `enable` reads at `address`; `data` is valid from
+    the cycle after the next `advance` until the one after that. Out: the side that reads.
 
     Parameters
     ----------

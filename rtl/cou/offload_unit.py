@@ -69,7 +69,7 @@ class OffloadUnit(wiring.Component):
     loan_granted, loan_unused, loan_unknown : ``Out(1)``
         Likewise: a shared credit is granted; one has returned unused; one has that was not outstanding.
     state : ``Out(UnitState)``
-        What it does, or waits for.
+        Its activity in this cycle.
     fault, arm : ``In``
         Test input of the packet buffer.
     quiescent : ``Out(1)``
@@ -225,7 +225,7 @@ class OffloadUnit(wiring.Component):
             m.d.comb += aggregator.gone.eq(1)
 
     def _connect_reports(self, m: Module, u: SimpleNamespace) -> None:
-        """What keeps a job here, and when it is over."""
+        """Reports of what no longer keeps a job here."""
         store, buffer, credit_table, reporter = u.store, u.buffer, u.credit_table, u.reporter
         connect(m, buffer.o_gone, reporter.i_gone)
         connect(m, store.o_ended, reporter.i_ended)
@@ -234,7 +234,7 @@ class OffloadUnit(wiring.Component):
         u.cross("report", reporter.o, flipped(self.o_report))
 
     def _connect_passes(self, m: Module, u: SimpleNamespace) -> None:
-        """Passes, what goes wrong, and what is report of all of it."""
+        """Passes, their faults, and traces of all of it."""
         store, operations, trigger, loader, buffer, aggregator, activity = (
             u.store, u.operations, u.trigger, u.loader, u.buffer, u.aggregator, u.activity
         )

@@ -218,7 +218,7 @@ class OperandLoader(wiring.Component):
         return writes, telling, load.valid & load.ready
 
     def _keep_back(self, m: Module, written, load):
-        """What is loaded beside its pass can be read when the last beat is in the memory, in the third cycle."""
+        """An operand loaded beside its pass can be read when its last beat is in the memory, in the third cycle."""
         ended, context = Signal(2), Signal.like(load.context)
         behind = Signal.like(context)
         m.d.sync += [

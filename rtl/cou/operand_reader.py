@@ -17,7 +17,7 @@ from rtl.kit.skid import TurnBuffer
 
 
 def read_layout(shapes: CouShapes, aside: ShapeLike) -> data.StructLayout:
-    """What is to be read: whence, how much, and what goes along."""
+    """A read of an operand: source, length, and the fields that travel with it."""
     return data.StructLayout({
         "a": Source, "context": shapes.context, "position": shapes.result_bytes, "bytes": shapes.result_bytes,
         "aside": aside,
@@ -37,10 +37,10 @@ def result_address_bits(config: Config) -> int:
 
 
 def pass_queue(shape: ShapeLike, config: Config, *, key: Callable) -> TurnBuffer | AlternatingQueue:
-    """Where passes wait to be read, one of each context: it is known late when the next one's turn comes.
+    """The queue of passes, one of each context: it is known late in a cycle that the next one begins.
 
-    Passes for different peers, which `key` tells apart, take turns: so a peer's packets do not come in bursts, which
-    would keep its link from others while their links are idle.
+    Passes for different peers (`key`) take turns. Packets of one peer would otherwise come in bursts and keep others
+    from links that are idle.
     """
     n = max(2, config.cou.n_contexts)
     return TurnBuffer(shape=shape) if n == 2 else AlternatingQueue(shape=shape, depth=n, key=key)
@@ -49,7 +49,7 @@ def pass_queue(shape: ShapeLike, config: Config, *, key: Callable) -> TurnBuffer
 class OperandReader(wiring.Component):
     """Turns passes into the beats of their operand a: of the operand memory, of the intermediate result, or zeros.
 
-    A pass without data is one beat all the same, so that what goes along comes out in its turn.
+    A pass without data is one beat all the same, so that its `aside` comes out in its turn.
 
     Timing: a beat three cycles after its pass was offered, one a cycle, the first one of a pass right behind the
     last one of the pass before. ``i.ready`` comes with the last address of a pass.
@@ -59,7 +59,7 @@ class OperandReader(wiring.Component):
     config : Config
         Widths and sizes.
     aside : ShapeLike
-        Shape of what goes along with every beat of a pass.
+        Shape of the fields that travel with every beat of a pass.
 
     Members
     -------

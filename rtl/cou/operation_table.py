@@ -24,7 +24,7 @@ class OperationTable(wiring.Component):
     has no room for. When all pulses are through and host memory has acknowledged all writes, the completion is
     posted; the first error that was reported is its status.
 
-    Timing: an operation offers a pulse three cycles after the last one was taken. What the trigger says takes effect a
+    Timing: an operation offers a pulse three cycles after the last one was taken. Inputs from the trigger take effect a
     cycle later.
 
     Members
@@ -36,19 +36,19 @@ class OperationTable(wiring.Component):
     active, n_free : ``In``
         From the context file: which operations have contexts, and how many are free.
     select, operation, expired : ``In``, ``Out``, ``Out``
-        Looks one operation up; `expired` if it is being given up.
+        Looks one operation up; `expired` if a time-out ends it.
     i_fault : ``In(stream.Signature(fault))``, fault_pending : ``In(1)``
-        Errors; whether one is on its way: no operation ends meanwhile.
+        Errors; high while one is on its way: no operation ends meanwhile.
     progress : ``In(n_jobs)``
         Restarts the watchdogs of operations.
     write_started, write_job : ``In``
-        A result is being written to host memory.
+        A write of a result to host memory begins.
     i_written : ``In(stream.Signature({job, error}))``
-        It has been written.
+        Such a write has ended.
     expire : ``Out(n_jobs)``
-        Operations that are being given up.
+        Operations that a time-out ends.
     watchdog : ``In(32)``
-        Cycles without progress after which an operation is given up; 0 never.
+        Cycles without progress after which a time-out ends an operation; 0: never.
     o_event : ``Out(stream.Signature(CompletionEvent))``
         Completions.
     o_release : ``Out(stream.Signature({job, pulses}))``
@@ -144,11 +144,11 @@ class OperationTable(wiring.Component):
         m.d.sync += table.finished[j].eq(live & started & ~seen.active[j] & (writes == 0))
 
     def _offer_pulses(self, m: Module, table: SimpleNamespace, seen: SimpleNamespace) -> tuple[Signal, Signal]:
-        """Offers pulses round robin over the operations. Gives whether one is about to be offered, and the cycles
-        to go until what is reported tells of the last one.
+        """Offers pulses round robin over the operations. Returns a flag that one is about to be offered, and the
+        cycles until the reports include the last one.
 
         The offer is registered, so an operation rests for a cycle or two between two of its pulses, until `active` and
-        `n_free` tell of the last one.
+        `n_free` include the last one.
         """
         n_jobs = self.config.cou.n_jobs
         without = Cat(~seen.active[j] for j in range(n_jobs))

@@ -1,4 +1,4 @@
-"""What the descriptor fields mean: from a descriptor, a context and a packet to the pass that is to be run."""
+"""Meaning of the descriptor fields: from a descriptor, a context and a packet to a pass."""
 
 from types import SimpleNamespace
 
@@ -21,7 +21,7 @@ CUTS = ("compare",)
 
 
 def progress_layout(shapes: CouShapes) -> data.StructLayout:
-    """How far a context has come."""
+    """Progress of a context."""
     return data.StructLayout({
         "pulse": formats.PULSE_BITS,
         "offset": 32,  # of the pulse in each block
@@ -45,10 +45,9 @@ def slice_layout(shapes: CouShapes) -> data.StructLayout:
 
 
 def plan_layout(shapes: CouShapes) -> data.StructLayout:
-    """What the trigger is to do with a context that it has looked at.
+    """The plan for a context.
 
-    `fill`: the operand comes with the descriptor, and has still to be loaded. `unsure`: the packet has been announced
-    only.
+    `fill`: the operand comes with the descriptor and is not loaded yet. `unsure`: the packet is only announced.
     """
     return data.StructLayout({
         "context": shapes.context, "job": shapes.job, "place": shapes.place, "step": Step,
@@ -94,7 +93,7 @@ class PassPlanner(wiring.Component):
     node_id : ``In(24)``
         NodeID of this NIC.
     plan : ``Out(plan_layout)``
-        What is to be done. The trigger adds to the pass the header's `tag`, `loan` and `want`, and `foreign`: the
+        The plan. The trigger adds to the pass the header's `tag`, `loan` and `want`, and `foreign`: the
         result goes to an address that had to be checked.
     """
 
@@ -133,7 +132,7 @@ class PassPlanner(wiring.Component):
 
     def _consume(self, v: SimpleNamespace) -> dict:
         """Two flags: there is a packet to take; it is the last one. A pass that clears the intermediate result
-        does nothing else. An operation that is given up does not wait for what has only been announced.
+        does nothing else. An operation that a time-out ends does not wait for a packet that is only announced.
         """
         clear = self.progress.clear
         there = self.look.packet_there & (self.look.sure | ~self.expired)
@@ -155,9 +154,9 @@ class PassPlanner(wiring.Component):
         }
 
     def _combine(self, v: SimpleNamespace) -> dict:
-        """The operands. Of a: what the descriptor says in its first pass, what that left behind in the others.
+        """The operands. a: the descriptor's own in its first pass, the intermediate result in the others.
 
-        Of b: the packet, if it has something to say and is as long as it should be.
+        b: the packet, if it brings data and has the right length.
         """
         progress, desc, packet = self.progress, self.desc, self.packet
         first = ~progress.middle
@@ -187,7 +186,7 @@ class PassPlanner(wiring.Component):
         return {"direct": direct, "in_operand": direct & ~cut & in_operand}
 
     def _result(self, v: SimpleNamespace) -> list:
-        """What the pass means for the context."""
+        """Effects of the pass on the context."""
         progress, desc, plan = self.progress, self.desc, self.plan
         clear = progress.clear
         return [
@@ -203,7 +202,7 @@ class PassPlanner(wiring.Component):
         ]
 
     def _step(self, v: SimpleNamespace) -> list:
-        """What comes first: each for want of all before it."""
+        """The next step: each one only if none before it applies."""
         absent, timed_out = v.more & ~v.there, self.expired & ~v.there
         step, earlier, statements = self.plan.step, 0, []
         for name, reason in (
@@ -215,7 +214,7 @@ class PassPlanner(wiring.Component):
         return statements
 
     def _requests(self, v: SimpleNamespace) -> list:
-        """What the other parts of the unit may have to be asked."""
+        """Requests to the other parts of the unit."""
         progress, desc, operation, plan = self.progress, self.desc, self.operation, self.plan
         load, key = plan.load, plan.key
         return [

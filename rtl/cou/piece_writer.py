@@ -15,8 +15,8 @@ from rtl.kit.fifo import StreamFifo
 class PieceWriter(wiring.Component):
     """Cuts a run of bytes into pieces, each with an address of its own that need not be that of a flit.
 
-    Within a piece all bytes move by the same number of lanes. So the beats are turned by that, and a beat of the piece
-    is made of what was left over from the last beat and what the next one brings.
+    Within a piece all bytes move by the same number of lanes. So the beats are rotated by that number, and a beat of the
+    piece consists of the rest of one beat and the beginning of the next.
 
     Timing: one beat per cycle within a piece, and two cycles between pieces.
     ``i_beat.ready`` depends on ``write.data.ready`` combinationally.
@@ -24,7 +24,7 @@ class PieceWriter(wiring.Component):
     Members
     -------
     i : ``In(stream.Signature({job, addr, pieces}))``
-        What the next run is, at least a byte.
+        The next run, at least a byte.
     i_beat : ``In(stream.Signature(data_width))``
         The run. The beat with its last byte is taken whole.
     o_written : ``Out(stream.Signature({job, error}))``
@@ -64,7 +64,7 @@ class PieceWriter(wiring.Component):
         return m
 
     def _announce(self, m: Module, run, announcing):
-        """Requests, and what becomes of them. Acknowledgements come in order: the queue knows whose they are."""
+        """Requests and their acknowledgements, which come in order: a queue keeps their jobs."""
         m.submodules.asked = asked = PieceWalk(self.config)
         waiting = data.StructLayout({"job": self.shapes.job, "last": 1})
         m.submodules.unacknowledged = unacknowledged = StreamFifo(shape=waiting, depth=self.MAX_WRITES)

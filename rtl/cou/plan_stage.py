@@ -1,4 +1,4 @@
-"""The trigger's second and third step: what there is to know of a context, and what follows from it."""
+"""The trigger's second and third step: reads the state of a context, and plans from it."""
 
 from itertools import pairwise
 
@@ -25,10 +25,10 @@ from rtl.kit.quiescence import any_moves
 
 
 class PlanStage(wiring.Component):
-    """Fetches what belongs to a context, and plans.
+    """Reads the state of a context, and plans its next step.
 
-    In the cycle in which a context comes its memories are addressed: how far it is, where its slice lies, its
-    descriptor, its packet's header. Two cycles later the plan is made from them; then they may be addressed for the
+    In the cycle in which a context comes its memories are addressed: progress, slice, descriptor, and the header of its
+    packet. Two cycles later the plan is made from them; then they may be addressed for the
     next one. If the slice of the descriptor is not known yet it is measured in between.
 
     Timing: a plan three cycles after its context was taken, and one in two cycles.
@@ -54,7 +54,7 @@ class PlanStage(wiring.Component):
     i_start : ``In(stream.Signature(start))``, start_context : ``In``
         A pulse that begins, in this context.
     fire : ``In(1)``
-        The pass that was planned is given away: its context is so far from now on.
+        The planned pass is handed over: the progress of its context changes.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """

@@ -1,4 +1,4 @@
-"""Takes results from the reduce unit to where they belong: intermediate result, network, host memory."""
+"""Takes results from the reduce unit to their destinations: intermediate result, network, host memory."""
 
 from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -17,9 +17,9 @@ from rtl.kit.quiescence import any_moves
 class ResultWriter(wiring.Component):
     """The back end of the aggregator.
 
-    Every beat goes to the intermediate result and, as the pass says, also into a packet and to host memory, where
-    there is a queue each: of packets, so that beats move on while another packet is on the link, and of beats, so that
-    they do while the writer begins with another piece.
+    Every beat goes to the intermediate result and, if the pass demands it, into a packet and to host memory. A queue of
+    packets lets beats move on while another packet is on the link, a queue of beats lets them move on while the writer
+    begins another piece.
 
     Timing: a beat a cycle, passes without a gap. A packet's header is offered in the cycle after `release`.
 

@@ -17,8 +17,8 @@ from rtl.kit.quiescence import any_moves
 class SendEngine(wiring.Component):
     """Executes passes that take no packet and leave the intermediate result as it is: they send it, or do nothing.
 
-    With read ports of its own on operands and intermediate results, so that the path through the reduce unit is left
-    to what needs it. A packet's header never waits for its payload: both are there when the one before has left.
+    Read ports of its own on operands and intermediate results leave the path through the reduce unit to the passes that
+    combine. A packet's header never waits for its payload: both are there when the one before has left.
     An operand that is still being loaded comes within the cycles that the header takes on the link, or a few more.
 
     Timing: a header two cycles after its pass; packets follow each other without a gap.
@@ -36,7 +36,7 @@ class SendEngine(wiring.Component):
     filling : ``In(n_contexts)``
         Contexts whose operand cannot be read yet: it comes with the descriptor, in a few cycles.
     activity : ``Out(Path)``
-        What it does, for the statistics.
+        Activity in this cycle, for the statistics.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """

@@ -211,10 +211,10 @@ class SequenceStore(wiring.Component):
         return ended
 
     def _what_is_read(self, m: Module, *, first):
-        """What the descriptors so far read of the intermediate result: whether some blocks that none has written; that
-        none reads blocks that another one has merely sent from outside; and whether one is still being looked at.
+        """Flags of the descriptors so far: some read blocks of the intermediate result that none has written; none reads
+        blocks that another one has merely sent from outside; one is still being looked at.
 
-        The former have to be zeros then, the latter must not stay where they came to lie. Each descriptor writes all of
+        Blocks of the first kind must be zeroed, those of the second must not stay in the operand memory. Each descriptor writes all of
         its slice, so this can be seen before any runs.
         """
         port = self.port.descriptor

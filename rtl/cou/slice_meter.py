@@ -32,7 +32,7 @@ class SliceMeter(wiring.Component):
     block_count, n_full, block_bytes, tail_bytes : ``In``
         Of the operation.
     offset, bytes, pulse_bytes : ``In``
-        Of the pulse in each block; what it takes of a full one; what it takes at the most.
+        Offset of the pulse in each block; its bytes of a full one; its bytes of any at the most.
     done : ``Out(1)``
         Valid.
     position, size : ``Out``
@@ -40,7 +40,7 @@ class SliceMeter(wiring.Component):
     start : ``Out(32)``
         Of its first piece in the message.
     n_pieces, last_bytes : ``Out``
-        Pieces of `bytes`, and what stands behind them, 0 if nothing.
+        Pieces of `bytes`, and the bytes of the one behind them, 0 if there is none.
     """
 
     def __init__(self, config: Config):

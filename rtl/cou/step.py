@@ -1,4 +1,4 @@
-"""What the trigger does with a context that it has looked at."""
+"""Steps that the trigger takes with a context."""
 
 from amaranth.lib import data
 

@@ -1,4 +1,4 @@
-"""The order-preserving trigger: decides what a pulse does next, and when it may.
+"""The order-preserving trigger: decides the next step of each pulse, and its time.
 
 Architecture: ``rtl/cou/README.md``; NIC paper, section 1.2. Golden model: ``firmware_models.golden.executor``.
 """
@@ -25,10 +25,10 @@ from rtl.kit.round_robin import RoundRobin
 class Trigger(wiring.Component):
     """Steps every context through its sequence.
 
-    A pipeline: a context that is ready is selected (here), looked at and planned for (:class:`PlanStage`), and what the
-    plan says is done (:class:`ActStage`): its descriptor needs an operand (the loader is asked, the context sleeps), or
-    a packet (the buffer is asked, the context sleeps), or a credit, or nothing any more: then the pass is handed over.
-    What it waits for wakes it up again. Packets of one pulse are asked for in ascending SeqID and consumed one by one,
+    A pipeline of three steps. A ready context is selected (here). Its next step is planned (:class:`PlanStage`). The
+    plan is carried out (:class:`ActStage`): if the descriptor lacks its operand, the loader is asked and the context
+    sleeps; if it lacks a packet, the buffer is asked and the context sleeps; if it lacks a credit, the credit table is
+    asked; if it lacks nothing, the pass is handed over. The event that a context waits for wakes it up. Packets of one pulse are asked for in ascending SeqID and consumed one by one,
     whatever order they came in; that fixes the rounding.
 
     Timing: a context is planned for in the fourth cycle after it became ready; a context in two cycles.
@@ -107,7 +107,7 @@ class Trigger(wiring.Component):
         return m
 
     def _look_up(self, m: Module, contexts, act):
-        """Look-ups are answered in order: a queue knows whose they are. A context has one at most, so it has room."""
+        """Look-ups are answered in order: a queue keeps their contexts. Each context has at most one, so there is room."""
         n = max(2, self.config.cou.n_contexts)
         shapes = self.shapes
         m.submodules.asking = asking = StreamFifo(shape=act.o_lookup.payload.shape(), depth=2)

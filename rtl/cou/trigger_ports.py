@@ -42,15 +42,15 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
     progress : ``Out(n_jobs)``
         Operations that make progress.
     write_started, write_job : ``Out``
-        A result is going to be written to host memory.
+        A write of a result to host memory begins.
     active, n_free : ``Out``
         Contexts, for the operation table.
     doing : ``Out(Doing)``
-        What contexts do, for the statistics.
+        Phases of the contexts, for the statistics.
     fired : ``Out(1)``
         Pulse: a descriptor has triggered.
     trace_event, trace_valid : ``Out``
-        What happened, an entry a cycle.
+        Events for timelines, one a cycle.
     """
     n_jobs, n_contexts = config.cou.n_jobs, config.cou.n_contexts
     return {
