@@ -15,7 +15,7 @@ from rtl.kit.fifo import StreamFifo
 class PieceWriter(wiring.Component):
     """Cuts a run of bytes into pieces, each with an address of its own that need not be that of a flit.
 
-    Within a piece all bytes move by the same number of lanes. So the beats are rotated by that number, and a beat of the
+    Within a piece all bytes move by the same number of lanes: beats are rotated by that number, and a beat of the
     piece consists of the rest of one beat and the beginning of the next.
 
     Timing: one beat per cycle within a piece, and two cycles between pieces.

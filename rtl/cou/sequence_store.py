@@ -211,11 +211,11 @@ class SequenceStore(wiring.Component):
         return ended
 
     def _what_is_read(self, m: Module, *, first):
-        """Flags of the descriptors so far: some read blocks of the intermediate result that none has written; none reads
-        blocks that another one has merely sent from outside; one is still being looked at.
+        """Flags of the descriptors so far: some read blocks of the intermediate result that none has written;
+        none reads blocks that another one has merely sent from outside; one is still being looked at.
 
-        Blocks of the first kind must be zeroed, those of the second must not stay in the operand memory. Each descriptor writes all of
-        its slice, so this can be seen before any runs.
+        Blocks of the first kind must be zeroed, those of the second must not stay in the operand memory. Each
+        descriptor writes all of its slice, so this is known before any runs.
         """
         port = self.port.descriptor
         desc = port.payload.desc

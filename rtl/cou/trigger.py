@@ -28,8 +28,10 @@ class Trigger(wiring.Component):
     A pipeline of three steps. A ready context is selected (here). Its next step is planned (:class:`PlanStage`). The
     plan is carried out (:class:`ActStage`): if the descriptor lacks its operand, the loader is asked and the context
     sleeps; if it lacks a packet, the buffer is asked and the context sleeps; if it lacks a credit, the credit table is
-    asked; if it lacks nothing, the pass is handed over. The event that a context waits for wakes it up. Packets of one pulse are asked for in ascending SeqID and consumed one by one,
-    whatever order they came in; that fixes the rounding.
+    asked; if it lacks nothing, the pass is handed over. The event that a context waits for wakes it up.
+
+    Packets of one pulse are asked for in ascending SeqID and consumed one by one, whatever order they came in; that
+    fixes the rounding.
 
     Timing: a context is planned for in the fourth cycle after it became ready; a context in two cycles.
 
@@ -107,7 +109,7 @@ class Trigger(wiring.Component):
         return m
 
     def _look_up(self, m: Module, contexts, act):
-        """Look-ups are answered in order: a queue keeps their contexts. Each context has at most one, so there is room."""
+        """Look-ups are answered in order: a queue keeps their contexts, with room for one of each context."""
         n = max(2, self.config.cou.n_contexts)
         shapes = self.shapes
         m.submodules.asking = asking = StreamFifo(shape=act.o_lookup.payload.shape(), depth=2)
