@@ -20,7 +20,7 @@ def statistics_layout(level_bits: int) -> data.StructLayout:
 
 
 class BufferStatistics(wiring.Component):
-    """Adds up what happens in a packet buffer.
+    """Adds up the events of a packet buffer.
 
     The time-weighted mean of the level is `level_sum` over the cycles since reset, that of the insertion steps
     `steps_sum` over `settled`.

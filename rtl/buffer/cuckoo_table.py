@@ -17,7 +17,7 @@ from rtl.kit.round_robin import RoundRobin
 
 
 class Kind(enum.Enum, shape=2):
-    """What an operation in the pipeline is."""
+    """Kinds of operations in the pipeline."""
 
     NONE = 0
     INSERT = 1

@@ -11,7 +11,7 @@ from rtl.kit.memory import BlockMemory
 class GuardedMemory(wiring.Component):
     """A synchronous memory with one write and one read port; with `ecc`, SECDED on parts of 64 bits.
 
-    With two `copies` no double error does any harm: the other copy has what the first one lost.
+    With two `copies` a double error does no harm: the other copy holds the word.
 
     Timing: data in the cycle after its address, held until the next `read_enable`. The word that is being written
     cannot be read.

@@ -13,7 +13,7 @@ Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2})
 
 
 class Arrival(enum.Enum, shape=2):
-    """How far a packet has come in."""
+    """Events of an arriving packet."""
 
     COMING = 0
     """Its header is in its slot, its tag on its way to the table, which may know the key already."""

@@ -57,8 +57,8 @@ class PacketBuffer(wiring.Component):
     - With ``config.buffer_packets`` packets in it, or no room for a tag, the next packet waits at ``i``; everything
       else goes on.
     - With ``cou.ecc``, single errors of the memories are corrected; slots and headers survive double ones. A packet
-      whose tag has a double error is found by the key in its header, and the answer says `error`; a damaged
-      beat says so on `read_error`.
+      whose tag has a double error is found by the key in its header, and the answer has `error` set; a damaged
+      beat raises `read_error`.
 
     Timing (cuckoo): its tag is there 6 cycles after the header; packets follow each other without a gap if they have a
     beat. Look-ups: see the tables, and with ``cou.ecc`` a cycle more. Headers and the first beat of a payload come
@@ -105,7 +105,7 @@ class PacketBuffer(wiring.Component):
     statistics : ``Out``
         See :class:`~rtl.buffer.buffer_statistics.BufferStatistics`.
     fault, arm : ``In(FaultOrder)``, ``In(1)``
-        Test input: `arm` orders a fault. Without ``cou.ecc`` nothing comes of it.
+        Test input: `arm` orders a fault. Without ``cou.ecc`` it has no effect.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -243,7 +243,7 @@ class PacketBuffer(wiring.Component):
         return m
 
     def _elaborate_statistics(self, m: Module, table, pool, headers, payloads) -> BufferStatistics:
-        """What is counted."""
+        """Statistics."""
         asked = Signal()
         m.d.sync += asked.eq(self.meta_enable)
         m.submodules.count = count = BufferStatistics(level_bits=self.level_bits)

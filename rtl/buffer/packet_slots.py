@@ -14,7 +14,7 @@ class SlotPool(wiring.Component):
     Numbers that were never used go first, counted up; after that those that came back, oldest first. So
     reset needs no filling of a list.
 
-    Timing: a slot that comes back to an empty pool is offered again 2 cycles later.
+    Timing: a slot that returns to an empty pool is offered again 2 cycles later.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class SlotPool(wiring.Component):
     Members
     -------
     i : ``In(stream.Signature(slot_bits))``
-        Slots that come back; always ready. Each must have been handed out and not come back since.
+        Slots that return; always ready. Each must have been handed out and not returned since.
     o : ``Out(stream.Signature(slot_bits))``
         The next slot.
     level : ``Out(range(n_slots + 1))``

@@ -48,7 +48,7 @@ class TagCode:
         })
 
     def code(self, key) -> Value:
-        """What a tag with this key has as its code."""
+        """The code of a tag with this key."""
         plain = Cat(Const(1, 1), Value.cast(key))
         return self._code.encode(plain) if self.ecc else plain
 
@@ -65,7 +65,7 @@ class TagCode:
         return Value.cast(code)[1 : 1 + KEY_BITS]
 
     def differs(self, m: Module, stored, wanted) -> tuple[Value, Value, Value]:
-        """Of two codes: whether they are alike but for a single error, whether there is one, whether it is doubtful."""
+        """Flags of two codes: equal but for a single error; an error is there; the comparison is doubtful."""
         difference = Value.cast(stored) ^ Value.cast(wanted)
         if not self.ecc:
             return ~difference.any(), Const(0, 1), Const(0, 1)
@@ -93,7 +93,7 @@ class TagCode:
         return Mux(first_double, second, first), wrong
 
     def clean(self, m: Module, entry, *, name: str) -> tuple[Value, Value, Value, Value]:
-        """An entry's code and slot, corrected; whether anything was, whether the code cannot be."""
+        """An entry's code and slot, corrected; flags: something was corrected; the code cannot be."""
         if not self.ecc:
             return entry.code, entry.slot, Const(0, 1), Const(0, 1)
         code, single, double = self._code.decode(m, entry.code, name=f"{name}_code")

@@ -12,7 +12,7 @@ LEVEL_BITS = 8
 
 
 def tag_layout(slot_bits: int) -> data.StructLayout:
-    """What goes into a table and comes out of it: a key, and the slot of its packet."""
+    """A tag: a key, and the slot of its packet."""
     return data.StructLayout({"key": HashKey, "slot": slot_bits})
 
 

@@ -1,4 +1,4 @@
-"""The AXI4 bus and what all of its users need to know about it."""
+"""The AXI4 bus: signature, responses, bounds of bursts."""
 
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out

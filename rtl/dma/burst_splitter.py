@@ -27,7 +27,7 @@ class BurstSplitter(wiring.Component):
     max_burst_beats : int
         Longest burst: a power of two from 1 to 256.
     address_bits : int
-        Bits of an address, 32 to 64; what a request has beyond them is ignored.
+        Bits of an address, 32 to 64; further bits of a request are ignored.
 
     Members
     -------

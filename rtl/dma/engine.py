@@ -11,9 +11,9 @@ from rtl.interface import ADDRESS_BITS, ReadSignature, WriteSignature
 
 
 class DmaEngine(wiring.Component):
-    """All reads and writes of host memory. The two directions do not know of each other.
+    """All reads and writes of host memory. The two directions are independent.
 
-    Who must see what was written waits for `done` before asking to read it. See :class:`rtl.dma.reader.DmaReader` and
+    A client that reads its own writes waits for `done` before it reads. See :class:`rtl.dma.reader.DmaReader` and
     :class:`rtl.dma.writer.DmaWriter` for timing.
 
     Parameters

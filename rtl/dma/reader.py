@@ -16,7 +16,7 @@ READ_CHANNELS = ("ar", "r")
 
 
 class DmaReader(wiring.Component):
-    """Cuts the clients' requests into bursts, asks for them in turn, and hands the data back.
+    """Cuts the clients' requests into bursts, requests them in turn, and returns the data.
 
     A burst is asked for only when the client's buffer has room for the longest one, so the bus is never held up by a
     slow client, and a client that takes nothing stops nobody but itself. Clients are served burst by burst in

@@ -16,7 +16,7 @@ WRITE_CHANNELS = ("aw", "w", "b")
 
 
 class DmaWriter(wiring.Component):
-    """Cuts the clients' requests into bursts, writes them in turn, and says when they are done.
+    """Cuts the clients' requests into bursts, writes them in turn, and acknowledges them.
 
     A burst is started only when the client's buffer holds all of its data, so a slow client never holds up the
     bus. Clients are served burst by burst in turn. All bursts bear identifier 0; up to `max_outstanding` wait for
@@ -246,7 +246,7 @@ class DmaWriter(wiring.Component):
         ]
 
     def _report(self, m: Module, k: int, done: StreamFifo, *, answered, last, error) -> None:
-        """Says how a request of client `k` ended: it failed if any of its bursts did."""
+        """Reports the end of a request of client `k`: it failed if any of its bursts did."""
         failed = Signal(name=f"failed_{k}")
         outcome = failed | error
         m.d.comb += [

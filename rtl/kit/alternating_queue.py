@@ -13,7 +13,7 @@ from rtl.kit.quiescence import any_moves
 
 
 class AlternatingQueue(wiring.Component):
-    """Stores items, and gives out the one that has waited longest of those with another key than the last one had.
+    """Stores items. The next one out is the oldest of those whose key differs from that of the one before.
 
     If all items that wait have the key of the last one, the first of them goes. So items of one key keep their order,
     and the item that has waited longest is passed over once at most.

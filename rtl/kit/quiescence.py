@@ -1,4 +1,4 @@
-"""When a design is at rest: nothing in it changes until something comes in."""
+"""Detects that a design is at rest: nothing in it changes until an input does."""
 
 from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -28,7 +28,7 @@ def any_moves(*parts: Value) -> Value:
 
 
 class Quiescence(wiring.Component):
-    """Says that a design is at rest once nothing has been at work for some cycles.
+    """Reports a design at rest once no part has been active for some cycles.
 
     If `quiescent` is high in a cycle, then as long as no event comes no register of the design changes and no memory is
     written, whatever its other inputs do. That this is so is a property of the design; ``docs/formal.md`` says how it
@@ -48,7 +48,7 @@ class Quiescence(wiring.Component):
     moves : ``In(1)``
         Something is at work.
     event : ``In(1)``
-        Something comes in.
+        An input event.
     quiescent : ``Out(1)``
         Nothing changes until an event comes.
     """

@@ -14,7 +14,7 @@ from rtl.kit.skid import SkidBuffer
 
 
 class StreamStage(wiring.Component):
-    """Registers if there are to be any, else wires.
+    """A register stage, or wires, as the parameter says.
 
     Timing: with `registers` one cycle of latency, and no combinational path from one side to the other; else none. An
     item a cycle with `full_rate`, else with registers one in two cycles.
@@ -73,7 +73,7 @@ def connect_through(
     sender, receiver : stream interface
         As for ``connect``: an interface of the module itself must be flipped.
     registers, full_rate : bool
-        As of the stage. What blocks tell each other seldom comes in two cycles running; beats do.
+        As of the stage. Reports seldom come in two successive cycles; beats do.
     """
     m.submodules[name] = stage = StreamStage(
         shape=sender.signature.members["payload"].shape, registers=registers, full_rate=full_rate
@@ -86,7 +86,7 @@ def connect_through(
 class PacketStage(wiring.Component):
     """The same for a stream of packets: header and payload.
 
-    For inputs from inside: registers take over what stands there, a packet or not.
+    For inputs from inside the design: registers take over the input in each cycle, packet or not.
 
     A payload is offered only after its header has been taken, and the next header only after the last beat, on both
     sides.
@@ -100,7 +100,7 @@ class PacketStage(wiring.Component):
     registers : bool
         If true, there are registers; otherwise wires.
     beside : ShapeLike
-        Shape of what goes along with each header; nothing if not given.
+        Shape of the fields that travel with each header; none if not given.
 
     Members
     -------

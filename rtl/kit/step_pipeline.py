@@ -86,7 +86,7 @@ class StepPipeline:
         return value
 
     def finish(self) -> None:
-        """Checks that the pipeline is as deep as its cuts say."""
+        """Checks that the depth of the pipeline is that of its cuts."""
         missing = [name for name in self._cuts if self._taken.count(name) != 1]
         if missing:
             raise ValueError(f"cuts must name steps that are taken once, not {missing!r}")

@@ -14,9 +14,9 @@ N_VCS = 2
 
 
 class LinkRx(wiring.Component):
-    """Buffers what comes over a link and returns a credit for each flit that leaves.
+    """Buffers the flits of a link and returns a credit for each one that leaves.
 
-    A sender that keeps to its credits never finds the buffer full; an assertion says so otherwise. ``link.ready``
+    A sender that keeps to its credits never finds the buffer full; an assertion fails otherwise. ``link.ready``
     is always high.
 
     Timing: that of :class:`rtl.kit.fifo.StreamFifo` from ``link`` to ``o``. A credit is on the link in the cycle after

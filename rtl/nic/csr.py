@@ -54,7 +54,7 @@ class RegisterFile(wiring.Component):
     skipped : ``In(32)``
         Cycles that passed without a clock edge before the next one: a clock may stand still while the NIC is at rest.
     busy : ``In(1)``
-        What `status` shows.
+        Status bit `busy`.
     buffer_select : ``Out(4)``, statistics : ``In``
         A packet buffer, and its figures.
     state_index : ``Out(range(n))``, state_cycles : ``In(64)``
@@ -140,7 +140,7 @@ class RegisterFile(wiring.Component):
         return m
 
     def _compose(self, m: Module, held: dict, write_data) -> None:
-        """What a commit carries: the record and the window of registers written before, and the bits of the write."""
+        """Contents of a commit: the record and the window of registers written before, and the bits of the write."""
         record, window = self.commit.payload.record, self.window.payload
         for name in record.shape().members:
             if f"vp_{name}" in held:
@@ -159,7 +159,7 @@ class RegisterFile(wiring.Component):
         ]
 
     def _write(self, m: Module, held: dict, write) -> Signal:
-        """Delivers a write. Gives whether it clears the interrupt.
+        """Delivers a write. Returns a flag: it clears the interrupt.
 
         It stands at the front for a cycle before it is delivered: what it means is worked out in that cycle. VP pages
         stand in the upper half of the address space.
@@ -211,7 +211,7 @@ class RegisterFile(wiring.Component):
         return clear_irq
 
     def _shown(self) -> dict:
-        """What those registers show that nobody writes, by name; but for counts of two words."""
+        """Values of the read-only registers, by name, except counts of two words."""
         config = self.config
         return {
             "id": registers.ID_VALUE,

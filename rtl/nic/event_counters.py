@@ -36,7 +36,7 @@ class EventCounters(wiring.Component):
     events : ``In(Events)``
         Events of this cycle.
     index : ``In(range(n))``, high : ``In(1)``
-        Which half of which counter to read.
+        Counter, and half of it, to read.
     latch : ``In(1)``
         The half selected is being read; not in two cycles running.
     value : ``Out(32)``

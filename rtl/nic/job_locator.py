@@ -16,7 +16,7 @@ _DEPTH = 4
 
 
 class JobLocator(wiring.Component):
-    """Puts the unit of its job beside each collective packet (each CREDIT packet on channel 1).
+    """Adds the offload unit of its job to each collective packet (each CREDIT packet on channel 1).
 
     A packet is asked for as soon as its header comes, while those before it are still being passed on; so the question
     costs latency, and no throughput.
@@ -38,8 +38,8 @@ class JobLocator(wiring.Component):
     o : ``Out(PacketSignature(data_width))``
         The same packets.
     unit : ``Out``, known : ``Out(1)``
-        With the header: the unit of its job, and whether there is one. A COLLECTIVE packet for a virtual port that this
-        NIC does not have belongs to no job; of other types of packets all are known.
+        With the header: the unit of its job, and a flag that there is one. A COLLECTIVE packet for a virtual port that
+        this NIC does not have belongs to no job; of other types of packets all are known.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """

@@ -28,7 +28,7 @@ class ReceiveRouter(wiring.Component):
     i : ``In(PacketSignature(data_width))``
         Packets of the channel.
     unit : ``In``, known : ``In(1)``
-        With the header of a collective packet: the unit of its job, and whether there is one.
+        With the header of a collective packet: the unit of its job, and a flag that there is one.
     o : array of n_cous + 1 ``Out(PacketSignature(data_width))``
         One for each offload unit, the last one for the point-to-point path.
     misplaced : ``Out(1)``

@@ -10,7 +10,7 @@ from rtl.p2p.records import TrackerCommand
 
 
 class AnswerReceiver(wiring.Component):
-    """Turns ACK packets into commands for the tracker and passes on GET_DATA packets; others have no business here.
+    """Turns ACK packets into commands for the tracker and passes on GET_DATA packets; others are dropped.
 
     Waits for nothing but the tracker and whoever writes the data of GETs, so that the channel of the answers always
     drains.

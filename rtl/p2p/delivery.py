@@ -1,4 +1,4 @@
-"""Writing what was admitted, and answering it."""
+"""Writes admitted packets, and answers them."""
 
 from amaranth import Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring

@@ -127,7 +127,7 @@ class Fragmenter(wiring.Component):
         return m
 
     def _execute(self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: SimpleNamespace) -> Value:
-        """Executes one descriptor after the other. Gives whether there is one in hand."""
+        """Executes one descriptor after the other. Returns a flag: there is one."""
         flit_bytes = self.data_width // 8
         n_beats = formats.PAYLOAD_BYTES // flit_bytes
         op = SimpleNamespace(
@@ -202,7 +202,7 @@ class Fragmenter(wiring.Component):
         return ~fsm.ongoing("IDLE")
 
     def _describe(self, m: Module, fragment, op: SimpleNamespace) -> None:
-        """What the operation, its next fragment and the read of its data look like."""
+        """Fields of the operation, of its next fragment and of the read of its data."""
         desc, opened = op.desc, self.o_open.payload
         is_send = desc.p2p_op == P2pOp.SEND
         # A signal of its own, outside of any condition: constant bits next to conditional ones make Verilog that
@@ -295,7 +295,7 @@ class Fragmenter(wiring.Component):
 
     @staticmethod
     def _refusal(m, desc):
-        """Why a descriptor is not executed; ``OK`` if it is."""
+        """Status of a descriptor that is not executed; ``OK`` if it is."""
         refusal = Signal(Status)
         is_send, is_mini = desc.p2p_op == P2pOp.SEND, desc.kind == Kind.MP
         with m.If(~is_send & (desc.p2p_op != P2pOp.PUT)):

@@ -24,7 +24,7 @@ PAYLOAD_BEATS = 16
 
 
 class GetLanding(wiring.Component):
-    """Judges GET_DATA packets, writes those that were asked for, and tells the tracker what has become of them.
+    """Checks GET_DATA packets, writes those that were requested, and reports their end to the tracker.
 
     The answers of an operation come in the order of its requests, for both travel in order. So one answer at a time
     can be right: that of the fragment that follows the one before, with its address and length, from the node
@@ -137,7 +137,7 @@ class GetLanding(wiring.Component):
         ]
 
         def refuse():
-            """Nobody asked for this: its payload goes, and no word of it to the tracker."""
+            """Drops a packet that nobody requested: payload and all, without a report to the tracker."""
             m.d.sync += [result.answer.eq(0), result.accept.eq(0), self.unknown.eq(1)]
             m.next = "PASS"
 

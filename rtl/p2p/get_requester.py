@@ -44,7 +44,7 @@ class GetRequester(wiring.Component):
     o_book : ``Out(stream.Signature(booking_layout(address_bits)))``
         Where the data of an operation will go; taken before the operation is opened.
     o_open, o_progress : ``Out(stream.Signature(TrackerCommand))``
-        Operations that begin; what becomes of each fragment, before its request leaves.
+        Operations that begin; progress of each fragment, before its request leaves.
     failed : ``In(n)``
         Operations, by entry, of which no more needs to be asked for.
     n_waiting : ``In``

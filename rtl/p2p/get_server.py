@@ -19,7 +19,7 @@ N_REQUESTS = GET_WINDOW
 
 
 class GetServer(wiring.Component):
-    """Reads what GET packets ask for and sends it back, one GET_DATA packet each, in order.
+    """Reads the memory that GET packets ask for and answers with one GET_DATA packet each, in order.
 
     The window is looked at right before the memory is read. What must not be read, or cannot be, is answered with a
     status and no data. A fragment is read whole before its answer begins, for only then its status is known; bytes of
@@ -97,7 +97,7 @@ class GetServer(wiring.Component):
         return m
 
     def _ask(self, m: Module, requests: StreamFifo, jobs: StreamFifo, *, free: Signal, reserve: Signal) -> Value:
-        """First half: looks at the window, asks the memory. Gives whether it is at work.
+        """First half: looks at the window, asks the memory. Returns a flag: it is active.
 
         `free` slots of the buffer; `reserve` takes one.
         """

@@ -55,19 +55,19 @@ class P2p(wiring.Component):
     rx : array of 2 ``In(PacketSignature)``
         Packets from the network, likewise.
     read, write : ``Out(ReadSignature)``, ``Out(WriteSignature)``
-        Host memory: operands of PUT; what SEND and PUT of others bring.
+        Host memory: operands of PUT; data of SEND and PUT of others.
     get_read, get_write : ``Out(ReadSignature)``, ``Out(WriteSignature)``
-        Host memory: what others GET; what GET brings.
+        Host memory: data that others GET; data of own GETs.
     window, receive_slot : ``Out(WindowSignature)``, ``Out(ReceiveSlotSignature)``
-        Checks of what was received.
+        Checks of received packets.
     get_window : array of 2 ``Out(WindowSignature)``
-        Checks of what others GET, and of where the data of a GET go.
+        Checks of memory that others GET, and of the destination of own GETs.
     o_event : ``Out(stream.Signature(CompletionEvent))``
         Completions; room for each was reserved before its descriptor came.
     delivered : ``Out(1)``
         Pulse: a receive entry has been written.
     unknown : ``Out(1)``
-        Pulse: a packet was dropped that is of no type that comes here, or answers nothing that is in progress.
+        Pulse: a packet was dropped whose type does not belong here, or that answers no operation in progress.
     busy : ``Out(1)``
         Some operation is in progress.
     node_id, cycles, watchdog

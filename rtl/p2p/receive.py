@@ -28,7 +28,8 @@ PAYLOAD_BEATS = 16
 
 
 class P2pReceive(wiring.Component):
-    """Packets in, answers out: :class:`Admission`, then :class:`Delivery`; the payload waits in between. GETs go past.
+    """Packets in, answers out: :class:`Admission`, then :class:`Delivery`; the payload waits in between. GETs bypass
+    both.
 
     The next packet is judged while the last beats of the one before are written.
 

@@ -1,4 +1,4 @@
-"""One virtual channel of an input port: what comes, where it has to go, and the packet that is being sent."""
+"""One virtual channel of an input port: arriving flits, their outputs, and the packet that is being sent."""
 
 from amaranth import Module, Mux, ResetSignal, Signal
 from amaranth.hdl import Assert
@@ -16,7 +16,7 @@ _offset = formats.PACKET_HEADER.offset
 
 
 class CandidateSignature(wiring.Signature):
-    """What one channel of an input port offers to the matching, and what it may start.
+    """One channel's candidates for the matching, and the grant.
 
     Members
     -------
@@ -120,9 +120,9 @@ class InputChannel(wiring.Component):
         return m
 
     def _receive(self, m: Module, store: ChannelStore, queues: ChannelQueues):
-        """Stores what comes, and queues it once the tables have answered.
+        """Stores arriving flits, and queues their packet once the tables have answered.
 
-        Gives the name of the packet that comes in; whether its last flit is still to come; whether the tables answer.
+        Returns the name of the arriving packet, and two flags: its last flit is still to come; the tables answer.
         """
         sizes, here, incoming = self.sizes, self.here, self.flit
         dest_flit = sizes.dest_flit
@@ -197,7 +197,7 @@ class InputChannel(wiring.Component):
         return busy, self.reading & whole
 
     def _count(self, m: Module, *, written, freed) -> None:
-        """Flits in the buffer, and credits that are owed, less the one that goes now."""
+        """Flits in the buffer, and credits to be returned, less the one that returns now."""
         m.d.sync += self.depth.eq(self.depth + written - freed)
         with m.If(self.depth > self.peak):
             m.d.sync += self.peak.eq(self.depth)

@@ -24,9 +24,9 @@ class CrossingSignature(wiring.Signature):
 
 
 class InputPort(wiring.Component):
-    """Stores what comes over a link, queues packets by their outputs, sends one flit a cycle to one or more of them.
+    """Stores packets from a link, queues them by their outputs, sends one flit a cycle to one or more outputs.
 
-    The way of a packet is looked up while it is being stored. A packet may begin to leave while it comes in, but
+    The outputs of a packet are looked up while it is being stored. A packet may begin to leave while it comes in, but
     a multicast only if all copies that it still needs leave together: otherwise its flits would stay in the buffer, and
     the rest of the packet might find no room while it holds outputs that others wait for.
 

@@ -8,7 +8,7 @@ from rtl.switch.choice import round_robin, union
 
 
 class MatchIteration(wiring.Component):
-    """Every open output grants one of the inputs that ask for it; every input accepts what suits it.
+    """One iteration: every open output grants one of the inputs that ask for it; every input accepts a suitable grant.
 
     An input accepts all grants for its first multicast, or one of those for its other packets: whichever of the two did
     not go last, if it can choose. An input that has accepted copies of a multicast before asks for more, one that has

@@ -16,7 +16,7 @@ for those only: less than a packet, so that two inputs which share two outputs t
 
 
 class Matching(wiring.Component):
-    """Says in each cycle which packets start, of those whose input and outputs are free or about to be.
+    """Chooses in each cycle the packets that start, of those whose input and outputs are free or about to be.
 
     The work is done by iterations, see :class:`rtl.switch.match_iteration.MatchIteration`. Pointers move with what the
     first iteration started, so that inputs served last wait for the others.

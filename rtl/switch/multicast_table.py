@@ -20,7 +20,7 @@ def mft_address() -> data.StructLayout:
 
 
 class MulticastTable(wiring.Component):
-    """Says for each MLID to which ports it goes; all ports of the switch can ask at once.
+    """Maps each MLID to a set of ports; all ports of the switch can ask at once.
 
     After a reset every entry is cleared, one a cycle: until then ``write`` is not ready, and look-ups may give any
     ports.

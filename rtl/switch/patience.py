@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 
 class Patience(wiring.Component):
-    """Tells an input to leave its outputs alone for a while when it has long sent to no others.
+    """Makes an input pause its requests for an output when it has long sent to no other.
 
     Grants go round among the inputs that are free when an output is. Two inputs that end their packets at different
     times are never free together: each would go on with the output that it has as long as packets for it come, and a

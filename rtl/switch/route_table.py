@@ -10,7 +10,7 @@ PORT_BITS = 6
 
 
 class RouteTable(wiring.Component):
-    """Says for each NodeID to which port it goes; all ports of the switch can ask at once.
+    """Maps each NodeID to a port; all ports of the switch can ask at once.
 
     After a reset every entry is cleared, one a cycle: until then ``write`` is not ready.
 

@@ -154,6 +154,6 @@ class Switch(wiring.Component):
 
 
 def _count(flits: Value, packets: Value, link: Any) -> list[Any]:
-    """What moves over a link."""
+    """Events of a link."""
     moved = link.valid & link.ready
     return [flits.eq(moved), packets.eq(moved & link.flit.last)]
