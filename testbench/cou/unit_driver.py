@@ -43,7 +43,7 @@ class Unit:
         self.answer = StreamSink(dut, "port__answer", _SHAPES["answer"])
         self.descriptor = StreamSource(dut, "port__descriptor", _SHAPES["descriptor"])
         self.rx = [PacketSource(dut, f"rx__{vc}", width) for vc in range(2)]
-        callbacks = self._sent, self._reported
+        callbacks = self._sent, self._came_back
         self.tx = [PacketSink(dut, f"tx__{vc}", width, callback=callback) for vc, callback in enumerate(callbacks)]
         self.rights: list[int] = []
         """What the window queries asked for."""
@@ -125,8 +125,8 @@ class Unit:
             "type": PacketType.CREDIT, "version": formats.PACKET_VERSION, "dest_id": NODE_ID, **header,
         }))
 
-    def _reported(self, packet: Packet):
-        """A CREDIT packet of the unit: for a packet that it has consumed, or with a loan that it does not need."""
+    def _came_back(self, packet: Packet):
+        """A CREDIT packet of the unit: for a packet that it has consumed, or with a shared credit that it returns unused."""
         job = packet.header["job_id"]
         if not packet.header["credits"]:
             self.receivers.comes_back(packet.header)
