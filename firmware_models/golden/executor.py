@@ -16,7 +16,7 @@ import numpy as np
 from firmware_models.abi.encoding import CplKind, Status, TraceKind
 from firmware_models.abi.formats import PULSE_BITS, SEQ_BITS
 
-from .datapath import NodeMemory, Key, Packet, absorb, key_name, take_operand
+from .datapath import Key, NodeMemory, Packet, absorb, key_name, take_operand
 from .execution import Execution, Node, TraceRecord
 from .fault import DeadlockError, DuplicateKeyError, ExecutionError, LeftoverError
 from .operation import Context, Operation, decode

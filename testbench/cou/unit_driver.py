@@ -126,7 +126,7 @@ class Unit:
         }))
 
     def _came_back(self, packet: Packet):
-        """A CREDIT packet of the unit: for a packet that it has consumed, or with a shared credit that it returns unused."""
+        """A CREDIT packet of the unit: for a consumed packet, or with a shared credit that it returns unused."""
         job = packet.header["job_id"]
         if not packet.header["credits"]:
             self.receivers.comes_back(packet.header)
