@@ -75,14 +75,14 @@ class BenchHost:
         await self.carry_out(port.ring())
 
     async def completion(self, port: PortSteps) -> dict[str, int]:
-        """The next completion of a port; its room is given back at once."""
+        """The next completion of a port; its room is free at once."""
         while (entry := port.take_completion()) is None:
             await RisingEdge(self.dut.clk)
         await self.carry_out(port.acknowledge())
         return entry
 
     async def message(self, port: PortSteps) -> dict[str, int]:
-        """The next mini packet of a port; its room is given back at once."""
+        """The next mini packet of a port; its room is free at once."""
         while (entry := port.take_message()) is None:
             await RisingEdge(self.dut.clk)
         await self.carry_out(port.acknowledge_messages())

@@ -230,7 +230,7 @@ class Port:
         return found
 
     def poll(self) -> Completion | None:
-        """The next completion, if it is there; its room is given back to the NIC."""
+        """The next completion, if it is there; its room is returned to the NIC."""
         entry = self.steps.take_completion()
         if entry is None:
             return None

@@ -119,7 +119,7 @@ class PortSteps:
         yield Write(vp_address(self.vp, "dq_prod"), self.descriptors.publish(), not_before)
 
     def take_completion(self) -> dict[str, int] | None:
-        """Fields of the next completion, if it is there; its room is given back by :meth:`acknowledge`."""
+        """Fields of the next completion, if it is there; its room is returned by :meth:`acknowledge`."""
         entry = self.completions.take()
         if entry is not None:
             self.descriptors.complete()
@@ -130,7 +130,7 @@ class PortSteps:
         yield Write(vp_address(self.vp, "cq_cons"), self.completions.consumed)
 
     def take_message(self) -> dict[str, int] | None:
-        """Fields of the next mini packet, if it is there; its room is given back by :meth:`acknowledge_messages`."""
+        """Fields of the next mini packet, if it is there; its room is returned by :meth:`acknowledge_messages`."""
         return self.received.take()
 
     def acknowledge_messages(self) -> Steps[None]:

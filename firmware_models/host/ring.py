@@ -62,7 +62,7 @@ class EventRing(EntryRing):
     def __init__(self, memory: Memory, *, base: int, log2: int, entry: Format, first: int = 0):
         super().__init__(memory, base=base, log2=log2, entry=entry)
         self.consumed = first
-        """Index after the last entry read, as the NIC is to be told."""
+        """Index after the last entry read, as it is written to the NIC."""
         self._phase_at = entry.offset("phase")
 
     def clear(self) -> None:
