@@ -17,7 +17,7 @@ from firmware_models.abi.encoding import Status
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.golden import mismatched_bits, reference, sha256
 from firmware_models.host import Completion, NodeDriver, Port
-from firmware_models.schedule import MulticastGroup, PeerTable, Place, compile_schedule, largest_pulse, pack_sequence
+from firmware_models.schedule import Endpoint, MulticastGroup, PeerTable, compile_schedule, largest_pulse, pack_sequence
 from sim.activities import activities
 from sim.bounds import link_load
 from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, build_library
@@ -243,7 +243,7 @@ def set_up_job(
     With fewer nodes than the request has, those that there are mirror the others: see ``sim.board.run``.
     """
     inputs = request.data(job)
-    ports, places, results = [], [], []
+    ports, endpoints, results = [], [], []
     for rank, driver in enumerate(drivers):
         ports.append(driver.open_port(job))
         operand = inputs[rank].tobytes()
@@ -252,11 +252,11 @@ def set_up_job(
         driver.store(local, operand)
         ports[-1].open_window(local, result + max(request.size, 64))
         results.append(result)
-        places.append(Place(node_id=driver.node, vp=job, local_addr=local, result_addr=result, operand=operand))
+        endpoints.append(Endpoint(node_id=driver.node, vp=job, local_addr=local, result_addr=result, operand=operand))
     n_nodes = len(drivers)
-    mirrored = [replace(place, node_id=place.node_id + n_nodes) for place in places if n_nodes < request.nodes]
+    mirrored = [replace(place, node_id=place.node_id + n_nodes) for place in endpoints if n_nodes < request.nodes]
     sequences = compile_schedule(
-        request.schedule, places=places + mirrored, job_id=job, config=request.config, length=request.size,
+        request.schedule, endpoints=endpoints + mirrored, job_id=job, config=request.config, length=request.size,
         datatype=request.datatype, operator=request.operator, pulse_bytes=request.pulse_bytes, tag=job,
         peers=PeerTable(request.config.cou.n_peers), groups=groups,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from firmware_models.abi.encoding import Datatype, Kind, Operator, Status
 from firmware_models.config import Config
-from firmware_models.schedule import MulticastGroup, PeerTable, Place, Schedule, compile_schedule, pack_sequences
+from firmware_models.schedule import Endpoint, MulticastGroup, PeerTable, Schedule, compile_schedule, pack_sequences
 
 from .driver import Port
 from .error import HostError
@@ -114,7 +114,7 @@ class Job:
             If the operation does not fit the hardware.
         """
         return pack_sequences(compile_schedule(
-            schedule, places=self._places(data), job_id=self.job_id, config=self.config, length=length,
+            schedule, endpoints=self._endpoints(data), job_id=self.job_id, config=self.config, length=length,
             datatype=datatype, operator=operator, pulse_bytes=pulse_bytes, tag=tag, kind=kind, peers=self._peers,
             groups=self.groups,
         ))
@@ -140,9 +140,9 @@ class Job:
             port.post(sequence)
         return Operation(self.ports, tag)
 
-    def _places(self, data: Sequence[Data]) -> list[Place]:
+    def _endpoints(self, data: Sequence[Data]) -> list[Endpoint]:
         return [
-            Place(node_id=port.driver.node, vp=port.vp, local_addr=each.local, result_addr=each.result,
+            Endpoint(node_id=port.driver.node, vp=port.vp, local_addr=each.local, result_addr=each.result,
                   operand=each.operand)
             for port, each in zip(self.ports, data, strict=True)
         ]

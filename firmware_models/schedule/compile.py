@@ -12,10 +12,10 @@ from firmware_models.abi.formats import (
 )
 from firmware_models.config import Config
 
+from .endpoint import Endpoint, check_endpoints
 from .error import ScheduleError, require
 from .group import MulticastGroup, group_of
 from .peer import Address, GroupAddress, PeerTable
-from .place import Place, check_places
 from .sequence import ALL, Combine, Schedule, Source, Step
 
 ELEMENT_BYTES = {
@@ -32,7 +32,7 @@ Fields = dict[str, int]
 
 
 def compile_schedule(
-    schedule: Schedule, *, places: Sequence[Place], job_id: int, config: Config, length: int,
+    schedule: Schedule, *, endpoints: Sequence[Endpoint], job_id: int, config: Config, length: int,
     datatype: Datatype = Datatype.FLOAT64, operator: Operator = Operator.SUM, pulse_bytes: int | None = None,
     tag: int = 0, kind: Kind | None = None, peers: PeerTable | None = None, groups: Sequence[MulticastGroup] = (),
 ) -> list[list[Fields]]:
@@ -42,7 +42,7 @@ def compile_schedule(
     ----------
     schedule : Schedule
         What to do, in ranks.
-    places : sequence of Place
+    endpoints : sequence of Endpoint
         Entry r is where rank r runs.
     job_id : int
         JobID.
@@ -100,16 +100,16 @@ def compile_schedule(
             len(sequence) <= depth, f"descriptors of rank {rank}", f"at most {depth} (cou.sequence_depth)",
             len(sequence),
         )
-    check_places(places, schedule.n_nodes, config)
+    check_endpoints(endpoints, schedule.n_nodes, config)
 
     peers = PeerTable(config.cou.n_peers) if peers is None else peers
     if schedule.equal_blocks:
         whole = size * schedule.block_count
         require(length % whole == 0, "length", f"a multiple of {whole} for {schedule.collective}", length)
-    _check_in_place(schedule, places)
+    _check_in_place(schedule, endpoints)
     blocks = {} if schedule.block_count == 1 else {"block_count": schedule.block_count}
     message = _Message(
-        places=places, peers=peers, kind=kind, groups=groups,
+        endpoints=endpoints, peers=peers, kind=kind, groups=groups,
         common={
             "c": 1, "job_id": job_id, "tag": tag, "length": length, "pulse_bytes": pulse_bytes,
             "datatype": int(datatype), "operator": int(operator), **blocks,
@@ -170,10 +170,10 @@ def _widest_slice(schedule: Schedule) -> int:
     )
 
 
-def _check_in_place(schedule: Schedule, places: Sequence[Place]) -> None:
+def _check_in_place(schedule: Schedule, endpoints: Sequence[Endpoint]) -> None:
     """Refuses to write results over operands that a later step still takes."""
-    for rank, (place, sequence) in enumerate(zip(places, schedule.sequences, strict=True)):
-        if place.local_addr != place.result_addr or schedule.block_count == 1:
+    for rank, (endpoint, sequence) in enumerate(zip(endpoints, schedule.sequences, strict=True)):
+        if endpoint.local_addr != endpoint.result_addr or schedule.block_count == 1:
             continue
         written: set[int] = set()
         for step in sequence:
@@ -182,7 +182,7 @@ def _check_in_place(schedule: Schedule, places: Sequence[Place]) -> None:
             if step.source is Source.OWN and not written.isdisjoint(blocks):
                 raise ScheduleError(
                     f"result_addr of rank {rank} must be other than local_addr for {schedule.collective} "
-                    f"{schedule.algorithm}, not {place.result_addr}"
+                    f"{schedule.algorithm}, not {endpoint.result_addr}"
                 )
             # Own data that nothing has changed may be written where they lie.
             if step.deliver and (step.source is not Source.OWN or step.receive_from):
@@ -193,7 +193,7 @@ def _check_in_place(schedule: Schedule, places: Sequence[Place]) -> None:
 class _Message:
     """What all descriptors of an operation have in common."""
 
-    places: Sequence[Place]
+    endpoints: Sequence[Endpoint]
     peers: PeerTable
     kind: Kind | None
     groups: Sequence[MulticastGroup]
@@ -201,22 +201,23 @@ class _Message:
 
     def address(self, rank: int) -> Address:
         """Where `rank` runs."""
-        return self.places[rank].node_id, self.places[rank].vp
+        return self.endpoints[rank].node_id, self.endpoints[rank].vp
 
     def group(self, rank: int, step: Step) -> tuple[MulticastGroup, GroupAddress]:
         """The group that a multicast of `rank` goes to, and its address."""
-        vp = self.places[step.multicast_to[0]].vp
+        vp = self.endpoints[step.multicast_to[0]].vp
         for other in step.multicast_to:
-            require(self.places[other].vp == vp, f"vp of rank {other}", f"{vp} as at all receivers of a multicast",
-                    self.places[other].vp)
-        group = group_of(self.groups, frozenset(self.places[member].node_id for member in (rank, *step.multicast_to)))
+            require(self.endpoints[other].vp == vp, f"vp of rank {other}", f"{vp} as at all receivers of a multicast",
+                    self.endpoints[other].vp)
+        members = frozenset(self.endpoints[member].node_id for member in (rank, *step.multicast_to))
+        group = group_of(self.groups, members)
         return group, GroupAddress(group.mgid, vp)
 
     def is_mp(self, rank: int) -> bool:
         """True if the operand of `rank` travels in the descriptor."""
         if self.kind is not None:
             return self.kind is Kind.MP
-        return self.places[rank].operand is not None and self.common["length"] <= PAYLOAD_BYTES
+        return self.endpoints[rank].operand is not None and self.common["length"] <= PAYLOAD_BYTES
 
     def check_operands(self, schedule: Schedule) -> None:
         """Refuses ranks whose operand is nowhere to be found."""
@@ -224,17 +225,17 @@ class _Message:
         for rank, sequence in enumerate(schedule.sequences):
             if length == 0 or not any(step.source is Source.OWN for step in sequence):
                 continue
-            place = self.places[rank]
+            endpoint = self.endpoints[rank]
             if self.is_mp(rank):
-                found = None if place.operand is None else len(place.operand)
+                found = None if endpoint.operand is None else len(endpoint.operand)
                 require(found == length, f"operand of rank {rank}", f"{length} bytes", found)
-            elif place.local_addr is None:
+            elif endpoint.local_addr is None:
                 raise ScheduleError(f"local_addr of rank {rank} must be given for RDMA, not None")
 
     def sequence(self, rank: int, steps: Sequence[Step]) -> list[Fields]:
         """The descriptors of one rank."""
-        place = self.places[rank]
-        in_place = place.local_addr == place.result_addr
+        endpoint = self.endpoints[rank]
+        in_place = endpoint.local_addr == endpoint.result_addr
         consumed = skipped = 0
         changed = False
         descriptors: list[Fields] = []
@@ -243,7 +244,7 @@ class _Message:
             skipped += step.skip
             changed = changed or step.combine is not Combine.TRIGGER
             fields: Fields = {
-                **self.common, "source_vp": place.vp, "cp_count": consumed, **self._operand(rank, step),
+                **self.common, "source_vp": endpoint.vp, "cp_count": consumed, **self._operand(rank, step),
                 "ch": int(position == 0), "ct": int(position == len(steps) - 1),
                 "swap_local_data": int(step.combine is Combine.REPLACE),
                 "reduce_flag": int(step.combine is Combine.REDUCE),
@@ -258,7 +259,7 @@ class _Message:
                 fields |= {"cp": 1, "out_seq_id": step.send_index % (1 << SEQ_BITS), **self._destination(rank, step)}
             # Own data that nothing has touched need not be written to where they lie.
             if step.deliver and (changed or not in_place):
-                fields |= {"write_back": 1, "result_addr": place.result_addr}
+                fields |= {"write_back": 1, "result_addr": endpoint.result_addr}
             descriptors.append(fields)
         return descriptors
 
@@ -274,15 +275,15 @@ class _Message:
         }
 
     def _operand(self, rank: int, step: Step) -> Fields:
-        place = self.places[rank]
+        endpoint = self.endpoints[rank]
         if step.source is Source.RESULT:
             return {"kind": Kind.RDMA, "operand": Operand.INTERMEDIATE}
         if step.source is Source.NOTHING or self.common["length"] == 0:
             return {"kind": Kind.RDMA, "operand": Operand.NONE}
         if self.is_mp(rank):
-            payload = int.from_bytes(place.operand or b"", "little")
+            payload = int.from_bytes(endpoint.operand or b"", "little")
             return {"kind": Kind.MP, "operand": Operand.PAYLOAD, "payload": payload}
-        return {"kind": Kind.RDMA, "operand": Operand.MEMORY, "local_addr": place.local_addr or 0}
+        return {"kind": Kind.RDMA, "operand": Operand.MEMORY, "local_addr": endpoint.local_addr or 0}
 
 
 def pack_sequence(descriptors: Iterable[Mapping[str, int]]) -> bytes:

@@ -14,8 +14,8 @@ from firmware_models.abi.formats import DESCRIPTOR, JOB_BITS, PAYLOAD_BYTES
 from firmware_models.config import Config
 from firmware_models.host import NodeDriver, Port
 from firmware_models.schedule import (
+    Endpoint,
     MulticastGroup,
-    Place,
     Schedule,
     compile_schedule,
     largest_pulse,
@@ -297,8 +297,8 @@ class Fabric:
             descriptors = compile_schedule(
                 schedule, job_id=job.job_id, config=self.config, length=length, datatype=operation.datatype,
                 operator=operation.operator, peers=job.peers, groups=self._groups,
-                places=[
-                    Place(node_id=node, vp=job.vp, local_addr=lane.operands[node], result_addr=lane.results[node],
+                endpoints=[
+                    Endpoint(node_id=node, vp=job.vp, local_addr=lane.operands[node], result_addr=lane.results[node],
                           operand=operand)
                     for node in running.nodes
                 ],

@@ -8,7 +8,7 @@ import numpy as np
 
 from firmware_models.golden import mismatched_bits, reference
 from firmware_models.host import NodeDriver, Port
-from firmware_models.schedule import MulticastGroup, PeerTable, Place, compile_schedule, pack_sequence
+from firmware_models.schedule import Endpoint, MulticastGroup, PeerTable, compile_schedule, pack_sequence
 from sim.soak.draw import MAX_BYTES, Draw
 
 GUARD = 64
@@ -82,7 +82,7 @@ class Community:
         request = draw.request
         config = request.config
         inputs = request.data(0)
-        places, results, before = [], [], []
+        endpoints, results, before = [], [], []
         for rank, port in enumerate(self.ports):
             base = self._arenas[rank] + 2 * slot * _ROOM
             flit = config.datapath.flit_bytes
@@ -97,12 +97,12 @@ class Community:
             port.driver.store(local, operand)
             results.append(result)
             before.append(port.driver.load(result - GUARD, request.size + 2 * GUARD))
-            places.append(Place(
+            endpoints.append(Endpoint(
                 node_id=self.nodes[rank], vp=self.vp, local_addr=local, result_addr=result, operand=operand,
             ))
         self._peers = self._peers or PeerTable(config.cou.n_peers)
         sequences = compile_schedule(
-            request.schedule, places=places, job_id=self.job_id, config=config, length=request.size,
+            request.schedule, endpoints=endpoints, job_id=self.job_id, config=config, length=request.size,
             datatype=request.datatype, operator=request.operator, pulse_bytes=request.pulse_bytes, tag=tag,
             kind=draw.kind, peers=self._peers, groups=groups,
         )

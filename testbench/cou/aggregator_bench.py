@@ -16,7 +16,7 @@ from rtl.cou.command import Select, Source
 from rtl.credit.layouts import CreditNotice
 from rtl.interface import beat as beat_of
 from testbench import clock
-from testbench.cou.host_memory import HostMemory
+from testbench.cou.port_memory import PortMemory
 from testbench.coverage import cover, dealt
 from testbench.edge import bits, every_cycle, level
 from testbench.packet import Packet, PacketSink, to_beats
@@ -65,7 +65,7 @@ class Bench:
         self.runs, self.sends, self.data = (
             StreamSource(dut, name, _payload(members, name)) for name in ("i", "i_send", "i_read")
         )
-        self.memory = HostMemory(dut, 8 * FLIT, MEMORY, read=None)
+        self.memory = PortMemory(dut, 8 * FLIT, MEMORY, read=None)
         self.memory.bad.update(REFUSED)
         self.tx = PacketSink(dut, "tx", 8 * FLIT, callback=self._sent)
         StreamMonitor(dut, "i_read", _payload(members, "i_read"), callback=self._fed)

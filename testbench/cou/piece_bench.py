@@ -10,7 +10,7 @@ from cocotb.handle import SimHandleBase
 from firmware_models.config import Config
 from testbench import clock
 from testbench.bundle import Bundle
-from testbench.cou.host_memory import HostMemory
+from testbench.cou.port_memory import PortMemory
 from testbench.packet import to_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
@@ -81,7 +81,7 @@ async def pieces_go_where_they_belong(dut: SimHandleBase, width: int) -> None:
     """Every byte of a run is at its address, no other byte changes, refused writes are reported to their job."""
     name, flit = f"writer_{width}", width // 8
     ports = stream_shapes(width)
-    memory = HostMemory(dut, width, MEMORY, read=None, write=f"{name}__write")
+    memory = PortMemory(dut, width, MEMORY, read=None, write=f"{name}__write")
     runs = StreamSource(dut, f"{name}__i", ports["i"])
     beats = StreamSource(dut, f"{name}__i_beat", ports["i_beat"])
     reports = StreamSink(dut, f"{name}__o_written", ports["o_written"])

@@ -13,8 +13,8 @@ from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.interface import CompletionEvent, JobReport, JobReportKind, SequenceSignature, WindowSignature
 from testbench.clock import cycles, start
-from testbench.cou.host_memory import HostMemory
 from testbench.cou.operation_model import NODE_ID, Operation
+from testbench.cou.port_memory import PortMemory
 from testbench.credit.lending_peers import Receivers, Sender
 from testbench.packet import Packet, PacketSink, PacketSource
 from testbench.runner import parameters, rng
@@ -38,7 +38,7 @@ class Unit:
         width = parameters()["data_width"]
         self.dut = dut
         self.rng = rng("unit")
-        self.memory = HostMemory(dut, width, _MEMORY_BYTES)
+        self.memory = PortMemory(dut, width, _MEMORY_BYTES)
         self.probe = StreamSource(dut, "port__probe", _SHAPES["probe"])
         self.answer = StreamSink(dut, "port__answer", _SHAPES["answer"])
         self.descriptor = StreamSource(dut, "port__descriptor", _SHAPES["descriptor"])

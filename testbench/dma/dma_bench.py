@@ -11,7 +11,7 @@ from rtl.interface import ReadSignature, WriteSignature
 from testbench import clock
 from testbench.bundle import Bundle
 from testbench.coverage import cover
-from testbench.dma.memory import HostMemory, record_bursts
+from testbench.dma.memory import AxiMemory, record_bursts
 from testbench.packet import to_beats
 from testbench.runner import parameters, rng
 from testbench.stream import StreamSink, StreamSource
@@ -152,7 +152,7 @@ class Writer:
         self.data = StreamSource(dut, f"{name}__data", shapes["data"], idle=pause)
         self.done = StreamSink(dut, f"{name}__done", shapes["done"], stall=pause)
 
-    async def run(self, transfers: list[Transfer], memory: HostMemory, content: bytearray) -> None:
+    async def run(self, transfers: list[Transfer], memory: AxiMemory, content: bytearray) -> None:
         """Writes all of `transfers`; what has been reported done must be in memory."""
         written = []
         for transfer in transfers:
@@ -189,9 +189,9 @@ class Span:
                 self.cycles = elapsed
 
 
-async def begin(dut: SimHandleBase, width: int, *, idle: float | None, **kwargs) -> tuple[HostMemory, bytearray]:
+async def begin(dut: SimHandleBase, width: int, *, idle: float | None, **kwargs) -> tuple[AxiMemory, bytearray]:
     """Memory with random content, and a copy of it."""
-    memory = HostMemory(dut, f"dma_{width}__", idle=idle, **kwargs)
+    memory = AxiMemory(dut, f"dma_{width}__", idle=idle, **kwargs)
     content = bytearray(rng("content").randbytes(memory.size))
     memory.write(0, bytes(content))
     await clock.start(dut)

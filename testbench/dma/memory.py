@@ -11,7 +11,7 @@ from testbench.pause import pauses
 from testbench.runner import rng
 
 
-class HostMemory:
+class AxiMemory:
     """Memory that a component reaches over ``<prefix>m_axi``.
 
     The model asserts that no burst crosses 4 KiB and that `wlast` is where it belongs. `bad` addresses answer SLVERR;

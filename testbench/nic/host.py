@@ -5,7 +5,7 @@ from cocotb.handle import SimHandleBase
 from firmware_models.abi.encoding import Right
 from firmware_models.abi.formats import COMPLETION, DESCRIPTOR
 from firmware_models.host import Memory, PortSteps, RingBases, Rings
-from testbench.dma.memory import HostMemory
+from testbench.dma.memory import AxiMemory
 from testbench.host import BenchHost
 from testbench.queue.axil import axi_lite_master
 
@@ -29,7 +29,7 @@ class NicHost(BenchHost):
     """Memory, registers and ports of a NIC."""
 
     def __init__(self, dut: SimHandleBase):
-        super().__init__(dut, axi_lite_master(dut, "s_axil"), HostMemory(dut, "", size=1 << 20))
+        super().__init__(dut, axi_lite_master(dut, "s_axil"), AxiMemory(dut, "", size=1 << 20))
 
     def port(self, vp: int) -> Port:
         """A VP that is not enabled."""

@@ -20,7 +20,7 @@ from firmware_models.host import PortSteps, RingBases, Rings
 from rtl.interface import flit
 from testbench.clock import cycles, start
 from testbench.codec import decoder
-from testbench.dma.memory import HostMemory
+from testbench.dma.memory import AxiMemory
 from testbench.host import BenchHost
 from testbench.link.link_model import LinkSink, LinkSource
 from testbench.runner import parameters, report
@@ -111,7 +111,7 @@ class Unloaded(BenchHost):
         axil = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axil_"), dut.clk, dut.rst)
         for part in (axil.write_if, axil.read_if):
             part.log.setLevel(logging.WARNING)
-        super().__init__(dut, axil, HostMemory(dut, "", size=MEMORY_BYTES, idle=0))
+        super().__init__(dut, axil, AxiMemory(dut, "", size=MEMORY_BYTES, idle=0))
         self.width, self.mtu = parameters()["data_width"], parameters()["mtu"]
         flits = parameters()["buffer_flits"]
         self.port = PortSteps(

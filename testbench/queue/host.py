@@ -6,7 +6,7 @@ from cocotb.triggers import RisingEdge
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Right
 from firmware_models.host import Allocator, Memory, PortSteps, RingBases, Rings
-from testbench.cou.host_memory import HostMemory
+from testbench.cou.port_memory import PortMemory
 from testbench.host import BenchHost
 from testbench.queue.axil import axi_lite_master
 from testbench.queue.parts import DATA_WIDTH, FIRST_INDEX
@@ -48,7 +48,7 @@ class Host(BenchHost):
     """
 
     def __init__(self, dut: SimHandleBase, *, memory_bytes: int = 1 << 20):
-        super().__init__(dut, axi_lite_master(dut), HostMemory(dut, DATA_WIDTH, memory_bytes))
+        super().__init__(dut, axi_lite_master(dut), PortMemory(dut, DATA_WIDTH, memory_bytes))
         self.vps: dict[int, HostVp] = {}
         self._rings = Allocator(first=0x1000, limit=lambda: memory_bytes, owner="the bench")
 

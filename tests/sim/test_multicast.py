@@ -10,7 +10,7 @@ from firmware_models.config import load_preset
 from firmware_models.host import HostError, NodeDriver
 from firmware_models.routing.formats import mcfdbs_text, read_tables
 from firmware_models.routing.network import ForwardingTables
-from firmware_models.schedule import Place, build, compile_schedule, pack_sequence
+from firmware_models.schedule import Endpoint, build, compile_schedule, pack_sequence
 from sim.cluster import Cluster, LinkTiming, MemoryTiming
 from sim.collective import CollectiveRequest, run_collective, verify
 from sim.multicast import check_tables, join_groups, load_tables, plan_multicast
@@ -48,16 +48,16 @@ def broadcasts(library, groups, *, mft_entries, through=None, length=520):
         join_groups(drivers, plan.groups)
         running, matches = [], []
         for number, members in enumerate(groups):
-            places, data = [], numbers.bytes(length)
+            endpoints, data = [], numbers.bytes(length)
             for node in members:
                 port = drivers[node].open_port(number)
                 local, result = drivers[node].allocate(length), drivers[node].allocate(length)
                 drivers[node].store(local, data if node == members[0] else bytes(length))
                 port.open_window(local, result + length)
-                places.append(Place(node_id=node, vp=number, local_addr=local, result_addr=result))
+                endpoints.append(Endpoint(node_id=node, vp=number, local_addr=local, result_addr=result))
                 running.append((port, result, data))
             sequences = compile_schedule(
-                build("broadcast", "multicast", n_nodes=len(members)), places=places, job_id=number, config=SMALL,
+                build("broadcast", "multicast", n_nodes=len(members)), endpoints=endpoints, job_id=number, config=SMALL,
                 length=length, pulse_bytes=64, groups=plan.groups,
             )
             for (port, *_), sequence in zip(running[-len(members):], sequences, strict=True):

@@ -9,9 +9,9 @@ from firmware_models.abi.encoding import Kind
 from firmware_models.config import load_preset
 from firmware_models.golden import DeadlockError, ExecutionError, Node, execute, mismatched_bits, reference
 from firmware_models.schedule import (
+    Endpoint,
     MulticastGroup,
     PeerTable,
-    Place,
     ScheduleError,
     algorithm_names,
     build,
@@ -41,15 +41,15 @@ def compiled(collective, algorithm, inputs, *, root=0, pulse_bytes=64, kind=None
     vp_of = (lambda rank: 3) if in_group else (lambda rank: rank % 4)  # one VP at all receivers of a multicast
     members = frozenset(range(100, 100 + n_nodes))
     groups = [MulticastGroup(mgid=GROUP, mlid=0xC005, node_ids=members)] if in_group else []
-    places = [
-        Place(
+    endpoints = [
+        Endpoint(
             node_id=100 + rank, vp=vp_of(rank), local_addr=BASE, result_addr=BASE + RESULT,
             operand=inputs[rank].tobytes(),
         )
         for rank in range(n_nodes)
     ]
     sequences = compile_schedule(
-        schedule, places=places, job_id=9, config=config, length=length, pulse_bytes=pulse_bytes, kind=kind,
+        schedule, endpoints=endpoints, job_id=9, config=config, length=length, pulse_bytes=pulse_bytes, kind=kind,
         groups=groups,
     )
     nodes = []
@@ -160,12 +160,12 @@ def test_operations_in_sequence():
     length, stride, peers = inputs[0].nbytes, 0x400, PeerTable(CONFIG.cou.n_peers)
     rings = [b""] * len(inputs)
     for number, (collective, algorithm) in enumerate(ALGORITHMS):
-        places = [
-            Place(node_id=rank, vp=0, local_addr=0, result_addr=(number + 1) * stride) for rank in range(len(inputs))
+        endpoints = [
+            Endpoint(node_id=rank, vp=0, local_addr=0, result_addr=(number + 1) * stride) for rank in range(len(inputs))
         ]
         sequences = compile_schedule(
-            build(collective, algorithm, n_nodes=len(inputs)), places=places, job_id=1, config=CONFIG, peers=peers,
-            length=0 if collective == "barrier" else length, pulse_bytes=64,
+            build(collective, algorithm, n_nodes=len(inputs)), endpoints=endpoints, job_id=1, config=CONFIG,
+            peers=peers, length=0 if collective == "barrier" else length, pulse_bytes=64,
         )
         rings = [ring + pack_sequence(sequence) for ring, sequence in zip(rings, sequences, strict=True)]
     nodes = []

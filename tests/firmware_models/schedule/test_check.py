@@ -10,7 +10,7 @@ from firmware_models.config import load_preset
 from firmware_models.golden import DeadlockError, DuplicateKeyError, ExecutionError, LeftoverError, Node, execute
 from firmware_models.schedule import (
     Combine,
-    Place,
+    Endpoint,
     Schedule,
     Source,
     Step,
@@ -41,8 +41,8 @@ def edited(schedule, rank, place, **changes):
 
 def executed(schedule, *, seed, peer_credits=1):
     """The outcome of the schedule on the executor, with one element."""
-    places = [Place(node_id=rank, vp=0, local_addr=0, result_addr=64) for rank in range(schedule.n_nodes)]
-    sequences = compile_schedule(schedule, places=places, job_id=0, config=CONFIG, length=8)
+    endpoints = [Endpoint(node_id=rank, vp=0, local_addr=0, result_addr=64) for rank in range(schedule.n_nodes)]
+    sequences = compile_schedule(schedule, endpoints=endpoints, job_id=0, config=CONFIG, length=8)
     nodes = [
         Node(node_id=rank, descriptors=ring, memory=np.zeros(128, np.uint8))
         for rank, ring in enumerate(pack_sequences(sequences))

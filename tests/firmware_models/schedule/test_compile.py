@@ -10,8 +10,8 @@ from firmware_models.abi.formats import DESCRIPTOR
 from firmware_models.config import load_preset
 from firmware_models.golden.arithmetic import DTYPES
 from firmware_models.schedule import (
+    Endpoint,
     PeerTable,
-    Place,
     Schedule,
     ScheduleError,
     Source,
@@ -28,17 +28,18 @@ from firmware_models.schedule.sequence import numbered
 CONFIG = load_preset("small").changed(datapath={"mtu": 256}, cou={"intermediate_bytes": 2048})
 
 
-def places(n_nodes, **changes):
+def endpoints(n_nodes, **changes):
     """Ranks on NodeIDs from 100, with operands in memory."""
     return [
-        Place(**{"node_id": 100 + rank, "vp": rank, "local_addr": 0x1000, "result_addr": 0x2000} | changes)
+        Endpoint(**{"node_id": 100 + rank, "vp": rank, "local_addr": 0x1000, "result_addr": 0x2000} | changes)
         for rank in range(n_nodes)
     ]
 
 
 def compiled(schedule, **changes):
-    """The schedule compiled for these places, with changes."""
-    arguments = {"places": places(schedule.n_nodes), "job_id": 7, "config": CONFIG, "length": 256, "tag": 99} | changes
+    """The schedule compiled for these endpoints, with changes."""
+    arguments = {"endpoints": endpoints(schedule.n_nodes), "job_id": 7, "config": CONFIG, "length": 256, "tag": 99}
+    arguments |= changes
     return compile_schedule(schedule, **arguments)
 
 
@@ -71,7 +72,7 @@ def test_broadcast_of_four():
 def test_in_place_root_writes_nothing():
     """The root of a broadcast has its data already, unless it wants them elsewhere; a sum is written in any case."""
     def written(collective, **changes):
-        sequences = compiled(build(collective, n_nodes=4), places=places(4, **changes))
+        sequences = compiled(build(collective, n_nodes=4), endpoints=endpoints(4, **changes))
         return [any(desc.get("write_back") for desc in sequence) for sequence in sequences]
 
     assert written("broadcast") == [True] * 4
@@ -87,12 +88,12 @@ def test_kinds():
     def first(**changes):
         return compiled(schedule, **changes)[0][0]
 
-    small = first(length=64, places=places(2, operand=operand))
+    small = first(length=64, endpoints=endpoints(2, operand=operand))
     assert (small["kind"], small["operand"]) == (Kind.MP, Operand.PAYLOAD)
     assert DESCRIPTOR.pack(**small)[64:] == operand
     assert first(length=64)["kind"] == Kind.RDMA
-    assert first(length=64, places=places(2, operand=operand), kind=Kind.RDMA)["operand"] == Operand.MEMORY
-    assert first(length=72, places=places(2, operand=bytes(72)))["kind"] == Kind.RDMA
+    assert first(length=64, endpoints=endpoints(2, operand=operand), kind=Kind.RDMA)["operand"] == Operand.MEMORY
+    assert first(length=72, endpoints=endpoints(2, operand=bytes(72)))["kind"] == Kind.RDMA
 
 
 def test_barrier():
@@ -142,8 +143,8 @@ def test_too_many_senders():
     with pytest.raises(
         ScheduleError, match=r"^senders of NodeID 0 in one job must be at most 8 \(cou\.n_peers\), not 9$"
     ):
-        compiled(build("reduce", n_nodes=300), places=[
-            Place(node_id=rank, vp=0, local_addr=0, result_addr=0) for rank in range(300)
+        compiled(build("reduce", n_nodes=300), endpoints=[
+            Endpoint(node_id=rank, vp=0, local_addr=0, result_addr=0) for rank in range(300)
         ], config=config)
 
 
@@ -190,13 +191,13 @@ def test_too_many_blocks():
     ({"pulse_bytes": 100}, "pulse_bytes must be a multiple of 64 from 64 to the mtu 256, not 100"),
     ({"pulse_bytes": 512}, "pulse_bytes must be a multiple of 64 from 64 to the mtu 256, not 512"),
     ({"datatype": Datatype.BYTE}, "datatype must be a number type in a reduction, not 'byte'"),
-    ({"places": places(3)}, "places must be 4, one per node, not 3"),
-    ({"places": places(4, node_id=5)}, "node_id of rank 1 must be 0 to 16777215 and used once, not 5"),
-    ({"places": places(4, vp=16)}, "vp of rank 0 must be 0 to 15, not 16"),
-    ({"places": places(4, local_addr=0x1004)}, "local_addr of rank 0 must be a multiple of 8 bytes, not 4100"),
-    ({"places": places(4, local_addr=None)}, "local_addr of rank 0 must be given for RDMA, not None"),
+    ({"endpoints": endpoints(3)}, "endpoints must be 4, one per node, not 3"),
+    ({"endpoints": endpoints(4, node_id=5)}, "node_id of rank 1 must be 0 to 16777215 and used once, not 5"),
+    ({"endpoints": endpoints(4, vp=16)}, "vp of rank 0 must be 0 to 15, not 16"),
+    ({"endpoints": endpoints(4, local_addr=0x1004)}, "local_addr of rank 0 must be a multiple of 8 bytes, not 4100"),
+    ({"endpoints": endpoints(4, local_addr=None)}, "local_addr of rank 0 must be given for RDMA, not None"),
     ({"length": 8, "kind": Kind.MP}, "operand of rank 0 must be 8 bytes, not None"),
-    ({"length": 8, "places": places(4, operand=b"123")}, "operand of rank 0 must be 8 bytes, not 3"),
+    ({"length": 8, "endpoints": endpoints(4, operand=b"123")}, "operand of rank 0 must be 8 bytes, not 3"),
 ])
 def test_refused(changes, message):
     """One line: field, what is allowed, value."""
@@ -223,8 +224,8 @@ def test_every_descriptor_can_be_packed():
     sequences = compile_schedule(
         build("allreduce", n_nodes=33), job_id=255, config=load_preset("paper"), length=4096, tag=(1 << 32) - 1,
         datatype=Datatype.INT64, operator=Operator.XOR,
-        places=[
-            Place(node_id=(1 << 24) - 1 - rank, vp=2047, local_addr=(1 << 64) - 4096, result_addr=(1 << 64) - 4096)
+        endpoints=[
+            Endpoint(node_id=(1 << 24) - 1 - rank, vp=2047, local_addr=(1 << 64) - 4096, result_addr=(1 << 64) - 4096)
             for rank in range(33)
         ],
     )

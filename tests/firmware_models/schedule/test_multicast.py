@@ -11,9 +11,9 @@ from firmware_models.config import load_preset
 from firmware_models.golden import DeadlockError, ExecutionError, execute, reference
 from firmware_models.golden.execution import Node
 from firmware_models.schedule import (
+    Endpoint,
     MulticastGroup,
     PeerTable,
-    Place,
     ScheduleError,
     build,
     check,
@@ -33,16 +33,16 @@ def group(n_nodes, **fields):
     return MulticastGroup(**{"mgid": MGID, "mlid": 0xC003, "node_ids": frozenset(range(n_nodes))} | fields)
 
 
-def places(n_nodes):
+def endpoints(n_nodes):
     """Operand at 0, result at 2048, VP 3 everywhere."""
-    return [Place(node_id=node, vp=3, local_addr=0, result_addr=2048) for node in range(n_nodes)]
+    return [Endpoint(node_id=node, vp=3, local_addr=0, result_addr=2048) for node in range(n_nodes)]
 
 
 def nodes_of(schedule, inputs, **fields):
     """Nodes of the executor with the schedule's sequences."""
     length = inputs.nbytes // len(inputs) if schedule.moves_data else 0
     sequences = compile_schedule(
-        schedule, places=places(schedule.n_nodes), job_id=1, config=CONFIG, length=length, pulse_bytes=64,
+        schedule, endpoints=endpoints(schedule.n_nodes), job_id=1, config=CONFIG, length=length, pulse_bytes=64,
         groups=[group(schedule.n_nodes)], **fields,
     )
     return [
@@ -122,7 +122,7 @@ def test_descriptors():
     """MGID, colour, receivers, and the SeqIDs that are passed over."""
     schedule = build("allreduce", "reduce-multicast", n_nodes=4)
     sequences = compile_schedule(
-        schedule, places=places(4), job_id=1, config=CONFIG, length=8, groups=[group(3), group(4, mgid=9)],
+        schedule, endpoints=endpoints(4), job_id=1, config=CONFIG, length=8, groups=[group(3), group(4, mgid=9)],
     )
     sends = {name: sequences[0][0][name] for name in
              ("multicast", "mlid", "dest_id", "dest_vp", "members", "peer", "out_seq_id")}
@@ -137,11 +137,11 @@ def test_refused():
     schedule = build("broadcast", "multicast", n_nodes=4)
     common = {"job_id": 1, "config": CONFIG, "length": 8}
     with pytest.raises(ScheduleError, match=r"^groups must hold one of NodeIDs 0, 1, 2, 3: there is none$"):
-        compile_schedule(schedule, places=places(4), groups=[group(3)], **common)
-    mixed = places(4)
+        compile_schedule(schedule, endpoints=endpoints(4), groups=[group(3)], **common)
+    mixed = endpoints(4)
     mixed[2] = replace(mixed[2], vp=5)
     with pytest.raises(ScheduleError, match=r"^vp of rank 2 must be 3 as at all receivers of a multicast, not 5$"):
-        compile_schedule(schedule, places=mixed, groups=[group(4)], **common)
+        compile_schedule(schedule, endpoints=mixed, groups=[group(4)], **common)
     for field, value, allowed in (("mgid", 1 << 24, "0 to 16777215"), ("mlid", 0xBFFF, "49152 to 65535")):
         with pytest.raises(ScheduleError, match=f"^{field} must be {allowed}, not {value}$"):
             group(4, **{field: value})

@@ -13,7 +13,7 @@ from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
 
 
-class HostMemory:
+class PortMemory:
     """Answers one ``ReadSignature`` and one ``WriteSignature`` of the component, in order, after random delays.
 
     Parameters
