@@ -194,7 +194,7 @@ class Config:
 
     @property
     def pool_packets(self) -> int:
-        """Packets that a packet buffer takes beyond these, and lends."""
+        """Packets that a packet buffer takes beyond these, on shared credits."""
         return self.buffer_packets - CONSUMED_EARLY - self.guaranteed_packets if self.cou.lending else 0
 
     @property

@@ -48,7 +48,7 @@ class NodeDriver:
         self.carry_out(nic.write("watchdog", cycles))
 
     def set_retry_limit(self, cycles: int) -> None:
-        """Ends what finds no place in the NIC for so many cycles with NO_PLACE; 0 never."""
+        """Cycles for which a descriptor may wait for room in the NIC before it ends in NO_PLACE; 0: forever."""
         self.carry_out(nic.write("retry_limit", cycles))
 
     def join_group(self, mgid: int) -> None:

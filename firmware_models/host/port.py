@@ -126,7 +126,7 @@ class PortSteps:
         return entry
 
     def acknowledge(self) -> Steps[None]:
-        """Tells the NIC which completions have been read: it may write their places again."""
+        """Reports to the NIC which completions have been read: it may write their entries again."""
         yield Write(vp_address(self.vp, "cq_cons"), self.completions.consumed)
 
     def take_message(self) -> dict[str, int] | None:

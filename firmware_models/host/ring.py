@@ -1,6 +1,6 @@
 """Rings in host memory: where an entry stands, which entries are there, which may be overwritten.
 
-Indexes count entries since the ring was set up, modulo 2**16; the place of an entry is its index modulo the size of the
+Indexes count entries since the ring was set up, modulo 2**16; an entry's position is its index modulo the size of the
 ring. An entry that the NIC has written bears the phase of its lap.
 """
 

@@ -66,7 +66,7 @@ def check(
 ) -> CheckReport:
     """Checks a schedule.
 
-    1. Every packet sent is consumed once, by the rank it is sent to, in the place that its SeqID says.
+    1. Every packet sent is consumed once, by the rank it is sent to, at the position of its SeqID.
     2. Nobody waits for ever, even if a sender may have only one packet at each receiver: the graph of waits has no
        cycle, with an edge from the consumption of the j-th packet of a pair to the sending of its (j + 1)-th. As in the
        hardware, a step that lacks a credit holds the last packet that it is to consume. A multicast has one

@@ -23,7 +23,7 @@ def measure(
     -------
     dict
         `mode`, `load`, `operations`, `failures`, `mismatches`, `lookup_cycles`, `insert_steps` and more;
-        `failures` counts insertions that found no place below the load asked for.
+        `failures` counts insertions that found no entry below the load asked for.
     """
     shape = TableShape(mode=mode, entries=entries)
     stage = f"{mode}, {entries} entries, load {load:.2f}"

@@ -32,7 +32,7 @@ class Flow:
     group : int
         Flows of one operation have one number.
     waits_for : tuple of int
-        Flows (places in the workload) that must have come in, at this flow's source, before it begins.
+        Flows (indexes in the workload) that must have come in, at this flow's source, before it begins.
     follows : int or None
         Flow of the same source that must have begun before.
     """

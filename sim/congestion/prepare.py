@@ -50,7 +50,7 @@ def prepare(
 ) -> State:
     """All of a simulation before its first event; time 0 is when the first flow begins.
 
-    `followed` are flows (places) whose bytes are counted in bins of `series_ns`.
+    `followed` are flows (indexes) whose bytes are counted in bins of `series_ns`.
 
     Raises
     ------

@@ -94,7 +94,7 @@ def simulate(
     Parameters
     ----------
     followed : sequence of int
-        Flows (places) whose bytes are counted over time, in bins of `series_ns`.
+        Flows (indexes) whose bytes are counted over time, in bins of `series_ns`.
     library
         Another core than the usual one (:func:`sim.congestion.core.library.load`).
 

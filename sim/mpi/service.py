@@ -186,7 +186,7 @@ class Service:
             raise DisagreementError(communicator.describe(found, "some rank will never come", gone))
 
     def _begin(self, key: int, communicator: Communicator, found: Round) -> bool:
-        """Begins a complete round, or leaves it to MPI; False if it has to wait for a place."""
+        """Begins a complete round, or leaves it to MPI; False if it has to wait for a free job."""
         first = found.calls[0]
         reason = self._reason(communicator, found)
         if not reason:

@@ -43,7 +43,7 @@ def _paper() -> Iterator[dict[str, Any]]:
 
 
 def _pool() -> Iterator[dict[str, Any]]:
-    """The packet buffer with and without loans: jobs alone and four at once, four nodes and eight."""
+    """The packet buffer with and without shared credits: jobs alone and four at once, four nodes and eight."""
     for nodes in (4, 8):
         for collective, algorithm, jobs in (
             ("broadcast", "binomial", 1), ("broadcast", "multicast", 1), ("reduce", "binomial", 1),

@@ -238,7 +238,7 @@ async def structured(dut, load: float) -> None:
 
 @cocotb.test()
 async def colliding(dut) -> None:
-    """Keys that share all their places: the table takes as many as it can, the others wait until there is room."""
+    """Keys that share all their ways: the table takes as many as it can, the others wait until there is room."""
     most = min(parameters()["most"], parameters()["colliding"])
     keys = colliding_keys(parameters()["index_bits"], parameters()["banks"], rng("keys"))
     load = (most + 0.5) / parameters()["n_entries"]

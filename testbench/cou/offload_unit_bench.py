@@ -248,7 +248,7 @@ async def swapped_vp(dut):
 
 @cocotb.test()
 async def aborted_sequence_leaves_nothing(dut):
-    """A sequence that the scheduler takes back executes nothing and frees its place."""
+    """A sequence that the scheduler takes back executes nothing and frees its entry."""
     unit = Unit(dut)
     await unit.start()
     operation = single_operation(unit, cp_count=0, cp=1)

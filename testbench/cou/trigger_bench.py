@@ -453,7 +453,7 @@ class Bench:
     # Operations.
 
     async def serve(self, job: int) -> None:
-        """Operations of one place, one after the other."""
+        """Operations of one table entry, one after the other."""
         base = self.rng.randrange(1 << 16)
         for number in range(parameters()["operations"]):
             doomed = self.early or self.rng.random() < 0.3

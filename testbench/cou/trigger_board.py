@@ -23,7 +23,7 @@ class TriggerBoard(wiring.Component):
     Members
     -------
     write_<table> : ``In(1)``, <table>_address, <table>_data : ``In``
-        Fills an entry of :data:`TABLES`: the operation of a job, the descriptor at a place, the header in a slot.
+        Fills an entry of :data:`TABLES`: the operation of a job, the descriptor at a position, the header in a slot.
     o_fault : ``Out(stream.Signature(fault))``
         Errors from both of the trigger's streams.
     loader_idle : ``In(1)``; beside : ``Out(1)``, beside_load : ``Out(load)``

@@ -1,4 +1,4 @@
-"""An offload unit with everything around it: a job table, host memory, peers that give credits back and lend."""
+"""An offload unit with everything around it: job table, host memory, peers that return and grant credits."""
 
 from collections import Counter
 from dataclasses import replace
@@ -63,7 +63,7 @@ class Unit:
         self.held: Counter[int] = Counter()
         """Packets that keep a job here, as the job table counts them: those that came, less what was reported."""
         self.lent: Counter[int] = Counter()
-        """Loans of the unit that its peers hold, by JobID."""
+        """Shared credits of the unit that its peers hold, by JobID."""
         self.sender: Sender | None = None
         """Who gets the unit's CREDIT packets; without one, shared credits return at once."""
         self.refuse_window = False
@@ -143,7 +143,7 @@ class Unit:
         self.return_loan(job)
 
     def return_loan(self, job: int):
-        """A peer gives a loan back to the unit."""
+        """A peer returns a shared credit to the unit."""
         self.lent[job] -= 1
         self.credit(job_id=job, loan=1)
 

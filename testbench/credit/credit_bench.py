@@ -1,4 +1,4 @@
-"""Bench of the credit table: no receiver ever holds more than its share and its loans, and nothing of it is lost."""
+"""Bench of the credit table: no receiver ever holds more than its guaranteed and shared credits, and none is lost."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ def _stream(name: str) -> ShapeLike:
 
 
 class Table:
-    """The table and a model of it: what is out, by job, peer and window_slot, and what has been lent."""
+    """The table and a model of it: outstanding credits by job, peer and window slot, and shared credits."""
 
     def __init__(self, dut: SimHandleBase):
         self.dut = dut
@@ -41,9 +41,9 @@ class Table:
         self.n_window_slots = min(self.share, 4)
         self.loans: set[tuple[int, int]] = set()
         self.refused: set[tuple[int, int]] = set()
-        """Peers whose loan is there; those of which a request was refused since their last packet."""
+        """Peers with a shared credit; those of which a request was refused since their last packet."""
         self.asking: Counter[tuple[int, int, int]] = Counter()
-        """Packets that are out and asked for a loan."""
+        """Outstanding packets that asked for a shared credit."""
         self.returned: list[tuple[int, int]] = []
         self.lent = self.kept = 0
 
@@ -90,7 +90,7 @@ class Table:
         return window_slot
 
     async def give(self, job: int, peer: int, window_slot: int, count: int, *, want: int = 0, loan: int = 0) -> None:
-        """Brings credits back; with `want` that of a packet that asked, and with `loan` what it asked for."""
+        """Returns credits; with `want` that of a packet that asked, and with `loan` a shared credit."""
         source = {"source_id": 100 + peer, "source_vp": peer, "dest_vp": 7}
         await self.back.send({
             "job_id": job, "peer": peer, "window_slot": window_slot, "credits": count, "want": want, "loan": loan,
@@ -209,7 +209,7 @@ async def a_slow_packet_holds_one_place(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def loans_pile_up(dut: SimHandleBase) -> None:
-    """A peer that is always refused asks with every packet, and gets as far as its receiver lends; the oldest pulse
+    """A peer that is always refused asks with every packet, and gets what its receiver grants; the oldest pulse
     finds its own credit all the same."""
     table = Table(dut)
     await start(dut, max_cycles=400_000)
@@ -234,7 +234,7 @@ async def loans_pile_up(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def one_loan_for_each_peer(dut: SimHandleBase) -> None:
-    """A second loan for a peer goes back at once, and the first one is taken all the same."""
+    """A second shared credit for a peer returns at once, and the first one is used all the same."""
     table = Table(dut)
     await start(dut, max_cycles=400_000)
     if not table.lends:
@@ -255,7 +255,7 @@ async def one_loan_for_each_peer(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def asks_no_more_than_it_can_give_back(dut: SimHandleBase) -> None:
-    """With the way back closed every loan that comes finds its window_slot, and credits come in all the time."""
+    """With the way back closed there is room for every shared credit, and credits come in all the time."""
     table = Table(dut)
     await start(dut, max_cycles=400_000)
     table.unused.set_stall(1.0)
@@ -293,7 +293,7 @@ async def asks_no_more_than_it_can_give_back(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def surplus_is_ignored(dut: SimHandleBase) -> None:
-    """Credits that nobody owes change nothing, nor do loans that nobody asked for."""
+    """Credits that are not outstanding change nothing, nor do shared ones that nobody asked for."""
     table = Table(dut)
     await start(dut, max_cycles=400_000)
     await table.give(1, 0, 0, 200)

@@ -1,4 +1,4 @@
-"""A whole offload unit, its credits and loans: as sender it asks and gives back, as receiver it lends."""
+"""Credits of a whole offload unit: as sender it asks and returns, as receiver it grants."""
 
 import cocotb
 from cocotb.triggers import RisingEdge
@@ -41,7 +41,7 @@ async def no_credit_no_packet(dut):
 
 @cocotb.test()
 async def a_slow_peer_lends(dut):
-    """With a long way to its receiver the unit asks for loans, uses them, and has none left in the end."""
+    """With a long way to its receiver the unit asks for shared credits, uses them, and has none left in the end."""
     unit = Unit(dut)
     unit.delays = (300,)
     await unit.start(max_cycles=100_000)
@@ -95,7 +95,7 @@ async def a_busy_job_fills_the_buffer(dut):
 
 @cocotb.test()
 async def loans_of_nobody(dut):
-    """Loans that come back, or carry packets, and were never lent: the pool stays as large as it is."""
+    """Shared credits that return, or carry packets, and were never granted: the pool stays as large as it is."""
     unit = Unit(dut)
     await unit.start()
     unknown = []

@@ -1,4 +1,4 @@
-"""Peers of an offload unit that keep to credits and loans, and notice if the unit does not."""
+"""Peers of an offload unit that keep to their credits, and notice if the unit does not."""
 
 import random
 from collections import Counter
@@ -8,19 +8,19 @@ Pair = tuple[int, int]
 
 
 class Receivers:
-    """Peers that the unit sends to. Each gives credits back, and all lend from one pool.
+    """Peers that the unit sends to. Each returns credits, and all grant from one pool.
 
     Parameters
     ----------
     share, pool : int
-        Packets that each pair may always have here, and those that are lent beyond.
+        Guaranteed packets of each pair, and the shared credits beyond.
 
     Members
     -------
     generosity : float
-        How probable it is that a loan that is asked for, and that there is, is granted.
+        Probability that a shared credit is granted if one is asked for and free.
     granted, on_loan, unused : int
-        Loans granted, packets that came on one, loans that came back unused.
+        Shared credits granted, packets on them, and those that returned unused.
     most : int
         The most packets of one pair that were here at once.
     """
@@ -30,9 +30,9 @@ class Receivers:
         self.generosity = 0.9
         self.free = pool
         self.out: Counter[tuple[Pair, int]] = Counter()
-        """Packets that have come and are not consumed: on credits, on loans."""
+        """Packets that have come and are not consumed: on guaranteed credits, on shared ones."""
         self.idle: Counter[Pair] = Counter()
-        """Loans that have been granted, and that no packet has used."""
+        """Shared credits that have been granted and not been used."""
         self.granted = self.on_loan = self.unused = self.most = 0
 
     def arrives(self, header: dict[str, int]) -> None:
@@ -64,7 +64,7 @@ class Receivers:
         }
 
     def comes_back(self, header: dict[str, int]) -> None:
-        """A CREDIT packet that brings a loan back."""
+        """A CREDIT packet that returns a shared credit."""
         pair = header["job_id"], header["peer"]
         assert (header["dest_id"], header["dest_vp"]) == (1000 + pair[1], pair[1]), "back to another lender"
         assert self.idle[pair], "a loan came back that was not granted"
@@ -74,12 +74,12 @@ class Receivers:
 
 
 class Sender:
-    """A peer that sends to the unit as fast as credits and loans let it.
+    """A peer that sends to the unit as fast as its credits let it.
 
     Members
     -------
     own, lent, idle : int
-        Packets out on credits, on loans; loans that wait for a packet.
+        Outstanding packets on guaranteed credits, on shared ones; shared credits without a packet.
     most : int
         The most that these have been together.
     """

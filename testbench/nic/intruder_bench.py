@@ -205,7 +205,7 @@ async def first_touch_decides(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def more_jobs_than_places(dut: SimHandleBase) -> None:
-    """With all places of all units taken, further sequences wait in their rings; then all of them end well."""
+    """With all entries of all units taken, further sequences wait in their rings; then all of them end well."""
     n_places = parameters()["n_jobs"] * parameters()["n_cous"]
     host, network, ports = await nic(dut, n_places)
     network.holding = True

@@ -137,7 +137,7 @@ class Unloaded(BenchHost):
         await self.submit(self.port, DESCRIPTOR.pack(source_vp=VP, **fields))
 
     async def completed(self) -> None:
-        """Waits for the completion of the last operation; gives its place and its credit back."""
+        """Waits for the completion of the last operation; returns its entry and its credit."""
         entry = await self.completion(self.port)
         assert entry["status"] == 0, f"status {entry['status']}"
         self.send(type=PacketType.CREDIT, job_id=JOB, peer=0, credits=1, vc=1)

@@ -128,7 +128,7 @@ class Bench:
         return desc
 
     def target(self, length: int) -> int:
-        """A fresh place to write to."""
+        """A fresh address to write to."""
         start = self._next_target
         self._next_target += -(-(length + 64) // 64) * 64
         assert self._next_target <= MEMORY_BYTES - 0x2000

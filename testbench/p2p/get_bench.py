@@ -163,7 +163,7 @@ async def all_kinds_of_gets(dut: SimHandleBase, width: int) -> None:
 @cocotb.test()
 @cocotb.parametrize(width=tuple(TAGS))
 async def lost_gets_time_out(dut: SimHandleBase, width: int) -> None:
-    """Lost requests and lost data end in TIMEOUT; data that come later touch no memory, though the place is in use."""
+    """Lost requests and lost data end in TIMEOUT; data that come later touch no memory, though the entry is in use."""
     bench = GetBench(dut, width, delay=4)
     numbers = bench.numbers
     network = bench.network

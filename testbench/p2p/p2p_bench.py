@@ -145,7 +145,7 @@ async def all_kinds_of_operations(dut: SimHandleBase, width: int) -> None:
 @cocotb.test()
 @cocotb.parametrize(width=tuple(TAGS))
 async def lost_answers_time_out(dut: SimHandleBase, width: int) -> None:
-    """Lost packets and answers end in TIMEOUT; late answers touch nothing, though their place is in use again."""
+    """Lost packets and answers end in TIMEOUT; late answers touch nothing, though their entry is in use again."""
     bench = Bench(dut, width, delay=4)
     numbers = bench.numbers
     network = bench.network

@@ -276,7 +276,7 @@ async def busy_unit_blocks_nobody_else(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def no_place_ends_in_an_error(dut: SimHandleBase) -> None:
-    """What finds no place for `retry_limit` cycles is refused, no earlier; what is behind it waits as long again."""
+    """A unit that waits for room for `retry_limit` cycles is refused, no earlier; the next one waits as long again."""
     setup = await start(dut)
     setup.placement.busy = 0.0
     limit, most = 3000, 3000 + 2 * RETRY_CYCLES + 600  # the last try comes a pause and a round of turns later

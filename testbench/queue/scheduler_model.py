@@ -151,7 +151,7 @@ class TurnModel:
         return False, False
 
     def _crowd(self, entry: Entry) -> Blocked:
-        """The target has no place for the unit that begins with `entry`."""
+        """The target has no room for the unit that begins with `entry`."""
         if entry.error or self.turn["expired"]:
             yield from self._refuse([entry], Status.NO_PLACE)
             return False, False
@@ -176,7 +176,7 @@ class TurnModel:
         return False, False
 
     def _members(self, entry: Entry, port: int) -> Steps:
-        """A sequence that has a place at offload unit `port`, descriptor by descriptor."""
+        """A sequence that has an entry at offload unit `port`, descriptor by descriptor."""
         members = [entry]
         while True:
             if entry.error:
@@ -205,7 +205,7 @@ class TurnModel:
         )
 
     def _refuse(self, members: list[Entry], status: Status, port: int | None = None, *, dry: bool = False) -> Steps:
-        """The unit ends with an error; `port`: it has a place there. Its last member is at fault, or (`dry`) the next
+        """The unit ends with an error; `port`: it has an entry there. Its last member is at fault, or (`dry`) the next
         one, which is not there."""
         first, at_fault, desc = members[0].desc, members[-1], members[-1].desc
         number = len(members) - (not dry)

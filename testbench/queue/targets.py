@@ -122,7 +122,7 @@ class OffloadStandIn:
 
 
 class P2pStandIn:
-    """Takes point-to-point descriptors while it has places, and completes each after a random while."""
+    """Takes point-to-point descriptors while it has room, and completes each after a random while."""
 
     def __init__(self, dut: SimHandleBase, *, places: int = 2):
         self.dut, self.places = dut, places

@@ -63,7 +63,7 @@ def packed(lanes: Iterable[int]) -> int:
 def request(
     part: Part, index: int, pairs: Pairs, select: Select, *, datatype: int, operator: int, odd: int = 0
 ) -> dict[str, int]:
-    """One request with a tag that tells its place."""
+    """One request with its position as tag."""
     return {
         "a": packed(a for a, _ in pairs),
         "b": packed(b for _, b in pairs),

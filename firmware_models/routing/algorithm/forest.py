@@ -21,7 +21,7 @@ class Tree:
     Members
     -------
     number : int
-        Its place in `Forest.trees`; never used again.
+        Its index in `Forest.trees`; never used again.
     colour : int
         The table entry that it has at all its switches.
     switches, up : arrays of int32

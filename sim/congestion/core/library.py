@@ -60,7 +60,7 @@ def build(*, is_checked: bool = False, edits: tuple[tuple[str, str, str], ...] =
     Parameters
     ----------
     is_checked : bool
-        Every place beyond an array, and every overflow, ends the process.
+        Every index beyond an array, and every overflow, ends the process.
     edits : tuple of (file, text, new text)
         Bugs that a test plants.
 

@@ -1,7 +1,7 @@
 """What the core works on: a record a port, node, flow and packet, in NumPy arrays that it and Python share.
 
 This file is the only place where a record is described: `records.h`, which the core includes, is written from it.
-Times are picoseconds since the first flow begins, sizes bytes, rates bits a second, places in arrays -1 for none.
+Times are picoseconds since the first flow begins, sizes bytes, rates bits a second, indexes of arrays -1 for none.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""End-to-end credits and loans: none is lost or made."""
+"""End-to-end credits, guaranteed and shared: none is lost or made."""
 
 from dataclasses import replace
 
@@ -8,10 +8,10 @@ from testbench.formal.contract import Contract
 
 
 class CreditTableContract(Contract):
-    """:class:`~rtl.credit.credit_table.CreditTable`: a count of its own for one place, any one, is always the table's.
+    """:class:`~rtl.credit.credit_table.CreditTable`: a count of one window slot, any one, is always the table's.
 
-    Requests and returns of all places mix at random. A peer returns at most what is out, in any portions, and sends a
-    loan or none with the credit of a packet that asked for one.
+    Requests and returns of all window slots mix. A peer returns at most what is out, in any portions, and sends a
+    shared credit or none with the credit of a packet that asked for one.
     """
 
     def __init__(self, *, lending: bool, peer_credits: int):

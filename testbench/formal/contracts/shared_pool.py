@@ -1,4 +1,4 @@
-"""The pool of the packet buffer: what is lent and what is free is always the pool."""
+"""The pool of the packet buffer: outstanding and free shared credits are always the pool."""
 
 from amaranth import Module, Mux, Signal
 
@@ -9,7 +9,7 @@ class SharedPoolContract(Contract):
     """:class:`~rtl.credit.shared_pool.SharedPool`: no shared credit is lost or made, whatever
     peers return.
 
-    Packets are consumed and loans come back in any order. Of more loans that come back than are out, those that are
+    Packets are consumed and shared credits return in any order. Of more that return than are out, those that are
     too many count for nothing.
     """
 

@@ -106,7 +106,7 @@ class SkidContract(StreamOrder):
 
 
 class TurnContract(StreamOrder):
-    """:class:`~rtl.kit.skid.TurnBuffer`: order, no loss, no duplication; two places."""
+    """:class:`~rtl.kit.skid.TurnBuffer`: order, no loss, no duplication; two registers."""
 
     def __init__(self) -> None:
         super().__init__(capacity=2, latency=1)

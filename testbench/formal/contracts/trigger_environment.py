@@ -42,7 +42,7 @@ def narrow() -> None:
 
 
 def job_id(job: Value) -> Value:
-    """JobID of an operation, another number than its place in the table."""
+    """JobID of an operation, another number than its index in the table."""
     return Cat(~job[0])
 
 

@@ -17,7 +17,7 @@ BASE: dict[str, dict[str, Any]] = {
     "link": {"buffer_flits": 32},
     "switch": {"radix": 3, "table_entries": 4, "mft_entries": 16, "match_iterations": 1},
 }
-"""GET, loans and a cuckoo table are there; buffers for all guaranteed packets and some that are lent."""
+"""GET, shared credits and a cuckoo table are there; buffers for all guaranteed packets and some shared ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
