@@ -203,7 +203,7 @@ class CollectiveRequest:
 
 
 def reduces(collective: str, algorithm: str) -> bool:
-    """Whether a collective has an operator at all."""
+    """True if a collective has an operator at all."""
     return _reduces(build(collective, algorithm, n_nodes=2))
 
 

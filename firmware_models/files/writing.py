@@ -23,7 +23,7 @@ def written(path: Path, mode: str = "w") -> Iterator[IO[Any]]:
     Raises
     ------
     OSError
-        Always with the name of `path`, so that whoever named it can be told: no folder, no right, no space.
+        Always with the name of `path`, so that one line can say: no folder, no right, no space.
     """
     try:
         if path.exists() and not path.is_file():

@@ -51,7 +51,7 @@ class Call:
             name = f"{name}_init"
         elif request.flags & Flag.NONBLOCKING:
             name = f"I{name.lower()}"
-        said = name if collective is Collective.BARRIER else f"{name} of {request.elements} {text(request.type_name)}"
+        words = name if collective is Collective.BARRIER else f"{name} of {request.elements} {text(request.type_name)}"
         if collective in REDUCTIONS:
             words += f" by {text(request.op_name)}"
         if collective in ROOTED:
@@ -61,7 +61,7 @@ class Call:
 
 @dataclass(eq=False)
 class Round:
-    """The calls of all ranks of a communicator that belong together; `warned` if the program has been told to wait."""
+    """The calls of all ranks of a communicator that belong together; `warned` if the program has been asked to wait."""
 
     number: int
     calls: dict[int, Call] = field(default_factory=dict)

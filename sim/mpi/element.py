@@ -75,7 +75,7 @@ class Carrier:
 
     @property
     def converts(self) -> bool:
-        """Whether elements lie otherwise in hardware."""
+        """True if elements lie otherwise in hardware."""
         return self.own is not None
 
     @property

@@ -1,4 +1,4 @@
-"""Whether ranks that others wait for may still come."""
+"""Ranks that others wait for: may they still come?"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -43,7 +43,7 @@ class Presence:
         return calls[0] if calls and all(calls) else None
 
     def computes(self, rank: int, since: float) -> bool:
-        """Whether a rank has worked outside of MPI since then; also if nothing is known of it."""
+        """True if a rank has worked outside of MPI since then; also if nothing is known of it."""
         if self.call_of(rank) is not None:
             return False
         pids = {link.pid for link in self._links if link.rank == rank}

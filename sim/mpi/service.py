@@ -41,7 +41,7 @@ class Policy:
     frequency : float
         Cycles a second of NICs and switches.
     simulated : bool
-        Programs are told simulated time, and ranks ring as far apart as they come in it.
+        Programs get simulated time, and ranks ring as far apart as they come in it.
     host : Host
         Of the host-based column.
     """
@@ -120,8 +120,8 @@ class Service:
             **self.tally.report(), "host_model": self.host_model.as_dict(), "timeline": self.timeline.report(),
         }
 
-    def has_said_goodbye(self, rank: int) -> bool:
-        """Whether a rank has called MPI_Finalize."""
+    def has_finalized(self, rank: int) -> bool:
+        """True if a rank has called MPI_Finalize."""
         return rank in self._gone
 
     def advance(self) -> bool:
