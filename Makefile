@@ -82,6 +82,7 @@ bench: $(STAMP) ## measure the figures of the README again (minutes)
 
 docs: $(STAMP) ## regenerate the generated pages and tables, and build the site: build/site/index.html
 	$(BIN)/python -m firmware_models.abi docs/abi.md
+	$(BIN)/python -m firmware_models.host docs/host.md
 	$(BIN)/python -m sim.report.pages $(PAGES)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
 	$(BIN)/python docs/site/check.py build/site

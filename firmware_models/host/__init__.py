@@ -5,6 +5,8 @@ cluster or a board. Coroutines of benches use the same logic as steps: :class:`P
 :mod:`firmware_models.host.nic`.
 """
 
+from pathlib import Path
+
 from .access import carry_out, carry_out_async
 from .collective import Data, Job, Operation
 from .driver import NodeDriver, Port, Region
@@ -14,7 +16,11 @@ from .memory import Allocator, Memory
 from .port import PortSteps, RingBases, Rings
 from .transport import Transport
 
+DRIVER_FILES = tuple(Path(__file__).parent / "c" / name for name in ("conic_driver.h", "conic_driver.c"))
+"""The driver in C for bare metal; stands on the generated conic_abi.h."""
+
 __all__ = [
+    "DRIVER_FILES",
     "Allocator", "BufferFigures", "Completion", "Data", "HostError", "Job", "Memory", "NodeDriver", "Operation", "Port",
     "PortSteps", "Received", "Region", "RingBases", "Rings", "Transport", "carry_out", "carry_out_async",
 ]

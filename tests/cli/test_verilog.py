@@ -39,7 +39,7 @@ def test_small(top: str, conic: Conic, tmp_path: Path) -> None:
     assert lint.returncode == 0, lint.stderr
     assert "%Error" not in lint.stderr
     compiled = subprocess.run(
-        ["gcc", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", answer["c_header"]],
+        ["gcc", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", answer["driver"]],
         capture_output=True, text=True, check=False,
     )
     assert compiled.returncode == 0, compiled.stderr

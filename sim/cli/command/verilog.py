@@ -8,6 +8,7 @@ from firmware_models.abi.c_header import abi_header
 from firmware_models.abi.markdown import abi_page
 from firmware_models.config import ConfigError
 from firmware_models.files import write_text
+from firmware_models.host import DRIVER_FILES
 from fpga.core_package import core_file, port_page
 from fpga.core_package import example as verilog_example
 from rtl.emit import TOPS, EmitError, emit_verilog
@@ -24,7 +25,7 @@ from sim.cli.shared.run_file import run_file_option
 @click.option("--top", default="nic", show_default=True, help=f"What to export: {', '.join(sorted(TOPS))}.")
 @click.option("--output-dir", type=OUTPUT_FOLDER, default=Path("build/verilog"),
               show_default=True,
-              help="Folder for all that is written: conic_TOP.v, its ports, core file and example, conic_abi.h, .md.")
+              help="Folder for all that is written: conic_TOP.v, its ports, core file, example, C header, driver.")
 @click.option("--output", "output_file", type=OUTPUT_FILE,
               help="Another place for the Verilog file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -33,13 +34,14 @@ from sim.cli.shared.run_file import run_file_option
 def command(
     *, preset: str | None, config: Path | None, top: str, output_dir: Path, output_file: Path | None, as_json: bool,
 ) -> int:
-    """Writes one Verilog file with stable port names, pages of ports, registers and formats, a C header, an example."""
+    """Writes one Verilog file with stable port names, pages of ports and registers, C header, driver, an example."""
     if top not in TOPS:
         raise click.UsageError(f"--top: must be one of {', '.join(sorted(TOPS))}, not {top!r}")
     name, tree = hardware(preset, config)
     output_dir.mkdir(parents=True, exist_ok=True)
     verilog_file = output_dir / f"conic_{top}.v" if output_file is None else output_file
     texts = {output_dir / "conic_abi.h": abi_header(), output_dir / "conic_abi.md": abi_page()}
+    texts |= {output_dir / path.name: path.read_text() for path in DRIVER_FILES}
     with progress_bars() as progress:
         progress(f"exporting {top} ({name})", 0, 1)
         texts[verilog_file] = emit_verilog(top, tree)
@@ -52,7 +54,8 @@ def command(
         write_text(path, text)
     answer({
         "top": top, "preset": name, "module": f"conic_{top}", "verilog": str(verilog_file),
-        "c_header": str(output_dir / "conic_abi.h"), "markdown": str(output_dir / "conic_abi.md"),
+        "c_header": str(output_dir / "conic_abi.h"),
+        "driver": str(output_dir / "conic_driver.c"), "markdown": str(output_dir / "conic_abi.md"),
         "ports": str(output_dir / f"conic_{top}.md"), "core": str(output_dir / f"conic_{top}.core"),
         "example": str(output_dir / f"conic_{top}_example.v"), "lines": texts[verilog_file].count("\n"),
     }, as_json=as_json)
