@@ -1,10 +1,12 @@
 """Checks the built site: ``python docs/site/check.py build/site``.
 
 Every link leads to a file and to an anchor in it, and every page is at most three clicks from the index. Menus do not
-count as clicks: what counts is what the pages say.
+count as clicks: what counts is what the pages say. No list has run into a paragraph, as one does without a blank line
+before it.
 """
 
 import posixpath
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -66,7 +68,12 @@ def problems(site: Path) -> list[str]:
         path.relative_to(site).as_posix(): Page(path.read_text()) for path in sorted(site.rglob("*.html"))
         if path.name != "404.html"  # its links are absolute: it is shown at any address
     }
-    found, clicks = [], nx.DiGraph()
+    found = [
+        f"{name}: a list in a paragraph: {item!r}" for name in pages
+        for paragraph in re.findall(r"<p>(.*?)</p>", (site / name).read_text(), re.DOTALL)
+        for item in re.findall(r"\n((?:-|\d+\.) .{,30})", paragraph)
+    ]
+    clicks = nx.DiGraph()
     clicks.add_nodes_from(pages)
     for name, page in pages.items():
         for link in sorted(page.links):

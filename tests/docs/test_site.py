@@ -60,6 +60,8 @@ def _page(text: str) -> str:
     ({"index": "<img src='b.svg'><a href='lost.html'>b</a>", "lost": ""}, ["index.html: b.svg leads to no file"]),
     ({"index": "<a href='1.html'>1</a>", "1": "<a href='2.html'>2</a>", "2": "<a href='3.html'>3</a>",
       "3": "<a href='lost.html'>4</a>", "lost": ""}, ["lost.html: 4 clicks from the index"]),
+    ({"index": "<p>Two things:\n- one\n- two</p><a href='lost.html'>b</a>", "lost": ""},
+     ["index.html: a list in a paragraph: '- one'", "index.html: a list in a paragraph: '- two'"]),
 ])
 def test_faults_are_found(tmp_path: Path, pages: dict[str, str], found: list[str]) -> None:
     """A page that only a menu links to, a missing anchor, a missing picture, a page that is far."""
