@@ -24,14 +24,17 @@ def check_address_bits(address_bits: int) -> int:
     return address_bits
 
 
-def beat(data_width: int) -> data.StructLayout:
-    """One beat of a payload: `data`, and `last` on the last beat of its packet or transfer."""
-    return data.StructLayout({"data": data_width, "last": 1})
+def beat(data_width: int, *, marked: bool = False) -> data.StructLayout:
+    """One beat of a payload: `data`, and `last` on the last beat of its packet or transfer; if `marked`, also `bad`."""
+    return data.StructLayout({"data": data_width, "last": 1, **({"bad": 1} if marked else {})})
 
 
-def flit(data_width: int) -> data.StructLayout:
-    """One beat on a link: a beat with its virtual channel. A packet keeps to one channel."""
-    return data.StructLayout({"data": data_width, "last": 1, "vc": 1})
+def flit(data_width: int, *, marked: bool = False) -> data.StructLayout:
+    """One beat on a link: a beat with its virtual channel. A packet keeps to one channel.
+
+    Behind a reliable link flits are `marked`: the last one of a packet says whether it is `bad`, to be dropped.
+    """
+    return data.StructLayout({"data": data_width, "last": 1, "vc": 1, **({"bad": 1} if marked else {})})
 
 
 class PacketSignature(wiring.Signature):
@@ -59,12 +62,12 @@ class LinkSignature(wiring.Signature):
     All members are driven by registers on both sides, so that parts can be simulated apart.
     """
 
-    def __init__(self, data_width: int):
+    def __init__(self, data_width: int, *, marked: bool = False):
         self.data_width = data_width
         super().__init__({
             "valid": Out(1),
             "ready": In(1),
-            "flit": Out(flit(data_width)),
+            "flit": Out(flit(data_width, marked=marked)),
             "credit_valid": In(1),
             "credit_vc": In(1),
         })

@@ -72,6 +72,8 @@ class CollectiveResult:
     buffer_occupancy : list of dict
         `now`, `peak` and time-weighted `mean` of every packet buffer, as fractions of its usable capacity, with `node`
         and `cou`.
+    damaged_words : int
+        Words of reliable links that were damaged, since reset.
     """
 
     cycles: int
@@ -87,17 +89,22 @@ class CollectiveResult:
     events: list[Activity]
     stalls: list[dict[str, int]]
     buffer_occupancy: list[dict[str, float]]
+    damaged_words: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyResult:
-    """What came of an operation under many orders; `first_difference` is the first order with another result."""
+    """What came of an operation under many orders; `first_difference` is the first order with another result.
+
+    `damaged_words`: of all orders, where links are reliable and wires are not.
+    """
 
     orders: int
     distinct_results: int
     mismatched_bits: int
     sha256: str
     first_difference: int | None
+    damaged_words: int
 
 
 def run_collective(
@@ -122,41 +129,48 @@ def run_collective(
 
 
 def verify(
-    request: CollectiveRequest, *, orders: int, workers: int = 1, progress: ProgressCallback | None = None
+    request: CollectiveRequest, *, orders: int, workers: int = 1, progress: ProgressCallback | None = None,
+    frame_errors: float = 0,
 ) -> VerifyResult:
     """Carries out `request` under `orders` random arrival orders, stalls, delays and pulse sizes; errors as above.
 
-    Orders are independent: `workers` processes take one after the other, and their number changes no result.
+    Orders are independent: `workers` processes take one after the other, and their number changes no result. Of the
+    words on reliable links (`link.reliable`) a share of `frame_errors` is lost, doubled or changed.
     """
     library = build_library(request.hardware(), progress=progress)
     say = progress or (lambda _stage, _done, _total: None)
     seen: list[str] = []
-    mismatched = 0
+    mismatched = damaged = 0
     say("orders", 0, orders)
     # Not forked: whoever calls this may have threads, of a progress bar for one.
     with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
         carry_out = map if workers == 1 else pool.map  # the pool starts no process before it has work
-        for digest, bits in carry_out(partial(_in_order, library, request), range(orders)):
+        for digest, bits, words in carry_out(partial(_in_order, library, request, frame_errors), range(orders)):
             seen.append(digest)
             mismatched += bits
+            damaged += words
             say("orders", len(seen), orders)
     return VerifyResult(
         orders=orders, distinct_results=len(set(seen)), mismatched_bits=mismatched, sha256=seen[0],
         first_difference=next((order for order, digest in enumerate(seen) if digest != seen[0]), None),
+        damaged_words=damaged,
     )
 
 
-def _in_order(library: Path, request: CollectiveRequest, order: int) -> tuple[str, int]:
-    """Hash and mismatched bits of the results under random order number `order`."""
+def _in_order(
+    library: Path, request: CollectiveRequest, frame_errors: float, order: int,
+) -> tuple[str, int, int]:
+    """Hash and mismatched bits of the results under random order number `order`, and the words that were damaged."""
     rng = random.Random(f"{request.seed} order {order}")
     step = 64 if request.schedule.block_count == 1 else 16
     pulse_bytes = step * rng.randint(1, largest_pulse(request.schedule, request.config) // step)
     stalls = random_stalls(rng.getrandbits(32))
+    stalls = replace(stalls, links=replace(stalls.links, errors=frame_errors))
     # Orders run beside each other: one thread each.
     result = _run(
         library, replace(request, stalls=stalls, pulse_bytes=pulse_bytes), order=order, execution=Execution(threads=1),
     )
-    return result.sha256, result.mismatched_bits
+    return result.sha256, result.mismatched_bits, result.damaged_words
 
 
 @dataclass(frozen=True)
@@ -212,7 +226,8 @@ def _simulate(
             raise CollectiveError(_state(request, cluster, drivers, jobs))
         cluster.check_registers()
         completions = list(read_completions(jobs))
-        return _result(request, cluster, drivers, jobs, completions, end - begin, idle)
+        result = _result(request, cluster, drivers, jobs, completions, end - begin, idle)
+        return replace(result, damaged_words=cluster.damaged)
 
 
 _WARM_UP_CYCLES = 1_000

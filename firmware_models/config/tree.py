@@ -132,6 +132,12 @@ class LinkConfig:
     """Virtual channels: 0 carries data, 1 carries credits and answers."""
     buffer_flits: Annotated[int, Field(ge=16, le=4096), POWER_OF_TWO]
     """Flits that a receiver holds for each virtual channel."""
+    reliable: bool
+    """Whether frames with a CRC are acknowledged and sent again, for wires that lose or change what they carry."""
+    replay_flits: Annotated[int, Field(ge=16, le=2048), POWER_OF_TWO]
+    """If reliable: flits of each virtual channel that a sender keeps until they are acknowledged."""
+    replay_cycles: Annotated[int, Field(ge=64, le=65536), POWER_OF_TWO]
+    """If reliable: cycles without an acknowledgement after which packets are sent again."""
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)
@@ -174,7 +180,22 @@ class Config:
                 + (f", of which buffer_mode {self.cou.buffer_mode} can use {self.buffer_packets} packets"
                    if self.buffer_slots >= need else "")
             )
+        if self.link.reliable:
+            self._check_reliable_link()
         return self
+
+    def _check_reliable_link(self) -> None:
+        buffer_flits = self.link.buffer_flits
+        longest = self.header_flits + self.datapath.mtu // self.datapath.flit_bytes
+        if buffer_flits < longest:
+            raise ValueError(
+                f"link.buffer_flits must be at least {longest}, the flits of a packet of mtu {self.datapath.mtu}, if "
+                f"link.reliable, not {buffer_flits!r}"
+            )
+        if self.link.replay_flits < buffer_flits:
+            raise ValueError(
+                f"link.replay_flits must be at least link.buffer_flits ({buffer_flits}), not {self.link.replay_flits!r}"
+            )
 
     def changed(self, **sections: Mapping[str, Any]) -> "Config":
         """The same with other values of some fields, by section; bounds are checked as everywhere.

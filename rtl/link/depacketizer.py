@@ -40,10 +40,12 @@ class Depacketizer(wiring.Component):
         Bits of a flit: 64, 128, 256 or 512.
     mtu : int
         Largest payload in bytes; a power of two, at least 64.
+    marked : bool
+        Whether flits say that their packet is `bad`, as behind a reliable link: it comes once more then.
 
     Members
     -------
-    i : ``In(stream.Signature(beat(data_width)))``
+    i : ``In(stream.Signature(beat(data_width, marked=marked)))``
         Flits.
     node_id : ``In(24)``
         NodeID of this node.
@@ -55,24 +57,28 @@ class Depacketizer(wiring.Component):
         Pulse with ``received``: the packet was dropped as malformed.
     wrong_node : ``Out(1)``
         Pulse with ``received``: the packet was well-formed but for another node, and dropped.
+    bad : ``Out(1)``
+        If `marked`: pulse, instead of ``received``, of a packet that was dropped because of its mark.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, data_width: int, mtu: int):
+    def __init__(self, *, data_width: int, mtu: int, marked: bool = False):
         self.header_flits = header_flits(data_width)
         if mtu < 64 or mtu & (mtu - 1):
             raise ValueError(f"mtu must be a power of two and at least 64, not {mtu!r}")
         self.data_width = data_width
         self.mtu = mtu
+        self.marked = marked
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(beat(data_width))),
+            "i": In(stream.Signature(beat(data_width, marked=marked))),
             "node_id": In(formats.NODE_BITS),
             "o": Out(PacketSignature(data_width)),
             "received": Out(1),
             "malformed": Out(1),
             "wrong_node": Out(1),
+            **({"bad": Out(1)} if marked else {}),
         })
 
     def elaborate(self, platform):
@@ -190,10 +196,15 @@ class Depacketizer(wiring.Component):
             m.d.comb += [well_formed.eq(is_last_part & seen.header_alone), foreign.eq(seen.header_foreign)]
         with m.Else():
             m.d.comb += [well_formed.eq(one_more & ~seen.bad), foreign.eq(seen.foreign)]
-        m.d.comb += [good.eq(closes & well_formed & ~foreign), drops.eq(closes & ~good)]
+        # What is marked is not even looked at: it may be damaged anywhere.
+        whole: Value = closes
+        if self.marked:
+            whole = closes & ~self.i.payload.bad
+            m.d.sync += self.bad.eq(closes & self.i.payload.bad)
+        m.d.comb += [good.eq(whole & well_formed & ~foreign), drops.eq(closes & ~good)]
         m.d.sync += [
-            self.received.eq(closes), self.malformed.eq(closes & ~well_formed),
-            self.wrong_node.eq(closes & well_formed & foreign),
+            self.received.eq(whole), self.malformed.eq(whole & ~well_formed),
+            self.wrong_node.eq(whole & well_formed & foreign),
         ]
 
     def _field(self, name: str) -> Value:

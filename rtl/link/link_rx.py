@@ -28,6 +28,8 @@ class LinkRx(wiring.Component):
         Bits of a flit.
     buffer_flits : int
         Flits held for each channel. At least 1.
+    marked : bool
+        Whether flits say that their packet is `bad`.
 
     Members
     -------
@@ -39,15 +41,16 @@ class LinkRx(wiring.Component):
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, data_width: int, buffer_flits: int):
+    def __init__(self, *, data_width: int, buffer_flits: int, marked: bool = False):
         if not isinstance(buffer_flits, int) or buffer_flits < 1:
             raise ValueError(f"buffer_flits must be a positive integer, not {buffer_flits!r}")
         self.data_width = data_width
         self.buffer_flits = buffer_flits
+        self.beat = beat(data_width, marked=marked)
         super().__init__({
             "moves": Out(1),
-            "link": In(LinkSignature(data_width)),
-            "o": Out(stream.Signature(beat(data_width))).array(N_VCS),
+            "link": In(LinkSignature(data_width, marked=marked)),
+            "o": Out(stream.Signature(self.beat)).array(N_VCS),
         })
 
     def elaborate(self, platform):
@@ -58,13 +61,12 @@ class LinkRx(wiring.Component):
             turn.advance.eq(1),
         ]
 
-        fifos = [StreamFifo(shape=beat(self.data_width), depth=self.buffer_flits) for _ in range(N_VCS)]
+        fifos = [StreamFifo(shape=self.beat, depth=self.buffer_flits) for _ in range(N_VCS)]
         for vc, fifo in enumerate(fifos):
             m.submodules[f"fifo_{vc}"] = fifo
             m.d.comb += [
                 fifo.i.valid.eq(self.link.valid & (self.link.flit.vc == vc)),
-                fifo.i.payload.data.eq(self.link.flit.data),
-                fifo.i.payload.last.eq(self.link.flit.last),
+                *(fifo.i.payload[name].eq(self.link.flit[name]) for name in self.beat.members),
                 self.o[vc].valid.eq(fifo.o.valid),
                 self.o[vc].payload.eq(fifo.o.payload),
                 fifo.o.ready.eq(self.o[vc].ready),

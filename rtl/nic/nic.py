@@ -23,9 +23,11 @@ from rtl.kit.library import shared
 from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
 from rtl.kit.stage import PacketStage
 from rtl.link.depacketizer import Depacketizer
+from rtl.link.link_layer import LinkStatus, connect_unmarked, link_layer
 from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
 from rtl.link.packetizer import Packetizer
+from rtl.link.wire import WireSignature
 from rtl.nic.csr import RegisterFile
 from rtl.nic.group_filter import GroupFilter
 from rtl.nic.job_locator import JobLocator
@@ -62,7 +64,9 @@ class Nic(wiring.Component):
     m_axi : ``Out(Axi4Signature)``
         Host memory.
     tx, rx : ``Out(LinkSignature)``, ``In(LinkSignature)``
-        The network.
+        The network; with ``link.reliable`` the wire: ``Out(WireSignature)``, ``In(WireSignature)``.
+    link_status : ``Out(LinkStatus)``
+        With ``link.reliable``: see :class:`rtl.link.link_layer.LinkLayer`.
     quiescent : ``Out(1)``
         Nothing changes but ``csr.cycles`` until a flit or a credit arrives, the host writes or reads a register, or
         memory answers (:class:`rtl.kit.quiescence.Quiescence`).
@@ -81,8 +85,9 @@ class Nic(wiring.Component):
         super().__init__({
             "s_axil": In(AxiLiteSignature(address_bits=registers.ADDRESS_BITS)),
             "m_axi": Out(Axi4Signature(data_width=width, id_width=1)),
-            "tx": Out(LinkSignature(width)),
-            "rx": In(LinkSignature(width)),
+            "tx": Out(WireSignature(width) if config.link.reliable else LinkSignature(width)),
+            "rx": In(WireSignature(width) if config.link.reliable else LinkSignature(width)),
+            **({"link_status": Out(LinkStatus)} if config.link.reliable else {}),
             "irq": Out(1),
             "quiescent": Out(1),
             "trace": Out(self.trace_layout).array(config.nic.n_cous),
@@ -98,12 +103,16 @@ class Nic(wiring.Component):
         self._connect_registers(m, nic, network)
 
         m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles())
+        # The words of a reliable link tell each end that the other one is there: it is never at rest.
+        network_events = [self.rx.valid] if self.config.link.reliable else [self.rx.valid, self.tx.credit_valid]
         axil, axi = self.s_axil, self.m_axi
         parts = [nic.csr, nic.vp_table, nic.queue, nic.completions, nic.dma, nic.p2p, *nic.cous, nic.job_table]
         m.d.comb += [
-            quiescence.moves.eq(any_moves(*(part.moves for part in (*parts, *network.parts)))),
+            quiescence.moves.eq(
+                1 if self.config.link.reliable else any_moves(*(part.moves for part in (*parts, *network.parts)))
+            ),
             quiescence.event.eq(any_moves(
-                self.rx.valid, self.tx.credit_valid, axil.awvalid, axil.wvalid, axil.arvalid, axi.rvalid, axi.bvalid,
+                *network_events, axil.awvalid, axil.wvalid, axil.arvalid, axi.rvalid, axi.bvalid,
             )),
             self.quiescent.eq(quiescence.quiescent),
         ]
@@ -200,9 +209,19 @@ class Nic(wiring.Component):
         config, csr, p2p, cous, job_table = self.config, nic.csr, nic.p2p, nic.cous, nic.job_table
         n_cous, width = config.nic.n_cous, config.datapath.data_width
         m.submodules.link_tx = link_tx = LinkTx(data_width=width, buffer_flits=config.link.buffer_flits)
-        m.submodules.link_rx = link_rx = LinkRx(data_width=width, buffer_flits=config.link.buffer_flits)
-        connect(m, link_tx.link, flipped(self.tx))
-        connect(m, flipped(self.rx), link_rx.link)
+        m.submodules.link_rx = link_rx = LinkRx(
+            data_width=width, buffer_flits=config.link.buffer_flits, marked=config.link.reliable,
+        )
+        if config.link.reliable:
+            m.submodules.link_layer = layer = link_layer(config, marked=False)
+            connect_unmarked(m, link_tx.link, layer.i)
+            connect(m, layer.o, link_rx.link)
+            connect(m, layer.tx, flipped(self.tx))
+            connect(m, flipped(self.rx), layer.rx)
+            m.d.comb += self.link_status.eq(layer.status)
+        else:
+            connect(m, link_tx.link, flipped(self.tx))
+            connect(m, flipped(self.rx), link_rx.link)
         parts = [link_tx, link_rx]
         received, malformed, wrong_node, unknown, sent = [], [], [], [p2p.unknown], []
         for vc in range(2):
@@ -210,7 +229,7 @@ class Nic(wiring.Component):
             m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width)
             m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
             m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(
-                data_width=width, mtu=config.datapath.mtu
+                data_width=width, mtu=config.datapath.mtu, marked=config.link.reliable,
             )
             m.submodules[f"locator_{vc}"] = locator = JobLocator(config, vc=vc)
             m.submodules[f"rx_router_{vc}"] = router = ReceiveRouter(config, vc=vc)

@@ -1,12 +1,11 @@
 """One virtual channel of an input port: arriving flits, their outputs, and the packet that is being sent."""
 
-from amaranth import Module, Mux, ResetSignal, Signal
+from amaranth import Cat, Module, Mux, ResetSignal, Signal
 from amaranth.hdl import Assert
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from rtl.interface import flit
 from rtl.switch.channel_queues import ChannelQueues
 from rtl.switch.channel_store import ChannelStore
 from rtl.switch.route_table import PORT_BITS
@@ -73,6 +72,8 @@ class InputChannel(wiring.Component):
         Outputs to which a flit goes.
     reading : ``Out(1)``, last : ``Out(1)``, data : ``Out(data_width)``
         One goes; it is the last one of its packet; its data, in the cycle after.
+    bad : ``Out(1)``
+        With marked flits: it has a mark, in the cycle after.
     owes : ``Out(1)``, paid : ``In(1)``
         A credit is to return; one does.
     dropped, lost : ``Out(1)``
@@ -88,18 +89,20 @@ class InputChannel(wiring.Component):
         self.number = number
         radix = sizes.radix
         super().__init__({
-            "here": In(1), "flit": In(flit(sizes.data_width)), "port": In(PORT_BITS), "mft_ports": In(radix),
+            "here": In(1), "flit": In(sizes.flit), "port": In(PORT_BITS), "mft_ports": In(radix),
             "candidate": Out(CandidateSignature(radix)), "accepts": In(radix), "passed": In(1),
             "sends": Out(radix), "reading": Out(1), "last": Out(1), "data": Out(sizes.data_width),
             "owes": Out(1), "paid": In(1), "dropped": Out(1), "lost": Out(1),
             "depth": Out(range(sizes.buffer_flits + 1)), "peak": Out(range(sizes.buffer_flits + 1)), "works": Out(1),
+            **({"bad": Out(1)} if sizes.marked else {}),
         })
 
     def elaborate(self, platform):
         m = Module()
         sizes, candidate = self.sizes, self.candidate
         m.submodules.store = store = ChannelStore(
-            data_width=sizes.data_width, granule_flits=sizes.granule_flits, n_granules=sizes.n_granules,
+            data_width=sizes.data_width + sizes.marked, granule_flits=sizes.granule_flits,
+            n_granules=sizes.n_granules,
         )
         m.submodules.queues = queues = ChannelQueues(radix=sizes.radix, n_names=sizes.n_granules)
         name, inside, asked = self._receive(m, store, queues)
@@ -133,7 +136,7 @@ class InputChannel(wiring.Component):
         m.d.comb += [
             self.lost.eq(here & incoming.last & (place < dest_flit)),
             store.write.eq(here & ~self.lost),
-            store.write_data.eq(incoming.data),
+            store.write_data.eq(Cat(incoming.data, incoming.bad) if sizes.marked else incoming.data),
             store.write_last.eq(incoming.last),
         ]
         assert dest_flit <= 1, "a packet without destination is one flit, which is not stored"
@@ -182,8 +185,11 @@ class InputChannel(wiring.Component):
             store.start_at.eq(queues.taken_name),
             store.read.eq(self.reading),
             store.free.eq(whole),
-            self.dropped.eq(drop), self.last.eq(store.last), self.data.eq(store.data),
+            self.dropped.eq(drop), self.last.eq(store.last),
+            self.data.eq(store.data[:self.sizes.data_width] if self.sizes.marked else store.data),
         ]
+        if self.sizes.marked:
+            m.d.comb += self.bad.eq(store.data[-1])
         with m.If(start):
             m.d.sync += [
                 busy.eq(1), whole.eq(queues.taken_whole), holds.eq(candidate.start | candidate.start_mc),

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
-from rtl.interface import LinkSignature, flit
+from rtl.interface import LinkSignature
 from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.link.link_rx import N_VCS
@@ -19,8 +19,8 @@ _offset = formats.PACKET_HEADER.offset
 class CrossingSignature(wiring.Signature):
     """Flits from an input port to the outputs of which `ports` has the bits."""
 
-    def __init__(self, data_width: int, radix: int):
-        super().__init__({"ports": Out(radix), "flit": Out(flit(data_width))})
+    def __init__(self, sizes: SwitchSizes):
+        super().__init__({"ports": Out(sizes.radix), "flit": Out(sizes.flit)})
 
 
 class InputPort(wiring.Component):
@@ -77,7 +77,7 @@ class InputPort(wiring.Component):
         radix = sizes.radix
         super().__init__({
             "moves": Out(1),
-            "link": In(LinkSignature(sizes.data_width)),
+            "link": In(LinkSignature(sizes.data_width, marked=sizes.marked)),
             "lookup": Out(wiring.Signature({
                 "enable": Out(1), "node_id": Out(formats.NODE_BITS), "port": In(PORT_BITS),
             })),
@@ -85,7 +85,7 @@ class InputPort(wiring.Component):
             "candidate": Out(CandidateSignature(radix)).array(N_VCS),
             "accepts": In(radix).array(N_VCS),
             "sends": Out(radix).array(N_VCS),
-            "o": Out(CrossingSignature(sizes.data_width, radix)),
+            "o": Out(CrossingSignature(sizes)),
             "discarded": Out(2),
             "malformed": Out(1),
             "depth": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
@@ -145,5 +145,7 @@ class InputPort(wiring.Component):
             self.o.flit.last.eq(last),
             self.o.flit.vc.eq(vc_of),
         ]
+        if sizes.marked:
+            m.d.comb += self.o.flit.bad.eq(last & Mux(vc_of, high.bad, low.bad))
         m.d.sync += self.moves.eq(any_moves(low.works, high.works, credit_valid))
         return m

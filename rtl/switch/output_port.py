@@ -5,7 +5,7 @@ from amaranth.hdl import Assert
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.interface import LinkSignature, flit
+from rtl.interface import LinkSignature
 from rtl.kit.fifo import StreamFifo
 from rtl.link.link_rx import N_VCS
 from rtl.switch.choice import one_of
@@ -47,7 +47,7 @@ class OutputPort(wiring.Component):
 
     def __init__(self, *, sizes: SwitchSizes):
         self.sizes = sizes
-        crossing = wiring.Signature({"valid": Out(1), "flit": Out(flit(sizes.data_width))})
+        crossing = wiring.Signature({"valid": Out(1), "flit": Out(sizes.flit)})
         super().__init__({
             "moves": Out(1),
             "i": In(crossing).array(sizes.radix),
@@ -56,13 +56,13 @@ class OutputPort(wiring.Component):
             "room": Out(N_VCS),
             "room_short": Out(N_VCS),
             "credits": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
-            "link": Out(LinkSignature(sizes.data_width)),
+            "link": Out(LinkSignature(sizes.data_width, marked=sizes.marked)),
         })
 
     def elaborate(self, platform):
         m = Module()
         sizes = self.sizes
-        m.submodules.fifo = fifo = StreamFifo(shape=flit(sizes.data_width), depth=_FIFO_DEPTH)
+        m.submodules.fifo = fifo = StreamFifo(shape=sizes.flit, depth=_FIFO_DEPTH)
         valids = Cat(source.valid for source in self.i)
         m.d.comb += [
             fifo.i.valid.eq(valids.any()),

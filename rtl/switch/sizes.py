@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
+from amaranth.lib import data
+
 from firmware_models.abi import formats
 from firmware_models.config import Config
+from rtl.interface import flit
 
 HEADER_BITS = formats.PACKET_HEADER.width
 DEST_FLIT_BITS = formats.PACKET_HEADER.offset("dest_id")
@@ -47,6 +50,16 @@ class SwitchSizes:
     def buffer_flits(self) -> int:
         """Credits of a link, for each channel."""
         return self.config.link.buffer_flits
+
+    @property
+    def marked(self) -> bool:
+        """Whether the last flit of a packet can be marked `bad`, as behind a reliable link."""
+        return self.config.link.reliable
+
+    @property
+    def flit(self) -> data.StructLayout:
+        """A flit inside of the switch."""
+        return flit(self.data_width, marked=self.marked)
 
     @property
     def longest(self) -> int:

@@ -11,7 +11,9 @@ from firmware_models.config import Config
 from rtl.interface import LinkSignature
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
+from rtl.link.link_layer import LinkStatus, link_layer
 from rtl.link.link_rx import N_VCS
+from rtl.link.wire import WireSignature
 from rtl.switch.control import ADDRESS_BITS, SwitchControl
 from rtl.switch.input_port import InputPort
 from rtl.switch.matching import Matching
@@ -42,7 +44,9 @@ class Switch(wiring.Component):
     rx : array of `radix` ``In(LinkSignature)``
         Links into the switch.
     tx : array of `radix` ``Out(LinkSignature)``
-        Links out of the switch.
+        Links out of the switch. With ``link.reliable`` both are wires: ``WireSignature``.
+    link_status : array of `radix` ``Out(LinkStatus)``
+        With ``link.reliable``: see :class:`rtl.link.link_layer.LinkLayer`.
     s_axil : ``In(AxiLiteSignature(address_bits=12))``
         Registers (``firmware_models.abi.registers.SWITCH_PAGE``).
     quiescent : ``Out(1)``
@@ -53,8 +57,10 @@ class Switch(wiring.Component):
     def __init__(self, config: Config):
         self.config = config
         self.sizes = SwitchSizes(config=config)
-        link = LinkSignature(config.datapath.data_width)
+        width = config.datapath.data_width
+        link = WireSignature(width) if config.link.reliable else LinkSignature(width)
         super().__init__({
+            **({"link_status": Out(LinkStatus).array(config.switch.radix)} if config.link.reliable else {}),
             "rx": In(link).array(config.switch.radix),
             "tx": Out(link).array(config.switch.radix),
             "s_axil": In(AxiLiteSignature(address_bits=ADDRESS_BITS)),
@@ -84,10 +90,11 @@ class Switch(wiring.Component):
         for number in ports:
             m.submodules[f"input_{number}"] = inputs[number]
             m.submodules[f"output_{number}"] = outputs[number]
-            connect(m, flipped(self.rx[number]), inputs[number].link)
+            receiver, sender = self._ends(m, number, inputs[number], outputs[number])
+            connect(m, flipped(self.rx[number]), receiver)
             connect(m, inputs[number].lookup, table.lookup[number])
             connect(m, inputs[number].mft, mft.lookup[number])
-            connect(m, outputs[number].link, flipped(self.tx[number]))
+            connect(m, sender, flipped(self.tx[number]))
 
         m.submodules.statistics = statistics = PortStatistics(n_ports=sizes.radix)
         m.d.comb += [
@@ -143,14 +150,28 @@ class Switch(wiring.Component):
         # Rest.
         m.submodules.quiescence = quiescence = Quiescence(cycles=DRAIN_CYCLES)
         m.d.comb += [
-            quiescence.moves.eq(any_moves(mft.clearing, *(part.moves for part in parts))),
+            # The words of a reliable link tell each end that the other one is there: it is never at rest.
+            quiescence.moves.eq(
+                1 if self.config.link.reliable else any_moves(mft.clearing, *(part.moves for part in parts))
+            ),
             quiescence.event.eq(any_moves(
                 self.s_axil.awvalid, self.s_axil.wvalid, self.s_axil.arvalid,
-                *(link.valid for link in self.rx), *(link.credit_valid for link in self.tx),
+                *(link.valid for link in self.rx),
+                *(() if self.config.link.reliable else (link.credit_valid for link in self.tx)),
             )),
             self.quiescent.eq(quiescence.quiescent),
         ]
         return m
+
+    def _ends(self, m: Module, number: int, source: InputPort, sink: OutputPort) -> tuple[Any, Any]:
+        """What receives and what sends at a port: its input and output, or the layer of a reliable link before them."""
+        if not self.config.link.reliable:
+            return source.link, sink.link
+        m.submodules[f"layer_{number}"] = layer = link_layer(self.config, marked=True)
+        connect(m, sink.link, layer.i)
+        connect(m, layer.o, source.link)
+        m.d.comb += self.link_status[number].eq(layer.status)
+        return layer.rx, layer.tx
 
 
 def _count(flits: Value, packets: Value, link: Any) -> list[Any]:

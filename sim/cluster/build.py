@@ -272,6 +272,7 @@ def _ports_header(config: Config, design: SimulationVerilog, *, waves: bool) -> 
 
     return (
         f"#pragma once\n#define CONIC_TRACE {int(waves)}\n#define CONIC_FLIT_BYTES {config.datapath.flit_bytes}\n"
+        f"#define CONIC_WORDS {str(config.link.reliable).lower()}\n"
         + names("CONIC_INPUTS", design.inputs) + names("CONIC_OUTPUTS", design.outputs)
         + names("CONIC_SWITCH_PORTS", range(config.switch.radix)) + names("CONIC_UNITS", range(config.nic.n_cous))
     )

@@ -50,6 +50,12 @@ public:
 
     uint64_t now() const { return now_; }
     uint64_t settled_at() const { return settled_at_; }
+    // Words of reliable links that were damaged on their way.
+    uint64_t damaged() const {
+        uint64_t sum = 0;
+        for (const auto& station : stations_) sum += station->damaged();
+        return sum;
+    }
     Node& node(uint32_t number) { return *nodes_.at(number); }
     Station& station(bool is_switch, uint32_t number) {
         return *stations_.at(is_switch ? nodes_.size() + number : number);

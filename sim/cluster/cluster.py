@@ -75,12 +75,15 @@ class LinkTiming:
     jitter : int
         Most cycles by which a packet may be held up, at random.
     stall : float
-        Intensity of random stalls at the sender, 0 to 1.
+        Intensity of random stalls at the sender, 0 to 1. Reliable links have none.
+    errors : float
+        Share of the words of reliable links that are lost, doubled or changed.
     """
 
     latency: int = 4
     jitter: int = 0
     stall: float = 0.0
+    errors: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,8 +161,8 @@ class Cluster:
         self._api = _load(library)
         self._handle = self._api.conic_create(
             topology.n_nodes, len(topology.radixes), memory_bytes, memory.read_latency, memory.write_latency,
-            memory.jitter, memory.stall, links.latency, links.jitter, links.stall, seed, execution.n_threads,
-            execution.skip, execution.lockstep,
+            memory.jitter, memory.stall, links.latency, links.jitter, links.stall, links.errors, seed,
+            execution.n_threads, execution.skip, execution.lockstep,
         )
         if not self._handle:
             reason = self._api.conic_fault().decode()
@@ -197,6 +200,11 @@ class Cluster:
     def cycle(self) -> int:
         """Cycles since reset."""
         return int(self._api.conic_now(self._handle))
+
+    @property
+    def damaged(self) -> int:
+        """Words of reliable links that were damaged so far."""
+        return int(self._api.conic_damaged(self._handle))
 
     @property
     def settled_cycle(self) -> int:
@@ -328,7 +336,8 @@ def _load(library: Path) -> CDLL:
     handle, u32, u64 = c_void_p, c_uint32, c_uint64
     signatures: dict[str, tuple[Any, list[Any]]] = {
         "conic_create": (
-            handle, [u32, u32, u64, u64, u64, u64, c_double, u64, u64, c_double, u64, u32, c_int, c_int],
+            handle,
+            [u32, u32, u64, u64, u64, u64, c_double, u64, u64, c_double, c_double, u64, u32, c_int, c_int],
         ),
         "conic_destroy": (None, [handle]),
         "conic_connect": (c_int, [handle, u32, u32, u32, u32, u64]),
@@ -342,6 +351,7 @@ def _load(library: Path) -> CDLL:
         "conic_watch": (c_int, [handle, u32, u64]),
         "conic_was_written": (c_int, [handle, u32, u64]),
         "conic_settled_at": (u64, [handle]),
+        "conic_damaged": (u64, [handle]),
         "conic_fingerprint": (u64, [handle]),
         "conic_evaluated": (u64, [handle]),
         "conic_bytes_a_node": (u64, [handle]),

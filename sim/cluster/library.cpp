@@ -41,10 +41,11 @@ const char* conic_fault() { return fault.c_str(); }
 // How time passes: `threads`, whether quiescent models are left out, and whether all keep step in every cycle.
 Cluster* conic_create(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, uint64_t read_latency,
                       uint64_t write_latency, uint64_t memory_jitter, double memory_stall, uint64_t link_latency,
-                      uint64_t link_jitter, double link_stall, uint64_t seed, uint32_t threads, int skip, int lockstep) {
+                      uint64_t link_jitter, double link_stall, double link_errors, uint64_t seed, uint32_t threads,
+                      int skip, int lockstep) {
     return guarded([&] {
         return new Cluster(nodes, switches, memory_bytes, {read_latency, write_latency, memory_jitter, memory_stall},
-                           {link_latency, link_jitter, link_stall}, seed, {threads, skip != 0, lockstep != 0});
+                           {link_latency, link_jitter, link_stall, link_errors}, seed, {threads, skip != 0, lockstep != 0});
     }, static_cast<Cluster*>(nullptr));
 }
 
@@ -61,6 +62,7 @@ int conic_step(Cluster* cluster, uint64_t cycles) { return guarded([&] { cluster
 int conic_check_boundary(Cluster* cluster) { return guarded([&] { cluster->check_boundary(); }); }
 uint64_t conic_now(Cluster* cluster) { return guarded([&] { return cluster->now(); }, kFault); }
 uint64_t conic_settled_at(Cluster* cluster) { return guarded([&] { return cluster->settled_at(); }, kFault); }
+uint64_t conic_damaged(Cluster* cluster) { return guarded([&] { return cluster->damaged(); }, kFault); }
 uint64_t conic_fingerprint(Cluster* cluster) { return guarded([&] { return cluster->fingerprint(); }, kFault); }
 uint64_t conic_evaluated(Cluster* cluster) { return guarded([&] { return cluster->evaluated(); }, kFault); }
 uint64_t conic_bytes_a_node(Cluster* cluster) { return guarded([&] { return uint64_t{cluster->bytes_a_node()}; }, kFault); }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <string>
 
 #include "event.h"
@@ -21,6 +22,7 @@ struct LinkTiming {
     uint64_t latency = 0;  // cycles each way
     uint64_t jitter = 0;   // most cycles that a packet may be held up in addition
     double stall = 0;      // intensity of random stalls
+    double errors = 0;     // share of the words of reliable links that are damaged
 };
 
 struct Flit {
@@ -95,7 +97,8 @@ public:
         out_ = &out;
         in_ = &in;
         timing_ = timing;
-        stall_ = RandomStall(seed, timing.stall);
+        stall_ = RandomStall(seed, pins_.words ? 0 : timing.stall);
+        faults_.seed(seed ^ 0x5deece66d);
     }
 
     // Takes what the model drives in cycle `now` and posts it under `parity`.
@@ -112,8 +115,12 @@ public:
             flit.last = *pins_.tx_last;
             flit.vc = *pins_.tx_vc;
             std::memcpy(flit.data, pins_.tx_data, flit_bytes_);
-            out_->flits.post(parity, flit);
-            sent(flit);
+            if (pins_.words) {
+                carry(parity, flit);
+            } else {
+                out_->flits.post(parity, flit);
+                sent(flit);
+            }
         }
         if (*pins_.rx_credit_valid) in_->credits.post(parity, {now + timing_.latency, *pins_.rx_credit_vc});
     }
@@ -123,7 +130,7 @@ public:
     bool receive(Received received) {
         if (!out_) return true;
         ready_ = !stall_.pause();
-        if (!*pins_.rx_valid) return true;
+        if (!*pins_.rx_valid || pins_.words) return true;
         received(pins_.rx_data, *pins_.rx_last, *pins_.rx_vc);
         return *pins_.rx_ready;
     }
@@ -166,13 +173,35 @@ public:
     }
     // Whether something random happens here in every cycle.
     bool is_random() const { return timing_.stall > 0; }
+    // Words that have been damaged on their way from here.
+    uint64_t damaged() const { return damaged_; }
 
 private:
+    // Sends a word on: as it is, or lost, doubled, with a bit or its kind changed.
+    void carry(Parity parity, Flit& word) {
+        const double drawn = timing_.errors > 0 ? static_cast<double>(faults_() >> 11) * 0x1.0p-53 : 1;
+        if (drawn < timing_.errors) {
+            ++damaged_;
+            switch (faults_() % 4) {
+                case 0: return;
+                case 1: out_->flits.post(parity, word); break;
+                case 2: word.last = !word.last; break;
+                default: {
+                    const uint64_t bit = faults_() % (8 * flit_bytes_);
+                    word.data[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+                }
+            }
+        }
+        out_->flits.post(parity, word);
+    }
+
     LinkPins pins_;
     unsigned flit_bytes_;
     Lane *out_ = nullptr, *in_ = nullptr;
     LinkTiming timing_;
     RandomStall stall_{0, 0};
+    std::mt19937_64 faults_;
+    uint64_t damaged_ = 0;
     Ring<Flit> flits_;
     Ring<Credit> credits_;
     uint64_t flits_at_ = 0;

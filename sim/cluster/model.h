@@ -39,6 +39,8 @@ struct LinkPins {
     uint8_t *tx_ready, *tx_credit_valid, *tx_credit_vc;
     uint8_t *rx_valid, *rx_last, *rx_vc;
     void* rx_data;
+    // Words of a reliable link, `last` for control words: they never wait, and say nothing of packets.
+    bool words = false;
 };
 
 // The AXI4 manager port of a NIC.

@@ -17,7 +17,7 @@ public:
             &top.m_axis_tx_tvalid, &top.m_axis_tx_tlast, &top.m_axis_tx_tuser, &top.m_axis_tx_tdata,
             &top.s_axis_rx_tready, &top.rx_credit_valid, &top.rx_credit_vc,
             &top.m_axis_tx_tready, &top.tx_credit_valid, &top.tx_credit_vc,
-            &top.s_axis_rx_tvalid, &top.s_axis_rx_tlast, &top.s_axis_rx_tuser, &top.s_axis_rx_tdata,
+            &top.s_axis_rx_tvalid, &top.s_axis_rx_tlast, &top.s_axis_rx_tuser, &top.s_axis_rx_tdata, CONIC_WORDS,
         });
         add_registers(top.s_axil_awaddr, top.s_axil_araddr);
         memory = {

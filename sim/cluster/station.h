@@ -49,6 +49,11 @@ public:
     // Whether everything has happened that a run waits for, and the cycle after the last of it.
     virtual bool settled() const { return registers.idle(); }
     uint64_t settled_at() const { return settled_at_; }
+    uint64_t damaged() const {
+        uint64_t sum = 0;
+        for (const LinkEnd& link : links_) sum += link.damaged();
+        return sum;
+    }
 
     uint64_t evaluated() const { return evaluated_; }
     void log_events(bool on) { logging_ = on; }

@@ -18,7 +18,7 @@ public:
         &top.m_axis_tx##p##_tvalid, &top.m_axis_tx##p##_tlast, &top.m_axis_tx##p##_tuser, &top.m_axis_tx##p##_tdata,      \
         &top.s_axis_rx##p##_tready, &top.rx##p##_credit_valid, &top.rx##p##_credit_vc, &top.m_axis_tx##p##_tready,        \
         &top.tx##p##_credit_valid, &top.tx##p##_credit_vc, &top.s_axis_rx##p##_tvalid, &top.s_axis_rx##p##_tlast,         \
-        &top.s_axis_rx##p##_tuser, &top.s_axis_rx##p##_tdata,                                                             \
+        &top.s_axis_rx##p##_tuser, &top.s_axis_rx##p##_tdata, CONIC_WORDS,                                                \
     });
         CONIC_SWITCH_PORTS(CONIC_LINK)
 #undef CONIC_LINK

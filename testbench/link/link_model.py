@@ -42,19 +42,22 @@ class LinkSource(BusDriver):
         Credits of each channel at the beginning.
     idle : float, optional
         Probability of an idle cycle; bursts of different density if not given.
+    marked : bool
+        Whether the flits of the link have a mark `bad`; it is not set.
     """
 
     _signals = _signals
 
     def __init__(
-        self, dut: SimHandleBase, name: str, *, data_width: int, buffer_flits: int, idle: float | None = None
+        self, dut: SimHandleBase, name: str, *, data_width: int, buffer_flits: int, idle: float | None = None,
+        marked: bool = False,
     ):
         super().__init__(dut, name, dut.clk, **_bus)
         self.buffer_flits = buffer_flits
         self.credits = [buffer_flits] * N_VCS
         self.first_sent: float | None = None
         """Time in ns at which the first flit was taken from the link's wires; None starts over."""
-        self._shape = flit(data_width)
+        self._shape = flit(data_width, marked=marked)
         self._rng = rng(f"{name} link source")
         self._idle = pauses(self._rng, idle)
         self._flits: list[deque[int]] = [deque() for _ in range(N_VCS)]
@@ -65,7 +68,8 @@ class LinkSource(BusDriver):
         vc, words = transaction
         for number, word in enumerate(words):
             last = int(number == len(words) - 1)
-            self._flits[vc].append(encode(self._shape, {"data": word, "last": last, "vc": vc}))
+            item = {"data": word, "last": last, "vc": vc, "bad": 0}
+            self._flits[vc].append(encode(self._shape, {key: item[key] for key in self._shape.members}))
         if not self._sendQ:
             super().append(None)
 
@@ -122,13 +126,15 @@ class LinkSink(BusMonitor):
         Probability of a cycle without ready. Never by default, as at a link without a MAC.
     hold : float, optional
         Probability of a cycle in which no flit leaves the buffer, so that no credit returns; bursts if not given.
+    marked : bool
+        Whether the flits of the link have a mark `bad`. Packets that are marked are counted and dropped.
     """
 
     _signals = _signals
 
     def __init__(
         self, dut: SimHandleBase, name: str, *, data_width: int, buffer_flits: int, stall: float | None = 0,
-        hold: float | None = None,
+        hold: float | None = None, marked: bool = False,
     ):
         self.buffer_flits = buffer_flits
         self.received: list[list[list[int]]] = [[] for _ in range(N_VCS)]
@@ -137,11 +143,13 @@ class LinkSink(BusMonitor):
         """Channel and data of all packets, in the order in which they ended."""
         self.flits = 0
         """Flits received."""
+        self.bad = 0
+        """Packets that were dropped because of their mark."""
         self.first_received: float | None = None
         """Time in ns at which the first flit was taken from the link's wires; None starts over."""
         self.withheld: set[int] = set()
         """Channels whose credits do not return."""
-        self._decode = decoder(flit(data_width))
+        self._decode = decoder(flit(data_width, marked=marked))
         self._rng = rng(f"{name} link sink")
         self._stall = pauses(self._rng, stall)
         self._hold = pauses(self._rng, hold)
@@ -190,7 +198,10 @@ class LinkSink(BusMonitor):
         if self._held[vc] > self.buffer_flits:
             raise ProtocolError(f"{self.name}: channel {vc} sent a flit without a credit")
         self.partial[vc].append(item["data"])
-        if item["last"]:
+        if item["last"] and item.get("bad"):
+            self.bad += 1
+            self.partial[vc] = []
+        elif item["last"]:
             self.received[vc].append(self.partial[vc])
             self.order.append((vc, self.partial[vc]))
             self.partial[vc] = []

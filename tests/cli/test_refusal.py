@@ -95,6 +95,13 @@ def test_config_typo(conic: Conic) -> None:
             "allowed: n_vps, n_cous, n_p2p_tags, n_windows, max_burst_beats, get, n_groups, address_bits")
 
 
+def test_config_with_wires(conic: Conic) -> None:
+    Path("wires.yaml").write_text("link: {reliable: true}")
+    refused(conic(*shlex.split(f"{ALLREDUCE} --config wires.yaml")),
+            "conic run: wires.yaml: link.reliable must be false here (`conic verify --frame-errors` turns it on), "
+            "not True")
+
+
 @pytest.mark.parametrize(("text", "message"), [
     ("nods: 4", "has no flag 'nods'; allowed: algorithm, baud, board, collective, config, dtype, input, jobs, json, "
                 "nodes, op, output, preset, root, seed, size, topology, trace, waves"),

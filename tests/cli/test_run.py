@@ -106,6 +106,25 @@ def test_results_that_differ(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> N
     assert outcome.err.endswith("conic verify: order 2 gave other bits than order 0\n")
 
 
+@pytest.mark.long
+def test_wires_that_damage_words(conic: Conic) -> None:
+    """Not a bit of any result depends on it."""
+    arguments = ["verify", "allreduce", "--algorithm", "recursive-doubling", "--nodes", "2", "--size", "4KiB",
+                 "--orders", "4", "--json"]
+    plain, damaged = conic(*arguments), conic(*arguments, "--frame-errors", "3e-3")
+    assert (plain.code, damaged.code) == (0, 0)
+    before, after = json.loads(plain.out), json.loads(damaged.out)
+    assert after["sha256"] == before["sha256"]
+    assert (before["damaged_words"], after["damaged_words"] > 50) == (0, True)
+
+
+@pytest.mark.parametrize("bad", ["-1", "0.5", "nan", "many"])
+def test_frame_errors_are_checked(bad: str, conic: Conic) -> None:
+    outcome = conic("verify", "allreduce", "--nodes", "2", "--size", "64", "--frame-errors", bad)
+    assert outcome.code == 2
+    assert outcome.err.endswith(f"--frame-errors: must be a number of at least 0 and at most 0.1, not {bad!r}\n")
+
+
 def test_failure_is_reported(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cluster that hangs is no bad input: exit code 1, the state on standard error, no traceback."""
     monkeypatch.setattr("sim.collective._cycle_budget", lambda _: 10)

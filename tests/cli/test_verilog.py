@@ -46,6 +46,18 @@ def test_small(top: str, conic: Conic, tmp_path: Path) -> None:
     assert "### `descriptor`" in Path(answer["markdown"]).read_text()
 
 
+@pytest.mark.parametrize("top", ["switch", pytest.param("nic", marks=pytest.mark.long)])
+def test_reliable(top: str, conic: Conic, tmp_path: Path) -> None:
+    config = tmp_path / "reliable.yaml"
+    config.write_text("base: ulx3s_85f\nlink: {reliable: true}\n")
+    outcome = conic("verilog", "--config", str(config), "--top", top, "--output-dir", str(tmp_path))
+    assert outcome.code == 0
+    text = (tmp_path / f"conic_{top}.v").read_text()
+    for port in ("tx_control", "rx_data", "link_status_up") if top == "nic" else ("tx_0_control", "link_status_1_up"):
+        assert re.search(rf"\b{port}\b", text)
+    assert "axis" not in text
+
+
 def test_output_names_the_verilog_file(conic: Conic, tmp_path: Path) -> None:
     target = tmp_path / "mine.v"
     outcome = conic("verilog", "--top", "switch", "--output-dir", str(tmp_path), "--output", str(target))

@@ -1,6 +1,7 @@
 """`conic verify`: one collective under many random arrival orders, stalls and delays: one bit pattern, or none."""
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ from firmware_models.schedule import ScheduleError
 from sim.cli.shared.collective_options import collective_options, collective_request
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
-from sim.cli.shared.number import Number
+from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.refusal import fails, refuses
 from sim.collective import CollectiveError, RequestError, verify
 
@@ -21,18 +22,23 @@ from sim.collective import CollectiveError, RequestError, verify
               help="Random orders, stalls and delays to try.")
 @click.option("--workers", type=Number(1), default=os.cpu_count() or 1, show_default="one a processor",
               help="Processes that try orders side by side; changes no result.")
+@click.option("--frame-errors", type=Decimal(0, high=0.1), default=0.0, metavar="RATE",
+              help="Share of the words on all links that is lost, doubled or changed; links are reliable then.")
 @refuses(RequestError, ScheduleError, ConfigError)
 @fails(CollectiveError)
-def command(*, orders: int, workers: int, as_json: bool, **flags: Any) -> int:
+def command(*, orders: int, workers: int, frame_errors: float, as_json: bool, **flags: Any) -> int:
     """Runs COLLECTIVE under many random orders: one sha256, or it says which order gave another."""
     request = collective_request(**flags)
+    if frame_errors:
+        request = replace(request, config=request.config.changed(link={"reliable": True}))
     with progress_bars() as progress:
-        result = verify(request, orders=orders, workers=workers, progress=progress)
+        result = verify(request, orders=orders, workers=workers, progress=progress, frame_errors=frame_errors)
     answer({
         "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
         "orders": result.orders, "distinct_results": result.distinct_results,
         "mismatched_bits": result.mismatched_bits, "sha256": result.sha256, "seed": request.seed,
-        "first_difference": result.first_difference,
+        "first_difference": result.first_difference, "frame_errors": frame_errors,
+        "damaged_words": result.damaged_words,
     }, as_json=as_json)
     if result.first_difference is not None:
         click.echo(f"conic verify: order {result.first_difference} gave other bits than order 0", err=True)

@@ -37,7 +37,7 @@ def command(
     """Writes one Verilog file with stable port names, pages of ports and registers, C header, driver, an example."""
     if top not in TOPS:
         raise click.UsageError(f"--top: must be one of {', '.join(sorted(TOPS))}, not {top!r}")
-    name, tree = hardware(preset, config)
+    name, tree = hardware(preset, config, simulated=False)
     output_dir.mkdir(parents=True, exist_ok=True)
     verilog_file = output_dir / f"conic_{top}.v" if output_file is None else output_file
     texts = {output_dir / "conic_abi.h": abi_header(), output_dir / "conic_abi.md": abi_page()}

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from firmware_models.config import Config, load_config, load_preset
+from firmware_models.config import Config, ConfigError, load_config, load_preset
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -22,17 +22,28 @@ def hardware_options(command: Command) -> Command:
     return command
 
 
-def hardware(preset: str | None, config: Path | None) -> tuple[str, Config]:
+def hardware(preset: str | None, config: Path | None, *, simulated: bool = True) -> tuple[str, Config]:
     """The configuration that the flags name, and what to call it in a report.
+
+    Parameters
+    ----------
+    simulated : bool
+        Whether it is to be run by what knows plain links only.
 
     Raises
     ------
     ConfigError
-        If it cannot be loaded.
+        If it cannot be loaded, or not be `simulated`.
     """
     if preset is not None and config is not None:
         raise click.UsageError("--config: give --preset or --config, not both")
     if config is not None:
-        return str(config), load_config(config)
-    name = "small" if preset is None else preset
-    return name, load_preset(name)
+        name, tree = str(config), load_config(config)
+    else:
+        name = "small" if preset is None else preset
+        tree = load_preset(name)
+    if simulated and tree.link.reliable:
+        raise ConfigError(
+            f"{name}: link.reliable must be false here (`conic verify --frame-errors` turns it on), not True"
+        )
+    return name, tree

@@ -55,6 +55,12 @@ REFUSED = {
     "cou: {buffer_bytes: 1024}":
         "x.yaml: configuration: cou.buffer_bytes must hold n_jobs x n_peers x peer_credits + 4 = 196 packets of mtu "
         "2048 (401408 bytes), not 1024",
+    "link: {reliable: true, buffer_flits: 256}":
+        "x.yaml: configuration: link.buffer_flits must be at least 260, the flits of a packet of mtu 2048, if "
+        "link.reliable, not 256",
+    "link: {reliable: true, replay_flits: 512}":
+        "x.yaml: configuration: link.replay_flits must be at least link.buffer_flits (1024), not 512",
+    "link: {replay_flits: 4096}": "x.yaml: link.replay_flits: must be 16 to 2048, a power of two, not 4096",
     "- 1": "x.yaml: must be a mapping of sections, not [1]",
     "nic: 5": "x.yaml: nic: must be a mapping of fields, not 5",
     "base: large":

@@ -1,0 +1,203 @@
+"""Receiving end of a reliable link: flits out of runs that may have been damaged."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.hdl import ShapeLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi.wire import ControlKind
+from rtl.interface import flit
+from rtl.link.replay_buffer import position_bits
+from rtl.link.reporter import Reporter
+from rtl.link.wire import N_VCS, ReportSignature, word
+
+
+class FrameReceiver(wiring.Component):
+    """Hands on the flits of each channel in order, each packet once that came whole.
+
+    A run is taken if a good control word stands before it and says that it goes on where its channel is. Its flits are
+    handed on as they come, but the latest: that one is handed on when the next word shows that it was not the last, or
+    once a good control word has ended the run and said whether it ends its packet.
+
+    What has been handed on of a packet that then does not come whole cannot be taken back: a last flit marked `bad`
+    follows, by which whoever gets the packet drops it. The other end is asked to send it again when the room that the
+    copy took is free again, so the room is there for which the sender has paid.
+
+    Timing: a flit is on ``o`` in the cycle after the word behind it was on ``i``. All of ``o`` are registers.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+    buffer_flits : int
+        Flits that can be handed on for each channel without a credit: room for one packet at least.
+    replay_flits : int
+        Flits that the other end keeps of each channel.
+
+    Members
+    -------
+    i : ``In(word(data_width))``, good : ``In(1)``
+        A word; it is a control word and all right, and so is what came since the one before it.
+    valid : ``Out(1)``, flit : ``Out(flit(data_width, marked=True))``
+        A flit is handed on.
+    credit_valid, credit_vc : ``In(1)``
+        A flit has left the room that it took.
+    report : ``Out(ReportSignature)``
+        News for the other end.
+    damaged : ``Out(1)``
+        A control word that is not good.
+    stomped : ``Out(1)``
+        A packet that was handed on in part has been marked as bad.
+    repeated : ``Out(1)``
+        A run of flits that had come before is passed over.
+    """
+
+    def __init__(self, *, data_width: int, buffer_flits: int, replay_flits: int):
+        self.bits = position_bits(replay_flits)
+        self.buffer_flits, self.replay_flits = buffer_flits, replay_flits
+        self.data_width = data_width
+        super().__init__({
+            "i": In(word(data_width)), "good": In(1), "valid": Out(1), "flit": Out(flit(data_width, marked=True)),
+            "credit_valid": In(1), "credit_vc": In(1), "report": Out(ReportSignature()),
+            "damaged": Out(1), "stomped": Out(1), "repeated": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.reporter = reporter = Reporter(bits=self.bits, buffer_flits=self.buffer_flits)
+        wiring.connect(m, reporter.report, wiring.flipped(self.report))
+        # The run that is being taken, if one is, and its latest flit.
+        run = SimpleNamespace(
+            taken=Signal(name="taken"), vc=Signal(name="run_vc"), holds=Signal(name="holds"),
+            held=Signal(self.data_width, name="held"),
+        )
+        control = self.i.valid & self.i.control
+        now = SimpleNamespace(
+            data=self.i.valid & ~self.i.control & run.taken,
+            opens=self.good & (self.i.fields.kind != ControlKind.TRAIN),
+        )
+        now.fails = control & ~now.opens
+        channels = [self._channel(m, vc, run, now, reporter) for vc in range(N_VCS)]
+        self._take(m, run, now, channels)
+        self._hand_on(m, run, now, channels)
+        m.d.comb += self.damaged.eq(control & ~self.good)
+        return m
+
+    def _channel(
+        self, m: Module, vc: int, run: SimpleNamespace, now: SimpleNamespace, reporter: Reporter,
+    ) -> SimpleNamespace:
+        """One channel: what has come whole, what has been handed on beyond it, what the word of this cycle changes."""
+        fields = self.i.fields
+
+        def signal(name: str, shape: ShapeLike = 1, **options: int) -> Signal:
+            return Signal(shape, name=f"{name}_{vc}", **options)
+
+        # Flits up to `whole` belong to packets that came whole; up to `at` they have been handed on.
+        whole, at = signal("whole", self.bits), signal("at", self.bits)
+        whole_after, after = signal("whole_after", self.bits), signal("after", self.bits)
+        room = signal("room", range(self.buffer_flits + 1), init=self.buffer_flits)
+        pushes, matches, breaks, spoils, marks = (
+            signal(name) for name in ("pushes", "matches", "breaks", "spoils", "marks")
+        )
+        ours, gone, marked, full = signal("ours"), signal("gone"), signal("marked"), signal("full")
+        concerned = now.opens & (fields.vc == vc)
+        m.d.comb += [
+            ours.eq(run.taken & (run.vc == vc)), gone.eq(self.credit_valid & (self.credit_vc == vc)),
+            # No packet has more flits than there is room, so none has as many before its last one.
+            full.eq((room == 0) | now.data & ((at - whole)[:self.bits] == self.buffer_flits - 1)),
+            pushes.eq(ours & run.holds & ~full & (now.data | now.opens)),
+            after.eq(at + pushes), whole_after.eq(Mux(pushes & now.opens & fields.ends, after, whole)),
+        ]
+        # What has been handed on is lost if the run is damaged, has more flits than there is room for, or if the next
+        # one goes on somewhere else. Until the room that it took is free again nothing of the channel is taken.
+        owes, behind = self._leave(m, signal, gone, spoils, whole_after, after), signal("behind")
+        m.d.comb += [
+            matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some),
+            behind.eq(concerned & (fields.position[:self.bits] - whole_after)[self.bits - 1]),
+            breaks.eq((concerned & ~matches) | ours & (now.fails | now.data & run.holds & full)),
+            spoils.eq(breaks & (after != whole_after)),
+        ]
+        m.d.sync += [
+            whole.eq(whole_after), at.eq(Mux(spoils, whole_after, after)), room.eq(room + gone - (pushes | marked)),
+            marks.eq(spoils | marks & ~marked),
+        ]
+
+        # A replay is asked for once, until something comes that goes on where it should.
+        wanted, asked = signal("wanted"), signal("asked")
+        m.d.sync += [
+            wanted.eq(~matches & ~reporter.asks[vc] & wanted | spoils | breaks & ~behind & ~asked),
+            asked.eq(~matches & ~spoils & (asked | reporter.asks[vc])),
+        ]
+        m.d.comb += [
+            reporter.whole[vc].eq(whole), reporter.free[vc].eq(owes.free), reporter.again[vc].eq(behind),
+            reporter.wanted[vc].eq(wanted & ~marks & ~owes.some),
+        ]
+        return SimpleNamespace(
+            pushes=pushes, matches=matches, breaks=breaks, spoils=spoils, behind=behind, marked=marked,
+            marks=marks & (room != 0),
+        )
+
+    def _leave(
+        self, m: Module, signal: Callable[..., Signal], gone: Signal, spoils: Signal, whole_after: Signal,
+        after: Signal,
+    ) -> SimpleNamespace:
+        """Counts the flits of a channel that leave the room that they took.
+
+        Only flits of packets that came whole are credited, so those of a copy that is spoiled never are. Of its flits
+        and its mark as many are left out of the count as have not left before: which of those that leave are its own
+        does not matter. Gives what is credited, and whether any are still to be left out.
+        """
+        left, left_after = signal("left", self.bits), signal("left_after", self.bits)
+        owed = signal("owed", self.bits)
+        early, spoiled = signal("early", self.bits), signal("spoiled", self.bits)
+        some = owed != 0
+        m.d.comb += [
+            left_after.eq(left + (gone & ~some)), early.eq(left_after - whole_after),
+            spoiled.eq(after - whole_after + 1),
+        ]
+        with m.If(spoils):
+            m.d.sync += [
+                left.eq(Mux(early[-1], left_after, whole_after)), owed.eq(Mux(early[-1], spoiled, spoiled - early)),
+            ]
+        with m.Else():
+            m.d.sync += [left.eq(left_after), owed.eq(owed - (gone & some))]
+
+        # Of the packet that is coming in some may have left already.
+        whole, ahead = signal("counted", self.bits), signal("ahead", self.bits)
+        m.d.sync += whole.eq(whole_after)
+        m.d.comb += ahead.eq(left - whole)
+        return SimpleNamespace(some=some, free=Mux(ahead[-1], left, whole))
+
+    def _take(self, m: Module, run: SimpleNamespace, now: SimpleNamespace, channels: list[SimpleNamespace]) -> None:
+        """Which run is taken, and its latest flit."""
+        broken = Cat(channel.breaks for channel in channels).any()
+        with m.If(now.opens):
+            m.d.sync += [
+                run.taken.eq((self.i.fields.kind == ControlKind.DATA) & Cat(c.matches for c in channels).any()),
+                run.vc.eq(self.i.fields.vc), run.holds.eq(0),
+            ]
+        with m.Elif(now.fails | broken):
+            m.d.sync += [run.taken.eq(0), run.holds.eq(0)]
+        with m.Elif(now.data):
+            m.d.sync += [run.holds.eq(1), run.held.eq(self.i.data)]
+
+    def _hand_on(self, m: Module, run: SimpleNamespace, now: SimpleNamespace, channels: list[SimpleNamespace]) -> None:
+        """The flit that is handed on; where the run has none, the mark of a spoiled copy."""
+        pushes = Cat(channel.pushes for channel in channels).any()
+        low, high = channels
+        m.d.comb += [
+            low.marked.eq(low.marks & ~pushes), high.marked.eq(high.marks & ~low.marks & ~pushes),
+            self.stomped.eq(Cat(channel.spoils for channel in channels).any()),
+            self.repeated.eq(Cat(channel.behind for channel in channels).any()),
+        ]
+        m.d.sync += self.valid.eq(pushes | low.marked | high.marked)
+        with m.If(pushes):
+            m.d.sync += [
+                self.flit.data.eq(run.held), self.flit.vc.eq(run.vc), self.flit.last.eq(now.opens & self.i.fields.ends),
+                self.flit.bad.eq(now.opens & self.i.fields.ends & self.i.fields.bad),
+            ]
+        with m.Elif(low.marked | high.marked):
+            m.d.sync += [self.flit.last.eq(1), self.flit.bad.eq(1), self.flit.vc.eq(high.marked)]

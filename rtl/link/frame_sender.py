@@ -1,0 +1,198 @@
+"""Sending end of a reliable link: which word goes on the wire in each cycle."""
+
+from types import SimpleNamespace
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi.wire import ControlKind
+from rtl.interface import flit
+from rtl.link.replay_buffer import ReplayBuffer, position_bits
+from rtl.link.wire import N_VCS, Control, ReportSignature, word
+
+RUN_WORDS = 128
+"""Most data words between two control words: a share of 0.8%."""
+TURN_WORDS = 32
+"""Words of a run after which the other channel has its turn, if it waits."""
+IDLE_CYCLES = 16
+"""Cycles without a control word after which one goes though there is no need, unless data does."""
+TRAIN_CYCLES = 4
+"""The same of training words."""
+
+
+class FrameSender(wiring.Component):
+    """Sends flits as runs of data words between control words, and sends them again until they are acknowledged.
+
+    A run is of one channel and ends with a packet at the latest; the control word that ends it begins the next one, so
+    that packets in a row cost one word each. Channels take turns packet by packet, or after :data:`TURN_WORDS`, or when
+    one has nothing more to send for two cycles. Where there is nothing to send control words go with news of the other
+    direction, and now and then without.
+
+    A packet is sent again if the other end asks for it, or if `replay_cycles` have gone by without an acknowledgement
+    while one was due.
+
+    Timing: a flit that comes while the link is idle is in ``o`` a cycle later, its control word in the same cycle.
+    ``o`` is a function of registers and, where it is the first word of a run, of ``valid`` and ``flit.vc``.
+
+    Parameters
+    ----------
+    data_width, buffer_flits, replay_flits, marked
+        As of :class:`rtl.link.replay_buffer.ReplayBuffer`.
+    replay_cycles : int
+        Cycles without progress after which packets are sent again.
+    replay_limit : int
+        How often in a row before the link is trained again.
+    run_words, turn_words, idle_cycles : int
+        As the constants of this module.
+
+    Members
+    -------
+    valid, flit, credit_valid, credit_vc, news_valid, news, wrong
+        As of the buffer.
+    report : ``In(ReportSignature)``
+        News for the other end.
+    up : ``In(1)``
+        The link is up; else words of training go.
+    training : ``In(Control)``
+        Fields of those words.
+    o : ``Out(word(data_width))``
+        The word of this cycle.
+    replays, timeouts : ``Out(1)``
+        A replay begins because the other end asked for it; because nothing was acknowledged for too long.
+    gives_up : ``Out(1)``
+        The latter has happened too often in a row.
+    """
+
+    def __init__(
+        self, *, data_width: int, buffer_flits: int, replay_flits: int, replay_cycles: int, replay_limit: int = 8,
+        marked: bool = True, run_words: int = RUN_WORDS, turn_words: int = TURN_WORDS, idle_cycles: int = IDLE_CYCLES,
+    ):
+        if not isinstance(replay_cycles, int) or replay_cycles < 2 or replay_cycles & (replay_cycles - 1):
+            raise ValueError(f"replay_cycles must be a power of two from 2 on, not {replay_cycles!r}")
+        self.replay_cycles, self.replay_limit = replay_cycles, replay_limit
+        self.run_words, self.turn_words, self.idle_cycles = run_words, turn_words, idle_cycles
+        self.data_width = data_width
+        self.buffer = ReplayBuffer(
+            data_width=data_width, buffer_flits=buffer_flits, replay_flits=replay_flits, marked=marked,
+        )
+        bits = position_bits(replay_flits)
+        super().__init__({
+            "valid": In(1), "flit": In(flit(data_width, marked=True)), "credit_valid": Out(1), "credit_vc": Out(1),
+            "news_valid": In(1),
+            "news": In(data.StructLayout({"about": 1, "is_credit": 1, "replay": 1, "value": bits})),
+            "wrong": Out(1), "report": In(ReportSignature()), "up": In(1), "training": In(Control),
+            "o": Out(word(data_width)), "replays": Out(1), "timeouts": Out(1), "gives_up": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.buffer = buffer = self.buffer
+        m.d.comb += [
+            buffer.valid.eq(self.valid), buffer.flit.eq(self.flit),
+            self.credit_valid.eq(buffer.credit_valid), self.credit_vc.eq(buffer.credit_vc),
+            buffer.news_valid.eq(self.news_valid), buffer.news.eq(self.news), self.wrong.eq(buffer.wrong),
+            self.replays.eq(self.news_valid & self.news.replay & ~self.news.is_credit),
+        ]
+        timed_out = self._time(m, buffer)
+        m.d.comb += buffer.back.eq(Mux(self.up, timed_out, 0b11))
+        run = self._run(m, buffer)
+        self._send(m, buffer, run)
+        return m
+
+    def _time(self, m: Module, buffer: ReplayBuffer) -> Signal:
+        """Counts cycles in which a packet waits to be acknowledged; gives the channels that have waited too long."""
+        timed_out = Signal(N_VCS)
+        times = Signal(range(self.replay_limit + 1))
+        for vc in range(N_VCS):
+            cycles = Signal(range(self.replay_cycles), name=f"cycles_{vc}")
+            m.d.comb += timed_out[vc].eq(self.up & (cycles == self.replay_cycles - 1))
+            m.d.sync += cycles.eq(cycles + 1)
+            with m.If(~buffer.waits[vc] | buffer.jumps[vc] | buffer.progress[vc] | ~self.up):
+                m.d.sync += cycles.eq(0)
+        m.d.comb += [self.timeouts.eq(timed_out.any()), self.gives_up.eq(times == self.replay_limit)]
+        with m.If(buffer.progress.any() | ~self.up):
+            m.d.sync += times.eq(0)
+        with m.Elif(self.timeouts & ~self.gives_up):
+            m.d.sync += times.eq(times + 1)
+        return timed_out
+
+    def _run(self, m: Module, buffer: ReplayBuffer) -> SimpleNamespace:
+        """What is known of the run that is being sent, and of the flits that wait for one."""
+        run = SimpleNamespace(
+            words=Signal(range(self.run_words + 1), name="words"),
+            **{name: Signal(name=name) for name in (
+                "open", "vc", "ended", "bad", "broken", "starves", "has", "other_has", "other_wants",
+            )},
+            **{name: Signal(N_VCS, name=name) for name in ("inside", "wants")},
+        )
+        # A run may begin in the cycle in which its first flit comes: the control word goes ahead.
+        comes = Mux(self.valid, Mux(self.flit.vc, 0b10, 0b01), 0)
+        m.d.comb += [
+            run.wants.eq(buffer.available | comes),
+            run.has.eq(Mux(run.vc, buffer.available[1], buffer.available[0])),
+            run.other_has.eq(Mux(run.vc, buffer.available[0], buffer.available[1])),
+            run.other_wants.eq(Mux(run.vc, run.wants[0], run.wants[1])),
+        ]
+        return run
+
+    def _send(self, m: Module, buffer: ReplayBuffer, run: SimpleNamespace) -> None:
+        """Chooses the word, and what run it begins or goes on with."""
+        idle, turn = Signal(range(self.idle_cycles + 1)), Signal()
+        data_goes, control_goes, begins, next_vc, turns = Signal(), Signal(), Signal(), Signal(), Signal()
+        stays = Signal()
+        fits = (run.words < self.run_words) & ~(run.other_has & (run.words >= self.turn_words))
+        m.d.comb += [
+            data_goes.eq(
+                self.up & run.open & run.has & ~run.ended & ~run.broken & fits & ~self.report.urgent
+            ),
+            # The other channel's turn: after a packet, after enough words, or if this one has nothing for two cycles.
+            stays.eq(Mux(run.vc, run.inside[1] & buffer.available[1], run.inside[0] & buffer.available[0])),
+            turns.eq(run.other_wants & (~stays | (run.words >= self.turn_words))),
+            next_vc.eq(run.vc ^ turns),
+            begins.eq(Mux(next_vc, run.wants[1] | run.inside[1], run.wants[0] | run.inside[0])),
+            control_goes.eq(self.up & ~data_goes & (
+                run.ended | run.open & (run.broken | run.has | run.other_wants & run.starves)
+                | ~run.open & run.wants.any() | self.report.due | self.report.urgent | (idle == self.idle_cycles - 1)
+            )),
+            buffer.sends.eq(data_goes), self.report.taken.eq(control_goes),
+            buffer.ahead.eq(Mux(control_goes, next_vc, run.vc)),
+        ]
+        m.d.sync += [
+            idle.eq(Mux(control_goes | data_goes | (idle == self.idle_cycles - 1), 0, idle + 1)),
+            run.starves.eq(run.open & ~run.has & ~control_goes),
+        ]
+        with m.If(data_goes):
+            m.d.sync += [
+                run.words.eq(run.words + 1), run.ended.eq(buffer.o.last), run.bad.eq(buffer.o.bad),
+                run.inside.eq(Mux(run.vc, Cat(run.inside[0], ~buffer.o.last), Cat(~buffer.o.last, run.inside[1]))),
+            ]
+        with m.If(control_goes):
+            m.d.sync += [
+                run.words.eq(0), run.ended.eq(0), run.bad.eq(0), run.broken.eq(0), run.open.eq(begins),
+                run.vc.eq(next_vc), turn.eq(~turn),
+            ]
+        # Where the next flit is another one than the next in the run, the run is over.
+        after = buffer.ahead
+        with m.If(Mux(after, buffer.jumps[1], buffer.jumps[0])):
+            m.d.sync += run.broken.eq(1)
+        for vc in range(N_VCS):
+            with m.If(buffer.jumps[vc]):
+                m.d.sync += run.inside[vc].eq(0)
+        # A training word ends a run without a word about its last flit, which is given up with it.
+        with m.If(~self.up & self.o.valid):
+            m.d.sync += [run.open.eq(0), run.ended.eq(0), run.bad.eq(0), run.words.eq(0)]
+
+        fields, about = self.o.fields, Signal()
+        m.d.comb += [
+            about.eq(Mux(begins, next_vc, turn)),
+            self.o.valid.eq(data_goes | control_goes | ~self.up & (idle[:2] == TRAIN_CYCLES - 1)),
+            self.o.control.eq(~data_goes), self.o.data.eq(buffer.o.data),
+            fields.kind.eq(Mux(begins, ControlKind.DATA, ControlKind.IDLE)),
+            fields.ends.eq(run.ended), fields.bad.eq(run.bad), fields.vc.eq(about),
+            fields.position.eq(Mux(about, buffer.position[1], buffer.position[0])),
+            fields.about.eq(self.report.what.about), fields.is_credit.eq(self.report.what.is_credit),
+            fields.replay.eq(self.report.what.replay), fields.value.eq(self.report.what.value),
+        ]
+        with m.If(~self.up):
+            m.d.comb += fields.eq(self.training)

@@ -1,0 +1,187 @@
+"""Flits of a reliable link's sender, kept until the other end has acknowledged them."""
+
+from types import SimpleNamespace
+
+from amaranth import Module, Mux, ResetSignal, Signal
+from amaranth.hdl import Assert
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi.wire import POSITION_BITS
+from rtl.interface import flit
+from rtl.kit.memory import BlockMemory
+from rtl.kit.round_robin import RoundRobin
+from rtl.link.wire import N_VCS
+
+
+def position_bits(replay_flits: int) -> int:
+    """Bits in which flits are numbered: of two buffers' flits none have the same number.
+
+    Raises
+    ------
+    ValueError
+        If the control word has no room for them, or the buffer is no power of two.
+    """
+    most = 1 << (POSITION_BITS - 1)
+    if not isinstance(replay_flits, int) or not 2 <= replay_flits <= most or replay_flits & (replay_flits - 1):
+        raise ValueError(f"replay_flits must be a power of two from 2 to {most}, not {replay_flits!r}")
+    return replay_flits.bit_length()
+
+
+class ReplayBuffer(wiring.Component):
+    """A ring of flits for each of the two channels: flits come in, are sent once or more often, and are acknowledged.
+
+    Flits are numbered from reset on, modulo twice the size of the ring. Sending goes back to the oldest flit that is
+    not acknowledged, which is the first one of a packet, if the other end asks for it (`replay`) or on `back`.
+
+    Credits of the other end's buffer are handed on only as far as the ring has room for what they allow to send, so it
+    takes whatever comes.
+
+    Timing: a flit can be sent in the cycle after it came.
+
+    Parameters
+    ----------
+    data_width : int
+        Bits of a flit.
+    marked : bool
+        Whether flits have the mark `bad`.
+    buffer_flits : int
+        Flits that the other end's receiver holds for each channel.
+    replay_flits : int
+        Flits that the ring of a channel holds; a power of two, at least `buffer_flits`.
+
+    Members
+    -------
+    valid : ``In(1)``, flit : ``In(flit(data_width, marked=True))``
+        A flit comes.
+    credit_valid, credit_vc : ``Out(1)``
+        A credit for whoever sends them. Registers.
+    news_valid : ``In(1)``, news : ``In``
+        The other end's news: of channel `about`, whether `value` counts credits or acknowledges flits, and asks for a
+        `replay`.
+    back : ``In(2)``
+        For each channel: send again from what is acknowledged on.
+    ahead : ``In(1)``
+        The channel whose next flit is wanted in the next cycle.
+    o : ``Out``
+        That flit.
+    sends : ``In(1)``
+        It is sent.
+    available : ``Out(2)``
+        For each channel: there is a flit that can be sent.
+    position : array of 2 ``Out``
+        The number of the next flit to be sent.
+    jumps : ``Out(2)``
+        For each channel: `position` becomes another one than the next.
+    waits : ``Out(2)``
+        For each channel: a packet has been sent and is not acknowledged yet.
+    progress : ``Out(2)``
+        For each channel: packets are acknowledged now.
+    wrong : ``Out(1)``
+        What is acknowledged was never sent: the other end has been reset alone.
+    """
+
+    def __init__(self, *, data_width: int, buffer_flits: int, replay_flits: int, marked: bool = True):
+        bits = position_bits(replay_flits)
+        if not isinstance(buffer_flits, int) or not 1 <= buffer_flits <= replay_flits:
+            raise ValueError(f"buffer_flits must be from 1 to replay_flits ({replay_flits}), not {buffer_flits!r}")
+        self.bits, self.buffer_flits, self.replay_flits, self.marked = bits, buffer_flits, replay_flits, marked
+        self.shape = flit(data_width, marked=True)
+        # The mark stands in the memory only if there can be one.
+        self.kept = data.StructLayout({"data": data_width, "last": 1, **({"bad": 1} if marked else {})})
+        super().__init__({
+            "valid": In(1), "flit": In(self.shape), "credit_valid": Out(1), "credit_vc": Out(1),
+            "news_valid": In(1),
+            "news": In(data.StructLayout({"about": 1, "is_credit": 1, "replay": 1, "value": bits})),
+            "back": In(N_VCS), "ahead": In(1), "o": Out(self.shape), "sends": In(1),
+            "available": Out(N_VCS), "position": Out(bits).array(N_VCS), "jumps": Out(N_VCS),
+            "waits": Out(N_VCS), "progress": Out(N_VCS), "wrong": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        at = Signal()
+        m.d.sync += at.eq(self.ahead)
+        m.d.comb += self.o.vc.eq(at)
+        rings = [self._ring(m, vc, at) for vc in range(N_VCS)]
+        self._keep(m, rings)
+        self._credit(m, rings)
+        return m
+
+    def _ring(self, m: Module, vc: int, at: Signal) -> SimpleNamespace:
+        """Pointers of one channel: where the next flit goes, which is sent next, which is not acknowledged yet."""
+        def pointer(name: str) -> Signal:
+            return Signal(self.bits, name=f"{name}_{vc}")
+
+        put, sent, oldest, whole = pointer("put"), pointer("sent"), pointer("oldest"), pointer("whole")
+        following, target = pointer("following"), pointer("target")
+        goes, told, taken, jumps = (Signal(name=f"{name}_{vc}") for name in ("goes", "told", "taken", "jumps"))
+        news = self.news
+        with m.If(self.valid & (self.flit.vc == vc)):
+            m.d.sync += put.eq(put + 1)
+
+        acknowledged = (news.value - oldest)[:self.bits]
+        behind = (sent - oldest)[:self.bits] < acknowledged
+        m.d.comb += [
+            goes.eq(self.sends & (at == vc)),
+            following.eq(sent + goes),
+            told.eq(self.news_valid & (news.about == vc) & ~news.is_credit),
+            taken.eq(told & (acknowledged <= (put - oldest)[:self.bits])),
+            target.eq(Mux(taken, news.value, oldest)),
+            # What has been acknowledged meanwhile is not sent again.
+            jumps.eq(self.back[vc] | taken & (news.replay | behind)),
+            self.jumps[vc].eq(jumps), self.position[vc].eq(sent), self.available[vc].eq(sent != put),
+            self.waits[vc].eq(whole != oldest), self.progress[vc].eq(taken & (acknowledged != 0)),
+        ]
+        m.d.sync += [oldest.eq(target), sent.eq(following)]
+        with m.If(goes & self.o.last):
+            m.d.sync += whole.eq(following)
+        with m.If(jumps):
+            m.d.sync += [sent.eq(target), whole.eq(target)]
+        with m.If(told & ~taken):
+            m.d.comb += self.wrong.eq(1)
+        return SimpleNamespace(put=put, following=following, oldest=oldest)
+
+    def _keep(self, m: Module, rings: list[SimpleNamespace]) -> None:
+        """The memory of both rings, and the flit that came last, which it does not show yet."""
+        m.submodules.store = store = BlockMemory(shape=self.kept, depth=N_VCS * self.replay_flits)
+        place = self.bits - 1
+
+        def address(vc: Signal, pointers: list[Signal]) -> Signal:
+            return Mux(vc, self.replay_flits + pointers[1][:place], pointers[0][:place])
+
+        fresh, came = Signal(self.kept), Signal()
+        shown = Mux(came, fresh.as_value(), store.read_data)
+        m.d.comb += [
+            store.write_enable.eq(self.valid),
+            store.write_address.eq(address(self.flit.vc, [ring.put for ring in rings])),
+            [store.write_data[name].eq(self.flit[name]) for name in self.kept.members],
+            store.read_enable.eq(1),
+            store.read_address.eq(address(self.ahead, [ring.following for ring in rings])),
+            [self.o[name].eq(self.kept(shown)[name]) for name in self.kept.members],
+        ]
+        m.d.sync += [
+            fresh.eq(store.write_data),
+            came.eq(store.write_enable & (store.write_address == store.read_address)),
+        ]
+
+    def _credit(self, m: Module, rings: list[SimpleNamespace]) -> None:
+        """Credits: what the other end has said, as far as there is room."""
+        m.submodules.turn = turn = RoundRobin(n=N_VCS)
+        m.d.comb += turn.advance.eq(1)
+        spare = self.replay_flits - self.buffer_flits
+        for vc, ring in enumerate(rings):
+            freed, given = Signal(self.bits, name=f"freed_{vc}"), Signal(self.bits, name=f"given_{vc}")
+            with m.If(self.news_valid & self.news.is_credit & (self.news.about == vc)):
+                m.d.sync += freed.eq(self.news.value)
+            m.d.comb += turn.requests[vc].eq(
+                (given != freed) & (given != (ring.oldest + spare)[:self.bits])
+            )
+            m.d.sync += [
+                given.eq(given + turn.grant[vc]),
+                Assert(
+                    ResetSignal(allow_reset_less=True) | ((ring.put - ring.oldest)[:self.bits] <= self.replay_flits),
+                    "link: more flits are kept than there is room for\n",
+                ),
+            ]
+        m.d.sync += [self.credit_valid.eq(turn.requests.any()), self.credit_vc.eq(turn.grant[1])]

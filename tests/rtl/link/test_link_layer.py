@@ -1,0 +1,51 @@
+"""The reliable link."""
+
+import pytest
+
+from rtl.link.link_layer import LinkLayer
+from testbench.link.layer_figures import go_back_n_bound
+from testbench.link.layer_parts import SIZES, SIZES_4KIB, layer_bundle
+from testbench.runner import run_bench
+
+GOOD = {"data_width": 64, "buffer_flits": 16, "replay_flits": 16, "replay_cycles": 64, "silence_cycles": 64}
+
+
+@pytest.mark.parametrize(
+    "size", [name if name == "narrow" else pytest.param(name, marks=pytest.mark.long) for name in SIZES],
+)
+def test_layer(size):
+    run_bench(
+        layer_bundle(SIZES[size]), bench="testbench.link.layer_bench", parameters={"size": size, "packets": 16},
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", SIZES_4KIB)
+def test_layer_costs_little(size):
+    report = run_bench(
+        layer_bundle(SIZES_4KIB[size]), bench="testbench.link.cost_bench",
+        parameters={"size": size, "rates": [1e-3], "packets": 30},
+    ).report
+    assert report["latency"] <= 6
+    assert report["one_way"] >= 0.97
+    assert report["both_ways"] >= 2 * 0.97
+    # Luck with thirty packets: a tenth more than the bound.
+    assert 0.7 < report["faults"][0]["goodput"] / go_back_n_bound(SIZES_4KIB[size], 1e-3) < 1.1
+
+
+def test_bound_of_go_back_n():
+    size = SIZES_4KIB["64"]
+    assert go_back_n_bound(size, 0) == 516 / 521
+    assert go_back_n_bound(size, 1e-2) < go_back_n_bound(size, 1e-3) < go_back_n_bound(size, 0)
+
+
+@pytest.mark.parametrize(("field", "bad", "message"), [
+    ("replay_flits", 24, "replay_flits must be a power of two from 2 to 2048, not 24"),
+    ("replay_flits", 4096, "replay_flits must be a power of two from 2 to 2048, not 4096"),
+    ("buffer_flits", 32, r"buffer_flits must be from 1 to replay_flits \(16\), not 32"),
+    ("replay_cycles", 100, "replay_cycles must be a power of two from 2 on, not 100"),
+    ("silence_cycles", 3, "silence_cycles must be a power of two from 4 on, not 3"),
+])
+def test_sizes_are_checked(field, bad, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        LinkLayer(**GOOD | {field: bad})
