@@ -46,7 +46,8 @@ def states_svg(machine: dict[str, Any]) -> str:
     """The machine as a graph: states with their cycles, steps with their counts; often used steps are thick."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(machine["cycles"])
-    graph.add_weighted_edges_from(machine["steps"])
+    # Rare states first: the ways that lead back to where the run waits come last, next to it on the circle.
+    graph.add_weighted_edges_from(sorted(machine["steps"], key=lambda step: machine["cycles"][step[1]]))
     # Round the circle in the order in which the run goes on from the state that it spends most cycles in.
     start = max(machine["cycles"], key=machine["cycles"].__getitem__)
     round_trip = list(nx.dfs_preorder_nodes(graph, start))
