@@ -49,6 +49,8 @@ class ActStage(wiring.Component):
         Passes that combine or write, and those that only send.
     o_fault : ``Out(stream.Signature(fault))``
         Errors.
+    granted : ``Out(1)``
+        Pulse: the selected context has got a credit.
     select, sleep, next_phase, wait, wait_key, loads, fire, advance, ends, cut, clears, drop, oldest, certain, finish :
         Context file.
     fired : ``Out(1)``
@@ -75,7 +77,7 @@ class ActStage(wiring.Component):
             "window": Out(WindowSignature()),
             "o_credit": Out(stream.Signature(credit_request())), "credit_hold": Out(1),
             "i_credit": In(stream.Signature(credit_answer())),
-            "returned": In(1),
+            "returned": In(1), "granted": Out(1),
             "o_run": Out(stream.Signature(shapes.run)), "o_send": Out(stream.Signature(shapes.send)),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "select": Out(shapes.context), "sleep": Out(1), "next_phase": Out(Phase),
@@ -175,6 +177,7 @@ class ActStage(wiring.Component):
                 m.d.comb += self.i_credit.ready.eq(1)
                 with m.If(self.i_credit.valid):
                     m.next = "ACT"
+                    m.d.comb += self.granted.eq(self.i_credit.payload.ok)
                     with m.If(self.i_credit.payload.ok):
                         m.d.sync += credited.eq(1)
                         with m.If(~step.check & ~plan.mismatch):

@@ -4,6 +4,7 @@ from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import HashKey
 from rtl.buffer.layouts import Arrival, arrival_layout
@@ -93,8 +94,10 @@ class ContextFile(wiring.Component):
         That context becomes free.
     finish : ``Out(1)``
         Some context becomes free.
-    returned : ``In(1)``
-        A credit has returned: blocked contexts become ready.
+    peer, granted, returned, returned_peer : ``In``
+        The selected context wants a credit of `peer`, and takes one with `granted`; one has returned from
+        `returned_peer`. Of the contexts of each job that are blocked for want of a credit of that peer, the oldest
+        becomes ready two cycles later. If it is granted one it calls the next.
     expire : ``In(n_jobs)``
         Jobs whose operation a time-out ends: their waiting and blocked contexts become ready (a waiting one not
         before its look-up is answered, so that no answer can reach a later user of the context).
@@ -126,7 +129,7 @@ class ContextFile(wiring.Component):
             "answer_packet": In(shapes.packet),
             "loaded": In(1), "loaded_context": In(shapes.context),
             "done": In(1), "done_context": In(shapes.context), "done_ends": Out(1), "finish": Out(1),
-            "returned": In(1),
+            "peer": In(formats.PEER_BITS), "granted": In(1), "returned": In(1), "returned_peer": In(formats.PEER_BITS),
             "expire": In(config.cou.n_jobs),
             "free": Out(n),
             "active": Out(config.cou.n_jobs),
@@ -156,6 +159,7 @@ class ContextFile(wiring.Component):
         ]
         with m.If(self.drop):
             m.d.comb += finished.eq(self.select)
+        called = self._call(m, phase=phase, older=older)
         aged = self._age(m, phase=phase, registers=registers, older=older, ending=ending, finished=finished)
 
         # A key that is alike takes effect a cycle later: a context that waits is left alone by the trigger, and one
@@ -169,6 +173,7 @@ class ContextFile(wiring.Component):
 
             # Why a context that sleeps wakes up. The oldest one has a claim to the last credit, so becoming the oldest
             # one is a reason to ask again; the trigger may be putting it to sleep then, so that is seen a cycle later.
+            claims = aged[c] & (older[c] == 0)
             answered = self.answered & (self.answer_context == c)
             same_key = Signal(name=f"same_key_{c}")
             m.d.sync += same_key.eq(self.i_arrival.valid & wanting[c] & (key[c] == arrival.key))
@@ -190,7 +195,7 @@ class ContextFile(wiring.Component):
             m.d.comb += [self.ready[c].eq(wakes | (phase[c] == Phase.READY)), self.free[c].eq(phase[c] == Phase.FREE)]
             with m.If(
                 wakes | (phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)
-                | (phase[c] == Phase.BLOCKED) & (self.returned | aged[c] | gone)
+                | (phase[c] == Phase.BLOCKED) & (called[c] | claims | gone)
                 | self.done & (self.done_context == c)
             ):
                 m.d.sync += phase[c].eq(Phase.READY)
@@ -242,10 +247,31 @@ class ContextFile(wiring.Component):
             with m.If(finish & (finished == c)):
                 m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there.eq(0), registers_c.sure.eq(0)]
 
-        # A credit wakes up all that want one: it goes to the oldest, or pulses would overtake each other for nothing.
+        # Of those that one event wakes up the oldest goes first, or pulses would overtake each other for nothing.
         m.d.comb += self.first.eq(Cat(self.ready[c] & ~(older[c] & self.ready).any() for c in range(n)))
         self._tell(m, phase=phase, registers=registers, older=older)
         return m
+
+    def _call(self, m: Module, *, phase, older):
+        """Which blocked contexts a credit may be for: of each job the oldest of those that want one of its peer. To
+        call all of them would keep the credit table busy with refusals.
+
+        They are told two cycles later, so one that was asking meanwhile is told by the trigger's last step.
+        """
+        n = self.config.cou.n_contexts
+        wants = Array(Signal(formats.PEER_BITS, name=f"wants_{c}") for c in range(n))
+        concerned, called = Signal(n), Signal(n)
+        with m.If(self.sleep & (self.next_phase == Phase.BLOCKED)):
+            m.d.sync += wants[self.select].eq(self.peer)
+        m.d.comb += concerned.eq(Cat(
+            (phase[c] == Phase.BLOCKED)
+            & (self.returned & (wants[c] == self.returned_peer) | self.granted & (wants[c] == self.peer))
+            for c in range(n)
+        ))
+        m.d.sync += called.eq(Cat(
+            concerned[c] & (self.returned & self.granted | ~(older[c] & concerned).any()) for c in range(n)
+        ))
+        return called
 
     def _age(self, m: Module, *, phase, registers, older, ending, finished):
         """Who is older than whom. Gives, for each context, whether another one that was older has gone a cycle before.

@@ -15,6 +15,7 @@ from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bit
 from rtl.credit.layouts import CreditNotice
 from rtl.credit.shared_pool import Consumed
 from rtl.interface import beat
+from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 from rtl.reduce.reduce_unit import request_layout
@@ -25,6 +26,9 @@ ResultTag = data.StructLayout({"last": 1, "empty": 1})
 
 class Lane(wiring.Component):
     """Brings together what a pass combines: operand a, and a packet's data.
+
+    Passes that send go first while there is room for their packets, so that the link does not run dry; the others go
+    first while there is none.
 
     When the pass reads its first beat, the packet's credit returns to its sender, with a shared credit if one is
     granted. The packet's slot is free when its last beat has been read.
@@ -39,6 +43,8 @@ class Lane(wiring.Component):
         To the reduce unit.
     o_output : ``Out(stream.Signature(output))``
         Destinations of a pass's results, with its first address.
+    crowded : ``In(1)``
+        The packets of passes that have begun leave no room in their queue.
     o_release : ``Out(1)``
         The first beat of a pass that sends goes to the reduce unit: its header may go too.
     operands, results : ``Out(OperandPort)``
@@ -76,7 +82,7 @@ class Lane(wiring.Component):
             "moves": Out(1),
             "i": In(stream.Signature(shapes.run)),
             "o": Out(stream.Signature(request_layout(data_width=width, tag_width=ResultTag.size))),
-            "o_output": Out(stream.Signature(shapes.output)), "o_release": Out(1),
+            "o_output": Out(stream.Signature(shapes.output)), "o_release": Out(1), "crowded": In(1),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
             "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
             "filling": In(config.cou.n_contexts),
@@ -92,7 +98,7 @@ class Lane(wiring.Component):
         m = Module()
         shapes = self.shapes
         m.submodules.waiting = waiting = pass_queue(
-            shapes.run, self.config, key=lambda run: run.output.header.peer
+            shapes.run, self.config, key=lambda run: run.output.header.peer, kind=lambda run: run.output.send
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
         m.submodules.reads = reads = StreamFifo(shape=self.o_read.payload.shape(), depth=2)
@@ -104,6 +110,8 @@ class Lane(wiring.Component):
         connect(m, reader.operands, flipped(self.operands))
         connect(m, reader.results, flipped(self.results))
 
+        if isinstance(waiting, AlternatingQueue):
+            m.d.comb += waiting.wanted.eq(~self.crowded)
         run = waiting.o.payload
         reading, begins = reader.i.payload, reader.begins
         m.d.comb += [

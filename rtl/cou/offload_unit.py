@@ -199,7 +199,8 @@ class OffloadUnit(wiring.Component):
         connect(m, credit_table.o_unused, credit_return.i_unused)
         connect(m, credit_return.o, flipped(self.tx[1]))
         m.d.comb += [
-            trigger.returned.eq(credit_table.returned), credit_return.node_id.eq(self.node_id),
+            trigger.returned.eq(credit_table.returned), trigger.returned_peer.eq(back.payload.peer),
+            credit_return.node_id.eq(self.node_id),
             back.valid.eq(returning.header.valid), returning.header.ready.eq(back.ready),
             [back.payload[name].eq(header[name]) for name in back.payload.shape().members if name != "window_slot"],
             back.payload.window_slot.eq(header.tag),

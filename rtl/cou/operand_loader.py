@@ -51,6 +51,9 @@ class OperandLoader(wiring.Component):
 
     #: Loads whose data are asked for; more wait to take turns.
     UNDER_WAY = 4
+    #: Beats that are asked for before another load is: as many as come while the host memory answers. What is asked
+    #: for comes first, whatever is in more haste by then.
+    AHEAD = 64
 
     def __init__(self, config: Config):
         self.config = config
@@ -80,16 +83,20 @@ class OperandLoader(wiring.Component):
         m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=depth)
         m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=depth)
         load, turning = self.i, []
+        may_ask = Signal()
+        room = waiting.i.ready & asking.i.ready & may_ask
         if n > depth:
-            load, turning = self._take_turns(m, room=waiting.i.ready & asking.i.ready)
+            load, turning = self._take_turns(m, room=room)
         m.d.comb += [
-            asking.i.payload.eq(load.payload), waiting.i.payload.eq(load.payload),
-            load.ready.eq(waiting.i.ready & asking.i.ready),
-            waiting.i.valid.eq(load.valid & asking.i.ready),
-            asking.i.valid.eq(load.valid & waiting.i.ready & ~load.payload.from_payload),
+            asking.i.payload.eq(load.payload), waiting.i.payload.eq(load.payload), load.ready.eq(room),
+            waiting.i.valid.eq(load.valid & room),
+            asking.i.valid.eq(load.valid & room & ~load.payload.from_payload),
         ]
         self._ask(m, asking.o)
-        writes, reported, written = self._lay_down(m, waiting.o)
+        writes, reported, written, size = self._lay_down(m, waiting.o)
+        few = self._few_outstanding(m, comes=writes & ~waiting.o.payload.from_payload, size=size) if n > depth else 1
+        # One load at a time is between those that wait for their turn and those that are asked for.
+        m.d.comb += may_ask.eq(few & ~asking.o.valid if n > depth else 1)
         self._keep_back(m, written, waiting.o.payload)
         m.d.comb += self.idle.eq(~waiting.o.valid)
         m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves, reported, *turning))
@@ -114,6 +121,15 @@ class OperandLoader(wiring.Component):
             turns.o.ready.eq(load.ready & ~turns.empty),
         ]
         return load, [turns.moves]
+
+    def _few_outstanding(self, m: Module, *, comes, size):
+        """Less is asked for and has not come than :attr:`AHEAD` beats. `comes`: `size` bytes that were asked for."""
+        datapath, request = self.config.datapath, self.read.request
+        least = self.AHEAD * datapath.flit_bytes
+        outstanding, few = Signal(range(least + datapath.mtu + 1)), Signal(init=1)
+        asked = Mux(request.valid & request.ready, request.payload.bytes[: self.shapes.bytes], 0)
+        m.d.sync += [outstanding.eq(outstanding + asked - Mux(comes, size, 0)), few.eq(outstanding < least)]
+        return few
 
     def _ask(self, m: Module, load):
         """Requests, piece by piece."""
@@ -215,7 +231,7 @@ class OperandLoader(wiring.Component):
                                 fault.status.eq(Status.MEMORY_ERROR), fault.detail.eq(current.addr),
                             ]
                             m.next = "IDLE"
-        return writes, telling, load.valid & load.ready
+        return writes, telling, load.valid & load.ready, here
 
     def _keep_back(self, m: Module, written, load):
         """An operand loaded beside its pass can be read when its last beat is in the memory, in the third cycle."""

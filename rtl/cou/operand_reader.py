@@ -36,14 +36,16 @@ def result_address_bits(config: Config) -> int:
     return (config.cou.intermediate_bytes - 1).bit_length() + CouShapes(config).context
 
 
-def pass_queue(shape: ShapeLike, config: Config, *, key: Callable) -> TurnBuffer | AlternatingQueue:
+def pass_queue(
+    shape: ShapeLike, config: Config, *, key: Callable, kind: Callable | None = None,
+) -> TurnBuffer | AlternatingQueue:
     """The queue of passes, one of each context: it is known late in a cycle that the next one begins.
 
     Passes for different peers (`key`) take turns. Packets of one peer would otherwise come in bursts and keep others
-    from links that are idle.
+    from links that are idle. Passes of the `kind` that is wanted go first, if there are more than two contexts.
     """
     n = max(2, config.cou.n_contexts)
-    return TurnBuffer(shape=shape) if n == 2 else AlternatingQueue(shape=shape, depth=n, key=key)
+    return TurnBuffer(shape=shape) if n == 2 else AlternatingQueue(shape=shape, depth=n, key=key, kind=kind)
 
 
 class OperandReader(wiring.Component):

@@ -33,6 +33,9 @@ class ResultWriter(wiring.Component):
         Beats from the reduce unit.
     store_enable, store_address, store_count, store_beat : ``Out``
         Write port of the intermediate results: byte in context, context; how many bytes of the beat.
+    crowded : ``Out(1)``
+        The packets that have not left, those of passes that have just begun among them, leave no room in the queue for
+        one more of the largest size.
     o_done, o_written, tx, write :
         As in :class:`~rtl.cou.aggregator.Aggregator`.
     moves : ``Out(1)``
@@ -53,7 +56,7 @@ class ResultWriter(wiring.Component):
         self.result_log2 = (config.cou.intermediate_bytes - 1).bit_length()
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(shapes.output)), "release": In(1),
+            "i": In(stream.Signature(shapes.output)), "release": In(1), "crowded": Out(1),
             "result": In(stream.Signature(data.StructLayout({"data": width, "tag": ResultTag}))),
             "store_enable": Out(1),
             "store_address": Out(result_address_bits(config)),
@@ -98,6 +101,8 @@ class ResultWriter(wiring.Component):
             runs.i.payload.pieces.eq(output.pieces), passes.i.payload.tail.eq(output.bytes),
             *(passes.i.payload[name].eq(output[name]) for name in ("context", "position", "send", "write_back")),
         ]
+
+        self._count_owed(m, enters & output.send, output.bytes, packets)
 
         # A header that left long before its payload would keep others from the link.
         # That one has left is counted a cycle later: then there is none to offer.
@@ -145,3 +150,14 @@ class ResultWriter(wiring.Component):
             go, piece_writer.moves, headers.moves, packets.moves, writes.moves, runs.moves, passes.moves,
         ))
         return m
+
+    def _count_owed(self, m: Module, comes, n_bytes, packets: StreamFifo) -> None:
+        """Beats of packets count from the beginning of their pass on until they leave."""
+        datapath = self.config.datapath
+        mtu = datapath.mtu // datapath.flit_bytes
+        owed, more = Signal(range(self.UNDER_WAY * mtu + packets.depth + 1)), Signal(range(mtu + 1))
+        leaves = packets.o.valid & packets.o.ready
+        m.d.sync += [
+            more.eq(Mux(comes, (n_bytes + (datapath.flit_bytes - 1)) >> (datapath.flit_bytes - 1).bit_length(), 0)),
+            owed.eq(owed + more - leaves), self.crowded.eq(owed > packets.depth - mtu),
+        ]

@@ -31,7 +31,7 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
         Operand loader; it is idle.
     o_lookup, i_lookup, i_arrival, meta_enable, meta_slot, meta :
         Packet buffer; the header in a slot comes a cycle after `meta_enable`, and stays until the next one.
-    o_credit, credit_hold, i_credit, returned :
+    o_credit, credit_hold, i_credit, returned, returned_peer :
         Credit table.
     window : ``Out(WindowSignature())``
         Check of addresses that were not checked when the descriptor was taken.
@@ -67,6 +67,7 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
         "i_arrival": In(stream.Signature(arrival_layout(shapes.packet))),
         "o_credit": Out(stream.Signature(credit_request())),
         "credit_hold": Out(1), "i_credit": In(stream.Signature(credit_answer())), "returned": In(1),
+        "returned_peer": In(formats.PEER_BITS),
         "window": Out(WindowSignature()),
         "o_run": Out(stream.Signature(shapes.run)), "o_send": Out(stream.Signature(shapes.send)),
         "i_done": In(stream.Signature(shapes.done)),

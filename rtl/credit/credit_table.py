@@ -83,7 +83,7 @@ class CreditTable(wiring.Component):
     o_unused : ``Out(stream.Signature(credit))``
         Shared credits that return unused to the receiver that granted them.
     returned : ``Out(1)``
-        Pulse: a count went down; a request that was refused may succeed now.
+        Pulse: a count went down, that of a group to 0; a request that was refused may succeed now.
     i_end : ``In(stream.Signature({job_id}))``
         An operation of the job has ended.
     o_rest : ``Out(stream.Signature({job_id, ended, owing}))``
@@ -149,11 +149,12 @@ class CreditTable(wiring.Component):
     def _memories(self, m: Module) -> SimpleNamespace:
         """The counts, with registers before and behind them."""
         shares = self._shares
-        # Outstanding credits of each window slot. Single peers use one for guaranteed credits, one for shared ones. A
-        # shared credit may be here, who granted it stands in a slot; a request may have been refused.
+        # Outstanding credits of each window slot; a flag: they are those of a group. Single peers use one slot for
+        # guaranteed credits, one for shared ones. A shared credit may be here, who granted it stands in a slot; a
+        # request may have been refused.
         counts = data.ArrayLayout(COUNT_BITS, max(self._n_window_slots, 2) if shares else self._n_window_slots)
         slot = {"loan": 1, "slot": index_bits(LOANS_ASKED), "refused": 1} if shares else {}
-        entry = data.StructLayout({"out": counts, **slot})
+        entry = data.StructLayout({"out": counts, "group": 1, **slot})
         m.submodules.out = out = BlockMemory(shape=entry, depth=1 << (formats.JOB_BITS + self.peer_bits), apart=True)
         # All outstanding credits of a job; and a flag: the return of the last one is to be reported.
         totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1})
@@ -314,7 +315,8 @@ class CreditTable(wiring.Component):
         loan, want, reserved = Signal(name="lent"), Signal(name="asks"), loans.reserved
         ok, chosen = Signal(), Signal(WINDOW_SLOT_BITS)
         m.d.comb += [
-            t.address.eq(t.ask_address), update.eq(stored), t.updates.eq(ok & decides), self.i.ready.eq(decides),
+            t.address.eq(t.ask_address), update.eq(stored), update.group.eq(asking.multicast),
+            t.updates.eq(ok & decides), self.i.ready.eq(decides),
             t.sums_up.eq(ok & decides), t.after.watched.eq(0),
             t.after.out.eq(t.sum_out.out + Mux(asking.multicast, asking.members, 1)),
         ]
@@ -360,7 +362,10 @@ class CreditTable(wiring.Component):
         back = t.back
         with m.State("GIVE"):
             m.d.comb += [
-                t.address.eq(t.give_address), t.updates.eq(1), self.i_return.ready.eq(1), self.returned.eq(1),
+                t.address.eq(t.give_address), t.updates.eq(1), self.i_return.ready.eq(1),
+                # A window slot is free with the last of its credits: a request before would only delay these.
+                self.returned.eq(~stored.group | self._is_last(t)),
+                update.eq(stored), t.sums_up.eq(1), after.out.eq(sum_out.out - back),
                 update.eq(stored), t.sums_up.eq(1), after.out.eq(sum_out.out - back),
             ]
             for k in range(t.n_counts):
@@ -375,6 +380,12 @@ class CreditTable(wiring.Component):
                 m.d.comb += after.watched.eq(0)
                 self._tell(m, giving.job_id, ended=0, owing=0)
             m.next = "WRITE"
+
+    def _is_last(self, t: SimpleNamespace):
+        """The last outstanding credit of its window slot returns."""
+        return Cat(
+            (self.i_return.payload.window_slot == k) & (t.stored.out[k] == t.back) for k in range(t.n_counts)
+        ).any()
 
     def _end(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
         """An operation ends: a report says if credits are outstanding, and shared credits that are here return."""

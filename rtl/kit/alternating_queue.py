@@ -18,6 +18,9 @@ class AlternatingQueue(wiring.Component):
     If all items that wait have the key of the last one, the first of them goes. So items of one key keep their order,
     and the item that has waited longest is passed over once at most.
 
+    With a `kind`, items of the kind that is `wanted` go first, among them as above. Then items keep their order that
+    have the same key and kind, and the item that has waited longest is passed over less than :attr:`OVER` times.
+
     Timing: no combinational path between ``i`` and ``o``. An item comes out one cycle after it went into an empty
     queue. One item per cycle.
 
@@ -29,6 +32,8 @@ class AlternatingQueue(wiring.Component):
         Items that can wait behind the one that is offered. At least 2.
     key : callable
         Key of a payload.
+    kind : callable, optional
+        Kind of a payload, a bit.
 
     Members
     -------
@@ -38,16 +43,24 @@ class AlternatingQueue(wiring.Component):
         The same items.
     empty : ``Out(1)``
         No item is held.
+    wanted : ``In(1)``
+        Kind of the items that go first. Only with `kind`.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, shape: ShapeLike, depth: int, key: Callable[[Any], Value]):
+    #: How often an item may be passed over by others of the kind that is wanted, a power of two.
+    OVER = 32
+
+    def __init__(
+        self, *, shape: ShapeLike, depth: int, key: Callable[[Any], Value], kind: Callable[[Any], Value] | None = None,
+    ):
         if not isinstance(depth, int) or depth < 2:
             raise ValueError(f"depth must be an integer of at least 2, not {depth!r}")
-        self.shape, self.depth, self.key = shape, depth, key
+        self.shape, self.depth, self.key, self.kind = shape, depth, key, kind
         super().__init__({
             "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "empty": Out(1), "moves": Out(1),
+            **({"wanted": In(1)} if kind else {}),
         })
 
     def elaborate(self, platform):
@@ -56,19 +69,22 @@ class AlternatingQueue(wiring.Component):
         m.submodules.store = store = memory.Memory(shape=self.shape, depth=n, init=[])
         write, read = store.write_port(), store.read_port(domain="comb")
         # Those that wait, the oldest first: where each lies, and its key.
+        kinds = {"kind": 1} if self.kind else {}
         waiting = Array(
-            Signal(data.StructLayout({"slot": slot_bits, "key": len(key)}), name=f"waiting_{k}") for k in range(n)
+            Signal(data.StructLayout({"slot": slot_bits, "key": len(key), **kinds}), name=f"waiting_{k}")
+            for k in range(n)
         )
         valid, used = Signal(n), Signal(n)
         head, full, last = Signal(self.shape), Signal(), Signal(len(key))
 
         # The choice is made among registers; an item that nobody waits before goes past them.
         other, chosen, slot, free = Signal(n), Signal(slot_bits), Signal(slot_bits), Signal(slot_bits)
-        m.d.comb += other.eq(Cat(valid[k] & (waiting[k].key != last) for k in range(n)))
+        among = self._among(m, valid, waiting)
+        m.d.comb += other.eq(Cat(among[k] & (waiting[k].key != last) for k in range(n)))
         for k in reversed(range(n)):
             with m.If(~used[k]):
                 m.d.comb += free.eq(k)
-            with m.If(Mux(other.any(), other[k], valid[k])):
+            with m.If(Mux(other.any(), other[k], among[k])):
                 m.d.comb += chosen.eq(k)
         take, came, stored, past, goes = Signal(), Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
@@ -96,5 +112,23 @@ class AlternatingQueue(wiring.Component):
                     m.d.sync += waiting[k].eq(waiting[k + 1])
             with m.If(stored & end[k]):
                 m.d.sync += [waiting[k].slot.eq(free), waiting[k].key.eq(key)]
+                if self.kind:
+                    m.d.sync += waiting[k].kind.eq(self.kind(self.i.payload))
+        if self.kind:
+            with m.If(goes):
+                m.d.sync += self._over.eq(Mux(chosen == 0, 0, self._over + 1))
         m.d.sync += self.moves.eq(any_moves(came, full & self.o.ready))
         return m
+
+    def _among(self, m: Module, valid: Signal, waiting: Array) -> Signal:
+        """Items among which the next one is chosen."""
+        if not self.kind:
+            return valid
+        self._over = over = Signal(range(self.OVER))
+        n = self.depth
+        right, among = Signal(n), Signal(n)
+        m.d.comb += [
+            right.eq(Cat(valid[k] & (waiting[k].kind == self.wanted) for k in range(n))),
+            among.eq(Mux(over == self.OVER - 1, valid[0], Mux(right.any(), right, valid))),
+        ]
+        return among

@@ -14,8 +14,10 @@ from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
 from rtl.cou.command import Select, Source
 from rtl.credit.layouts import CreditNotice
+from rtl.credit.shared_pool import Consumed
 from rtl.interface import beat as beat_of
 from testbench import clock
+from testbench.codec import decoder
 from testbench.cou.port_memory import PortMemory
 from testbench.coverage import cover, dealt
 from testbench.edge import bits, every_cycle, level
@@ -24,7 +26,7 @@ from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
-CONTEXTS, JOBS, SLOTS, MTU, RESULT, FLIT = 8, 2, 16, 64, 256, 8
+CONTEXTS, JOBS, SLOTS, MTU, RESULT, FLIT = 8, 4, 16, 64, 256, 8
 MEMORY, REFUSED = 8192, range(7168, 8192)
 """Bytes of host memory; those that it refuses to write."""
 OPERATORS = {
@@ -57,13 +59,13 @@ def _payload(members: Any, name: str) -> Any:
 class Bench:
     """Drivers, monitors, and the bytes that every pass has to leave behind."""
 
-    def __init__(self, dut: SimHandleBase):
+    def __init__(self, dut: SimHandleBase, *, idle: float | None = None):
         from rtl.cou.aggregator import Aggregator
 
         members = Aggregator(config()).signature.members
         self.dut, self.rng = dut, rng("passes")
         self.runs, self.sends, self.data = (
-            StreamSource(dut, name, _payload(members, name)) for name in ("i", "i_send", "i_read")
+            StreamSource(dut, name, _payload(members, name), idle=idle) for name in ("i", "i_send", "i_read")
         )
         self.memory = PortMemory(dut, 8 * FLIT, MEMORY, read=None)
         self.memory.bad.update(REFUSED)
@@ -75,8 +77,8 @@ class Bench:
             StreamSink(dut, name, _payload(members, name), callback=call) for name, call in (
                 ("o_done", self._done), ("o_read", self._read), ("o_free", self._free),
                 ("o_credit", lambda item: self._next("credit", item)),
-                ("o_fault", lambda item: self._next("fault", item)),
-                ("o_written", lambda item: self._next("written", item)),
+                ("o_fault", lambda item: self._next(f"fault {item['job'] & 1}", item)),
+                ("o_written", lambda item: self._next(f"written {item['job'] & 1}", item)),
             )
         ]
         self.operands = [bytearray(self.rng.randbytes(MTU)) for _ in range(CONTEXTS)]
@@ -85,20 +87,21 @@ class Bench:
         self.written = bytearray(MEMORY)
         self.flaws: deque[int] = deque()
         """Of the beats of packets that are still to be read: whether it is damaged."""
-        self.expected: dict[str, deque[Any]] = {
-            name: deque() for name in ("free", "credit", "fault", "written", "packet", "lane", "engine", "lender")
-        }
-        self.begun = self.read = self.given = 0
-        """Packets of which a beat has been read, all of them, and those that passes were given."""
+        self.expected: dict[str, deque[Any]] = {name: deque() for name in ("free", "credit", "lane", "engine", *(
+            f"{name} {sends}" for name in ("fault", "written", "packet", "lender") for sends in (0, 1)
+        ))}
+        """Passes that send, and those that do not, keep their order among themselves; job, slot, `want` say which."""
+        self.begun = self.read = self.taken = 0
+        """Packets of which a beat has been read, all of them, and those whose pass has begun."""
         self._within = False
-        self.headers: deque[tuple[dict[str, int], int]] = deque()
+        self.headers: deque[list[Any]] = deque()
         """Of the packets of the lane: header, and how many packets must have begun to be read before it leaves."""
         self._length = 0
         self.share, self._modes = 0.3, dealt(self.rng, [
             (share, slow) for share in (0, 0.3, 1) for slow in ("nothing", "ends", "link")
         ])
         self._cases = dealt(self.rng, product(Source, Select, (0, 1), (0, 1)))
-        self.slot = 0
+        self.slots = [0, 1]
         self.passes = 0
 
     async def start(self, *, varies: bool = True) -> None:
@@ -106,6 +109,7 @@ class Bench:
         await clock.start(self.dut, max_cycles=150_000)
         self._taken = level(self.dut.taken)
         self._grant = [level(self.dut.granted), bits(self.dut.gone)]
+        self._consumed, self._consumes = bits(self.dut.consumed), decoder(Consumed)
         self._ports = [
             {
                 "enable": level(getattr(self.dut, f"operands__{k}__enable")),
@@ -130,9 +134,12 @@ class Bench:
     def _cycle(self) -> None:
         # The lender's word counts in the cycle in which a packet is taken.
         if self._taken():
-            granted, gone = int(self._grant[0]()), self._grant[1]()
-            free, read, credit, damaged = self.expected["lender"].popleft()
-            self.expected["free"].append((free | {"gone": gone}, read))
+            granted, gone, sends = int(self._grant[0]()), self._grant[1](), self._consumes(self._consumed())["want"]
+            free, use, header, credit, damaged = self.expected[f"lender {sends}"].popleft()
+            self.taken += use
+            self.expected["free"].append((free | {"gone": gone}, self.taken))
+            if header:
+                header[1] = self.taken
             self.expected["credit"].append(credit | {"loan": granted})
             noted_end(damaged=damaged, granted=granted)
         self.dut.granted.value = self.rng.randrange(2)
@@ -172,7 +179,7 @@ class Bench:
         assert not item["last"] or not tail or not item["data"] >> 8 * tail, "what lies behind the pass is shown"
 
     def _read(self, item: dict[str, int]) -> None:
-        slot, content, flaws = self.expected["packet"].popleft()
+        slot, content, flaws = self.expected[f"packet {item['slot'] & 1}"].popleft()
         assert item == {"slot": slot, "length": len(content)}
         self.flaws.extend(flaws)
         for beat in to_beats(content, 8 * FLIT, self.rng.getrandbits(8 * FLIT)):
@@ -245,15 +252,14 @@ class Bench:
         use = select is not Select.PASS_A
         size = self._size("lane", whole=select is Select.COMBINE, some=use or write)
         position, content = self._take(context, size, a)
-        consume, job = use or numbers.randrange(2), numbers.randrange(JOBS)
+        consume, job = use or numbers.randrange(2), 2 * numbers.randrange(JOBS // 2) + send
         operator, packet, flaws = numbers.choice(list(OPERATORS)), numbers.randbytes(size), [0]
-        self.slot = (self.slot + 1) % SLOTS
-        self.given += use
+        slot = self.slots[send] = (self.slots[send] + 2) % SLOTS
         if use:
             flaws = [int(numbers.random() < 0.1) for _ in range(-(-size // FLIT))]
-            self.expected["packet"].append((self.slot, packet, flaws))
+            self.expected[f"packet {send}"].append((slot, packet, flaws))
             if any(flaws):
-                self.expected["fault"].append({"job": job, "status": int(Status.BUFFER_ERROR), "detail": 0})
+                self.expected[f"fault {send}"].append({"job": job, "status": int(Status.BUFFER_ERROR), "detail": 0})
         key = {
             "job_id": numbers.randrange(256), "node_id": 5, "vp": 3, "seq_id": numbers.randrange(32),
             "pulse": numbers.getrandbits(16), "fragment": 0,
@@ -261,11 +267,13 @@ class Bench:
         credit = {
             "job_id": key["job_id"], "peer": numbers.randrange(64), "dest_id": numbers.getrandbits(24), "dest_vp": 1,
             "source_vp": 2, "window_slot": numbers.randrange(4), "credits": 1, "loan": numbers.randrange(2),
-            "want": numbers.randrange(2),
+            "want": send,
         }
+        header = self._header(size)
+        leaves = [header, 0] if send else None
         if consume:
-            self.expected["lender"].append((
-                {"key": key, "slot": self.slot}, self.given, credit, int(use and any(flaws)),
+            self.expected[f"lender {send}"].append((
+                {"key": key, "slot": slot}, int(use), leaves, credit, int(use and any(flaws)),
             ))
         out = content
         if select is Select.PASS_B:
@@ -276,19 +284,19 @@ class Bench:
         where = {(0, 0): "kept", (1, 0): "sent", (0, 1): "written", (1, 1): "sent and written"}[send, write]
         noted_pass(a=a, select=select, where=where)
         self.results[context][position:position + size] = out
-        header, address = self._header(size), numbers.randrange(REFUSED.start - MTU)
-        if send:
+        address = numbers.randrange(REFUSED.start - MTU)
+        if leaves:
             self.expected["lane"].append((header, out))
-            self.headers.append((header, self.given))
+            self.headers.append(leaves)
         if write:
             if numbers.random() < 0.1:
                 address = numbers.choice(REFUSED[:-MTU])
             else:
                 self.written[address:address + size] = out
-            self.expected["written"].append({"job": job, "error": int(address in REFUSED)})
+            self.expected[f"written {send}"].append({"job": job, "error": int(address in REFUSED)})
         self.runs.append({
             "a": a.value, "select": select.value, "use_packet": int(use), "datatype": int(Datatype.INT64),
-            "operator": int(operator), "consume": int(consume), "packet": self.slot, "key": key, "credit": credit,
+            "operator": int(operator), "consume": int(consume), "packet": slot, "key": key, "credit": credit,
             "output": {
                 "context": context, "job": job, "position": position, "bytes": size, "send": send, "header": header,
                 "write_back": write, "result_addr": address,
@@ -334,24 +342,56 @@ async def peers_take_turns(dut: SimHandleBase, path: str) -> None:
         header = bench._header(MTU) | {"peer": int(context >= first)}
         bench.passes += 1
         bench.expected[path].append((header, bytes(MTU)))
-        shared = {"context": context, "position": 0, "bytes": MTU, "send": 1, "header": header}
         if path == "engine":
-            bench.sends.append({"a": Source.ZERO.value, **shared})
-        else:
-            bench.runs.append({
-                "a": Source.ZERO.value, "select": Select.PASS_A.value, "use_packet": 0, "operator": int(Operator.SUM),
-                "datatype": int(Datatype.INT64), "consume": 0, "packet": 0, "key": _zeros(HashKey),
-                "credit": _zeros(CreditNotice), "output": {
-                    **shared, "job": 0, "write_back": 0, "result_addr": 0,
-                    "pieces": {"count": 1, "bytes": MTU, "last_bytes": 0, "stride": 0},
-                },
+            bench.sends.append({
+                "a": Source.ZERO.value, "context": context, "position": 0, "bytes": MTU, "send": 1, "header": header,
             })
+        else:
+            bench.runs.append(_pass_of_zeros(context, header))
     await clock.cycles(dut, 200)
     bench.tx.set_stall(None)
     while len(bench.tx.received) < CONTEXTS:
         await clock.cycles(dut, 20)
     assert sorted(order) == [0] * first + [1] * (CONTEXTS - first)
     assert sum(a != b for a, b in pairwise(order)) > 1, f"peers {order} in the order in which packets left"
+
+
+@cocotb.test()
+async def a_link_that_stands_still_stops_only_what_sends(dut: SimHandleBase) -> None:
+    """Passes that send nothing go past those that wait for the link; once it moves, nothing is missing.
+
+    All come before the first one has ended.
+    """
+    sending = CONTEXTS // 2
+    bench = Bench(dut, idle=0)
+    await bench.start(varies=False)
+    bench.tx.set_stall(1)
+    for context in range(CONTEXTS):
+        header = bench._header(MTU) if context < sending else None
+        if header:
+            bench.expected["lane"].append((header, bytes(MTU)))
+        bench.runs.append(_pass_of_zeros(context, header))
+    await clock.cycles(dut, 400)
+    ended = [event.is_set() for event in bench.ended]
+    assert all(ended[sending:]), f"ended while the link stood still: {ended}"
+    assert not all(ended[:sending]), "all packets had room: nothing had to wait"
+    bench.tx.set_stall(None)
+    while len(bench.tx.received) < sending:
+        await clock.cycles(dut, 20)
+    assert not bench.expected["lane"]
+
+
+def _pass_of_zeros(context: int, header: dict[str, int] | None) -> dict[str, Any]:
+    """A pass of the lane that sends zeros with this header, or keeps them."""
+    return {
+        "a": Source.ZERO.value, "select": Select.PASS_A.value, "use_packet": 0, "operator": int(Operator.SUM),
+        "datatype": int(Datatype.INT64), "consume": 0, "packet": 0, "key": _zeros(HashKey),
+        "credit": _zeros(CreditNotice), "output": {
+            "context": context, "position": 0, "bytes": MTU, "send": int(header is not None),
+            "header": header or dict(Packet.make().header), "job": 0, "write_back": 0, "result_addr": 0,
+            "pieces": {"count": 1, "bytes": MTU, "last_bytes": 0, "stride": 0},
+        },
+    }
 
 
 def _zeros(layout: Any) -> dict[str, int]:

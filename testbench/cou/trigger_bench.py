@@ -1,8 +1,9 @@
 """The trigger among neighbours that take, answer and lose time as they like, against a naive model of each pulse."""
 
 import heapq
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import cocotb
@@ -91,7 +92,8 @@ class Bench:
         self.refused: dict[int, tuple[Pulse, int]] = {}
         """By context: a pulse that was refused a credit, and since when there has been one for it."""
         self.granted: Counter[tuple[int, ...]] = Counter()
-        self.returns = self.expire = 0
+        self.returns: deque[tuple[int, int]] = deque()
+        self.expire = 0
         self.last_change = [0] * JOBS
         self.counts: Counter[str] = Counter()
         self.fired = [0, 0]
@@ -128,8 +130,11 @@ class Bench:
             self._traced(self._trace(self._event()))
         while self._later and self._later[0][0] <= self.now:
             heapq.heappop(self._later)[2]()
-        self.dut.returned.value = int(self.returns > 0)
-        self.returns = 0
+        self.dut.returned.value = int(bool(self.returns))
+        if self.returns:
+            pair = self.returns.popleft()
+            self.out[pair] -= 1
+            self.dut.returned_peer.value = pair[1]
         if self.now % 16 == 0:
             self._blocked()
         # One entry of a memory a cycle.
@@ -320,11 +325,9 @@ class Bench:
         assert self.granted[credit], "sent without a credit"
         self.granted[credit] -= 1
 
-        def back() -> None:
-            self.out[pair] -= 1
-            self.returns += 1
         # Slowly, so that the oldest pulse is refused as well.
         self._order += 1
+        back = partial(self.returns.append, pair)
         heapq.heappush(self._later, (self.now + self.rng.randint(1, 400), self._order, back))
 
     def _check(self, item: dict[str, int]) -> None:

@@ -28,7 +28,8 @@ class TriggerBoard(wiring.Component):
         Errors from both of the trigger's streams.
     loader_idle : ``In(1)``; beside : ``Out(1)``, beside_load : ``Out(load)``
         The loader has nothing to do: it takes a load beside its pass.
-    expire, returned, node_id : ``In``; active, n_free, fired, progress, write_started, write_job : ``Out``
+    expire, returned, returned_peer, node_id : ``In``
+    active, n_free, fired, progress, write_started, write_job : ``Out``
         As of the trigger; so are the other streams.
     """
 
@@ -43,8 +44,8 @@ class TriggerBoard(wiring.Component):
         }
         same = (
             "i_start", "i_loaded", "o_lookup", "i_lookup", "i_arrival", "i_credit", "window", "i_done", "returned",
-            "loader_idle", "expire", "node_id", "active", "n_free", "fired", "progress", "write_started", "write_job",
-            "trace_valid", "trace_event", *QUEUES,
+            "returned_peer", "loader_idle", "expire", "node_id", "active", "n_free", "fired", "progress",
+            "write_started", "write_job", "trace_valid", "trace_event", *QUEUES,
         )
         super().__init__({
             **{name: trigger[name] for name in same}, "o_fault": Out(stream.Signature(shapes.fault)),
@@ -64,7 +65,8 @@ class TriggerBoard(wiring.Component):
         m.d.comb += [
             trigger.operation.eq(operations[trigger.select]), trigger.expire.eq(self.expire),
             trigger.expired.eq(self.expire.bit_select(trigger.select, 1)), trigger.node_id.eq(self.node_id),
-            trigger.returned.eq(self.returned), trigger.loader_idle.eq(self.loader_idle),
+            trigger.returned.eq(self.returned), trigger.returned_peer.eq(self.returned_peer),
+            trigger.loader_idle.eq(self.loader_idle),
             *(getattr(self, name).eq(getattr(trigger, name)) for name in (
                 "active", "n_free", "fired", "progress", "write_started", "write_job", "trace_valid", "trace_event",
             )),

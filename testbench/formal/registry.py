@@ -182,7 +182,28 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="first-come-first-served", module=_ALTERNATING,
-                old="with m.If(Mux(other.any(), other[k], valid[k])):", new="with m.If(valid[k]):",
+                old="with m.If(Mux(other.any(), other[k], among[k])):", new="with m.If(among[k]):",
+            ),
+        ),
+    ),
+    Proof(
+        name="preferring-queue",
+        claim="with kinds: none is lost, none twice; those of one key and kind in order; the kind that is wanted first",
+        contract="testbench.formal.contracts.turns:AlternatingContract",
+        parameters={"depth": 2, "prefers": True},
+        mode="bmc",
+        depth=8,
+        mutations=(
+            Mutation(
+                name="kind-not-kept", module=_ALTERNATING,
+                old="m.d.sync += waiting[k].kind.eq(self.kind(self.i.payload))", new="pass",
+            ),
+            Mutation(
+                name="other-kind-wanted", module=_ALTERNATING,
+                old="(waiting[k].kind == self.wanted)", new="(waiting[k].kind != self.wanted)",
+            ),
+            Mutation(
+                name="first-of-any-kind", module=_ALTERNATING, old="Mux(right.any(), right, valid)", new="valid",
             ),
         ),
     ),

@@ -149,7 +149,7 @@ _PROGRESS = (
     ),
     Mutation(
         name="credit-missed", module=_CONTEXTS,
-        old="(self.returned | aged[c] | gone)", new="(aged[c] | gone)",
+        old="(called[c] | claims | gone)", new="(claims | gone)",
     ),
     Mutation(
         name="not-given-up-while-it-waits", module=_CONTEXTS,
@@ -157,7 +157,7 @@ _PROGRESS = (
     ),
     Mutation(
         name="not-given-up-without-a-credit", module=_CONTEXTS,
-        old="(self.returned | aged[c] | gone)", new="(self.returned | aged[c])",
+        old="(called[c] | claims | gone)", new="(called[c] | claims)",
     ),
     Mutation(
         name="operand-missed", module=_CONTEXTS,

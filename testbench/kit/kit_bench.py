@@ -4,6 +4,7 @@ import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
+from rtl.kit.alternating_queue import AlternatingQueue
 from testbench import clock
 from testbench.kit.parts import (
     ALTERNATING_DEPTHS,
@@ -167,6 +168,52 @@ async def alternating_queue_alternates(dut: SimHandleBase, depth: int) -> None:
         sink.set_stall(1)
         await clock.cycles(dut, 3)
         assert int(getattr(dut, f"alternating_{depth}__empty").value)
+
+
+@cocotb.test()
+@cocotb.parametrize(depth=ALTERNATING_DEPTHS)
+async def preferring_queue_prefers(dut: SimHandleBase, depth: int) -> None:
+    """Full, it gives out items of the kind that is wanted first, and among them what its rule says."""
+    source = StreamSource(dut, f"preferring_{depth}__i", ITEM, idle=None)
+    sink = StreamSink(dut, f"preferring_{depth}__o", ITEM, stall=1)
+    wanted = getattr(dut, f"preferring_{depth}__wanted")
+    await clock.start(dut)
+    for attempt in range(12):
+        wanted.value = kind = attempt & 1
+        sent = keyed_items(f"preferred {depth} {attempt}", depth + 1, 1 + attempt % 4)
+        source.extend(sent)
+        await clock.cycles(dut, 40 * (depth + 10))
+        assert source.pending == 0
+        waiting, expected = sent[1:], sent[:1]
+        while waiting:
+            among = [item for item in waiting if item["last"] == kind] or waiting
+            chosen = next((item for item in among if key_of(item) != key_of(expected[-1])), among[0])
+            waiting.remove(chosen)
+            expected.append(chosen)
+        sink.set_stall(None)
+        assert await sink.receive_all(depth + 1) == expected
+        sink.set_stall(1)
+        await clock.cycles(dut, 3)
+
+
+@cocotb.test()
+@cocotb.parametrize(depth=ALTERNATING_DEPTHS)
+async def preferring_queue_forgets_nobody(dut: SimHandleBase, depth: int) -> None:
+    """An item of the other kind is passed over less often than the queue says, whoever else comes."""
+    source = StreamSource(dut, f"preferring_{depth}__i", ITEM, idle=0)
+    sink = StreamSink(dut, f"preferring_{depth}__o", ITEM, stall=0.5)
+    await clock.start(dut)
+    getattr(dut, f"preferring_{depth}__wanted").value = 1
+    sent = [{"data": k, "last": int(k % 40 != 3)} for k in range(8 * AlternatingQueue.OVER)]
+    source.extend(sent)
+    received = await sink.receive_all(len(sent))
+    assert sorted(item["data"] for item in received) == [item["data"] for item in sent]
+    # Of those that left before it, those that came after it.
+    late = [
+        sum(other["data"] > item["data"] for other in received[:received.index(item)])
+        for item in sent if not item["last"]
+    ]
+    assert 0 < max(late) < AlternatingQueue.OVER, f"passed over {late} times"
 
 
 @cocotb.test()

@@ -38,6 +38,11 @@ def kit_bundle() -> Bundle:
             f"alternating_{depth}": AlternatingQueue(shape=ITEM, depth=depth, key=lambda item: item.data[8:10])
             for depth in ALTERNATING_DEPTHS
         },
+        **{
+            f"preferring_{depth}": AlternatingQueue(
+                shape=ITEM, depth=depth, key=lambda item: item.data[8:10], kind=lambda item: item.last
+            ) for depth in ALTERNATING_DEPTHS
+        },
         "skid": SkidBuffer(shape=ITEM),
         "turn": TurnBuffer(shape=ITEM),
         **{

@@ -5,6 +5,7 @@ from typing import Any
 
 from amaranth import Array, Cat, Module, Mux, Signal
 
+from firmware_models.abi.formats import PEER_BITS
 from testbench.formal.contract import Contract
 from testbench.formal.contracts.trigger_environment import (
     PULSE_BITS,
@@ -64,8 +65,8 @@ class TriggerContract(Contract):
             self, m, unit.o_credit, unit.i_credit, "credit", unless=unit.credit_hold, ok=granted,
             window_slot=window_slot, loan=loan, want=want,
         )
-        self.returned = self.free(1, "returned")
-        m.d.comb += unit.returned.eq(self.returned)
+        self.returned, self.returned_peer = self.free(1, "returned"), self.free(PEER_BITS, "returned_peer")
+        m.d.comb += [unit.returned.eq(self.returned), unit.returned_peer.eq(self.returned_peer)]
         self.allowed = self.free(1, "allowed")
         self.window = Answers(self, m, unit.window.query, unit.window.answer, "window", ok=self.allowed)
         self.loads = Work(self, m, unit.i_loaded, "load", n=n)

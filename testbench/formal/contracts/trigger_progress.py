@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module, Mux, Signal
 
+from firmware_models.abi.formats import PEER_BITS
 from testbench.formal.contracts.trigger import TriggerContract
 from testbench.formal.contracts.trigger_environment import SEQ_BITS
 
@@ -16,7 +17,8 @@ class ProgressContract(TriggerContract):
     the trigger wait.
 
     Nothing can be done for one that waits for its operand, the end of its pass, an answer, a packet that a look-up has
-    missed and that has not come since, or a credit that was refused and none of which has come back since.
+    missed and that has not come since, or a credit that was refused and none of which has come back since from its
+    peer.
 
     Parameters
     ----------
@@ -33,9 +35,11 @@ class ProgressContract(TriggerContract):
         # Alone in the trigger: every request is its own.
         self.assume(~unit.i_start.valid | (self.operations.job == self.job) & (self.operations.pulse == self.pulse))
         reason, blocked, missing = (Signal(name=name) for name in ("reason", "blocked", "missing"))
-        changed, needed = self.returned | self.expired, Signal(SEQ_BITS)
+        peer, asked_peer = Signal(PEER_BITS), unit.o_credit.payload.peer
+        back = self.returned & (self.returned_peer == Mux(credit.asks, asked_peer, peer))
+        changed, needed = back | self.expired, Signal(SEQ_BITS)
         with m.If(credit.asks):
-            m.d.sync += [reason.eq(changed), blocked.eq(0)]
+            m.d.sync += [reason.eq(changed), blocked.eq(0), peer.eq(asked_peer)]
         with m.Elif(changed):
             m.d.sync += reason.eq(1)
         with m.If(credit.answers):
@@ -86,7 +90,7 @@ class ProgressContract(TriggerContract):
         woken, again = Signal(), Signal()
         with m.If(missing & packets.comes & (packets.comes_seq == needed)):
             m.d.sync += woken.eq(1)
-        with m.If(blocked & self.returned):
+        with m.If(blocked & back):
             m.d.sync += again.eq(1)
         self.reach(woken & self.takes, "a packet that was waited for")
         self.reach(again & self.passed, "a pass whose credit was refused before")
