@@ -5,6 +5,7 @@ import pytest
 from rtl.link.link_layer import LinkLayer
 from testbench.link.layer_figures import go_back_n_bound
 from testbench.link.layer_parts import SIZES, SIZES_4KIB, layer_bundle
+from testbench.link.training_bench import end
 from testbench.runner import run_bench
 
 GOOD = {"data_width": 64, "buffer_flits": 16, "replay_flits": 16, "replay_cycles": 64, "silence_cycles": 64}
@@ -31,6 +32,10 @@ def test_layer_costs_little(size):
     assert report["both_ways"] >= 2 * 0.97
     # Luck with thirty packets: a tenth more than the bound.
     assert 0.7 < report["faults"][0]["goodput"] / go_back_n_bound(SIZES_4KIB[size], 1e-3) < 1.1
+
+
+def test_training():
+    run_bench(end(), bench="testbench.link.training_bench")
 
 
 def test_bound_of_go_back_n():
