@@ -1,5 +1,6 @@
 """The NICs of a program: operations on them, several at once, each with the JobID of its communicator."""
 
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from firmware_models.schedule import (
     largest_pulse,
     pack_sequence,
 )
-from sim.cluster import Cluster
+from sim.cluster import Cluster, Execution
 from sim.mpi.error import FabricError
 from sim.mpi.jobs import Job, JobPool
 from sim.mpi.message import Wire, measure
@@ -111,6 +112,7 @@ class Fabric:
         self._stalls, self._random = stalls or StallProfile(), random.Random(seed)
         self.cluster = Cluster(
             library, topology, memory_bytes=room, memory=self._stalls.memory, links=self._stalls.links, seed=seed,
+            execution=Execution(threads=_threads()),
         )
         self._drivers = [NodeDriver(self.cluster, node) for node in range(self.n_nodes)]
         for driver in self._drivers:
@@ -317,3 +319,11 @@ class Fabric:
 
 
 _MOST_SEQUENCES = 4096
+
+
+def _threads() -> int:
+    """Threads of the simulation: half of the cores, for ranks need some too; or what CONIC_THREADS says.
+
+    Operations are short, so threads meet often: on cores that ranks take, two are half as fast as one.
+    """
+    return 0 if os.environ.get("CONIC_THREADS") else max(1, len(os.sched_getaffinity(0)) // 2)
