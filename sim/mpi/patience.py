@@ -30,7 +30,7 @@ class Patience:
     def look(self, links: Sequence[Link], now: float) -> None:
         """Sees what the ranks do; to be called a few times a second."""
         self._presence.look(links, now)
-        self._ranks |= {link.rank for link in links}
+        self._ranks = {link.rank for link in links}
 
     def judge(
         self, communicators: Iterable[Communicator], communicator: Communicator, found: Round, waited: float, now: float
@@ -45,9 +45,10 @@ class Patience:
         if not self.with_idle or waited <= self.with_idle:
             return None
         since = now - self.with_idle
-        works = {rank for rank in self._ranks if self._presence.computes(rank, since)}
-        known = list(communicators)
-        where = {rank: self._where(known, communicator, rank, works) for rank in communicator.missing(found)}
+        known, missing = list(communicators), communicator.missing(found)
+        ranks = self._ranks | {communicator.members[rank] for rank in missing}
+        works = {rank for rank in ranks if self._presence.computes(rank, since)}
+        where = {rank: self._where(known, communicator, rank, works) for rank in missing}
         # Who is in a call of MPI's may wait for a rank that works.
         if _IDLE in where.values() or not works:
             what = f"no rank has come for {self.with_idle:g} s (--patience)"

@@ -28,6 +28,8 @@ MESSAGES = {
              "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come, and does nothing outside of MPI",
     "receives": "MPI_COMM_WORLD, operation 1: no rank has come for 3 s (--patience): "
                 "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come, but is in MPI_Mprobe",
+    "stranded": "communicator 0, operation 1: no rank has come for 3 s (--patience): "
+                "rank 0: Barrier; rank 1: has not come, but is in MPI_Mprobe",
     "loops": "MPI_COMM_WORLD, operation 1: no rank has come for 4 s, though some work (--work-patience): "
              "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come, but works outside of MPI",
     "order": "no rank has come for 3 s (--patience): ",
@@ -56,7 +58,7 @@ def built(mpi: None, small: Config) -> None:
 def test_fault(name, run, capfd):
     begin = time.monotonic()
     # Others than those that wait must not be told to have waited, however busy the machine is.
-    waits = name in ("never", "order", "receives", "loops")
+    waits = name in ("never", "order", "receives", "stranded", "loops")
     result = run("faults.py", name, ranks=RANKS, patience=3.0 if waits else 8.0, work_patience=4.0)
     seconds = time.monotonic() - begin
     assert result.error is not None

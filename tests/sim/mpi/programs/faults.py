@@ -85,6 +85,15 @@ def receives():
     COMM.Allreduce(ONES, SUM)
 
 
+def stranded():
+    """Rank 1 waits for a message of the last rank, which has nothing more to do with anybody."""
+    pair = COMM.Split(LAST, COMM.rank)
+    if COMM.rank == 1:
+        COMM.recv(source=COMM.size - 1)
+    if not LAST:
+        pair.Barrier()
+
+
 def loops():
     """The last rank works for ever."""
     while LAST:
