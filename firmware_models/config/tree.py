@@ -133,7 +133,7 @@ class LinkConfig:
     buffer_flits: Annotated[int, Field(ge=16, le=4096), POWER_OF_TWO]
     """Flits that a receiver holds for each virtual channel."""
     reliable: bool
-    """Whether frames with a CRC are acknowledged and sent again, for wires that lose or change what they carry."""
+    """If true, frames with a CRC are acknowledged and sent again, for wires that lose or change what they carry."""
     replay_flits: Annotated[int, Field(ge=16, le=2048), POWER_OF_TWO]
     """If reliable: flits of each virtual channel that a sender keeps until they are acknowledged."""
     replay_cycles: Annotated[int, Field(ge=64, le=65536), POWER_OF_TWO]

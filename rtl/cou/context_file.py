@@ -256,7 +256,7 @@ class ContextFile(wiring.Component):
         """Which blocked contexts a credit may be for: of each job the oldest of those that want one of its peer. To
         call all of them would keep the credit table busy with refusals.
 
-        They are told two cycles later, so one that was asking meanwhile is told by the trigger's last step.
+        They learn it two cycles later, so the trigger's last step informs one that was asking meanwhile.
         """
         n = self.config.cou.n_contexts
         wants = Array(Signal(formats.PEER_BITS, name=f"wants_{c}") for c in range(n))

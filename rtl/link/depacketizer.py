@@ -41,7 +41,7 @@ class Depacketizer(wiring.Component):
     mtu : int
         Largest payload in bytes; a power of two, at least 64.
     marked : bool
-        Whether flits say that their packet is `bad`, as behind a reliable link: it comes once more then.
+        If true, flits mark a packet as `bad`, as behind a reliable link: it then comes once more.
 
     Members
     -------

@@ -20,7 +20,7 @@ class FrameReceiver(wiring.Component):
 
     A run is taken if a good control word stands before it and says that it goes on where its channel is. Its flits are
     handed on as they come, but the latest: that one is handed on when the next word shows that it was not the last, or
-    once a good control word has ended the run and said whether it ends its packet.
+    once a good control word has ended the run and shows if it ends its packet.
 
     What has been handed on of a packet that then does not come whole cannot be taken back: a last flit marked `bad`
     follows, by which whoever gets the packet drops it. The other end is asked to send it again when the room that the
@@ -46,7 +46,7 @@ class FrameReceiver(wiring.Component):
     credit_valid, credit_vc : ``In(1)``
         A flit has left the room that it took.
     report : ``Out(ReportSignature)``
-        News for the other end.
+        Reports for the other end.
     damaged : ``Out(1)``
         A control word that is not good.
     stomped : ``Out(1)``

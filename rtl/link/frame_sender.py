@@ -26,8 +26,8 @@ class FrameSender(wiring.Component):
 
     A run is of one channel and ends with a packet at the latest; the control word that ends it begins the next one, so
     that packets in a row cost one word each. Channels take turns packet by packet, or after :data:`TURN_WORDS`, or when
-    one has nothing more to send for two cycles. Where there is nothing to send control words go with news of the other
-    direction, and now and then without.
+    one has nothing more to send for two cycles. Where there is nothing to send, control words go with reports of the
+    other direction, and now and then without.
 
     A packet is sent again if the other end asks for it, or if `replay_cycles` have gone by without an acknowledgement
     while one was due.
@@ -48,10 +48,10 @@ class FrameSender(wiring.Component):
 
     Members
     -------
-    valid, flit, credit_valid, credit_vc, news_valid, news, wrong
+    valid, flit, credit_valid, credit_vc, notice_valid, notice, wrong
         As of the buffer.
     report : ``In(ReportSignature)``
-        News for the other end.
+        Reports for the other end.
     up : ``In(1)``
         The link is up; else words of training go.
     training : ``In(Control)``
@@ -79,8 +79,8 @@ class FrameSender(wiring.Component):
         bits = position_bits(replay_flits)
         super().__init__({
             "valid": In(1), "flit": In(flit(data_width, marked=True)), "credit_valid": Out(1), "credit_vc": Out(1),
-            "news_valid": In(1),
-            "news": In(data.StructLayout({"about": 1, "is_credit": 1, "replay": 1, "value": bits})),
+            "notice_valid": In(1),
+            "notice": In(data.StructLayout({"about": 1, "is_credit": 1, "replay": 1, "value": bits})),
             "wrong": Out(1), "report": In(ReportSignature()), "up": In(1), "training": In(Control),
             "o": Out(word(data_width)), "replays": Out(1), "timeouts": Out(1), "gives_up": Out(1),
         })
@@ -91,8 +91,8 @@ class FrameSender(wiring.Component):
         m.d.comb += [
             buffer.valid.eq(self.valid), buffer.flit.eq(self.flit),
             self.credit_valid.eq(buffer.credit_valid), self.credit_vc.eq(buffer.credit_vc),
-            buffer.news_valid.eq(self.news_valid), buffer.news.eq(self.news), self.wrong.eq(buffer.wrong),
-            self.replays.eq(self.news_valid & self.news.replay & ~self.news.is_credit),
+            buffer.notice_valid.eq(self.notice_valid), buffer.notice.eq(self.notice), self.wrong.eq(buffer.wrong),
+            self.replays.eq(self.notice_valid & self.notice.replay & ~self.notice.is_credit),
         ]
         timed_out = self._time(m, buffer)
         m.d.comb += buffer.back.eq(Mux(self.up, timed_out, 0b11))

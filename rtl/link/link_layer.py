@@ -69,7 +69,7 @@ class LinkLayer(wiring.Component):
     silence_cycles : int
         Cycles without a good control word after which the link is down.
     marked : bool
-        Whether flits come with a mark `bad` of their own, as from a switch.
+        If true, flits come with a mark `bad` of their own, as from a switch.
 
     Members
     -------
@@ -121,8 +121,8 @@ class LinkLayer(wiring.Component):
         m.d.sync += [fields.eq(check.o.fields), good.eq(check.good)]
         m.d.comb += [
             training.good.eq(good), training.fields.eq(fields),
-            sender.news_valid.eq(good & (fields.kind[1] == 0)),
-            *(sender.news[name].eq(fields[name]) for name in ("about", "is_credit", "replay", "value")),
+            sender.notice_valid.eq(good & (fields.kind[1] == 0)),
+            *(sender.notice[name].eq(fields[name]) for name in ("about", "is_credit", "replay", "value")),
             sender.up.eq(training.up), sender.training.eq(training.training),
             training.retrain.eq(sender.gives_up), training.wrong.eq(sender.wrong),
         ]

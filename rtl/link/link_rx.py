@@ -29,7 +29,7 @@ class LinkRx(wiring.Component):
     buffer_flits : int
         Flits held for each channel. At least 1.
     marked : bool
-        Whether flits say that their packet is `bad`.
+        If true, flits mark a packet as `bad`.
 
     Members
     -------

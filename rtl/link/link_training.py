@@ -1,4 +1,4 @@
-"""Whether a reliable link is up: training, and when it has to begin anew."""
+"""State of a reliable link: training, up, and the reasons to begin anew."""
 
 from amaranth import Module, Signal
 from amaranth.lib import wiring

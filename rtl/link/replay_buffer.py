@@ -44,7 +44,7 @@ class ReplayBuffer(wiring.Component):
     data_width : int
         Bits of a flit.
     marked : bool
-        Whether flits have the mark `bad`.
+        If true, flits have the mark `bad`.
     buffer_flits : int
         Flits that the other end's receiver holds for each channel.
     replay_flits : int
@@ -56,8 +56,8 @@ class ReplayBuffer(wiring.Component):
         A flit comes.
     credit_valid, credit_vc : ``Out(1)``
         A credit for whoever sends them. Registers.
-    news_valid : ``In(1)``, news : ``In``
-        The other end's news: of channel `about`, whether `value` counts credits or acknowledges flits, and asks for a
+    notice_valid : ``In(1)``, notice : ``In``
+        The other end's notice: of channel `about`, `value` counts credits or acknowledges flits, and asks for a
         `replay`.
     back : ``In(2)``
         For each channel: send again from what is acknowledged on.
@@ -91,8 +91,8 @@ class ReplayBuffer(wiring.Component):
         self.kept = data.StructLayout({"data": data_width, "last": 1, **({"bad": 1} if marked else {})})
         super().__init__({
             "valid": In(1), "flit": In(self.shape), "credit_valid": Out(1), "credit_vc": Out(1),
-            "news_valid": In(1),
-            "news": In(data.StructLayout({"about": 1, "is_credit": 1, "replay": 1, "value": bits})),
+            "notice_valid": In(1),
+            "notice": In(data.StructLayout({"about": 1, "is_credit": 1, "replay": 1, "value": bits})),
             "back": In(N_VCS), "ahead": In(1), "o": Out(self.shape), "sends": In(1),
             "available": Out(N_VCS), "position": Out(bits).array(N_VCS), "jumps": Out(N_VCS),
             "waits": Out(N_VCS), "progress": Out(N_VCS), "wrong": Out(1),
@@ -115,21 +115,23 @@ class ReplayBuffer(wiring.Component):
 
         put, sent, oldest, whole = pointer("put"), pointer("sent"), pointer("oldest"), pointer("whole")
         following, target = pointer("following"), pointer("target")
-        goes, told, taken, jumps = (Signal(name=f"{name}_{vc}") for name in ("goes", "told", "taken", "jumps"))
-        news = self.news
+        goes, acknowledges, taken, jumps = (
+            Signal(name=f"{name}_{vc}") for name in ("goes", "acknowledges", "taken", "jumps")
+        )
+        notice = self.notice
         with m.If(self.valid & (self.flit.vc == vc)):
             m.d.sync += put.eq(put + 1)
 
-        acknowledged = (news.value - oldest)[:self.bits]
+        acknowledged = (notice.value - oldest)[:self.bits]
         behind = (sent - oldest)[:self.bits] < acknowledged
         m.d.comb += [
             goes.eq(self.sends & (at == vc)),
             following.eq(sent + goes),
-            told.eq(self.news_valid & (news.about == vc) & ~news.is_credit),
-            taken.eq(told & (acknowledged <= (put - oldest)[:self.bits])),
-            target.eq(Mux(taken, news.value, oldest)),
+            acknowledges.eq(self.notice_valid & (notice.about == vc) & ~notice.is_credit),
+            taken.eq(acknowledges & (acknowledged <= (put - oldest)[:self.bits])),
+            target.eq(Mux(taken, notice.value, oldest)),
             # What has been acknowledged meanwhile is not sent again.
-            jumps.eq(self.back[vc] | taken & (news.replay | behind)),
+            jumps.eq(self.back[vc] | taken & (notice.replay | behind)),
             self.jumps[vc].eq(jumps), self.position[vc].eq(sent), self.available[vc].eq(sent != put),
             self.waits[vc].eq(whole != oldest), self.progress[vc].eq(taken & (acknowledged != 0)),
         ]
@@ -138,7 +140,7 @@ class ReplayBuffer(wiring.Component):
             m.d.sync += whole.eq(following)
         with m.If(jumps):
             m.d.sync += [sent.eq(target), whole.eq(target)]
-        with m.If(told & ~taken):
+        with m.If(acknowledges & ~taken):
             m.d.comb += self.wrong.eq(1)
         return SimpleNamespace(put=put, following=following, oldest=oldest)
 
@@ -166,14 +168,14 @@ class ReplayBuffer(wiring.Component):
         ]
 
     def _credit(self, m: Module, rings: list[SimpleNamespace]) -> None:
-        """Credits: what the other end has said, as far as there is room."""
+        """Credits: as the other end has reported them, as far as there is room."""
         m.submodules.turn = turn = RoundRobin(n=N_VCS)
         m.d.comb += turn.advance.eq(1)
         spare = self.replay_flits - self.buffer_flits
         for vc, ring in enumerate(rings):
             freed, given = Signal(self.bits, name=f"freed_{vc}"), Signal(self.bits, name=f"given_{vc}")
-            with m.If(self.news_valid & self.news.is_credit & (self.news.about == vc)):
-                m.d.sync += freed.eq(self.news.value)
+            with m.If(self.notice_valid & self.notice.is_credit & (self.notice.about == vc)):
+                m.d.sync += freed.eq(self.notice.value)
             m.d.comb += turn.requests[vc].eq(
                 (given != freed) & (given != (ring.oldest + spare)[:self.bits])
             )

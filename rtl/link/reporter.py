@@ -13,7 +13,7 @@ _ITEMS = 2 * N_VCS
 class Reporter(wiring.Component):
     """Chooses what a control word tells of: a replay that is wanted, else credits that run short, else what is new.
 
-    Everything is a number counted from reset, so what a lost word told the next one about the same tells again; where
+    Everything is a number counted from reset, so the next word about the same repeats what a lost one carried; where
     nothing is new all take turns.
 
     Timing: ``report`` is a function of registers and of the inputs.
@@ -51,14 +51,14 @@ class Reporter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         values = [*self.whole, *self.free]
-        told = [Signal(self.bits, name=f"told_{item}") for item in range(_ITEMS)]
+        sent = [Signal(self.bits, name=f"sent_{item}") for item in range(_ITEMS)]
         again = Signal(N_VCS)
         new, short = Signal(_ITEMS), Signal(N_VCS)
         for item in range(_ITEMS):
-            m.d.comb += new[item].eq((values[item] != told[item]) | (again[item] if item < N_VCS else 0))
+            m.d.comb += new[item].eq((values[item] != sent[item]) | (again[item] if item < N_VCS else 0))
         for vc in range(N_VCS):
-            untold = (self.free[vc] - told[N_VCS + vc])[:self.bits]
-            m.d.comb += short[vc].eq(untold >= max(1, self.buffer_flits // 2))
+            unsent = (self.free[vc] - sent[N_VCS + vc])[:self.bits]
+            m.d.comb += short[vc].eq(unsent >= max(1, self.buffer_flits // 2))
 
         # Whoever's turn it is goes first, so that nothing new waits for ever.
         turn, item = Signal(range(_ITEMS)), Signal(range(_ITEMS))
@@ -85,7 +85,7 @@ class Reporter(wiring.Component):
             m.d.sync += turn.eq(turn + 1)
             for number in range(_ITEMS):
                 with m.If(item == number):
-                    m.d.sync += told[number].eq(values[number])
+                    m.d.sync += sent[number].eq(values[number])
             for vc in range(N_VCS):
                 with m.If(item == vc):
                     m.d.sync += again[vc].eq(self.again[vc])

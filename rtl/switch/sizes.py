@@ -53,7 +53,7 @@ class SwitchSizes:
 
     @property
     def marked(self) -> bool:
-        """Whether the last flit of a packet can be marked `bad`, as behind a reliable link."""
+        """True if the last flit of a packet can be marked `bad`, as behind a reliable link."""
         return self.config.link.reliable
 
     @property

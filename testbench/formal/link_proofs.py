@@ -12,7 +12,7 @@ _MORE_IS_KEPT = {"buffer_flits": 2, "replay_flits": 4}
 _DATA = (
     Mutation(
         name="acknowledgement-off-by-one", module=_BUFFER,
-        old="target.eq(Mux(taken, news.value, oldest)),", new="target.eq(Mux(taken, news.value + 1, oldest)),",
+        old="target.eq(Mux(taken, notice.value, oldest)),", new="target.eq(Mux(taken, notice.value + 1, oldest)),",
     ),
     Mutation(
         name="sends-on-after-a-jump", module=_SENDER,

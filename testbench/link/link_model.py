@@ -43,7 +43,7 @@ class LinkSource(BusDriver):
     idle : float, optional
         Probability of an idle cycle; bursts of different density if not given.
     marked : bool
-        Whether the flits of the link have a mark `bad`; it is not set.
+        If true, the flits of the link have a mark `bad`; it is not set.
     """
 
     _signals = _signals
@@ -127,7 +127,7 @@ class LinkSink(BusMonitor):
     hold : float, optional
         Probability of a cycle in which no flit leaves the buffer, so that no credit returns; bursts if not given.
     marked : bool
-        Whether the flits of the link have a mark `bad`. Packets that are marked are counted and dropped.
+        If true, the flits of the link have a mark `bad`. Marked packets are counted and dropped.
     """
 
     _signals = _signals

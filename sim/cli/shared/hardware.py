@@ -28,7 +28,7 @@ def hardware(preset: str | None, config: Path | None, *, simulated: bool = True)
     Parameters
     ----------
     simulated : bool
-        Whether it is to be run by what knows plain links only.
+        If true, it runs on parts that know plain links only.
 
     Raises
     ------

@@ -27,9 +27,9 @@ class ReliableLinkContract(Contract):
     replay_cycles : int
         Of the sender.
     falls : bool
-        Whether either end may go down and come up at any time.
+        If true, either end may go down and come up at any time.
     both : bool
-        Whether there is traffic on both channels, else on channel 0 alone.
+        If true, there is traffic on both channels, else on channel 0 alone.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ class ReliableLinkContract(Contract):
             m.d.sync += bare.eq(controls)
         m.d.comb += [
             receiver.receiver.i.eq(sent), receiver.receiver.good.eq(good),
-            receiver.sender.news_valid.eq(good & (sent.fields.kind[1] == 0)),
+            receiver.sender.notice_valid.eq(good & (sent.fields.kind[1] == 0)),
             *(
-                receiver.sender.news[field].eq(sent.fields[field])
+                receiver.sender.notice[field].eq(sent.fields[field])
                 for field in ("about", "is_credit", "replay", "value")
             ),
         ]
