@@ -118,7 +118,7 @@ async def refuses_for_good(dut: SimHandleBase, reason: str) -> None:
 
 @cocotb.test()
 async def a_fresh_end_is_welcome_before_any_word(dut: SimHandleBase) -> None:
-    """If the other end has never said that it is up, nothing of what was sent counts, and it may still be reset."""
+    """If the other end has never reported that it is up, nothing of what was sent counts, and it may still be reset."""
     await bring_up(dut)
     await trains(dut, fresh=1)
     assert not dut.refused.value
