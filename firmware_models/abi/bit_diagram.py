@@ -1,18 +1,20 @@
-"""Bit diagrams of formats as SVG: what stands where, at a glance.
+"""Bit diagrams of formats and registers as SVG: what stands where, at a glance.
 
 A row shows 32 bits, the most significant on the left, so that a 64-bit word takes two rows. A field that fills whole
-words is drawn as one row for all of them.
+words is drawn as one row for all of them. A register is one row.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-from .format import WORD_BITS, Field, Format
+from .format import WORD_BITS, Field, Format, reserved
+from .register import Register
+from .register_page import Page
 
 ROW_BITS = 32
 BIT_WIDTH = 30
-LABEL_WIDTH = 110
+LABEL_WIDTH = 122
 CHARACTER_WIDTH = 6.7
 """Of the 11-pixel monospaced font that the names are set in."""
 FLAT_HEIGHT = 30
@@ -56,9 +58,18 @@ class _Row:
 
 def bit_diagram(fmt: Format) -> str:
     """The diagram of `fmt` as the text of an SVG file."""
+    return _drawn(fmt.name, _rows(fmt))
+
+
+def register_diagram(name: str, page: Page) -> str:
+    """The diagram of those registers of a page whose bits have names, a row each; `name` is its title."""
+    return _drawn(name, (_register_row(register) for register in page if not register.is_number))
+
+
+def _drawn(title: str, rows: Iterable[_Row]) -> str:
     parts: list[str] = []
     top = 4.0
-    for row in _rows(fmt):
+    for row in rows:
         if row.first_bit is not None:
             for bit in sorted({cell.high for cell in row.cells} | {cell.low for cell in row.cells}):
                 number = str(row.first_bit + bit)
@@ -85,7 +96,7 @@ def bit_diagram(fmt: Format) -> str:
     )
     size = f'width="{width}" height="{height:.0f}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height:.0f}">'
-    return "\n".join([head, f"<title>{escape(fmt.name)}</title>", f"<style>{style}</style>",
+    return "\n".join([head, f"<title>{escape(title)}</title>", f"<style>{style}</style>",
                       f'<rect x="0" y="0" {size} style="fill:#fff;stroke:none"/>',
                       *parts, "</svg>", ""])
 
@@ -106,6 +117,17 @@ def _rows(fmt: Format) -> Iterator[_Row]:
             cells.setdefault(row, []).append(_Cell(field, (stop - 1) % ROW_BITS, start % ROW_BITS))
             start = stop
     yield from _flush(cells)
+
+
+def _register_row(register: Register) -> _Row:
+    fields = list(register.format.fields)
+    if register.width < ROW_BITS:
+        fields.append(reserved(len(fields), ROW_BITS - register.width))
+    cells, low = [], 0
+    for field in fields:
+        cells.append(_Cell(field, low + field.width - 1, low))
+        low += field.width
+    return _Row(register.name, tuple(cells), 0)
 
 
 def _flush(cells: dict[int, list[_Cell]]) -> Iterator[_Row]:

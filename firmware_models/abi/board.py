@@ -15,7 +15,8 @@ damaged one has no effect.
 import struct
 from enum import IntEnum
 
-from firmware_models.abi.register import Access, Page, Register, flag, number
+from firmware_models.abi.register import Access, Register, flag, number
+from firmware_models.abi.register_page import Page
 
 REQUEST_SYNC, ANSWER_SYNC = 0xA5, 0x5A
 MAX_WORDS = 64

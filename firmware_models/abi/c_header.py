@@ -7,7 +7,8 @@ from . import formats, registers
 from .format import WORD_BITS, Format
 from .markdown import ENCODINGS
 from .member_doc import member_docs
-from .register import Counters, OnOne, Register, RegisterField
+from .register import OnOne, Register, RegisterField
+from .register_page import Counters
 
 LIMITS = ("JOB_BITS", "NODE_BITS", "VP_BITS", "SEQ_BITS", "PULSE_BITS", "FRAGMENT_BITS", "PEER_BITS", "MLID_BITS",
           "FIRST_MLID", "PAYLOAD_BYTES", "PACKET_VERSION")

@@ -96,6 +96,14 @@ class Right(IntEnum):
     """PUT of others, and addresses that their collective packets bring (SwapRemoteAddr)."""
 
 
+class FaultMemory(IntEnum):
+    """Which memory of a packet buffer the register buffer_fault spoils; 0 none."""
+
+    TAG = 1
+    HEADER = 2
+    PAYLOAD = 3
+
+
 class CplKind(IntEnum):
     """What kind of operation a completion ends."""
 

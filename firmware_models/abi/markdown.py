@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
-from . import encoding, registers
+from . import board, encoding, registers
 from .format import WORD_BITS, Format
 from .formats import FORMATS
 from .member_doc import member_docs
+from .register import OnOne, RegisterField, Winner
+from .register_page import Counters, Page
 
 ENCODINGS: tuple[type[IntEnum], ...] = tuple(
     entry for entry in vars(encoding).values()
@@ -16,16 +18,23 @@ ENCODINGS: tuple[type[IntEnum], ...] = tuple(
 """Every encoding, in the order of the source."""
 
 
+PAGES = {
+    "control": registers.CONTROL_PAGE, "vp": registers.VP_PAGE, "switch": registers.SWITCH_PAGE,
+    "board": board.BOARD_PAGE,
+}
+"""Pages of registers by the names of their diagrams, `<name>_registers.svg`."""
+
+
 def abi_page(*, diagrams: str | None = None) -> str:
     """The page.
 
     Parameters
     ----------
     diagrams : str, optional
-        Folder of the bit diagrams, relative to the page: `<folder>/<format>.svg`. Without it the page has the
-        tables only.
+        Folder of the bit diagrams, relative to the page: `<folder>/<format>.svg` and `<folder>/<page>_registers.svg`.
+        Without it the page has the tables only.
     """
-    return "\n".join([*_head(), *_formats(diagrams), *_encodings(), *_registers()]).rstrip() + "\n"
+    return "\n".join([*_head(), *_formats(diagrams), *_encodings(), *_registers(diagrams)]).rstrip() + "\n"
 
 
 def _head() -> Iterator[str]:
@@ -75,47 +84,73 @@ def _encodings() -> Iterator[str]:
         yield from _table(("Value", "Name", "Meaning"), [(str(int(m)), f"`{m.name}`", docs[m.name]) for m in enum])
 
 
-def _registers() -> Iterator[str]:
+def _registers(diagrams: str | None) -> Iterator[str]:
     yield from ("## Registers", "")
     yield (f"32 bits wide, little-endian, on AXI4-Lite with {registers.ADDRESS_BITS}-bit byte addresses. `ro` is read, "
-           "`wo` written, `rw` both, `w1c` read and cleared by writing ones.")
+           "`wo` written, `rw` both, `w1c` read and cleared by writing ones. Bits that belong to no field read 0; what "
+           "is written to them has no effect. `conic verilog` writes the same map as C header (`conic_abi.h`: "
+           "`CONIC_SET`, `CONIC_GET`, masks and shifts), SystemRDL (`.rdl`) and IP-XACT (`.xml`).")
     yield from ("", "### Control page", "", "From address 0; belongs to the kernel.", "")
-    yield from _register_table(registers.CONTROL_PAGE)
+    yield from _register_tables("control", diagrams)
     yield from ("### VP pages", "")
     yield (f"VP *v* has the page at `0x{registers.VP_PAGES:06x} + v * 0x{registers.VP_PAGE_BYTES:x}`, for the process "
-           "that owns it. Indexes count entries and wrap at 2^16, not at the ring's size.")
+           f"that owns it. Indexes count entries and wrap at 2^{registers.INDEX_BITS}, not at the ring's size.")
     yield ""
-    yield from _register_table(registers.VP_PAGE)
+    yield from _register_tables("vp", diagrams)
     yield from ("### Event counters", "")
     yield "64 bits each, low half first; reading the low half latches the high half. On the control page."
     yield ""
-    yield from _table(("Address", "Counter", "Counts"), [
-        (f"`0x{registers.COUNTERS + 8 * number:03x}`", f"`{counter.name}`", counter.doc)
-        for number, counter in enumerate(registers.EVENT_COUNTERS)
-    ])
+    yield from _counter_table(registers.EVENT_COUNTERS)
     yield ("Cycles of the offload unit in `buffer_select`, by what it did or waited for; read likewise. They add up to "
            "the cycles since reset.")
     yield ""
-    yield from _table(("Address", "Counter", "Counts"), [
-        (f"`0x{registers.STATE_COUNTERS_AT + 8 * number:03x}`", f"`{counter.name}`", counter.doc)
-        for number, counter in enumerate(registers.STATE_COUNTERS)
-    ])
+    yield from _counter_table(registers.STATE_COUNTERS)
     yield from ("### Switch", "", "In an address space of its own.", "")
-    yield from _register_table(registers.SWITCH_PAGE)
+    yield from _register_tables("switch", diagrams)
     yield ("Counters of the port in `port_select`: 64 bits each, low half first; reading the low half latches the high "
            "half. A read waits until all events before it are counted, which takes some cycles for each port.")
     yield ""
-    yield from _table(("Address", "Counter", "Counts"), [
-        (f"`0x{registers.SWITCH_COUNTERS_AT + 8 * number:03x}`", f"`{counter.name}`", counter.doc)
-        for number, counter in enumerate(registers.SWITCH_COUNTERS)
-    ])
+    yield from _counter_table(registers.SWITCH_COUNTERS)
+    yield from ("### Board", "", "What a board's own address space holds ([fpga](fpga.md)).", "")
+    yield from _register_tables("board", diagrams)
 
 
-def _register_table(page: Iterable[registers.Register]) -> Iterator[str]:
+def _register_tables(name: str, diagrams: str | None) -> Iterator[str]:
+    """The registers of a page, and the fields of those whose bits have names."""
+    page = PAGES[name]
     yield from _table(("Offset", "Register", "Access", "Bits", "Reset", "Meaning"), [
         (f"`0x{r.offset:03x}`", f"`{r.name}`", r.access.value, str(r.width), f"`0x{r.reset:x}`" if r.reset else "0",
          r.doc if r.count == 1 else f"{r.doc} {r.count} registers, 4 bytes apart.")
         for r in page
+    ])
+    rows = list(_field_rows(page))
+    if not rows:
+        return
+    yield from ("Fields of those that hold more than one number:", "")
+    if diagrams is not None:
+        yield from (f"![Bits of the {name} registers]({diagrams}/{name}_registers.svg)", "")
+    yield from _table(("Register", "Bits", "Field", "Access", "Reset", "A written 1", "Meaning"), rows)
+
+
+def _field_rows(page: Page) -> Iterator[tuple[str, ...]]:
+    for register in page:
+        if not register.is_number:
+            for field in register.fields:
+                yield (f"`{register.name}`", field.bits, f"`{field.name}`", field.access.value, str(field.reset),
+                       _on_one(field), field.doc)
+
+
+def _on_one(field: RegisterField) -> str:
+    """What a written 1 does, and who wins against it."""
+    words = {
+        OnOne.IGNORES: "is ignored", OnOne.HOLDS: "is held", OnOne.CLEARS: "clears", OnOne.ACTS: "acts once",
+    }[field.on_one]
+    return words if field.winner is Winner.NOBODY else f"{words}; at once, {field.winner.value} wins"
+
+
+def _counter_table(counters: Counters) -> Iterator[str]:
+    yield from _table(("Address", "Counter", "Counts"), [
+        (f"`0x{counters.offset(counter.name):03x}`", f"`{counter.name}`", counter.doc) for counter in counters
     ])
 
 

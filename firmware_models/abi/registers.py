@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from .encoding import Right
 from .member_doc import member_docs
-from .register import Access, Counter, Counters, Page, Register, RegisterField, Winner, flag, number
+from .register import Access, Register, RegisterField, Winner, flag, number
+from .register_page import Counter, Counters, Page
 
 ADDRESS_BITS = 24
 ID_VALUE = 0x434F4E43
@@ -79,7 +80,7 @@ CONTROL_PAGE = Page((
     )),
     number("buffer_select", 0x140, Access.RW, "Offload unit whose packet buffer the registers buffer_* show, and whose states are counted.", width=4),
     Register("buffer_fault", 0x144, "Test only, builds with cou.ecc: spoils the next write of a memory of the packet buffer.", (
-        RegisterField("memory", 1, 0, Access.WO, "Which memory: 1 tag, 2 header, 3 payload."),
+        RegisterField("memory", 1, 0, Access.WO, "Which memory: 1 tag, 2 header, 3 payload (FaultMemory)."),
         RegisterField("errors", 3, 2, Access.WO, "How many bits of the word are wrong: 1 or 2, one after the other."),
         RegisterField("first_bit", 11, 4, Access.WO, "The first of them."),
     )),
@@ -186,6 +187,11 @@ SWITCH_PAGE = Page((
     number("mft_mask", 0x200, Access.RW, "Register n: ports of MLID 0xC000 + 32 block + n; bit b is port 16 group + b. Reset value of the table: no port.", width=16, count=32),
 ))
 """Registers of a switch, in its own address space."""
+
+MFT_BLOCK_ENTRIES = SWITCH_PAGE["mft_mask"].count
+"""MLIDs of one block of the multicast forwarding table."""
+MFT_GROUP_PORTS = SWITCH_PAGE["mft_mask"].width
+"""Ports of one mask of it."""
 
 SWITCH_COUNTERS_AT = 0x040
 SWITCH_COUNTERS = Counters(SWITCH_COUNTERS_AT, (

@@ -5,10 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.board import BOARD_ID, BOARD_PAGE, BOARD_VERSION
-from firmware_models.abi.registers import Access as Right
+from firmware_models.abi.register import Access as Right
 from fpga.selftest.access import AccessSignature
-
-_registers = {register.name: register for register in BOARD_PAGE}
 
 
 class BoardRegisters(wiring.Component):
@@ -41,10 +39,11 @@ class BoardRegisters(wiring.Component):
             "clock_hz": clock_hz, "config": digest,
         }
         for name, value in self.constants.items():
-            if not 0 <= value < 1 << _registers[name].width:
-                raise ValueError(f"{name} must fit {_registers[name].width} bits, not {value!r}")
+            if not 0 <= value < 1 << BOARD_PAGE[name].width:
+                raise ValueError(f"{name} must fit {BOARD_PAGE[name].width} bits, not {value!r}")
         super().__init__({
-            "i": In(AccessSignature()), "started": In(1), "bad_frame": In(1), "hold": Out(1, init=1), "leds": Out(2),
+            "i": In(AccessSignature()), "started": In(1), "bad_frame": In(1), "hold": Out(1, init=1),
+            "leds": Out(BOARD_PAGE["leds"].width),
         })
 
     def elaborate(self, platform: object) -> Module:
@@ -73,8 +72,8 @@ class BoardRegisters(wiring.Component):
             "start_lo": start[:32], "start_hi": start[32:], "bad_frames": bad_frames, "scratch": scratch,
         }
         stored = {"control": control, "leds": self.leds, "scratch": scratch}
-        assert set(values) == set(_registers)
-        assert set(stored) == {name for name, register in _registers.items() if register.access is Right.RW}
+        assert set(values) == {register.name for register in BOARD_PAGE}
+        assert set(stored) == {register.name for register in BOARD_PAGE if register.access is Right.RW}
 
         answered = Signal()
         m.d.comb += [access.ready.eq(~answered), answer.valid.eq(answered)]
@@ -83,7 +82,8 @@ class BoardRegisters(wiring.Component):
         with m.If(access.valid & access.ready):
             m.d.sync += [answered.eq(1), answer.payload.data.eq(0), answer.payload.error.eq(1)]
             with m.Switch(access.payload.addr):
-                for name, register in _registers.items():
+                for register in BOARD_PAGE:
+                    name = register.name
                     with m.Case(register.offset):
                         with m.If(~access.payload.write):
                             m.d.sync += [answer.payload.data.eq(values[name]), answer.payload.error.eq(0)]

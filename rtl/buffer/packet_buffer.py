@@ -7,9 +7,11 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from firmware_models.abi.encoding import FaultMemory
+from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.config import Config
 from firmware_models.config.tree import BUFFER_STASH
-from rtl.abi import HashKey, PacketHeader
+from rtl.abi import HashKey, PacketHeader, register_layout
 from rtl.buffer.buffer_statistics import BufferStatistics, statistics_layout
 from rtl.buffer.cuckoo_table import CuckooTable
 from rtl.buffer.guarded_memory import GuardedMemory
@@ -23,8 +25,8 @@ from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
 from rtl.kit.quiescence import any_moves
 
-FaultOrder = data.StructLayout({"target": 2, "bits": 2, "bit": 8})
-"""Test input: the next write of `target` (1: tag, 2: header, 3: payload) has `bits` errors (1 or 2), from `bit` on."""
+FaultOrder = register_layout(CONTROL_PAGE["buffer_fault"])
+"""Test input: the next write of `memory` has `errors` wrong bits, from `first_bit` on."""
 
 
 def tag_table(config: Config) -> CuckooTable | LinearTable:
@@ -305,16 +307,17 @@ class PacketBuffer(wiring.Component):
         with m.If(self.arm):
             m.d.sync += order.eq(self.fault)
         with m.Elif(spoiled):
-            m.d.sync += order.bits.eq(0)
-        for number, part in enumerate((table, headers, payloads), 1):
+            m.d.sync += order.errors.eq(0)
+        parts = {FaultMemory.TAG: table, FaultMemory.HEADER: headers, FaultMemory.PAYLOAD: payloads}
+        for memory, part in parts.items():
             m.d.comb += [
-                part.flip.eq(Mux(order.target == number, order.bits, 0) if self.config.cou.ecc else 0),
-                part.flip_bit.eq(order.bit),
+                part.flip.eq(Mux(order.memory == memory, order.errors, 0) if self.config.cou.ecc else 0),
+                part.flip_bit.eq(order.first_bit),
             ]
-        with m.Switch(order.target):
-            with m.Case(1):
+        with m.Switch(order.memory):
+            with m.Case(FaultMemory.TAG):
                 m.d.comb += spoiled.eq(table.flipped)
-            with m.Case(2):
+            with m.Case(FaultMemory.HEADER):
                 m.d.comb += spoiled.eq(headers.write_enable)
-            with m.Case(3):
+            with m.Case(FaultMemory.PAYLOAD):
                 m.d.comb += spoiled.eq(payloads.write_enable)

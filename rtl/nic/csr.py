@@ -8,8 +8,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats, registers
-from firmware_models.abi.registers import Access
+from firmware_models.abi.register import REGISTER_BITS
+from firmware_models.abi.registers import CONTROL_PAGE, Access
 from firmware_models.config.tree import Config
+from rtl.abi import fields, word
 from rtl.buffer.buffer_statistics import BUFFER_SUMS, statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
@@ -20,7 +22,7 @@ from rtl.queue.records import Doorbell, DoorbellKind, VpCommit, WindowCommit
 
 DOORBELLS = {"dq_prod": DoorbellKind.DQ_PROD, "cq_cons": DoorbellKind.CQ_CONS, "rq_cons": DoorbellKind.RQ_CONS}
 UPPER_HALVES = tuple(
-    register.name for register in registers.CONTROL_PAGE
+    register.name for register in CONTROL_PAGE
     if register.name.startswith("vp_") and register.name.endswith(("base_hi", "limit_hi"))
 )
 """Registers with the upper 32 bits of addresses; bits beyond `nic.address_bits` do not exist."""
@@ -66,7 +68,7 @@ class RegisterFile(wiring.Component):
     events : ``In(Events)``
         Events to count, by the names of the counters: how many of each this cycle.
     notify : ``In(1)``
-        Sets bit 0 of `irq_status`: a completion or a receive entry has been written.
+        Sets `irq_status`: a completion or a receive entry has been written.
     irq : ``Out(1)``
         Interrupt, level: some bit of `irq_status` is set and enabled. A register.
     moves : ``Out(1)``
@@ -88,7 +90,7 @@ class RegisterFile(wiring.Component):
             "cycles": Out(64),
             "skipped": In(32),
             "busy": In(1),
-            "buffer_select": Out(4),
+            "buffer_select": Out(CONTROL_PAGE["buffer_select"].width),
             "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)),
             "state_index": Out(range(len(registers.STATE_COUNTERS))), "state_cycles": In(64),
             "buffer_fault": Out(FaultOrder), "buffer_arm": Out(1),
@@ -110,10 +112,10 @@ class RegisterFile(wiring.Component):
 
         # Every register that software writes and reads back has its bits here; the upper half of an address, what there
         # is of it.
-        widths = dict.fromkeys(UPPER_HALVES, config.nic.address_bits - 32)
+        widths = dict.fromkeys(UPPER_HALVES, config.nic.address_bits - REGISTER_BITS)
         held = {
             register.name: Signal(widths.get(register.name, register.width), init=register.reset, name=register.name)
-            for register in registers.CONTROL_PAGE
+            for register in CONTROL_PAGE
             if register.access is Access.RW and register.name != "group_entry"
         }
         write_data = front.o_write.payload.data
@@ -148,14 +150,16 @@ class RegisterFile(wiring.Component):
             elif name != "enable":
                 m.d.comb += record[name].eq(Cat(held[f"vp_{name}_lo"], held[f"vp_{name}_hi"]))
         m.d.comb += [
-            record.enable.eq(write_data[0]),
-            self.commit.payload.keep.eq(write_data[1]),
+            record.enable.eq(fields(CONTROL_PAGE["vp_commit"], write_data).enable),
+            self.commit.payload.keep.eq(fields(CONTROL_PAGE["vp_commit"], write_data).keep_windows),
             self.commit.payload.vp.eq(held["vp_select"]),
             window.vp.eq(held["vp_select"]),
             window.index.eq(held["window_select"]),
             window.window.base.eq(record.window_base),
             window.window.limit.eq(record.window_limit),
-            window.window.rights.eq(Mux(write_data[0], record.window_rights, 0)),
+            window.window.rights.eq(
+                Mux(fields(CONTROL_PAGE["window_commit"], write_data).enable, record.window_rights, 0)
+            ),
         ]
 
     def _write(self, m: Module, held: dict, write) -> Signal:
@@ -189,19 +193,21 @@ class RegisterFile(wiring.Component):
         with m.If(rings_bell):
             m.d.comb += [self.doorbell.valid.eq(write.valid), write.ready.eq(self.doorbell.ready)]
 
+        always = Const(1)
         vp_known, window_known = held["vp_select"] < n_vps, held["window_select"] < self.config.nic.n_windows
         waits = {
             "vp_commit": (self.commit, vp_known), "window_commit": (self.window, vp_known & window_known),
-            "group_entry": (self.group_write, 1),
+            "group_entry": (self.group_write, always),
         }
         clear_irq = Signal()
-        for register in registers.CONTROL_PAGE:
+        for register in CONTROL_PAGE:
             here = ~in_pages & (control_offset == register.offset)
             if register.name in held:
                 with m.If(means(register.name, here) & write.valid):
                     m.d.sync += held[register.name].eq(write.payload.data)
             elif register.name == "irq_status":
-                m.d.comb += clear_irq.eq(means(register.name, here) & write.valid & write.payload.data[0])
+                clears = fields(register, write.payload.data).written
+                m.d.comb += clear_irq.eq(means(register.name, here) & write.valid & clears)
             elif register.name == "buffer_fault":
                 m.d.comb += self.buffer_arm.eq(means(register.name, here) & write.valid)
             elif register.name in waits:
@@ -223,7 +229,7 @@ class RegisterFile(wiring.Component):
             "mtu": config.datapath.mtu,
             "n_groups": config.nic.n_groups,
             "n_windows": config.nic.n_windows,
-            "group_entry": Cat(self.group.mgid, Const(0, 7), self.group.joined),
+            "group_entry": word(CONTROL_PAGE["group_entry"], mgid=self.group.mgid, joined=self.group.joined),
             "buffer_slots": config.buffer_slots, "buffer_packets": config.buffer_packets,
             **{
                 f"buffer_{name}": self.statistics[name]
@@ -241,7 +247,9 @@ class RegisterFile(wiring.Component):
             shown |= {f"{name}_lo": value[:32], f"{name}_hi": sum_hi}
         read, answer = front.o_read, front.i_read
         counter_at = read.payload.addr - registers.COUNTERS
-        in_counters = (read.payload.addr >= registers.COUNTERS) & (counter_at < 8 * len(registers.EVENT_COUNTERS))
+        in_counters = (read.payload.addr >= registers.COUNTERS) & (
+            counter_at < registers.EVENT_COUNTERS.end - registers.COUNTERS
+        )
         # Cycles by state are a sum, of the unit that is selected: they get a register of their own.
         state_high, state_cycles = read.payload.addr[2], Signal(64)
         in_states = (read.payload.addr[6:] == registers.STATE_COUNTERS_AT >> 6) & (
@@ -253,7 +261,7 @@ class RegisterFile(wiring.Component):
         ]
         # The word that is read is chosen by a bit for each register. These bits and what the counters answer stand in
         # registers; the address stays until the answer is taken.
-        readable = [register for register in registers.CONTROL_PAGE if register.access is not Access.WO]
+        readable = [register for register in CONTROL_PAGE if register.access is not Access.WO]
         hits = Cat(read.payload.addr == register.offset for register in readable)
         asking, looking, asked, counted = Signal(), Signal(), Signal(), Signal(32)
         hit, hit_counter, hit_state = Signal(len(readable)), Signal(), Signal()

@@ -1,17 +1,19 @@
 """Membership of a NIC in multicast groups: keeps the packets of its groups, discards the others."""
 
-from amaranth import Array, Cat, Const, Module, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth import Array, Module, Signal
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
+from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.config import Config
+from rtl.abi import register_layout, word
 from rtl.interface import PacketSignature
 
-GROUP_BITS = 8
+GROUP_BITS = CONTROL_PAGE["group_select"].width
 """Bits of the number of an entry."""
 
-GroupEntry = data.StructLayout({"mgid": formats.NODE_BITS, "reserved": 7, "joined": 1})
+GroupEntry = register_layout(CONTROL_PAGE["group_entry"])
 """The register ``group_entry``."""
 
 
@@ -67,7 +69,10 @@ class GroupFilter(wiring.Component):
 
         # Registers.
         chosen, is_joined = Signal(formats.NODE_BITS), Signal()
-        m.d.comb += [self.write.ready.eq(1), self.entry.eq(Cat(chosen, Const(0, 7), is_joined))]
+        m.d.comb += [
+            self.write.ready.eq(1),
+            self.entry.eq(word(CONTROL_PAGE["group_entry"], mgid=chosen, joined=is_joined)),
+        ]
         for k, mgid in enumerate(mgids):
             with m.If(self.select == k):
                 m.d.comb += [chosen.eq(mgid), is_joined.eq(joined[k])]

@@ -6,7 +6,7 @@ from firmware_models.abi import formats, registers
 from firmware_models.abi.encoding import Right, Status
 from rtl.interface import ADDRESS_BITS
 
-INDEX_BITS = next(register.width for register in registers.VP_PAGE if register.name == "dq_prod")
+INDEX_BITS = registers.INDEX_BITS
 """Ring indexes count entries modulo 2**16; rings are at most half as long, so one lap's entries differ."""
 
 
@@ -29,7 +29,8 @@ VpCommit = data.StructLayout({"vp": formats.VP_BITS, "wipe": 1, "keep": 1, "reco
 The record's window becomes window 0 and the others are withdrawn, unless `keep`: then all stay as they are.
 """
 
-WINDOW_BITS = next(register.width for register in registers.CONTROL_PAGE if register.name == "window_select")
+WINDOW_BITS = registers.CONTROL_PAGE["window_select"].width
+
 
 def window_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
     """Memory [base, limit) and what it may be used for, a bit for each ``Right``; no right, no window."""
@@ -64,7 +65,7 @@ def turn_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
         "vp": formats.VP_BITS,
         "enable": 1,
         "base": address_bits,
-        "log2": 4,
+        "log2": registers.CONTROL_PAGE["vp_dq_log2"].width,
         "cons": INDEX_BITS,
         "count": INDEX_BITS,
         "room": INDEX_BITS,

@@ -1,11 +1,13 @@
 """Registers of a switch."""
 
-from amaranth import C, Cat, Module, Signal, Value
+from amaranth import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.abi.registers import SWITCH_COUNTERS_AT, SWITCH_PAGE, Access
+from firmware_models.abi.register import REGISTER_BITS
+from firmware_models.abi.registers import MFT_BLOCK_ENTRIES, SWITCH_COUNTERS_AT, SWITCH_PAGE, Access
+from rtl.abi import fields, word
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.switch.multicast_table import COLOUR_BITS, GROUP_BITS, GROUP_PORTS, mft_address
 from rtl.switch.port_statistics import COUNT_BITS, COUNTER_BITS
@@ -14,10 +16,7 @@ from rtl.switch.route_table import PORT_BITS
 ADDRESS_BITS = 12
 """Byte addresses of the switch's register page."""
 
-_registers = {register.name: register for register in SWITCH_PAGE}
-_WORD_BITS = (_registers["mft_mask"].count - 1).bit_length()
-_BLOCK_BITS = COLOUR_BITS - _WORD_BITS
-_GROUP_SHIFT = 32 - GROUP_BITS
+_WORD_BITS = (MFT_BLOCK_ENTRIES - 1).bit_length()
 
 
 class SwitchControl(wiring.Component):
@@ -74,7 +73,7 @@ class SwitchControl(wiring.Component):
             "mft_address": Out(mft_address()),
             "mft_mask": In(GROUP_PORTS),
             "port": Out(PORT_BITS),
-            "credits": In(32), "depth": In(32), "depth_peak": In(32),
+            "credits": In(REGISTER_BITS), "depth": In(REGISTER_BITS), "depth_peak": In(REGISTER_BITS),
             "counter_ask": Out(1), "counter": Out(COUNTER_BITS), "counter_answered": In(1),
             "counter_value": In(COUNT_BITS),
         })
@@ -84,14 +83,15 @@ class SwitchControl(wiring.Component):
         m.submodules.front = front = AxiLiteFront(address_bits=ADDRESS_BITS)
         wiring.connect(m, wiring.flipped(self.s_axil), front.bus)
 
-        default_port = Signal(PORT_BITS, init=_registers["default_port"].reset)
-        table_select = Signal(_registers["table_select"].width)
-        block, group = Signal(_BLOCK_BITS), Signal(GROUP_BITS)
+        default_port = Signal(PORT_BITS, init=SWITCH_PAGE["default_port"].reset)
+        table_select = Signal(SWITCH_PAGE["table_select"].width)
+        block, group = Signal(SWITCH_PAGE["mft_block"]["block"].width), Signal(GROUP_BITS)
         m.d.comb += self.default_port.eq(default_port)
 
         # Writes. An entry goes straight to its table, which may not be ready yet after a reset.
         write = front.o_write.payload
         has_port = write.data < self.radix
+        written = fields(SWITCH_PAGE["mft_block"], write.data)
         m.d.comb += [
             front.o_write.ready.eq(1),
             self.o_entry.payload.node_id.eq(table_select),
@@ -101,23 +101,23 @@ class SwitchControl(wiring.Component):
             self.o_mask.payload.mask.eq(write.data),
         ]
         with m.Switch(write.addr):
-            with m.Case(_registers["default_port"].offset):
+            with m.Case(SWITCH_PAGE["default_port"].offset):
                 with m.If(front.o_write.valid & has_port):
                     m.d.sync += default_port.eq(write.data)
-            with m.Case(_registers["table_select"].offset):
+            with m.Case(SWITCH_PAGE["table_select"].offset):
                 with m.If(front.o_write.valid):
                     m.d.sync += table_select.eq(write.data)
-            with m.Case(_registers["table_port"].offset):
+            with m.Case(SWITCH_PAGE["table_port"].offset):
                 m.d.comb += [
                     self.o_entry.valid.eq(front.o_write.valid & has_port),
                     front.o_write.ready.eq(self.o_entry.ready | ~has_port),
                 ]
-            with m.Case(_registers["port_select"].offset):
+            with m.Case(SWITCH_PAGE["port_select"].offset):
                 with m.If(front.o_write.valid & has_port):
                     m.d.sync += self.port.eq(write.data)
-            with m.Case(_registers["mft_block"].offset):
+            with m.Case(SWITCH_PAGE["mft_block"].offset):
                 with m.If(front.o_write.valid):
-                    m.d.sync += [block.eq(write.data), group.eq(write.data[_GROUP_SHIFT:])]
+                    m.d.sync += [block.eq(written.block), group.eq(written.group)]
         with m.If(_is_mask(write.addr)):
             m.d.comb += [
                 self.o_mask.valid.eq(front.o_write.valid),
@@ -126,14 +126,14 @@ class SwitchControl(wiring.Component):
 
         # Reads: the tables are asked in one cycle, the answer is chosen in the next.
         values = {
-            "id": _registers["id"].reset,
-            "version": _registers["version"].reset,
+            "id": SWITCH_PAGE["id"].reset,
+            "version": SWITCH_PAGE["version"].reset,
             "radix": self.radix,
             "table_entries": self.entries,
             "default_port": default_port,
             "table_select": table_select,
             "mft_entries": self.mft_entries,
-            "mft_block": Cat(block, C(0, _GROUP_SHIFT - _BLOCK_BITS), group),
+            "mft_block": word(SWITCH_PAGE["mft_block"], block=block, group=group),
             "port_select": self.port,
             "port_credits": self.credits,
             "port_depth": self.depth,
@@ -159,7 +159,7 @@ class SwitchControl(wiring.Component):
             m.d.sync += [answering.eq(1), answer.data.eq(0), answer.error.eq(1)]
             with m.Switch(addr):
                 for name, value in values.items():
-                    with m.Case(_registers[name].offset):
+                    with m.Case(SWITCH_PAGE[name].offset):
                         m.d.sync += [answer.data.eq(value), answer.error.eq(0)]
             with m.If(_is_mask(addr)):
                 m.d.sync += [answer.data.eq(self.mft_mask), answer.error.eq(0)]
@@ -183,7 +183,7 @@ class SwitchControl(wiring.Component):
 
 def _is_mask(address: Value) -> Value:
     """High if `address` is that of a register mft_mask."""
-    first = _registers["mft_mask"].offset
+    first = SWITCH_PAGE["mft_mask"].offset
     return address[2 + _WORD_BITS:] == first >> 2 + _WORD_BITS
 
 

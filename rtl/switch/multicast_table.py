@@ -5,12 +5,13 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
+from firmware_models.abi.registers import MFT_GROUP_PORTS, SWITCH_PAGE
 
 COLOUR_BITS = 14
 """Colours are numbered from 0: MLID 0xC000 and up."""
-GROUP_PORTS = 16
+GROUP_PORTS = MFT_GROUP_PORTS
 """Ports of one mask of the registers."""
-GROUP_BITS = 4
+GROUP_BITS = SWITCH_PAGE["mft_block"]["group"].width
 MAX_ENTRIES = 1 << COLOUR_BITS
 
 

@@ -5,8 +5,9 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
+from firmware_models.abi.registers import SWITCH_PAGE
 
-PORT_BITS = 6
+PORT_BITS = SWITCH_PAGE["table_port"].width
 
 
 class RouteTable(wiring.Component):

@@ -7,7 +7,9 @@ from amaranth.hdl import Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from firmware_models.abi.registers import SWITCH_PAGE
 from firmware_models.config import Config
+from rtl.abi import fields
 from rtl.interface import LinkSignature
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
@@ -104,13 +106,14 @@ class Switch(wiring.Component):
             control.counter_answered.eq(statistics.answered),
             control.counter_value.eq(statistics.value),
         ]
-        for figure, values in (
-            (control.credits, [output.credits for output in outputs]),
-            (control.depth, [source.depth for source in inputs]),
-            (control.depth_peak, [source.peak for source in inputs]),
+        for name, figure, values in (
+            ("port_credits", control.credits, [output.credits for output in outputs]),
+            ("port_depth", control.depth, [source.depth for source in inputs]),
+            ("port_depth_peak", control.depth_peak, [source.peak for source in inputs]),
         ):
+            shown = fields(SWITCH_PAGE[name], figure)
             for vc in range(N_VCS):
-                m.d.sync += figure[16 * vc:][:16].eq(Array(value[vc] for value in values)[control.port])
+                m.d.sync += shown[f"channel_{vc}"].eq(Array(value[vc] for value in values)[control.port])
 
         parts: list[Any] = [control, table, *inputs, *outputs, statistics]
 

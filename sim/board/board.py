@@ -91,8 +91,8 @@ class Board:
         """Resets NICs and switch, and gives the switch its routes."""
         self._pending.clear()
         self._watched.clear()
-        self.link.write(Target.BOARD, _PAGE["control"], [1])
-        self.link.write(Target.BOARD, _PAGE["control"], [0])
+        self.link.write(Target.BOARD, _PAGE["control"], [BOARD_PAGE.pack("control", hold=1)])
+        self.link.write(Target.BOARD, _PAGE["control"], [BOARD_PAGE.pack("control", hold=0)])
         self.show(passed=False, failed=False)
         routes = [(name, value) for node in range(self.n_nodes) for name, value in (
             ("table_select", node), ("table_port", node))]
@@ -100,7 +100,7 @@ class Board:
 
     def show(self, *, passed: bool, failed: bool) -> None:
         """Lights for the verdict."""
-        self.link.write(Target.BOARD, _PAGE["leds"], [passed | failed << 1])
+        self.link.write(Target.BOARD, _PAGE["leds"], [BOARD_PAGE.pack("leds", passed=passed, failed=failed)])
 
     @property
     def cycle(self) -> int:

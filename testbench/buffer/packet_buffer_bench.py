@@ -180,7 +180,7 @@ class Bench:
 
 async def order_fault(bench: Bench, target: int, bits: int, bit: int) -> None:
     """The next write of tag (1), header (2) or payload (3) goes wrong."""
-    bench.dut.fault.value = FaultOrder.const({"target": target, "bits": bits, "bit": bit}).as_bits()
+    bench.dut.fault.value = FaultOrder.const({"memory": target, "errors": bits, "first_bit": bit}).as_bits()
     bench.dut.arm.value = 1
     await RisingEdge(bench.dut.clk)
     bench.dut.arm.value = 0

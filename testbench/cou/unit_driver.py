@@ -155,7 +155,7 @@ class Unit:
 
     async def spoil(self, target: int, bits: int):
         """The next write of a tag (1), header (2) or payload (3) has errors somewhere in its first 64 bits."""
-        order = {"target": target, "bits": bits, "bit": self.rng.randrange(63)}
+        order = {"memory": target, "errors": bits, "first_bit": self.rng.randrange(63)}
         self.dut.fault.value, self.dut.arm.value = FaultOrder.const(order).as_bits(), 1
         await RisingEdge(self.dut.clk)
         self.dut.arm.value = 0

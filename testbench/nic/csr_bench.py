@@ -8,9 +8,12 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteMaster
 
 from firmware_models.abi import registers
+from firmware_models.abi.encoding import FaultMemory
+from firmware_models.abi.register import REGISTER_BITS
 from firmware_models.abi.registers import Access
 from firmware_models.config.load import load_preset
 from rtl.buffer.buffer_statistics import BUFFER_SUMS, statistics_layout
+from rtl.buffer.packet_buffer import FaultOrder
 from rtl.kit.index import index_bits
 from rtl.nic.event_counters import Events
 from rtl.nic.group_filter import GroupEntry
@@ -23,7 +26,8 @@ from testbench.stream import StreamSink
 
 OKAY, SLVERR = 0, 2
 CONFIG = load_preset("small")
-AT = {register.name: register.offset for register in registers.CONTROL_PAGE}
+PAGE = registers.CONTROL_PAGE
+AT = {register.name: register.offset for register in PAGE}
 ADDRESS_BITS = parameters().get("address_bits", 64)
 """Bits of an address of the register file under test."""
 BUS_INPUTS = (
@@ -34,7 +38,7 @@ BUS_INPUTS = (
 def kept_bits(register: registers.Register) -> int:
     """What a register keeps of a value: of the upper half of an address only the bits that an address has."""
     is_upper_half = register.name.startswith("vp_") and register.name.endswith("_hi")
-    return (1 << (ADDRESS_BITS - 32 if is_upper_half else register.width)) - 1
+    return (1 << (ADDRESS_BITS - REGISTER_BITS if is_upper_half else register.width)) - 1
 
 
 async def start(dut: SimHandleBase) -> tuple[AxiLiteMaster, StreamSink, StreamSink]:
@@ -63,16 +67,16 @@ async def registers_hold_what_was_written(dut: SimHandleBase) -> None:
         "mtu": CONFIG.datapath.mtu, "buffer_slots": CONFIG.buffer_slots, "buffer_packets": CONFIG.buffer_packets,
         "n_groups": CONFIG.nic.n_groups, "n_windows": CONFIG.nic.n_windows,
     }
-    for register in registers.CONTROL_PAGE:
+    for register in PAGE:
         if register.access is not Access.WO and not register.name.startswith("cycles"):
             expected = OKAY, fixed.get(register.name, register.reset)
             assert await resp_of_read(axil, register.offset) == expected, register
     written: dict[int, int] = {}
     writable = [
-        register for register in registers.CONTROL_PAGE
+        register for register in PAGE
         if register.access is Access.RW and register.name != "group_entry"
     ]
-    read_only = [register for register in registers.CONTROL_PAGE if register.access is Access.RO]
+    read_only = [register for register in PAGE if register.access is Access.RO]
     for register in writable * 3:
         value = numbers.getrandbits(32)
         await axil.write_dword(register.offset, value)
@@ -140,13 +144,15 @@ async def group_entries_pass_through(dut: SimHandleBase) -> None:
     for _ in range(20):
         entry, mgid, joined = numbers.randrange(CONFIG.nic.n_groups), numbers.getrandbits(24), numbers.getrandbits(1)
         await axil.write_dword(AT["group_select"], entry)
-        await axil.write_dword(AT["group_entry"], mgid | joined << 31)
+        await axil.write_dword(AT["group_entry"], PAGE.pack("group_entry", mgid=mgid, joined=joined))
         got = await writes.receive()
         assert (got["mgid"], got["joined"]) == (mgid, joined)
         assert int(dut.group_select.value) == entry
-        shown = {"mgid": numbers.getrandbits(24), "joined": numbers.getrandbits(1), "reserved": numbers.getrandbits(7)}
+        # Reserved bits read 0, whatever stands there.
+        shown = {name: numbers.getrandbits(shape.width) for name, shape in GroupEntry.members.items()}
         dut.group.value = GroupEntry.const(shown).as_bits()
-        assert await axil.read_dword(AT["group_entry"]) == shown["mgid"] | shown["joined"] << 31
+        fields = {field.name: shown[field.name] for field in PAGE["group_entry"].fields}
+        assert await axil.read_dword(AT["group_entry"]) == PAGE.pack("group_entry", **fields)
 
 
 @cocotb.test()
@@ -162,19 +168,19 @@ async def buffer_fault_is_ordered(dut: SimHandleBase) -> None:
                 armed.append(int(dut.buffer_fault.value))
 
     cocotb.start_soon(watch())
-    await axil.write_dword(AT["buffer_fault"], 0x5A7)
+    order = {"memory": FaultMemory.PAYLOAD, "errors": 1, "first_bit": 0x5A}
+    await axil.write_dword(AT["buffer_fault"], PAGE.pack("buffer_fault", **order))
     await axil.write_dword(AT["node_id"], 0x123)
-    assert armed == [0x5A7]
+    assert armed == [FaultOrder.const(order).as_bits()]
 
 
 @cocotb.test()
 async def unmapped_reads_are_refused(dut: SimHandleBase) -> None:
     """SLVERR and no data where there is no readable register."""
     axil, *_ = await start(dut)
-    after_counters = registers.COUNTERS + 8 * len(registers.EVENT_COUNTERS)
-    after_states = registers.STATE_COUNTERS_AT + 8 * len(registers.STATE_COUNTERS)
-    for address in (AT["retry_limit"] + 4, 0x0FC, AT["vp_commit"], AT["window_commit"], 0x19C, 0x1FC, after_counters,
-                    after_states, 0x1000, registers.VP_PAGES, registers.VP_PAGES + 0x1000,
+    for address in (AT["retry_limit"] + 4, 0x0FC, AT["vp_commit"], AT["window_commit"], 0x19C, 0x1FC,
+                    registers.EVENT_COUNTERS.end, registers.STATE_COUNTERS.end, 0x1000, registers.VP_PAGES,
+                    registers.VP_PAGES + registers.VP_PAGE_BYTES,
                     (1 << registers.ADDRESS_BITS) - 4):
         assert await resp_of_read(axil, address) == (SLVERR, 0), hex(address)
 
@@ -189,7 +195,7 @@ async def commits_and_doorbells(dut: SimHandleBase) -> None:
     for _ in range(20):
         vp = numbers.randrange(CONFIG.nic.n_vps + 4)
         record = {"enable": numbers.getrandbits(1)}
-        for register in registers.CONTROL_PAGE:
+        for register in PAGE:
             if register.name.startswith("vp_") and register.access is Access.RW and register.name != "vp_select":
                 value = numbers.getrandbits(register.width)
                 await axil.write_dword(register.offset, value)
@@ -198,13 +204,13 @@ async def commits_and_doorbells(dut: SimHandleBase) -> None:
                 record[name] = record.get(name, 0) | (value & kept_bits(register)) << shift
         await axil.write_dword(AT["vp_select"], vp)
         keep = numbers.getrandbits(1)
-        await axil.write_dword(AT["vp_commit"], record["enable"] | keep << 1)
+        await axil.write_dword(AT["vp_commit"], PAGE.pack("vp_commit", enable=record["enable"], keep_windows=keep))
         if vp < CONFIG.nic.n_vps:
             expected_commits.append({"vp": vp, "wipe": 0, "keep": keep, "record": record})
         for _ in range(5):
-            vp, register = numbers.randrange(CONFIG.nic.n_vps + 4), numbers.choice(registers.VP_PAGE)
-            index = numbers.getrandbits(16)
-            await axil.write_dword(registers.VP_PAGES + vp * registers.VP_PAGE_BYTES + register.offset, index)
+            vp, register = numbers.randrange(CONFIG.nic.n_vps + 4), numbers.choice(registers.VP_PAGE.registers)
+            index = numbers.getrandbits(register.width)
+            await axil.write_dword(registers.vp_address(vp, register.name), index)
             if vp < CONFIG.nic.n_vps:
                 kind = [entry.name for entry in registers.VP_PAGE].index(register.name)
                 expected_bells.append({"vp": vp, "kind": kind, "index": index})
@@ -222,12 +228,13 @@ async def windows_pass_through(dut: SimHandleBase) -> None:
     expected: list[dict[str, Any]] = []
     for _ in range(40):
         vp, index = numbers.randrange(CONFIG.nic.n_vps + 4), numbers.randrange(2 * CONFIG.nic.n_windows)
-        base, limit, rights = numbers.getrandbits(64), numbers.getrandbits(64), numbers.getrandbits(4)
+        base, limit = numbers.getrandbits(64), numbers.getrandbits(64)
+        rights = numbers.getrandbits(PAGE["vp_window_rights"].width)
         enable = numbers.getrandbits(1)
         for name, value in (
             ("vp_select", vp), ("window_select", index), ("vp_window_rights", rights), ("vp_window_base_lo", base),
             ("vp_window_base_hi", base >> 32), ("vp_window_limit_lo", limit), ("vp_window_limit_hi", limit >> 32),
-            ("window_commit", enable),
+            ("window_commit", PAGE.pack("window_commit", enable=enable)),
         ):
             await axil.write_dword(AT[name], value & 0xFFFF_FFFF)
         if vp < CONFIG.nic.n_vps and index < CONFIG.nic.n_windows:
@@ -340,19 +347,19 @@ async def counters_count(dut: SimHandleBase, run: int) -> None:
     assert await axil.read_dword(AT["cycles_hi"]) == 0
 
     dut.busy.value = 1
-    assert await axil.read_dword(AT["status"]) == 1
+    assert await axil.read_dword(AT["status"]) == PAGE.pack("status", busy=1)
     dut.notify.value = 1
     await RisingEdge(dut.clk)
     dut.notify.value = 0
     await clock.cycles(dut, 3)
     assert int(dut.irq.value) == 0
-    assert await axil.read_dword(AT["irq_status"]) == 1
-    await axil.write_dword(AT["irq_enable"], 1)
+    assert await axil.read_dword(AT["irq_status"]) == PAGE.pack("irq_status", written=1)
+    await axil.write_dword(AT["irq_enable"], PAGE.pack("irq_enable", written=1))
     await clock.cycles(dut, 2)
     assert int(dut.irq.value) == 1
     await axil.write_dword(AT["irq_status"], 0)
-    assert await axil.read_dword(AT["irq_status"]) == 1
-    await axil.write_dword(AT["irq_status"], 1)
+    assert await axil.read_dword(AT["irq_status"]) == PAGE.pack("irq_status", written=1)
+    await axil.write_dword(AT["irq_status"], PAGE.pack("irq_status", written=1))
     await clock.cycles(dut, 2)
     assert int(dut.irq.value) == 0
     assert await axil.read_dword(AT["irq_status"]) == 0

@@ -10,6 +10,7 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import Operand, PacketType, Status
 from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER
+from firmware_models.abi.registers import CONTROL_PAGE
 from rtl.interface import TraceEvent
 from testbench.clock import cycles, start
 from testbench.link.link_model import LinkSink, LinkSource
@@ -79,7 +80,7 @@ async def nic(dut: SimHandleBase, n_ports: int) -> tuple[NicHost, Network, list[
     host, network = NicHost(dut), Network(dut)
     await start(dut, max_cycles=200_000)
     await host.write("node_id", NODE_ID)
-    await host.write("control", 1)
+    await host.write("control", CONTROL_PAGE.pack("control", enable=1))
     return host, network, [await host.open(vp) for vp in range(n_ports)]
 
 

@@ -6,6 +6,7 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import CplKind, Operand, P2pOp, Right, Status
 from firmware_models.abi.formats import DESCRIPTOR
+from firmware_models.abi.registers import CONTROL_PAGE
 from testbench.clock import start
 from testbench.link.link_model import LinkWire
 from testbench.nic.host import NicHost, Port
@@ -21,7 +22,7 @@ async def nic(dut) -> NicHost:
     await start(dut, max_cycles=200_000)
     cocotb.start_soon(wire.run())
     await host.write("node_id", NODE_ID)
-    await host.write("control", 1)
+    await host.write("control", CONTROL_PAGE.pack("control", enable=1))
     return host
 
 
@@ -79,7 +80,7 @@ async def collectives_side_by_side(dut):
     host = await nic(dut)
     ports = [await host.open(vp) for vp in (1, 2)]
     numbers = np.random.default_rng(rng("data").getrandbits(32))
-    await host.write("irq_enable", 1)
+    await host.write("irq_enable", CONTROL_PAGE.pack("irq_enable", written=1))
     n_operations = 0
     for length in (8, 56, 64, 72, 120, 128, 136, 640, 0):
         operands = []
@@ -97,7 +98,7 @@ async def collectives_side_by_side(dut):
             n_operations += 1
     while not int(dut.irq.value):
         await RisingEdge(dut.clk)
-    await host.write("irq_status", 1)
+    await host.write("irq_status", CONTROL_PAGE.pack("irq_status", written=1))
     assert await host.counter("completions") == n_operations
     assert await host.counter("completion_errors") == 0
     assert await host.counter("rx_malformed") == 0
@@ -193,11 +194,11 @@ async def windows_are_kept(dut):
     assert host.memory.read(local_write.stop - length, length) == host.memory.read(far_read.stop - length, length)
     # Withdrawn while its VP is disabled, which keeps the others.
     await host.write("vp_select", b.vp)
-    await host.write("vp_commit", 2)
+    await host.write("vp_commit", CONTROL_PAGE.pack("vp_commit", keep_windows=1))
     await host.submit(a, good["GET"])
     assert (await host.completion(a))["status"] == far
     await host.register(b, 3, far_read)
-    await host.write("vp_commit", 3)
+    await host.write("vp_commit", CONTROL_PAGE.pack("vp_commit", enable=1, keep_windows=1))
     for descriptor, status in ((good["GET"], far), (good["PUT"], Status.OK)):
         await host.submit(a, descriptor)
         assert (await host.completion(a))["status"] == status

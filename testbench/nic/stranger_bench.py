@@ -7,6 +7,7 @@ from cocotb.triggers import RisingEdge
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Operand, PacketType, Status
 from firmware_models.abi.formats import DESCRIPTOR
+from firmware_models.abi.registers import CONTROL_PAGE
 from testbench.clock import start
 from testbench.link.link_model import LinkSink, LinkSource
 from testbench.nic.host import NicHost, Port
@@ -35,7 +36,7 @@ class Victim:
         """Reset; a VP that is open."""
         await start(self.dut, max_cycles=200_000)
         await self.host.write("node_id", NODE_ID)
-        await self.host.write("control", 1)
+        await self.host.write("control", CONTROL_PAGE.pack("control", enable=1))
         return await self.host.open(1)
 
     def send(self, payload: bytes = b"", *, vc: int = 0, cut: int = 0, more: int = 0, **header: int) -> None:

@@ -7,6 +7,7 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import CplKind, Status
+from firmware_models.abi.registers import CONTROL_PAGE
 from testbench import clock
 from testbench.queue.host import Host, HostVp
 from testbench.queue.parts import BATCH, N_COUS, N_VPS, RETRY_CYCLES
@@ -62,7 +63,7 @@ async def start(dut: SimHandleBase, *, enable: int = 1, max_cycles: int = 100_00
     dut.receive__query__valid.value = 0
     dut.receive__answer__ready.value = 1
     await clock.start(dut, max_cycles=max_cycles)
-    await setup.host.write("control", enable)
+    await setup.host.write("control", CONTROL_PAGE.pack("control", enable=enable))
     return setup
 
 
@@ -197,15 +198,15 @@ async def fair(dut: SimHandleBase) -> None:
     setup = await start(dut)
     setup.p2p.places = 1000  # nobody is blocked: turns alone decide
     ports = [await setup.open(vp, dq_log2=5, cq_log2=5) for vp in (0, 1, 7, N_VPS - 1)]
-    await setup.host.write("control", 0)
+    await setup.host.write("control", CONTROL_PAGE.pack("control", enable=0))
     for port in ports:
         await setup.post(port, *[setup.makers[port.vp].send() for _ in range(28)])
     for _ in range(3):  # ringing more often must not bring more turns
         await setup.host.ring(ports[1])
     await clock.cycles(dut, 300)
     assert not setup.p2p.accepted, "a descriptor was fetched while disabled"
-    assert await setup.host.read("status") == 1
-    await setup.host.write("control", 1)
+    assert await setup.host.read("status") == CONTROL_PAGE.pack("status", busy=1)
+    await setup.host.write("control", CONTROL_PAGE.pack("control", enable=1))
     for port in ports:
         await setup.host.wait(port, 28)
     order = [desc["source_vp"] for desc in setup.p2p.accepted]
@@ -354,9 +355,9 @@ async def disabled_vp(dut: SimHandleBase) -> None:
     """Doorbells of a VP that is not enabled, or does not exist, do nothing; interrupts come with completions."""
     setup = await start(dut)
     port = await setup.open(1)
-    await setup.host.write("irq_enable", 1)
+    await setup.host.write("irq_enable", CONTROL_PAGE.pack("irq_enable", written=1))
     await setup.host.write("vp_select", 1)
-    await setup.host.write("vp_commit", 0)
+    await setup.host.write("vp_commit", CONTROL_PAGE.pack("vp_commit", enable=0))
     await setup.post(port, setup.makers[1].send())
     await setup.host.doorbell(8, "dq_prod", 17)
     await setup.host.doorbell(N_VPS + 1, "dq_prod", 3)
@@ -368,7 +369,7 @@ async def disabled_vp(dut: SimHandleBase) -> None:
     await setup.host.wait(again, 1)
     await clock.cycles(dut, 100)
     assert int(dut.irq.value) == 1
-    assert await setup.host.read("irq_status") == 1
-    await setup.host.write("irq_status", 1)
+    assert await setup.host.read("irq_status") == CONTROL_PAGE.pack("irq_status", written=1)
+    await setup.host.write("irq_status", CONTROL_PAGE.pack("irq_status", written=1))
     await clock.cycles(dut, 3)
     assert int(dut.irq.value) == 0

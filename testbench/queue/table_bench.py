@@ -7,6 +7,7 @@ import cocotb
 from cocotb.handle import SimHandleBase
 
 from firmware_models.abi.encoding import Right
+from firmware_models.abi.registers import CONTROL_PAGE
 from rtl.interface import ReceiveSlotSignature, WindowSignature
 from testbench import clock
 from testbench.queue.host import ADDRESS_BITS, ALL_RIGHTS, Host
@@ -217,7 +218,7 @@ async def withdrawn_windows_are_gone(dut: SimHandleBase) -> None:
 
     async def commit(vp: int, *, enable: int, keep: int) -> None:
         await host.write("vp_select", vp)
-        await host.write("vp_commit", enable | keep << 1)
+        await host.write("vp_commit", CONTROL_PAGE.pack("vp_commit", enable=enable, keep_windows=keep))
         state[vp].enable = bool(enable)
 
     for vp in vps * 3:

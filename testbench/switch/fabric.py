@@ -8,7 +8,8 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
 from firmware_models.abi.formats import FIRST_MLID
-from firmware_models.abi.registers import SWITCH_COUNTERS, SWITCH_COUNTERS_AT, SWITCH_PAGE
+from firmware_models.abi.register import REGISTER_BYTES, joined
+from firmware_models.abi.registers import MFT_BLOCK_ENTRIES, MFT_GROUP_PORTS, SWITCH_COUNTERS, SWITCH_PAGE
 from testbench import clock
 from testbench.link import LinkSink, LinkSource
 from testbench.runner import parameters, rng
@@ -16,7 +17,7 @@ from testbench.switch.switch_model import SwitchModel, random_packet
 
 VCS = (0, 1)
 REGISTERS = {register.name: register.offset for register in SWITCH_PAGE}
-COUNTERS = {counter.name: SWITCH_COUNTERS_AT + 8 * number for number, counter in enumerate(SWITCH_COUNTERS)}
+COUNTERS = {counter.name: SWITCH_COUNTERS.offset(counter.name) for counter in SWITCH_COUNTERS}
 
 
 class Fabric:
@@ -61,11 +62,13 @@ class Fabric:
     async def set_group(self, mlid: int, ports: Iterable[int]) -> None:
         """Writes the ports of a multicast group."""
         self.model.groups[mlid] = set(ports)
-        for group in range(-(-self.size.radix // 16)):
-            mask = sum(1 << port - 16 * group for port in self.model.groups[mlid] if port // 16 == group)
-            block, word = divmod(mlid - FIRST_MLID, 32)
-            await self.registers.write_dword(REGISTERS["mft_block"], group << 28 | block)
-            await self.registers.write_dword(REGISTERS["mft_mask"] + 4 * word, mask)
+        for group in range(-(-self.size.radix // MFT_GROUP_PORTS)):
+            mask = sum(1 << port % MFT_GROUP_PORTS for port in self.model.groups[mlid]
+                       if port // MFT_GROUP_PORTS == group)
+            block, word = divmod(mlid - FIRST_MLID, MFT_BLOCK_ENTRIES)
+            place = SWITCH_PAGE.pack("mft_block", block=block, group=group)
+            await self.registers.write_dword(REGISTERS["mft_block"], place)
+            await self.registers.write_dword(REGISTERS["mft_mask"] + REGISTER_BYTES * word, mask)
 
     def send(
         self, source: int, dest_id: int, vc: int, *, longest: int = 12, mlid: int | None = None, honest: bool = True,
@@ -111,19 +114,23 @@ class Fabric:
     async def counter(self, name: str) -> int:
         """A counter of the port chosen."""
         low = await self.registers.read_dword(COUNTERS[name])
-        return low | await self.registers.read_dword(COUNTERS[name] + 4) << 32
+        return joined(low, await self.registers.read_dword(COUNTERS[name] + REGISTER_BYTES))
+
+    async def figure(self, name: str) -> list[int]:
+        """A figure of the port chosen, for each virtual channel."""
+        word = await self.registers.read_dword(REGISTERS[name])
+        return list(SWITCH_PAGE[name].unpack(word).values())
 
     async def check_figures(self) -> None:
         """Compares the figures of all ports with the model, once nothing moves any more."""
-        full = self.size.buffer_flits | self.size.buffer_flits << 16
+        full = [self.size.buffer_flits for _ in VCS]
         for port in self.ports:
             await self.select(port)
             for name in COUNTERS:
                 if not name.startswith("stalls"):
                     assert await self.counter(name) == self.model.counts[name, port], f"{name} of port {port}"
-            assert await self.registers.read_dword(REGISTERS["port_credits"]) == full
-            assert await self.registers.read_dword(REGISTERS["port_depth"]) == 0
-            peak = await self.registers.read_dword(REGISTERS["port_depth_peak"])
-            peaks = (peak & 0xFFFF, peak >> 16)
+            assert await self.figure("port_credits") == full
+            assert await self.figure("port_depth") == [0 for _ in VCS]
+            peaks = await self.figure("port_depth_peak")
             assert max(peaks) <= self.size.buffer_flits
             assert min(peaks) > 0 or not self.model.counts["rx_packets", port]

@@ -113,9 +113,10 @@ struct Bench {
     }
 
     void set_group(unsigned colour, uint64_t mask) {
-        for (unsigned group = 0; group < (kRadix + 15) / 16; ++group) {
-            write(kMftBlock, group << 28 | colour / 32);
-            write(kMftMask + 4 * (colour % 32), mask >> 16 * group & 0xFFFF);
+        for (unsigned group = 0; group < (kRadix + kMftGroupPorts - 1) / kMftGroupPorts; ++group) {
+            write(kMftBlock, group << kMftGroupShift | colour / kMftBlockEntries << kMftBlockShift);
+            write(kMftMask + kRegisterBytes * (colour % kMftBlockEntries),
+                  mask >> kMftGroupPorts * group & ((1u << kMftGroupPorts) - 1));
         }
     }
 

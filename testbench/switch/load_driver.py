@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from firmware_models.abi.formats import PACKET_HEADER
-from firmware_models.abi.registers import SWITCH_PAGE
+from firmware_models.abi.register import REGISTER_BYTES
+from firmware_models.abi.registers import MFT_BLOCK_ENTRIES, MFT_GROUP_PORTS, SWITCH_PAGE
 from firmware_models.config import Config
 from rtl.emit import emit_verilog
 from testbench.verilated_program import build_program, run
@@ -80,6 +81,9 @@ def _shape(config: Config) -> str:
         "kBufferFlits": config.link.buffer_flits, "kMftEntries": config.switch.mft_entries,
         "kTableSelect": registers["table_select"], "kTablePort": registers["table_port"],
         "kMftBlock": registers["mft_block"], "kMftMask": registers["mft_mask"],
+        "kMftBlockShift": SWITCH_PAGE["mft_block"]["block"].low,
+        "kMftGroupShift": SWITCH_PAGE["mft_block"]["group"].low,
+        "kMftBlockEntries": MFT_BLOCK_ENTRIES, "kMftGroupPorts": MFT_GROUP_PORTS, "kRegisterBytes": REGISTER_BYTES,
     }
     names = {"Length": "length", "Multicast": "multicast", "Dest": "dest_id", "Mlid": "mlid", "Source": "source_id"}
     for constant, name in names.items():

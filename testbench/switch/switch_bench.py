@@ -6,6 +6,7 @@ from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiResp
 
+from firmware_models.abi.registers import MFT_BLOCK_ENTRIES, MFT_GROUP_PORTS, SWITCH_PAGE
 from testbench import clock
 from testbench.coverage import cover
 from testbench.runner import parameters, report
@@ -168,21 +169,23 @@ async def multicast_table_is_read_as_written(dut: SimHandleBase) -> None:
     radix, entries = fabric.size.radix, fabric.size.mft_entries
     masks: dict[tuple[int, int], int] = {}
     for _ in range(60):
-        block, group = numbers.randrange(-(-entries // 32) + 1), numbers.randrange(3)
-        word, mask = numbers.randrange(32), numbers.getrandbits(16)
-        await registers.write_dword(REGISTERS["mft_block"], group << 28 | block)
-        await registers.write_dword(REGISTERS["mft_mask"] + 4 * word, mask | numbers.getrandbits(16) << 16)
-        colour = 32 * block + word
-        ports = max(0, min(16, radix - 16 * group))
+        block, group = numbers.randrange(-(-entries // MFT_BLOCK_ENTRIES) + 1), numbers.randrange(3)
+        word, mask = numbers.randrange(MFT_BLOCK_ENTRIES), numbers.getrandbits(MFT_GROUP_PORTS)
+        await registers.write_dword(REGISTERS["mft_block"], SWITCH_PAGE.pack("mft_block", block=block, group=group))
+        await registers.write_dword(REGISTERS["mft_mask"] + 4 * word, mask | numbers.getrandbits(16) << MFT_GROUP_PORTS)
+        colour = MFT_BLOCK_ENTRIES * block + word
+        ports = max(0, min(MFT_GROUP_PORTS, radix - MFT_GROUP_PORTS * group))
         if colour < entries:
             masks[colour, group] = mask & (1 << ports) - 1
     for group in range(3):
-        for block in range(-(-entries // 32) + 1):
-            await registers.write_dword(REGISTERS["mft_block"], group << 28 | block)
-            assert await registers.read_dword(REGISTERS["mft_block"]) == group << 28 | block
-            for word in range(32):
+        for block in range(-(-entries // MFT_BLOCK_ENTRIES) + 1):
+            await registers.write_dword(REGISTERS["mft_block"], SWITCH_PAGE.pack("mft_block", block=block, group=group))
+            assert await registers.read_dword(REGISTERS["mft_block"]) == SWITCH_PAGE.pack(
+                "mft_block", block=block, group=group
+            )
+            for word in range(MFT_BLOCK_ENTRIES):
                 mask = await registers.read_dword(REGISTERS["mft_mask"] + 4 * word)
-                assert mask == masks.get((32 * block + word, group), 0)
+                assert mask == masks.get((MFT_BLOCK_ENTRIES * block + word, group), 0)
 
 
 @cocotb.test()
@@ -242,14 +245,12 @@ async def stalls_are_counted(dut: SimHandleBase, vc: int) -> None:
     walk = 8 * fabric.size.radix + 20
     assert elapsed - walk <= after - before <= elapsed + walk
     assert await fabric.counter(f"stalls_{1 - vc}") == 0
-    depth = await fabric.registers.read_dword(REGISTERS["port_credits"])
-    assert depth >> 16 * vc & 0xFFFF < fabric.size.buffer_flits
+    assert (await fabric.figure("port_credits"))[vc] < fabric.size.buffer_flits
     for port in fabric.ports[:-1]:
         await fabric.select(port)
         assert await fabric.counter(f"stalls_{vc}") == 0
     await fabric.select(0)
-    depth = await fabric.registers.read_dword(REGISTERS["port_depth"])
-    assert depth >> 16 * vc & 0xFFFF == fabric.size.buffer_flits - fabric.sources[0].credits[vc]
+    assert (await fabric.figure("port_depth"))[vc] == fabric.size.buffer_flits - fabric.sources[0].credits[vc]
     fabric.sinks[stuck].withheld = set()
     await fabric.settle()
     quiet = await fabric.counter(f"stalls_{vc}")

@@ -9,6 +9,8 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 
 from firmware_models.abi.formats import FIRST_MLID
+from firmware_models.abi.register import REGISTER_BYTES
+from firmware_models.abi.registers import MFT_BLOCK_ENTRIES, SWITCH_PAGE
 from testbench import clock
 from testbench.link import LinkSink, LinkSource
 from testbench.runner import parameters, rng
@@ -52,6 +54,7 @@ class Tree:
     async def set_group(self, group: int, colour: int, members: set[int]) -> None:
         """Programs the tree of a group: only the switches that it needs."""
         self.members[group] = members
+        block, word = divmod(colour, MFT_BLOCK_ENTRIES)
         switches = {self.places[member][0] for member in members}
         if len(switches) > 1:
             switches |= {2}
@@ -59,8 +62,8 @@ class Tree:
             ports = {port for home, port in (self.places[member] for member in members) if home == switch}
             if len(switches) > 1:
                 ports |= {leaf for leaf in (0, 1) if leaf in switches} if switch == 2 else {self.size.radix - 1}
-            await self.registers[switch].write_dword(REGISTERS["mft_block"], colour // 32)
-            mask = REGISTERS["mft_mask"] + 4 * (colour % 32)
+            await self.registers[switch].write_dword(REGISTERS["mft_block"], SWITCH_PAGE.pack("mft_block", block=block))
+            mask = REGISTERS["mft_mask"] + REGISTER_BYTES * word
             old = await self.registers[switch].read_dword(mask)
             await self.registers[switch].write_dword(mask, old | sum(1 << port for port in ports))
 

@@ -43,6 +43,8 @@ def test_small(top: str, conic: Conic, tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )
     assert compiled.returncode == 0, compiled.stderr
+    assert Path(answer["system_rdl"]).read_text().startswith(f"addrmap conic_{top} {{")
+    assert f"<ipxact:name>conic_{top}</ipxact:name>" in Path(answer["ip_xact"]).read_text()
     assert "### `descriptor`" in Path(answer["markdown"]).read_text()
 
 

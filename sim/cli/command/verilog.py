@@ -1,4 +1,4 @@
-"""`conic verilog`: the hardware as one Verilog file, and its contract as C header and Markdown."""
+"""`conic verilog`: the hardware as one Verilog file, and its contract as C header, Markdown, SystemRDL and IP-XACT."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import click
 
 from firmware_models.abi.c_header import abi_header
 from firmware_models.abi.markdown import abi_page
+from firmware_models.abi.system_rdl import ipxact_text, rdl_text
 from firmware_models.config import ConfigError
 from firmware_models.files import write_text
 from firmware_models.host import DRIVER_FILES
@@ -25,7 +26,8 @@ from sim.cli.shared.run_file import run_file_option
 @click.option("--top", default="nic", show_default=True, help=f"What to export: {', '.join(sorted(TOPS))}.")
 @click.option("--output-dir", type=OUTPUT_FOLDER, default=Path("build/verilog"),
               show_default=True,
-              help="Folder for all that is written: conic_TOP.v, its ports, core file, example, C header, driver.")
+              help="Folder for all that is written: conic_TOP.v, its ports, core file, example, "
+                   "registers (.rdl, .xml), C header, driver.")
 @click.option("--output", "output_file", type=OUTPUT_FILE,
               help="Another place for the Verilog file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -34,7 +36,7 @@ from sim.cli.shared.run_file import run_file_option
 def command(
     *, preset: str | None, config: Path | None, top: str, output_dir: Path, output_file: Path | None, as_json: bool,
 ) -> int:
-    """Writes one Verilog file with stable port names, pages of ports and registers, C header, driver, an example."""
+    """Writes one Verilog file with stable port names; ports and registers for people and tools, C header, driver."""
     if top not in TOPS:
         raise click.UsageError(f"--top: must be one of {', '.join(sorted(TOPS))}, not {top!r}")
     name, tree = hardware(preset, config, simulated=False)
@@ -48,6 +50,8 @@ def command(
         texts |= {
             output_dir / f"conic_{top}.md": port_page(top, tree), output_dir / f"conic_{top}.core": core_file(top),
             output_dir / f"conic_{top}_example.v": verilog_example(top, tree),
+            output_dir / f"conic_{top}.rdl": rdl_text(top, n_vps=tree.nic.n_vps),
+            output_dir / f"conic_{top}.xml": ipxact_text(top, n_vps=tree.nic.n_vps),
         }
         progress(f"exporting {top} ({name})", 1, 1)
     for path, text in texts.items():
@@ -57,6 +61,7 @@ def command(
         "c_header": str(output_dir / "conic_abi.h"),
         "driver": str(output_dir / "conic_driver.c"), "markdown": str(output_dir / "conic_abi.md"),
         "ports": str(output_dir / f"conic_{top}.md"), "core": str(output_dir / f"conic_{top}.core"),
+        "system_rdl": str(output_dir / f"conic_{top}.rdl"), "ip_xact": str(output_dir / f"conic_{top}.xml"),
         "example": str(output_dir / f"conic_{top}_example.v"), "lines": texts[verilog_file].count("\n"),
     }, as_json=as_json)
     return 0

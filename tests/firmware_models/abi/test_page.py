@@ -5,11 +5,11 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from firmware_models.abi import encoding, registers
-from firmware_models.abi.bit_diagram import BIT_WIDTH, ROW_BITS, bit_diagram
+from firmware_models.abi import encoding
+from firmware_models.abi.bit_diagram import BIT_WIDTH, ROW_BITS, bit_diagram, register_diagram
 from firmware_models.abi.format import WORD_BITS, Format
 from firmware_models.abi.formats import FORMATS
-from firmware_models.abi.markdown import ENCODINGS, abi_page
+from firmware_models.abi.markdown import ENCODINGS, PAGES, abi_page
 from firmware_models.abi.member_doc import member_docs
 
 
@@ -21,8 +21,15 @@ def test_page_is_complete() -> None:
     for enum in ENCODINGS:
         for member in enum:
             assert f"| {int(member)} | `{member.name}` |" in page
-    for register in (*registers.CONTROL_PAGE, *registers.VP_PAGE, *registers.SWITCH_PAGE):
+    for register in (register for registers in PAGES.values() for register in registers):
         assert f"| `0x{register.offset:03x}` | `{register.name}` | {register.access.value} |" in page
+        for field in register.fields:
+            row = f"| `{register.name}` | {field.bits} | `{field.name}` | {field.access.value} | {field.reset} |"
+            assert (row in page) != register.is_number
+
+
+def test_page_says_who_wins() -> None:
+    assert "| `written` | w1c | 0 | clears; at once, hardware wins |" in abi_page()
 
 
 def test_member_docs() -> None:
@@ -43,3 +50,16 @@ def test_diagram_shows_every_bit(fmt: Format) -> None:
     names = {text.text for text in diagram.iter("{http://www.w3.org/2000/svg}text") if text.get("class") == "name"}
     assert names == {field.name for field in fmt.fields if not field.is_reserved}
     assert not re.search(r"reserved_\d", bit_diagram(fmt))
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "vp"])
+def test_register_diagram_shows_every_bit(name: str) -> None:
+    """Every named field once, under its register's name, and 32 bits a row."""
+    page = [register for register in PAGES[name] if not register.is_number]
+    diagram = ElementTree.fromstring(register_diagram(name, PAGES[name]))
+    cells = [rect for rect in diagram.iter("{http://www.w3.org/2000/svg}rect") if rect.get("class")]
+    assert sum(int(rect.get("width", "0")) for rect in cells) == BIT_WIDTH * ROW_BITS * len(page)
+    shown = {kind: sorted(text.text or "" for text in diagram.iter("{http://www.w3.org/2000/svg}text")
+                          if text.get("class") == kind) for kind in ("label", "name")}
+    assert shown["label"] == sorted(register.name for register in page)
+    assert shown["name"] == sorted(field.name for register in page for field in register.fields)

@@ -7,20 +7,8 @@ import pytest
 from firmware_models.abi import board, registers
 from firmware_models.abi.encoding import Right
 from firmware_models.abi.format import FormatError
-from firmware_models.abi.register import (
-    Access,
-    Counter,
-    Counters,
-    OnOne,
-    Page,
-    Register,
-    RegisterField,
-    Winner,
-    flag,
-    halves,
-    joined,
-    number,
-)
+from firmware_models.abi.register import Access, OnOne, Register, RegisterField, Winner, flag, halves, joined, number
+from firmware_models.abi.register_page import Counter, Counters, Page
 
 PAGES = {
     "control": registers.CONTROL_PAGE, "vp": registers.VP_PAGE, "switch": registers.SWITCH_PAGE,

@@ -229,7 +229,7 @@ def test_addresses_that_there_are_not() -> None:
     nic = NarrowNic()
     port = NodeDriver(nic, 0).open_port(1)
     port.open_window(0, (1 << 40) - 1)
-    assert nic.registers[REGISTERS["vp_commit"]] == 1
+    assert nic.registers[REGISTERS["vp_commit"]] == registers.CONTROL_PAGE.pack("vp_commit", enable=1)
     port.register_window(2, 1 << 39, (1 << 39) + 64)
     assert [nic.registers[REGISTERS[f"vp_window_{name}"]] for name in ("base_hi", "limit_lo")] == [1 << 7, 64]
     nic.registers[REGISTERS["vp_commit"]] = nic.registers[REGISTERS["window_commit"]] = 0
