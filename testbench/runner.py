@@ -5,6 +5,7 @@ simulator's process and reads what it was given with :func:`parameters` and :fun
 """
 
 import json
+import linecache
 import os
 import random
 import re
@@ -134,7 +135,8 @@ def run_bench(
         return result
 
     replay = attempt(waves=True)
-    lines = [f"{bench} failed with seed {seed}", *outcome.failures]
+    lines = [f"{bench} failed with seed {seed} (CONIC_SEED={seed} repeats it)"]
+    lines += [*outcome.failures, *_places(outcome.log)]
     if replay.waves is not None:
         lines.append(f"waveform: {replay.waves}")
     if not replay.failures:
@@ -187,7 +189,9 @@ def _simulate(
         except (RuntimeError, SystemExit) as error:
             failures.append(f"the simulator ended early: {error}")
     text_log = log.read_text(errors="replace") if log.exists() else ""
-    tests, failed = _read_results(results)
+    tests, failed, skipped = _read_results(results)
+    for line in skipped:
+        print(f"{bench}: skipped {line}")
     # An assertion inside of the component ends the simulator, and with it every test that had not run yet.
     failures += _simulator_errors(text_log)
     failures += failed[:1] if failures else failed
@@ -203,22 +207,35 @@ def _simulate(
     return _Outcome(tests=tests, failures=failures, log=text_log, report=known, waves=kept)
 
 
-def _read_results(path: Path) -> tuple[int, list[str]]:
-    """Number of tests in cocotb's result file, and a line for each that failed."""
+def _read_results(path: Path) -> tuple[int, list[str], list[str]]:
+    """Number of tests in cocotb's result file that were run, and a line for each that failed or was skipped."""
     if not path.exists():
-        return 0, []
+        return 0, [], []
     cases = list(ElementTree.parse(path).getroot().iter("testcase"))
-    failed = []
+    failed, skipped = [], []
     for case in cases:
+        skipped += [f"{case.get('name')}: {reason.get('message')}" for reason in case.findall("skipped")]
         for problem in (*case.findall("failure"), *case.findall("error")):
             message = problem.get("message") or problem.get("error_msg") or (problem.text or "").strip() or "failed"
             failed.append(f"{case.get('name')}: {message}")
-    return len(cases), failed
+    return len(cases) - len(skipped), failed, skipped
 
 
 def _simulator_errors(log: str) -> list[str]:
     """Failed assertions and warnings of the simulator itself, which need not end the run."""
     return [line for line in log.splitlines() if re.search(r"%(Error|Warning)\b|(ERROR|WARNING): \S+\.v:\d+", line)]
+
+
+def _places(log: str) -> list[str]:
+    """Where failures that the log tells of came up: for each the innermost line of a bench, and its source."""
+    places = []
+    for block in log.split("Traceback (most recent call last):")[1:]:
+        frames = re.findall(r'File "([^"]*/(testbench/[^"]*))", line (\d+), in (\w+)', block)
+        if frames:
+            path, name, line, function = frames[-1]
+            source = linecache.getline(path, int(line)).strip()
+            places.append(f"at {name}:{line}, in {function}: {source}")
+    return list(dict.fromkeys(places))
 
 
 def _tail(log: str) -> str:

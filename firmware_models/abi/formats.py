@@ -17,6 +17,8 @@ FRAGMENT_BITS = 12
 PEER_BITS = 6
 MLID_BITS = 16
 MEMBER_BITS = 8
+LENGTH_BITS = 13
+"""Of the payload bytes of a packet, up to the largest mtu."""
 FIRST_MLID = 0xC000
 """MLID of colour 0."""
 PAYLOAD_BYTES = 64
@@ -88,7 +90,7 @@ PACKET_HEADER = Format(
         Field("coll_end", 1, "CollEndFlag of the sending descriptor."),
         Field("multicast", 1, "Switches route by mlid, not by dest_id."),
         Field("peer", PEER_BITS, "Sender's peer number; in a CREDIT packet the receiver's own."),
-        Field("length", 13, "Payload bytes, at most the mtu."),
+        Field("length", LENGTH_BITS, "Payload bytes, at most the mtu."),
         Field("fragment", FRAGMENT_BITS, "Fragment number."),
         Field("credits", 8, "Credits that the packet returns. A CREDIT packet with `loan` and none gives a loan back unused."),
         Field("dest_id", NODE_BITS, "NodeID of the destination. Multicast: MGID, the group's number, which only NICs read."),
@@ -131,7 +133,7 @@ RECEIVE = Format(
         Field("payload", 8 * PAYLOAD_BYTES, "The mini packet's data; bytes from length on are zero."),
         Field("source_id", NODE_BITS, "NodeID of the sender."),
         Field("source_vp", VP_BITS, "VP of the sender."),
-        Field("length", 13, "Payload bytes."),
+        Field("length", LENGTH_BITS, "Payload bytes."),
         reserved(0, 16),
         *(reserved(1 + word, 64) for word in range(6)),
         Field("timestamp", 63, "Cycle counter of the NIC."),

@@ -7,6 +7,7 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from firmware_models.abi import formats
 from firmware_models.abi.encoding import FaultMemory
 from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.config import Config
@@ -125,7 +126,7 @@ class PacketBuffer(wiring.Component):
             "lookup": In(stream.Signature(HashKey)),
             "o_lookup": Out(stream.Signature(answer_layout(slot_bits))),
             "meta_enable": In(1), "meta_slot": In(slot_bits), "meta": Out(PacketHeader),
-            "i_read": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": 13}))),
+            "i_read": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": formats.LENGTH_BITS}))),
             "o_read": Out(stream.Signature(beat(width))), "read_error": Out(1),
             "free": In(stream.Signature(free_layout(config))), "o_gone": Out(stream.Signature(Gone)),
             "inserted": Out(1), "duplicate": Out(1), "full": Out(1),

@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from firmware_models.abi import formats
 from rtl.interface import beat
 
 
@@ -44,7 +45,7 @@ class PacketReader(wiring.Component):
         self.slot_bits = slot_bits
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": 13}))),
+            "i": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": formats.LENGTH_BITS}))),
             "o": Out(stream.Signature(beat(data_width))),
             "address": Out(slot_bits + self.beat_bits),
             "enable": Out(1),
@@ -55,13 +56,13 @@ class PacketReader(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
-        n_beats = Signal(13)
+        n_beats = Signal(formats.LENGTH_BITS)
         m.d.comb += n_beats.eq((self.i.payload.length + ((1 << self.flit_log2) - 1)) >> self.flit_log2)
 
         # `rest` beats of `slot` have still to be asked for after the one on offer; `idle` if none.
         slot = Signal(self.slot_bits)
         index = Signal(self.beat_bits + 1)
-        rest = Signal(13)
+        rest = Signal(formats.LENGTH_BITS)
         idle = Signal(init=1)
         advance, free, there = Signal(), Signal(), Signal()
         last = Signal()

@@ -7,6 +7,7 @@ from amaranth import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.buffer.layouts import free_layout
 from rtl.cou.activity import Path
@@ -73,7 +74,7 @@ class Aggregator(wiring.Component):
             "o_written": Out(stream.Signature(shapes.written)),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)).array(2),
             "filling": In(config.cou.n_contexts),
-            "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": 13}))),
+            "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": formats.LENGTH_BITS}))),
             "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
             "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
             "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2),

@@ -4,6 +4,7 @@ from amaranth import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from firmware_models.config.tree import CONSUMED_EARLY
@@ -86,7 +87,7 @@ class Lane(wiring.Component):
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
             "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
             "filling": In(config.cou.n_contexts),
-            "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": 13}))),
+            "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": formats.LENGTH_BITS}))),
             "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
             "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
             "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2),

@@ -122,31 +122,40 @@ class Nic(wiring.Component):
         """The blocks between host and network."""
         config = self.config
         n_cous, width = config.nic.n_cous, config.datapath.data_width
-        n_gets = int(config.nic.get)
-
-        m.submodules.csr = csr = RegisterFile(config)
-        m.submodules.vp_table = vp_table = VpTable(
-            n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=n_cous + 2 + 2 * n_gets,
-            address_bits=config.nic.address_bits,
-        )
-        m.submodules.descriptor_queue = queue = DescriptorQueue(
+        cous = [OffloadUnit(config) for _ in range(n_cous)]
+        p2p = P2p(config)
+        queue = DescriptorQueue(
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
             intermediate_bytes=config.cou.intermediate_bytes, n_cous=n_cous,
             sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce), get=config.nic.get,
             address_bits=config.nic.address_bits,
         )
-        m.submodules.completion_queue = completions = CompletionQueue(n=n_cous + 2, data_width=width)
-        m.submodules.dma = dma = DmaEngine(
-            n_readers=n_cous + 2 + n_gets, n_writers=n_cous + 2 + n_gets, data_width=width,
-            max_burst_beats=config.nic.max_burst_beats, address_bits=config.nic.address_bits,
-            block_memories=config.datapath.block_memories,
+        # Who asks for windows, reads and writes host memory and reports events, in the order of ports. What others
+        # GET, and what GETs bring, are clients of their own, so that answers wait for no request.
+        units = (*cous, p2p, queue)
+        completions = CompletionQueue(n=len(units), data_width=width)
+        windows, reads = [unit.window for unit in units], [unit.read for unit in units]
+        writes = [unit.write for unit in (*cous, p2p, completions)]
+        if config.nic.get:
+            windows += p2p.get_window
+            reads.append(p2p.get_read)
+            writes.append(p2p.get_write)
+        dma = DmaEngine(
+            n_readers=len(reads), n_writers=len(writes), data_width=width, max_burst_beats=config.nic.max_burst_beats,
+            address_bits=config.nic.address_bits, block_memories=config.datapath.block_memories,
         )
-        m.submodules.p2p = p2p = P2p(config)
-        cous = []
-        for index in range(n_cous):
-            cou = OffloadUnit(config)
+        vp_table = VpTable(
+            n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=len(windows),
+            address_bits=config.nic.address_bits,
+        )
+        m.submodules.csr = csr = RegisterFile(config)
+        m.submodules.vp_table = vp_table
+        m.submodules.descriptor_queue = queue
+        m.submodules.completion_queue = completions
+        m.submodules.dma = dma
+        m.submodules.p2p = p2p
+        for index, cou in enumerate(cous):
             m.submodules[f"cou_{index}"] = shared(SHARED_UNIT, cou, platform)
-            cous.append(cou)
 
         # Room for the packets of a job at its unit: the buffer, what is on the way to it, and shared credits.
         m.submodules.job_table = job_table = JobTable(
@@ -156,7 +165,7 @@ class Nic(wiring.Component):
 
         return SimpleNamespace(
             csr=csr, vp_table=vp_table, queue=queue, completions=completions, dma=dma, p2p=p2p, cous=cous,
-            job_table=job_table,
+            job_table=job_table, windows=windows, reads=reads, writes=writes,
         )
 
     def _connect_host(self, m: Module, nic: SimpleNamespace) -> None:
@@ -177,7 +186,6 @@ class Nic(wiring.Component):
     def _connect_units(self, m: Module, nic: SimpleNamespace) -> None:
         """Descriptors to the units, events back; their windows and their ways to host memory."""
         vp_table, queue, p2p, cous, completions = nic.vp_table, nic.queue, nic.p2p, nic.cous, nic.completions
-        dma, n_cous = nic.dma, self.config.nic.n_cous
         connect(m, vp_table.turn, queue.turn)
         connect(m, queue.end, vp_table.end)
         connect(m, queue.o_p2p, p2p.i_desc)
@@ -185,29 +193,29 @@ class Nic(wiring.Component):
         connect(m, p2p.receive_slot, vp_table.receive)
         connect(m, queue.placement, nic.job_table.sequence)
         m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
-        # What others GET, and what GETs bring: clients of their own, so that answers wait for no request.
-        if self.config.nic.get:
-            for index, window in enumerate(p2p.get_window):
-                connect(m, window, vp_table.windows[n_cous + 2 + index])
-            connect(m, p2p.get_read, dma.i_read[n_cous + 2])
-            connect(m, p2p.get_write, dma.i_write[n_cous + 2])
+        windows = list(zip(nic.windows, vp_table.windows, strict=True))
+        reads = list(zip(nic.reads, nic.dma.i_read, strict=True))
+        writes = list(zip(nic.writes, nic.dma.i_write, strict=True))
+        events = [(unit.o_event, port) for unit, port in zip((*cous, p2p, queue), completions.i, strict=True)]
+        n_units = len(events)
+        for client, port in (*windows[n_units:], *reads[n_units:], *writes[n_units:]):
+            connect(m, client, port)
         for index, unit in enumerate(cous):
             connect(m, queue.cou[index], unit.port)
             connect(m, unit.o_report, nic.job_table.reports[index])
             m.d.comb += nic.job_table.levels[index].eq(unit.statistics.level)
-        for index, unit in enumerate((*cous, p2p, queue)):
-            connect(m, unit.window, vp_table.windows[index])
-            connect(m, unit.read, dma.i_read[index])
-            connect(m, unit.o_event, completions.i[index])
-        for index, unit in enumerate((*cous, p2p, completions)):
-            connect(m, unit.write, dma.i_write[index])
+        for pairs in zip(windows[:n_units], reads[:n_units], events, strict=True):
+            for client, port in pairs:
+                connect(m, client, port)
+        for client, port in writes[:n_units]:
+            connect(m, client, port)
 
     def _connect_network(self, m: Module, nic: SimpleNamespace) -> SimpleNamespace:
         """The network, a path for each virtual channel. Gives its `parts` that may be at work, the group filter, and
         the pulses that are counted.
         """
         config, csr, p2p, cous, job_table = self.config, nic.csr, nic.p2p, nic.cous, nic.job_table
-        n_cous, width = config.nic.n_cous, config.datapath.data_width
+        units, width = (*cous, p2p), config.datapath.data_width
         m.submodules.link_tx = link_tx = LinkTx(data_width=width, buffer_flits=config.link.buffer_flits)
         m.submodules.link_rx = link_rx = LinkRx(
             data_width=width, buffer_flits=config.link.buffer_flits, marked=config.link.reliable,
@@ -224,8 +232,8 @@ class Nic(wiring.Component):
             connect(m, flipped(self.rx), link_rx.link)
         parts = [link_tx, link_rx]
         received, malformed, wrong_node, unknown, sent = [], [], [], [p2p.unknown], []
-        for vc in range(2):
-            m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=n_cous + 1)
+        for vc in range(config.link.n_vcs):
+            m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=len(units))
             m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width)
             m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
             m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(
@@ -248,7 +256,7 @@ class Nic(wiring.Component):
                 connect(m, locator.placement, job_table.credit)
             connect(m, locator.o, router.i)
             parts += [arbiter, tx_stage, depacketizer, locator]
-            for index, unit in enumerate((*cous, p2p)):
+            for index, unit in enumerate(units):
                 connect(m, unit.tx[vc], arbiter.i[index])
                 connect(m, router.o[index], unit.rx[vc])
             m.d.comb += [

@@ -7,13 +7,15 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import Kind, P2pOp, PacketType, Status
+from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Status
 from rtl.abi import Descriptor, PacketHeader
 from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
 
+(_TO_KIND,) = {CplKind[op.name] - op for op in P2pOp}
+"""From what a descriptor asks for to the kind of its completion: the encodings count in the same order."""
 N_BUFFERS = 4
 """Fragments held at once: some being read, one being sent, so that the latency of memory does not show."""
 
@@ -211,7 +213,7 @@ class Fragmenter(wiring.Component):
         m.d.comb += [
             opened.number.eq(op.number),
             opened.vp.eq(desc.source_vp),
-            opened.kind.eq(desc.p2p_op + 1),
+            opened.kind.eq(desc.p2p_op + _TO_KIND),
             opened.bytes.eq(desc.length),
             opened.tag.eq(desc.tag),
             header.type.eq(Mux(is_send, PacketType.SEND, PacketType.PUT)),

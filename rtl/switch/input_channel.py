@@ -148,7 +148,7 @@ class InputChannel(wiring.Component):
             with m.If(place == 0):
                 m.d.sync += [
                     name.eq(store.granule),
-                    short.eq(incoming.data[_offset("length"):][:13] <= formats.PAYLOAD_BYTES),
+                    short.eq(incoming.data[_offset("length"):][:formats.LENGTH_BITS] <= formats.PAYLOAD_BYTES),
                     multicast.eq(incoming.data[_offset("multicast")]),
                 ]
         m.d.sync += asked.eq(here & (place == dest_flit))

@@ -206,12 +206,11 @@ async def reset_clears_the_table(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
+@cocotb.skipif(parameters().get("data_width", 64) > 64, reason="every flit of this width holds a destination")
 async def packets_without_destination_are_discarded(dut: SimHandleBase) -> None:
     """A packet that ends before its destination comes out nowhere, takes no room, and does not stop those behind it."""
     fabric = Fabric(dut)
     await fabric.start()
-    if fabric.size.data_width > 64:
-        return
     for number in range(3 * fabric.size.buffer_flits):
         for source in fabric.ports:
             fabric.sources[source].append((number & 1, [number]))
