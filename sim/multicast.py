@@ -6,6 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from firmware_models.abi import registers
 from firmware_models.abi.formats import FIRST_MLID
+from firmware_models.abi.register import REGISTER_BYTES
 from firmware_models.host import NodeDriver
 from firmware_models.routing.algorithm import Options, Router
 from firmware_models.routing.network import ForwardingTables, RoutingError
@@ -13,8 +14,8 @@ from firmware_models.schedule import MulticastGroup
 from sim.cluster import Cluster
 from sim.topology import End, Topology, TopologyError
 
-_BLOCK = 32
-_GROUP_PORTS = 16
+_BLOCK = registers.MFT_BLOCK_ENTRIES
+_GROUP_PORTS = registers.MFT_GROUP_PORTS
 Channel = tuple[int, int]
 """A switch and one of its ports: what leaves there."""
 
@@ -149,9 +150,11 @@ def load_tables(cluster: Cluster, tables: ForwardingTables) -> None:
                        if _GROUP_PORTS * group < port <= _GROUP_PORTS * (group + 1))
             blocks.setdefault((switch, group, block), [0] * _BLOCK)[place] = mask
     for (switch, group, block), masks in sorted(blocks.items()):
-        cluster.write_switch_register(switch, page["mft_block"], group << 28 | block)
+        cluster.write_switch_register(
+            switch, page["mft_block"], registers.SWITCH_PAGE.pack("mft_block", block=block, group=group)
+        )
         for place, mask in enumerate(masks):
-            cluster.write_switch_register(switch, page["mft_mask"] + 4 * place, mask)
+            cluster.write_switch_register(switch, page["mft_mask"] + REGISTER_BYTES * place, mask)
 
 
 def join_groups(drivers: Sequence[NodeDriver], groups: Iterable[MulticastGroup]) -> None:

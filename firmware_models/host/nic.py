@@ -1,6 +1,7 @@
 """The control page of a NIC, as steps."""
 
-from firmware_models.abi.register import Counter, joined
+from firmware_models.abi.register import joined
+from firmware_models.abi.register_page import Counter
 from firmware_models.abi.registers import CONTROL_PAGE, EVENT_COUNTERS, STATE_COUNTERS
 
 from .access import Read, Steps, Write

@@ -16,6 +16,7 @@ from cocotbext.axi import AxiLiteBus, AxiLiteMaster
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Kind, Operand, P2pOp, PacketType
 from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER
+from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.host import PortSteps, RingBases, Rings
 from rtl.interface import flit
 from testbench.clock import cycles, start
@@ -127,7 +128,7 @@ class Unloaded(BenchHost):
         """Reset, registers, one VP; waits until the memories have been swept."""
         await start(self.dut, max_cycles=400_000)
         await self.write("node_id", NODE)
-        await self.write("control", 1)
+        await self.write("control", CONTROL_PAGE.pack("control", enable=1))
         await self.carry_out(self.port.enable(WINDOW, MEMORY_BYTES))
         await cycles(self.dut, parameters()["sweep_cycles"])
         self.memory.write(WINDOW, bytes(range(256)) * 64)

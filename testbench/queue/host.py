@@ -5,6 +5,7 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Right
+from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.host import Allocator, Memory, PortSteps, RingBases, Rings
 from testbench.cou.port_memory import PortMemory
 from testbench.host import BenchHost
@@ -79,7 +80,7 @@ class Host(BenchHost):
         for name, address in (("base", window[0]), ("limit", window[1])):
             await self.write(f"vp_window_{name}_lo", address & 0xFFFF_FFFF)
             await self.write(f"vp_window_{name}_hi", address >> 32)
-        await self.write("vp_commit", 1)
+        await self.write("vp_commit", CONTROL_PAGE.pack("vp_commit", enable=1))
 
     async def register(self, vp: int, index: int, window: tuple[int, int], rights: int) -> None:
         """Registers window `index` of a VP."""
