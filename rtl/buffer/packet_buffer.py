@@ -80,7 +80,7 @@ class PacketBuffer(wiring.Component):
         Events of packets that come in, two for each. Always to be taken.
     lookup : ``In(stream.Signature(HashKey))``
         Keys to be found.
-    o_lookup : ``Out(stream.Signature({hit, slot}))``
+    o_lookup : ``Out(stream.Signature({hit, slot, error}))``
         An answer for each, in order; `slot` means something only with `hit`.
     meta_enable, meta_slot, meta : ``In(1)``, ``In``, ``Out(PacketHeader)``
         The header in a slot, a cycle after `meta_enable` and until the next one.

@@ -85,9 +85,12 @@ class ContextFile(wiring.Component):
         It is the oldest context of its job of those that may still send something.
     certain : ``Out(1)``
         The packet that it was announced when it was taken is there.
-    i_arrival, answered, loaded : ``In``
-        Events: key and slot of a packet that comes in, and how far; the outcome of a context's look-up; a context's
-        operand is there.
+    i_arrival : ``In(stream.Signature({key, slot, what}))``
+        Event: key and slot of a packet that comes in, and how far.
+    answered, answer_context, answer_hit, answer_packet : ``In``
+        Event: the look-up of a context has its answer, and the packet's slot with a hit.
+    loaded, loaded_context : ``In``
+        Event: a context's operand is there.
     done, done_context : ``In``
         A pass has ended: its context becomes ready, or free if it was the sequence's last. Not with `drop`.
     done_ends : ``Out(1)``

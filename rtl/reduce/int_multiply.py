@@ -29,6 +29,8 @@ class IntMultiply(wiring.Component):
     -------
     i_a, i_b : ``In(width)``
         The pair.
+    enable : ``In(1)``
+        The pairs on their way move on by a cycle.
     o : ``Out(width)``
         The low bits of the product.
     """

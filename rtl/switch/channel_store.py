@@ -31,12 +31,12 @@ class ChannelStore(wiring.Component):
 
     Members
     -------
-    write : ``In(1)``
-        `write_data` comes, the `write_last` flit of its packet or not.
+    write, write_data, write_last : ``In``
+        A flit comes, and whether it is the last of its packet.
     granule : ``Out(range(n_granules))``
         Name of the packet that begins with the next flit, if one begins.
-    start : ``In(1)``
-        The packet `start_at` is read from the next cycle on.
+    start, start_at : ``In``
+        The packet of this name is read from the next cycle on.
     available : ``Out(1)``
         The next flit of the packet is there.
     last : ``Out(1)``
