@@ -56,9 +56,14 @@ public:
         for (const auto& station : stations_) sum += station->damaged();
         return sum;
     }
-    Node& node(uint32_t number) { return *nodes_.at(number); }
+    // A NIC, or a switch. They throw Fault if there is none of that number.
+    Node& node(uint32_t number) {
+        check("node", number, nodes_.size());
+        return *nodes_[number];
+    }
     Station& station(bool is_switch, uint32_t number) {
-        return *stations_.at(is_switch ? nodes_.size() + number : number);
+        check(is_switch ? "switch" : "node", number, is_switch ? stations_.size() - nodes_.size() : nodes_.size());
+        return *stations_[is_switch ? nodes_.size() + number : number];
     }
     // The events of all stations since the last call, in order of time.
     EventLog& collect_log();
@@ -70,6 +75,10 @@ public:
     size_t bytes_a_node() const;
 
 private:
+    static void check(const char* what, uint32_t number, size_t count) {
+        if (number >= count)
+            throw Fault(std::string(what) + " must be below " + std::to_string(count) + ", not " + std::to_string(number));
+    }
     void window(uint64_t cycles);
     void window_apart(uint64_t until);
     void cycle_in_lockstep();

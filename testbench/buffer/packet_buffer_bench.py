@@ -8,11 +8,11 @@ from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
+from firmware_models.abi.formats import HASH_KEY
 from rtl.abi import HashKey, PacketHeader
 from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.buffer.packet_buffer import FaultOrder
-from rtl.buffer.secded import Secded
 from rtl.buffer.tag_table import answer_layout
 from rtl.interface import beat
 from testbench.buffer.hash_keys import colliding_keys
@@ -75,7 +75,7 @@ class Bench:
         self.sent: dict[int, Packet] = {}
         self.stored: dict[int, Stored] = {}
         self.counts: Counter[str] = Counter()
-        self.level_bits, self.slot_code_bits = slot_bits + 1, Secded(slot_bits).width
+        self.level_bits, self.slot_code_bits = slot_bits + 1, codeword_bits(slot_bits)
 
     async def start(self):
         """Clock and reset; events are always taken."""
@@ -300,8 +300,13 @@ async def full_buffer_waits(dut):
     await bench.empty()
 
 
-_TAG_BITS, _HEADER_BITS, _PAYLOAD_BITS = 85, 72, 72
-"""Bits of the first codeword of each memory: valid bit and key, header, payload."""
+def codeword_bits(data_bits: int) -> int:
+    """Bits of a word with the fewest check bits that find two errors and correct one: Hamming's, and a parity."""
+    return data_bits + next(r for r in range(2, 64) if (1 << r) >= data_bits + r + 1) + 1
+
+
+_TAG_BITS, _HEADER_BITS, _PAYLOAD_BITS = codeword_bits(1 + HASH_KEY.width), codeword_bits(64), codeword_bits(64)
+"""Bits of the first codeword of each memory: valid bit and key, 64 bits of a header, 64 bits of a payload."""
 
 
 @cocotb.test()

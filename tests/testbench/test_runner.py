@@ -1,6 +1,8 @@
 """The runner and the stream checkers, shown to catch planted faults."""
 
 import random
+import subprocess
+import sys
 
 import pytest
 
@@ -53,6 +55,48 @@ def test_planted_fault_is_caught(fault, monkeypatch):
     assert f"waveform: {waves}" in message
     assert waves.stat().st_size > 500
     waves.unlink()
+
+
+def test_what_failed_comes_first(monkeypatch):
+    """Seed, failed test, and the line of the bench that failed; then the waveform, then the end of the log."""
+    monkeypatch.delenv("CONIC_SEED", raising=False)
+    with pytest.raises(BenchError) as caught:
+        run_bench(FaultyRegister(fault="swaps"), bench=BENCH, seed=1, testcase="passes_items_on")
+    first, failed, place, waveform = str(caught.value).splitlines()[:4]
+    assert first == f"{BENCH} failed with seed 1 (CONIC_SEED=1 repeats it)"
+    assert failed.startswith("passes_items_on: ")
+    assert place.startswith("at testbench/planted_bench.py:")
+    assert place.endswith(", in passes_items_on: assert sink.received == items")
+    assert waveform.startswith("waveform: ")
+
+
+def test_source_of_the_runner_is_not_printed(tmp_path):
+    """A failing bench's report begins with its own lines; a failing test of another kind keeps its source."""
+    (tmp_path / "test_planted.py").write_text(
+        "from testbench.runner import BenchError\n"
+        "def run():\n    raise BenchError('x_bench failed with seed 7\\nwaveform: x.fst')\n"
+        "def test_bench():\n    run()\n"
+        "def test_other():\n    assert 1 + 1 == 3\n"
+    )
+    plugins = ["-p", "testbench.failing", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *plugins, "--rootdir", ".", "."]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    bench, _, other = result.stdout.partition("test_bench ____")[2].partition("test_other ____")
+    assert bench.splitlines()[1:3] == ["x_bench failed with seed 7", "waveform: x.fst"]
+    assert "def run" not in bench
+    assert ">       assert 1 + 1 == 3" in other
+    assert "::test_bench - testbench.runner.BenchError: x_bench failed with seed 7" in result.stdout
+
+
+def test_skipped_tests_are_named(capsys):
+    """A test that does not apply is said to be skipped and does not count as run."""
+    run_bench(FaultyRegister(fault="none"), bench=BENCH, testcase="passes_items_on|wants_all", parameters={"depth": 3})
+    assert f"{BENCH}: skipped wants_all: the build is not complete" in capsys.readouterr().out
+    with pytest.raises(BenchError, match="no test was run"):
+        run_bench(FaultyRegister(fault="none"), bench=BENCH, testcase="wants_all")
+    assert run_bench(
+        FaultyRegister(fault="none"), bench=BENCH, testcase="wants_all", parameters={"complete": True}
+    ).tests == 1
 
 
 def test_hanging_bench_is_ended():

@@ -11,7 +11,8 @@ from firmware_models.abi.encoding import PacketType
 from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER
 from firmware_models.config import Config
 from firmware_models.host import NodeDriver
-from sim.cluster import Cluster, EventKind, LinkTiming, MemoryTiming, RegisterAccessError
+from sim import cluster as cluster_module
+from sim.cluster import Cluster, EventKind, LinkTiming, MemoryTiming, RegisterAccessError, SimulationFaultError
 from sim.topology import parse_topology
 
 REGISTER = {register.name: register.offset for register in registers.CONTROL_PAGE}
@@ -34,6 +35,32 @@ def test_registers(library: Path, small: Config) -> None:
             cluster.read_register(1, 0xFFC)
         with pytest.raises(RegisterAccessError, match="node 1: 1 accesses failed"):
             cluster.check_registers()
+
+
+def test_nodes_that_are_not_there(library: Path) -> None:
+    """No exception of C++ leaves the library: Python raises what says which node there is not."""
+    with Cluster(library, parse_topology("star:3"), memory_bytes=MEMORY_BYTES) as cluster:
+        for call in (
+            lambda: cluster.watch(3, 0), lambda: cluster.was_written(3, 0), lambda: cluster.write_register(3, 0, 1),
+            lambda: cluster.read_register(3, 0),
+        ):
+            with pytest.raises(SimulationFaultError, match="node must be below 3, not 3"):
+                call()
+        with pytest.raises(SimulationFaultError, match="switch must be below 1, not 1"):
+            cluster.write_switch_register(1, 0, 1)
+
+
+def test_library_guards_what_can_throw() -> None:
+    """Every function of the C interface is guarded, but for those that only look at numbers of the cluster."""
+    text = (Path(cluster_module.__file__).parent / "library.cpp").read_text().partition('extern "C" {')[2]
+    function = re.compile(r"^[\w* ]+?\b(conic_\w+)\(Cluster\* cluster[^{]*\{(.*?)\n?\}$", re.MULTILINE | re.DOTALL)
+    functions = dict(function.findall(text))
+    assert len(functions) > 20
+    unguarded = {name for name, body in functions.items() if "guarded" not in body}
+    assert unguarded == {
+        "conic_destroy", "conic_check_boundary", "conic_now", "conic_settled_at", "conic_fingerprint",
+        "conic_evaluated", "conic_bytes_a_node", "conic_log_events", "conic_events",
+    }
 
 
 def test_time(library: Path) -> None:
