@@ -21,6 +21,9 @@ from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
+STANDS_FOR = ("ContextFile", "PassPlanner", "PlanStage")
+"""Parts that are built by no other test: this bench is theirs."""
+
 JOBS, CONTEXTS, SHARE, NODE = 2, 4, 2, 77
 QUIET = 900
 """Cycles without progress of an operation after which only a time-out can end it."""

@@ -11,6 +11,9 @@ from testbench.clock import cycles, start
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
 
+STANDS_FOR = ("LeastUnit",)
+"""Parts that are built by no other test: this bench is theirs."""
+
 _query, _answer = (
     PlacementSignature().members[name].signature.members["payload"].shape for name in ("query", "answer")
 )

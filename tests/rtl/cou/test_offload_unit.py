@@ -61,7 +61,7 @@ def test_linear_probing():
     result = run_bench(unit, bench="testbench.cou.offload_unit_bench", parameters=parameters | {"rounds": 8})
     assert result.report["operations"] == 4 * 8
     unit, parameters = unit_and_parameters(mode="linear")
-    run_bench(unit, bench="testbench.credit.lending_bench", parameters=parameters)
+    run_bench(unit, bench="testbench.cou.lending_bench", parameters=parameters)
 
 
 @pytest.mark.parametrize(("n_peers", "peer_credits"), [(4, 3), pytest.param(8, 2, marks=pytest.mark.long)])
@@ -69,4 +69,4 @@ def test_credits_and_loans(n_peers, peer_credits):
     """Both ends of credits and loans, with a pool and without."""
     unit, parameters = unit_and_parameters(n_peers=n_peers, peer_credits=peer_credits)
     assert (parameters["pool"] > 0) == (n_peers == 4)
-    run_bench(unit, bench="testbench.credit.lending_bench", parameters=parameters)
+    run_bench(unit, bench="testbench.cou.lending_bench", parameters=parameters)
