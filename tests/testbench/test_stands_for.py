@@ -1,4 +1,4 @@
-"""Every component of the RTL is built by a test, a bench or a proof, or a bench of its hub says that it stands for it."""
+"""Every component of the RTL is built by a test, a bench or a proof, or a bench says that it stands for it."""
 
 import ast
 import importlib
