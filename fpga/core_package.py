@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """What goes with the Verilog of a top: a page of its ports, a FuseSoC core file, an example that instantiates it."""
 
 from collections.abc import Iterable
