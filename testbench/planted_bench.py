@@ -27,13 +27,6 @@ async def passes_items_on(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
-@cocotb.skipif(parameters().get("complete") is None, reason="the build is not complete")
-async def wants_all(dut: SimHandleBase) -> None:
-    """Applies to some builds only."""
-    await clock.start(dut, max_cycles=100)
-
-
-@cocotb.test()
 async def hangs(dut: SimHandleBase) -> None:
     """Does not end by itself: the watchdog of the clock must do it."""
     await clock.start(dut, max_cycles=100)

@@ -25,6 +25,7 @@ from testbench.simulator import MODEL_FLAGS, build, simulator_name, tool_environ
 from testbench.toolchain import build_folder
 
 _log_tail_lines = 40
+_ROOT = Path(__file__).resolve().parents[1]
 
 
 __all__ = ["BenchError", "BenchResult", "inputs", "parameters", "report", "rng", "run_bench", "seed"]
@@ -135,8 +136,7 @@ def run_bench(
         return result
 
     replay = attempt(waves=True)
-    lines = [f"{bench} failed with seed {seed} (CONIC_SEED={seed} repeats it)"]
-    lines += [*outcome.failures, *_places(outcome.log)]
+    lines = [f"{bench} failed with seed {seed} (CONIC_SEED={seed} repeats it)", *outcome.failures]
     if replay.waves is not None:
         lines.append(f"waveform: {replay.waves}")
     if not replay.failures:
@@ -190,8 +190,8 @@ def _simulate(
             failures.append(f"the simulator ended early: {error}")
     text_log = log.read_text(errors="replace") if log.exists() else ""
     tests, failed, skipped = _read_results(results)
-    for line in skipped:
-        print(f"{bench}: skipped {line}")
+    for name in skipped:
+        print(f"{bench}: {name} is skipped: it does not apply to this component")
     # An assertion inside of the component ends the simulator, and with it every test that had not run yet.
     failures += _simulator_errors(text_log)
     failures += failed[:1] if failures else failed
@@ -208,16 +208,16 @@ def _simulate(
 
 
 def _read_results(path: Path) -> tuple[int, list[str], list[str]]:
-    """Number of tests in cocotb's result file that were run, and a line for each that failed or was skipped."""
+    """Number of tests in cocotb's result file that were run, what to say of each that failed, and those that were skipped."""
     if not path.exists():
         return 0, [], []
     cases = list(ElementTree.parse(path).getroot().iter("testcase"))
     failed, skipped = [], []
     for case in cases:
-        skipped += [f"{case.get('name')}: {reason.get('message')}" for reason in case.findall("skipped")]
+        skipped += [str(case.get("name")) for _ in case.findall("skipped")]
         for problem in (*case.findall("failure"), *case.findall("error")):
             message = problem.get("message") or problem.get("error_msg") or (problem.text or "").strip() or "failed"
-            failed.append(f"{case.get('name')}: {message}")
+            failed.append(f"{case.get('name')}: {message}{_place(problem.text or '')}")
     return len(cases) - len(skipped), failed, skipped
 
 
@@ -226,16 +226,14 @@ def _simulator_errors(log: str) -> list[str]:
     return [line for line in log.splitlines() if re.search(r"%(Error|Warning)\b|(ERROR|WARNING): \S+\.v:\d+", line)]
 
 
-def _places(log: str) -> list[str]:
-    """Where failures that the log tells of came up: for each the innermost line of a bench, and its source."""
-    places = []
-    for block in log.split("Traceback (most recent call last):")[1:]:
-        frames = re.findall(r'File "([^"]*/(testbench/[^"]*))", line (\d+), in (\w+)', block)
-        if frames:
-            path, name, line, function = frames[-1]
-            source = linecache.getline(path, int(line)).strip()
-            places.append(f"at {name}:{line}, in {function}: {source}")
-    return list(dict.fromkeys(places))
+def _place(trace: str) -> str:
+    """Where a test of a bench failed, by its traceback: the innermost line of the testbench, and its source."""
+    frames = re.findall(r'File "[^"]*?(testbench/[^"]*)", line (\d+), in (\w+)', trace)
+    if not frames:
+        return ""
+    name, line, function = frames[-1]
+    source = linecache.getline(str(_ROOT / name), int(line)).strip()
+    return f"\n  at {name}:{line}, in {function}: {source}"
 
 
 def _tail(log: str) -> str:
