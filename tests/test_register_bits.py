@@ -41,11 +41,15 @@ def python_positions(text: str) -> Iterator[tuple[int, str]]:
     """Yields line and source of every expression that says a bit of a register by its number."""
     tree = ast.parse(text)
     decoder = all(re.search(pattern, text, re.MULTILINE) for pattern in (MAP_IMPORT, r"^from amaranth"))
+    # The dictionaries of a component that decodes no registers are signatures and layouts: not words that are written.
+    is_component = not decoder and re.search(r"^from amaranth\.lib import .*wiring", text, re.MULTILINE)
     for scope in ast.walk(tree):
         if not isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
             continue
         words = _words(scope, decoder=decoder)
         for node in _own_nodes(scope):
+            if is_component and isinstance(node, ast.Dict):
+                continue
             if _says_position(node, words, decoder=decoder):
                 yield node.lineno, ast.unparse(node)
 
