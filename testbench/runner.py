@@ -208,7 +208,7 @@ def _simulate(
 
 
 def _read_results(path: Path) -> tuple[int, list[str], list[str]]:
-    """How many tests of cocotb's result file were run, what is said of each that failed, and which were skipped."""
+    """How many tests of cocotb's result file were run, a line for each that failed, and which were skipped."""
     if not path.exists():
         return 0, [], []
     cases = list(ElementTree.parse(path).getroot().iter("testcase"))
