@@ -191,6 +191,7 @@ def conic_process(*arguments: str, **options: Any) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("arguments", [
     ("config", "--json"), ("schedule", "allreduce", "--algorithm", "ring", "--nodes", "64"), ("config", "--help"),
+    ("schedule", "barrier", "--algorithm", "tree", "--nodes", "2", "--check", "--json"),
 ])
 def test_full_standard_output(arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:

@@ -33,10 +33,17 @@ def texts(drawing: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_study_plots(name: str) -> None:
+def test_study_plots(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every plot of the measured rows: a title with a number in it, ticks without powers of ten."""
+    drawn: list[Figure] = []
+    savefig = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda self, *args, **kwargs: (drawn.append(self),
+                                                                        savefig(self, *args, **kwargs)))
     found = PLOTS[name](json.loads((ROOT / "docs" / "figures" / f"{name}.json").read_text())["rows"])
-    assert found
+    assert len(drawn) == len(found) > 0
+    ticks = [tick.get_text() for figure in drawn for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)
+             for tick in axis.get_ticklabels()]
+    assert [tick for tick in ticks if "$" in tick] == []
     for plot in found:
         assert re.search(r"\d", plot.title), plot.title
         assert plot.about
