@@ -186,7 +186,7 @@ def test_rows_that_lack_something(study: str, row: dict[str, Any], conic: Conic)
 def conic_process(*arguments: str, **options: Any) -> subprocess.Popen[str]:
     """The command in a process of its own, in the current folder."""
     return subprocess.Popen([sys.executable, "-m", "sim.cli.main", *arguments], text=True, stderr=subprocess.PIPE,
-                            env=os.environ | {"PYTHONPATH": str(ROOT)}, **options)
+                            env=os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}, **options)
 
 
 @pytest.mark.parametrize("arguments", [
