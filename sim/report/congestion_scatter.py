@@ -21,9 +21,10 @@ def write_scatter(flows: Sequence[Flow], path: Path) -> None:
         points = {(flow.source, flow.destination) for flow in flows if (flow.kind in BACKGROUND) == is_background}
         if points:
             sources, destinations = zip(*sorted(points), strict=True)
-            axes.scatter(sources, destinations, s=4, marker=mark, linewidths=0, label=name, color=COLOURS[name])
+            size = min(40, max(4, 3000 / len(points)))  # thousands of small marks, or a few that can be seen
+            axes.scatter(sources, destinations, s=size, marker=mark, linewidths=0, label=name, color=COLOURS[name])
             counts[name] = len(points)
     axes.set(xlabel="source", ylabel="destination")
     axes.set_title("Pairs of hosts: " + ", ".join(f"{count:,} {name}" for name, count in counts.items()), fontsize=10)
-    axes.legend(fontsize=8, markerscale=3)
+    figure.legend(loc="outside lower center", ncols=2, fontsize=8, frameon=False)
     save(figure, path, format="svg")

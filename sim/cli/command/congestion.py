@@ -204,14 +204,14 @@ def changed(parameters: Parameters, changes: tuple[str, ...]) -> Parameters:
 def _print(rows: list[dict[str, Any]]) -> None:
     console = Console(width=None if Console().is_terminal else 160)
     kinds = sorted({kind for row in rows for kind in row["by_kind"]})
-    heads = ["control", *(f"{kind or 'flows'}, µs" for kind in kinds), "PFC, ms", "pauses", "packets", "a CPU second",
+    heads = ["control", *(f"{kind or 'flows'}, µs" for kind in kinds), "PFC, ms", "pauses", "packets", "packets a CPU second",
              "end, ms"]
     extra = [name for name in ("collective_us", "measure") if any(name in row for row in rows)]
     if "collective_us" in extra:
         heads.append("collective, µs")
     if "measure" in extra:
         heads += ["S_L", "S_S", "S_A", "W", "S"]
-    table = Table(*heads)
+    columns = []
     for row in rows:
         cells = [row["control"], *(f"{row['by_kind'][kind]['fct_us']:,.1f}" for kind in kinds),
                  f"{row['pause_ms']:.3f}", f"{row['pauses']:,}", f"{row['packets']:,}",
@@ -220,5 +220,11 @@ def _print(rows: list[dict[str, Any]]) -> None:
             cells.append(f"{row.get('collective_us', float('nan')):,.1f}")
         if "measure" in row:
             cells += [f"{row['measure'][name]:.3f}" for name in ("s_l", "s_s", "s_a", "w", "s_1")]
-        table.add_row(*cells)
+        columns.append(cells)
+    # A column an algorithm: there are more figures than algorithms, and a screen is wide enough for six of these.
+    table = Table(heads[0])
+    for cells in columns:
+        table.add_column(cells[0], justify="right")
+    for figure in list(zip(heads, *columns, strict=True))[1:]:
+        table.add_row(*figure)
     console.print(table)
