@@ -204,8 +204,8 @@ def changed(parameters: Parameters, changes: tuple[str, ...]) -> Parameters:
 def _print(rows: list[dict[str, Any]]) -> None:
     console = Console(width=None if Console().is_terminal else 160)
     kinds = sorted({kind for row in rows for kind in row["by_kind"]})
-    heads = ["control", *(f"{kind or 'flows'}, µs" for kind in kinds), "PFC, ms", "pauses", "packets", "packets a CPU second",
-             "end, ms"]
+    heads = ["control", *(f"{kind or 'flows'}, µs" for kind in kinds), "PFC, ms", "pauses", "packets",
+             "packets a CPU second", "end, ms"]
     extra = [name for name in ("collective_us", "measure") if any(name in row for row in rows)]
     if "collective_us" in extra:
         heads.append("collective, µs")
