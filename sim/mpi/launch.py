@@ -17,7 +17,7 @@ from sim.mpi.agreement import DisagreementError
 from sim.mpi.error import FabricError
 from sim.mpi.interposer import tool
 from sim.mpi.links import Door, Link
-from sim.mpi.mpich import PLAIN
+from sim.mpi.mpich import PLAIN, library_path
 from sim.mpi.service import Service
 
 _LOOK_SECONDS = 0.25
@@ -60,7 +60,7 @@ def launch(
     variables = {"LD_PRELOAD": str(interposer), "CONIC_MPI_SOCKET": door.name, **environment}
     given = [word for name, value in variables.items() for word in ("-genv", name, value)]
     process = subprocess.Popen(
-        [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **PLAIN},
+        [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **PLAIN, **library_path()},
         stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
     )
     links: list[Link] = []

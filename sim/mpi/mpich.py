@@ -29,6 +29,12 @@ def chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
     return {f"MPIR_CVAR_{names[0]}_INTRA_ALGORITHM": names[1] for names in found if names is not None}
 
 
+def library_path() -> dict[str, str]:
+    """The variable by which programs that were linked elsewhere find MPICH's libraries, last of all folders."""
+    folders = [os.environ.get("LD_LIBRARY_PATH", ""), str(tool("mpiexec").parents[1] / "lib")]
+    return {"LD_LIBRARY_PATH": ":".join(filter(None, folders))}
+
+
 def run_plain(command: Sequence[str], *, ranks: int, algorithms: Mapping[str, str], timeout: float = 600.0) -> str:
     """Runs a program under MPICH alone; what it prints.
 
