@@ -11,8 +11,8 @@ from rtl.interface import flit
 from rtl.link.replay_buffer import ReplayBuffer, position_bits
 from rtl.link.wire import N_VCS, Control, ReportSignature, word
 
-RUN_WORDS = 128
-"""Most data words between two control words: a share of 0.8%."""
+RUN_WORDS = 1024
+"""Most data words between two control words: more than a packet has, so that none is held up in its middle."""
 TURN_WORDS = 32
 """Words of a run after which the other channel has its turn, if it waits."""
 IDLE_CYCLES = 16

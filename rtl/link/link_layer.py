@@ -14,7 +14,7 @@ from rtl.link.frame_sender import FrameSender
 from rtl.link.link_training import LinkTraining
 from rtl.link.wire import WireSignature
 
-SILENCE_CYCLES = 1024
+SILENCE_CYCLES = 4096
 """Cycles without a good control word after which a link of a NIC or switch is down."""
 
 LinkStatus = data.StructLayout({
@@ -51,8 +51,7 @@ class LinkLayer(wiring.Component):
     Packets can come more than once there; all but one end with the mark `bad` and are to be dropped. See
     ``docs/link.md``.
 
-    Timing: six cycles from ``i`` of one end to ``o`` of the other, a flit in each; a control word for each packet, and
-    for each :data:`~rtl.link.frame_sender.RUN_WORDS` flits of a long one.
+    Timing: six cycles from ``i`` of one end to ``o`` of the other, a flit in each; a control word for each packet.
 
     Parameters
     ----------

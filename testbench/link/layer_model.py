@@ -2,6 +2,7 @@
 
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
+from cocotb.utils import get_sim_time
 
 from rtl.link.link_layer import LinkStatus
 from testbench import clock
@@ -26,6 +27,9 @@ class ReliableLink:
             end: FaultyWire(dut, f"{end}__tx", f"{other}__rx", data_width=size.data_width, delay=delay)
             for end, other in ("ab", "ba")
         }
+        self.ends: list[float] = []
+        """Times in ns at which packets ended at `b`."""
+        self.sinks["b"].add_callback(lambda _: self.ends.append(get_sim_time("ns")))
         self.events = dict.fromkeys(LinkStatus.members, 0)
         self.sent: dict[str, list[list[list[int]]]] = {end: [[], []] for end in "ab"}
         self._decode = decoder(LinkStatus)

@@ -29,7 +29,7 @@ def test_layer_costs_little(size):
     ).report
     assert report["latency"] <= 6
     assert report["one_way"] >= 0.97
-    assert report["both_ways"] >= 2 * 0.97
+    assert report["both_ways"] >= 0.97
     # Luck with thirty packets: a tenth more than the bound.
     assert 0.7 < report["faults"][0]["goodput"] / go_back_n_bound(SIZES_4KIB[size], 1e-3) < 1.1
 
@@ -40,7 +40,7 @@ def test_training():
 
 def test_bound_of_go_back_n():
     size = SIZES_4KIB["64"]
-    assert go_back_n_bound(size, 0) == 516 / 521
+    assert go_back_n_bound(size, 0) == 516 / 517
     assert go_back_n_bound(size, 1e-2) < go_back_n_bound(size, 1e-3) < go_back_n_bound(size, 0)
 
 
