@@ -1,7 +1,7 @@
 """Carries out collectives on the RTL of a cluster and compares every bit with the golden model."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,18 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firmware_models.abi import registers
-from firmware_models.abi.encoding import Status
-from firmware_models.abi.formats import JOB_BITS
-from firmware_models.golden import mismatched_bits, reference, sha256
-from firmware_models.host import Completion, NodeDriver, Port
-from firmware_models.schedule import Endpoint, MulticastGroup, PeerTable, compile_schedule, largest_pulse, pack_sequence
+from firmware_models.golden import sha256
+from firmware_models.host import Completion, NodeDriver
+from firmware_models.schedule import MulticastGroup, largest_pulse
 from sim.activities import activities
 from sim.bounds import link_load
 from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, build_library
-from sim.multicast import join_groups, load_tables, plan_multicast
+from sim.multicast import set_up_groups
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
 from sim.request import CollectiveRequest, RequestError
+from sim.session import CollectiveError, Posted, Session
 from sim.stalls import random_stalls
 from sim.topology import TopologyError
 
@@ -32,10 +31,6 @@ __all__ = [
     "CollectiveError", "CollectiveRequest", "CollectiveResult", "RequestError", "VerifyResult", "run_collective",
     "verify",
 ]
-
-
-class CollectiveError(RuntimeError):
-    """An operation did not end, or ended in an error; the message holds the state of the cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,15 +168,6 @@ def _in_order(
     return result.sha256, result.mismatched_bits, result.damaged_words
 
 
-@dataclass(frozen=True)
-class Job:
-    """One job: its data and where they lie at each node."""
-
-    inputs: NDArray[Any]
-    ports: list[Port]
-    result_addresses: list[int]
-
-
 def _run(
     library: Path, request: CollectiveRequest, *, waves: Path | None = None, check_boundary: bool = False,
     order: int = 0, execution: Execution | None = None,
@@ -203,125 +189,41 @@ def _simulate(
         library, request.wired, memory_bytes=memory_bytes, memory=stalls.memory, links=stalls.links,
         seed=request.seed + 1 + order, waves=waves, check_boundary=check_boundary, execution=execution,
     ) as cluster:
-        drivers = [NodeDriver(cluster, node) for node in range(request.nodes)]
-        for driver in drivers:
-            driver.start()
-        groups = set_up_groups(request, cluster, drivers)
-        jobs = [set_up_job(request, drivers, job, groups=groups) for job in range(request.jobs)]
-        if not cluster.run(1_000_000):
-            raise CollectiveError("the NICs did not take their configuration")
-        # Units clear their memories after reset; an operation is measured on a NIC that has been up for a while.
-        cluster.run_for(_WARM_UP_CYCLES + (request.config.cou.n_peers << JOB_BITS))
+        session = Session(cluster, request.config, nodes=request.nodes)
+        groups = _groups(request, cluster, session)
+        jobs = [session.post(request, job, groups=groups) for job in range(request.jobs)]
+        session.configure()
+        session.warm_up()
         cluster.log_events(True)
-        idle = [_states(driver, request.config.nic.n_cous) for driver in drivers]
+        idle = [_states(driver, request.config.nic.n_cous) for driver in session.drivers]
         begin = cluster.cycle
-        for job in jobs:
-            for port in job.ports:
-                port.watch_completions(1)
-                port.ring(not_before=begin + rng.randint(0, stalls.start_skew))
-        ended = cluster.run(_cycle_budget(request))
+        session.ring(jobs, not_before=lambda: begin + rng.randint(0, stalls.start_skew))
+        ended = session.wait(_cycle_budget(request))
         end = cluster.settled_cycle
         cluster.log_events(False)
         if not ended:
-            raise CollectiveError(_state(request, cluster, drivers, jobs))
-        cluster.check_registers()
-        completions = list(read_completions(jobs))
-        result = _result(request, cluster, drivers, jobs, completions, end - begin, idle)
+            raise CollectiveError(session.hang(request.collective, jobs))
+        completions = list(session.completions(jobs))
+        result = _result(request, cluster, session, jobs, completions, end - begin, idle)
         return replace(result, damaged_words=cluster.damaged)
 
 
-_WARM_UP_CYCLES = 1_000
-
-
-def set_up_groups(
-    request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver]
-) -> tuple[MulticastGroup, ...]:
-    """Routes the multicast groups of the schedule, loads the switches' tables, and makes the nodes join."""
-    if not request.schedule.groups():
-        return ()
+def _groups(request: CollectiveRequest, cluster: Cluster, session: Session) -> tuple[MulticastGroup, ...]:
+    """The multicast groups of the schedule, set up. Raises :class:`RequestError` if they cannot be routed."""
     try:
-        plan = plan_multicast(
-            request.wired, request.schedule.groups(), mft_entries=request.config.switch.mft_entries
+        return set_up_groups(
+            cluster, session.drivers, request.schedule.groups(), mft_entries=request.config.switch.mft_entries
         )
     except TopologyError as error:
         raise RequestError(str(error)) from None
-    load_tables(cluster, plan.tables)
-    join_groups(drivers, plan.groups)
-    return plan.groups
-
-
-def set_up_job(
-    request: CollectiveRequest, drivers: list[NodeDriver], job: int, *, groups: Sequence[MulticastGroup] = ()
-) -> Job:
-    """Opens a port for the job at every node and posts its descriptors.
-
-    With fewer nodes than the request has, those that there are mirror the others: see ``sim.board.run``.
-    """
-    inputs = request.data(job)
-    ports, endpoints, results = [], [], []
-    for rank, driver in enumerate(drivers):
-        ports.append(driver.open_port(job))
-        operand = inputs[rank].tobytes()
-        local = driver.allocate(request.size)
-        result = driver.allocate(request.size)
-        driver.store(local, operand)
-        ports[-1].open_window(local, result + max(request.size, 64))
-        results.append(result)
-        endpoints.append(Endpoint(node_id=driver.node, vp=job, local_addr=local, result_addr=result, operand=operand))
-    n_nodes = len(drivers)
-    mirrored = [replace(place, node_id=place.node_id + n_nodes) for place in endpoints if n_nodes < request.nodes]
-    sequences = compile_schedule(
-        request.schedule, endpoints=endpoints + mirrored, job_id=job, config=request.config, length=request.size,
-        datatype=request.datatype, operator=request.operator, pulse_bytes=request.pulse_bytes, tag=job,
-        peers=PeerTable(request.config.cou.n_peers), groups=groups,
-    )
-    for port, sequence in zip(ports, sequences[:n_nodes], strict=True):
-        port.post(pack_sequence(
-            {**fields, "dest_id": fields.get("dest_id", 0) % n_nodes} if mirrored else fields for fields in sequence
-        ))
-    return Job(inputs, ports, results)
-
-
-def read_completions(jobs: list[Job]) -> Iterator[Completion]:
-    """The completion of every job at every node. Raises :class:`CollectiveError` unless all are OK."""
-    for number, job in enumerate(jobs):
-        for node, port in enumerate(job.ports):
-            completion = port.poll()
-            if completion is None:
-                raise CollectiveError(f"node {node}, job {number}: the completion was written without its phase")
-            if completion.status is not Status.OK:
-                raise CollectiveError(
-                    f"node {node}, job {number}: {completion.status.name}, detail {completion.detail:#x}"
-                )
-            yield completion
-
-
-def compare(
-    request: CollectiveRequest, drivers: list[NodeDriver], jobs: list[Job]
-) -> tuple[list[NDArray[Any]], int]:
-    """What every job left in the host memories, and the bits in which that differs from the golden model."""
-    outputs, mismatched = [], 0
-    for job in jobs:
-        golden = reference(
-            request.collective, request.algorithm, job.inputs, root=request.root, datatype=request.datatype,
-            operator=request.operator,
-        )
-        got = np.zeros_like(job.inputs)
-        for rank in range(request.nodes):
-            if golden.receives[rank]:
-                node = rank % len(drivers)
-                result = drivers[node].load(job.result_addresses[node], request.size)
-                got[rank] = np.frombuffer(result, job.inputs.dtype)
-        outputs.append(got)
-        mismatched += mismatched_bits(got, golden.results)
-    return outputs, mismatched
 
 
 def _result(
-    request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver], jobs: list[Job],
+    request: CollectiveRequest, cluster: Cluster, session: Session, jobs: list[Posted],
     completions: list[Completion], cycles: int, idle: list[list[dict[str, int]]],
 ) -> CollectiveResult:
-    outputs, mismatched = compare(request, drivers, jobs)
+    drivers = session.drivers
+    outputs, mismatched = session.compare(request, jobs)
     load = link_load(request)
     flit_bytes = request.config.datapath.flit_bytes
     return CollectiveResult(
@@ -371,18 +273,3 @@ def _cycle_budget(request: CollectiveRequest) -> int:
     pulses = request.size // (schedule.block_count * pulse_bytes) + 1
     steps = pulses * max(map(len, schedule.sequences))
     return 500_000 + (400 * flits * request.nodes + 500 * steps) * request.jobs + request.stalls.start_skew
-
-
-def _state(request: CollectiveRequest, cluster: Cluster, drivers: list[NodeDriver], jobs: list[Job]) -> str:
-    """What a hang looks like: who has no completion, and what every NIC has counted."""
-    missing = [
-        f"node {node} job {number}" for number, job in enumerate(jobs) for node, port in enumerate(job.ports)
-        if port.poll() is None
-    ]
-    lines = [f"{request.collective} did not end by cycle {cluster.cycle}; no completion at {', '.join(missing)}"]
-    for driver in drivers:
-        counts = ", ".join(
-            f"{counter.name} {driver.read_counter(counter.name)}" for counter in registers.EVENT_COUNTERS
-        )
-        lines.append(f"node {driver.node}: {counts}")
-    return "\n".join(lines)

@@ -157,6 +157,19 @@ def load_tables(cluster: Cluster, tables: ForwardingTables) -> None:
             cluster.write_switch_register(switch, page["mft_mask"] + REGISTER_BYTES * place, mask)
 
 
+def set_up_groups(
+    cluster: Cluster, drivers: Sequence[NodeDriver], groups: Iterable[Sequence[int]], *, mft_entries: int
+) -> tuple[MulticastGroup, ...]:
+    """Routes groups of nodes, loads the switches' tables, makes the nodes join; errors as :func:`plan_multicast`."""
+    wanted = list(groups)
+    if not wanted:
+        return ()
+    plan = plan_multicast(cluster.topology, wanted, mft_entries=mft_entries)
+    load_tables(cluster, plan.tables)
+    join_groups(drivers, plan.groups)
+    return plan.groups
+
+
 def join_groups(drivers: Sequence[NodeDriver], groups: Iterable[MulticastGroup]) -> None:
     """Makes every member of every group join it."""
     for group in groups:

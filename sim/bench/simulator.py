@@ -15,21 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import load_preset
 from firmware_models.golden import reference
-from firmware_models.host import NodeDriver
 from sim.bench.recording import Recording
 from sim.cluster import Cluster, Execution, build_library
 from sim.cluster.cluster import route_writes
-from sim.collective import CollectiveRequest, Job, compare, set_up_job
 from sim.report.progress import ProgressCallback
+from sim.request import CollectiveRequest
+from sim.session import CollectiveError, Posted, Session, warm_up_cycles
 from testbench.cluster.flat_cluster import FlatCluster
 from testbench.runner import run_bench
 
 LATENCY = 4
 """Cycles of a link; that of :class:`sim.cluster.LinkTiming`."""
-_WARM_UP = 1_000
 
 
 class BenchmarkError(RuntimeError):
@@ -154,12 +152,10 @@ def run_all(library: Path, requests: Sequence[CollectiveRequest], execution: Exe
     memory_bytes = sum(map(_memory_bytes, requests))
     rows = []
     with Cluster(library, first.wired, memory_bytes=memory_bytes, seed=1, execution=execution) as cluster:
-        drivers, jobs = _set_up(cluster, requests)
-        cluster.run_for(_warm_up(first))
+        session, jobs = _set_up(cluster, requests)
+        session.warm_up()
         for request, job in zip(requests, jobs, strict=True):
-            for port in job.ports:
-                port.watch_completions(1)
-                port.ring()
+            session.ring([job])
             begin, evaluated, began = cluster.cycle, cluster.evaluated, time.perf_counter()
             ended = cluster.run(10_000_000)
             seconds = time.perf_counter() - began
@@ -167,7 +163,7 @@ def run_all(library: Path, requests: Sequence[CollectiveRequest], execution: Exe
             what = f"{request.collective}, {request.preset}, {request.nodes} nodes"
             if not ended:
                 raise BenchmarkError(f"{what}: did not end in {cycles} cycles")
-            if mismatched := compare(request, drivers, [job])[1]:
+            if mismatched := session.compare(request, [job])[1]:
                 raise BenchmarkError(f"{what}: {mismatched} bits differ")
             stations = request.nodes + len(request.wired.radixes)
             rows.append({
@@ -180,16 +176,16 @@ def run_all(library: Path, requests: Sequence[CollectiveRequest], execution: Exe
 
 def _run_flat(request: CollectiveRequest, simulator: str) -> dict[str, float]:
     recording = Recording(request.wired, memory_bytes=_memory_bytes(request))
-    _, (job,) = _set_up(recording, [request])
-    for port in job.ports:
-        port.watch_completions(1)
-        port.ring()
+    session, (job,) = _set_up(recording, [request])
+    session.ring([job])
     results = [[result] for result in zip(job.result_addresses, _expected(request, job), strict=True)]
     (writes,) = route_writes(request.wired)
     config = replace(request.config, switch=replace(request.config.switch, radix=request.wired.radixes[0]))
     with tempfile.TemporaryDirectory() as folder, _environment(SIM=simulator), contextlib.redirect_stdout(sys.stderr):
         path = Path(folder) / "recording.json"
-        path.write_text(json.dumps(recording.as_json(switch=writes, warm_up=_warm_up(request), results=results)))
+        path.write_text(json.dumps(
+            recording.as_json(switch=writes, warm_up=warm_up_cycles(request.config), results=results)
+        ))
         found = run_bench(
             partial(FlatCluster, config, n_nodes=request.nodes, latency=LATENCY), bench="testbench.cluster.flat_bench",
             parameters={"recording": str(path)}, seed=1, model_flags=("-O1",),
@@ -197,22 +193,17 @@ def _run_flat(request: CollectiveRequest, simulator: str) -> dict[str, float]:
     return {"cycles": found["cycles"], "seconds": round(found["seconds"], 4)}
 
 
-def _set_up(transport: Any, requests: Sequence[CollectiveRequest]) -> tuple[list[NodeDriver], list[Job]]:
-    drivers = [NodeDriver(transport, node) for node in range(requests[0].nodes)]
-    for driver in drivers:
-        driver.start()
-    jobs = [set_up_job(request, drivers, number) for number, request in enumerate(requests)]
-    if not transport.run(1_000_000):
-        raise BenchmarkError("the NICs did not take their configuration")
-    return drivers, jobs
+def _set_up(transport: Any, requests: Sequence[CollectiveRequest]) -> tuple[Session, list[Posted]]:
+    session = Session(transport, requests[0].config, nodes=requests[0].nodes)
+    jobs = [session.post(request, number) for number, request in enumerate(requests)]
+    try:
+        session.configure()
+    except CollectiveError as error:
+        raise BenchmarkError(str(error)) from None
+    return session, jobs
 
 
-def _warm_up(request: CollectiveRequest) -> int:
-    """Units clear their memories after reset."""
-    return _WARM_UP + (request.config.cou.n_peers << JOB_BITS)
-
-
-def _expected(request: CollectiveRequest, job: Job) -> list[bytes]:
+def _expected(request: CollectiveRequest, job: Posted) -> list[bytes]:
     golden = reference(
         request.collective, request.algorithm, job.inputs, root=request.root, datatype=request.datatype,
         operator=request.operator,

@@ -1,24 +1,24 @@
 """A collective on a board, every bit compared with the golden model, as on the simulated cluster."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import Config, load_preset, preset_names
 from firmware_models.golden import sha256
-from firmware_models.host import HostError, NodeDriver, Rings
+from firmware_models.host import Data, HostError, Port, Rings
+from firmware_models.schedule import Endpoint, MulticastGroup, PeerTable, compile_schedule, pack_sequence
 from fpga.selftest.design import config_digest
 from sim.board.board import Board
 from sim.board.frame_link import BoardError
 from sim.cluster import RegisterAccessError
-from sim.collective import CollectiveError, compare, read_completions, set_up_job
 from sim.request import CollectiveRequest, RequestError
+from sim.session import CollectiveError, Session
 
 _RINGS = Rings(dq_log2=4, cq_log2=1, rq_log2=1)
-_WARM_UP_CYCLES = 1_000
 _PATIENCE_CYCLES = 5_000_000
 
 
@@ -109,30 +109,45 @@ def _mirrored(request: CollectiveRequest) -> CollectiveRequest:
     return replace(request, jobs=1, inputs=np.repeat(data[:1], 2, axis=0) if data.size else request.inputs)
 
 
+class _MirroredSession(Session):
+    """The NIC of a board that has one takes the part of its peer as well: it sends to itself."""
+
+    def _post(
+        self, request: CollectiveRequest, job: int, ports: list[Port], data: list[Data],
+        groups: Sequence[MulticastGroup],
+    ) -> None:
+        n_nodes = len(ports)
+        endpoints = [
+            Endpoint(node_id=node, vp=job, local_addr=each.local, result_addr=each.result, operand=each.operand)
+            for node, each in enumerate(data * (request.nodes // n_nodes))
+        ]
+        sequences = compile_schedule(
+            request.schedule, endpoints=endpoints, job_id=job, config=self.config, length=request.size,
+            datatype=request.datatype, operator=request.operator, pulse_bytes=request.pulse_bytes, tag=job,
+            peers=PeerTable(self.config.cou.n_peers),
+        )
+        for port, sequence in zip(ports, sequences[:n_nodes], strict=True):
+            port.post(pack_sequence(
+                {**fields, "dest_id": fields.get("dest_id", 0) % n_nodes} for fields in sequence
+            ))
+
+
 def _run(request: CollectiveRequest, board: Board) -> BoardResult:
     board.reset()
-    drivers = [NodeDriver(board, node, rings=_RINGS) for node in range(board.n_nodes)]
-    for driver in drivers:
-        driver.start()
-    # Units clear their memories after reset.
-    board.run_for(_WARM_UP_CYCLES + (request.config.cou.n_peers << JOB_BITS))
-    jobs = [set_up_job(request, drivers, job) for job in range(request.jobs)]
+    kind = Session if board.n_nodes == request.nodes else _MirroredSession
+    session = kind(board, request.config, nodes=board.n_nodes, rings=_RINGS)
+    session.warm_up()
+    jobs = [session.post(request, job) for job in range(request.jobs)]
+    session.configure()
     board.check_registers()
-    for job in jobs:
-        for port in job.ports:
-            port.watch_completions(1)
     # All doorbells are kept, and rung together when time is let pass.
-    for job in jobs:
-        for port in job.ports:
-            port.ring()
-    if not board.run(_PATIENCE_CYCLES):
-        counts = [f"node {driver.node}: {driver.read_counter('completions')}" for driver in drivers]
+    session.ring(jobs)
+    if not session.wait(_PATIENCE_CYCLES):
         board.show(passed=False, failed=True)
-        raise CollectiveError(f"{request.collective} did not end on the board; completions: {', '.join(counts)}")
+        raise CollectiveError(session.hang(request.collective, jobs))
     begin = board.start
-    board.check_registers()
-    completions = list(read_completions(jobs))
-    outputs, mismatched = compare(request, drivers, jobs)
+    completions = list(session.completions(jobs))
+    outputs, mismatched = session.compare(request, jobs)
     cycles = max(completion.timestamp for completion in completions) - begin
     return BoardResult(
         cycles=cycles, seconds=cycles / board.clock_hz, mismatched_bits=mismatched, sha256=sha256(np.stack(outputs)),

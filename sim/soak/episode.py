@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from firmware_models.abi import registers
 from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import Config
-from firmware_models.host import NodeDriver, Port
-from firmware_models.schedule import MulticastGroup
+from firmware_models.host import Port
 from sim.cluster import Cluster, RegisterAccessError, SimulationFaultError
-from sim.multicast import join_groups, load_tables, plan_multicast
+from sim.multicast import set_up_groups
+from sim.session import CollectiveError, Session
 from sim.soak.community import Community, Posted
 from sim.soak.draw import Dealer
 from sim.soak.messages import PUT_BYTES, Messages
@@ -116,9 +115,9 @@ class Episode:
 
     def _set_up(self) -> None:
         rng, config, cluster = self._rng, self._config, self._cluster
-        self._drivers = [NodeDriver(cluster, node) for node in range(self._nodes)]
+        self._session = session = Session(cluster, config, nodes=self._nodes)
+        self._drivers = session.drivers
         for driver in self._drivers:
-            driver.start()
             driver.set_watchdog(_WATCHDOG)
         # As many jobs of every unit as it can have in progress, with arbitrary JobIDs and VPs.
         units = config.nic.n_cous
@@ -136,13 +135,12 @@ class Episode:
             for port, base in zip(community.ports, community.put_bases, strict=True):
                 port.driver.store(base + PUT_BYTES, rng.randbytes(SOURCE_BYTES))
         members = sorted({tuple(sorted(community.nodes)) for community in self._communities})
-        plan = plan_multicast(cluster.topology, members, mft_entries=config.switch.mft_entries)
-        load_tables(cluster, plan.tables)
-        join_groups(self._drivers, plan.groups)
-        self._groups: tuple[MulticastGroup, ...] = plan.groups
+        self._groups = set_up_groups(cluster, self._drivers, members, mft_entries=config.switch.mft_entries)
         self._messages = Messages(self._communities, rng)
-        if not cluster.run(_BUDGET):
-            raise self._error("the NICs did not take their configuration", [])
+        try:
+            session.configure()
+        except CollectiveError as error:
+            raise self._error(str(error), []) from None
 
     def _round(self, most: int) -> int:
         """Some operations of some jobs, all posted before any has ended."""
@@ -232,8 +230,7 @@ class Episode:
 
     def _wait(self, names: list[str]) -> None:
         try:
-            ended = self._cluster.run(_BUDGET)
-            self._cluster.check_registers()
+            ended = self._session.wait(_BUDGET)
         except (SimulationFaultError, RegisterAccessError) as fault:
             raise self._error(str(fault), names, broken=True) from None
         if not ended:
@@ -273,11 +270,7 @@ class Episode:
 
     def _error(self, what: str, names: list[str], *, broken: bool = False) -> SoakError:
         """The error, with what every NIC has counted, unless the cluster is broken and cannot say."""
-        counters = [] if broken else [
-            f"node {driver.node}: " + ", ".join(
-                f"{counter.name} {driver.read_counter(counter.name)}" for counter in registers.EVENT_COUNTERS
-            ) for driver in self._drivers
-        ]
+        counters = [] if broken else self._session.counters()
         return SoakError("\n".join([
             f"episode {self._number}, after {self.coverage.operations} operations: {what}",
             *(f"  in this round: {name}" for name in names), *counters,

@@ -8,10 +8,11 @@ import pytest
 
 import rtl.nic.nic
 from firmware_models.config import Config
-from firmware_models.host import NodeDriver
 from firmware_models.schedule.registry import algorithm_names, collective_names
 from sim.cluster import Cluster, Execution, SimulationFaultError, build_library
-from sim.collective import CollectiveRequest, RequestError, set_up_groups, set_up_job
+from sim.multicast import set_up_groups
+from sim.request import CollectiveRequest, RequestError
+from sim.session import Session
 from sim.stalls import StallProfile, random_stalls
 from testbench.unit_config import UNIT
 
@@ -36,18 +37,15 @@ def history(request: CollectiveRequest, execution: Execution) -> list[Any]:
         build_library(request.hardware()), request.wired, memory_bytes=1 << 18, memory=stalls.memory,
         links=stalls.links, seed=request.seed, execution=execution,
     ) as cluster:
-        drivers = [NodeDriver(cluster, node) for node in range(request.nodes)]
-        for driver in drivers:
-            driver.start()
-        groups = set_up_groups(request, cluster, drivers)
-        jobs = [set_up_job(request, drivers, job, groups=groups) for job in range(request.jobs)]
+        session = Session(cluster, request.config, nodes=request.nodes)
+        groups = set_up_groups(
+            cluster, session.drivers, request.schedule.groups(), mft_entries=request.config.switch.mft_entries
+        )
+        jobs = [session.post(request, job, groups=groups) for job in range(request.jobs)]
         hashes = []
         for chunk in range(CYCLES // 1000):
             if chunk == 2:
-                for job in jobs:
-                    for port in job.ports:
-                        port.watch_completions(1)
-                        port.ring(not_before=cluster.cycle + rng.randint(0, stalls.start_skew))
+                session.ring(jobs, not_before=lambda: cluster.cycle + rng.randint(0, stalls.start_skew))
             cluster.run_for(1000)
             hashes.append(cluster.fingerprint())
         return hashes
@@ -99,10 +97,7 @@ def test_what_rests_is_left_out(small: Config) -> None:
     with Cluster(
         build_library(request.hardware()), request.wired, memory_bytes=1 << 18, execution=Execution(threads=1),
     ) as cluster:
-        drivers = [NodeDriver(cluster, node) for node in range(4)]
-        for driver in drivers:
-            driver.start()
-        job = set_up_job(request, drivers, 0)
+        job = Session(cluster, small, nodes=4).post(request, 0)
         assert cluster.run(100_000)
         cluster.run_for(10_000)  # units clear their memories
         begin, evaluated = cluster.cycle, cluster.evaluated

@@ -1,0 +1,160 @@
+"""A session on NICs, from their start to the comparison: what collectives, runs on boards and soaks share."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from firmware_models.abi import registers
+from firmware_models.abi.encoding import Status
+from firmware_models.abi.formats import JOB_BITS
+from firmware_models.config import Config
+from firmware_models.golden import mismatched_bits, reference
+from firmware_models.host import Completion, Data, Job, NodeDriver, Port, Rings, Transport
+from firmware_models.schedule import MulticastGroup
+from sim.request import CollectiveRequest
+
+_WARM_UP_CYCLES = 1_000
+_CONFIGURATION_CYCLES = 1_000_000
+
+
+class CollectiveError(RuntimeError):
+    """NICs do not take their configuration, or an operation does not end well; the message says which."""
+
+
+@dataclass(frozen=True)
+class Posted:
+    """One job whose descriptors have been posted: its data, and where they lie at each node."""
+
+    inputs: NDArray[Any]
+    ports: list[Port]
+    result_addresses: list[int]
+
+
+def warm_up_cycles(config: Config) -> int:
+    """Cycles after reset for which units clear their memories, and some more."""
+    return _WARM_UP_CYCLES + (config.cou.n_peers << JOB_BITS)
+
+
+class Session:
+    """NICs of a transport, started. Configure, warm up, post, ring, wait, compare: in this order.
+
+    Parameters
+    ----------
+    transport : Transport
+        A cluster or a board.
+    config : Config
+        What its NICs were built from.
+    nodes : int
+        The first so many of its nodes take part.
+    rings : Rings, optional
+        Sizes of the rings of ports.
+    """
+
+    def __init__(self, transport: Transport, config: Config, *, nodes: int, rings: Rings | None = None):
+        self.transport, self.config = transport, config
+        self.drivers = [NodeDriver(transport, node, rings=rings) for node in range(nodes)]
+        for driver in self.drivers:
+            driver.start()
+
+    def post(self, request: CollectiveRequest, job: int, *, groups: Sequence[MulticastGroup] = ()) -> Posted:
+        """Opens a port for `job` of `request` at every node, and posts its descriptors.
+
+        Raises
+        ------
+        ScheduleError
+            If they do not fit the hardware.
+        """
+        inputs = request.data(job)
+        ports, data = [], []
+        for rank, driver in enumerate(self.drivers):
+            ports.append(driver.open_port(job))
+            operand = inputs[rank].tobytes()
+            local, result = driver.allocate(request.size), driver.allocate(request.size)
+            driver.store(local, operand)
+            ports[-1].open_window(local, result + max(request.size, 64))
+            data.append(Data(local=local, result=result, operand=operand))
+        self._post(request, job, ports, data, groups)
+        return Posted(inputs, ports, [each.result for each in data])
+
+    def _post(
+        self, request: CollectiveRequest, job: int, ports: list[Port], data: list[Data],
+        groups: Sequence[MulticastGroup],
+    ) -> None:
+        Job(ports, job_id=job, config=self.config, groups=groups).post(
+            request.schedule, data, length=request.size, datatype=request.datatype, operator=request.operator,
+            tag=job, pulse_bytes=request.pulse_bytes,
+        )
+
+    def configure(self) -> None:
+        """Waits until the NICs have taken their configuration. Raises :class:`CollectiveError` if they do not."""
+        if not self.transport.run(_CONFIGURATION_CYCLES):
+            raise CollectiveError("the NICs did not take their configuration")
+
+    def warm_up(self) -> None:
+        """Units clear their memories after reset; an operation is measured on a NIC that has been up for a while."""
+        self.transport.run_for(warm_up_cycles(self.config))
+
+    def ring(self, posted: Sequence[Posted], *, not_before: Callable[[], int] = lambda: 0) -> None:
+        """Rings every port's doorbell, each at the cycle that `not_before` says or later, for :meth:`wait`."""
+        ports = [port for job in posted for port in job.ports]
+        for port in ports:
+            port.watch_completions(1)
+        for port in ports:
+            port.ring(not_before=not_before())
+
+    def wait(self, most: int) -> bool:
+        """Lets time pass until all that is watched has ended, at most so many cycles; says whether it has."""
+        ended = self.transport.run(most)
+        self.transport.check_registers()
+        return ended
+
+    def completions(self, posted: Sequence[Posted]) -> Iterator[Completion]:
+        """The completion of every job at every node. Raises :class:`CollectiveError` unless all are OK."""
+        for number, job in enumerate(posted):
+            for node, port in enumerate(job.ports):
+                completion = port.poll()
+                if completion is None:
+                    raise CollectiveError(f"node {node}, job {number}: the completion was written without its phase")
+                if completion.status is not Status.OK:
+                    raise CollectiveError(
+                        f"node {node}, job {number}: {completion.status.name}, detail {completion.detail:#x}"
+                    )
+                yield completion
+
+    def compare(self, request: CollectiveRequest, posted: Sequence[Posted]) -> tuple[list[NDArray[Any]], int]:
+        """What every job left in the host memories, and the bits in which that differs from the golden model."""
+        outputs, mismatched = [], 0
+        for job in posted:
+            golden = reference(
+                request.collective, request.algorithm, job.inputs, root=request.root, datatype=request.datatype,
+                operator=request.operator,
+            )
+            got = np.zeros_like(job.inputs)
+            for rank in range(request.nodes):
+                if golden.receives[rank]:
+                    node = rank % len(self.drivers)
+                    result = self.drivers[node].load(job.result_addresses[node], request.size)
+                    got[rank] = np.frombuffer(result, job.inputs.dtype)
+            outputs.append(got)
+            mismatched += mismatched_bits(got, golden.results)
+        return outputs, mismatched
+
+    def hang(self, what: str, posted: Sequence[Posted]) -> str:
+        """What it looks like if `what` does not end: who has no completion, and what every NIC has counted."""
+        missing = [
+            f"node {node} job {number}" for number, job in enumerate(posted) for node, port in enumerate(job.ports)
+            if port.poll() is None
+        ]
+        first = f"{what} did not end by cycle {self.transport.cycle}; no completion at {', '.join(missing)}"
+        return "\n".join([first, *self.counters()])
+
+    def counters(self) -> Iterator[str]:
+        """A line for every NIC: what it has counted."""
+        for driver in self.drivers:
+            counts = ", ".join(
+                f"{counter.name} {driver.read_counter(counter.name)}" for counter in registers.EVENT_COUNTERS
+            )
+            yield f"node {driver.node}: {counts}"
