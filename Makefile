@@ -62,10 +62,10 @@ waves: $(STAMP) ## run TEST (a pytest node) and keep its waveform
 	CONIC_WAVES=1 $(BIN)/python -m pytest -s $(TEST)
 
 bench: $(STAMP) ## measure the figures of the README again (minutes)
-	$(BIN)/python -m sim.report.figures docs/figures/cluster.json
-	$(BIN)/python -m sim.report.figures docs/figures/multicast.json
-	$(BIN)/python -m sim.report.figures docs/figures/paper.json
-	$(BIN)/python -m sim.report.figures docs/figures/pool.json
+	$(BIN)/python -m sim.page.figures docs/figures/cluster.json
+	$(BIN)/python -m sim.page.figures docs/figures/multicast.json
+	$(BIN)/python -m sim.page.figures docs/figures/paper.json
+	$(BIN)/python -m sim.page.figures docs/figures/pool.json
 	$(BIN)/python -m fpga.figures docs/figures/fpga.json
 	$(BIN)/python -m fpga.offload_area paper docs/figures/offload_area.json
 	$(BIN)/python -m fpga.reduce_figures docs/figures/reduce.json
@@ -76,20 +76,20 @@ bench: $(STAMP) ## measure the figures of the README again (minutes)
 	$(BIN)/conic bench simulator --preset small --preset paper --nodes 4 --nodes 16 --json > docs/figures/simulator.json
 	$(BIN)/conic bench scale --nodes 1024 --json > docs/figures/scale.json
 	$(BIN)/conic buffer --seed 1 --sweep --plot docs/figures/buffer_load.svg --json > docs/figures/buffer_load.json
-	$(BIN)/python -m sim.report.measured cluster multicast paper pool fpga offload_area reduce buffer coverage switch latency simulator \
+	$(BIN)/python -m sim.page.measured cluster multicast paper pool fpga offload_area reduce buffer coverage switch latency simulator \
 	  scale buffer_load
-	$(BIN)/python -m sim.report.pages $(PAGES)
+	$(BIN)/python -m sim.page.pages $(PAGES)
 
 docs: $(STAMP) ## regenerate the generated pages and tables, and build the site: build/site/index.html
 	$(BIN)/python -m firmware_models.abi docs/abi.md
 	$(BIN)/python -m firmware_models.host docs/host.md
-	$(BIN)/python -m sim.report.pages $(PAGES)
+	$(BIN)/python -m sim.page.pages $(PAGES)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
 	$(BIN)/python docs/site/check.py build/site
 
 walk: $(STAMP) ## follow a descriptor and a packet through the RTL again: numbers and pictures of docs/walk.md (minutes)
 	$(BIN)/python -m sim.walk docs/figures
-	$(BIN)/python -m sim.report.pages docs/walk.md
+	$(BIN)/python -m sim.page.pages docs/walk.md
 
 lint: $(STAMP) ## ruff, mypy, import-linter
 	$(BIN)/ruff check .

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from statistics import mean
 
-from sim.report import congestion_tables
+from sim.study import congestion_tables
 from sim.study.congestion import Claim, CongestionStudy, Row, claim, sound
 from sim.study.congestion_plots import metric_plots
 from sim.study.congestion_rows import dumbbell_rows

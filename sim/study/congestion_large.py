@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from sim.report import congestion_tables
+from sim.study import congestion_tables
 from sim.study.congestion import SEED, Claim, CongestionStudy, Row, claim, sound
 from sim.study.congestion_plots import metric_plots, scatter_plots
 from sim.study.congestion_rows import large_rows, scatter_row

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sim.report import congestion_tables
+from sim.study import congestion_tables
 from sim.study.congestion import SEED, Claim, CongestionStudy, Row, claim, sound
 from sim.study.congestion_plots import small_plots
 from sim.study.congestion_rows import small_row

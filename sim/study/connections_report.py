@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sim.report import connections_tables
 from sim.report.progress import ProgressCallback
-from sim.study import StudyError, StudyResult
+from sim.study import StudyError, StudyResult, connections_tables
 from sim.study.connections import rows as measured
 from sim.study.connections_cases import PARTS
 from sim.study.connections_claims import claims

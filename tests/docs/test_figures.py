@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.report.figures import CASES, measure
-from sim.report.pages import filled_in
-from sim.report.tables import TABLES
+from sim.page.figures import CASES, measure
+from sim.page.pages import filled_in
+from sim.page.tables import TABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 FIGURES = ROOT / "docs" / "figures"

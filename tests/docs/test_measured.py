@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import sim.report.measured as subject
+import sim.page.measured as subject
 from firmware_models.config import load_preset
-from sim.report.measured import FIGURES, record, stale
+from sim.page.measured import FIGURES, record, stale
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "figures"
@@ -58,4 +58,4 @@ def test_a_changed_preset_is_found(copy: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_file_that_was_not_recorded_is_found(copy: Path) -> None:
     with (copy / "switch.json").open("a") as file:
         file.write(" ")
-    assert dict(stale(copy))["switch"] == "its file is another one than recorded: python -m sim.report.measured switch"
+    assert dict(stale(copy))["switch"] == "its file is another one than recorded: python -m sim.page.measured switch"

@@ -37,8 +37,8 @@ from sim.congestion import (
     write_topology,
 )
 from sim.congestion.core.library import CoreError
+from sim.congestion.scatter import write_scatter
 from sim.congestion.traffic import BACKGROUND
-from sim.report.congestion_scatter import write_scatter
 from sim.report.progress import ProgressCallback
 from sim.study.congestion_rows import kind_figures, run_figures
 

@@ -1,6 +1,6 @@
 """Writes the figures of ``docs/figures`` into the pages that show them.
 
-``python -m sim.report.pages README.md docs/reduce.md``, from the top folder.
+``python -m sim.page.pages README.md docs/reduce.md``, from the top folder.
 """
 
 import json
@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-from sim.report.tables import TABLES
+from sim.page.tables import TABLES
 
 
 def filled_in(page: str, figures: Path) -> str:
@@ -24,7 +24,7 @@ def filled_in(page: str, figures: Path) -> str:
     Raises
     ------
     ValueError
-        If a mark has no end, or a name that is not in :data:`~sim.report.tables.TABLES`.
+        If a mark has no end, or a name that is not in :data:`~sim.page.tables.TABLES`.
     """
     for name in re.findall(r"<!-- table (\w+) -->", page):
         if name not in TABLES:

@@ -1,4 +1,4 @@
-"""Measures the cycles that the pages show on the RTL: ``python -m sim.report.figures docs/figures/cluster.json``.
+"""Measures the cycles that the pages show on the RTL: ``python -m sim.page.figures docs/figures/cluster.json``.
 
 Cycle counts are deterministic: the same sources give the same file.
 """

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sim.report import congestion_tables, connections_tables, latency_tables, routing_tables, walk_tables
-from sim.report.measured import FIGURES
+from sim.page import latency_tables, walk_tables
+from sim.page.measured import FIGURES
 from sim.report.table import Row, Table
+from sim.study import congestion_tables, connections_tables, routing_tables
 
 CELLS = {"LUT4": "LUT4", "CCU2C": "carry", "TRELLIS_FF": "FF", "DP16KD": "block RAM", "TRELLIS_DPR16X4": "LUT RAM",
          "MULT18X18D": "DSP"}

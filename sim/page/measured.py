@@ -1,6 +1,6 @@
 """What every file of ``docs/figures`` was measured from, so that one that is older than its presets is found.
 
-``python -m sim.report.measured buffer switch`` records, after these were measured again, with which presets; without a
+``python -m sim.page.measured buffer switch`` records, after these were measured again, with which presets; without a
 name it says which are stale. What stands in ``docs/figures/measured.json``:
 
 ``config``
@@ -51,7 +51,7 @@ def _study(name: str, *depends: str) -> Figure:
 
 
 def _cycles(name: str, *depends: str) -> Figure:
-    return Figure(command=f"python -m sim.report.figures docs/figures/{name}.json", depends=depends)
+    return Figure(command=f"python -m sim.page.figures docs/figures/{name}.json", depends=depends)
 
 
 def _bench(command: str, name: str, *depends: str) -> Figure:
@@ -135,7 +135,7 @@ def stale(figures: Path) -> Iterator[tuple[str, str]]:
     for name, figure in FIGURES.items():
         row = recorded.get(name, {})
         if row.get("content") != content_hash(figures / f"{name}.json"):
-            yield name, f"its file is another one than recorded: python -m sim.report.measured {name}"
+            yield name, f"its file is another one than recorded: python -m sim.page.measured {name}"
         elif row.get("config") != config_hash(figure):
             yield name, f"was measured with other values of {', '.join(figure.depends)}: {figure.command}"
 

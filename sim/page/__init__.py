@@ -1,0 +1,1 @@
+"""What pages show: figures that are measured for them, and tables made of figures."""
