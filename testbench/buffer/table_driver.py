@@ -30,6 +30,10 @@ _main = Path(__file__).with_suffix(".cpp")
 _key_words = (formats.HASH_KEY.width + 31) // 32
 
 
+class LoadError(ValueError):
+    """A table cannot be that full."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableShape:
     """Which table.
@@ -149,14 +153,16 @@ def churn(
 
     Raises
     ------
+    LoadError
+        If the table cannot be that full.
     VerilatedProgramError
         If the driver does not build or run.
     """
     if not 0 < load <= 1:
-        raise ValueError(f"load must be above 0 and at most 1, not {load!r}")
+        raise LoadError(f"load must be above 0 and at most 1, not {load!r}")
     target = max(1, int(load * shape.entries))
     if shape.mode == "linear" and target == shape.entries:
-        raise ValueError(f"load of mode linear must leave an entry empty, not {load!r}")
+        raise LoadError(f"load of mode linear must leave an entry empty, not {load!r}")
     # More keys than fit, so that a key that comes back is not the one that went last.
     n_keys = 2 * shape.entries + 128
     program = build(shape)

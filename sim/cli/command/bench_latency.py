@@ -47,7 +47,7 @@ class Megahertz(click.ParamType[float]):
 @click.option("--fmax", type=Megahertz(), metavar="MHZ",
               help="Clock of the nanoseconds.  [default: what docs/figures/core.json has measured]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@refuses(ConfigError, ValueError)
+@refuses(ConfigError, SpeedError)
 @fails(BenchError)
 def latency(
     *, preset: str | None, config: Path | None, units: int | None, sweeping: bool, fmax: float | None, as_json: bool,
@@ -57,6 +57,8 @@ def latency(
     # Before anything is built: a file of figures that says nothing sensible is refused at once.
     speed = measured_speed(name, FIGURES) if fmax is None else CoreSpeed(fmax_mhz=fmax)
     if units is not None:
+        if units & (units - 1):
+            raise click.UsageError(f"--units: must be a power of two from 1 to 16, not {units}")
         tree = replace(tree, nic=replace(tree.nic, n_cous=units))
     with progress_bars() as progress:
         progress("the NIC in its bench", 0, 1)

@@ -35,7 +35,7 @@ SWEEP = ((4, 64), (4, 512), (4, 2048), (8, 64), (8, 256), (8, 512), (8, 1024), (
 @click.option("--sweep", "sweeping", is_flag=True, help="Radix 4, 8, 16 and buffers from 64 to 2,048 flits as well.")
 @click.option("--plot", type=OUTPUT_FILE_ANYWHERE, help="Throughput, SVG or PNG; with --sweep.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@refuses(ConfigError, ValueError)
+@refuses(ConfigError)
 @fails(VerilatedProgramError)
 def switch(
     *, preset: str | None, config: Path | None, radix: int | None, buffer_flits: int, cycles: int, seed: int,

@@ -16,7 +16,7 @@ from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.paths import OUTPUT_FILE_ANYWHERE
 from sim.cli.shared.refusal import fails, refuses
 from testbench.buffer.key_patterns import PATTERNS
-from testbench.buffer.table_driver import MODES
+from testbench.buffer.table_driver import MODES, LoadError
 from testbench.verilated_program import VerilatedProgramError
 
 ENTRIES = 4096
@@ -35,7 +35,7 @@ ENTRIES = 4096
 @click.option("--sweep", "sweeping", is_flag=True, help="Both modes at several loads as well.")
 @click.option("--plot", type=OUTPUT_FILE_ANYWHERE, help="Curves of the sweep, SVG or PNG.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@refuses(ValueError)
+@refuses(LoadError)
 @fails(VerilatedProgramError)
 def command(
     *, load: float | None, operations: int, mode: str, keys: str, entries: int, seed: int | None, sweeping: bool,

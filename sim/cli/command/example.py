@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from firmware_models.config import load_preset
+from firmware_models.config import ConfigError, load_preset
 from firmware_models.schedule import ScheduleError
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
@@ -33,7 +33,7 @@ NAMES = ("cg",)
 @click.option("--seed", type=Number(0), help="Of everything random; drawn and printed if not given.")
 @click.option("--plot", type=OUTPUT_FILE_ANYWHERE, help="Draw the residual, SVG or PNG.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@refuses(ScheduleError, ValueError)
+@refuses(ScheduleError, ConfigError)
 @fails(ExampleError, FabricError, MpiError)
 def command(
     *, name: str, nodes: int, side: int, algorithm: str, orders: int, preset: str, seed: int | None, plot: Path | None,

@@ -31,7 +31,7 @@ from testbench.verilated_program import VerilatedProgramError
               help="Depth of the unit under --testfloat.")
 @click.option("--bench", is_flag=True, help="Synthesise, place and route the adder at every depth (minutes).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@refuses(TestFloatError, ValueError)
+@refuses(TestFloatError)
 def command(*, testfloat: Path | None, function: str, cycles: int, bench: bool, as_json: bool) -> int:
     """Checks the floating-point units against TestFloat vectors, or measures the adder on an ECP5."""
     if bench == (testfloat is not None):
