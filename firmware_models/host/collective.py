@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from firmware_models.abi.encoding import Datatype, Kind, Operator, Status
 from firmware_models.config import Config
-from firmware_models.schedule import Endpoint, MulticastGroup, PeerTable, Schedule, compile_schedule, pack_sequences
+from firmware_models.schedule import Endpoint, MulticastGroup, PeerTable, Schedule, compile_schedule, pack_sequence
 
 from .driver import Port
 from .error import HostError
@@ -113,11 +113,12 @@ class Job:
         ScheduleError
             If the operation does not fit the hardware.
         """
-        return pack_sequences(compile_schedule(
+        sequences = compile_schedule(
             schedule, endpoints=self._endpoints(data), job_id=self.job_id, config=self.config, length=length,
             datatype=datatype, operator=operator, pulse_bytes=pulse_bytes, tag=tag, kind=kind, peers=self._peers,
             groups=self.groups,
-        ))
+        )
+        return [pack_sequence(sequence) for sequence in sequences]
 
     def post(
         self, schedule: Schedule, data: Sequence[Data], *, length: int, datatype: Datatype = Datatype.FLOAT64,

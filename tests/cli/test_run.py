@@ -87,7 +87,7 @@ def one_bit_off(*args: Any, **kwargs: Any) -> Reference:
 
 
 def test_one_wrong_bit(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.collective.reference", one_bit_off)
+    monkeypatch.setattr("sim.session.reference", one_bit_off)
     arguments = ["allreduce", "--algorithm", "recursive-doubling", "--nodes", "2", "--size", "64", "--json"]
     ran = conic("run", *arguments)
     assert (ran.code, json.loads(ran.out)["mismatched_bits"]) == (1, 1)

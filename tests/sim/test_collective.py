@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from firmware_models.config import load_preset
+from firmware_models.host import collective as host
 from rtl.reduce.operation import OPERATIONS
 from sim import collective as subject
+from sim import session
 from sim.collective import CollectiveError, CollectiveRequest, run_collective, verify
 from sim.stalls import random_stalls
 
@@ -111,20 +113,20 @@ def test_verify():
 
 def test_wrong_bits_are_seen(monkeypatch):
     """The comparison is with the golden model: spoil that, and the run must say so."""
-    golden = subject.reference
+    golden = session.reference
 
     def spoilt(*args, **kwargs):
         right = golden(*args, **kwargs)
         right.results[1, 0] = np.nextafter(right.results[1, 0], np.inf)
         return right
 
-    monkeypatch.setattr(subject, "reference", spoilt)
+    monkeypatch.setattr(session, "reference", spoilt)
     assert run_collective(request_for()).mismatched_bits > 0
 
 
 def test_wrong_order_is_seen(monkeypatch):
     """The root's two children numbered the other way round: added in another order, other bits."""
-    pack = subject.pack_sequence
+    pack = host.pack_sequence
 
     def shuffled(sequence):
         fields = [dict(desc) for desc in sequence]
@@ -133,14 +135,14 @@ def test_wrong_order_is_seen(monkeypatch):
                 desc["out_seq_id"] = 1 - desc["out_seq_id"]
         return pack(fields)
 
-    monkeypatch.setattr(subject, "pack_sequence", shuffled)
+    monkeypatch.setattr(host, "pack_sequence", shuffled)
     result = run_collective(request_for("reduce", nodes=4, size=1024))
     assert result.mismatched_bits > 0
 
 
 def test_hang_is_reported(monkeypatch):
     """A packet that is never sent: the error names who waits and shows the counters of every NIC."""
-    pack = subject.pack_sequence
+    pack = host.pack_sequence
 
     def silent(sequence):
         fields = [dict(desc) for desc in sequence]
@@ -148,7 +150,7 @@ def test_hang_is_reported(monkeypatch):
             fields[0]["cp"] = 0
         return pack(fields)
 
-    monkeypatch.setattr(subject, "pack_sequence", silent)
+    monkeypatch.setattr(host, "pack_sequence", silent)
     monkeypatch.setattr(subject, "_cycle_budget", lambda _request: 20_000)
     expected = r"(?s)reduce did not end by cycle \d+; no completion at node 0 job 0.*node 2: "
     with pytest.raises(CollectiveError, match=expected):

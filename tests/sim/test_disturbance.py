@@ -67,13 +67,13 @@ def test_verify_names_the_order_that_differs(small: Config, monkeypatch: pytest.
 
 def test_a_hang_says_who_waits(small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: node 2 never rings its doorbell."""
-    ring = sim.collective.Port.ring
+    ring = firmware_models.host.Port.ring
 
     def silent(port: Any, **when: int) -> None:
         if port.driver.node != 2:
             ring(port, **when)
 
-    monkeypatch.setattr(sim.collective.Port, "ring", silent)
+    monkeypatch.setattr(firmware_models.host.Port, "ring", silent)
     monkeypatch.setattr(sim.collective, "_cycle_budget", lambda _request: 5000)
     with pytest.raises(CollectiveError) as error:
         run_collective(request(small, "reduce", "binomial", nodes=3, size=64))
@@ -86,12 +86,12 @@ def test_a_hang_says_who_waits(small: Config, monkeypatch: pytest.MonkeyPatch) -
 
 def test_an_error_completion_is_named(small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the window of node 1 ends before its data."""
-    open_window = sim.collective.Port.open_window
+    open_window = firmware_models.host.Port.open_window
 
     def narrow(port: Any, base: int, limit: int) -> None:
         open_window(port, base, base + 8 if port.driver.node == 1 else limit)
 
-    monkeypatch.setattr(sim.collective.Port, "open_window", narrow)
+    monkeypatch.setattr(firmware_models.host.Port, "open_window", narrow)
     monkeypatch.setattr(sim.collective, "_cycle_budget", lambda _request: 5000)
     with pytest.raises(CollectiveError, match="node 1, job 0: BAD_ADDRESS, detail 0x"):
         run_collective(request(small, "broadcast", "binomial", nodes=2, size=64 * 8))
