@@ -138,6 +138,10 @@ class Bench:
             pair = self.returns.popleft()
             self.out[pair] -= 1
             self.dut.returned_peer.value = pair[1]
+            # A packet may bring several credits.
+            while pair in self.returns and self.rng.randrange(4):
+                self.returns.remove(pair)
+                self.out[pair] -= 1
         if self.now % 16 == 0:
             self._blocked()
         # One entry of a memory a cycle.
@@ -331,7 +335,10 @@ class Bench:
         # Slowly, so that the oldest pulse is refused as well.
         self._order += 1
         back = partial(self.returns.append, pair)
-        heapq.heappush(self._later, (self.now + self.rng.randint(1, 400), self._order, back))
+        together = 400 - self.now % 400
+        heapq.heappush(
+            self._later, (self.now + self.rng.choice((self.rng.randint(1, 400), together)), self._order, back)
+        )
 
     def _check(self, item: dict[str, int]) -> None:
         def asks(pulse: Pulse) -> bool:
