@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth.lib import data
 
 from firmware_models.abi import formats
-from firmware_models.config import Config
+from firmware_models.config import Config, ConfigError
 from rtl.interface import flit
 
 HEADER_BITS = formats.PACKET_HEADER.width
@@ -23,7 +23,7 @@ class SwitchSizes:
 
     Raises
     ------
-    ValueError
+    ConfigError
         If a buffer does not hold more than the longest packet.
     """
 
@@ -31,7 +31,7 @@ class SwitchSizes:
 
     def __post_init__(self) -> None:
         if self.buffer_flits <= self.longest:
-            raise ValueError(
+            raise ConfigError(
                 f"link.buffer_flits must be above {self.longest}, the flits of a packet of mtu "
                 f"{self.config.datapath.mtu}, not {self.buffer_flits!r}"
             )

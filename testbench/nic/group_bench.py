@@ -41,7 +41,7 @@ class Filter:
     async def set(self, entry: int, mgid: int, joined: int) -> None:
         """Writes an entry."""
         self.dut.select.value = entry
-        await self.write.send({"mgid": mgid, "joined": joined, "reserved": 0})
+        await self.write.send(dict.fromkeys(GroupEntry.members, 0) | {"mgid": mgid, "joined": joined})
         if entry < parameters()["n_groups"]:
             self.entries[entry] = mgid, joined
         await cycles(self.dut, 2)

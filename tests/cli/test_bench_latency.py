@@ -23,7 +23,7 @@ FIGURES = {
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (("--units", "3"), "n_cous must be a power of two, not 3"),
+    (("--units", "3"), "--units: must be a power of two from 1 to 16, not 3"),
     (("--units", "17"), "--units: must be 1 to 16, not 17"),
     (("--preset", "large"), "preset must be one of"),
     *(

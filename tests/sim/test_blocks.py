@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from firmware_models.config import load_preset
+from firmware_models.host import collective as subject
 from firmware_models.schedule import algorithm_names, build, collective_names
-from sim import collective as subject
 from sim.collective import CollectiveRequest, run_collective
 from sim.stalls import random_stalls
 from testbench.unit_config import UNIT
