@@ -11,18 +11,11 @@ import pytest
 from firmware_models.config import load_preset
 from firmware_models.golden import mismatched_bits, reference, sha256
 from sim.collective import CollectiveRequest, verify
+from sim.mpi.mpich import MPICH_ALGORITHMS
 
 MPIEXEC = Path(sys.executable).with_name("mpiexec")
 PROGRAM = Path(__file__).with_name("rank_program.py")
-VARIABLES = {
-    ("reduce", "binomial"): ("REDUCE", "binomial"),
-    ("reduce", "rabenseifner"): ("REDUCE", "reduce_scatter_gather"),
-    ("allreduce", "recursive-doubling"): ("ALLREDUCE", "recursive_doubling"),
-    ("allreduce", "rabenseifner"): ("ALLREDUCE", "reduce_scatter_allgather"),
-    ("allreduce", "ring"): ("ALLREDUCE", "ring"),
-    ("reduce-scatter", "halving"): ("REDUCE_SCATTER_BLOCK", "recursive_halving"),
-    ("reduce-scatter", "pairwise"): ("REDUCE_SCATTER_BLOCK", "pairwise"),
-}
+VARIABLES = {pair: names for pair, names in MPICH_ALGORITHMS.items() if pair[0] != "broadcast"}  # nothing is added
 SIZES = (1, 7, 1000, 4096)
 pytestmark = pytest.mark.skipif(not MPIEXEC.exists(), reason="mpiexec of the package mpich is not installed")
 
