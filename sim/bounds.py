@@ -35,7 +35,9 @@ def link_load(request: CollectiveRequest) -> LinkLoad:
         [low * item for low, _ in block_bounds(request.size // item, schedule.block_count)] + [request.size]
     )
     blocks = np.diff(bounds)
-    pulse_bytes = request.pulse_bytes or largest_pulse(schedule, config)
+    # Hosts send whole blocks; what their packets are is not counted here.
+    whole = max(1, int(blocks.max()))
+    pulse_bytes = whole if request.host_based else request.pulse_bytes or largest_pulse(schedule, config)
     n_pulses = max(1, -(-int(blocks.max()) // pulse_bytes))
     # What pulse q takes of block b: shape (n_pulses, n_blocks).
     shares = np.clip(blocks - np.arange(n_pulses)[:, None] * pulse_bytes, 0, pulse_bytes)

@@ -3,11 +3,11 @@
 import random
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from sim.activities import activities
 from sim.bounds import link_load
 from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, build_library
 from sim.multicast import set_up_groups
+from sim.process.process import ProcessError
+from sim.process.run import HostedRun, last, memory_needed, memory_timing
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
 from sim.request import CollectiveRequest, RequestError
@@ -47,8 +49,8 @@ class CollectiveResult:
         Payload that the busiest node received, over what its link could have carried in that time.
     bound_fraction : float
         Cycles that the payload of the busiest link direction takes at the very least, over the cycles taken.
-    framing_fraction : float
-        Cycles that this link's flits take, headers included, over the cycles taken.
+    framing_fraction : float, optional
+        Cycles that this link's flits take, headers included, over the cycles taken; of what NICs carry out.
     mismatched_bits : int
         Bits that differ from the golden model, over all nodes and jobs.
     sha256 : str
@@ -69,13 +71,15 @@ class CollectiveResult:
         and `cou`.
     damaged_words : int
         Words of reliable links that were damaged, since reset.
+    process_cycles : list of list of float
+        With a host: cycles until each process had its result, by job and rank.
     """
 
     cycles: int
     bytes: int
     goodput_fraction: float
     bound_fraction: float
-    framing_fraction: float
+    framing_fraction: float | None
     mismatched_bits: int
     sha256: str
     outputs: NDArray[Any]
@@ -85,6 +89,7 @@ class CollectiveResult:
     stalls: list[dict[str, int]]
     buffer_occupancy: list[dict[str, float]]
     damaged_words: int = 0
+    process_cycles: list[list[float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +163,9 @@ def _in_order(
     """Hash and mismatched bits of the results under random order number `order`, and the words that were damaged."""
     rng = random.Random(f"{request.seed} order {order}")
     step = 64 if request.schedule.block_count == 1 else 16
-    pulse_bytes = step * rng.randint(1, largest_pulse(request.schedule, request.config) // step)
+    pulse_bytes = None
+    if not request.host_based:
+        pulse_bytes = step * rng.randint(1, largest_pulse(request.schedule, request.config) // step)
     stalls = random_stalls(rng.getrandbits(32))
     stalls = replace(stalls, links=replace(stalls.links, errors=frame_errors))
     # Orders run beside each other: one thread each.
@@ -174,7 +181,7 @@ def _run(
 ) -> CollectiveResult:
     try:
         return _simulate(library, request, waves, check_boundary, order, execution)
-    except (SimulationFaultError, RegisterAccessError) as fault:
+    except (SimulationFaultError, RegisterAccessError, ProcessError) as fault:
         raise CollectiveError(f"{request.collective}: {fault}") from None
 
 
@@ -184,28 +191,42 @@ def _simulate(
 ) -> CollectiveResult:
     stalls = request.stalls
     rng = random.Random(f"{request.seed} start {order}")
-    memory_bytes = (1 << 16) + request.jobs * ((1 << 16) + 2 * (request.size + 64))
     with Cluster(
-        library, request.wired, memory_bytes=memory_bytes, memory=stalls.memory, links=stalls.links,
+        library, request.wired, memory_bytes=memory_needed(request), memory=memory_timing(request), links=stalls.links,
         seed=request.seed + 1 + order, waves=waves, check_boundary=check_boundary, execution=execution,
     ) as cluster:
         session = Session(cluster, request.config, nodes=request.nodes)
         groups = _groups(request, cluster, session)
-        jobs = [session.post(request, job, groups=groups) for job in range(request.jobs)]
+        hosted = None if request.host is None else HostedRun(cluster, session, request, request.host, groups)
+        jobs = hosted.posted if hosted else [
+            session.post(request, job, groups=groups) for job in range(request.jobs)
+        ]
         session.configure()
         session.warm_up()
         cluster.log_events(True)
         idle = [_states(driver, request.config.nic.n_cous) for driver in session.drivers]
         begin = cluster.cycle
-        session.ring(jobs, not_before=lambda: begin + rng.randint(0, stalls.start_skew))
-        ended = session.wait(_cycle_budget(request))
-        end = cluster.settled_cycle
+        skews = [[rng.randint(0, stalls.start_skew) for _ in job.ports] for job in jobs]
+        completions: list[Completion] = []
+        ended: list[list[float]] = []
+        if hosted:
+            ended = hosted.run(skews, most=_cycle_budget(request))
+            cycles = last(ended)
+        else:
+            cycles = _wait(session, request, jobs, [[begin + skew for skew in row] for row in skews])
+            completions = list(session.completions(jobs))
         cluster.log_events(False)
-        if not ended:
-            raise CollectiveError(session.hang(request.collective, jobs))
-        completions = list(session.completions(jobs))
-        result = _result(request, cluster, session, jobs, completions, end - begin, idle)
-        return replace(result, damaged_words=cluster.damaged)
+        result = _result(request, cluster, session, jobs, completions, cycles, idle)
+        return replace(result, damaged_words=cluster.damaged, process_cycles=ended)
+
+
+def _wait(session: Session, request: CollectiveRequest, jobs: list[Posted], starts: list[list[int]]) -> int:
+    """Rings every port's doorbell at its cycle, and waits; cycles from now to the last completion in host memory."""
+    begin, each = session.transport.cycle, iter([start for row in starts for start in row])
+    session.ring(jobs, not_before=lambda: next(each))
+    if not session.wait(_cycle_budget(request)):
+        raise CollectiveError(session.hang(request.collective, jobs))
+    return cast(Cluster, session.transport).settled_cycle - begin
 
 
 def _groups(request: CollectiveRequest, cluster: Cluster, session: Session) -> tuple[MulticastGroup, ...]:
@@ -228,8 +249,8 @@ def _result(
     flit_bytes = request.config.datapath.flit_bytes
     return CollectiveResult(
         cycles=cycles, bytes=request.size, goodput_fraction=load.received_bytes / (cycles * flit_bytes),
-        bound_fraction=-(-load.payload_bytes // flit_bytes) / cycles, framing_fraction=load.flits / cycles,
-        mismatched_bits=mismatched,
+        bound_fraction=-(-load.payload_bytes // flit_bytes) / cycles,
+        framing_fraction=None if request.host_based else load.flits / cycles, mismatched_bits=mismatched,
         sha256=sha256(np.stack(outputs)), outputs=outputs[0], completions=completions,
         counters={
             counter.name: sum(driver.read_counter(counter.name) for driver in drivers)
@@ -269,7 +290,7 @@ def _cycle_budget(request: CollectiveRequest) -> int:
     """Cycles after which an operation counts as hanging: generous, for stalls can be heavy."""
     flits = request.size // request.config.datapath.flit_bytes + 64
     schedule = request.schedule
-    pulse_bytes = request.pulse_bytes or largest_pulse(schedule, request.config)
+    pulse_bytes = 64 if request.host_based else request.pulse_bytes or largest_pulse(schedule, request.config)
     pulses = request.size // (schedule.block_count * pulse_bytes) + 1
     steps = pulses * max(map(len, schedule.sequences))
     return 500_000 + (400 * flits * request.nodes + 500 * steps) * request.jobs + request.stalls.start_skew

@@ -20,6 +20,7 @@ from firmware_models.schedule import (
     largest_pulse,
 )
 from rtl.reduce.operation import operations
+from sim.host import Host
 from sim.stalls import StallProfile
 from sim.topology import Topology, TopologyError, parse_topology
 
@@ -64,6 +65,12 @@ class CollectiveRequest:
         Bytes that a pulse takes of each block; as many as the hardware has room for if not given.
     stalls : StallProfile
         Delays.
+    host : Host, optional
+        What hosts take; nothing counts but the NICs' cycles if not given.
+    host_name : str
+        What to call it.
+    host_based : bool
+        Hosts carry it out, by messages.
 
     Raises
     ------
@@ -86,6 +93,9 @@ class CollectiveRequest:
     inputs: NDArray[Any] | None = None
     pulse_bytes: int | None = None
     stalls: StallProfile = field(default_factory=StallProfile)
+    host: Host | None = None
+    host_name: str = ""
+    host_based: bool = False
 
     def __post_init__(self) -> None:
         _check_choice("collective", self.collective, collective_names())
@@ -96,10 +106,12 @@ class CollectiveRequest:
         try:
             schedule = self.schedule
             self._check_data(schedule)
-            largest_pulse(schedule, self.config)
+            if not self.host_based:
+                largest_pulse(schedule, self.config)
         except ScheduleError as error:
             raise RequestError(str(error)) from None
         self._check_memory()
+        self._check_host()
         limit = min(self.config.nic.n_cous * self.config.cou.n_jobs, self.config.nic.n_vps)
         _check_range("jobs", self.jobs, 1, limit)
 
@@ -110,6 +122,19 @@ class CollectiveRequest:
             return parse_topology(f"star:{self.nodes}" if self.topology is None else self.topology, n_nodes=self.nodes)
         except TopologyError as error:
             raise RequestError(str(error)) from None
+
+    def _check_host(self) -> None:
+        if not self.host_based:
+            return
+        if self.host is None:
+            raise RequestError("host must be given if hosts carry it out, not left out")
+        if not self.config.nic.get:
+            raise RequestError("nic.get must be true for hosts to get long messages, not False")
+        if self.schedule.groups():
+            raise RequestError(
+                f"algorithm of {self.collective} must be one without multicast if hosts carry it out, "
+                f"not {self.algorithm!r}"
+            )
 
     def _check_memory(self) -> None:
         """Before anything is built: hosts, operands, golden results and what comes back are all in memory at once."""

@@ -167,6 +167,16 @@ EventLog& Cluster::collect_log() {
     return log_;
 }
 
+EventLog& Cluster::collect_landed() {
+    landed_.clear();
+    for (Node* node : nodes_) {
+        landed_.insert(landed_.end(), node->landed.begin(), node->landed.end());
+        node->landed.clear();
+    }
+    std::stable_sort(landed_.begin(), landed_.end(), [](const Event& a, const Event& b) { return a.cycle < b.cycle; });
+    return landed_;
+}
+
 void Cluster::log_events(bool on) {
     for (Node* node : nodes_) node->log_events(on);
 }

@@ -67,6 +67,9 @@ public:
     }
     // The events of all stations since the last call, in order of time.
     EventLog& collect_log();
+    // What has been written to observed ranges since the last call, in order of time.
+    EventLog& collect_landed();
+    const EventLog& landed() const { return landed_; }
     void log_events(bool on);
     void open_waves(const char* path);
     // A hash of everything that all models hold.
@@ -93,7 +96,7 @@ private:
     std::vector<std::unique_ptr<Station>> stations_;
     std::vector<Node*> nodes_;
     std::vector<std::unique_ptr<Lane>> lanes_;
-    EventLog log_;
+    EventLog log_, landed_;
     bool checking_ = false, tracing_ = false;
     uint64_t now_ = 0, settled_at_ = 0;
     Parity parity_ = 0;

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from collections.abc import Callable
 from ctypes import CDLL, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
@@ -56,12 +57,15 @@ class MemoryTiming:
         Most cycles to be added to either, at random.
     stall : float
         Intensity of random stalls on all channels, 0 to 1.
+    beat_cycles : float
+        Cycles of a flit each way, at least 1: the bandwidth of the bus in between.
     """
 
     read_latency: int = 20
     write_latency: int = 10
     jitter: int = 0
     stall: float = 0.0
+    beat_cycles: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,8 +165,8 @@ class Cluster:
         self._api = _load(library)
         self._handle = self._api.conic_create(
             topology.n_nodes, len(topology.radixes), memory_bytes, memory.read_latency, memory.write_latency,
-            memory.jitter, memory.stall, links.latency, links.jitter, links.stall, links.errors, seed,
-            execution.n_threads, execution.skip, execution.lockstep,
+            memory.jitter, memory.stall, memory.beat_cycles, links.latency, links.jitter, links.stall, links.errors,
+            seed, execution.n_threads, execution.skip, execution.lockstep,
         )
         if not self._handle:
             reason = self._api.conic_fault().decode()
@@ -284,19 +288,33 @@ class Cluster:
                 if errors:
                     raise RegisterAccessError(f"{'switch' if is_switch else 'node'} {number}: {errors} accesses failed")
 
+    def observe(self, node: int, first: int, last: int) -> None:
+        """Records from now on what the NIC of `node` writes to memory [first, last), for :meth:`landed`."""
+        self._passed(self._api.conic_observe(self._handle, node, first, last))
+
+    def landed(self) -> list[tuple[int, int, int]]:
+        """Cycle, node and address of every burst that was written to what is observed since the last call, in order
+        of time."""
+        return [
+            (int(event["cycle"]), int(event["node"]), int(event["data"][0]))
+            for event in self._read_events(self._api.conic_land(self._handle), self._api.conic_landed)
+        ]
+
     def log_events(self, on: bool) -> None:
         """Switches the log of events on or off."""
         self._passed(self._api.conic_log_events(self._handle, on))
 
     def events(self) -> NDArray[Any]:
         """All events logged so far, in order of time; dtype :data:`EVENT`."""
-        count = self._api.conic_event_count(self._handle)
+        return self._read_events(self._api.conic_event_count(self._handle), self._api.conic_events)
+
+    def _read_events(self, count: int, where: Callable[[Any], int]) -> NDArray[Any]:
         if count == _FAULT:
             self._passed(-1)
         if not count:
             return np.empty(0, EVENT)
-        buffer = (ctypes.c_char * (count * EVENT.itemsize)).from_address(self._api.conic_events(self._handle))
-        return np.frombuffer(buffer, EVENT).copy()
+        buffer: Any = (ctypes.c_char * (count * EVENT.itemsize)).from_address(where(self._handle))
+        return np.array(np.frombuffer(buffer, EVENT))
 
     def _station(self, end: End) -> int:
         """Stations are NICs, then switches."""
@@ -337,7 +355,7 @@ def _load(library: Path) -> CDLL:
     signatures: dict[str, tuple[Any, list[Any]]] = {
         "conic_create": (
             handle,
-            [u32, u32, u64, u64, u64, u64, c_double, u64, u64, c_double, c_double, u64, u32, c_int, c_int],
+            [u32, u32, u64, u64, u64, u64, c_double, c_double, u64, u64, c_double, c_double, u64, u32, c_int, c_int],
         ),
         "conic_destroy": (None, [handle]),
         "conic_connect": (c_int, [handle, u32, u32, u32, u32, u64]),
@@ -350,6 +368,9 @@ def _load(library: Path) -> CDLL:
         "conic_memory": (ctypes.POINTER(ctypes.c_uint8), [handle, u32]),
         "conic_watch": (c_int, [handle, u32, u64]),
         "conic_was_written": (c_int, [handle, u32, u64]),
+        "conic_observe": (c_int, [handle, u32, u64, u64]),
+        "conic_land": (u64, [handle]),
+        "conic_landed": (c_void_p, [handle]),
         "conic_settled_at": (u64, [handle]),
         "conic_damaged": (u64, [handle]),
         "conic_fingerprint": (u64, [handle]),

@@ -40,11 +40,11 @@ const char* conic_fault() { return fault.c_str(); }
 
 // How time passes: `threads`, whether quiescent models are left out, and whether all keep step in every cycle.
 Cluster* conic_create(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, uint64_t read_latency,
-                      uint64_t write_latency, uint64_t memory_jitter, double memory_stall, uint64_t link_latency,
-                      uint64_t link_jitter, double link_stall, double link_errors, uint64_t seed, uint32_t threads,
+                      uint64_t write_latency, uint64_t memory_jitter, double memory_stall, double beat_cycles,
+                      uint64_t link_latency, uint64_t link_jitter, double link_stall, double link_errors, uint64_t seed, uint32_t threads,
                       int skip, int lockstep) {
     return guarded([&] {
-        return new Cluster(nodes, switches, memory_bytes, {read_latency, write_latency, memory_jitter, memory_stall},
+        return new Cluster(nodes, switches, memory_bytes, {read_latency, write_latency, memory_jitter, memory_stall, beat_cycles},
                            {link_latency, link_jitter, link_stall, link_errors}, seed, {threads, skip != 0, lockstep != 0});
     }, static_cast<Cluster*>(nullptr));
 }
@@ -77,6 +77,19 @@ int conic_watch(Cluster* cluster, uint32_t node, uint64_t address) {
 
 int conic_was_written(Cluster* cluster, uint32_t node, uint64_t address) {
     return guarded([&] { return int{cluster->node(node).was_written(address)}; }, -1);
+}
+
+int conic_observe(Cluster* cluster, uint32_t node, uint64_t first, uint64_t last) {
+    return guarded([&] { cluster->node(node).observe(first, last); });
+}
+
+// Collects what has landed in observed ranges, and says how much; conic_landed has it until the next call.
+uint64_t conic_land(Cluster* cluster) {
+    return guarded([&] { return uint64_t{cluster->collect_landed().size()}; }, kFault);
+}
+
+const Event* conic_landed(Cluster* cluster) {
+    return guarded([&]() -> const Event* { return cluster->landed().data(); }, static_cast<const Event*>(nullptr));
 }
 
 int conic_write(Cluster* cluster, int is_switch, uint32_t number, uint32_t address, uint32_t value, uint64_t not_before) {

@@ -18,6 +18,7 @@ struct MemoryTiming {
     uint64_t write_latency = 0;  // cycles from last beat to response
     uint64_t jitter = 0;         // most cycles to add to either
     double stall = 0;            // intensity of random stalls on every channel
+    double beat_cycles = 1;      // cycles of a beat each way, at least 1: the bandwidth of what lies in between
 };
 
 class AxiMemory {
@@ -41,7 +42,7 @@ public:
         drive_response(now);
         arready_ = reads_.size() < kMostBursts && !stall_.pause();
         awready_ = writes_.size() < kMostBursts && !stall_.pause();
-        wready_ = beats_.size() < kMostBeats && !stall_.pause();
+        wready_ = beats_.size() < kMostBeats && write_free_ < static_cast<double>(now + 2) && !stall_.pause();
     }
 
     // Drives the NIC's inputs. Returns whether one of them is an event.
@@ -85,6 +86,11 @@ private:
         uint8_t code;
     };
 
+    // When the next beat may pass, after one in cycle `now`. Fractions add up; what was not used is lost.
+    double after_beat(double free, uint64_t now) const {
+        return (free > static_cast<double>(now) ? free : static_cast<double>(now)) + timing_.beat_cycles;
+    }
+
     bool inside(uint64_t address) const { return address <= size_ && size_ - address >= flit_bytes_; }
 
     void accept(uint64_t now) {
@@ -98,6 +104,7 @@ private:
             beat.last = *pins_.wlast;
             beats_.push_back(beat);
             last_beats_ += beat.last;
+            write_free_ = after_beat(write_free_, now);
         }
     }
 
@@ -127,7 +134,9 @@ private:
     void drive_read(uint64_t now) {
         if (rvalid_ && !*pins_.rready) return;
         rvalid_ = false;
-        if (reads_.empty() || reads_.front().ready_at > now || stall_.pause()) return;
+        if (reads_.empty() || reads_.front().ready_at > now || read_free_ >= static_cast<double>(now + 1) || stall_.pause())
+            return;
+        read_free_ = after_beat(read_free_, now);
         Burst& burst = reads_.front();
         rvalid_ = true;
         rlast_ = burst.beats == 1;
@@ -163,6 +172,7 @@ private:
     Ring<Beat> beats_;
     Ring<Response> responses_;
     uint64_t last_beats_ = 0;
+    double read_free_ = 0, write_free_ = 0;
     bool arready_ = false, awready_ = false, wready_ = false;
     bool rvalid_ = false, rlast_ = false, bvalid_ = false;
     uint8_t rresp_ = 0, bresp_ = 0;

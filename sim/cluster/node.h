@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -25,6 +26,10 @@ public:
         written_.erase(address);
         if (std::find(awaited_.begin(), awaited_.end(), address) == awaited_.end()) awaited_.push_back(address);
     }
+    // Records every burst of the NIC's that ends in [first, last), with its cycle, in `landed`; for any number of ranges
+    // that do not overlap.
+    void observe(uint64_t first, uint64_t last) { observed_[first] = last; }
+    EventLog landed;
     bool was_written(uint64_t address) const { return written_.count(address); }
     bool settled() const override { return awaited_.empty() && Station::settled(); }
 
@@ -35,6 +40,8 @@ protected:
         if (log) log_units(now, *log);
         rules_.check();
         memory.step(now, [&](uint64_t first, uint64_t last) {
+            if (auto range = observed_.upper_bound(first); range != observed_.begin() && first < (--range)->second)
+                landed.push_back({now, number_, EventKind::kWatch, {first}});
             for (size_t n = 0; n < awaited_.size();) {
                 const uint64_t address = awaited_[n];
                 if (address < first || address >= last) {
@@ -75,6 +82,7 @@ private:
     AxiRules rules_;
     PacketWatch sent_{EventKind::kTransmit, EventKind::kTransmitEnd};
     PacketWatch received_{EventKind::kReceive, EventKind::kReceiveEnd};
+    std::map<uint64_t, uint64_t> observed_;  // ranges, by their beginnings
     std::vector<uint64_t> awaited_;
     std::unordered_set<uint64_t> written_;
 };

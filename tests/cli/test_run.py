@@ -148,3 +148,34 @@ def test_verify(conic: Conic) -> None:
     assert outcome.code == 0
     assert (answer["orders"], answer["distinct_results"], answer["mismatched_bits"]) == (5, 1, 0)
     assert len(answer["sha256"]) == 64
+
+
+def test_hosts(conic: Conic, tmp_path: Path) -> None:
+    """The same bits offloaded and by hosts; another host, another time."""
+    host = tmp_path / "h.yaml"
+    host.write_text("base: server\npcie:\n  one_way_ns: 1000\n")
+    common = ["run", "allreduce", "--algorithm", "ring", "--nodes", "2", "--size", "256", "--json"]
+    bare, server, far, by_hosts = (
+        json.loads(conic(*common, *more).out)
+        for more in ([], ["--host", "server"], ["--host", str(host)], ["--host", "server", "--host-based"])
+    )
+    assert {answer["sha256"] for answer in (bare, server, far, by_hosts)} == {bare["sha256"]}
+    assert bare["cycles"] < server["cycles"] < min(far["cycles"], by_hosts["cycles"])
+    assert "host" not in bare
+    assert (far["host"], far["host_based"], by_hosts["host_based"]) == (str(host), False, True)
+    assert server["microseconds"] == pytest.approx(server["cycles"] / 390.625)
+    assert by_hosts["framing_fraction"] is None
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    (["--host", "laptop"], "host must be one of paper, server, not 'laptop'"),
+    (["--host", "none.yaml"], "host file 'none.yaml'"),
+    (["--algorithm", "reduce-multicast", "--host-based"], "algorithm of allreduce must be one without multicast"),
+    (["--preset", "ulx3s_85f", "--host-based"], "nic.get must be true"),
+    (["--board", "/dev/none", "--host", "paper"], "--host: is what a simulation assumes"),
+])
+def test_hosts_that_cannot_be(flags: list[str], message: str, conic: Conic) -> None:
+    outcome = conic("run", "allreduce", "--algorithm", "ring", "--nodes", "2", "--size", "256", *flags)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+    assert [message in line for line in outcome.err.splitlines()][-1]

@@ -21,6 +21,7 @@ from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
 from sim.cli.shared.unit_table import print_units
 from sim.collective import CollectiveError, RequestError, run_collective
+from sim.host import HostError
 from sim.report.chrome_trace import chrome_trace
 
 
@@ -32,7 +33,7 @@ from sim.report.chrome_trace import chrome_trace
 @click.option("--trace", type=OUTPUT_FILE,
               help="t.json: what every node did, for chrome://tracing and Perfetto.")
 @board_options
-@refuses(RequestError, ScheduleError, ConfigError, NoBoardError)
+@refuses(RequestError, ScheduleError, ConfigError, HostError, NoBoardError)
 @fails(CollectiveError, BoardError)
 def command(
     *, output_file: Path | None, waves: Path | None, trace: Path | None, as_json: bool, board: str | None, baud: int,
@@ -62,6 +63,11 @@ def command(
         "framing_fraction": result.framing_fraction,
         "mismatched_bits": result.mismatched_bits, "sha256": result.sha256,
     }
+    if request.host is not None:
+        report |= {
+            "host": request.host_name, "host_based": request.host_based,
+            "microseconds": request.host.microseconds(result.cycles),
+        }
     units = {"buffer_occupancy": result.buffer_occupancy, "stalls": result.stalls}
     answer(report | (units if as_json else {}), as_json=as_json)
     if not as_json:

@@ -14,6 +14,7 @@ from sim.cli.shared.example import example
 from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.refusal import fails, refuses
 from sim.collective import CollectiveError, RequestError, verify
+from sim.host import HostError
 
 
 @click.command("verify", epilog=example("conic verify reduce --algorithm binomial --nodes 5 --size 256 --orders 50"))
@@ -24,7 +25,7 @@ from sim.collective import CollectiveError, RequestError, verify
               help="Processes that try orders side by side; changes no result.")
 @click.option("--frame-errors", type=Decimal(0, high=0.1), default=0.0, metavar="RATE",
               help="Share of the words on all links that is lost, doubled or changed; links are reliable then.")
-@refuses(RequestError, ScheduleError, ConfigError)
+@refuses(RequestError, ScheduleError, ConfigError, HostError)
 @fails(CollectiveError)
 def command(*, orders: int, workers: int, frame_errors: float, as_json: bool, **flags: Any) -> int:
     """Runs COLLECTIVE under many random orders: one sha256, or it says which order gave another."""
@@ -39,6 +40,7 @@ def command(*, orders: int, workers: int, frame_errors: float, as_json: bool, **
         "mismatched_bits": result.mismatched_bits, "sha256": result.sha256, "seed": request.seed,
         "first_difference": result.first_difference, "frame_errors": frame_errors,
         "damaged_words": result.damaged_words,
+        **({"host": request.host_name, "host_based": request.host_based} if request.host is not None else {}),
     }, as_json=as_json)
     if result.first_difference is not None:
         click.echo(f"conic verify: order {result.first_difference} gave other bits than order 0", err=True)

@@ -30,6 +30,8 @@ def collective_on_board(*, board: str, baud: int, **flags: Any) -> tuple[Collect
     """Carries out what the flags say on a board; its preset is the default."""
     if flags.get("topology") is not None:
         raise click.UsageError("--topology: is that of the board; leave it out with --board")
+    if flags["host"] is not None or flags["host_based"]:
+        raise click.UsageError("--host: is what a simulation assumes; leave it and --host-based out with --board")
     with open_board(board, baud=baud) as opened:
         if flags["preset"] is None and flags["config"] is None:
             flags["preset"], _ = board_preset(opened)

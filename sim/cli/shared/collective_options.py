@@ -15,6 +15,7 @@ from firmware_models.golden import dtype_of
 from sim.cli.shared.byte_size import ByteSize
 from sim.cli.shared.collective_name import CollectiveName, required_algorithm
 from sim.cli.shared.hardware import hardware, hardware_options
+from sim.cli.shared.host import host_of, host_options
 from sim.cli.shared.number import Number
 from sim.cli.shared.run_file import run_file_option
 from sim.collective import CollectiveRequest
@@ -35,6 +36,7 @@ _options = (
     click.option("--op", default="sum", show_default=True,
                  help=f"Reduction operator: {', '.join(OPERATORS)}."),
     hardware_options,
+    host_options,
     click.option("--topology", help="How the nodes are wired.  [default: star:N]"),
     click.option("--input", "input_file", type=click.Path(path_type=Path),
                  help="x.npy, one row per node: the data; size and datatype come from it."),
@@ -55,6 +57,7 @@ def collective_options(command: Command) -> Command:
 def collective_request(
     *, collective: str, algorithm: str | None, nodes: int | None, size: int | None, root: int, jobs: int, dtype: str,
     op: str, preset: str | None, config: Path | None, topology: str | None, input_file: Path | None, seed: int,
+    host: str | None, host_based: bool,
 ) -> CollectiveRequest:
     """What the flags ask for; refuses what only the flags can get wrong, and leaves the rest to the request."""
     name_of_algorithm = required_algorithm(collective, algorithm)
@@ -72,6 +75,7 @@ def collective_request(
             raise click.UsageError("--size: is required, or --input")
         size = 0
     name, tree = hardware(preset, config)
+    host_name, its_host = host_of(host, host_based=host_based)
     is_given = click.get_current_context().get_parameter_source("op") is not ParameterSource.DEFAULT
     if is_given and not reduces(collective, name_of_algorithm):
         raise click.UsageError(f"--op: must be left out for {collective}, which reduces nothing, not {shown(op)}")
@@ -79,6 +83,7 @@ def collective_request(
         collective=collective, algorithm=name_of_algorithm, nodes=nodes, size=size, root=root, jobs=jobs, dtype=dtype,
         op=op, config=tree, preset=name,
         topology=f"star:{nodes}" if topology is None else topology, inputs=inputs, seed=seed,
+        host=its_host, host_name=host_name, host_based=host_based,
     )
 
 

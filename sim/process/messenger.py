@@ -1,0 +1,255 @@
+"""Messages between processes over the point-to-point path of their NICs, as an MPI library sends them.
+
+A message that fits into a mini packet travels in it (SEND). One of at most ``mpi.eager_bytes`` is written into a slot
+that the receiver keeps for it (PUT), and a mini packet behind it says so: the network keeps their order. A longer one
+is announced by a mini packet; when the receiver wants it, it reads it (GET), and a mini packet tells the sender that
+its memory is free.
+
+The receiver gets a message right where it belongs, if it lies on a flit's boundary and nothing there is still being
+sent; otherwise into a buffer from which it is combined, or copied. Slots are never short, and nothing is registered
+while time passes: both favour hosts.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from firmware_models.abi.encoding import Kind, P2pOp
+from firmware_models.abi.formats import DESCRIPTOR, PAYLOAD_BYTES
+from firmware_models.host import Completion, Received
+from sim.process.process import Process, ProcessError
+from sim.process.program import Message
+
+HEADER_BYTES = 16
+SHORT_BYTES = PAYLOAD_BYTES - HEADER_BYTES
+"""Longest message that travels in its mini packet."""
+_RESERVE = 32
+"""Entries of the descriptor ring for answers, which never wait for room."""
+_UNTAGGED = 0xFFFFFFFF
+
+Bytes = NDArray[np.uint8]
+Waiting = Generator[None, None, None]
+
+
+class Notice(IntEnum):
+    """What a mini packet says; number of the message and an address follow."""
+
+    SHORT = 0
+    """The message itself follows."""
+    EAGER = 1
+    """A message stands in its slot."""
+    READY = 2
+    """A message stands at an address of the sender's."""
+    FREE = 3
+    """A message has been read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Memory of a process, and where peers find it.
+
+    Members
+    -------
+    node_id, vp : int
+        Of its port.
+    vector, buffers, bounce : int
+        Addresses: of the vector that it works on; of buffers for messages, `buffer_bytes` each; of memory from which
+        eager messages leave.
+    n_buffers, buffer_bytes : int
+        Buffers.
+    slots : tuple of int
+        Of each message that it receives: address of its slot if it comes eagerly, or 0.
+    """
+
+    node_id: int
+    vp: int
+    vector: int
+    buffers: int
+    n_buffers: int
+    buffer_bytes: int
+    bounce: int
+    slots: tuple[int, ...]
+
+
+class Messenger:
+    """Sends and receives for one process.
+
+    Parameters
+    ----------
+    process : Process
+        Whose messages they are.
+    rank : int
+        Its rank.
+    places : sequence of Place
+        Of all processes of the job.
+    messages : sequence of Message
+        What it will receive.
+    ahead : int
+        Messages that it may ask for before it needs them; 1: none.
+    flit_bytes : int
+        Alignment of addresses on the NIC.
+    """
+
+    def __init__(
+        self, process: Process, rank: int, places: Sequence[Place], messages: Sequence[Message], *, ahead: int,
+        flit_bytes: int,
+    ):
+        self.process, self.rank, self.places, self.messages = process, rank, places, messages
+        self.here = places[rank]
+        self._ranks = {place.node_id: number for number, place in enumerate(places)}
+        self._memory = process.port.driver.memory
+        self._ahead, self._flit = ahead, flit_bytes
+        self._eager = process.host.mpi.eager_bytes
+        self._wanted = 0  # messages that have been asked for
+        self._expected: dict[int, deque[int]] = defaultdict(deque)
+        for message in messages:
+            self._expected[message.sender].append(message.number)
+        self._ready: dict[int, int] = {}  # announced and not asked for yet: address at the sender
+        self._where: dict[int, int] = {}  # of each message that is on its way or there: its address here
+        self._there: set[int] = set()
+        self._short: dict[int, bytes] = {}
+        self._unfree: dict[tuple[int, int], tuple[int, int]] = {}  # sent and not read yet: bytes of the vector
+        self._bounce = self.here.bounce
+
+    # Sending.
+
+    def send(self, message: Message, first: int) -> Waiting:
+        """Sends bytes of the vector from `first` on as `message`; returns when the library has done its part."""
+        self.process.work(self.process.host.mpi.match_ns)
+        yield from self._room()
+        data = self._vector(first, message.n_bytes)
+        if message.n_bytes <= SHORT_BYTES and message.n_bytes <= self._eager:
+            self._post(self._notice(message.receiver, Notice.SHORT, message.number, payload=data.tobytes()))
+        elif message.n_bytes <= self._eager:
+            self._send_eagerly(message, data)
+        else:
+            address = self.here.vector + first
+            self._unfree[message.receiver, message.number] = first, first + message.n_bytes
+            self._post(self._notice(message.receiver, Notice.READY, message.number, address))
+
+    def _send_eagerly(self, message: Message, data: Bytes) -> None:
+        there = self.places[message.receiver]
+        source = self._bounce
+        self._bounce += -(-message.n_bytes // 64) * 64
+        self.process.move(2, message.n_bytes)
+        self._memory[source:source + message.n_bytes] = data
+        self._post(
+            DESCRIPTOR.pack(
+                kind=Kind.RDMA, p2p_op=P2pOp.PUT, source_vp=self.here.vp, dest_id=there.node_id, dest_vp=there.vp,
+                length=message.n_bytes, local_addr=source, remote_addr=there.slots[message.number], tag=_UNTAGGED,
+            ),
+            self._notice(message.receiver, Notice.EAGER, message.number),
+        )
+
+    def settle(self, first: int, last: int) -> Waiting:
+        """Waits until nothing of bytes [first, last) of the vector is still being sent."""
+        while any(low < last and first < high for low, high in self._unfree.values()):
+            yield from self._next()
+
+    def flush(self) -> Waiting:
+        """Waits until everything that was sent has been read."""
+        while self._unfree:
+            yield from self._next()
+
+    def _room(self) -> Waiting:
+        while self.process.port.room < _RESERVE:
+            yield from self._next()
+
+    # Receiving.
+
+    def receive(self, number: int) -> Generator[None, None, Bytes | None]:
+        """The data of the message `number`; None if they are already where they belong in the vector."""
+        self.process.work(self.process.host.mpi.match_ns)
+        while self._wanted < min(number + self._ahead, len(self.messages)):
+            self._wanted += 1
+            if self._wanted - 1 in self._ready:
+                self._get(self._wanted - 1)
+        while number not in self._there:
+            yield from self._next()
+        message, short = self.messages[number], self._short.pop(number, None)
+        if short is not None:
+            return np.frombuffer(short, np.uint8)
+        address = self._where.pop(number)
+        if address == self.here.vector + message.first:
+            return None
+        return np.array(self._memory[address:address + message.n_bytes])
+
+    def _get(self, number: int) -> None:
+        """Reads a message that has been announced."""
+        message, remote = self.messages[number], self._ready.pop(number)
+        target, last = self.here.vector + message.first, message.first + message.n_bytes
+        skew = remote % self._flit
+        is_busy = any(low < last and message.first < high for low, high in self._unfree.values())
+        if not message.replaces or is_busy or skew or target % self._flit:
+            # Whole flits are read, so that the first one begins on a boundary at both ends.
+            target = self.here.buffers + number % self.here.n_buffers * self.here.buffer_bytes
+        self._where[number] = target + skew
+        there = self.places[message.sender]
+        self._post(DESCRIPTOR.pack(
+            kind=Kind.RDMA, p2p_op=P2pOp.GET, source_vp=self.here.vp, dest_id=there.node_id, dest_vp=there.vp,
+            length=message.n_bytes + skew, local_addr=target, remote_addr=remote - skew, tag=number,
+        ))
+
+    # What comes.
+
+    def _next(self) -> Waiting:
+        entry = yield from self.process.next_entry()
+        if isinstance(entry, Completion):
+            if entry.tag != _UNTAGGED:
+                self._has_read(entry.tag)
+        else:
+            self._hear(entry)
+
+    def _has_read(self, number: int) -> None:
+        self._there.add(number)
+        self._post(self._notice(self.messages[number].sender, Notice.FREE, number))
+
+    def _hear(self, entry: Received) -> None:
+        notice, number, address = _parsed(entry.payload)
+        peer = self._ranks[entry.source_id]
+        if notice is Notice.FREE:
+            del self._unfree[peer, number]
+            return
+        if not self._expected[peer] or self._expected[peer].popleft() != number:
+            raise ProcessError(f"{self.process.name}: message {number} of rank {peer} came out of turn")
+        match notice:
+            case Notice.SHORT:
+                self._short[number] = entry.payload[HEADER_BYTES:]
+                self._there.add(number)
+            case Notice.EAGER:
+                self._where[number] = self.here.slots[number]
+                self._there.add(number)
+            case Notice.READY:
+                self._ready[number] = address
+                if number < self._wanted:
+                    self._get(number)
+
+    # Descriptors.
+
+    def _notice(
+        self, receiver: int, notice: Notice, number: int, address: int = 0, *, payload: bytes = b""
+    ) -> bytes:
+        there = self.places[receiver]
+        text = notice.to_bytes(4, "little") + number.to_bytes(4, "little") + address.to_bytes(8, "little") + payload
+        return DESCRIPTOR.pack(
+            kind=Kind.MP, p2p_op=P2pOp.SEND, source_vp=self.here.vp, dest_id=there.node_id, dest_vp=there.vp,
+            length=len(text), payload=int.from_bytes(text, "little"), tag=_UNTAGGED,
+        )
+
+    def _post(self, *descriptors: bytes) -> None:
+        self.process.post(b"".join(descriptors), len(descriptors))
+
+    def _vector(self, first: int, n_bytes: int) -> Bytes:
+        begin = self.here.vector + first
+        return np.asarray(self._memory[begin:begin + n_bytes])
+
+
+def _parsed(payload: bytes) -> tuple[Notice, int, int]:
+    return (
+        Notice(int.from_bytes(payload[:4], "little")), int.from_bytes(payload[4:8], "little"),
+        int.from_bytes(payload[8:HEADER_BYTES], "little"),
+    )
