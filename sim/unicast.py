@@ -18,6 +18,9 @@ def switch_ranks(network: Network) -> tuple[Ints, Ints]:
     trees, that is the level, and all switches of one have the same rank. Other networks are ranked by hops to the first
     switch, then by number.
     """
+    if network.n_switches == 1:
+        # No hops to count: the compiled kernels that count them take half a second to load.
+        return np.zeros(1, np.int64), np.zeros(1, np.int64)
     graph = graph_of(network)
     hops = hop_table(graph)
     level = nearest(hops, np.unique(network.leaf)).astype(np.int64)

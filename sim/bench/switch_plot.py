@@ -6,7 +6,8 @@ from typing import Any
 
 from sim.bench.switch import REQUIRED
 from sim.report.colours import FURTHER, GREY
-from sim.report.drawing import panel, save, span, ticks_at
+from sim.report.drawing import panel, save, ticks_at
+from sim.report.words import span
 
 
 def plot_throughput(report: dict[str, Any], rows: Sequence[dict[str, Any]], path: Path) -> None:

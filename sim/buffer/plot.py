@@ -6,7 +6,8 @@ from typing import Any
 
 from sim.buffer.measure import RESERVE
 from sim.report.colours import COLOURS
-from sim.report.drawing import log_axis, number, panel, save, ticks_at
+from sim.report.drawing import log_axis, panel, save, ticks_at
+from sim.report.words import number
 
 
 def plot_curves(rows: Sequence[dict[str, Any]], path: Path) -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from sim.report.colours import COLOURS
-from sim.report.drawing import log_axis, number, save, tidy
+from sim.report.drawing import log_axis, save, tidy
+from sim.report.words import number
 
 
 def plot_histories(cluster: list[float], mpich: list[list[float]] | None, path: Path) -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from sim.cluster import RegisterAccessError, SimulationFaultError
 from sim.mpi.agreement import DisagreementError
@@ -35,16 +36,13 @@ class Outcome:
     error: str | None
 
 
-def launch(
-    service: Service, *, ranks: int, command: Sequence[str], interposer: Path, environment: Mapping[str, str],
-    quiet: bool = False,
-) -> Outcome:
-    """Runs `command` with `ranks` processes until it ends, or until its collectives cannot go on.
+class Launch:
+    """The processes of a program, from its first to its last, as a context: what is left of them at its end is ended.
+
+    They start beside whatever their simulator still has to do before :meth:`serve`.
 
     Parameters
     ----------
-    service : Service
-        Who serves it.
     ranks : int
         Processes.
     command : sequence of str
@@ -56,22 +54,34 @@ def launch(
     quiet : bool
         What it prints goes to standard error.
     """
-    door = Door()
-    variables = {"LD_PRELOAD": str(interposer), "CONIC_MPI_SOCKET": door.name, **environment}
-    given = [word for name, value in variables.items() for word in ("-genv", name, value)]
-    process = subprocess.Popen(
-        [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **PLAIN, **library_path()},
-        stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
-    )
-    links: list[Link] = []
-    before = signal.signal(signal.SIGTERM, _end_well)
-    try:
-        error = _serve(service, door, process, links)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        door.close()
-        _end(process, links)
-    return Outcome(process.returncode, error)
+
+    def __init__(
+        self, *, ranks: int, command: Sequence[str], interposer: Path, environment: Mapping[str, str],
+        quiet: bool = False,
+    ):
+        self._door = Door()
+        self._links: list[Link] = []
+        variables = {"LD_PRELOAD": str(interposer), "CONIC_MPI_SOCKET": self._door.name, **environment}
+        given = [word for name, value in variables.items() for word in ("-genv", name, value)]
+        self._process = subprocess.Popen(
+            [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **PLAIN, **library_path()},
+            stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
+        )
+        self._before = signal.signal(signal.SIGTERM, _end_well)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        signal.signal(signal.SIGTERM, self._before)
+        self._door.close()
+        _end(self._process, self._links)
+
+    def serve(self, service: Service) -> Outcome:
+        """Serves the program until it ends, or until its collectives cannot go on; then nothing is left of it."""
+        error = _serve(service, self._door, self._process, self._links)
+        _end(self._process, self._links)
+        return Outcome(self._process.returncode, error)
 
 
 def _end_well(_number: int, _frame: object) -> None:
@@ -145,5 +155,5 @@ def _end(process: subprocess.Popen[bytes], links: list[Link]) -> None:
     if process.poll() is None:
         process.kill()
     process.wait()
-    for link in links:
-        link.close()
+    while links:
+        links.pop().close()

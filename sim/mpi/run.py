@@ -1,6 +1,7 @@
 """A program on a cluster of its own: builds what is needed, runs it, reports."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from sim.activities import activities
 from sim.cluster import build_library
 from sim.mpi.fabric import Fabric
 from sim.mpi.interposer import build_interposer
-from sim.mpi.launch import launch
+from sim.mpi.launch import Launch
 from sim.mpi.mpich import chosen
 from sim.mpi.service import Policy, Service
 from sim.report.activity import Activity
@@ -100,17 +101,15 @@ def run_program(program: Program, *, progress: ProgressCallback | None = None) -
     config = wired(program.config, topology, ranks=program.ranks)
     library = build_library(config, progress=progress)
     multicast = any("multicast" in algorithm for algorithm in program.policy.algorithms.values())
-    fabric = Fabric(library, config, topology, multicast=multicast, stalls=program.stalls, seed=program.seed)
-    try:
+    started = Launch(
+        ranks=program.ranks, command=program.command, interposer=interposer, environment=program.environment(),
+        quiet=program.quiet,
+    )
+    with started as launch, closing(
+        Fabric(library, config, topology, multicast=multicast, stalls=program.stalls, seed=program.seed)
+    ) as fabric:
         fabric.cluster.log_events(program.trace)
         service = Service(fabric, program.policy)
-        outcome = launch(
-            service, ranks=program.ranks, command=program.command, interposer=interposer,
-            environment=program.environment(), quiet=program.quiet,
-        )
+        outcome = launch.serve(service)
         events = activities(fabric.cluster.events()) if program.trace else []
-        return ProgramResult(
-            code=outcome.code, error=outcome.error, report=service.report(), events=events,
-        )
-    finally:
-        fabric.close()
+        return ProgramResult(code=outcome.code, error=outcome.error, report=service.report(), events=events)

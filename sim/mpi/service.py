@@ -47,7 +47,7 @@ class Policy:
     """
 
     algorithms: Mapping[str, str]
-    patience: float = 6.0
+    patience: float = 3.0
     work_patience: float = 600.0
     frequency: float = 500e6
     simulated: bool = False

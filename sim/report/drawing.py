@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from firmware_models.files import written
+from sim.report.words import number
 
 _LOOK: dict[Any, Any] = {
     "svg.hashsalt": "conic",   # the same rows give the same file
@@ -126,33 +127,3 @@ def log_ticks(low: float, high: float) -> list[float]:
     if high / low < 10:  # between the steps of a decade
         return [float(tick) for tick in MaxNLocator(4).tick_values(low, high) if low <= tick <= high]
     return [10.0 ** decade for decade in decades][:: max(1, len(decades) // _MOST_TICKS)]
-
-
-def number(value: float) -> str:
-    """A number as a person writes it: thousands apart, millions as such, no more digits than say something.
-
-    Examples
-    --------
-    >>> [number(value) for value in (0.05, 2.5, 1000, 12_345.678, 2_500_000, 1e-7, 0)]
-    ['0.05', '2.5', '1,000', '12,350', '2.5 M', '1e-07', '0']
-    """
-    if value == 0:
-        return "0"
-    if abs(value) >= 1e6:
-        return f"{value / 1e6:,.4g} M" if abs(value) < 1e10 else f"{value:.3g}"
-    if abs(value) >= 1000:
-        return f"{float(f'{value:.4g}'):,.0f}"
-    return f"{value:.4g}"
-
-
-def span(values: Iterable[float]) -> str:
-    """The range of some numbers in two digits: "1.2 to 15", or one number if they say the same.
-
-    Examples
-    --------
-    >>> span([2.04, 1.04, 15.3]), span([3, 3.01])
-    ('1 to 15', '3')
-    """
-    found = list(values)
-    low, high = (f"{float(f'{value:.2g}'):,g}" for value in (min(found), max(found)))
-    return low if low == high else f"{low} to {high}"

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from sim.report.colours import COLOURS
-from sim.report.drawing import Plot, log_axis, number, panel, svg, ticks_at
+from sim.report.drawing import Plot, log_axis, panel, svg, ticks_at
+from sim.report.words import number
 
 Row = dict[str, Any]
 _SMOOTHED = 5

@@ -3,7 +3,8 @@
 from typing import Any
 
 from sim.report.colours import COLOURS, colours_of
-from sim.report.drawing import Plot, log_axis, number, panel, svg, ticks_at
+from sim.report.drawing import Plot, log_axis, panel, svg, ticks_at
+from sim.report.words import number
 
 Row = dict[str, Any]
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from sim.report.colours import COLOURS
-from sim.report.drawing import Plot, log_axis, number, panel, span, svg, ticks_at
+from sim.report.drawing import Plot, log_axis, panel, svg, ticks_at
+from sim.report.words import number, span
 
 Row = dict[str, Any]
 _WORDS = {"mr4lms": "mr4lms, the paper's", "best": "best, the improved one", "minihop": "minihop", "sssp": "sssp"}

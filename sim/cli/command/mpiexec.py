@@ -41,7 +41,7 @@ _MEGAHERTZ = 1e6
 @click.option("--topology", help="How the NICs are wired.  [default: star:N]")
 @click.option("--algorithm", "algorithms", multiple=True, metavar="COLLECTIVE=ALGORITHM",
               help="How the NICs carry out a collective; may be given for each.")
-@click.option("--patience", type=Decimal(0), default=6.0, show_default=True,
+@click.option("--patience", type=Decimal(0), default=3.0, show_default=True,
               help="Seconds that ranks wait for one that does nothing; 0: for ever.")
 @click.option("--work-patience", type=Decimal(0), default=600.0, show_default=True,
               help="Seconds that ranks wait for one that works outside of MPI; 0: for ever.")

@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from sim.mpi.interposer import build_interposer
 from sim.mpi.run import wired
 from sim.topology import parse_topology
 
+PROGRAMS = Path(__file__).with_name("programs")
 RANKS = 3
 MESSAGES = {
     "collective": "MPI_COMM_WORLD, operation 1: ranks do not call the same: ",
@@ -73,6 +76,20 @@ def test_fault(name, run, capfd):
     time.sleep(0.2)
     assert not [process for process in processes if Path(f"/proc/{process}").exists()]
     assert f"conic-{os.getpid()}-" not in Path("/proc/net/unix").read_text()
+
+
+@pytest.mark.parametrize("name", ["collective", "leaves", "dies", "never"])
+def test_the_command_ends_soon(name):
+    """All of it, from start to end, with the patience that it has by default."""
+    command = [sys.executable, "-m", "sim.cli.main", "mpiexec", "-n", str(RANKS), sys.executable]
+    begin = time.monotonic()
+    done = subprocess.run([*command, PROGRAMS / "faults.py", name], capture_output=True, text=True, check=False)
+    seconds = time.monotonic() - begin
+    print(f"{name}: {seconds:.1f} s")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"conic mpiexec: {MESSAGES[name]}")
+    assert all(said in done.stderr for said in SAID.get(name, ()))
+    assert seconds < 10
 
 
 def test_who_works_is_waited_for(run, capfd):

@@ -13,7 +13,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from sim.report.colours import _THINGS, COLOURS, FURTHER, colours_of
-from sim.report.drawing import Plot, log_axis, log_ticks, number, svg
+from sim.report.drawing import Plot, log_axis, log_ticks, svg
+from sim.report.words import number
 from sim.study import congestion_collectives, congestion_dumbbell, congestion_large, congestion_small
 from sim.study.connections_plots import plots as connections_plots
 from sim.study.mft_plots import plots as mft_plots
