@@ -33,6 +33,8 @@ class EntryRing:
 
     def __init__(self, memory: Memory, *, base: int, log2: int, entry: Format):
         self.memory, self.base, self.log2, self.entry = memory, base, log2, entry
+        # A format counts its fields each time that it is asked; rings ask for each entry.
+        self.entry_bytes = entry.bytes
 
     @property
     def size(self) -> int:
@@ -41,11 +43,11 @@ class EntryRing:
 
     def address(self, index: int) -> int:
         """Address of the entry with an index."""
-        return self.base + index % self.size * self.entry.bytes
+        return self.base + index % self.size * self.entry_bytes
 
     def last_word(self, index: int) -> int:
         """Address of the last word of that entry, which the NIC writes last."""
-        return self.address(index) + self.entry.bytes - 8
+        return self.address(index) + self.entry_bytes - 8
 
 
 class EventRing(EntryRing):
@@ -67,7 +69,7 @@ class EventRing(EntryRing):
 
     def clear(self) -> None:
         """Makes every entry one that the NIC has not written: memory may hold those of an earlier run."""
-        stale = {phase: (phase << self._phase_at).to_bytes(self.entry.bytes, "little") for phase in (0, 1)}
+        stale = {phase: (phase << self._phase_at).to_bytes(self.entry_bytes, "little") for phase in (0, 1)}
         indexes = range(self.consumed, self.consumed + self.size)
         self.memory.store(self.base, b"".join(
             stale[1 - self.phase(index)] for index in sorted(indexes, key=lambda index: index % self.size)
@@ -79,7 +81,7 @@ class EventRing(EntryRing):
 
     def peek(self) -> dict[str, int] | None:
         """The next entry, if it is there."""
-        bits = int.from_bytes(self.memory.load(self.address(self.consumed), self.entry.bytes), "little")
+        bits = int.from_bytes(self.memory.load(self.address(self.consumed), self.entry_bytes), "little")
         if bits >> self._phase_at & 1 != self.phase(self.consumed):
             return None
         return self.entry.from_int(bits)
@@ -135,7 +137,7 @@ class DescriptorRing(EntryRing):
         HostError
             If they cannot fit, or would overwrite descriptors that may not have been fetched. Nothing is written then.
         """
-        count = len(descriptors) // self.entry.bytes
+        count = len(descriptors) // self.entry_bytes
         if count > self.size:
             raise HostError(f"{self.name} must hold {count} entries, not {self.size}")
         if count > self.room:
@@ -145,7 +147,7 @@ class DescriptorRing(EntryRing):
             )
         places = []
         for number in range(count):
-            raw = descriptors[number * self.entry.bytes:(number + 1) * self.entry.bytes]
+            raw = descriptors[number * self.entry_bytes:(number + 1) * self.entry_bytes]
             places.append(self.address(self.produced))
             self.memory.store(places[-1], raw)
             self.produced = (self.produced + 1) % INDEXES

@@ -10,8 +10,8 @@ from typing import Any
 
 from firmware_models.config import Config
 from sim.mpi.mpich import run_plain
+from sim.mpi.policy import Policy
 from sim.mpi.run import Program, run_program
-from sim.mpi.service import Policy
 from sim.report.progress import ProgressCallback
 from sim.stalls import StallProfile, random_stalls
 

@@ -37,7 +37,8 @@ class Element(IntEnum):
 
 
 class MpiOp(IntEnum):
-    """Predefined operators of MPI: the reduce unit's, and those on truth values."""
+    """Predefined operators of MPI, by the numbers of ``interposer/wire.h``: those that the reduce unit has bear its
+    names, others are on truth values."""
 
     SUM = 0
     MIN = 1
@@ -154,7 +155,7 @@ def _candidates(element: Element, op: MpiOp, prefix: bool) -> list[Carrier]:
         if own is None or prefix:
             return []
         return [Carrier(datatype, _TRUTH[op], own, own, truth=True) for datatype in (Datatype.UINT64, Datatype.INT64)]
-    operator = Operator(op)
+    operator = Operator[op.name]
     if op in _BITS and (element in _INTEGERS or element is Element.BYTE):
         # Bits are bits: the last lane may be filled with anything.
         return [Carrier(datatype, operator) for datatype in (Datatype.UINT64, Datatype.INT64)]

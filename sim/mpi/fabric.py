@@ -3,83 +3,29 @@
 import os
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from firmware_models.abi.encoding import Operand, Status
-from firmware_models.abi.formats import DESCRIPTOR, JOB_BITS, PAYLOAD_BYTES
+from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
-from firmware_models.host import NodeDriver, Port
-from firmware_models.schedule import (
-    Endpoint,
-    MulticastGroup,
-    Schedule,
-    compile_schedule,
-    largest_pulse,
-    pack_sequence,
-)
+from firmware_models.schedule import MulticastGroup, Schedule, largest_pulse
 from sim.cluster import Cluster, Execution
 from sim.mpi.error import FabricError
 from sim.mpi.jobs import Job, JobPool
 from sim.mpi.message import Wire, measure
 from sim.mpi.operation import HOUSE_NAMES, Operation
+from sim.mpi.running import Bytes, Lane, Running
+from sim.mpi.sequences import SequenceCache
 from sim.multicast import join_groups, load_tables, plan_multicast
+from sim.session import Session
 from sim.stalls import StallProfile
 from sim.topology import Topology
 
 PIECE_BYTES = 1 << 20
 """Longest message of one operation on the NICs; longer ones are cut."""
-_PAYLOAD_AT = DESCRIPTOR.bytes - PAYLOAD_BYTES
 _SLICE_CYCLES = 2_000
 _BUDGET = 2_000_000
-_WARM_UP_CYCLES = 1_000
-
-Bytes = NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class Lane:
-    """A VP at every node, with room for one operation."""
-
-    ports: list[Port]
-    operands: list[int]
-    results: list[int]
-
-
-@dataclass(frozen=True)
-class Sequences:
-    """Packed descriptors of each rank, and which of them carry the operand."""
-
-    packed: list[bytearray]
-    carriers: list[list[int]]
-
-
-@dataclass(kw_only=True)
-class Running:
-    """An operation under way: `width` bytes of each block from `position` on are on the NICs."""
-
-    operation: Operation
-    schedule: Schedule
-    nodes: tuple[int, ...]
-    job: Job
-    lane: Lane
-    operands: list[Bytes]
-    results: list[Bytes]
-    skews: list[int]
-    position: int = 0
-    width: int = 0
-    begin: int = 0
-    doorbells: list[int] = field(default_factory=list)
-    watched: list[tuple[int, int]] = field(default_factory=list)
-    cycles: int = 0
-    waited: int = 0
-    """Cycles from the first doorbell to the last one."""
-    ended: list[int] = field(default_factory=list)
-    """Cycles from the first doorbell to the completion of each rank."""
 
 
 class Fabric:
@@ -114,24 +60,21 @@ class Fabric:
             library, topology, memory_bytes=room, memory=self._stalls.memory, links=self._stalls.links, seed=seed,
             execution=Execution(threads=_threads()),
         )
-        self._drivers = [NodeDriver(self.cluster, node) for node in range(self.n_nodes)]
-        for driver in self._drivers:
-            driver.start()
-        self._groups: tuple[MulticastGroup, ...] = ()
+        session = Session(self.cluster, config, nodes=self.n_nodes)
+        self._drivers = session.drivers
+        groups: tuple[MulticastGroup, ...] = ()
         if multicast:
             plan = plan_multicast(topology, (tuple(range(self.n_nodes)),), mft_entries=config.switch.mft_entries)
             load_tables(self.cluster, plan.tables)
             join_groups(self._drivers, plan.groups)
-            self._groups = plan.groups
+            groups = plan.groups
+        self._sequences = SequenceCache(config, groups)
         self.jobs = JobPool(self.n_nodes, n_lanes, config.cou.n_peers)
         self._lanes = [self._open_lane(number) for number in range(n_lanes)]
-        if not self.cluster.run(1_000_000):
-            raise FabricError("the NICs did not take their configuration")
-        # Units clear their memories after reset; no operation shall wait for that.
-        self.cluster.run_for(_WARM_UP_CYCLES + (config.cou.n_peers << JOB_BITS))
+        session.configure()
+        session.warm_up()
         # Memories and links that are disturbed may be a hundred times slower.
         self._budget = _BUDGET if self._stalls == StallProfile() else 100 * _BUDGET
-        self._sequences: dict[tuple[Any, ...], Sequences] = {}
         self._running: list[Running] = []
 
     def close(self) -> None:
@@ -201,9 +144,7 @@ class Fabric:
         ended = []
         for running in over:
             self._collect(running)
-            running.position += running.width
-            if running.position < max(running.operation.sizes):
-                running.skews = [0] * len(running.nodes)
+            if running.pass_piece():
                 self._post(running)
             else:
                 self._running.remove(running)
@@ -218,107 +159,45 @@ class Fabric:
         return not running.watched
 
     def _post(self, running: Running) -> None:
-        operation, lane = running.operation, running.lane
-        element, n_blocks = operation.element, operation.n_blocks
-        most = PIECE_BYTES // n_blocks // 64 * 64
-        running.width = min(most, max(operation.sizes) - running.position)
-        padded = -(-running.width // element) * element  # bits of short integers fill up their last lane
-        length = padded * n_blocks
-        sequences = self._compiled(running, length)
-        pulse_bytes = largest_pulse(running.schedule, self.config)
-        elements = -(-length // element)
-        block_bytes = -(-elements // running.schedule.block_count) * element
-        running.job.count(running.nodes, max(1, -(-block_bytes // pulse_bytes)))
-        running.begin, begin = self.cluster.cycle, self.cluster.cycle
+        """Gives the next piece to the NICs, each of which begins when its doorbell is rung."""
+        lane = running.lane
+        running.cut(PIECE_BYTES)
+        sequences = self._sequences.find(running)
+        running.job.count(running.nodes, self._pulses(running))
+        running.begin = self.cluster.cycle
         running.doorbells = [
-            begin + skew + self._random.randint(0, self._stalls.start_skew) for skew in running.skews
+            running.begin + skew + self._random.randint(0, self._stalls.start_skew) for skew in running.skews
         ]
         if not running.position:
             running.waited = max(running.doorbells) - min(running.doorbells)
         for rank, node in enumerate(running.nodes):
-            driver, port = self._drivers[node], lane.ports[node]
-            message = self._message(running, rank, padded)
-            packed = sequences.packed[rank]
-            if message is not None and sequences.carriers[rank]:
-                for carrier in sequences.carriers[rank]:
-                    at = carrier * DESCRIPTOR.bytes + _PAYLOAD_AT
-                    packed[at:at + length] = message.tobytes()
-            elif message is not None:
-                driver.memory[lane.operands[node]:lane.operands[node] + length] = message
-            port.post(bytes(packed))
+            port, message = lane.ports[node], running.message(rank)
+            if message is not None and not sequences.carries(rank, message):
+                at = lane.operands[node]
+                self._drivers[node].memory[at:at + len(message)] = message
+            port.post(bytes(sequences.packed[rank]))
             running.watched += [(node, address) for address in port.watch_completions(1)]
             port.ring(not_before=running.doorbells[rank])
 
-    def _message(self, running: Running, rank: int, padded: int) -> Bytes | None:
-        """The operand of a rank as its NIC reads it: all blocks, those that it does not bring zero."""
-        operation = running.operation
-        blocks = operation.brings(rank)
-        if not blocks or not padded:
-            return None
-        message = np.zeros((operation.n_blocks, padded), np.uint8)
-        base = 0
-        for block in blocks:
-            size = operation.sizes[block]
-            low, high = min(running.position, size), min(running.position + running.width, size)
-            message[block, :high - low] = running.operands[rank][base + low:base + high]
-            base += size
-        return message.reshape(-1)
+    def _pulses(self, running: Running) -> int:
+        """Pulses of the piece."""
+        element, schedule = running.operation.element, running.schedule
+        block_bytes = -(-(running.length // element) // schedule.block_count) * element
+        return max(1, -(-block_bytes // largest_pulse(schedule, self.config)))
 
     def _collect(self, running: Running) -> None:
         """Takes the completions, and copies results to where the program has them."""
-        operation, lane = running.operation, running.lane
-        padded = -(-running.width // operation.element) * operation.element
         ended = []
         for rank, node in enumerate(running.nodes):
-            completion = lane.ports[node].poll()
+            completion = running.lane.ports[node].poll()
             if completion is None or completion.status is not Status.OK:
                 what = "no completion" if completion is None else f"{completion.status.name}, {completion.detail:#x}"
-                raise FabricError(f"rank {rank} of {HOUSE_NAMES[operation.collective]}: {what}")
+                raise FabricError(f"rank {rank} of {HOUSE_NAMES[running.operation.collective]}: {what}")
             ended.append(running.cycles + completion.timestamp - running.begin)
-            base = 0
-            for block in operation.gets(rank):
-                if not len(running.results[rank]):  # the root of a scatter leaves its own where it is
-                    break
-                size = operation.sizes[block]
-                low, high = min(running.position, size), min(running.position + running.width, size)
-                at = lane.results[node] + block * padded
-                running.results[rank][base + low:base + high] = self._drivers[node].memory[at:at + high - low]
-                base += size
+            at = running.lane.results[node]
+            running.take(rank, self._drivers[node].memory[at:at + running.length])
         running.ended = ended
         running.cycles = max(ended)
-
-    def _compiled(self, running: Running, length: int) -> Sequences:
-        operation, lane, schedule, job = running.operation, running.lane, running.schedule, running.job
-        key = (
-            job.job_id, running.nodes, schedule.collective, schedule.algorithm, schedule.root, length,
-            operation.datatype, operation.operator,
-        )
-        found = self._sequences.get(key)
-        if found is None:
-            operand = bytes(length) if length <= PAYLOAD_BYTES else None
-            descriptors = compile_schedule(
-                schedule, job_id=job.job_id, config=self.config, length=length, datatype=operation.datatype,
-                operator=operation.operator, peers=job.peers, groups=self._groups,
-                endpoints=[
-                    Endpoint(node_id=node, vp=job.vp, local_addr=lane.operands[node], result_addr=lane.results[node],
-                          operand=operand)
-                    for node in running.nodes
-                ],
-            )
-            found = Sequences(
-                packed=[bytearray(pack_sequence(sequence)) for sequence in descriptors],
-                carriers=[
-                    [index for index, fields in enumerate(sequence) if fields["operand"] == Operand.PAYLOAD]
-                    for sequence in descriptors
-                ],
-            )
-            if len(self._sequences) >= _MOST_SEQUENCES:
-                self._sequences.clear()
-            self._sequences[key] = found
-        return found
-
-
-_MOST_SEQUENCES = 4096
 
 
 def _threads() -> int:

@@ -13,7 +13,8 @@ from sim.mpi.fabric import Fabric
 from sim.mpi.interposer import build_interposer
 from sim.mpi.launch import Launch
 from sim.mpi.mpich import chosen
-from sim.mpi.service import Policy, Service
+from sim.mpi.policy import Policy
+from sim.mpi.service import Service
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
 from sim.stalls import StallProfile

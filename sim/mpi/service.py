@@ -2,60 +2,24 @@
 
 import struct
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from firmware_models.abi.encoding import Datatype, Operator
-from firmware_models.schedule import Schedule, ScheduleError, build, default_algorithm
-from rtl.reduce.operation import operations
+from firmware_models.schedule import ScheduleError
 from sim.mpi.agreement import Call, Communicator, DisagreementError, Round
-from sim.mpi.element import Carrier, carrier
-from sim.mpi.fabric import Fabric, Running
-from sim.mpi.host_model import Host, HostModel
+from sim.mpi.clock import Clock
+from sim.mpi.fabric import Fabric
+from sim.mpi.host_model import HostModel
 from sim.mpi.links import Link
-from sim.mpi.operation import HOUSE_NAMES, PREFIXES, REDUCTIONS, Operation
+from sim.mpi.offload import Offload
+from sim.mpi.operation import Operation
 from sim.mpi.patience import Patience
+from sim.mpi.policy import Policy
+from sim.mpi.running import Running
 from sim.mpi.tally import Tally, name_of, reason_text
 from sim.mpi.timeline import Timeline
-from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Reason, Request, RequestKind, text
-
-_MOST_SKEW = 100_000
-_MOVED = Carrier(Datatype.BYTE, Operator.SUM)
-"""Carries what is not computed with."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Policy:
-    """How a program is served.
-
-    Members
-    -------
-    algorithms : mapping
-        Algorithm of a collective, where it is not the default one.
-    patience : float
-        Seconds that ranks wait for others that do nothing; 0: for ever.
-    work_patience : float
-        Seconds that they wait for others that work outside of MPI; 0: for ever.
-    frequency : float
-        Cycles a second of NICs and switches.
-    simulated : bool
-        Programs get simulated time, and ranks ring as far apart as they come in it.
-    host : Host
-        Of the host-based column.
-    """
-
-    algorithms: Mapping[str, str]
-    patience: float = 3.0
-    work_patience: float = 600.0
-    frequency: float = 500e6
-    simulated: bool = False
-    host: Host = field(default_factory=Host)
-
-    def algorithm(self, collective: str) -> str:
-        """The algorithm of a collective."""
-        return self.algorithms.get(collective, default_algorithm(collective))
+from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Request, RequestKind, text
 
 
 class Service:
@@ -70,7 +34,9 @@ class Service:
     """
 
     def __init__(self, fabric: Fabric, policy: Policy):
-        self.fabric, self.policy = fabric, policy
+        self.fabric = fabric
+        self._offload = Offload(fabric.config, fabric.n_nodes, policy)
+        self._clock = Clock(policy.simulated, policy.frequency)
         self.tally = Tally(fabric.config.datapath.flit_bytes)
         self.timeline = Timeline("simulated" if policy.simulated else "machine")
         self.host_model = HostModel(policy.host, fabric.measure_message(), policy.frequency)
@@ -79,8 +45,6 @@ class Service:
         self._gone: dict[int, str] = {}
         self._patience = Patience(policy.patience, policy.work_patience)
         self._last_answer = [0.0] * fabric.n_nodes
-        self._able = {(able.datatype, able.operator) for able in operations(fabric.config.reduce)}
-        self._carriers: dict[tuple[int, int, bool], Carrier | None] = {}
 
     def hear(self, link: Link, request: Request, more: bytes) -> None:
         """Takes a message.
@@ -188,7 +152,7 @@ class Service:
     def _begin(self, key: int, communicator: Communicator, found: Round) -> bool:
         """Begins a complete round, or leaves it to MPI; False if it has to wait for a free job."""
         first = found.calls[0]
-        reason = self._reason(communicator, found)
+        reason = self._offload.reason(found)
         if not reason:
             sizes = communicator.sizes(found)
             if communicator.job is None:
@@ -204,32 +168,9 @@ class Service:
             self._answer(communicator, found, AnswerKind.PASSED, [])
         return True
 
-    def _reason(self, communicator: Communicator, found: Round) -> str:
-        """Why MPI shall do it, or nothing."""
-        for call in found.calls.values():
-            if call.request.reason:
-                return reason_text(call.request.reason)
-        collective = found.calls[0].collective
-        if collective not in HOUSE_NAMES:
-            return reason_text(Reason.NO_SCHEDULE)
-        if collective in REDUCTIONS and self._carrier(found) is None:
-            return reason_text(Reason.NOT_IN_REDUCE_UNIT)
-        return ""
-
-    def _carrier(self, found: Round) -> Carrier | None:
-        """What carries the elements of a round through the NICs; None if nothing does."""
-        request, collective = found.calls[0].request, found.calls[0].collective
-        if collective not in REDUCTIONS:
-            return _MOVED
-        key = request.element, request.op, collective in PREFIXES
-        if key not in self._carriers:
-            self._carriers[key] = carrier(request.element, request.op, able=self._able, prefix=collective in PREFIXES)
-        return self._carriers[key]
-
     def _start(self, communicator: Communicator, found: Round, sizes: tuple[int, ...]) -> str:
         request, collective = found.calls[0].request, found.calls[0].collective
-        carried = self._carrier(found)
-        assert carried is not None
+        carried = self._offload.carrier(found)
         operation = Operation(
             collective=collective, ranks=communicator.size, root=request.root, datatype=carried.datatype,
             operator=carried.operator, sizes=tuple(carried.ratio * size for size in sizes),
@@ -240,12 +181,11 @@ class Service:
             self.tally.add(collective.mpi_name, 0, communicator.size, "none: no elements", 0)
             self._answer(communicator, found, AnswerKind.DONE, [])
             return ""
-        house = HOUSE_NAMES[collective]
+        assert communicator.job is not None
         try:
-            schedule = _built(house, self._algorithm(house, communicator), communicator.size, request.root)
-            assert communicator.job is not None
             running = self.fabric.start(
-                operation, schedule, nodes=communicator.members, job=communicator.job, skews=self._skews(calls),
+                operation, self._offload.schedule(communicator, found), nodes=communicator.members,
+                job=communicator.job, skews=self._clock.skews(calls),
                 operands=[carried.load(call.operand) for call in calls],
                 results=[carried.room(call.result) for call in calls],
             )
@@ -255,27 +195,10 @@ class Service:
         self._under_way[id(running)] = communicator, found
         return ""
 
-    def _algorithm(self, house: str, communicator: Communicator) -> str:
-        """What was asked for; the default one where that needs a group that is not there."""
-        wanted = self.policy.algorithm(house)
-        if "multicast" in wanted and communicator.members != tuple(range(self.fabric.n_nodes)):
-            return default_algorithm(house)
-        return wanted
-
-    def _skews(self, calls: list[Call]) -> list[int]:
-        """Cycles by which ranks come later than the first, in simulated time; all at once in the machine's."""
-        if not self.policy.simulated:
-            return [0] * len(calls)
-        last = max(call.request.now for call in calls)
-        # Nobody sees what is beyond: whoever waits waits for the last.
-        early = [min(_MOST_SKEW, round((last - call.request.now) * self.policy.frequency)) for call in calls]
-        return [max(early) - cycles for cycles in early]
-
     def _end(self, running: Running) -> None:
         communicator, found = self._under_way.pop(id(running))
         communicator.busy = False
-        first, carried = found.calls[0], self._carrier(found)
-        assert carried is not None
+        first, carried = found.calls[0], self._offload.carrier(found)
         if carried.converts:
             for rank, lanes in enumerate(running.results):
                 carried.unload(lanes, found.calls[rank].result)
@@ -288,29 +211,17 @@ class Service:
 
     def _answer(self, communicator: Communicator, found: Round, kind: AnswerKind, ended: list[int]) -> None:
         calls = [found.calls[rank] for rank in range(communicator.size)]
-        now, times = time.monotonic(), self._times(calls, ended)
+        now, times = time.monotonic(), self._clock.ends(calls, ended)
         for call, over in zip(calls, times, strict=True):
             call.link.answer(call.request, kind, over)
             self._last_answer[call.link.rank] = now
-        simulated = self.policy.simulated
+        simulated = self._clock.simulated
         self.timeline.add(
             calls[0].collective.mpi_name, communicator.members,
             [call.request.now if simulated else call.time for call in calls],
             times if simulated else [now] * len(calls), by="NICs" if kind is AnswerKind.DONE else "MPI",
         )
         communicator.rounds.popleft()
-
-    def _times(self, calls: list[Call], ended: list[int]) -> list[float]:
-        """When it was over for each rank, in simulated time."""
-        if not ended or not self.policy.simulated:
-            return [call.request.now for call in calls]
-        skews, last = self._skews(calls), max(call.request.now for call in calls)
-        # Who was done before the last came has not waited for it.
-        return [
-            call.request.now + (end - skew) / self.policy.frequency if end < max(skews)
-            else last + (end - max(skews)) / self.policy.frequency
-            for call, end, skew in zip(calls, ended, skews, strict=True)
-        ]
 
     def _checked(self, request: Request, more: bytes) -> None:
         communicator = self._communicators[request.communicator]
@@ -322,8 +233,3 @@ class Service:
                 f"{communicator.name}: {name_of(request.collective)}, rank {request.rank}, element {index}: "
                 f"{ours[size - 1::-1].hex() if size else ''} on the NICs, {theirs[size - 1::-1].hex()} by MPI"
             )
-
-
-@lru_cache(maxsize=1024)
-def _built(house: str, algorithm: str, ranks: int, root: int) -> Schedule:
-    return build(house, algorithm, n_nodes=ranks, root=root)

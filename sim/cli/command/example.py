@@ -17,6 +17,7 @@ from sim.example.plot import plot_histories
 from sim.example.run import ALGORITHMS, PROGRAM, ExampleError, Solution, on_nics, under_mpich
 from sim.mpi.error import FabricError
 from sim.mpi.interposer import MpiError
+from sim.session import CollectiveError
 
 NAMES = ("cg",)
 
@@ -34,7 +35,7 @@ NAMES = ("cg",)
 @click.option("--plot", type=OUTPUT_FILE_ANYWHERE, help="Draw the residual, SVG or PNG.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @refuses(ScheduleError, ConfigError)
-@fails(ExampleError, FabricError, MpiError)
+@fails(ExampleError, FabricError, MpiError, CollectiveError)
 def command(
     *, name: str, nodes: int, side: int, algorithm: str, orders: int, preset: str, seed: int | None, plot: Path | None,
     as_json: bool,

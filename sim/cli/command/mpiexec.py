@@ -21,9 +21,10 @@ from sim.cli.shared.refusal import fails, refuses
 from sim.mpi.error import FabricError
 from sim.mpi.interposer import MpiError
 from sim.mpi.page import program_page
+from sim.mpi.policy import Policy
 from sim.mpi.run import Program, run_program
-from sim.mpi.service import Policy
 from sim.report.chrome_trace import chrome_trace
+from sim.session import CollectiveError
 from sim.stalls import StallProfile, random_stalls
 from sim.topology import TopologyError
 
@@ -61,7 +62,7 @@ _MEGAHERTZ = 1e6
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @refuses(ConfigError, TopologyError)
-@fails(MpiError, FabricError)
+@fails(MpiError, FabricError, CollectiveError)
 def command(
     *, ranks: int, preset: str | None, config: Path | None, topology: str | None, algorithms: tuple[str, ...],
     patience: float, work_patience: float, check: str | None, clock: str, frequency: float, compute_scale: float,

@@ -12,8 +12,8 @@ import pytest
 
 from firmware_models.config import Config
 from sim.mpi.interposer import MpiError, tool
+from sim.mpi.policy import Policy
 from sim.mpi.run import Program, ProgramResult, run_program
-from sim.mpi.service import Policy
 
 PROGRAMS = Path(__file__).with_name("programs")
 PINS = tomllib.loads(Path(__file__).with_name("pins.toml").read_text())

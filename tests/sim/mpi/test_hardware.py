@@ -8,8 +8,8 @@ import pytest
 
 from firmware_models.config import load_preset
 from sim.mpi.fabric import Fabric
+from sim.mpi.policy import Policy
 from sim.mpi.run import Program, run_program
-from sim.mpi.service import Policy
 from sim.report.chrome_trace import chrome_trace
 from sim.stalls import random_stalls
 
