@@ -1,10 +1,12 @@
 """Studies: experiments of the papers that anyone can run again.
 
 The module of a study has a function ``run(*, is_quick, parts, row_files, save_rows, folder, progress)`` that returns a
-`StudyResult` and leaves ``index.html`` in `folder`.
+`StudyResult` and leaves ``index.html`` in `folder`. That of a grid, which can be interrupted and gone on with, takes
+`options` as well.
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -14,10 +16,37 @@ class StudyError(ValueError):
 
 @dataclass(frozen=True)
 class Study:
-    """Where a study is, and what it is about."""
+    """Where a study is, what it is about, and whether it is a grid, which takes :class:`GridOptions`."""
 
     module: str
     about: str
+    is_grid: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridOptions:
+    """How a grid is measured.
+
+    Members
+    -------
+    processes : int
+        At most so many points at once; it changes no row.
+    limit : float, optional
+        Seconds that it may take.
+    results : Path, optional
+        Where rows are kept as they come; ``rows.jsonl`` in the study's folder if not given.
+    preset, host : str
+        Hardware and host; a host may be a YAML file.
+    nodes : int
+        Nodes.
+    """
+
+    processes: int = 1
+    limit: float | None = None
+    results: Path | None = None
+    preset: str = "paper"
+    host: str = "paper"
+    nodes: int = 32
 
 
 @dataclass(frozen=True)
@@ -51,6 +80,12 @@ STUDIES = {
                               "Congestion control of two long flows under a burst: throughput, latency, PFC."),
     "connections": Study("sim.study.connections_report",
                          "Connection memory: the paper's numbers, memory by processes, group sizes, runs."),
+    "nic-allreduce": Study("sim.study.nic_allreduce", "Figure 6's allreduce by Rabenseifner: offloaded beside hosts.",
+                           is_grid=True),
+    "nic-broadcast": Study("sim.study.nic_broadcast", "Figure 5: broadcast by the double tree, offloaded beside hosts.",
+                           is_grid=True),
+    "nic-reduce": Study("sim.study.nic_reduce", "Figure 6: reduction by halving, doubling and a binomial tree, beside "
+                                                "hosts.", is_grid=True),
     "mft": Study("sim.study.mft_report", "Multicast trees in small forwarding tables: colours, EFI, TFI, time."),
 }
 """All studies by name."""

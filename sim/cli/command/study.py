@@ -8,6 +8,7 @@ import click
 
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
+from sim.cli.shared.grid_options import grid_options, options_of
 from sim.cli.shared.paths import OUTPUT_FILE, OUTPUT_FOLDER
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
@@ -19,17 +20,18 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command("study", epilog=example("conic study mft --quick --json"))
 @click.argument("name", required=False)
-@click.option("--quick", "is_quick", is_flag=True, help="Small networks: a minute instead of an hour.")
+@click.option("--quick", "is_quick", is_flag=True, help="Small networks, or few points: minutes instead of hours.")
 @click.option("--part", "parts", multiple=True, help="Only this part (of mft: a network); may be repeated.")
 @click.option("--rows", "row_files", type=FILE, multiple=True, help="Take rows measured before; may be repeated.")
 @click.option("--save-rows", type=OUTPUT_FILE, help="Write the rows as JSON, with the command that measured them.")
 @click.option("--output-dir", type=OUTPUT_FOLDER, help="[default: build/study/NAME]")
+@grid_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @run_file_option
 @refuses(StudyError)
 def command(
     *, name: str | None, is_quick: bool, parts: tuple[str, ...], row_files: tuple[Path, ...], save_rows: Path | None,
-    output_dir: Path | None, as_json: bool,
+    output_dir: Path | None, as_json: bool, **grid: Any,
 ) -> int:
     """Runs the study NAME; lists the studies without one. Exit code 1 if a claim does not hold."""
     if name is None:
@@ -37,11 +39,12 @@ def command(
         return 0
     if name not in STUDIES:
         raise StudyError(f"NAME must be one of {', '.join(STUDIES)}, not {name!r}")
+    more = options_of(name, is_grid=STUDIES[name].is_grid, **grid)
     run: Any = importlib.import_module(STUDIES[name].module).run
     folder = output_dir or Path("build") / "study" / name
     with progress_bars() as progress:
         result = run(is_quick=is_quick, parts=parts, row_files=row_files, save_rows=save_rows, folder=folder,
-                     progress=progress)
+                     progress=progress, **more)
     if as_json:
         answer({"study": name, "results": result.rows, "claims": result.claims, "page": str(folder / "index.html")},
                as_json=True)

@@ -1,0 +1,81 @@
+"""The NIC paper's experiments: points, formulas, claims."""
+
+from typing import Any
+
+import pytest
+
+from firmware_models.config import load_preset
+from sim.host import load_host, parse_host
+from sim.study.nic_claims import claims
+from sim.study.nic_formula import estimate, terms
+from sim.study.nic_measure import changed
+from sim.study.nic_points import CHANGES, EXPERIMENTS, JOBS, SIZES, cases
+from sim.study.nic_tables import speed_ups, tables
+
+
+def test_points() -> None:
+    """The paper's 13 sizes and 3 numbers of jobs; the quick points are some of them, so their rows serve again."""
+    full = list(cases(False))
+    assert len(full) == 39
+    assert len(SIZES) == 13
+    assert set(cases(True)) < set(full)
+    assert {jobs for jobs, _ in cases(True)} == set(JOBS)
+
+
+def test_formulas() -> None:
+    """By hand, at one cycle a nanosecond and 100 Gb/s of PCIe."""
+    host = parse_host(
+        "network:\n  clock_mhz: 1000\ncpu:\n  post_ns: 90\n  doorbell_ns: 10\n  poll_ns: 40\n  take_ns: 30\n"
+        "  reduce_ns: 1\npcie:\n  one_way_ns: 200\n  gbits: 100\nmemory:\n  latency_ns: 50\n  core_gbytes: 12",
+        source="x",
+    )
+    of = terms(host, load_preset("paper"), size=4096, network_ns=300)
+    # Two packets of 64 flits and a header; 4,096 bytes at 12.5 a nanosecond; three passes of them at 12 a nanosecond.
+    assert of["T_MsgSize"] == of["T_nic_startup"] == 130
+    assert of["T_soft_startup"] == pytest.approx(2 * 200 + 50 + 4096 / 12.5)
+    assert of["T_Compute"] == 1024
+    assert estimate("broadcast", of) == pytest.approx(1 + 50 / (200 + 400 + 300 + 130))
+    assert estimate("allreduce", of) == pytest.approx((100 + 400 + 300 + of["T_soft_startup"] + 1024) / (300 + 130))
+
+
+def test_changes() -> None:
+    host = load_host("paper")
+    assert changed(host, {}) == host
+    assert changed(host, CHANGES["software × 2"]).cpu.post_ns == 2 * host.cpu.post_ns
+    assert changed(host, CHANGES["reduction × 0.25"]).cpu.reduce_ns == host.cpu.reduce_ns / 4
+    assert changed(host, CHANGES["eager to 8 KiB"]).mpi.eager_bytes == 8192
+    for name, change in CHANGES.items():
+        assert (changed(host, change) == host) == (name == "as it is")
+
+
+def row(jobs: int, size: int, way: str, cycles: int, **more: Any) -> dict[str, Any]:
+    return {"kind": "point", "jobs": jobs, "bytes": size, "way": way, "cycles": cycles, "microseconds": cycles / 100,
+            "mismatched_bits": 0, "sha256": "a", **more}
+
+
+@pytest.mark.parametrize(("change", "holds"), [
+    ({}, [True, True, True]),
+    ({"mismatched_bits": 1}, [False, True, True]),
+    ({"sha256": "b"}, [True, False, True]),
+    ({"cycles": 145}, [True, True, False]),
+])
+def test_claims_can_fail(change: dict[str, Any], holds: list[bool]) -> None:
+    rows = [row(1, 256, "offloaded", 100), row(1, 256, "host-based", 146) | change]
+    assert [claim["holds"] for claim in claims(EXPERIMENTS["nic-reduce"], rows)] == holds
+
+
+def test_other_hosts() -> None:
+    rows = [
+        row(1, 256, way, cycles, kind="host", change="software × 2") for way, cycles in
+        (("offloaded", 100), ("host-based", 150))
+    ]
+    assert speed_ups(rows, "host")[0]["speed_up"] == 1.5
+    found = claims(EXPERIMENTS["nic-broadcast"], rows)[-1]
+    assert not found["holds"]  # the paper has 2.11 there
+    assert claims(EXPERIMENTS["nic-reduce"], rows)[-1]["holds"]
+
+
+def test_tables() -> None:
+    rows = [row(8, 256, "offloaded", 100), row(8, 256, "host-based", 250)]
+    (shown,) = tables(EXPERIMENTS["nic-reduce"], rows)
+    assert list(shown.lines)[1] == ("8", "256 B", "1", "2.5", "2.50", "1.46", "")
