@@ -3,7 +3,8 @@
 from typing import Any
 
 from sim.report.colours import BLUE, GREEN, GREY, RUST
-from sim.report.drawing import Plot, log_axis, panel, span, svg
+from sim.report.drawing import Plot, log_axis, panel, svg
+from sim.report.words import span
 from sim.study.nic_points import JOBS, Experiment
 from sim.study.nic_tables import speed_ups
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sim.report.drawing import number
 from sim.report.table import Row as Cells
+from sim.report.words import number
 from sim.study.nic_formula import MEANINGS
 from sim.study.nic_points import KIB, Experiment
 from sim.study.page import PageTable
