@@ -15,12 +15,14 @@ from typing import Any
 
 from firmware_models.abi.formats import PAYLOAD_BYTES
 from firmware_models.schedule import Combine, Schedule, Step
+from sim.host import Host as Parameters
+from sim.host.model import ELEMENT_BYTES
 from sim.mpi.message import Wire
 
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """A host, in seconds: assumed figures of the order of current servers; none has been measured.
+    """A host, in seconds: what a message takes of it, made of the parameters of a host (`sim.host`).
 
     Members
     -------
@@ -34,10 +36,23 @@ class Host:
         Combining a byte with another.
     """
 
-    post: float = 100e-9
-    take: float = 100e-9
-    bus: float = 250e-9
-    combine: float = 1e-10
+    post: float
+    take: float
+    bus: float
+    combine: float
+
+    @classmethod
+    def of(cls, host: Parameters) -> "Host":
+        """A host of these parameters, whose library sends each message as one descriptor.
+
+        It finds an entry half of a polling interval after it could be seen.
+        """
+        cpu, memory = host.cpu, host.memory
+        return cls(
+            post=1e-9 * (host.mpi.match_ns + cpu.post_ns + cpu.doorbell_ns),
+            take=1e-9 * (cpu.poll_ns / 2 + cpu.take_ns + host.mpi.match_ns), bus=1e-9 * host.pcie.one_way_ns,
+            combine=1e-9 * max(cpu.reduce_ns / ELEMENT_BYTES, 3 / memory.core_gbytes),
+        )
 
 
 @dataclass(frozen=True)

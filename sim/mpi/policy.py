@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from firmware_models.schedule import default_algorithm
+from sim.host import load_host
 from sim.mpi.host_model import Host
 
 
@@ -32,7 +33,7 @@ class Policy:
     work_patience: float = 600.0
     frequency: float = 500e6
     simulated: bool = False
-    host: Host = field(default_factory=Host)
+    host: Host = field(default_factory=lambda: Host.of(load_host("server")))
 
     def algorithm(self, collective: str) -> str:
         """The algorithm of a collective."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import sim.cli.command.mpiexec
+from sim.host import load_host
 from sim.mpi.host_model import Host, HostModel
 from sim.mpi.message import Wire
 from sim.mpi.run import Program, ProgramResult
@@ -55,7 +56,7 @@ def result(**other: Any) -> ProgramResult:
     tally.add_passed("Scan", "the reduce unit has no such operator of that type", 2)
     timeline = Timeline("simulated")
     timeline.add("Allreduce", (0, 1), (0.0, 2e-6), (5e-6, 6e-6), by="NICs")
-    model = HostModel(Host(), Wire(150, (128, 2048), (170, 500)), 500e6)
+    model = HostModel(Host.of(load_host("server")), Wire(150, (128, 2048), (170, 500)), 500e6)
     report = {**tally.report(), "host_model": model.as_dict(), "timeline": timeline.report()}
     return ProgramResult(**{"code": 0, "error": None, "events": [], "report": report} | other)
 

@@ -5,6 +5,8 @@ import pytest
 from firmware_models.config import Config
 from firmware_models.schedule import build
 from sim.cluster import build_library
+from sim.collective import CollectiveRequest, run_collective
+from sim.host import load_host
 from sim.mpi.fabric import Fabric
 from sim.mpi.host_model import Host, HostModel
 from sim.mpi.message import Wire
@@ -60,3 +62,36 @@ def test_blocks(algorithm):
     whole = [100_000] * schedule.block_count
     parts = [25_000] * schedule.block_count
     assert MODEL.cycles(schedule, parts) < MODEL.cycles(schedule, whole) / 3
+
+
+def test_hosts_of_parameters() -> None:
+    """By hand: 60 to match, 60 to write, 40 for the doorbell; half of 20, 60 to take, 60 to match; three passes."""
+    host = Host.of(load_host("server"))
+    assert host.post == pytest.approx(160e-9)
+    assert host.take == pytest.approx(130e-9)
+    assert host.bus == pytest.approx(150e-9)
+    assert host.combine == pytest.approx(0.12e-9)
+
+
+def test_the_model_beside_hosts_on_the_rtl(small: Config) -> None:
+    """A fifth apart at most, for messages that travel in mini packets."""
+    parameters = load_host("server")
+    topology = parse_topology("star:4", n_nodes=4)
+    config = wired(small, topology, ranks=4)
+    fabric = Fabric(build_library(config), config, topology)
+    try:
+        wire = fabric.measure_message()
+    finally:
+        fabric.close()
+    for collective, algorithm in (("allreduce", "recursive-doubling"), ("broadcast", "binomial")):
+        model = HostModel(Host.of(parameters), wire, 1e6 * parameters.network.clock_mhz)
+        measured = run_collective(CollectiveRequest(
+            collective=collective, algorithm=algorithm, nodes=4, size=32, config=small, preset="small",
+            host=parameters, host_based=True,
+        ))
+        # The model begins at the first doorbell and ends with the last entry.
+        around = parameters.cycles(
+            parameters.mpi.call_ns + 1e9 * (model.host.post + model.host.take + 2 * model.host.bus)
+        )
+        modelled = model.cycles(build(collective, algorithm, n_nodes=4), [32]) + around
+        assert modelled == pytest.approx(measured.cycles, rel=0.2), (collective, modelled, measured.cycles)
