@@ -11,8 +11,9 @@ from .cluster import (
     RegisterAccessError,
     SimulationFaultError,
 )
+from .faults import AxiResponse, MemoryFaults, WireFault, WireRates
 
 __all__ = [
-    "EVENT", "Cluster", "ClusterBuildError", "EventKind", "Execution", "LinkTiming", "MemoryTiming",
-    "RegisterAccessError", "SimulationFaultError", "build_library",
+    "EVENT", "AxiResponse", "Cluster", "ClusterBuildError", "EventKind", "Execution", "LinkTiming", "MemoryFaults",
+    "MemoryTiming", "RegisterAccessError", "SimulationFaultError", "WireFault", "WireRates", "build_library",
 ]

@@ -27,14 +27,34 @@ Cluster::Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const
         const std::string name = "switch" + std::to_string(s);
         stations_.push_back(std::make_unique<Station>(name, s, make_switch(name, seed * 2 + s * 104729 + 2, context)));
     }
-    faults_.resize(stations_.size());
-    taken_ = std::make_unique<std::atomic<uint64_t>[]>(stations_.size());
+    count_stations();
     execution_.threads = std::clamp<unsigned>(execution_.threads, 1, static_cast<unsigned>(stations_.size()));
     workers_ = std::make_unique<Workers>(execution_.threads, [this](unsigned thread) { share(thread); });
 }
 
 Cluster::~Cluster() {
     if (tracing_) waves_->close();  // while the models are still there
+}
+
+// What there is one of for each station.
+void Cluster::count_stations() {
+    faults_.resize(stations_.size());
+    taken_ = std::make_unique<std::atomic<uint64_t>[]>(stations_.size());
+    window_number_ = 0;
+}
+
+uint32_t Cluster::add_player(unsigned credits) {
+    const auto number = static_cast<uint32_t>(players_.size());
+    auto player = std::make_unique<Player>(number, stations_.front()->model().flit_bytes, credits);
+    players_.push_back(player.get());
+    stations_.push_back(std::move(player));
+    count_stations();
+    return static_cast<uint32_t>(stations_.size()) - 1;
+}
+
+void Cluster::set_wires(const WireRates& rates) {
+    for (auto& station : stations_)
+        for (unsigned port = 0; port < station->n_links(); ++port) station->link(port).wire.set(rates);
 }
 
 void Cluster::connect(uint32_t a, unsigned a_port, uint32_t b, unsigned b_port, uint64_t seed) {

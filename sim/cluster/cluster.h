@@ -16,6 +16,7 @@
 #include "event.h"
 #include "fault.h"
 #include "node.h"
+#include "player.h"
 #include "station.h"
 #include "workers.h"
 
@@ -36,6 +37,8 @@ public:
 
     // Adds both directions of a cable: two stations (NICs first, then switches) and a port of each.
     void connect(uint32_t a, unsigned a_port, uint32_t b, unsigned b_port, uint64_t seed);
+    // Adds a station that is only played, behind all others; its links have so many flits of credit a channel.
+    uint32_t add_player(unsigned credits);
     // The three below throw Fault if some model breaks a rule.
     void reset();
     // Runs until every watched word has been written and all register accesses are done, or `most` cycles have passed.
@@ -50,10 +53,12 @@ public:
 
     uint64_t now() const { return now_; }
     uint64_t settled_at() const { return settled_at_; }
-    // Words of reliable links that were damaged on their way.
-    uint64_t damaged() const {
+    // What wires of reliable links do from now on, but for what is cut.
+    void set_wires(const WireRates& rates);
+    // Words or frames that were damaged in one way.
+    uint64_t damaged(WireFault kind) const {
         uint64_t sum = 0;
-        for (const auto& station : stations_) sum += station->damaged();
+        for (const auto& station : stations_) sum += station->damaged(kind);
         return sum;
     }
     // A NIC, or a switch. They throw Fault if there is none of that number.
@@ -62,8 +67,13 @@ public:
         return *nodes_[number];
     }
     Station& station(bool is_switch, uint32_t number) {
-        check(is_switch ? "switch" : "node", number, is_switch ? stations_.size() - nodes_.size() : nodes_.size());
+        check(is_switch ? "switch" : "node", number,
+              is_switch ? stations_.size() - nodes_.size() - players_.size() : nodes_.size());
         return *stations_[is_switch ? nodes_.size() + number : number];
+    }
+    Player& player(uint32_t number) {
+        check("player", number, players_.size());
+        return *players_[number];
     }
     // The events of all stations since the last call, in order of time.
     EventLog& collect_log();
@@ -82,6 +92,7 @@ private:
         if (number >= count)
             throw Fault(std::string(what) + " must be below " + std::to_string(count) + ", not " + std::to_string(number));
     }
+    void count_stations();
     void window(uint64_t cycles);
     void window_apart(uint64_t until);
     void cycle_in_lockstep();
@@ -95,6 +106,7 @@ private:
     std::unique_ptr<Waves> waves_;
     std::vector<std::unique_ptr<Station>> stations_;
     std::vector<Node*> nodes_;
+    std::vector<Player*> players_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     EventLog log_, landed_;
     bool checking_ = false, tracing_ = false;

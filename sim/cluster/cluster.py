@@ -3,7 +3,6 @@
 import ctypes
 import os
 from collections.abc import Callable
-from ctypes import CDLL, c_char_p, c_double, c_int, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -13,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firmware_models.abi import registers
+from sim.cluster.faults import ClusterFaults, WireFault
+from sim.cluster.interface import load_library
+from sim.threads import MOST_THREADS, wanted_threads
 from sim.topology import End, Topology
 
 
@@ -109,25 +111,21 @@ class Execution:
     lockstep: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.threads <= _MOST_THREADS:
-            raise ValueError(f"threads must be 0 to {_MOST_THREADS}, not {self.threads!r}")
+        if not 0 <= self.threads <= MOST_THREADS:
+            raise ValueError(f"threads must be 0 to {MOST_THREADS}, not {self.threads!r}")
 
     @property
     def n_threads(self) -> int:
-        """Threads to use here. Raises :class:`ValueError` if CONIC_THREADS is no such number."""
-        wanted = os.environ.get("CONIC_THREADS", "")
-        if wanted and not (wanted.isascii() and wanted.isdigit() and 1 <= int(wanted[:9]) <= _MOST_THREADS):
-            raise ValueError(f"CONIC_THREADS must be 1 to {_MOST_THREADS}, not {wanted!r}")
-        return self.threads or int(wanted or 0) or len(os.sched_getaffinity(0))
+        """Threads to use here. Raises :class:`ThreadsError` if CONIC_THREADS is no such number."""
+        return self.threads or wanted_threads() or len(os.sched_getaffinity(0))
 
 
-_MOST_THREADS = 1024
 _FAULT = (1 << 64) - 1
 """What a count is if it could not be made."""
 _NO_MEMORY = "std::bad_alloc"
 
 
-class Cluster:
+class Cluster(ClusterFaults):
     """NICs and switches of one configuration, wired as a topology says.
 
     Parameters
@@ -148,6 +146,10 @@ class Cluster:
         Check in every cycle that no output of a model follows an input: what makes the simulation exact. It is slower.
     execution : Execution
         Threads, and what is left out. Waveforms and the check of the boundary are in lockstep whatever it says.
+    players : int
+        The last so many nodes are only played: no NIC is there, and :meth:`play` says what they send. Links are plain.
+    player_credits : int
+        Flits of each channel that a NIC or switch has room for (``link.buffer_flits``).
 
     Raises
     ------
@@ -158,19 +160,22 @@ class Cluster:
     def __init__(
         self, library: Path, topology: Topology, *, memory_bytes: int, memory: MemoryTiming | None = None,
         links: LinkTiming | None = None, seed: int = 0, waves: Path | None = None,
-        check_boundary: bool = False, execution: Execution | None = None,
+        check_boundary: bool = False, execution: Execution | None = None, players: int = 0, player_credits: int = 0,
     ):
         memory, links, execution = memory or MemoryTiming(), links or LinkTiming(), execution or Execution()
         self.topology = topology
-        self._api = _load(library)
+        self._n_nics = n_nics = topology.n_nodes - players
+        self._api = load_library(library)
         self._handle = self._api.conic_create(
-            topology.n_nodes, len(topology.radixes), memory_bytes, memory.read_latency, memory.write_latency,
+            n_nics, len(topology.radixes), memory_bytes, memory.read_latency, memory.write_latency,
             memory.jitter, memory.stall, memory.beat_cycles, links.latency, links.jitter, links.stall, links.errors,
             seed, execution.n_threads, execution.skip, execution.lockstep,
         )
         if not self._handle:
             reason = self._api.conic_fault().decode()
             raise MemoryError(f"{topology.n_nodes} nodes, {memory_bytes} bytes each: {reason}")
+        for _ in range(players):
+            self._passed(self._api.conic_add_player(self._handle, player_credits))
         for number, (a, b) in enumerate(topology.cables):
             self._passed(self._api.conic_connect(
                 self._handle, self._station(a), a.port, self._station(b), b.port, seed * 65537 + number,
@@ -182,7 +187,7 @@ class Cluster:
         self._passed(self._api.conic_reset(self._handle))
         self.memories: list[NDArray[np.uint8]] = [
             np.ctypeslib.as_array(self._api.conic_memory(self._handle, node), (memory_bytes,))
-            for node in range(topology.n_nodes)
+            for node in range(n_nics)
         ]
         """Host memory of each node, byte by byte; shared with the simulation."""
         self._program_routes()
@@ -207,8 +212,8 @@ class Cluster:
 
     @property
     def damaged(self) -> int:
-        """Words of reliable links that were damaged so far."""
-        return int(self._api.conic_damaged(self._handle))
+        """Words of reliable links that were damaged so far by what :class:`LinkTiming` says of `errors`."""
+        return self.damage(WireFault.MIXED)
 
     @property
     def settled_cycle(self) -> int:
@@ -282,7 +287,7 @@ class Cluster:
 
     def check_registers(self) -> None:
         """Raises :class:`RegisterAccessError` if some access was answered with an error so far."""
-        for is_switch, count in ((_NODE, self.topology.n_nodes), (_SWITCH, len(self.topology.radixes))):
+        for is_switch, count in ((_NODE, self._n_nics), (_SWITCH, len(self.topology.radixes))):
             for number in range(count):
                 errors = self._api.conic_register_errors(self._handle, is_switch, number)
                 if errors:
@@ -317,8 +322,10 @@ class Cluster:
         return np.array(np.frombuffer(buffer, EVENT))
 
     def _station(self, end: End) -> int:
-        """Stations are NICs, then switches."""
-        return end.number + (self.topology.n_nodes if end.is_switch else 0)
+        """Stations are NICs, then switches, then players."""
+        if end.is_switch:
+            return self._n_nics + end.number
+        return end.number + (len(self.topology.radixes) if end.number >= self._n_nics else 0)
 
     def _passed(self, outcome: int) -> int:
         if outcome < 0:
@@ -347,46 +354,3 @@ def route_writes(topology: Topology) -> list[list[tuple[int, int]]]:
         ]
         for routes in topology.routes
     ]
-
-
-def _load(library: Path) -> CDLL:
-    api = CDLL(str(library))
-    handle, u32, u64 = c_void_p, c_uint32, c_uint64
-    signatures: dict[str, tuple[Any, list[Any]]] = {
-        "conic_create": (
-            handle,
-            [u32, u32, u64, u64, u64, u64, c_double, c_double, u64, u64, c_double, c_double, u64, u32, c_int, c_int],
-        ),
-        "conic_destroy": (None, [handle]),
-        "conic_connect": (c_int, [handle, u32, u32, u32, u32, u64]),
-        "conic_fault": (c_char_p, []),
-        "conic_reset": (c_int, [handle]),
-        "conic_run": (c_int, [handle, u64]),
-        "conic_step": (c_int, [handle, u64]),
-        "conic_check_boundary": (c_int, [handle]),
-        "conic_now": (u64, [handle]),
-        "conic_memory": (ctypes.POINTER(ctypes.c_uint8), [handle, u32]),
-        "conic_watch": (c_int, [handle, u32, u64]),
-        "conic_was_written": (c_int, [handle, u32, u64]),
-        "conic_observe": (c_int, [handle, u32, u64, u64]),
-        "conic_land": (u64, [handle]),
-        "conic_landed": (c_void_p, [handle]),
-        "conic_settled_at": (u64, [handle]),
-        "conic_damaged": (u64, [handle]),
-        "conic_fingerprint": (u64, [handle]),
-        "conic_evaluated": (u64, [handle]),
-        "conic_bytes_a_node": (u64, [handle]),
-        "conic_write": (c_int, [handle, c_int, u32, u32, u32, u64]),
-        "conic_read": (c_int, [handle, c_int, u32, u32]),
-        "conic_await_registers": (c_int, [handle, c_int, u32, u64]),
-        "conic_value": (u32, [handle, c_int, u32]),
-        "conic_register_errors": (u32, [handle, c_int, u32]),
-        "conic_log_events": (c_int, [handle, c_int]),
-        "conic_event_count": (u64, [handle]),
-        "conic_events": (c_void_p, [handle]),
-        "conic_open_waves": (c_int, [handle, c_char_p]),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(api, name)
-        function.restype, function.argtypes = result, arguments
-    return api

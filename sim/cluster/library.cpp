@@ -62,7 +62,11 @@ int conic_step(Cluster* cluster, uint64_t cycles) { return guarded([&] { cluster
 int conic_check_boundary(Cluster* cluster) { return guarded([&] { cluster->check_boundary(); }); }
 uint64_t conic_now(Cluster* cluster) { return guarded([&] { return cluster->now(); }, kFault); }
 uint64_t conic_settled_at(Cluster* cluster) { return guarded([&] { return cluster->settled_at(); }, kFault); }
-uint64_t conic_damaged(Cluster* cluster) { return guarded([&] { return cluster->damaged(); }, kFault); }
+uint64_t conic_damaged(Cluster* cluster, uint32_t kind) {
+    return guarded([&] {
+        return kind < static_cast<uint32_t>(conic::WireFault::kCount) ? cluster->damaged(conic::WireFault(kind)) : kFault;
+    }, kFault);
+}
 uint64_t conic_fingerprint(Cluster* cluster) { return guarded([&] { return cluster->fingerprint(); }, kFault); }
 uint64_t conic_evaluated(Cluster* cluster) { return guarded([&] { return cluster->evaluated(); }, kFault); }
 uint64_t conic_bytes_a_node(Cluster* cluster) { return guarded([&] { return uint64_t{cluster->bytes_a_node()}; }, kFault); }
@@ -120,6 +124,69 @@ uint64_t conic_event_count(Cluster* cluster) {
 
 const Event* conic_events(Cluster* cluster) {
     return guarded([&]() -> const Event* { return cluster->collect_log().data(); }, static_cast<const Event*>(nullptr));
+}
+
+int conic_set_wires(Cluster* cluster, double flipped, double lost, double doubled, double delayed, uint64_t delay) {
+    return guarded([&] { cluster->set_wires({0, flipped, lost, doubled, delayed, delay}); });
+}
+
+// Nothing leaves a port from cycle `from` up to `until`.
+int conic_cut(Cluster* cluster, int is_switch, uint32_t number, uint32_t port, uint64_t from, uint64_t until) {
+    return guarded([&] { cluster->station(is_switch, number).link(port).wire.cut(from, until); });
+}
+
+int conic_stop(Cluster* cluster, uint32_t node, uint64_t at) { return guarded([&] { cluster->node(node).stop(at); }); }
+
+// An output by its name: up to 64 bits of it.
+uint64_t conic_output(Cluster* cluster, int is_switch, uint32_t number, const char* name) {
+    return guarded([&] { return cluster->station(is_switch, number).output(name); }, kFault);
+}
+
+int conic_fail_memory(Cluster* cluster, uint32_t node, int is_write, uint64_t from, uint64_t count, uint32_t code) {
+    return guarded([&] { cluster->node(node).memory.faults.fail(is_write, from, count, static_cast<uint8_t>(code)); });
+}
+
+int conic_fail_share(Cluster* cluster, uint32_t node, int is_write, double share, uint32_t code) {
+    return guarded([&] { cluster->node(node).memory.faults.fail_share(is_write, share, static_cast<uint8_t>(code)); });
+}
+
+int conic_slow_memory(Cluster* cluster, uint32_t node, uint64_t from, uint64_t until, uint64_t extra) {
+    return guarded([&] { cluster->node(node).memory.faults.slow(from, until, extra); });
+}
+
+// What has gone wrong so far at a host: 0 reads and 1 writes that were failed, 2 answers that were late, 3 accesses outside
+// of what is allowed, 4 the address of the first of these.
+uint64_t conic_memory_count(Cluster* cluster, uint32_t node, uint32_t which) {
+    return guarded([&]() -> uint64_t {
+        const conic::MemoryFaults& faults = cluster->node(node).memory.faults;
+        switch (which) {
+            case 0: case 1: return faults.failed(which);
+            case 2: return faults.slowed();
+            case 3: return faults.foreign();
+            case 4: return faults.first_foreign();
+            default: return kFault;
+        }
+    }, kFault);
+}
+
+int conic_allow(Cluster* cluster, uint32_t node, int is_write, uint64_t first, uint64_t last) {
+    return guarded([&] { cluster->node(node).memory.faults.allow(is_write, first, last); });
+}
+
+// The station of a new player, to be connected; -1 for a fault. Before the reset.
+int conic_add_player(Cluster* cluster, uint32_t credits) {
+    return guarded([&] { return static_cast<int>(cluster->add_player(credits)); }, -1);
+}
+
+// Queues packets, each of some flits of `data` one after the other, and each on a channel.
+int conic_play(Cluster* cluster, uint32_t player, const uint8_t* data, const uint32_t* n_flits, const uint8_t* vcs,
+               uint32_t n_packets, uint32_t flit_bytes) {
+    return guarded([&] {
+        for (uint32_t packet = 0; packet < n_packets; ++packet) {
+            cluster->player(player).send(vcs[packet], data, n_flits[packet]);
+            data += uint64_t{n_flits[packet]} * flit_bytes;
+        }
+    });
 }
 
 int conic_open_waves(Cluster* cluster, const char* path) { return guarded([&] { cluster->open_waves(path); }); }

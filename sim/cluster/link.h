@@ -7,11 +7,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <string>
 
 #include "event.h"
 #include "fault.h"
+#include "faulty_wire.h"
+#include "flit.h"
 #include "mailbox.h"
 #include "model.h"
 #include "random_stall.h"
@@ -23,18 +24,6 @@ struct LinkTiming {
     uint64_t jitter = 0;   // most cycles that a packet may be held up in addition
     double stall = 0;      // intensity of random stalls
     double errors = 0;     // share of the words of reliable links that are damaged
-};
-
-struct Flit {
-    uint64_t at;  // cycle of its arrival
-    bool last;
-    uint8_t vc;
-    uint8_t data[kMostFlitBytes];
-};
-
-struct Credit {
-    uint64_t at;
-    uint8_t vc;
 };
 
 // One direction of a cable.
@@ -98,7 +87,10 @@ public:
         in_ = &in;
         timing_ = timing;
         stall_ = RandomStall(seed, pins_.words ? 0 : timing.stall);
-        faults_.seed(seed ^ 0x5deece66d);
+        wire.seed(seed ^ 0x5deece66d);
+        WireRates rates;
+        rates.mixed = timing.errors;
+        wire.set(rates);
     }
 
     // Takes what the model drives in cycle `now` and posts it under `parity`.
@@ -116,7 +108,10 @@ public:
             flit.vc = *pins_.tx_vc;
             std::memcpy(flit.data, pins_.tx_data, flit_bytes_);
             if (pins_.words) {
-                carry(parity, flit);
+                wire.carry(now, flit, flit_bytes_, [&](Flit word, uint64_t later) {
+                    word.at = flits_at_ = std::max(at + later, flits_at_);
+                    out_->flits.post(parity, word);
+                });
             } else {
                 out_->flits.post(parity, flit);
                 sent(flit);
@@ -164,6 +159,12 @@ public:
         return flit || credit;
     }
 
+    // Forgets what is on its way here.
+    void lose() {
+        while (!flits_.empty()) flits_.pop_front();
+        while (!credits_.empty()) credits_.pop_front();
+    }
+
     // When the next thing arrives.
     uint64_t next_arrival() const {
         uint64_t at = UINT64_MAX;
@@ -173,35 +174,16 @@ public:
     }
     // Whether something random happens here in every cycle.
     bool is_random() const { return timing_.stall > 0; }
-    // Words that have been damaged on their way from here.
-    uint64_t damaged() const { return damaged_; }
+
+    // Of a reliable link: what becomes of the words on their way from here.
+    FaultyWire wire;
 
 private:
-    // Sends a word on: as it is, or lost, doubled, with a bit or its kind changed.
-    void carry(Parity parity, Flit& word) {
-        const double drawn = timing_.errors > 0 ? static_cast<double>(faults_() >> 11) * 0x1.0p-53 : 1;
-        if (drawn < timing_.errors) {
-            ++damaged_;
-            switch (faults_() % 4) {
-                case 0: return;
-                case 1: out_->flits.post(parity, word); break;
-                case 2: word.last = !word.last; break;
-                default: {
-                    const uint64_t bit = faults_() % (8 * flit_bytes_);
-                    word.data[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
-                }
-            }
-        }
-        out_->flits.post(parity, word);
-    }
-
     LinkPins pins_;
     unsigned flit_bytes_;
     Lane *out_ = nullptr, *in_ = nullptr;
     LinkTiming timing_;
     RandomStall stall_{0, 0};
-    std::mt19937_64 faults_;
-    uint64_t damaged_ = 0;
     Ring<Flit> flits_;
     Ring<Credit> credits_;
     uint64_t flits_at_ = 0;

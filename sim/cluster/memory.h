@@ -8,6 +8,7 @@
 #include <new>
 
 #include "mailbox.h"
+#include "memory_faults.h"
 #include "model.h"
 #include "random_stall.h"
 
@@ -24,13 +25,15 @@ struct MemoryTiming {
 class AxiMemory {
 public:
     AxiMemory(const AxiPins& pins, unsigned flit_bytes, uint64_t bytes, const MemoryTiming& timing, uint64_t seed)
-        : pins_(pins), flit_bytes_(flit_bytes), size_(bytes),
+        : faults(seed), pins_(pins), flit_bytes_(flit_bytes), size_(bytes),
           bytes_(static_cast<uint8_t*>(std::calloc(bytes ? bytes : 1, 1))), timing_(timing), stall_(seed, timing.stall) {
         if (!bytes_) throw std::bad_alloc();
         *pins_.rid = *pins_.bid = 0;
     }
 
     uint8_t* data() { return bytes_.get(); }
+
+    MemoryFaults faults;
 
     // Reads what the NIC drives in this cycle, and computes what the memory drives in the next one. Calls
     // `written(first, last)` for every burst that has reached memory.
@@ -68,13 +71,14 @@ public:
 private:
     static constexpr size_t kMostBursts = 64;
     static constexpr size_t kMostBeats = 512;
-    static constexpr uint8_t kOkay = 0;
-    static constexpr uint8_t kDecodeError = 3;
+    static constexpr uint8_t kOkay = MemoryFaults::kOkay;
+    static constexpr uint8_t kDecodeError = MemoryFaults::kDecodeError;
 
     struct Burst {
         uint64_t address;
         uint32_t beats;
         uint64_t ready_at;
+        uint8_t code;
     };
     struct Beat {
         uint64_t strobes;
@@ -93,10 +97,22 @@ private:
 
     bool inside(uint64_t address) const { return address <= size_ && size_ - address >= flit_bytes_; }
 
+    uint8_t answer(bool is_write, uint64_t now, const Burst& burst) {
+        return faults.answer(is_write, now, burst.address, uint64_t{burst.beats} * flit_bytes_);
+    }
+
     void accept(uint64_t now) {
-        if (*pins_.arvalid && arready_)
-            reads_.push_back({*pins_.araddr, *pins_.arlen + 1u, now + timing_.read_latency + stall_.delay(timing_.jitter)});
-        if (*pins_.awvalid && awready_) writes_.push_back({*pins_.awaddr, *pins_.awlen + 1u, 0});
+        if (*pins_.arvalid && arready_) {
+            Burst burst{*pins_.araddr, *pins_.arlen + 1u, now + timing_.read_latency + stall_.delay(timing_.jitter), kOkay};
+            burst.ready_at += faults.late(now);
+            burst.code = answer(false, now, burst);
+            reads_.push_back(burst);
+        }
+        if (*pins_.awvalid && awready_) {
+            Burst burst{*pins_.awaddr, *pins_.awlen + 1u, 0, kOkay};
+            burst.code = answer(true, now, burst);
+            writes_.push_back(burst);
+        }
         if (*pins_.wvalid && wready_) {
             Beat beat;
             std::memcpy(beat.data, pins_.wdata, flit_bytes_);
@@ -114,12 +130,14 @@ private:
         const Burst burst = writes_.front();
         writes_.pop_front();
         --last_beats_;
-        uint8_t response = kOkay;
+        uint8_t response = burst.code;
         uint64_t address = burst.address;
         for (bool last = false; !last; address += flit_bytes_) {
             const Beat& beat = beats_.front();
             last = beat.last;
-            if (inside(address)) {
+            if (burst.code != kOkay) {
+                // Nothing is written.
+            } else if (inside(address)) {
                 for (unsigned byte = 0; byte < flit_bytes_; ++byte)
                     if (beat.strobes >> byte & 1) bytes_[address + byte] = beat.data[byte];
             } else {
@@ -127,8 +145,8 @@ private:
             }
             beats_.pop_front();
         }
-        responses_.push_back({now + timing_.write_latency + stall_.delay(timing_.jitter), response});
-        written(burst.address, address);
+        responses_.push_back({now + timing_.write_latency + stall_.delay(timing_.jitter) + faults.late(now), response});
+        if (burst.code == kOkay) written(burst.address, address);
     }
 
     void drive_read(uint64_t now) {
@@ -140,8 +158,8 @@ private:
         Burst& burst = reads_.front();
         rvalid_ = true;
         rlast_ = burst.beats == 1;
-        const bool good = inside(burst.address);
-        rresp_ = good ? kOkay : kDecodeError;
+        const bool good = burst.code == kOkay && inside(burst.address);
+        rresp_ = good ? kOkay : burst.code != kOkay ? burst.code : kDecodeError;
         if (good)
             std::memcpy(rdata_, bytes_.get() + burst.address, flit_bytes_);
         else

@@ -21,6 +21,11 @@ public:
     void write(uint32_t address, uint32_t value, uint64_t not_before) { queue_.push_back({true, address, value, not_before}); }
     void read(uint32_t address) { queue_.push_back({false, address, 0, 0}); }
     bool idle() const { return queue_.empty(); }
+    // Forgets all accesses: nobody will answer.
+    void drop() {
+        while (!queue_.empty()) queue_.pop_front();
+        busy_ = awvalid_ = wvalid_ = arvalid_ = false;
+    }
 
     // Value of the last read, and how many accesses were answered with an error.
     uint32_t value() const { return value_; }

@@ -1,6 +1,7 @@
 #include "station.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace conic {
@@ -97,7 +98,24 @@ void Station::fall_asleep(uint64_t now) {
     asleep_ = wake_at_ > now;
 }
 
+uint64_t Station::output(const std::string& name) const {
+    for (const OutputPin& output : model_->outputs)
+        if (name == output.name) {
+            uint64_t value = 0;
+            std::memcpy(&value, output.at, std::min<size_t>(output.bytes, sizeof(value)));
+            return value;
+        }
+    throw Fault(name_ + " has no output " + name);
+}
+
+// A cycle of a model that has stopped.
+void Station::stand_still() {
+    for (LinkEnd& link : links_) link.lose();
+    registers.drop();
+}
+
 void Station::cycle(uint64_t now, Parity parity, bool skip) {
+    if (stopped(now)) return stand_still();
     const bool event = drive(now);
     const bool still = skip && *model_->quiescent && !event_ && !event;
     event_ = event;
@@ -129,6 +147,7 @@ void Station::advance(uint64_t from, uint64_t until, Parity parity, bool skip) {
 }
 
 void Station::clock(uint64_t now, Parity parity) {
+    if (stopped(now)) return;
     model_->clock();
     ++evaluated_;
     transmit(now, parity);
@@ -139,6 +158,7 @@ void Station::collect(Parity parity) {
 }
 
 void Station::latch(uint64_t now, bool check_boundary) {
+    if (stopped(now)) return stand_still();
     if (check_boundary) boundary_.sample();
     drive(now);
     model_->latch();

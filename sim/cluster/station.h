@@ -43,17 +43,23 @@ public:
     uint64_t next_event() const { return asleep_ ? wake_at_ : 0; }
     // The host has changed something.
     void disturb() { asleep_ = false; }
+    // From cycle `at` on the model does nothing any more, and nothing that is sent to it arrives anywhere.
+    void stop(uint64_t at) { stop_at_ = at; }
+    bool stopped(uint64_t now) const { return now >= stop_at_; }
+    // An output by its name. Throws Fault if there is none.
+    uint64_t output(const std::string& name) const;
     // Evaluates what has been skipped, so that the model can be looked at.
     void catch_up();
 
     // Whether everything has happened that a run waits for, and the cycle after the last of it.
     virtual bool settled() const { return registers.idle(); }
     uint64_t settled_at() const { return settled_at_; }
-    uint64_t damaged() const {
+    uint64_t damaged(WireFault kind) const {
         uint64_t sum = 0;
-        for (const LinkEnd& link : links_) sum += link.damaged();
+        for (const LinkEnd& link : links_) sum += link.wire.count(kind);
         return sum;
     }
+    size_t n_links() const { return links_.size(); }
 
     uint64_t evaluated() const { return evaluated_; }
     void log_events(bool on) { logging_ = on; }
@@ -81,6 +87,7 @@ private:
     void transmit(uint64_t now, Parity parity);
     void step_beside(uint64_t now);
     void fall_asleep(uint64_t now);
+    void stand_still();
     bool drives_something() const;
     EventLog* open_log() { return logging_ ? &log : nullptr; }
 
@@ -95,6 +102,7 @@ private:
     bool event_ = false;      // the inputs of the cycle before held an event
     bool asleep_ = false;
     uint64_t wake_at_ = 0;
+    uint64_t stop_at_ = UINT64_MAX;
     uint64_t skipped_ = 0;    // cycles that the model is behind
     uint64_t evaluated_ = 0;  // cycles in which the model was evaluated
 };
