@@ -1,14 +1,28 @@
 """What all tests share."""
 
 import os
+from typing import Any
 
+import pytest
 from amaranth.hdl import Elaboratable
-
-# A component that a test builds only to see it refused is never elaborated, and that is fine. Amaranth warns when the
-# object is collected, which is too late for the filters of a test.
-Elaboratable._MustUse__silence = True
 
 # Tests run beside each other already: a cluster takes the other cores only where a test asks for threads.
 os.environ.setdefault("CONIC_THREADS", "1")
 
 pytest_plugins = ["testbench.cost", "testbench.failing"]
+
+
+@pytest.fixture
+def refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a test that builds components to see them refused, or to ask them something: nobody elaborates them.
+
+    Amaranth warns of such components when they are collected, which is too late for the filters of a test.
+    """
+    make = Elaboratable.__new__
+
+    def made_silently(cls: type, *arguments: Any, src_loc_at: int = 0, **named: Any) -> Any:
+        component = make(cls, *arguments, src_loc_at=src_loc_at + 1, **named)
+        component._MustUse__silence = True
+        return component
+
+    monkeypatch.setattr(Elaboratable, "__new__", made_silently)

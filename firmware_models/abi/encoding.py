@@ -143,7 +143,7 @@ class Status(IntEnum):
     BUFFER_ERROR = 11
     """The packet buffer's memory has damaged a packet of the operation, or its tag, beyond correction."""
     NO_PLACE = 12
-    """Its offload unit, or the point-to-point block, had no place for it for `retry_limit` cycles."""
+    """Its offload unit, or the point-to-point block, had no room for it for `retry_limit` cycles."""
 
 
 class UnitState(IntEnum):
@@ -173,7 +173,7 @@ class TraceKind(IntEnum):
     PULSE_START = 1
     """A pulse got a context; index is the context."""
     FIRE = 2
-    """A descriptor triggered and began to execute; index is its place in the sequence."""
+    """A descriptor triggered and began to execute; index is its position in the sequence."""
     RETIRE = 3
     """That descriptor is done."""
     PULSE_END = 4

@@ -66,13 +66,13 @@ def _format(fmt: Format, diagrams: str | None) -> Iterator[str]:
     for field, offset in fmt.positions():
         word, low = divmod(offset, WORD_BITS)
         if field.width > WORD_BITS:
-            place = (f"{word}-{(offset + field.width) // WORD_BITS - 1}", "all")
+            bits = (f"{word}-{(offset + field.width) // WORD_BITS - 1}", "all")
         else:
             high = low + field.width - 1
-            place = (str(word), str(low) if high == low else f"{high}:{low}")
+            bits = (str(word), str(low) if high == low else f"{high}:{low}")
         name = "reserved" if field.is_reserved else f"`{field.name}`"
         values = "" if field.values is None else f" [`{field.values.__name__}`](#{_anchor(field.values.__name__)})."
-        rows.append((*place, name, field.doc + values))
+        rows.append((*bits, name, field.doc + values))
     yield from _table(("Word", "Bits", "Field", "Meaning"), rows)
 
 

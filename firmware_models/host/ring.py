@@ -19,7 +19,7 @@ _C, _CH, _CT = (1 << DESCRIPTOR.offset(name) for name in ("c", "ch", "ct"))
 
 
 class EntryRing:
-    """Places of a ring of equal entries.
+    """A ring of equal entries.
 
     Parameters
     ----------
@@ -145,14 +145,14 @@ class DescriptorRing(EntryRing):
                 f"{self.name} must have room for {count} more descriptors, not {self.room} of {self.size}: "
                 "wait for completions of those before"
             )
-        places = []
+        addresses = []
         for number in range(count):
             raw = descriptors[number * self.entry_bytes:(number + 1) * self.entry_bytes]
-            places.append(self.address(self.produced))
-            self.memory.store(places[-1], raw)
+            addresses.append(self.address(self.produced))
+            self.memory.store(addresses[-1], raw)
             self.produced = (self.produced + 1) % INDEXES
             self._count(int.from_bytes(raw[:8], "little"))
-        return places
+        return addresses
 
     def publish(self) -> int:
         """The index for the doorbell, which also ends an open sequence."""

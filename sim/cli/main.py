@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import click
 
 from sim.cli.shared.example import example
+from sim.threads import ThreadsError, wanted_threads
 
 COMMANDS = {
     "run": "One collective on the RTL of a cluster, every bit checked.",
@@ -73,6 +74,10 @@ class LazyGroup(click.Group):
 @click.version_option(package_name="conic")
 def cli() -> None:
     """Runs and checks collectives on the RTL of a simulated cluster, and exports the hardware."""
+    try:
+        wanted_threads()
+    except ThreadsError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -20,6 +20,7 @@ from sim.mpi.sequences import SequenceCache
 from sim.multicast import join_groups, load_tables, plan_multicast
 from sim.session import Session
 from sim.stalls import StallProfile
+from sim.threads import wanted_threads
 from sim.topology import Topology
 
 PIECE_BYTES = 1 << 20
@@ -205,4 +206,4 @@ def _threads() -> int:
 
     Operations are short, so threads meet often: on cores that ranks take, two are half as fast as one.
     """
-    return 0 if os.environ.get("CONIC_THREADS") else max(1, len(os.sched_getaffinity(0)) // 2)
+    return 0 if wanted_threads() else max(1, len(os.sched_getaffinity(0)) // 2)

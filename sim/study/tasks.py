@@ -13,6 +13,7 @@ from typing import Any
 
 from firmware_models.files import FileError, parse_json, read_text, write_text
 from sim.report.progress import ProgressCallback
+from sim.threads import wanted_threads
 
 Row = dict[str, Any]
 MAX_PROCESSES = 2
@@ -50,7 +51,7 @@ def run_tasks(tasks: Sequence[Task], folder: Path, sources: str, progress: Progr
     missing = [place for place, rows in enumerate(found) if rows is None]
     if len(missing) < len(tasks):
         progress("taken from the run before", len(tasks) - len(missing), len(tasks))
-    n_processes = min(MAX_PROCESSES, int(os.environ.get("CONIC_THREADS") or os.cpu_count() or 1), len(missing))
+    n_processes = min(MAX_PROCESSES, wanted_threads() or os.cpu_count() or 1, len(missing))
     if n_processes > 1:
         for place, rows in _run_beside(tasks, missing, n_processes, progress):
             found[place] = _keep(files[place], rows)

@@ -53,6 +53,14 @@ def test_size_beyond_memory(conic: Conic) -> None:
             "for 4 nodes and 1 jobs to go into this machine's memory")
 
 
+@pytest.mark.parametrize("threads", ["many", "0", "-1", "1025", "1.5", "١", LONG])
+@pytest.mark.parametrize("command", [f"{RUN} --json", "study mft --quick", "mpiexec -n 2 ./a.out"])
+def test_unwanted_threads(threads: str, command: str, conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CONIC_THREADS was once a traceback of each command in its own way."""
+    monkeypatch.setenv("CONIC_THREADS", threads)
+    refused(conic(*shlex.split(command)), f"conic: CONIC_THREADS must be 1 to 1024, not {threads[:40]!r}")
+
+
 @pytest.mark.parametrize("text", [BOMB, DEEP, f"a: {LONG}", "\x00\x01\x02", "a: {b: [", "? {a: b}\n: c"])
 @pytest.mark.parametrize("flag", ["--config", "--run-file"])
 def test_yaml(text: str, flag: str, conic: Conic) -> None:

@@ -23,6 +23,7 @@ def test_bridge(divisor: int) -> None:
     })
 
 
+@pytest.mark.usefixtures("refusal")
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="divisor must be an integer of at least 4, not 3"):
         UartTransmitter(divisor=3)

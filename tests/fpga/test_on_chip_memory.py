@@ -16,6 +16,7 @@ def test_on_chip_memory(data_width: int) -> None:
     )
 
 
+@pytest.mark.usefixtures("refusal")
 def test_refusals() -> None:
     with pytest.raises(ValueError, match="n_bytes must be a power of two from 16 to 16777216, not 1000"):
         OnChipMemory(n_bytes=1000, data_width=64)

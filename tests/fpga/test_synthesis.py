@@ -63,6 +63,7 @@ def test_error_is_yosys_own() -> None:
         synthesise("module broken(", top="broken")
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("language", READERS)
 def test_languages(language: str) -> None:
     """Whatever a unit is written in, it has the same registers; and what nobody reads is refused."""

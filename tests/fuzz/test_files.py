@@ -129,7 +129,7 @@ def mutated(seed: str, edits: list[tuple[int, int, str, bool]]) -> str:
 
 
 def check(reader: Reader, text: str, folder: Path) -> bool:
-    """Whether the reader takes the text; anything but that and a short line of its own error is a failure."""
+    """True if the reader takes the text; anything but that and a short line of its own error is a failure."""
     path = folder / reader.name
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:

@@ -25,6 +25,7 @@ def test_narrow_addresses(address_bits):
     )
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("part", [DmaReader, DmaWriter])
 def test_parameters_are_checked(part):
     good = {"n": 1, "data_width": 64, "max_burst_beats": 16}

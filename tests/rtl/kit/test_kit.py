@@ -14,6 +14,7 @@ def test_kit():
     run_bench(kit_bundle(), bench="testbench.kit.kit_bench")
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "4"])
 def test_sizes_are_checked(bad):
     with pytest.raises(ValueError, match=f"^depth must be a positive integer, not {bad!r}$"):
@@ -26,6 +27,7 @@ def test_sizes_are_checked(bad):
         RoundRobin(n=bad)
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("bad", [1, 0, -1, 2.0])
 def test_depth_of_turns_is_checked(bad):
     with pytest.raises(ValueError, match=f"^depth must be an integer of at least 2, not {bad!r}$"):

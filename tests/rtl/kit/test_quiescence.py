@@ -36,6 +36,7 @@ def test_work_ends_it_a_cycle_later() -> None:
     assert run("00000010000000", "0" * 14) == "00000111000011"
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("cycles", [0, 1, 3, 6, "4"])
 def test_cycles_are_a_power_of_two(cycles: object) -> None:
     with pytest.raises(ValueError, match="cycles must be a power of two from 2 on, not"):

@@ -125,6 +125,7 @@ def test_inputs_that_stay(cuts, rng):
     run(unit, bench)
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("names", [("square",), ("square", "offset"), ("clip",), ()])
 def test_cycles(names):
     m = Module()
@@ -135,6 +136,7 @@ def test_cycles(names):
     assert pipeline.cycles(*names) == {(): 2}.get(names, 1)
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("cuts", [("square", "round"), ("round",)])
 def test_a_cut_behind_no_step(cuts):
     unit = Chain(cuts)

@@ -12,6 +12,7 @@ def test_link():
     run_bench(link_bundle(), bench="testbench.link.link_bench")
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("end", [LinkTx, LinkRx])
 @pytest.mark.parametrize("bad", [0, -4, "16"])
 def test_buffer_flits_is_checked(end, bad):

@@ -44,6 +44,7 @@ def test_bound_of_go_back_n():
     assert go_back_n_bound(size, 1e-2) < go_back_n_bound(size, 1e-3) < go_back_n_bound(size, 0)
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize(("field", "bad", "message"), [
     ("replay_flits", 24, "replay_flits must be a power of two from 2 to 2048, not 24"),
     ("replay_flits", 4096, "replay_flits must be a power of two from 2 to 2048, not 4096"),

@@ -27,12 +27,14 @@ def test_narrow_addresses(address_bits):
     )
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("bad", [2, 65])
 def test_address_bits_are_checked(bad):
     with pytest.raises(ValueError, match=f"^address_bits must be 3 to 64, not {bad}$"):
         AxiLiteFront(address_bits=bad)
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("bad", [0, 32])
 def test_events_of_a_cycle_are_checked(bad):
     with pytest.raises(ValueError, match=f"^max_events must be from 1 to 31, not {bad}$"):

@@ -29,6 +29,7 @@ def test_job_locator(vc):
     assert min(result.report["asked"], result.report["unknown"], result.report["others"]) > 0
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

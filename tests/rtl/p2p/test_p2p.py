@@ -52,6 +52,7 @@ def test_presets_elaborate(preset):
     rtlil.convert(P2p(load_preset(preset)))
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("bad", [0, 1, 12, 512])
 def test_places_are_checked(bad):
     with pytest.raises(ValueError, match=f"^n must be a power of two from 2 to 256, not {bad}$"):

@@ -58,6 +58,7 @@ def test_presets_elaborate(preset):
         assert rtlil.convert(part)
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize(
     ("build", "message"),
     [

@@ -20,6 +20,7 @@ def test_scheduler(n_cous, depth, batch):
     assert result.report["turns"] > 100
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize(
     ("change", "message"),
     [

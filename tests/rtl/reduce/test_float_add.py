@@ -73,6 +73,7 @@ def test_formats():
         FloatFormat(exponent_bits=3, fraction_bits=1)
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -66,6 +66,7 @@ def test_the_model_agrees_with_numpy(seed):
         assert float_model.multiply(a, b, FLOAT64) == expected, f"{a:016x} * {b:016x}"
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("cycles", [4, 17])
 def test_depths_that_there_are_not(cycles):
     with pytest.raises(ValueError, match=f"^cycles must be from 5 to 16, not {cycles!r}$"):

@@ -31,6 +31,7 @@ def test_encodings_fit():
     assert max(Operator) < 1 << OPERATOR_BITS
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -52,6 +52,7 @@ def test_tree():
     run_bench(tree, bench="testbench.switch.tree_bench", parameters=SIZES["narrow"] | {"places": tree.places})
 
 
+@pytest.mark.usefixtures("refusal")
 def test_small_buffers_are_refused():
     message = r"^link.buffer_flits must be above 36, the flits of a packet of mtu 256, not 32$"
     with pytest.raises(ValueError, match=message):
@@ -65,6 +66,7 @@ def test_presets_have_all_ports():
         assert len(switch.rx) == len(switch.tx) == config.switch.radix
 
 
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("entries", [0, 1, 3, "8"])
 def test_table_size_is_checked(entries):
     with pytest.raises(ValueError, match=f"^entries must be a power of two of at least 2, not {entries!r}$"):

@@ -14,6 +14,7 @@ from sim.multicast import set_up_groups
 from sim.request import CollectiveRequest, RequestError
 from sim.session import Session
 from sim.stalls import StallProfile, random_stalls
+from sim.threads import ThreadsError
 from testbench.unit_config import UNIT
 
 PLAIN = Execution(threads=1, skip=False, lockstep=True)
@@ -83,7 +84,7 @@ def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONIC_THREADS", "3")
     assert (Execution().n_threads, Execution(threads=2).n_threads) == (3, 2)
     monkeypatch.setenv("CONIC_THREADS", "many")
-    with pytest.raises(ValueError, match=r"^CONIC_THREADS must be 1 to 1024, not 'many'$"):
+    with pytest.raises(ThreadsError, match=r"^CONIC_THREADS must be 1 to 1024, not 'many'$"):
         _ = Execution().n_threads
     with pytest.raises(ValueError, match=r"^threads must be 0 to 1024, not -1$"):
         Execution(threads=-1)

@@ -9,7 +9,7 @@ import pytest
 from firmware_models.abi.encoding import Kind, P2pOp, Right, Status
 from firmware_models.abi.formats import DESCRIPTOR
 from firmware_models.config import Config
-from firmware_models.host import Data, HostError, Job, NodeDriver
+from firmware_models.host import Data, HostError, Job, NodeDriver, Transport
 from firmware_models.schedule import build
 from sim.cluster import Cluster
 from sim.example.host_library import allreduce
@@ -63,6 +63,39 @@ def test_a_ring_full_to_the_brim_and_once_around(hosts: list[NodeDriver]) -> Non
     here.wait(7, most=CYCLES)
     assert here.room == 8
     assert [int.from_bytes(target.read(8, at=64 * number), "little") for number in range(40)] == list(range(40))
+
+
+class Interrupted:
+    """A transport whose host is interrupted behind every register write, so that the NIC acts on it first."""
+
+    def __init__(self, cluster: Transport):
+        self._cluster = cluster
+        self.memories, self.read_register = cluster.memories, cluster.read_register
+        self.watch, self.run, self.run_for = cluster.watch, cluster.run, cluster.run_for
+        self.check_registers = cluster.check_registers
+
+    @property
+    def cycle(self) -> int:
+        """Cycles since reset."""
+        return self._cluster.cycle
+
+    def write_register(self, node: int, address: int, value: int, *, not_before: int = 0) -> None:
+        """Writes a register; much time passes."""
+        self._cluster.write_register(node, address, value, not_before=not_before)
+        self.run_for(500)
+
+
+def test_a_host_that_is_interrupted(hosts: list[NodeDriver]) -> None:
+    """Whatever a doorbell publishes is there before: the NIC never sees an entry of the lap before."""
+    slow = [NodeDriver(Interrupted(hosts[0].cluster), node) for node in range(2)]
+    here, there = (driver.open_port(1, dq_log2=2, cq_log2=1) for driver in slow)
+    source, target = here.register_memory(8 * 30), there.register_memory(8 * 30, (Right.REMOTE_WRITE,))
+    for number in range(30):
+        source.write(number.to_bytes(8, "little"), at=8 * number)
+        here.post(put(source.base + 8 * number, target.base + 8 * number, tag=number))
+        here.ring()
+        assert [completion.tag for completion in here.wait(most=CYCLES)] == [number]
+    assert [int.from_bytes(target.read(8, at=8 * number), "little") for number in range(30)] == list(range(30))
 
 
 def test_regions(hosts: list[NodeDriver]) -> None:

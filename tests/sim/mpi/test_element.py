@@ -28,7 +28,7 @@ TRUTHS = {MpiOp.LAND, MpiOp.LOR, MpiOp.LXOR}
 
 
 def meant(element, op):
-    """Whether MPI has this pair, as far as the reduce unit can be made to do it."""
+    """True if MPI has this pair, as far as the reduce unit can be made to do it."""
     if element in (Element.FLOAT64, Element.FLOAT32):
         return op not in BITS | TRUTHS
     if element is Element.BYTE:

@@ -1,0 +1,26 @@
+"""How many threads or processes a run may use, as the environment says."""
+
+import os
+
+MOST_THREADS = 1024
+_VARIABLE = "CONIC_THREADS"
+
+
+class ThreadsError(ValueError):
+    """CONIC_THREADS is no number of threads."""
+
+
+def wanted_threads() -> int | None:
+    """What CONIC_THREADS says; None if it is not set, or empty.
+
+    Raises
+    ------
+    ThreadsError
+        If it is no number from 1 to :data:`MOST_THREADS`.
+    """
+    text = os.environ.get(_VARIABLE, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_THREADS):
+        raise ThreadsError(f"{_VARIABLE} must be 1 to {MOST_THREADS}, not {text[:40]!r}")
+    return int(text)
