@@ -59,8 +59,13 @@ class Session:
         for driver in self.drivers:
             driver.start()
 
-    def post(self, request: CollectiveRequest, job: int, *, groups: Sequence[MulticastGroup] = ()) -> Posted:
+    def post(
+        self, request: CollectiveRequest, job: int, *, groups: Sequence[MulticastGroup] = (),
+        ahead: Callable[[int, Port], None] = lambda _node, _port: None,
+    ) -> Posted:
         """Opens a port for `job` of `request` at every node, and posts its descriptors.
+
+        `ahead` is called with each node and its port, and may post something that stands before them in the ring.
 
         Raises
         ------
@@ -75,6 +80,7 @@ class Session:
             local, result = driver.allocate(request.size), driver.allocate(request.size)
             driver.store(local, operand)
             ports[-1].open_window(local, result + max(request.size, 64))
+            ahead(rank, ports[-1])
             data.append(Data(local=local, result=result, operand=operand))
         self._post(request, job, ports, data, groups)
         return Posted(inputs, ports, [each.result for each in data])

@@ -29,6 +29,8 @@ _THINGS: tuple[dict[str, str], ...] = (
     # Tag tables; a solver here and elsewhere.
     {"cuckoo": BLUE, "linear": RUST},
     {"on the simulated NICs": BLUE, "under MPICH": AMBER},
+    # A link under errors.
+    {"measured": BLUE, "go-back-N's bound": GREY},
 )
 
 COLOURS: dict[str, str] = {name: colour for things in _THINGS for name, colour in things.items()}

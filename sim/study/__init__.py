@@ -80,6 +80,8 @@ STUDIES = {
                               "Congestion control of two long flows under a burst: throughput, latency, PFC."),
     "connections": Study("sim.study.connections_report",
                          "Connection memory: the paper's numbers, memory by processes, group sizes, runs."),
+    "faults": Study("sim.study.faults_report",
+                    "Faults on purpose: goodput under errors, outages, what becomes of every fault."),
     "nic-allreduce": Study("sim.study.nic_allreduce", "Figure 6's allreduce by Rabenseifner: offloaded beside hosts.",
                            is_grid=True),
     "nic-broadcast": Study("sim.study.nic_broadcast", "Figure 5: broadcast by the double tree, offloaded beside hosts.",

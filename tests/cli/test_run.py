@@ -16,6 +16,7 @@ Conic = Callable[..., Any]
 ALGORITHMS = {
     "broadcast": "binomial", "reduce": "binomial", "allreduce": "recursive-doubling", "barrier": "dissemination",
 }
+ALLREDUCE = ("allreduce", "--algorithm", "recursive-doubling")
 RUN_KEYS = {
     "collective", "algorithm", "nodes", "jobs", "bytes", "dtype", "op", "topology", "preset", "seed", "cycles",
     "goodput_fraction", "bound_fraction", "mismatched_bits", "sha256",
@@ -179,3 +180,26 @@ def test_hosts_that_cannot_be(flags: list[str], message: str, conic: Conic) -> N
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
     assert [message in line for line in outcome.err.splitlines()][-1]
+
+
+def test_faults(conic: Conic, tmp_path: Path) -> None:
+    """A script of faults: what became of every job, in JSON; one that is wrong, or does not fit, is refused."""
+    script = tmp_path / "faults.yaml"
+    arguments = (*ALLREDUCE, "--nodes", "4", "--size", "64", "--faults", str(script))
+    script.write_text("watchdog: 2000\nevents: [{kind: absent, node: 1}]\n")
+    outcome = conic("run", *arguments, "--json")
+    assert outcome.code == 0
+    values = json.loads(outcome.out)
+    assert (values["verdicts"], values["injected"]) == (["reported"], {"absent": 1})
+    outcome = conic("verify", *arguments, "--orders", "2", "--json")
+    assert json.loads(outcome.out)["verdicts"]["reported"] == 2
+    for text, message in (
+        ("events: [{kind: absent, node: 4}]", "events.0.node must be 0 to 3, not 4"),
+        ("links: {lost: 2}", f"--faults: '{script}': links.lost must be less than or equal to 0.5, not 2"),
+    ):
+        script.write_text(text)
+        for command in ("run", "verify"):
+            outcome = conic(command, *arguments)
+            assert (outcome.code, outcome.err) == (2, f"conic {command}: {message}\n")
+    outcome = conic("verify", *arguments, "--frame-errors", "0.01")
+    assert outcome.code == 2

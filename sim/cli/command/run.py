@@ -17,10 +17,12 @@ from sim.cli.shared.board import board_options, collective_on_board
 from sim.cli.shared.collective_options import collective_options, collective_request
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
+from sim.cli.shared.faults import faults_option, run_under_faults
 from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
 from sim.cli.shared.unit_table import print_units
 from sim.collective import CollectiveError, RequestError, run_collective
+from sim.faults import FaultScript, FaultScriptError
 from sim.host import HostError
 from sim.report.chrome_trace import chrome_trace
 
@@ -32,14 +34,19 @@ from sim.report.chrome_trace import chrome_trace
 @click.option("--waves", type=OUTPUT_FILE, help="f.fst: waveform of the whole cluster.")
 @click.option("--trace", type=OUTPUT_FILE,
               help="t.json: what every node did, for chrome://tracing and Perfetto.")
+@faults_option
 @board_options
-@refuses(RequestError, ScheduleError, ConfigError, HostError, NoBoardError)
+@refuses(RequestError, ScheduleError, ConfigError, HostError, NoBoardError, FaultScriptError)
 @fails(CollectiveError, BoardError)
 def command(
-    *, output_file: Path | None, waves: Path | None, trace: Path | None, as_json: bool, board: str | None, baud: int,
-    **flags: Any,
+    *, output_file: Path | None, waves: Path | None, trace: Path | None, faults: FaultScript | None, as_json: bool,
+    board: str | None, baud: int, **flags: Any,
 ) -> int:
     """Runs COLLECTIVE (broadcast, allreduce, barrier, …) on RTL or a board and checks every bit of the result."""
+    if faults is not None:
+        if any(each is not None for each in (board, output_file, waves, trace)):
+            raise click.UsageError("--faults: has neither --board nor --output, --waves, --trace")
+        return run_under_faults(faults, as_json=as_json, **flags)
     if board is not None:
         if waves is not None or trace is not None:
             raise click.UsageError("--board: has neither --waves nor --trace")

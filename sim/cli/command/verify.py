@@ -11,9 +11,11 @@ from firmware_models.schedule import ScheduleError
 from sim.cli.shared.collective_options import collective_options, collective_request
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
+from sim.cli.shared.faults import faults_option, verify_under_faults
 from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.refusal import fails, refuses
 from sim.collective import CollectiveError, RequestError, verify
+from sim.faults import FaultScript, FaultScriptError
 from sim.host import HostError
 
 
@@ -25,10 +27,17 @@ from sim.host import HostError
               help="Processes that try orders side by side; changes no result.")
 @click.option("--frame-errors", type=Decimal(0, high=0.1), default=0.0, metavar="RATE",
               help="Share of the words on all links that is lost, doubled or changed; links are reliable then.")
-@refuses(RequestError, ScheduleError, ConfigError, HostError)
+@faults_option
+@refuses(RequestError, ScheduleError, ConfigError, HostError, FaultScriptError)
 @fails(CollectiveError)
-def command(*, orders: int, workers: int, frame_errors: float, as_json: bool, **flags: Any) -> int:
+def command(
+    *, orders: int, workers: int, frame_errors: float, faults: FaultScript | None, as_json: bool, **flags: Any,
+) -> int:
     """Runs COLLECTIVE under many random orders: one sha256, or it says which order gave another."""
+    if faults is not None:
+        if frame_errors:
+            raise click.UsageError("--faults: give --faults or --frame-errors, not both")
+        return verify_under_faults(faults, orders=orders, as_json=as_json, **flags)
     request = collective_request(**flags)
     if frame_errors:
         request = replace(request, config=request.config.changed(link={"reliable": True}))

@@ -1,0 +1,60 @@
+"""What became of a collective that something went wrong with."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class Verdict(Enum):
+    """How an operation ended, over all of its participants that are alive."""
+
+    CORRECTED = "corrected"
+    """OK everywhere, with the right bits."""
+    REPORTED = "reported"
+    """A named error at every participant."""
+    PARTLY = "reported to some"
+    """A named error at some, OK with the right bits at the others."""
+    COUNTED = "counted"
+    """No completion at a node whose memory refused to take it; the NIC has counted that."""
+    HANG = "hang"
+    """No completion at some participant within the bound, and nobody who says why."""
+    WRONG = "wrong"
+    """OK at some participant, with wrong bits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultOutcome:
+    """What a run under faults injected, and how its jobs ended.
+
+    Members
+    -------
+    injected : dict
+        Faults by kind, as many as took place.
+    verdicts : list of Verdict
+        Of each job.
+    statuses : list of dict
+        Of each job: status of the completion, by node; None without one.
+    cycles : int
+        From the first doorbell to the last completion, or to the end of the bound.
+    counters : dict
+        Event counters of all NICs that are alive, summed, without those that are 0.
+    """
+
+    injected: dict[str, int]
+    verdicts: list[Verdict]
+    statuses: list[dict[int, str | None]]
+    cycles: int
+    counters: dict[str, int]
+
+    @property
+    def is_accounted_for(self) -> bool:
+        """True if no job hangs, and none has wrong bits."""
+        return not {Verdict.HANG, Verdict.WRONG} & set(self.verdicts)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "injected": self.injected, "verdicts": [verdict.value for verdict in self.verdicts],
+            "statuses": [{str(node): status for node, status in job.items()} for job in self.statuses],
+            "cycles": self.cycles, "counters": self.counters,
+        }

@@ -1,0 +1,82 @@
+"""Collectives while things go wrong: what becomes of both jobs, by fault."""
+
+import pytest
+
+from firmware_models.config import Config
+from sim.faults import FaultOutcome, Verdict, parse_faults, run_with_faults
+from sim.faults.run import _verdict
+from sim.request import CollectiveRequest
+
+
+def outcome(small: Config, script: str, *, size: int = 1024, order: int = 0) -> FaultOutcome:
+    """Two jobs of four nodes under a script."""
+    request = CollectiveRequest(
+        collective="allreduce", algorithm="recursive-doubling", nodes=4, size=size, jobs=2, config=small,
+        preset="small",
+    )
+    return run_with_faults(request, parse_faults(script), order=order)
+
+
+def test_nothing_goes_wrong(small: Config) -> None:
+    found = outcome(small, "")
+    assert (found.verdicts, found.injected) == ([Verdict.CORRECTED] * 2, {})
+
+
+@pytest.mark.parametrize(("script", "injected"), [
+    ("events: [{kind: slow_host, node: 0, at: 10, cycles: 2000, extra: 700}]", "late_answers"),
+    ("events: [{kind: full_completions, node: 0, cycles: 4000}]", "full_completions"),
+])
+def test_what_hosts_do_late_changes_nothing(small: Config, script: str, injected: str) -> None:
+    found = outcome(small, script)
+    assert found.verdicts == [Verdict.CORRECTED] * 2
+    assert found.injected[injected] >= 1
+    assert found.cycles > 1500
+
+
+def test_a_process_that_stops(small: Config) -> None:
+    """Its job ends in TIMEOUT at all others; the other job does not notice."""
+    found = outcome(small, "{watchdog: 3000, events: [{kind: absent, node: 1}]}")
+    assert found.verdicts == [Verdict.REPORTED, Verdict.CORRECTED]
+    assert found.statuses[0] == {0: "TIMEOUT", 2: "TIMEOUT", 3: "TIMEOUT"}
+    assert found.cycles < 3 * 3000
+
+
+def test_a_descriptor_that_cannot_be_read(small: Config) -> None:
+    found = outcome(small, "{watchdog: 3000, events: [{kind: read_error, node: 1, response: DECERR}]}")
+    assert found.injected == {"read_errors": 1}
+    assert sorted(found.verdicts, key=lambda verdict: verdict.value) == [Verdict.CORRECTED, Verdict.REPORTED]
+    assert "MEMORY_ERROR" in {job[1] for job in found.statuses}
+
+
+def test_completions_that_host_memory_refuses(small: Config) -> None:
+    """The NIC counts what it has written, so the host can know that one is missing."""
+    found = outcome(small, "{watchdog: 1000, events: [{kind: write_error, node: 0, count: 100000}]}")
+    assert found.verdicts == [Verdict.COUNTED] * 2
+    assert [job[0] for job in found.statuses] == [None, None]
+    assert found.counters["completions"] == 8
+
+
+@pytest.mark.parametrize(("wrong", "statuses", "n_lost", "verdict"), [
+    ([], {0: "OK", 1: "OK"}, 0, Verdict.CORRECTED),
+    ([1], {0: "OK", 1: "OK"}, 0, Verdict.WRONG),
+    ([1], {0: "OK", 1: "TIMEOUT"}, 0, Verdict.PARTLY),
+    ([0, 1], {0: "TIMEOUT", 1: "TIMEOUT"}, 0, Verdict.REPORTED),
+    ([], {0: "OK", 1: None}, 0, Verdict.HANG),
+    ([], {0: "OK", 1: None}, 1, Verdict.COUNTED),
+    ([0], {0: "OK", 1: None}, 1, Verdict.WRONG),
+    ([], {0: None, 1: None}, 1, Verdict.HANG),
+])
+def test_verdicts(wrong: list[int], statuses: dict[int, str | None], n_lost: int, verdict: Verdict) -> None:
+    assert _verdict(wrong, statuses, n_lost=n_lost) is verdict
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("script", [
+    "{links: {flipped: 0.001}}", "{links: {lost: 0.01}}", "{links: {doubled: 0.01}}",
+    "{links: {delayed: 0.02, delay: 300}}", "{events: [{kind: link_down, node: 1, at: 500, cycles: 2000}]}",
+])
+def test_wires_change_nothing(small: Config, script: str) -> None:
+    for order in range(3):
+        found = outcome(small, script, order=order)
+        assert found.verdicts == [Verdict.CORRECTED] * 2
+        assert sum(found.injected.values()) > 0

@@ -1,0 +1,90 @@
+"""`conic study faults`: claims are judged by the rows, and the page shows them. Measured in `make test-long`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sim.study import StudyError
+from sim.study.faults import go_back_n_bound
+from sim.study.faults_cases import faults
+from sim.study.faults_claims import claims
+from sim.study.faults_report import run
+from sim.study.rows_file import save_rows
+
+GOOD: list[dict[str, Any]] = [
+    {"kind": "goodput", "rate": 0.0, "bytes": 65536, "cycles": 1000, "injected": {}, "relative": 1.0, "bound": 1.0,
+     "goodput": 0.9, "verdict": "corrected"},
+    *(
+        {"kind": "goodput", "rate": rate, "bytes": 65536, "cycles": 1200, "injected": {"flipped": 9}, "relative": 0.83,
+         "bound": 0.85, "goodput": 0.75, "verdict": "corrected"} for rate in (1e-4, 1e-3)
+    ),
+    {"kind": "outage", "cycles_down": 2000, "cycles": 5500, "cycles_without": 3000, "recovery_cycles": 500,
+     "lost_words": 900, "verdict": "corrected"},
+    {"kind": "detection", "watchdog": 10000, "cycles": 12000, "detection_cycles": 11500, "verdict": "reported"},
+    {"kind": "fault", "fault": "bit errors", "collective": "allreduce", "algorithm": "ring", "seed": 0,
+     "is_private": False, "injected": {"flipped": 12}, "verdicts": ["corrected", "corrected"], "statuses": [],
+     "cycles": 3000, "counters": {}},
+    {"kind": "fault", "fault": "process stops", "collective": "allreduce", "algorithm": "ring", "seed": 0,
+     "is_private": True, "injected": {"absent": 1}, "verdicts": ["reported", "corrected"], "statuses": [],
+     "cycles": 3000, "counters": {}},
+]
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Progress that nobody looks at."""
+
+
+def test_good_rows() -> None:
+    assert [claim["claim"] for claim in claims(GOOD) if not claim["holds"]] == []
+    assert len(claims(GOOD)) == 8
+
+
+@pytest.mark.parametrize(("number", "change", "fails"), [
+    (2, {"relative": 0.4}, ["goodput"]),
+    (3, {"verdict": "reported"}, ["survives"]),
+    (4, {"detection_cycles": 40_000}, ["down for good"]),
+    (5, {"verdicts": ["corrected", "hang"]}, ["hangs", "every fault", "can be corrected"]),
+    (5, {"verdicts": ["wrong", "corrected"]}, ["is wrong", "every fault", "can be corrected"]),
+    (5, {"verdicts": ["reported", "corrected"]}, ["can be corrected"]),
+    (6, {"verdicts": ["reported to some", "corrected"]}, ["every fault"]),
+    (6, {"verdicts": ["reported", "reported"]}, ["other job"]),
+])
+def test_claims_can_fail(number: int, change: dict[str, Any], fails: list[str]) -> None:
+    rows = [row | change if at == number else row for at, row in enumerate(GOOD)]
+    found = [claim["claim"] for claim in claims(rows) if not claim["holds"]]
+    assert len(found) == len(fails)
+    assert all(part in claim for part, claim in zip(fails, found, strict=True))
+
+
+def test_page(tmp_path: Path) -> None:
+    save_rows(tmp_path / "rows.json", "conic study faults", GOOD, [])
+    result = run(is_quick=True, parts=(), row_files=[tmp_path / "rows.json"], save_rows=None, folder=tmp_path,
+                 progress=silent)
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("<svg") == 1
+    assert "process stops" in page
+    assert "process stops" in result.table
+    with pytest.raises(StudyError, match=r"^--part must be one of goodput, outages, faults, not 'x'$"):
+        run(is_quick=True, parts=("x",), row_files=(), save_rows=None, folder=tmp_path, progress=silent)
+
+
+def test_cases_fit_the_nodes_that_there_are() -> None:
+    for seed in range(8):
+        cases = list(faults(seed))
+        assert len({case.name for case in cases}) == len(cases) == 21
+        for case in cases:
+            case.script.check(nodes=4, cous=1)
+
+
+@pytest.mark.parametrize(("rate", "low", "high"), [(0.0, 1.0, 1.0), (1e-3, 0.9, 0.97), (1.0, 0.0, 0.0)])
+def test_bound(rate: float, low: float, high: float) -> None:
+    assert low <= go_back_n_bound(packet_words=37, rate=rate, trip_cycles=20) <= high
+
+
+@pytest.mark.long
+def test_quick(tmp_path: Path) -> None:
+    """Nothing hangs, and outages and bit errors of wires are corrected."""
+    result = run(is_quick=True, parts=(), row_files=(), save_rows=None, folder=tmp_path, progress=silent)
+    failed = [claim["claim"] for claim in result.claims if not claim["holds"]]
+    assert not [claim for claim in failed if claim.startswith(("no operation hangs", "an operation survives", "good"))]
