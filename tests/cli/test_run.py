@@ -201,5 +201,8 @@ def test_faults(conic: Conic, tmp_path: Path) -> None:
         for command in ("run", "verify"):
             outcome = conic(command, *arguments)
             assert (outcome.code, outcome.err) == (2, f"conic {command}: {message}\n")
-    outcome = conic("verify", *arguments, "--frame-errors", "0.01")
-    assert outcome.code == 2
+    script.write_text("")
+    for command, *flags in (("verify", "--frame-errors", "0.01"), ("run", "--host", "paper"), ("run", "--waves", "f")):
+        outcome = conic(command, *arguments, *flags)
+        assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+        assert "--faults: " in outcome.err

@@ -28,8 +28,7 @@ faults_option = click.option(
 
 def run_under_faults(script: FaultScript, *, as_json: bool, **flags: Any) -> int:
     """Carries out the collective and prints what became of every job; 0 unless one hangs or has wrong bits."""
-    request = collective_request(**flags)
-    script.check(nodes=request.nodes, cous=request.config.nic.n_cous)
+    request = _request(script, **flags)
     with progress_bars() as progress:
         outcome = run_with_faults(request, script, progress=progress)
     answer(_asked(request) | outcome.as_json(), as_json=as_json)
@@ -38,8 +37,7 @@ def run_under_faults(script: FaultScript, *, as_json: bool, **flags: Any) -> int
 
 def verify_under_faults(script: FaultScript, *, orders: int, as_json: bool, **flags: Any) -> int:
     """The same `orders` times, with faults and delays of their own each; prints how often jobs ended in which way."""
-    request = collective_request(**flags)
-    script.check(nodes=request.nodes, cous=request.config.nic.n_cous)
+    request = _request(script, **flags)
     verdicts: Counter[str] = Counter()
     injected: Counter[str] = Counter()
     with progress_bars() as progress:
@@ -54,6 +52,14 @@ def verify_under_faults(script: FaultScript, *, orders: int, as_json: bool, **fl
         "verdicts": {each.value: verdicts[each.value] for each in Verdict},
     }, as_json=as_json)
     return 1 if verdicts[Verdict.HANG.value] or verdicts[Verdict.WRONG.value] else 0
+
+
+def _request(script: FaultScript, **flags: Any) -> CollectiveRequest:
+    request = collective_request(**flags)
+    if request.host is not None or request.host_based:
+        raise click.UsageError("--faults: has neither --host nor --host-based")
+    script.check(nodes=request.nodes, cous=request.config.nic.n_cous)
+    return request
 
 
 def _asked(request: CollectiveRequest) -> dict[str, Any]:
