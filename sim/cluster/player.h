@@ -29,7 +29,10 @@ public:
     }
 
     // A flit to be sent after all others.
-    void push(const Flit& flit) { waiting_.push_back(flit); }
+    void push(const Flit& flit) {
+        waiting_.push_back(flit);
+        quiescent_ = 0;
+    }
     bool idle() const { return waiting_.empty(); }
     uint64_t received() const { return received_; }
 

@@ -162,7 +162,8 @@ def _arrange(cluster: Cluster, session: Session, script: FaultScript, begin: int
                 driver = session.drivers[event.node]
                 driver.write_register(_REGISTERS["buffer_select"], event.cou)
                 driver.write_register(_REGISTERS["buffer_fault"], CONTROL_PAGE.pack(
-                    "buffer_fault", memory=FaultMemory[event.memory.upper()], errors=(1 << event.bits) - 1, first_bit=3,
+                    "buffer_fault", memory=FaultMemory[event.memory.upper()], errors=(1 << event.bits) - 1,
+                    first_bit=event.first_bit,
                 ), not_before=begin + event.at)
 
 

@@ -105,6 +105,7 @@ class BitFlip(_Strict):
     at: Cycle = 0
     memory: Literal["tag", "header", "payload"]
     bits: Annotated[int, Field(ge=1, le=2)] = 1
+    first_bit: Annotated[int, Field(ge=0, le=255)] = 3
     cou: Annotated[int, Field(ge=0)] = 0
 
 

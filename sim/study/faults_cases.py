@@ -26,6 +26,8 @@ OUTAGES = (500, 2_000, 8_000, 20_000)
 """Cycles for which a link is down."""
 WATCHDOG = 10_000
 _NODES = 4
+_EXPONENT = 52
+"""First bit of a double's exponent: what changes there does not vanish in rounding."""
 _RESPONSES: tuple[Literal["SLVERR"], Literal["DECERR"]] = ("SLVERR", "DECERR")
 _MEMORIES: tuple[Literal["tag"], Literal["header"], Literal["payload"]] = ("tag", "header", "payload")
 
@@ -99,7 +101,8 @@ def faults(seed: int) -> Iterator[Case]:
     for memory in _MEMORIES:
         for bits in (1, 2):
             yield _at_once(f"{bits} bit{'s' * (bits > 1)} of a {memory}", BitFlip(
-                kind="bit_flip", node=node, at=at, memory=memory, bits=bits))
+                kind="bit_flip", node=node, at=at, memory=memory, bits=bits,
+                first_bit=_EXPONENT if memory == "payload" else 3))
     yield _at_once("process stops", Absent(kind="absent", node=node), is_private=True)
     yield _at_once("full completion queue", FullCompletions(kind="full_completions", node=node, cycles=5_000),
                    is_private=True)

@@ -56,6 +56,45 @@ def test_completions_that_host_memory_refuses(small: Config) -> None:
     assert found.counters["completions"] == 8
 
 
+@pytest.mark.xfail(strict=True, reason="a unit sends on what it could not read, and its peers end in OK")
+def test_operands_that_cannot_be_read(small: Config) -> None:
+    """Nobody who took data from them may end in OK with wrong bits."""
+    for cycle in range(300, 1500, 200):
+        found = outcome(small, f"{{watchdog: 3000, events: [{{kind: read_error, node: 2, at: {cycle}}}]}}", size=4096)
+        assert Verdict.WRONG not in found.verdicts
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("memory", ["tag", "header", "payload"])
+def test_one_bit_of_a_packet_buffer(small: Config, memory: str) -> None:
+    found = outcome(small, f"events: [{{kind: bit_flip, node: 1, memory: {memory}}}]")
+    assert found.verdicts == [Verdict.CORRECTED] * 2
+    assert found.counters["buffer_corrected"] == 1
+
+
+@pytest.mark.long
+@pytest.mark.xfail(strict=True, reason="a unit sends on what its buffer could not put right, and its peers end in OK")
+def test_two_bits_of_a_payload(small: Config) -> None:
+    found = outcome(small, "events: [{kind: bit_flip, node: 1, memory: payload, bits: 2, first_bit: 52}]", size=4096)
+    assert "BUFFER_ERROR" in {job[1] for job in found.statuses}
+    assert Verdict.WRONG not in found.verdicts
+
+
+@pytest.mark.long
+@pytest.mark.xfail(strict=True, reason="the watchdog does not end an operation whose packet cannot leave the NIC")
+def test_a_link_that_is_down_for_good(small: Config) -> None:
+    """Every node reports it, for both jobs; those whose packets cannot leave, too."""
+    script = "{watchdog: 3000, events: [{kind: link_down, node: 1, at: 500}]}"
+    found = outcome(small, script, size=4096)
+    assert found.verdicts == [Verdict.REPORTED] * 2
+
+
+@pytest.mark.long
+def test_a_node_that_stops(small: Config) -> None:
+    found = outcome(small, "{watchdog: 3000, events: [{kind: stop, node: 2, at: 500}]}", size=4096)
+    assert found.verdicts == [Verdict.REPORTED] * 2
+
+
 @pytest.mark.parametrize(("wrong", "statuses", "n_lost", "verdict"), [
     ([], {0: "OK", 1: "OK"}, 0, Verdict.CORRECTED),
     ([1], {0: "OK", 1: "OK"}, 0, Verdict.WRONG),

@@ -1,0 +1,5 @@
+"""Descriptors and packets that nobody should send, by the hundred thousand, on the RTL: ``python -m sim.fuzz``."""
+
+from .nic import FuzzError, NicFuzzer
+
+__all__ = ["FuzzError", "NicFuzzer"]

@@ -1,0 +1,149 @@
+"""The NIC of preset `small` among hostile processes and packets: no hang, no foreign access, an honest VP works on.
+
+Whatever this finds becomes a test of its own here, by its seed or by what was sent.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from firmware_models.abi.encoding import PacketType
+from firmware_models.abi.formats import PACKET_HEADER, PACKET_VERSION
+from firmware_models.config import Config, load_preset
+from sim.cluster import build_library
+from sim.fuzz import FuzzError, NicFuzzer
+from sim.fuzz import nic as fuzz_nic
+from sim.fuzz.nic import BYSTANDER, HONEST, HONEST_JOB, HOSTILE
+
+BATCH, LONG = 96, 1_000_000
+"""Descriptors of a VP at once; descriptors and packets of the long test."""
+
+
+@pytest.fixture(scope="module")
+def small() -> Config:
+    return load_preset("small")
+
+
+@pytest.fixture(scope="module")
+def library(small: Config) -> Path:
+    return build_library(small)
+
+
+def fuzz(library: Path, config: Config, *, seed: int, count: int) -> NicFuzzer:
+    """At least so many descriptors and packets, half of each."""
+    print(f"seed {seed}")
+    with NicFuzzer(library, config, seed=seed) as fuzzer:
+        while fuzzer.descriptors + fuzzer.packets < count:
+            fuzzer.post(BATCH)
+            fuzzer.send(BATCH * len(HOSTILE))
+        return fuzzer
+
+
+def test_some(library: Path, small: Config) -> None:
+    for seed in (1, 2):
+        fuzz(library, small, seed=seed, count=2_000)
+
+
+@pytest.mark.long
+def test_a_million(library: Path, small: Config) -> None:
+    for seed in range(100, 104):
+        fuzz(library, small, seed=seed, count=LONG // 4)
+
+
+def test_same_seed_same_run(library: Path, small: Config) -> None:
+    cycles = []
+    for _ in range(2):
+        with NicFuzzer(library, small, seed=5) as fuzzer:
+            fuzzer.post(20)
+            fuzzer.send(100)
+            cycles.append((fuzzer.cluster.cycle, fuzzer.cluster.fingerprint()))
+    assert cycles[0] == cycles[1]
+
+
+def test_a_foreign_access_is_seen(library: Path, small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: a window that is registered with the NIC, and not with the guard."""
+    real = fuzz_nic.Cluster.allow
+
+    def less(cluster: object, node: int, base: int, limit: int, *, is_write: bool) -> None:
+        real(cluster, node, base, base + 512 if limit - base == 4096 else limit, is_write=is_write)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fuzz_nic.Cluster, "allow", less)
+    with pytest.raises(FuzzError, match=r"^seed 3, after \d+ descriptors and \d+ packets: \d+ accesses to "
+                                        r"foreign memory, first 0x[0-9a-f]+$"):
+        fuzz(library, small, seed=3, count=10_000)
+
+
+def test_a_hang_is_seen(library: Path, small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: no watchdog, so that what waits for packets of others never ends."""
+    monkeypatch.setattr(fuzz_nic, "WATCHDOG", 0)
+    monkeypatch.setattr(fuzz_nic, "_PATIENCE", 20_000)
+    with pytest.raises(FuzzError, match=r"hang: not so within 20000 cycles: descriptors end$"):
+        fuzz(library, small, seed=3, count=10_000)
+
+
+def header(**fields: int) -> bytes:
+    """A header of a hostile node."""
+    return PACKET_HEADER.pack(**({"version": PACKET_VERSION, "source_id": 1, "dest_vp": HONEST} | fields))
+
+
+FILLS = "foreign JobID, SeqIDs that nobody asked for"
+"""Without regard to credits: it fills the packet buffer."""
+ATTACKS: dict[str, Callable[[int], tuple[int, bytes]]] = {
+    FILLS: lambda n: (0, header(
+        type=PacketType.COLLECTIVE, job_id=HONEST_JOB, seq_id=n % 32, pulse=n // 32, peer=n % 16, length=64,
+    ) + bytes(64)),
+    "as many jobs as there are numbers": lambda n: (0, header(
+        type=PacketType.COLLECTIVE, job_id=n % 256, seq_id=n % 32, length=8) + bytes(8)),
+    "forged source": lambda n: (0, header(
+        type=PacketType.PUT, source_id=n % 1000, source_vp=n % 16, dest_vp=BYSTANDER, length=64, addr=4096 + 64 * n,
+    ) + bytes(64)),
+    "addresses outside of windows": lambda n: (0, header(
+        type=PacketType.GET, dest_vp=n % 16, pulse=64, addr=(n * 7919 * 64) % (1 << 20))),
+    "credits that nobody gave": lambda n: (1, header(
+        type=PacketType.CREDIT, job_id=(HONEST_JOB, n % 256)[n % 2], credits=255, peer=n % 16)),
+    "shared credits that nobody asked for": lambda n: (1, header(
+        type=PacketType.CREDIT, job_id=(HONEST_JOB, n % 256)[n % 2], loan=1, peer=n % 16)),
+    "answers to nothing": lambda n: (1, header(type=PacketType.ACK, tag=n % 65536, status=n % 8)),
+    "mini packets beyond the ring": lambda n: (0, header(type=PacketType.SEND, length=8) + bytes(8)),
+}
+
+
+@pytest.mark.parametrize("attack", [name for name in ATTACKS if name != FILLS])
+def test_hostile_node(attack: str, library: Path, small: Config) -> None:
+    """Six hundred packets of one kind at once: the honest VP is served after, and nobody's memory was touched."""
+    with NicFuzzer(library, small, seed=1) as fuzzer:
+        fuzzer.play([ATTACKS[attack](number) for number in range(600)])
+        for _ in range(30):
+            fuzzer.cluster.run_for(1_000)
+        fuzzer.check()
+
+
+def test_full_packet_buffer(library: Path, small: Config) -> None:
+    """Found here: packets beyond the buffer stand in the receive path, on channel 0. What needs no packet works on."""
+    with NicFuzzer(library, small, seed=1) as fuzzer:
+        fuzzer.cluster.play(0, [ATTACKS[FILLS](number) for number in range(600)], flit_bytes=8)
+        fuzzer.cluster.run_for(20_000)
+        fuzzer.check()
+
+
+@pytest.mark.xfail(strict=True, raises=FuzzError, reason="packets for which the buffer has no room are not dropped")
+def test_packets_that_no_credit_covers(library: Path, small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They should be dropped and counted, so that channel 0 goes on for all others."""
+    monkeypatch.setattr(fuzz_nic, "_PATIENCE", 20_000)
+    with NicFuzzer(library, small, seed=1) as fuzzer:
+        fuzzer.play([ATTACKS[FILLS](number) for number in range(600)])
+        fuzzer.check()
+
+
+def test_doorbell_storm(library: Path, small: Config) -> None:
+    """Doorbells of any index, of VPs that are open and of those that are not, while an honest VP works."""
+    with NicFuzzer(library, small, seed=1) as fuzzer:
+        for number in range(300):
+            vp = int(fuzzer.numbers.integers(small.nic.n_vps))
+            if vp not in (HONEST, BYSTANDER):
+                name = ("dq_prod", "cq_cons", "rq_cons")[number % 3]
+                fuzzer.doorbell(vp, name, int(fuzzer.numbers.integers(1 << 16)))
+            if number % 50 == 0:
+                fuzzer.check()
+        fuzzer.check()
