@@ -67,7 +67,7 @@ def test_operands_that_cannot_be_read(small: Config) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("memory", ["tag", "header", "payload"])
 def test_one_bit_of_a_packet_buffer(small: Config, memory: str) -> None:
-    found = outcome(small, f"events: [{{kind: bit_flip, node: 1, memory: {memory}}}]")
+    found = outcome(small, f"events: [{{kind: bit_flip, node: 1, at: 300, memory: {memory}}}]")
     assert found.verdicts == [Verdict.CORRECTED] * 2
     assert found.counters["buffer_corrected"] == 1
 
