@@ -104,9 +104,8 @@ def random_packet(
     With `mlid` it is a multicast; if it is not `honest`, its header gives any length.
     """
     header = {
-        name: numbers.randrange(1 << width) for name, width in (
-            ("job_id", 8), ("length", 13), ("dest_vp", 11), ("source_vp", 11), ("tag", 16), ("addr", 64), ("pulse", 16)
-        )
+        name: numbers.randrange(1 << PACKET_HEADER[name].width)
+        for name in ("job_id", "length", "dest_vp", "source_vp", "tag", "addr", "pulse")
     }
     header |= {"dest_id": dest_id, "source_id": source, "multicast": int(mlid is not None)}
     header["mlid"] = numbers.randrange(1 << 16) if mlid is None else mlid

@@ -2,6 +2,7 @@
 
 from amaranth import Module, Mux, Signal
 
+from firmware_models.abi.formats import LENGTH_BITS
 from testbench.formal.contracts.trigger import TriggerContract
 from testbench.formal.contracts.trigger_environment import FLIT, PULSE_BITS, SEQ_BITS
 
@@ -53,7 +54,7 @@ class FaultContract(TriggerContract):
         self.check(~reported | ~noted & (wrong | self.timed_out))
         self.check(~self.mine_run | (noted == wrong) | self.timed_out & ~noted)
         where = (report.detail[:16] == self.consumed) & (pulse == self.pulse)
-        length = report.detail[16 + PULSE_BITS:][:13]
+        length = report.detail[16 + PULSE_BITS:][:LENGTH_BITS]
         self.check(~reported | where & (length == Mux(packets.has("long", self.seq), FLIT, 0)))
 
         # So is an address that is refused, with the answer.
