@@ -11,7 +11,6 @@ import numpy as np
 
 from firmware_models.abi.encoding import Kind, Operand, P2pOp, PacketType, Right
 from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER, PACKET_VERSION
-from firmware_models.abi.registers import vp_address
 from firmware_models.config import Config
 from firmware_models.host import NodeDriver, Port
 from firmware_models.routing.topology import parse_topology as parse_network
@@ -133,10 +132,6 @@ class NicFuzzer:
         self.cluster.run_for(2 * WATCHDOG)
         self._collect([self.ports[vp] for vp in (*HOSTILE, BYSTANDER)])
         self.check()
-
-    def doorbell(self, vp: int, name: str, index: int) -> None:
-        """Writes an index to the page of any VP."""
-        self.driver.write_register(vp_address(vp, name), index)
 
     def _addresses(self) -> list[int]:
         """Ends of windows and rings, of all VPs, and of memory: where an off-by-one would show."""

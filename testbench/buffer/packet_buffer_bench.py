@@ -66,7 +66,8 @@ class Bench:
         """Slot and key of the packets whose tags are on their way to the table."""
         self.lookup = StreamSource(dut, "lookup", HashKey)
         self.found = StreamSink(dut, "o_lookup", answer_layout(slot_bits))
-        self.ask_read = StreamSource(dut, "i_read", data.StructLayout({"slot": slot_bits, "length": formats.LENGTH_BITS}))
+        asked = data.StructLayout({"slot": slot_bits, "length": formats.LENGTH_BITS})
+        self.ask_read = StreamSource(dut, "i_read", asked)
         self.read_errors: list[int] = []
         self.read = StreamSink(
             dut, "o_read", beat(self.width), callback=lambda _: self.read_errors.append(int(dut.read_error.value))
