@@ -54,6 +54,14 @@ def tables(experiment: Experiment, rows: list[Row]) -> list[PageTable]:
             *((row["change"], size_words(row["bytes"]), number(row["offloaded"]), number(row["host-based"]),
                f"{row['speed_up']:.2f}") for row in others),
         ]))
+    filled = [row for row in rows if row["kind"] == "point" and row["way"] == "offloaded"]
+    if filled:
+        found.append(PageTable("Mean occupancy of the root's packet buffers during the operation, % (as table 1)", 2, [
+            ("jobs", "message", "of all units", "of the fullest"),
+            *((str(row["jobs"]), size_words(row["bytes"]),
+               number(100 * sum(row["occupancy"]) / len(row["occupancy"])), number(100 * max(row["occupancy"])))
+              for row in filled),
+        ]))
     formulas = [row for row in rows if row["kind"] == "formula"]
     if formulas:
         names = list(MEANINGS)

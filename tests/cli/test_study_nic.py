@@ -18,13 +18,13 @@ Conic = Callable[..., Any]
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grid of a few points."""
     monkeypatch.setattr(nic_report, "cases", lambda _is_quick: iter([(1, 256), (8, 128)]))
-    monkeypatch.setattr(nic_report, "changes", lambda _is_quick: iter([("eager to 8 KiB", 256)]))
+    monkeypatch.setattr(nic_report, "changes", lambda _is_quick: iter([("eager to 8 KiB", 256), ("PCIe × 0.25", 256)]))
 
 
 @pytest.mark.usefixtures("few")
 def test_a_small_grid(conic: Conic, tmp_path: Path) -> None:
     """Rows are the same in one process and in two, and each is what the operation gives alone."""
-    common = ["study", "nic-reduce", "--preset", "small", "--nodes", "4", "--json"]
+    common = ["study", "nic-reduce", "--preset", "small", "--nodes", "2", "--json"]
     found = []
     for processes in ("1", "2"):
         folder = tmp_path / processes
@@ -38,7 +38,7 @@ def test_a_small_grid(conic: Conic, tmp_path: Path) -> None:
         (1, 256, "offloaded"), (1, 256, "host-based"), (8, 128, "offloaded"), (8, 128, "host-based"),
     ]
     setting = nic_measure.Setting(
-        collective="reduce", algorithm="rabenseifner", preset="small", topology="star:4", nodes=4, seed=0,
+        collective="reduce", algorithm="rabenseifner", preset="small", topology="star:2", nodes=2, seed=0,
         host=load_host("paper"), memory_bytes=0,
     )
     for point in points[2:]:

@@ -76,6 +76,7 @@ def test_other_hosts() -> None:
 
 
 def test_tables() -> None:
-    rows = [row(8, 256, "offloaded", 100), row(8, 256, "host-based", 250)]
-    (shown,) = tables(EXPERIMENTS["nic-reduce"], rows)
+    rows = [row(8, 256, "offloaded", 100, occupancy=[0.5, 0.25]), row(8, 256, "host-based", 250)]
+    shown, buffers = tables(EXPERIMENTS["nic-reduce"], rows)
+    assert list(buffers.lines)[1] == ("8", "256 B", "37.5", "50")
     assert list(shown.lines)[1] == ("8", "256 B", "1", "2.5", "2.50", "1.46", "")
