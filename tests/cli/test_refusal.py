@@ -13,7 +13,7 @@ from sim.cli.main import COMMANDS
 Conic = Callable[..., Any]
 
 ALLREDUCE = "run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB"
-FLAGS = ("--algorithm, --baud, --board, --config, --dtype, --host, --host-based, --input, --jobs, "
+FLAGS = ("--algorithm, --baud, --board, --config, --dtype, --faults, --host, --host-based, --input, --jobs, "
          "--json, --nodes, --op, --output, --preset, --root, --run-file, --seed, --size, --topology, --trace, --waves")
 COLLECTIVES = (
     "broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, alltoall, scan, exscan"
@@ -103,8 +103,8 @@ def test_config_with_wires(conic: Conic) -> None:
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("nods: 4", "has no flag 'nods'; allowed: algorithm, baud, board, collective, config, dtype, host, host-based, "
-                "input, jobs, json, nodes, op, output, preset, root, seed, size, topology, trace, waves"),
+    ("nods: 4", "has no flag 'nods'; allowed: algorithm, baud, board, collective, config, dtype, faults, host, "
+                "host-based, input, jobs, json, nodes, op, output, preset, root, seed, size, topology, trace, waves"),
     ("nodes: [4]", ": nodes must be one value, not [4]"),
     ("nodes: true", ": nodes must be a value, not True"),
     ("json: 1", ": json must be true or false, not 1"),
