@@ -18,7 +18,8 @@ class PieceWriter(wiring.Component):
     Within a piece all bytes move by the same number of lanes: beats are rotated by that number, and a beat of the
     piece consists of the rest of one beat and the beginning of the next.
 
-    Timing: one beat per cycle within a piece, and two cycles between pieces.
+    Timing: one beat per cycle, of pieces of at least two beats without a gap; a run of less than three beats takes three
+    cycles.
     ``i_beat.ready`` depends on ``write.data.ready`` combinationally.
 
     Members
@@ -43,6 +44,14 @@ class PieceWriter(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         width = config.datapath.data_width
         self.run = data.StructLayout({"job": shapes.job, "addr": shapes.address, "pieces": shapes.pieces})
+        counts = range(config.datapath.mtu // config.datapath.flit_bytes + 2)
+        # Beats still to be taken and to be made, and of each whether the next one is the last: that is found out with
+        # the beat before it. `ahead`: the next one taken makes none. `alone`: the piece lies in one beat of the run.
+        # `used_up`: with the piece's last beat nothing more is to be done.
+        self.piece = data.StructLayout({
+            "to_take": counts, "to_make": counts, "places": (config.datapath.flit_bytes - 1).bit_length(),
+            "last_taken": 1, "last_made": 1, "ahead": 1, "alone": 1, "used_up": 1,
+        })
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(self.run)),
@@ -54,13 +63,16 @@ class PieceWriter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         run = Signal(self.run)
-        announcing, moving = Signal(), Signal()
-        m.d.comb += self.i.ready.eq(~announcing & ~moving)
+        announcing, dividing = Signal(), Signal()
+        m.d.comb += self.i.ready.eq(~announcing & ~dividing)
         with m.If(self.i.valid & self.i.ready):
-            m.d.sync += [run.eq(self.i.payload), announcing.eq(1), moving.eq(1)]
+            m.d.sync += [run.eq(self.i.payload), announcing.eq(1), dividing.eq(1)]
         acknowledged = self._announce(m, run, announcing)
-        moves = self._move(m, run, moving)
-        m.d.sync += self.moves.eq(announcing | acknowledged | moves)
+        piece = Signal(self.piece)
+        offered, taken = Signal(), Signal()
+        self._divide(m, run, dividing, piece, offered=offered, taken=taken)
+        moves = self._move(m, piece, offered=offered, taken=taken)
+        m.d.sync += self.moves.eq(announcing | acknowledged | dividing | moves)
         return m
 
     def _announce(self, m: Module, run, announcing):
@@ -93,79 +105,69 @@ class PieceWriter(wiring.Component):
             m.d.sync += failed.eq(~last & (failed | done.payload.error))
         return unacknowledged.moves
 
-    def _move(self, m: Module, run, moving):
-        """Data. A piece begins in lane `source` of the beat on offer and in lane `lane` of memory. How many beats of
-        each it touches is known before the first one is moved; then they are only counted."""
-        width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
+    def _divide(self, m: Module, run, dividing, piece, *, offered, taken) -> None:
+        """Works out the next piece while the one before is moved. It begins in lane `source` of the beat that is on
+        offer then, and in lane `lane` of memory."""
+        flit_bytes = self.config.datapath.flit_bytes
         lane_bits = (flit_bytes - 1).bit_length()
         m.submodules.walk = walk = PieceWalk(self.config)
-        beat, out = self.i_beat, self.write.data
-        source, lane = Signal(lane_bits), Signal(lane_bits)
-        places = Signal(lane_bits)
-        held, turned = Signal(width), Signal(width)
-        # Beats still to be taken and to be made. `ahead`: the next one taken makes none. `alone`: the piece lies in one
-        # beat of the run. `used_up`: with the piece's last beat nothing more is to be done.
-        counts = range(self.config.datapath.mtu // flit_bytes + 2)
-        to_take, to_make = Signal(counts), Signal(counts)
-        ahead, alone, used_up = (Signal(name=name) for name in ("ahead", "alone", "used_up"))
+        source, lane, last = Signal(lane_bits), Signal(lane_bits), Signal()
+        taken_bytes, made_bytes = Signal(self.shapes.bytes + 1), Signal(self.shapes.bytes + 1)
+        first_lane = (run.addr[:lane_bits] + walk.offset[:lane_bits])[:lane_bits]
+        n_taken, n_made = ((count + (flit_bytes - 1))[lane_bits:] for count in (taken_bytes, made_bytes))
         m.d.comb += [
-            walk.pieces.eq(run.pieces), turned.eq(rotate_up(beat.payload, places, bits=8)),
+            walk.pieces.eq(run.pieces), walk.advance.eq(taken),
+            piece.to_take.eq(n_taken), piece.to_make.eq(n_made), piece.places.eq(lane - source),
+            piece.last_taken.eq(n_taken == 1), piece.last_made.eq(n_made == 1), piece.alone.eq(n_taken == 1),
+            piece.ahead.eq((lane < source) & (n_taken != 1)),
+            piece.used_up.eq((taken_bytes[:lane_bits] == 0) | last),
         ]
+        m.d.sync += [
+            lane.eq(first_lane), taken_bytes.eq(source + walk.size), made_bytes.eq(first_lane + walk.size),
+            last.eq(walk.last),
+        ]
+        # A cycle for the sums, one or more on offer.
+        with m.If(taken):
+            m.d.sync += [offered.eq(0), source.eq(Mux(last, 0, taken_bytes[:lane_bits]))]
+            with m.If(last):
+                m.d.sync += dividing.eq(0)
+        with m.Elif(dividing):
+            m.d.sync += offered.eq(1)
+
+    def _move(self, m: Module, piece, *, offered, taken):
+        """Data. How many beats of each side a piece touches is known before the first one is moved; then they are only
+        counted. Gives whether a piece is being moved."""
+        width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
+        beat, out = self.i_beat, self.write.data
+        held, turned = Signal(width), Signal(width)
+        busy, now = Signal(), Signal(self.piece)
+        m.d.comb += turned.eq(rotate_up(beat.payload, now.places, bits=8))
+
         # Lanes below `places` come from the beat before, if the piece began in it. A beat of leftovers has none of the
         # beat on offer, which belongs to somebody else and may change.
         flush = Signal()
         for byte in range(flit_bytes):
             bits = slice(8 * byte, 8 * byte + 8)
             m.d.comb += out.payload.data[bits].eq(
-                Mux((byte < places) & (flush | ~alone), held[bits], Mux(flush, 0, turned[bits]))
+                Mux((byte < now.places) & (flush | ~now.alone), held[bits], Mux(flush, 0, turned[bits]))
             )
 
-        # Of the piece that begins: where it ends in the beats on offer and in those of memory.
-        taken_bytes, made_bytes = Signal(self.shapes.bytes + 1), Signal(self.shapes.bytes + 1)
-        first_lane = (run.addr[:lane_bits] + walk.offset[:lane_bits])[:lane_bits]
-        m.d.sync += [
-            lane.eq(first_lane), taken_bytes.eq(source + walk.size), made_bytes.eq(first_lane + walk.size),
+        moved, ends = Signal(), Signal()
+        m.d.comb += [
+            out.valid.eq(busy & (flush | (beat.valid & ~now.ahead))), out.payload.last.eq(now.last_made),
+            moved.eq(busy & Mux(now.ahead, beat.valid, (flush | beat.valid) & out.ready)),
+            beat.ready.eq(busy & (now.ahead | ~flush & out.ready & (~now.last_taken | now.used_up))),
+            ends.eq(moved & now.last_made & ~now.ahead), taken.eq(offered & (~busy | ends)),
         ]
-        # Registers: whether the next beat is the last one is found out with the beat before it.
-        last_taken, last_made, last = Signal(), Signal(), Signal()
-        m.d.sync += last.eq(walk.last)
-        with m.FSM() as fsm:
-            with m.State("IDLE"):
-                m.d.sync += source.eq(0)
-                with m.If(moving):
-                    m.next = "BEGIN"
-            with m.State("BEGIN"):
-                m.next = "PIECE"
-            with m.State("PIECE"):
-                n_taken, n_made = (
-                    (count + (flit_bytes - 1))[lane_bits:] for count in (taken_bytes, made_bytes)
-                )
-                m.d.sync += [
-                    to_take.eq(n_taken), to_make.eq(n_made), flush.eq(0),
-                    last_taken.eq(n_taken == 1), last_made.eq(n_made == 1), source.eq(taken_bytes[:lane_bits]),
-                    places.eq(lane - source), alone.eq(n_taken == 1), ahead.eq((lane < source) & (n_taken != 1)),
-                    used_up.eq((taken_bytes[:lane_bits] == 0) | last),
-                ]
-                m.next = "MOVE"
-            with m.State("MOVE"):
-                m.d.comb += [out.valid.eq(flush | (beat.valid & ~ahead)), out.payload.last.eq(last_made)]
-                moved = Signal()
-                with m.If(ahead):
-                    m.d.comb += [beat.ready.eq(1), moved.eq(beat.valid)]
-                with m.Else():
-                    m.d.comb += moved.eq(out.valid & out.ready)
-                    with m.If(~flush):
-                        m.d.comb += beat.ready.eq(out.ready & (~last_taken | used_up))
-                with m.If(moved):
-                    m.d.sync += [
-                        held.eq(turned), to_take.eq(to_take - ~flush), to_make.eq(to_make - ~ahead), ahead.eq(0),
-                        flush.eq(flush | last_taken), last_taken.eq((to_take == 2) & ~flush),
-                        last_made.eq(Mux(ahead, last_made, to_make == 2)),
-                    ]
-                    with m.If(last_made & ~ahead):
-                        m.d.comb += walk.advance.eq(1)
-                        m.next = "BEGIN"
-                        with m.If(last):
-                            m.d.sync += moving.eq(0)
-                            m.next = "IDLE"
-        return moving | ~fsm.ongoing("IDLE")
+        with m.If(moved):
+            m.d.sync += [
+                held.eq(turned), now.to_take.eq(now.to_take - ~flush), now.to_make.eq(now.to_make - ~now.ahead),
+                now.ahead.eq(0), flush.eq(flush | now.last_taken),
+                now.last_taken.eq((now.to_take == 2) & ~flush),
+                now.last_made.eq(Mux(now.ahead, now.last_made, now.to_make == 2)),
+            ]
+        with m.If(ends):
+            m.d.sync += busy.eq(0)
+        with m.If(taken):
+            m.d.sync += [busy.eq(1), now.eq(piece), flush.eq(0)]
+        return busy
