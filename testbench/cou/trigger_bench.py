@@ -1,7 +1,7 @@
 """The trigger among neighbours that take, answer and lose time as they like, against a naive model of each pulse."""
 
 import heapq
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from firmware_models.config import Config
 from rtl.buffer.layouts import Arrival
 from testbench import clock
 from testbench.codec import decoder, encode
+from testbench.cou.trigger_credits import Credits
 from testbench.cou.trigger_model import BAD, MTU, Operation, Packet, Pulse, random_operation, report_of
 from testbench.coverage import cover
 from testbench.edge import bits, every_cycle, level
@@ -24,11 +25,9 @@ from testbench.unit_config import UNIT
 STANDS_FOR = ("ContextFile", "PassPlanner", "PlanStage")
 """Parts that are built by no other test: this bench is theirs."""
 
-JOBS, CONTEXTS, SHARE, NODE = 2, 4, 2, 77
+JOBS, CONTEXTS, NODE = 2, 4, 77
 QUIET = 900
 """Cycles without progress of an operation after which only a time-out can end it."""
-PATIENCE = 250
-"""Cycles within which a context that was refused a credit asks again once there is one for it."""
 
 noted_pass = cover("planned", source=("ZERO", "OPERAND", "RESULT"), select=("PASS_A", "PASS_B", "COMBINE"))
 noted_path = cover("path", direct=(0, 1), sends=(0, 1), cut=(0, 1))
@@ -37,7 +36,6 @@ noted_wait = cover(
     others=("a later one is there", "none is there"),
 )
 noted_report = cover("report", status=("LENGTH_MISMATCH", "BAD_ADDRESS", "TIMEOUT", "BUFFER_ERROR"))
-noted_credit = cover("credit", ok=(0, 1), oldest=(0, 1))
 
 
 def config() -> Config:
@@ -91,11 +89,7 @@ class Bench:
         self.missed: set[tuple[int, ...]] = set()
         self.doubles: set[tuple[int, ...]] = set()
         self.asked: set[tuple[int, ...]] = set()
-        self.out: Counter[tuple[int, int]] = Counter()
-        self.refused: dict[int, tuple[Pulse, int]] = {}
-        """By context: a pulse that was refused a credit, and since when there has been one for it."""
-        self.granted: Counter[tuple[int, ...]] = Counter()
-        self.returns: deque[tuple[int, int]] = deque()
+        self.credits = Credits(self.rng, self._parted)
         self.expire = 0
         self.last_change = [0] * JOBS
         self.counts: Counter[str] = Counter()
@@ -133,17 +127,12 @@ class Bench:
             self._traced(self._trace(self._event()))
         while self._later and self._later[0][0] <= self.now:
             heapq.heappop(self._later)[2]()
-        self.dut.returned.value = int(bool(self.returns))
-        if self.returns:
-            pair = self.returns.popleft()
-            self.out[pair] -= 1
-            self.dut.returned_peer.value = pair[1]
-            # A packet may bring several credits.
-            while pair in self.returns and self.rng.randrange(4):
-                self.returns.remove(pair)
-                self.out[pair] -= 1
+        peer = self.credits.come_back(self.now)
+        self.dut.returned.value = int(peer is not None)
+        if peer is not None:
+            self.dut.returned_peer.value = peer
         if self.now % 16 == 0:
-            self._blocked()
+            self.credits.check(self.pulses(), self.now)
         # One entry of a memory a cycle.
         for name in ("operation", "descriptor", "header"):
             getattr(self.dut, f"write_{name}").value = 0
@@ -293,48 +282,25 @@ class Bench:
         oldest = next(p for p in asking[0].operation.pulses if p in asking or not self._parted(p))
         assert not item["oldest"] or oldest in asking, "a younger pulse takes the last credit"
         pair = item["job_id"], item["peer"]
-        ok = self.out[pair] < SHARE - (not item["oldest"])
-        noted_credit(ok=int(ok), oldest=item["oldest"])
-        # The request does not name its pulse; if only one can be meant it is known.
-        for pulse in asking:
-            self.refused.pop(pulse.context, None)
-        if not ok and len(asking) == 1:
-            self.refused[asking[0].context] = asking[0], self.now
-        answer = {name: self.rng.randrange(2) for name in ("window_slot", "loan", "want")}
-        self.sources["i_credit"].append({"ok": int(ok), **answer})
-        if ok:
-            self.out[pair] += 1
-            self.granted[(*pair, *answer.values())] += 1
-
-    def _blocked(self) -> None:
-        """Nobody who was refused a credit sleeps on once there is one for it."""
-        for context, (pulse, since) in list(self.refused.items()):
-            operation = pulse.operation
-            if self.contexts.get(context) is not pulse or pulse.running or pulse.ended or operation.expired:
-                del self.refused[context]
-                continue
-            oldest = next(p for p in operation.pulses if p is pulse or not self._parted(p)) is pulse
-            if self.out[operation.job_id, pulse.desc["peer"]] >= SHARE - (not oldest):
-                self.refused[context] = pulse, self.now
-            assert self.now - since <= PATIENCE, "a credit has come back, or it is the oldest now: not woken"
+        self.sources["i_credit"].append(
+            self.credits.ask(pair, oldest=item["oldest"], asking=asking, now=self.now)
+        )
 
     def _parted(self, pulse: Pulse) -> bool:
         """True if its last pass has gone, maybe into the queue from which it has not been taken yet."""
         if pulse.ended or pulse.ending:
             return True
         last = pulse.next_pass()
-        places = {credit[:2] for credit, count in self.granted.items() if count}
+        places = self.credits.places()
         return last["ends"] and (not last["sends"] or (pulse.operation.job_id, pulse.desc["peer"]) in places)
 
     def _sent(self, header: dict[str, int]) -> None:
         pair = header["job_id"], header["peer"]
-        credit = (*pair, header["tag"], header["loan"], header["want"])
-        assert self.granted[credit], "sent without a credit"
-        self.granted[credit] -= 1
+        self.credits.use(pair, window_slot=header["tag"], loan=header["loan"], want=header["want"])
 
         # Slowly, so that the oldest pulse is refused as well.
         self._order += 1
-        back = partial(self.returns.append, pair)
+        back = partial(self.credits.returns.append, pair)
         together = 400 - self.now % 400
         heapq.heappush(
             self._later, (self.now + self.rng.choice((self.rng.randint(1, 400), together)), self._order, back)
@@ -496,6 +462,7 @@ class Bench:
             quiet = self.now - self.last_change[job] > QUIET and not self.contexts_move(job)
             if not operation.expired and (quiet and operation.doomed if give_up is None else self.now >= give_up):
                 operation.expired = True
+                self.credits.forget(operation.job_id)
                 self.expire |= 1 << job
                 self.dut.expire.value = self.expire
                 while self.offering == job:
