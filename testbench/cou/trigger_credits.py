@@ -50,8 +50,8 @@ class Credits:
 
     @staticmethod
     def share(pair: Pair) -> int:
-        """Credits of a job and peer: two or three, the last one for the oldest pulse. With three, two pulses can go when
-        a packet brings several."""
+        """Credits of a job and peer: two or three, the last one for the oldest pulse. With three, two pulses can go
+        when a packet brings several."""
         return 2 + pair[1] % 2
 
     def places(self) -> set[Pair]:
