@@ -11,6 +11,7 @@ from firmware_models.config import Config
 from testbench import clock
 from testbench.bundle import Bundle
 from testbench.cou.port_memory import PortMemory
+from testbench.edge import every_cycle, level
 from testbench.packet import to_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
@@ -22,6 +23,8 @@ STANDS_FOR = ("PieceWalk",)
 WIDTHS = (64, 256)
 MEMORY = 8192
 JOBS = 4
+N_GAPLESS = 12
+"""Runs that follow each other: no more than can be unacknowledged at once."""
 
 
 def config(width: int) -> Config:
@@ -121,3 +124,39 @@ async def pieces_go_where_they_belong(dut: SimHandleBase, width: int) -> None:
     await clock.cycles(dut, 50)
     assert len(reports.received) == n_runs
     report(**{f"pieces_{width}": pieces})
+
+
+@cocotb.test()
+@cocotb.parametrize(width=WIDTHS)
+async def runs_follow_each_other_without_a_gap(dut: SimHandleBase, width: int) -> None:
+    """If nobody waits, a beat goes to memory in every cycle from the first run's first to the last run's last one."""
+    name, flit = f"writer_{width}", width // 8
+    ports = stream_shapes(width)
+    memory = PortMemory(dut, width, MEMORY, read=None, write=f"{name}__write")
+    memory.set_stall(0)
+    runs = StreamSource(dut, f"{name}__i", ports["i"], idle=0)
+    beats = StreamSource(dut, f"{name}__i_beat", ports["i_beat"], idle=0)
+    reports = StreamSink(dut, f"{name}__o_written", ports["o_written"])
+    await clock.start(dut, max_cycles=10_000)
+    valid = level(getattr(dut, f"{name}__write__data__valid"))
+    busy: list[int] = []
+    every_cycle(dut.clk, lambda: busy.append(valid()))
+    numbers = rng(f"gapless {width}")
+    # As short as can be: two beats of memory while the next piece of a run is worked out, three for the next run.
+    n_beats = 0
+    for _ in range(N_GAPLESS):
+        job, addr = numbers.randrange(JOBS), numbers.randrange(MEMORY // 2)
+        run = Run(job, addr, (flit * numbers.randint(3, 6),), 0)
+        if numbers.randrange(2):
+            run = Run(job, addr // flit * flit, (2 * flit,) * 2, 2 * flit + 1)
+        sizes = run.sizes
+        runs.append(run.fields())
+        for item in to_beats(numbers.randbytes(sum(sizes)), width):
+            beats.append(item["data"])
+        for number, size in enumerate(sizes):
+            start = run.addr + number * run.stride
+            n_beats += (start + size - 1) // flit - start // flit + 1
+    await reports.receive_all(N_GAPLESS)
+    first, last = busy.index(1), len(busy) - 1 - busy[::-1].index(1)
+    assert sum(busy) == n_beats
+    assert last - first + 1 == n_beats, f"{last - first + 1 - n_beats} cycles without a beat"

@@ -55,6 +55,11 @@ class PortMemory:
             self._done = StreamSource(dut, f"{write}__done", writing["done"].signature.members["payload"].shape)
             cocotb.start_soon(self._serve_writes())
 
+    def set_stall(self, rate: float) -> None:
+        """Writes are taken with this probability of a pause each cycle."""
+        for sink in (self._writes, self._write_data):
+            sink.set_stall(rate)
+
     def read(self, address: int, count: int) -> bytes:
         """What stands in memory."""
         return bytes(self.data[address:address + count])
