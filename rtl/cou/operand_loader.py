@@ -51,10 +51,9 @@ class OperandLoader(wiring.Component):
 
     #: Loads whose data are asked for; more wait to take turns.
     UNDER_WAY = 4
-    #: Beats that are asked for before another load is: as many as come while the host memory answers, which takes some
-    #: 70 cycles from a load to its first beat in the cluster simulator. What is asked
+    #: Beats that are asked for before another load is: as many as come while the host memory answers. What is asked
     #: for comes first, whatever is in more haste by then.
-    AHEAD = 96
+    AHEAD = 64
 
     def __init__(self, config: Config):
         self.config = config
