@@ -18,8 +18,8 @@ class PieceWriter(wiring.Component):
     Within a piece all bytes move by the same number of lanes: beats are rotated by that number, and a beat of the
     piece consists of the rest of one beat and the beginning of the next.
 
-    Timing: one beat per cycle. The next piece of a run can follow two cycles after a piece has begun, the next run three
-    cycles after its last piece has.
+    Timing: one beat per cycle. The next piece of a run can follow two cycles after a piece has begun, the next run
+    three cycles after its last piece has.
     ``i_beat.ready`` depends on ``write.data.ready`` combinationally.
 
     Members
