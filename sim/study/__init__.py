@@ -69,6 +69,8 @@ class StudyResult:
 
 
 STUDIES = {
+    "algorithms": Study("sim.study.algorithms", "Which algorithm wins where, by size and nodes; `--algorithm auto`.",
+                        is_grid=True),
     "area": Study("sim.study.area", "Table 2 of the NIC paper: the offload unit on UltraScale+, share of each block."),
     "congestion-collectives": Study("sim.study.congestion_collectives",
                                     "Collectives of this project under background traffic, by congestion control."),

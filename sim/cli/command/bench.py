@@ -4,6 +4,7 @@ import click
 
 from sim.cli.command.bench_congestion import congestion
 from sim.cli.command.bench_latency import latency
+from sim.cli.command.bench_osu import osu
 from sim.cli.command.bench_scale import scale
 from sim.cli.command.bench_simulator import simulator
 from sim.cli.command.bench_switch import switch
@@ -18,6 +19,7 @@ def command() -> None:
 
 command.add_command(congestion)
 command.add_command(latency)
+command.add_command(osu)
 command.add_command(scale)
 command.add_command(simulator)
 command.add_command(switch)

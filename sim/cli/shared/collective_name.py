@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from firmware_models.schedule import algorithm_names, collective_names
+from sim.selection import AUTO, choose
 
 
 class CollectiveName(click.ParamType[str]):
@@ -33,3 +34,10 @@ def required_algorithm(collective: str, algorithm: str | None) -> str:
     if algorithm not in algorithm_names(collective):
         raise click.UsageError(f"--algorithm: must be {choice}, not {algorithm!r}")
     return algorithm
+
+
+def algorithm_for(collective: str, algorithm: str | None, *, nodes: int, size: int, host_based: bool) -> str:
+    """The algorithm that is asked for; chosen for `nodes` and `size` if it is `auto`."""
+    if algorithm == AUTO:
+        return choose(collective, nodes=nodes, size=size, multicast=not host_based)
+    return required_algorithm(collective, algorithm)

@@ -13,19 +13,20 @@ from firmware_models.abi.encoding import Datatype
 from firmware_models.files import shown
 from firmware_models.golden import dtype_of
 from sim.cli.shared.byte_size import ByteSize
-from sim.cli.shared.collective_name import CollectiveName, required_algorithm
+from sim.cli.shared.collective_name import CollectiveName, algorithm_for, required_algorithm
 from sim.cli.shared.hardware import hardware, hardware_options
 from sim.cli.shared.host import host_of, host_options
 from sim.cli.shared.number import Number
 from sim.cli.shared.run_file import run_file_option
 from sim.collective import CollectiveRequest
 from sim.request import DATATYPES, OPERATORS, reduces
+from sim.selection import AUTO
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _options = (
     click.argument("collective", type=CollectiveName()),
-    click.option("--algorithm", help="How: binomial, recursive-doubling, dissemination, ...  [required]"),
+    click.option("--algorithm", help="How: auto, binomial, recursive-doubling, dissemination, ...  [required]"),
     click.option("--nodes", type=Number(), help="Nodes of the cluster.  [required unless --input]"),
     click.option("--size", type=ByteSize(),
                  help="Bytes of the message: 4096, 4KiB.  [required unless --input; a barrier has none]"),
@@ -60,7 +61,8 @@ def collective_request(
     host: str | None, host_based: bool,
 ) -> CollectiveRequest:
     """What the flags ask for; refuses what only the flags can get wrong, and leaves the rest to the request."""
-    name_of_algorithm = required_algorithm(collective, algorithm)
+    if algorithm != AUTO:
+        required_algorithm(collective, algorithm)
     inputs = None if input_file is None else _load_rows(input_file)
     if inputs is not None:
         rows, row_bytes = inputs.shape[0], inputs.shape[1] * inputs.itemsize
@@ -74,6 +76,7 @@ def collective_request(
         if collective != "barrier":
             raise click.UsageError("--size: is required, or --input")
         size = 0
+    name_of_algorithm = algorithm_for(collective, algorithm, nodes=nodes, size=size, host_based=host_based)
     name, tree = hardware(preset, config)
     host_name, its_host = host_of(host, host_based=host_based)
     is_given = click.get_current_context().get_parameter_source("op") is not ParameterSource.DEFAULT
