@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from firmware_models.golden import Reference, reference
+from sim.selection import choose
 
 Conic = Callable[..., Any]
 
@@ -206,3 +207,14 @@ def test_faults(conic: Conic, tmp_path: Path) -> None:
         outcome = conic(command, *arguments, *flags)
         assert (outcome.code, outcome.err.count("\n")) == (2, 1)
         assert "--faults: " in outcome.err
+
+
+def test_algorithm_auto(conic: Conic) -> None:
+    """The one that was fastest where it was measured; hosts have no multicast."""
+    common = ["run", "broadcast", "--algorithm", "auto", "--nodes", "4", "--size", "8KiB", "--json"]
+    answer = json.loads(conic(*common).out)
+    assert (answer["algorithm"], answer["mismatched_bits"]) == (choose("broadcast", nodes=4, size=8192), 0)
+    by_hosts = json.loads(conic(*common, "--host-based").out)
+    assert by_hosts["algorithm"] == choose("broadcast", nodes=4, size=8192, multicast=False)
+    assert "multicast" not in by_hosts["algorithm"]
+    assert by_hosts["sha256"] == answer["sha256"]
