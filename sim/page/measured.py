@@ -88,7 +88,7 @@ FIGURES: dict[str, Figure] = {
     "simulator": _bench("bench simulator --preset small --preset paper --nodes 4 --nodes 16", "simulator", "small",
                         "paper"),
     "switch": _bench("bench switch", "switch", "small:link.buffer_flits", "small:datapath.mtu", "small:switch.radix"),
-    "throughput": _bench("bench throughput --preset small --size 1MiB", "throughput", "small"),
+    "throughput": _bench("bench throughput", "throughput", "small", "paper"),
     "units": Figure(command="python -m fpga.budget --figures docs/figures/units.json",
                     depends=("small:link.buffer_flits", "small:datapath.mtu", "small:datapath.data_width",
                              "small:reduce.add_cycles", "paper:cou.buffer_bytes", "paper:datapath.mtu")),
