@@ -78,6 +78,7 @@ def test_fault(name, run, capfd):
     assert f"conic-{os.getpid()}-" not in Path("/proc/net/unix").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["collective", "leaves", "dies", "never"])
 def test_the_command_ends_soon(name):
     """All of it, from start to end, with the patience that it has by default."""
