@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Packet buffer: collective packets until the trigger consumes them.
 
 Architecture: ``docs/packet_buffer.md``; NIC paper, section 1.3.

@@ -219,7 +219,7 @@ def _measured(grid: Grid, missing: Sequence[Point], processes: int) -> Iterator[
                 if not running:
                     return
                 ended, _ = wait(running, _POLL_SECONDS, FIRST_COMPLETED)
-                for future in ended:
+                for future in [future for future in running if future in ended]:
                     yield running.pop(future), future.result()
         except BaseException:
             for process in list(getattr(pool, "_processes", {}).values()):

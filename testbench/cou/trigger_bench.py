@@ -36,6 +36,7 @@ noted_wait = cover(
     others=("a later one is there", "none is there"),
 )
 noted_report = cover("report", status=("LENGTH_MISMATCH", "BAD_ADDRESS", "TIMEOUT", "BUFFER_ERROR"))
+noted_credit = cover("credit", ok=(0, 1), oldest=(0, 1))
 
 
 def config() -> Config:
@@ -89,7 +90,7 @@ class Bench:
         self.missed: set[tuple[int, ...]] = set()
         self.doubles: set[tuple[int, ...]] = set()
         self.asked: set[tuple[int, ...]] = set()
-        self.credits = Credits(self.rng, self._parted)
+        self.credits = Credits(self.rng, self._parted, noted_credit)
         self.expire = 0
         self.last_change = [0] * JOBS
         self.counts: Counter[str] = Counter()

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The trigger with the neighbours that it cannot be without: the memories it reads, the queues that it fills."""
 
 from amaranth import Array, Module, Signal

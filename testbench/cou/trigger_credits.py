@@ -5,15 +5,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from testbench.cou.trigger_model import Pulse
-from testbench.coverage import cover
 
 CALL = 40
 """Cycles within which a context that is called asks."""
 PATIENCE = 250
 """Cycles within which a context that was refused a credit asks again once there is one for it."""
-
-noted_credit = cover("credit", ok=(0, 1), oldest=(0, 1))
-noted_return = cover("returned", credits=("one", "several"))
 
 Pair = tuple[int, int]
 """JobID and peer."""
@@ -31,11 +27,14 @@ class Credits:
         For what is left open.
     parted : callable
         Of a pulse: whether its last pass has gone.
+    noted : callable
+        Called with `ok` and `oldest` of each request.
     """
 
-    def __init__(self, rng: Random, parted: Callable[[Pulse], bool]):
+    def __init__(self, rng: Random, parted: Callable[[Pulse], bool], noted: Callable[..., None]):
         self.rng = rng
         self.parted = parted
+        self.noted = noted
         self.out: Counter[Pair] = Counter()
         self.granted: Counter[tuple[int, ...]] = Counter()
         self.returns: deque[Pair] = deque()
@@ -61,7 +60,7 @@ class Credits:
     def ask(self, pair: Pair, *, oldest: int, asking: Sequence[Pulse], now: int) -> dict[str, int]:
         """The answer to a request of one of the pulses `asking`; `oldest`: it claims the last credit."""
         ok = self.out[pair] < self.share(pair) - (not oldest)
-        noted_credit(ok=int(ok), oldest=oldest)
+        self.noted(ok=int(ok), oldest=oldest)
         for pulse in asking:
             self._known.pop(pulse.context, None)
         self._quiet_since[pair] = now
@@ -93,12 +92,9 @@ class Credits:
             return None
         pair = self.returns.popleft()
         self.out[pair] -= 1
-        several = False
         while pair in self.returns and self.rng.randrange(4):
             self.returns.remove(pair)
             self.out[pair] -= 1
-            several = True
-        noted_return(credits="several" if several else "one")
         self._wake(pair, now)
         self._quiet_since[pair] = now
         return pair[1]

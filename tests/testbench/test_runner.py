@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The runner and the stream checkers, shown to catch planted faults."""
 
 import os

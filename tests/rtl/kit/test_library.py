@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Modules that stand in the Verilog once, and Verilog without a library, in which each stands in its place."""
 
 import re

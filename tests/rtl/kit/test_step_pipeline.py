@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Registers placed by a table: whatever the table, the same values, as late as it says."""
 
 import itertools

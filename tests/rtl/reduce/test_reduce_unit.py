@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The reduce unit and what it says of itself."""
 
 import re

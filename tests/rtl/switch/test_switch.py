@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The switch."""
 
 from functools import partial
