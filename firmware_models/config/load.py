@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from firmware_models.config.describe import FIELDS, SECTIONS
 from firmware_models.config.tree import Config
-from firmware_models.files import FileError, parse_yaml, read_text, shown
+from firmware_models.files import FileError, parse_sections, read_text, shown
 
 DEFAULT = "small"
 """The preset that a file changes unless it names another base."""
@@ -115,13 +115,9 @@ def _layers(text: str, source: str, folder: Path, depth: int = 0) -> list[_Layer
 
 def _parsed(text: str, source: str) -> dict[str, Any]:
     try:
-        values = parse_yaml(text)
+        return parse_sections(text, source=source)
     except FileError as error:
-        raise ConfigError(f"{source} {error}") from None
-    values = {} if values is None else values
-    if not isinstance(values, dict):
-        raise ConfigError(f"{source}: must be a mapping of sections, not {shown(values)}")
-    return values
+        raise ConfigError(str(error)) from None
 
 
 def _merged(layers: list[_Layer]) -> Loaded:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from firmware_models.files.reading import MOST_DIGITS, FileError
+from firmware_models.files.reading import MOST_DIGITS, FileError, shown
 
 MOST_DEPTH = 32
 """Levels of lists and mappings in each other."""
@@ -80,6 +80,24 @@ def parse_yaml(text: str) -> Any:
         If it is not YAML, or has what is refused: the line and the problem.
     """
     return _loaded(text, _BoundedLoader.get_single_data)
+
+
+def parse_sections(text: str, *, source: str) -> dict[str, Any]:
+    """A YAML document of sections by their names; an empty one has none.
+
+    Raises
+    ------
+    FileError
+        If it is something else. Other than that of :func:`parse_yaml` the message begins with `source`.
+    """
+    try:
+        values = parse_yaml(text)
+    except FileError as error:
+        raise FileError(f"{source} {error}") from None
+    values = {} if values is None else values
+    if not isinstance(values, dict):
+        raise FileError(f"{source}: must be a mapping of sections, not {shown(values)}")
+    return values
 
 
 def compose_yaml(text: str) -> yaml.Node | None:

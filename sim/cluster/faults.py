@@ -1,6 +1,6 @@
 """What a cluster can be made to do wrong, and what is known of it: see ``faulty_wire.h`` and ``memory_faults.h``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import CDLL
 from dataclasses import dataclass
 from enum import IntEnum
@@ -85,9 +85,7 @@ class ClusterFaults:
     topology: Topology
     _api: CDLL
     _handle: Any
-
-    def _passed(self, outcome: int) -> int:
-        raise NotImplementedError
+    _passed: Callable[[int], int]
 
     def damage(self, kind: WireFault) -> int:
         """Words or frames of reliable links that were damaged so far in one way."""

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from firmware_models.files import FileError, parse_yaml, read_text, shown
+from firmware_models.files import FileError, parse_sections, read_text, shown
 from sim.host.model import Host
 
 DEFAULT = "paper"
@@ -80,13 +80,9 @@ def _preset(name: object, what: str) -> dict[str, dict[str, Any]]:
 
 def _parsed(text: str, source: str) -> dict[str, Any]:
     try:
-        values = parse_yaml(text)
+        return parse_sections(text, source=source)
     except FileError as error:
-        raise HostError(f"{source} {error}") from None
-    values = {} if values is None else values
-    if not isinstance(values, dict):
-        raise HostError(f"{source}: must be a mapping of sections, not {shown(values)}")
-    return values
+        raise HostError(str(error)) from None
 
 
 def _checked(tree: dict[str, dict[str, Any]], source: str) -> Host:
