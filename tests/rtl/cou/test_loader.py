@@ -1,0 +1,21 @@
+"""The operand loader by itself."""
+
+from functools import partial
+
+import pytest
+
+from rtl.cou.operand_loader import OperandLoader
+from testbench.cou.loader_bench import config
+from testbench.runner import run_bench
+
+
+@pytest.mark.parametrize("width", [64, 256])
+def test_loader(width):
+    """Short loads from host memory and payloads, some of them refused, whose reports are taken slowly."""
+    result = run_bench(
+        partial(OperandLoader, config(width)), bench="testbench.cou.loader_bench",
+        parameters={"width": width, "batches": 150},
+    )
+    print(result.report)
+    assert result.report["loads"] > 200
+    assert result.report["faults"] > 10
