@@ -43,11 +43,11 @@ class Load:
 
     @property
     def is_beside(self) -> bool:
-        """Nobody is told of its end."""
+        """Its end is not reported."""
         return bool(self.fields["beside"])
 
     def reports(self) -> list[tuple[str, dict[str, int]]]:
-        """What is said of it, in order."""
+        """Its reports, in order."""
         fault = {"job": self.fields["job"], "status": int(Status.MEMORY_ERROR), "detail": self.fields["addr"]}
         return [*([("o_fault", fault)] if self.bad else []), ("o", {"context": self.fields["context"]})]
 
@@ -68,11 +68,11 @@ class Bench:
         self.payloads = {(job, place): self.numbers.randbytes(PAYLOAD_BYTES)
                          for job in range(JOBS) for place in range(PLACES)}
         self.loads = StreamSource(dut, "i", shapes["i"])
-        self.said: list[tuple[str, dict[str, int]]] = []
+        self.heard: list[tuple[str, dict[str, int]]] = []
         # Reports are taken slowly, so that short loads end while the one before is still being reported.
-        StreamSink(dut, "o", shapes["o"], stall=0.9, callback=lambda item: self.said.append(("o", item)))
+        StreamSink(dut, "o", shapes["o"], stall=0.9, callback=lambda item: self.heard.append(("o", item)))
         StreamSink(
-            dut, "o_fault", shapes["o_fault"], stall=0.9, callback=lambda item: self.said.append(("o_fault", item))
+            dut, "o_fault", shapes["o_fault"], stall=0.9, callback=lambda item: self.heard.append(("o_fault", item))
         )
         self._place = decoder(members["payload_place"].shape)
 
@@ -121,7 +121,7 @@ class Bench:
 
 
 @cocotb.test()
-async def every_load_is_told_of_once(dut: SimHandleBase) -> None:
+async def every_load_is_reported_once(dut: SimHandleBase) -> None:
     """In order, faults first, those beside a pass not at all; and its bytes are there then."""
     bench = Bench(dut, parameters()["width"])
     numbers = bench.numbers
@@ -131,15 +131,15 @@ async def every_load_is_told_of_once(dut: SimHandleBase) -> None:
         bench.memory.bad = set(numbers.sample(range(MEMORY), MEMORY // 8))
         contexts = numbers.sample(range(CONTEXTS), numbers.randint(1, CONTEXTS))
         batch = [bench.load(context) for context in contexts]
-        expected = [said for load in batch if not load.is_beside for said in load.reports()]
-        bench.said.clear()
+        expected = [one for load in batch if not load.is_beside for one in load.reports()]
+        bench.heard.clear()
         for load in batch:
             bench.loads.append(load.fields)
-        while bench.loads.pending or not int(dut.idle.value) or len(bench.said) < len(expected):
+        while bench.loads.pending or not int(dut.idle.value) or len(bench.heard) < len(expected):
             await clock.cycles(dut, 1)
         # What is beside its pass may be read when it is not filling any more; nothing may be said of it.
         await clock.cycles(dut, _IN_MEMORY + 30)
-        assert bench.said == expected
+        assert bench.heard == expected
         assert not int(dut.filling.value)
         for load in batch:
             if not load.bad:

@@ -15,19 +15,17 @@ from rtl.buffer.layouts import Arrival
 from testbench import clock
 from testbench.codec import decoder, encode
 from testbench.cou.trigger_credits import Credits
-from testbench.cou.trigger_model import BAD, MTU, Operation, Packet, Pulse, random_operation, report_of
+from testbench.cou.trigger_model import BAD, MTU, Operation, Packet, Pulse, report_of
+from testbench.cou.trigger_operations import CONTEXTS, JOBS, NODE, serve, start_pulses
 from testbench.coverage import cover
 from testbench.edge import bits, every_cycle, level
-from testbench.runner import parameters, report, rng
+from testbench.runner import report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
 STANDS_FOR = ("ContextFile", "PassPlanner", "PlanStage")
 """Parts that are built by no other test: this bench is theirs."""
 
-JOBS, CONTEXTS, NODE = 2, 4, 77
-QUIET = 900
-"""Cycles without progress of an operation after which only a time-out can end it."""
 
 noted_pass = cover("planned", source=("ZERO", "OPERAND", "RESULT"), select=("PASS_A", "PASS_B", "COMBINE"))
 noted_path = cover("path", direct=(0, 1), sends=(0, 1), cut=(0, 1))
@@ -82,7 +80,7 @@ class Bench:
         self.now = 0
         self._later: list[tuple[int, int, Callable[[], None]]] = []
         self._order = 0
-        self._writes: list[tuple[str, Any, Any]] = []
+        self.writes: list[tuple[str, Any, Any]] = []
         self.jobs: list[Operation | None] = [None] * JOBS
         self.contexts: dict[int, Pulse] = {}
         self.buffer: dict[tuple[int, ...], int] = {}
@@ -137,8 +135,8 @@ class Bench:
         # One entry of a memory a cycle.
         for name in ("operation", "descriptor", "header"):
             getattr(self.dut, f"write_{name}").value = 0
-        if self._writes:
-            name, address, value = self._writes.pop(0)
+        if self.writes:
+            name, address, value = self.writes.pop(0)
             if name == "arrival":
                 value()
                 return
@@ -220,7 +218,7 @@ class Bench:
     def come(self, packet: Packet) -> None:
         """A packet comes: its header is stored, look-ups find it, and its arrival is reported."""
         slot = self.free_slots.pop(self.rng.randrange(len(self.free_slots)))
-        self._writes.append(("header", slot, packet.header))
+        self.writes.append(("header", slot, packet.header))
 
         double = self.free_slots.pop() if self.rng.random() < 0.2 else None
 
@@ -244,7 +242,7 @@ class Bench:
             tell(Arrival.THERE, slot)
             if packet.key in self.doubles:
                 self.later(lambda: tell(Arrival.DROPPED, double))
-        self._writes.append(("arrival", 0, comes))
+        self.writes.append(("arrival", 0, comes))
 
     def _look_up(self, key: dict[str, int]) -> None:
         name = tuple(key[field] for field in ("job_id", "node_id", "vp", "seq_id", "pulse", "fragment"))
@@ -345,7 +343,7 @@ class Bench:
                 came="after it was missed" if packet.key in self.missed else "before it was asked for",
                 others="a later one is there" if overtaken else "none is there",
             )
-            self.later(lambda: self._free(packet.key))
+            self.later(lambda: self.free(packet.key))
         if pulse.operation.expired:
             return
         assert not done["direct"], "a pass that only sends on the path that combines"
@@ -403,7 +401,7 @@ class Bench:
         self.later(lambda: self.sources["i_done"].append({"context": pulse.context}))
         return done
 
-    def _free(self, key: tuple[int, ...]) -> None:
+    def free(self, key: tuple[int, ...]) -> None:
         self.free_slots.append(self.buffer.pop(key))
 
     def _done(self, item: dict[str, Any]) -> None:
@@ -430,107 +428,6 @@ class Bench:
         operation.received.append((item["status"], item["detail"]))
         self.counts["reports"] += 1
 
-    # Operations.
-
-    async def serve(self, job: int) -> None:
-        """Operations of one table entry, one after the other."""
-        base = self.rng.randrange(1 << 16)
-        for number in range(parameters()["operations"]):
-            doomed = self.early or self.rng.random() < 0.3
-            operation = random_operation(self.rng, job=job, node=NODE, base=base, doomed=doomed)
-            while any(other is not None and other.job_id == operation.job_id for other in self.jobs):
-                operation = random_operation(self.rng, job=job, node=NODE, base=base, doomed=doomed)
-            base = (base + len(operation.pulses)) % (1 << 16)
-            await self._execute(operation, number)
-
-    async def _execute(self, operation: Operation, number: int) -> None:
-        job = operation.job
-        self._writes.append(("operation", job, operation.fields()))
-        for place, desc in enumerate(operation.descriptors):
-            self._writes.append(("descriptor", {"position": place, "job": job}, desc))
-        for pulse in operation.pulses:
-            for packet in pulse.packets:
-                if packet.comes:
-                    self.later(lambda packet=packet: self.come(packet), most=self.rng.choice((20, 300)))
-        while any(name != "header" and name != "arrival" for name, _, _ in self._writes):
-            await clock.cycles(self.dut, 1)
-        await clock.cycles(self.dut, 2)
-        self.jobs[job], self.last_change[job] = operation, self.now
-        self.waiting[job] = list(operation.pulses)
-        give_up = self.now + self.rng.randrange(400) if self.early else None
-        while not all(pulse.ended for pulse in operation.pulses):
-            await clock.cycles(self.dut, 5)
-            quiet = self.now - self.last_change[job] > QUIET and not self.contexts_move(job)
-            if not operation.expired and (quiet and operation.doomed if give_up is None else self.now >= give_up):
-                operation.expired = True
-                self.credits.forget(operation.job_id)
-                self.expire |= 1 << job
-                self.dut.expire.value = self.expire
-                while self.offering == job:
-                    await clock.cycles(self.dut, 1)
-                for pulse in self.waiting[job]:
-                    pulse.ended = True
-                self.waiting[job].clear()
-        await clock.cycles(self.dut, 60)
-        assert not int(self.dut.active.value) >> job & 1, "a context is still in use"
-        while int(self.dut.o_fault__valid.value):
-            await clock.cycles(self.dut, 5)
-        # One that has done nothing yet can only have been given up, and that is reported.
-        silent = [p for p in operation.pulses if p.context is not None and p.untouched and p not in self.given_up]
-        assert not silent, "given up in silence"
-        # A check may fail before the pass that it is for is seen, so reports are compared at the end.
-        assert self.early or sorted(operation.expected) == sorted(operation.received), "reports"
-        ended = self.written[job]
-        assert self.early or operation.expired or ended[0] == ended[1], f"results to be written {ended}"
-        self.written[job] = [0, 0]
-        self.counts["given_up" if operation.expired else "ended"] += 1
-        # What is left over of it goes with it.
-        while any(p.comes and p.key not in self.buffer and p.key not in self.gone(pulse) for pulse in operation.pulses
-                  for p in pulse.packets):
-            await clock.cycles(self.dut, 5)
-        for pulse in operation.pulses:
-            for packet in pulse.packets[pulse.consumed:]:
-                if packet.comes:
-                    self._free(packet.key)
-        while self.sources["i_arrival"].pending:
-            await clock.cycles(self.dut, 1)
-        while any(p.key in self.buffer for pulse in operation.pulses for p in pulse.packets):
-            await clock.cycles(self.dut, 1)
-        self.expire &= ~(1 << job)
-        self.dut.expire.value = self.expire
-        await clock.cycles(self.dut, 3)
-        self.jobs[job] = None
-
-    def contexts_move(self, job: int) -> bool:
-        """True if something is under way for a pulse of the job."""
-        return (bool(self.waiting[job]) and len(self.contexts) < CONTEXTS) or any(
-            pulse.running or pulse.loading for pulse in self.pulses() if pulse.operation.job == job
-        ) or any(source.pending for source in self.sources.values())
-
-    def gone(self, pulse: Pulse) -> set[tuple[int, ...]]:
-        """Keys of packets that a pulse has consumed."""
-        return {packet.key for packet in pulse.packets[:pulse.consumed]}
-
-    async def start_pulses(self) -> None:
-        """Offers pulses while contexts are free, of any job, each job's in ascending order."""
-        self.waiting: list[list[Pulse]] = [[] for _ in range(JOBS)]
-        self.offering: int | None = None
-        while True:
-            await clock.cycles(self.dut, 1)
-            jobs = [job for job in range(JOBS) if self.waiting[job]]
-            if not jobs or not int(self.dut.n_free.value):
-                continue
-            self.offering = self.rng.choice(jobs)
-            pulse = self.waiting[self.offering].pop(0)
-            operation = pulse.operation
-            await self.sources["i_start"].send({
-                "job": operation.job, "job_id": operation.job_id, "pulse": pulse.number,
-                "offset": pulse.index * operation.message.step(), "bytes": operation.message.pulses()[pulse.index],
-                "cut": int(operation.message.cut), "clear": int(operation.clear),
-            })
-            await clock.cycles(self.dut, 4)
-            self.offering = None
-
 
 @cocotb.test()
 @cocotb.parametrize(early=(False, True))
@@ -538,9 +435,9 @@ async def every_pulse_goes_through_its_sequence(dut: SimHandleBase, early: bool)
     """Each pass is the one that is next, each packet is taken in its turn and once, every fault is reported once."""
     bench = Bench(dut, early=early)
     await bench.begin()
-    cocotb.start_soon(bench.start_pulses())
+    cocotb.start_soon(start_pulses(bench))
     await clock.cycles(dut, 2)
-    jobs = [cocotb.start_soon(bench.serve(job)) for job in range(JOBS)]
+    jobs = [cocotb.start_soon(serve(bench, job)) for job in range(JOBS)]
     for job in jobs:
         await job
     await clock.cycles(dut, 100)
