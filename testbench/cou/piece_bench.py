@@ -23,8 +23,8 @@ STANDS_FOR = ("PieceWalk",)
 WIDTHS = (64, 256)
 MEMORY = 8192
 JOBS = 4
-N_GAPLESS = 12
-"""Runs that follow each other: no more than can be unacknowledged at once."""
+N_GAPLESS = 8
+"""Runs of up to two pieces that follow each other: no more pieces than can be unacknowledged at once (16)."""
 
 
 def config(width: int) -> Config:
