@@ -10,7 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-EXTRAS := demo,fpga,formal,docs,dev
+EXTRAS := demo,fpga,formal,dask,docs,dev
 PAGES := $(shell grep -lE '^<!-- table ' README.md docs/*.md rtl/*/README.md)
 
 .PHONY: help setup demo test test-fast test-long formal verilog bitstream bench waves docs walk lint clean

@@ -21,6 +21,9 @@ class Study:
     module: str
     about: str
     is_grid: bool = False
+    preset: str = "paper"
+    nodes: int = 32
+    """Hardware and nodes of a grid, unless others are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +34,8 @@ class GridOptions:
     -------
     processes : int
         At most so many points at once; it changes no row.
+    scheduler : str, optional
+        Address of a Dask scheduler whose workers measure, instead of processes.
     limit : float, optional
         Seconds that it may take.
     results : Path, optional
@@ -42,6 +47,7 @@ class GridOptions:
     """
 
     processes: int = 1
+    scheduler: str | None = None
     limit: float | None = None
     results: Path | None = None
     preset: str = "paper"

@@ -15,7 +15,7 @@ from sim.report.colours import FURTHER
 from sim.report.drawing import Plot, log_axis, panel, svg
 from sim.report.progress import ProgressCallback
 from sim.study import GridOptions, StudyError, StudyResult
-from sim.study.grid import Grid, Point, run_grid
+from sim.study.grid import Grid, Point, run_as_asked
 from sim.study.nic_tables import size_words
 from sim.study.page import PageTable, text_tables, write_page
 from sim.study.rows_file import command_of, judged, load_rows
@@ -84,8 +84,7 @@ def _measure(
         "sources": source_hash(*(Path(str(resources.files(name))) for name in packages))[:16],
     }
     grid = Grid(head=head, points=points, measure=measure, work_a_second=_CYCLES_A_SECOND)
-    return run_grid(grid, options.results or folder / "rows.jsonl", processes=options.processes, limit=options.limit,
-                    progress=progress)
+    return run_as_asked(grid, folder, options, progress=progress)
 
 
 def measure(preset: str, collective: str, algorithm: str, nodes: int, size: int) -> Row:

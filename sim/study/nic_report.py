@@ -13,7 +13,7 @@ from sim.process.run import memory_needed
 from sim.report.progress import ProgressCallback
 from sim.request import RequestError
 from sim.study import GridOptions, StudyError, StudyResult
-from sim.study.grid import Grid, Point, run_grid
+from sim.study.grid import Grid, Point, run_as_asked
 from sim.study.nic_claims import claims
 from sim.study.nic_formula import rows as formula_rows
 from sim.study.nic_measure import Setting, measure, measure_message
@@ -82,9 +82,9 @@ def _measure(
         head=_head(experiment, setting, config), points=wanted, measure=measure_point,
         work_a_second=_CYCLES_A_SECOND, start_work=_START_CYCLES * options.nodes,
     )
-    rows = run_grid(
-        grid, options.results or folder / "rows.jsonl", processes=options.processes, limit=options.limit,
-        prepare=lambda: build_library(most[0].hardware(), progress=progress), progress=progress,
+    rows = run_as_asked(
+        grid, folder, options, progress=progress,
+        prepare=lambda: build_library(most[0].hardware(), progress=progress),
     )
     message = next(row for row in rows if row["kind"] == "message")
     sizes = sorted({row["bytes"] for row in rows if row["kind"] == "point"})

@@ -72,7 +72,7 @@ def source_hash(*packages: Path) -> str:
     digest = hashlib.sha256()
     for package in packages:
         for path in sorted(package.rglob("*")):
-            if path.suffix in (".py", ".h", ".cpp"):
+            if path.suffix in (".py", ".h", ".cpp", ".yaml"):
                 digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
     return digest.hexdigest()
 

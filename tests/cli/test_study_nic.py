@@ -65,6 +65,8 @@ def test_a_small_grid(conic: Conic, tmp_path: Path) -> None:
     (["nic-reduce", "--preset", "none"], "preset must be one of"),
     (["nic-reduce", "--limit", "soon"], "must be a time above 0 as in 90s, 10min or 2h, not 'soon'"),
     (["mft", "--nodes", "4"], "--nodes: must be left out for mft"),
+    (["mft", "--scheduler", "tcp://127.0.0.1:1"], "--scheduler: must be left out for mft"),
+    (["nic-reduce", "--scheduler", "far://away"], "--scheduler: must be the address of a Dask scheduler, as tcp://"),
 ])
 def test_bad_input(flags: list[str], message: str, conic: Conic, tmp_path: Path) -> None:
     outcome = conic("study", *flags, "--output-dir", str(tmp_path))

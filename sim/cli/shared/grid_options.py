@@ -1,4 +1,4 @@
-"""The flags of studies that are grids: how long, in how many processes, where rows are kept, of which hardware."""
+"""The flags of studies that are grids: how long, by whom measured, where rows are kept, of which hardware."""
 
 import os
 from collections.abc import Callable
@@ -11,22 +11,25 @@ from sim.cli.shared.duration import Duration
 from sim.cli.shared.number import Number
 from sim.cli.shared.paths import OUTPUT_FILE
 from sim.host import host_names
-from sim.study import GridOptions
+from sim.study import STUDIES, GridOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_OF_THE_STUDY = "the study's"
 _OPTIONS = (
     click.option("--processes", type=Number(1), default=os.cpu_count() or 1, show_default="one a processor",
                  help="Of a grid: points that are measured at once; changes no row."),
+    click.option("--scheduler", metavar="ADDRESS",
+                 help="Of a grid: a Dask scheduler, as tcp://HOST:8786, whose workers measure instead of processes."),
     click.option("--limit", type=Duration(), help="Of a grid: 10min, 2h; refused before it starts if it takes longer."),
     click.option("--results", type=OUTPUT_FILE,
                  help="Of a grid: rows as they come; an interrupted run goes on from there.  "
                       "[default: rows.jsonl in --output-dir]"),
-    click.option("--preset", default=GridOptions.preset, show_default=True, help="Of a grid: the hardware."),
+    click.option("--preset", show_default=_OF_THE_STUDY, help="Of a grid: the hardware."),
     click.option("--host", default=GridOptions.host, show_default=True,
                  help=f"Of a grid: what hosts take: {', '.join(host_names())}, or a YAML file."),
-    click.option("--nodes", type=Number(2), default=GridOptions.nodes, show_default=True, help="Of a grid: nodes."),
+    click.option("--nodes", type=Number(2), show_default=_OF_THE_STUDY, help="Of a grid: nodes."),
 )
-_NAMES = ("processes", "limit", "results", "preset", "host", "nodes")
+_NAMES = ("processes", "scheduler", "limit", "results", "preset", "host", "nodes")
 
 
 def grid_options(command: Command) -> Command:
@@ -39,7 +42,10 @@ def grid_options(command: Command) -> Command:
 def options_of(study: str, *, is_grid: bool, **values: Any) -> dict[str, GridOptions]:
     """The keyword that a grid takes; none of another study, which must not have been given any of the flags."""
     if is_grid:
-        return {"options": GridOptions(**values)}
+        usual = {name: getattr(STUDIES[study], name) for name in ("preset", "nodes")}
+        return {"options": GridOptions(**values | {
+            name: value for name, value in usual.items() if values[name] is None
+        })}
     context = click.get_current_context()
     for name in _NAMES:
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:

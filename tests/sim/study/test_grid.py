@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from sim.study import StudyError
-from sim.study.grid import Grid, Point, RowsFile, run_grid
+from sim.study.grid import Grid, Point, run_grid
+from sim.study.kept_rows import RowsFile
 
 HEAD = {"study": "squares", "nodes": 4}
 SLOW = """
@@ -128,6 +129,16 @@ def test_rows_of_something_else(head: dict[str, Any], message: str, tmp_path: Pa
     RowsFile(path, head).add({"kind": "point", "number": 0})
     with pytest.raises(StudyError, match=message):
         run_grid(grid(3), path, processes=1, limit=None, progress=silent)
+
+
+def test_a_line_that_was_cut_off(tmp_path: Path) -> None:
+    """What a process that was killed has left of its last row is not there, and is in nobody's way."""
+    path = tmp_path / "rows.jsonl"
+    run_grid(grid(2), path, processes=1, limit=None, progress=silent)
+    path.write_text(path.read_text().rstrip("\n")[:-5])
+    assert len(RowsFile(path, HEAD).rows) == 1
+    assert run_grid(grid(3), path, processes=1, limit=None, progress=silent) == squares(3)
+    assert len(path.read_text().splitlines()) == 4
 
 
 @pytest.mark.parametrize("text", ["", "[1]\n", "{}\nnonsense\n", "\0"])
