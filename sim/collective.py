@@ -18,7 +18,7 @@ from firmware_models.host import Completion, NodeDriver
 from firmware_models.schedule import MulticastGroup, largest_pulse
 from sim.activities import activities
 from sim.bounds import link_load
-from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, build_library
+from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, Waves, build_library
 from sim.multicast import set_up_groups
 from sim.process.process import ProcessError
 from sim.process.run import HostedRun, last, memory_needed, memory_timing
@@ -69,6 +69,8 @@ class CollectiveResult:
     buffer_occupancy : list of dict
         `now`, `peak` and time-weighted `mean` of every packet buffer, as fractions of its usable capacity, with `node`
         and `cou`.
+    first_cycle, last_cycle : int
+        When the operation began, and when the run was over, in cycles since reset: so `events` and waveforms count.
     damaged_words : int
         Words of reliable links that were damaged, since reset.
     process_cycles : list of list of float
@@ -88,6 +90,8 @@ class CollectiveResult:
     events: list[Activity]
     stalls: list[dict[str, int]]
     buffer_occupancy: list[dict[str, float]]
+    first_cycle: int = 0
+    last_cycle: int = 0
     damaged_words: int = 0
     process_cycles: list[list[float]] = field(default_factory=list)
 
@@ -108,7 +112,7 @@ class VerifyResult:
 
 
 def run_collective(
-    request: CollectiveRequest, *, waves: Path | None = None, progress: ProgressCallback | None = None,
+    request: CollectiveRequest, *, waves: Waves | None = None, progress: ProgressCallback | None = None,
     check_boundary: bool = False, execution: Execution | None = None,
 ) -> CollectiveResult:
     """Carries out `request` on the RTL; `waves`, `check_boundary` and `execution` as for :class:`sim.cluster.Cluster`.
@@ -176,7 +180,7 @@ def _in_order(
 
 
 def _run(
-    library: Path, request: CollectiveRequest, *, waves: Path | None = None, check_boundary: bool = False,
+    library: Path, request: CollectiveRequest, *, waves: Waves | None = None, check_boundary: bool = False,
     order: int = 0, execution: Execution | None = None,
 ) -> CollectiveResult:
     try:
@@ -186,7 +190,7 @@ def _run(
 
 
 def _simulate(
-    library: Path, request: CollectiveRequest, waves: Path | None, check_boundary: bool, order: int,
+    library: Path, request: CollectiveRequest, waves: Waves | None, check_boundary: bool, order: int,
     execution: Execution | None,
 ) -> CollectiveResult:
     stalls = request.stalls
@@ -217,7 +221,9 @@ def _simulate(
             completions = list(session.completions(jobs))
         cluster.log_events(False)
         result = _result(request, cluster, session, jobs, completions, cycles, idle)
-        return replace(result, damaged_words=cluster.damaged, process_cycles=ended)
+        return replace(
+            result, first_cycle=begin, last_cycle=cluster.cycle, damaged_words=cluster.damaged, process_cycles=ended,
+        )
 
 
 def _wait(session: Session, request: CollectiveRequest, jobs: list[Posted], starts: list[list[int]]) -> int:

@@ -10,10 +10,11 @@ from .cluster import (
     MemoryTiming,
     RegisterAccessError,
     SimulationFaultError,
+    Waves,
 )
 from .faults import AxiResponse, MemoryFaults, WireFault, WireRates
 
 __all__ = [
     "EVENT", "AxiResponse", "Cluster", "ClusterBuildError", "EventKind", "Execution", "LinkTiming", "MemoryFaults",
-    "MemoryTiming", "RegisterAccessError", "SimulationFaultError", "WireFault", "WireRates", "build_library",
+    "MemoryTiming", "RegisterAccessError", "SimulationFaultError", "Waves", "WireFault", "WireRates", "build_library",
 ]

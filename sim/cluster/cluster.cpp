@@ -28,12 +28,14 @@ Cluster::Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const
         stations_.push_back(std::make_unique<Station>(name, s, make_switch(name, seed * 2 + s * 104729 + 2, context)));
     }
     count_stations();
-    execution_.threads = std::clamp<unsigned>(execution_.threads, 1, static_cast<unsigned>(stations_.size()));
+    // Models of one waveform share a context, which wants one thread.
+    const size_t most = waves_ ? 1 : stations_.size();
+    execution_.threads = std::clamp<unsigned>(execution_.threads, 1, static_cast<unsigned>(most));
     workers_ = std::make_unique<Workers>(execution_.threads, [this](unsigned thread) { share(thread); });
 }
 
 Cluster::~Cluster() {
-    if (tracing_) waves_->close();  // while the models are still there
+    if (dumping_) waves_->close();  // while the models are still there
 }
 
 // What there is one of for each station.
@@ -97,13 +99,23 @@ void Cluster::step(uint64_t cycles) {
 
 // As many cycles as nobody can hear of anybody in, at most so many.
 void Cluster::window(uint64_t cycles) {
-    const uint64_t length = std::min({std::max<uint64_t>(link_timing_.latency, 1), kLongestWindow, cycles});
-    if (execution_.lockstep || checking_ || tracing_ || link_timing_.latency == 0) {
+    const uint64_t longest = std::clamp<uint64_t>(link_timing_.latency, 1, kLongestWindow);
+    const uint64_t length = std::min(longest, cycles);
+    const bool lockstep = in_lockstep(length);
+    if (lockstep != was_in_lockstep_)
+        for (auto& station : stations_) station->change_step(lockstep ? parity_ : 0);
+    was_in_lockstep_ = lockstep;
+    if (lockstep) {
         for (uint64_t n = 0; n < length; ++n) cycle_in_lockstep();
         return;
     }
     window_apart(now_ + length);
-    leap(now_ + cycles - length);
+    leap(now_ + cycles - length, longest);
+}
+
+bool Cluster::in_lockstep(uint64_t length) const {
+    const bool dumps = now_ < dump_until_ && now_ + length > dump_from_;
+    return execution_.lockstep || checking_ || dumps || link_timing_.latency == 0;
 }
 
 void Cluster::window_apart(uint64_t until) {
@@ -148,15 +160,17 @@ void Cluster::share(unsigned thread) {
     }
 }
 
-// While everybody sleeps and nothing is on its way, no window has to be carried out.
-void Cluster::leap(uint64_t until) {
+// While everybody sleeps and nothing is on its way, no window has to be carried out. Leaps are of whole windows: windows
+// begin, and runs end, in the same cycles as in lockstep.
+void Cluster::leap(uint64_t until, uint64_t length) {
     uint64_t wake = UINT64_MAX;
     for (const auto& station : stations_) wake = std::min(wake, station->next_event());
     if (wake <= now_ || settled()) return;
     for (const auto& lane : lanes_)
         if (!lane->empty()) return;
-    const uint64_t target = std::min(wake, until);
-    if (target <= now_) return;
+    if (now_ < dump_until_) until = std::min(until, std::max(dump_from_, now_));
+    const uint64_t target = now_ + (std::min(wake, until) - now_) / length * length;
+    if (target == now_) return;
     for (auto& station : stations_) station->advance(now_, target, parity_ ^ 1, true);
     now_ = target;
 }
@@ -170,12 +184,25 @@ void Cluster::cycle_in_lockstep() {
         now_ = std::max(now_, fault.cycle);
         throw;
     }
-    if (tracing_)
-        for (const uint8_t level : {1, 0}) {
-            for (auto& station : stations_) *station->model().clk = level;  // looked at only: nobody is evaluated
-            waves_->dump(2 * now_ + !level);
-        }
+    if (dump_from_ <= now_ && now_ < dump_until_) dump();
     ++now_;
+    if (dumping_ && now_ == dump_until_) {
+        waves_->close();
+        dumping_ = false;
+    }
+}
+
+void Cluster::dump() {
+    if (!dumping_) waves_->open(waves_path_.c_str());
+    dumping_ = true;
+    for (const uint8_t level : {1, 0}) {
+        for (auto& station : stations_) {
+            *station->model().clk = level;
+            // The edge was before: nothing moves, but Verilator only looks at what was evaluated since the last dump.
+            if (!level) station->model().latch();
+        }
+        waves_->dump(2 * now_ + !level);
+    }
 }
 
 EventLog& Cluster::collect_log() {
@@ -201,11 +228,12 @@ void Cluster::log_events(bool on) {
     for (Node* node : nodes_) node->log_events(on);
 }
 
-void Cluster::open_waves(const char* path) {
+void Cluster::open_waves(const char* path, uint64_t first, uint64_t last) {
     if (!waves_) return;
     for (auto& station : stations_) waves_->add(station->model());
-    waves_->open(path);
-    tracing_ = true;
+    waves_path_ = path;
+    dump_from_ = first;
+    dump_until_ = last;
 }
 
 uint64_t Cluster::fingerprint() {

@@ -2,8 +2,8 @@
 //
 // Every output of a NIC and of a switch is a function of its registers, and a link takes some cycles. So each station goes
 // ahead by itself for a window of as many cycles as the fastest link takes, on any of several threads; between windows they
-// exchange what they have sent. Links of no latency, the check of the boundary, and waveforms want lockstep: every
-// cycle of all stations before the next one of any. Both ways do the same, register for register (docs/cluster.md).
+// exchange what they have sent. Links of no latency, the check of the boundary, and the cycles of a waveform want lockstep:
+// every cycle of all stations before the next one of any. Both ways do the same, register for register (docs/cluster.md).
 #pragma once
 
 #include <atomic>
@@ -81,7 +81,8 @@ public:
     EventLog& collect_landed();
     const EventLog& landed() const { return landed_; }
     void log_events(bool on);
-    void open_waves(const char* path);
+    // Writes a waveform of cycles [first, last), or of those of them that there are; no file if there are none.
+    void open_waves(const char* path, uint64_t first, uint64_t last);
     // A hash of everything that all models hold.
     uint64_t fingerprint();
     uint64_t evaluated() const;
@@ -95,9 +96,11 @@ private:
     void count_stations();
     void window(uint64_t cycles);
     void window_apart(uint64_t until);
+    bool in_lockstep(uint64_t length) const;
     void cycle_in_lockstep();
+    void dump();
     void share(unsigned thread);
-    void leap(uint64_t until);
+    void leap(uint64_t until, uint64_t length);
     bool settled() const;
 
     MemoryTiming memory_timing_;
@@ -109,9 +112,14 @@ private:
     std::vector<Player*> players_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     EventLog log_, landed_;
-    bool checking_ = false, tracing_ = false;
+    bool checking_ = false, was_in_lockstep_ = false;
     uint64_t now_ = 0, settled_at_ = 0;
     Parity parity_ = 0;
+
+    // Cycles that are still to be in the waveform, and its file, which is open from the first of them on.
+    uint64_t dump_from_ = 0, dump_until_ = 0;
+    std::string waves_path_;
+    bool dumping_ = false;
 
     // Of the window that is being carried out.
     uint64_t until_ = 0;

@@ -120,6 +120,30 @@ class Execution:
         return self.threads or wanted_threads() or len(os.sched_getaffinity(0))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Waves:
+    """A waveform that a cluster writes.
+
+    Members
+    -------
+    path : Path
+        The FST file; there will be none if the run has none of the cycles.
+    first : int
+        The first cycle in it, since reset.
+    cycles : int, optional
+        So many cycles at most; all that follow if not given.
+    """
+
+    path: Path
+    first: int = 0
+    cycles: int | None = None
+
+    @property
+    def last(self) -> int:
+        """The cycle after the last one, which a run may not reach."""
+        return _FAULT if self.cycles is None else self.first + self.cycles
+
+
 _FAULT = (1 << 64) - 1
 """What a count is if it could not be made."""
 _NO_MEMORY = "std::bad_alloc"
@@ -140,12 +164,13 @@ class Cluster(ClusterFaults):
         Timing.
     seed : int
         Of every random choice: equal seeds give equal runs.
-    waves : Path, optional
-        FST waveform of everything; the library must have been built for it.
+    waves : Waves, optional
+        A waveform of all models; the library must have been built for it.
     check_boundary : bool
         Check in every cycle that no output of a model follows an input: what makes the simulation exact. It is slower.
     execution : Execution
-        Threads, and what is left out. Waveforms and the check of the boundary are in lockstep whatever it says.
+        Threads, and what is left out. Cycles of a waveform, and of the check of the boundary, are in lockstep whatever
+        it says; with a library built for waveforms all is on one thread.
     players : int
         The last so many nodes are only played: no NIC is there, and :meth:`play` says what they send. Links are plain.
     player_credits : int
@@ -159,7 +184,7 @@ class Cluster(ClusterFaults):
 
     def __init__(
         self, library: Path, topology: Topology, *, memory_bytes: int, memory: MemoryTiming | None = None,
-        links: LinkTiming | None = None, seed: int = 0, waves: Path | None = None,
+        links: LinkTiming | None = None, seed: int = 0, waves: Waves | None = None,
         check_boundary: bool = False, execution: Execution | None = None, players: int = 0, player_credits: int = 0,
     ):
         memory, links, execution = memory or MemoryTiming(), links or LinkTiming(), execution or Execution()
@@ -181,7 +206,9 @@ class Cluster(ClusterFaults):
                 self._handle, self._station(a), a.port, self._station(b), b.port, seed * 65537 + number,
             ))
         if waves is not None:
-            self._passed(self._api.conic_open_waves(self._handle, str(waves).encode()))
+            self._passed(self._api.conic_open_waves(
+                self._handle, str(waves.path).encode(), waves.first, waves.last,
+            ))
         if check_boundary:
             self._passed(self._api.conic_check_boundary(self._handle))
         self._passed(self._api.conic_reset(self._handle))

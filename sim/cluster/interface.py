@@ -53,7 +53,7 @@ def load_library(library: Path) -> CDLL:
         "conic_log_events": (c_int, [handle, c_int]),
         "conic_event_count": (u64, [handle]),
         "conic_events": (c_void_p, [handle]),
-        "conic_open_waves": (c_int, [handle, c_char_p]),
+        "conic_open_waves": (c_int, [handle, c_char_p, u64, u64]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(api, name)

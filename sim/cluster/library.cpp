@@ -189,6 +189,8 @@ int conic_play(Cluster* cluster, uint32_t player, const uint8_t* data, const uin
     });
 }
 
-int conic_open_waves(Cluster* cluster, const char* path) { return guarded([&] { cluster->open_waves(path); }); }
+int conic_open_waves(Cluster* cluster, const char* path, uint64_t first, uint64_t last) {
+    return guarded([&] { cluster->open_waves(path, first, last); });
+}
 
 }

@@ -60,6 +60,13 @@ void Station::catch_up() {
     evaluate();
 }
 
+void Station::change_step(Parity parity) {
+    catch_up();
+    collect(parity);
+    asleep_ = false;
+    event_ = true;
+}
+
 void Station::transmit(uint64_t now, Parity parity) {
     for (LinkEnd& link : links_)
         link.transmit(now, parity, [&](const Flit& flit) { log_sent(flit, now, open_log()); });

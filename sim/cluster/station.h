@@ -50,6 +50,8 @@ public:
     uint64_t output(const std::string& name) const;
     // Evaluates what has been skipped, so that the model can be looked at.
     void catch_up();
+    // From the next cycle on it keeps step with the others, or goes ahead again: what it knew of its sleep is void.
+    void change_step(Parity parity);
 
     // Whether everything has happened that a run waits for, and the cycle after the last of it.
     virtual bool settled() const { return registers.idle(); }

@@ -10,7 +10,7 @@ from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import Config
 from firmware_models.host import Port
-from sim.cluster import Cluster, RegisterAccessError, SimulationFaultError
+from sim.cluster import Cluster, RegisterAccessError, SimulationFaultError, Waves
 from sim.multicast import set_up_groups
 from sim.session import CollectiveError, Session
 from sim.soak.community import Community, Posted
@@ -78,12 +78,12 @@ class Episode:
         Nodes, on one switch.
     seed, number : int
         Of the soak, and of the episode in it.
-    waves : Path, optional
+    waves : Waves, optional
         Waveform of everything.
     """
 
     def __init__(
-        self, library: Path, config: Config, *, nodes: int, seed: int, number: int, waves: Path | None = None
+        self, library: Path, config: Config, *, nodes: int, seed: int, number: int, waves: Waves | None = None
     ):
         self._config, self._nodes, self._number = config, nodes, number
         self._rng = rng = random.Random(f"soak {seed} episode {number}")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from firmware_models.config import Config
-from sim.cluster import RegisterAccessError, SimulationFaultError, build_library
+from sim.cluster import RegisterAccessError, SimulationFaultError, Waves, build_library
 from sim.report.progress import ProgressCallback
 from sim.soak.episode import Coverage, Episode, SoakError
 
@@ -44,7 +44,9 @@ def soak(
     for number in numbers:
         first = number * EPISODE_OPERATIONS
         try:
-            one = Episode(library, config, nodes=nodes, seed=seed, number=number, waves=waves)
+            one = Episode(
+                library, config, nodes=nodes, seed=seed, number=number, waves=waves and Waves(path=waves),
+            )
             for done in one.run(min(EPISODE_OPERATIONS, operations - first)):
                 say("operations", first + done, operations)
         except (SoakError, SimulationFaultError, RegisterAccessError) as error:

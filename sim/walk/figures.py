@@ -9,6 +9,7 @@ from firmware_models.config import load_preset
 from rtl.cou.act_stage import ActStage
 from rtl.credit.credit_table import CreditTable
 from rtl.queue.scheduler import Scheduler
+from sim.cluster import Waves
 from sim.collective import CollectiveRequest, CollectiveResult, run_collective
 from sim.report.timeline import timeline_svg
 from sim.walk.credits import credits_svg, exchange
@@ -55,7 +56,7 @@ def measure(folder: Path) -> dict[str, Any]:
     table = state_names(CreditTable(config))
     scheduler = state_names(Scheduler(n_cous=config.nic.n_cous, sequence_depth=config.cou.sequence_depth))
 
-    small = run_collective(request(SMALL), waves=folder / "walk.fst")
+    small = run_collective(request(SMALL), waves=Waves(path=folder / "walk.fst"))
     recording, cycles = Recording(folder / "walk.fst"), span(small)
     found = {
         "preset": PRESET, "small": SMALL, "large": LARGE, "busy": BUSY, "cycles": len(cycles),
@@ -64,9 +65,9 @@ def measure(folder: Path) -> dict[str, Any]:
             name: wave_json(recording, diagram, cycles[0]) for name, diagram in diagrams(act, scheduler).items()
         },
     }
-    large = run_collective(request(LARGE), waves=folder / "large.fst")
+    large = run_collective(request(LARGE), waves=Waves(path=folder / "large.fst"))
     found["credits"] = exchange(Recording(folder / "large.fst"), span(large))
-    many = run_collective(request(BUSY), waves=folder / "busy.fst")
+    many = run_collective(request(BUSY), waves=Waves(path=folder / "busy.fst"))
     busy, cycles = Recording(folder / "busy.fst"), span(many)
     return found | {
         "states": {

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -137,10 +138,35 @@ def test_failure_is_reported(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.long
 def test_waves(conic: Conic, tmp_path: Path) -> None:
+    """All cycles, some of them, or none: then it says how many there were."""
     waves = tmp_path / "f.fst"
-    outcome = conic("run", "barrier", "--algorithm", "dissemination", "--nodes", "2", "--waves", str(waves))
+    arguments = ["run", "barrier", "--algorithm", "dissemination", "--nodes", "2", "--waves", str(waves), "--json"]
+    outcome = conic(*arguments)
     assert outcome.code == 0
-    assert waves.stat().st_size > 1000
+    whole = waves.stat().st_size
+    assert whole > 1000
+    begin = json.loads(outcome.out)["first_cycle"]
+    assert conic(*arguments, "--waves-from", str(begin), "--waves-for", "20").code == 0
+    assert 1000 < waves.stat().st_size < whole
+    waves.unlink()
+    late = conic(*arguments, "--waves-from", "1000000", "--waves-for", "20")
+    assert (late.code, late.out, waves.exists()) == (2, outcome.out, False)
+    last = late.err.splitlines()[-1]
+    assert re.fullmatch(r"conic run: --waves-from: must be below \d+, the cycles of this run since reset, not 1000000: "
+                        r"no waveform was written", last)
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    (["--waves-from", "5"], "--waves-from: needs --waves, the file to write, not 5 alone"),
+    (["--waves-for", "5"], "--waves-for: needs --waves, the file to write, not 5 alone"),
+    (["--waves", "f.fst", "--waves-for", "0"], "--waves-for: must be 1 to 1000000000000000, not 0"),
+    (["--waves", "f.fst", "--waves-from", "-1"], "--waves-from: must be 0 to 1000000000000000, not -1"),
+    (["--waves", "f.fst", "--waves-from", "1e3"], "--waves-from: must be 0 to 1000000000000000, not '1e3'"),
+    (["--waves", "f.fst", "--board", "/dev/none"], "--board: has neither --waves nor --trace"),
+])
+def test_waves_that_cannot_be(flags: list[str], message: str, conic: Conic) -> None:
+    outcome = conic("run", *ALLREDUCE, "--nodes", "2", "--size", "64", *flags)
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"conic run: {message}\n")
 
 
 def test_verify(conic: Conic) -> None:

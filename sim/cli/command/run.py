@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firmware_models.config import ConfigError
-from firmware_models.files import aside, write_text, written
+from firmware_models.files import write_text, written
 from firmware_models.schedule import ScheduleError
 from sim.board.frame_link import BoardError
 from sim.board.open import NoBoardError
@@ -21,6 +21,7 @@ from sim.cli.shared.faults import faults_option, run_under_faults
 from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
 from sim.cli.shared.unit_table import print_units
+from sim.cli.shared.waves import refuse_what_never_came, waves_of, waves_options, written_whole
 from sim.collective import CollectiveError, RequestError, run_collective
 from sim.faults import FaultScript, FaultScriptError
 from sim.host import HostError
@@ -31,7 +32,7 @@ from sim.report.chrome_trace import chrome_trace
 @collective_options
 @click.option("--output", "output_file", type=OUTPUT_FILE,
               help="y.npy: the results, one row per node; rows without a result are zero.")
-@click.option("--waves", type=OUTPUT_FILE, help="f.fst: waveform of the whole cluster.")
+@waves_options
 @click.option("--trace", type=OUTPUT_FILE,
               help="t.json: what every node did, for chrome://tracing and Perfetto.")
 @faults_option
@@ -39,10 +40,11 @@ from sim.report.chrome_trace import chrome_trace
 @refuses(RequestError, ScheduleError, ConfigError, HostError, NoBoardError, FaultScriptError)
 @fails(CollectiveError, BoardError)
 def command(
-    *, output_file: Path | None, waves: Path | None, trace: Path | None, faults: FaultScript | None, as_json: bool,
-    board: str | None, baud: int, **flags: Any,
+    *, output_file: Path | None, waves: Path | None, waves_from: int | None, waves_for: int | None, trace: Path | None,
+    faults: FaultScript | None, as_json: bool, board: str | None, baud: int, **flags: Any,
 ) -> int:
     """Runs COLLECTIVE (broadcast, allreduce, barrier, …) on RTL or a board and checks every bit of the result."""
+    asked = waves_of(waves, waves_from, waves_for)
     if faults is not None:
         if any(each is not None for each in (board, output_file, waves, trace)):
             raise click.UsageError("--faults: has neither --board nor --output, --waves, --trace")
@@ -52,12 +54,8 @@ def command(
             raise click.UsageError("--board: has neither --waves nor --trace")
         return _on_board(output_file, as_json=as_json, board=board, baud=baud, **flags)
     request = collective_request(**flags)
-    with progress_bars() as progress:
-        if waves is None:
-            result = run_collective(request, progress=progress)
-        else:
-            with aside(waves, keep=(CollectiveError,)) as part:
-                result = run_collective(request, waves=part, progress=progress)
+    with progress_bars() as progress, written_whole(asked, keep=CollectiveError) as part:
+        result = run_collective(request, waves=part, progress=progress)
     if output_file is not None:
         _save(output_file, result.outputs)
     if trace is not None:
@@ -66,6 +64,7 @@ def command(
         "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
         "jobs": request.jobs, "bytes": result.bytes, "dtype": request.dtype, "op": request.op,
         "topology": request.topology, "preset": request.preset, "seed": request.seed, "cycles": result.cycles,
+        "first_cycle": result.first_cycle,
         "goodput_fraction": result.goodput_fraction, "bound_fraction": result.bound_fraction,
         "framing_fraction": result.framing_fraction,
         "mismatched_bits": result.mismatched_bits, "sha256": result.sha256,
@@ -79,6 +78,7 @@ def command(
     answer(report | (units if as_json else {}), as_json=as_json)
     if not as_json:
         print_units(result.buffer_occupancy, result.stalls, cycles=result.cycles)
+    refuse_what_never_came(asked, last_cycle=result.last_cycle)
     return 1 if result.mismatched_bits else 0
 
 
