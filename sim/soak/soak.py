@@ -45,7 +45,8 @@ def soak(
         first = number * EPISODE_OPERATIONS
         try:
             one = Episode(
-                library, config, nodes=nodes, seed=seed, number=number, waves=waves and Waves(path=waves),
+                library, config, nodes=nodes, seed=seed, number=number,
+                waves=None if waves is None else Waves(path=waves),
             )
             for done in one.run(min(EPISODE_OPERATIONS, operations - first)):
                 say("operations", first + done, operations)
