@@ -15,6 +15,9 @@ from sim.report.activity import Activity
 
 _DOORBELLS = {register.name: register.offset for register in registers.VP_PAGE}
 
+WAITS = PACKET_WAIT, OTHER_WAIT = "waits for packet", "waits otherwise"
+"""Waits of a pulse: for a packet that came in that time; for an operand, a credit, or until it is its turn."""
+
 
 def activities(events: NDArray[Any]) -> list[Activity]:
     """Everything in `events` (dtype ``sim.cluster.EVENT``) that a timeline shows, in order of time.
@@ -38,6 +41,10 @@ class _Reader:
         """Context that each pulse is in."""
         self._firing: dict[Hashable, int] = {}
         """Place in the sequence of the descriptor that each pulse is at."""
+        self._waiting: dict[Hashable, int] = {}
+        """Since when each pulse is at no descriptor."""
+        self._arrived: dict[Hashable, int] = {}
+        """When the last packet of each pulse was there."""
 
     def take(self, cycle: int, node: int, kind: EventKind, data: list[int]) -> None:
         """Takes the next event."""
@@ -61,19 +68,23 @@ class _Reader:
             self._instant(cycle, node, "host", "doorbell", f"VP {page}, {value} descriptors so far")
 
     def _packet(self, key: Hashable, cycle: int, node: int, lane: str, data: list[int]) -> None:
-        header = PACKET_HEADER.from_int(_number(data[:PACKET_HEADER.width // WORD_BITS]))
+        number = _number(data[:PACKET_HEADER.width // WORD_BITS])
+        header = PACKET_HEADER.from_int(number)
         kind = PacketType(header["type"])
+        if lane == "rx" and kind is PacketType.COLLECTIVE:
+            self._arrived[node, header["job_id"], header["pulse"]] = cycle + 1
         name = "data packet" if kind is PacketType.COLLECTIVE else f"{kind.name.lower()} packet"
         fields = ("source_id", "dest_id", "job_id", "seq_id", "pulse", "length")
         detail = ", ".join(f"{field} {header[field]}" for field in fields)
         # The last flit takes its cycle too: a packet of one flit has a length.
-        self._end(key, Activity(node=node, lane=lane, begin=0, end=cycle + 1, name=name, detail=detail))
+        self._end(key, Activity(node=node, lane=lane, begin=0, end=cycle + 1, name=name, detail=detail, packet=number))
 
     def _unit(self, cycle: int, node: int, kind: TraceKind, unit: int, job: int, pulse: int, index: int) -> None:
         lane, place = f"unit {unit}", (node, unit, job, pulse)
         match kind:
             case TraceKind.PULSE_START:
                 self._context[place] = index
+                self._waiting[place] = cycle
                 self._begin((place, "pulse"), cycle)
             case TraceKind.PULSE_END:
                 self._descriptor(cycle, node, unit, job, pulse)  # the last one has no event of its own
@@ -82,6 +93,7 @@ class _Reader:
                     detail=f"job {job} pulse {pulse}",
                 ))
             case TraceKind.FIRE:
+                self._waits(cycle, node, unit, job, pulse, index)
                 self._firing[place] = index
                 self._begin(place, cycle)
             case TraceKind.RETIRE:
@@ -94,10 +106,24 @@ class _Reader:
     def _descriptor(self, cycle: int, node: int, unit: int, job: int, pulse: int) -> None:
         """Ends the descriptor that the pulse is at, if it is at one."""
         place = (node, unit, job, pulse)
+        if self._open.get(place):
+            self._waiting[place] = cycle
         self._end(place, Activity(
             node=node, lane=f"unit {unit}", track=self._context.get(place, 0), begin=0, end=cycle, name="descriptor",
             detail=f"job {job} pulse {pulse} descriptor {self._firing.get(place)}",
         ))
+
+    def _waits(self, cycle: int, node: int, unit: int, job: int, pulse: int, index: int) -> None:
+        """What a pulse has waited for before it fires: the last packet that came meanwhile, then the rest."""
+        place = (node, unit, job, pulse)
+        begin = self._waiting.get(place, cycle)
+        there = min(max(begin, self._arrived.get((node, job, pulse), begin)), cycle)
+        for name, since, until in ((PACKET_WAIT, begin, there), (OTHER_WAIT, there, cycle)):
+            if until > since:
+                self.done.append(Activity(
+                    node=node, lane=f"unit {unit}", track=self._context.get(place, 0), begin=since, end=until,
+                    name=name, detail=f"job {job} pulse {pulse} descriptor {index}",
+                ))
 
     def _instant(self, cycle: int, node: int, lane: str, name: str, detail: str) -> None:
         self.done.append(Activity(node=node, lane=lane, begin=cycle, end=cycle, name=name, detail=detail))

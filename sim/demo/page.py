@@ -2,6 +2,7 @@
 
 import jinja2
 
+from sim.activities import WAITS
 from sim.collective import CollectiveResult
 from sim.demo.operations import Demo
 from sim.report.stalls_chart import stalls_svg
@@ -25,7 +26,7 @@ def demo_page(demo: Demo) -> str:
         demo=demo,
         operations=[operation.as_dict() for operation in demo.operations],
         timelines=[
-            timeline_svg(operation.result.events, without={"pulse"}) for operation in demo.operations
+            timeline_svg(operation.result.events, without={"pulse", *WAITS}) for operation in demo.operations
         ],
         busy=[_busy(operation.result) for operation in demo.operations],
         stalls=[stalls_svg(operation.result.stalls) for operation in demo.operations],

@@ -21,6 +21,8 @@ class Activity:
         What happened, in a word or two: the same for everything of one sort.
     detail : str
         Which one.
+    packet : int
+        What passes between nodes has the same number here where it leaves and where it arrives; 0: nothing does.
     """
 
     node: int
@@ -30,3 +32,9 @@ class Activity:
     end: int
     name: str
     detail: str = ""
+    packet: int = 0
+
+
+def lane_order(lane: str) -> tuple[int, str]:
+    """Order of the lanes of a node: the host above, the network below."""
+    return {"host": 0, "tx": 2, "rx": 3}.get(lane, 1), lane

@@ -10,7 +10,8 @@ ICE, INK = "#ddf4ff", "#1f2328"
 _THINGS: tuple[dict[str, str], ...] = (
     # Of a timeline, and what an offload unit did or waited for.
     {"doorbell": GREY, "completion": RED, "data packet": BLUE, "credit packet": AMBER, "descriptor": VIOLET,
-     "pulse": SKY, "operation starts": GREEN, "operation ends": RUST},
+     "pulse": SKY, "operation starts": GREEN, "operation ends": RUST, "waits for packet": LIME,
+     "waits otherwise": PALE},
     {"working": GREEN, "packet": BLUE, "operand": VIOLET, "credit": AMBER, "output": RED, "trigger": RUST,
      "nothing": PALE},
     # What a packet does at its receiver.

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from sim.report.activity import Activity
+from sim.report.activity import Activity, lane_order
 from sim.report.colours import PALE, colours_of
 from sim.report.drawing import svg, thousands
 
@@ -30,7 +30,7 @@ def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()
     shown = [activity for activity in activities if activity.name not in without]
     first = min((activity.begin for activity in shown), default=0)
     places = {(activity.node, activity.lane) for activity in shown}
-    rows = {place: row for row, place in enumerate(sorted(places, key=lambda place: (place[0], _rank(place[1]))))}
+    rows = {place: row for row, place in enumerate(sorted(places, key=lambda place: (place[0], lane_order(place[1]))))}
     kinds = colours_of(sorted({activity.name for activity in shown}))
 
     figure = Figure(figsize=(11, _FRAME_INCHES + _ROW_INCHES * len(rows)), layout="constrained")
@@ -64,8 +64,3 @@ def timeline_svg(activities: Iterable[Activity], *, without: Container[str] = ()
         loc="outside upper center", ncols=min(8, max(1, len(kinds))), frameon=False, fontsize=8,
     )
     return svg(figure)
-
-
-def _rank(lane: str) -> tuple[int, str]:
-    """Order of the lanes of a node: the host above, the network below."""
-    return {"host": 0, "tx": 2, "rx": 3}.get(lane, 1), lane

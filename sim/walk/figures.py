@@ -9,6 +9,7 @@ from firmware_models.config import load_preset
 from rtl.cou.act_stage import ActStage
 from rtl.credit.credit_table import CreditTable
 from rtl.queue.scheduler import Scheduler
+from sim.activities import WAITS
 from sim.cluster import Waves
 from sim.collective import CollectiveRequest, CollectiveResult, run_collective
 from sim.report.timeline import timeline_svg
@@ -89,4 +90,4 @@ def pictures(found: dict[str, Any]) -> dict[str, Callable[[], str]]:
 def timeline() -> str:
     """The README's picture: what each node does in an allreduce over four nodes."""
     result = run_collective(request(TIMELINE))
-    return timeline_svg(result.events, without=("credit packet", "pulse")) + "\n"
+    return timeline_svg(result.events, without=("credit packet", "pulse", *WAITS)) + "\n"

@@ -73,8 +73,10 @@ def test_same_seed_same_answer(conic: Conic) -> None:
 def test_table_trace_and_run_file(conic: Conic, tmp_path: Path) -> None:
     run_file, trace = tmp_path / "run.yaml", tmp_path / "trace.json"
     run_file.write_text("collective: broadcast\nalgorithm: binomial\nnodes: 2\nsize: 256\n")
-    outcome = conic("run", "--run-file", str(run_file), "--trace", str(trace))
+    page = tmp_path / "t.html"
+    outcome = conic("run", "--run-file", str(run_file), "--trace", str(trace), "--timeline", str(page))
     assert outcome.code == 0
+    assert "<h1>broadcast, binomial, 2 nodes, 256 bytes</h1>" in page.read_text()
     assert [line.split() for line in outcome.out.splitlines() if "mismatched" in line] == [["mismatched", "bits", "0"]]
     events = json.loads(trace.read_text())["traceEvents"]
     assert {event["pid"] for event in events} == {0, 1}
@@ -162,7 +164,7 @@ def test_waves(conic: Conic, tmp_path: Path) -> None:
     (["--waves", "f.fst", "--waves-for", "0"], "--waves-for: must be 1 to 1000000000000000, not 0"),
     (["--waves", "f.fst", "--waves-from", "-1"], "--waves-from: must be 0 to 1000000000000000, not -1"),
     (["--waves", "f.fst", "--waves-from", "1e3"], "--waves-from: must be 0 to 1000000000000000, not '1e3'"),
-    (["--waves", "f.fst", "--board", "/dev/none"], "--board: has neither --waves nor --trace"),
+    (["--waves", "f.fst", "--board", "/dev/none"], "--board: has neither --waves nor --trace, --timeline"),
 ])
 def test_waves_that_cannot_be(flags: list[str], message: str, conic: Conic) -> None:
     outcome = conic("run", *ALLREDUCE, "--nodes", "2", "--size", "64", *flags)

@@ -77,10 +77,27 @@ def test_unit() -> None:
         (11, 0, EventKind.UNIT, unit(TraceKind.OPERATION_END)),
     ))
     assert spans(found) == [
-        (1, 1, "unit 0", "operation starts"), (2, 9, "unit 0", "pulse"), (3, 10, "unit 0", "pulse"),
-        (4, 6, "unit 0", "descriptor"), (5, 8, "unit 0", "descriptor"), (9, 10, "unit 0", "descriptor"),
+        (1, 1, "unit 0", "operation starts"), (2, 5, "unit 0", "waits otherwise"), (2, 9, "unit 0", "pulse"),
+        (3, 4, "unit 0", "waits otherwise"), (3, 10, "unit 0", "pulse"), (4, 6, "unit 0", "descriptor"),
+        (5, 8, "unit 0", "descriptor"), (6, 9, "unit 0", "waits otherwise"), (9, 10, "unit 0", "descriptor"),
         (11, 11, "unit 0", "operation ends"),
     ]
-    assert [activity.track for activity in found] == [0, 0, 1, 1, 0, 1, 0]
-    assert found[3].detail == "job 0 pulse 9 descriptor 0"
-    assert found[5].detail == "job 0 pulse 9 descriptor 1"
+    assert [activity.track for activity in found] == [0, 0, 0, 1, 1, 1, 0, 1, 1, 0]
+    assert found[5].detail == "job 0 pulse 9 descriptor 0"
+    assert found[8].detail == "job 0 pulse 9 descriptor 1"
+
+
+def test_a_pulse_waits_for_the_last_packet_and_then_for_the_rest() -> None:
+    """Packets of other pulses, and those that came before, are none that it waits for."""
+    own, other = (header(type=PacketType.COLLECTIVE, version=1, pulse=pulse, length=64) for pulse in (8, 9))
+    entries = [
+        (2, 0, EventKind.UNIT, unit(TraceKind.PULSE_START, pulse=8)), (10, 0, EventKind.RECEIVE, own),
+        (12, 0, EventKind.RECEIVE_END, own), (14, 0, EventKind.RECEIVE, other), (15, 0, EventKind.RECEIVE_END, other),
+        (20, 0, EventKind.UNIT, unit(TraceKind.FIRE, pulse=8, index=0)),
+        (25, 0, EventKind.UNIT, unit(TraceKind.RETIRE, pulse=8, index=0)),
+        (31, 0, EventKind.UNIT, unit(TraceKind.FIRE, pulse=8, index=1)),
+    ]
+    assert [span for span in spans(activities(log(*entries))) if "waits" in span[3]] == [
+        (2, 13, "unit 0", "waits for packet"), (13, 20, "unit 0", "waits otherwise"),
+        (25, 31, "unit 0", "waits otherwise"),
+    ]

@@ -1,6 +1,5 @@
 """`conic mpiexec`: an MPI program, unchanged, whose collectives run on the simulated NICs."""
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from sim.mpi.interposer import MpiError
 from sim.mpi.page import program_page
 from sim.mpi.policy import Policy
 from sim.mpi.run import Program, run_program
-from sim.report.chrome_trace import chrome_trace
+from sim.report.chrome_trace import write_chrome_trace
 from sim.session import CollectiveError
 from sim.stalls import StallProfile, random_stalls
 from sim.topology import TopologyError
@@ -99,7 +98,7 @@ def command(
         "exit_code": result.code, "error": result.error, **result.report,
     }
     if trace is not None:
-        write_text(trace, json.dumps(chrome_trace(result.events)))
+        write_chrome_trace(trace, result.events)
     if report is not None:
         write_text(report, program_page(values))
     if as_json:

@@ -1,6 +1,5 @@
 """`conic run`: one collective on the RTL of a whole cluster, every bit compared with the golden model."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,11 @@ from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
 from sim.cli.shared.unit_table import print_units
 from sim.cli.shared.waves import refuse_what_never_came, waves_of, waves_options, written_whole
-from sim.collective import CollectiveError, RequestError, run_collective
+from sim.collective import CollectiveError, CollectiveRequest, RequestError, run_collective
 from sim.faults import FaultScript, FaultScriptError
 from sim.host import HostError
-from sim.report.chrome_trace import chrome_trace
+from sim.report.chrome_trace import write_chrome_trace
+from sim.report.timeline_page import timeline_page
 
 
 @click.command("run", epilog=example("conic run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB --json"))
@@ -35,23 +35,24 @@ from sim.report.chrome_trace import chrome_trace
 @waves_options
 @click.option("--trace", type=OUTPUT_FILE,
               help="t.json: what every node did, for chrome://tracing and Perfetto.")
+@click.option("--timeline", type=OUTPUT_FILE, help="t.html: the same as a page to look at, with zoom.")
 @faults_option
 @board_options
 @refuses(RequestError, ScheduleError, ConfigError, HostError, NoBoardError, FaultScriptError)
 @fails(CollectiveError, BoardError)
 def command(
     *, output_file: Path | None, waves: Path | None, waves_from: int | None, waves_for: int | None, trace: Path | None,
-    faults: FaultScript | None, as_json: bool, board: str | None, baud: int, **flags: Any,
+    timeline: Path | None, faults: FaultScript | None, as_json: bool, board: str | None, baud: int, **flags: Any,
 ) -> int:
     """Runs COLLECTIVE (broadcast, allreduce, barrier, …) on RTL or a board and checks every bit of the result."""
     asked = waves_of(waves, waves_from, waves_for)
     if faults is not None:
-        if any(each is not None for each in (board, output_file, waves, trace)):
-            raise click.UsageError("--faults: has neither --board nor --output, --waves, --trace")
+        if any(each is not None for each in (board, output_file, waves, trace, timeline)):
+            raise click.UsageError("--faults: has neither --board nor --output, --waves, --trace, --timeline")
         return run_under_faults(faults, as_json=as_json, **flags)
     if board is not None:
-        if waves is not None or trace is not None:
-            raise click.UsageError("--board: has neither --waves nor --trace")
+        if any(each is not None for each in (waves, trace, timeline)):
+            raise click.UsageError("--board: has neither --waves nor --trace, --timeline")
         return _on_board(output_file, as_json=as_json, board=board, baud=baud, **flags)
     request = collective_request(**flags)
     with progress_bars() as progress, written_whole(asked, keep=CollectiveError) as part:
@@ -59,7 +60,9 @@ def command(
     if output_file is not None:
         _save(output_file, result.outputs)
     if trace is not None:
-        write_text(trace, json.dumps(chrome_trace(result.events)))
+        write_chrome_trace(trace, result.events)
+    if timeline is not None:
+        write_text(timeline, timeline_page(result.events, title=_title(request)))
     report = {
         "collective": request.collective, "algorithm": request.algorithm, "nodes": request.nodes,
         "jobs": request.jobs, "bytes": result.bytes, "dtype": request.dtype, "op": request.op,
@@ -80,6 +83,11 @@ def command(
         print_units(result.buffer_occupancy, result.stalls, cycles=result.cycles)
     refuse_what_never_came(asked, last_cycle=result.last_cycle)
     return 1 if result.mismatched_bits else 0
+
+
+def _title(request: CollectiveRequest) -> str:
+    by = "by hosts, " if request.host_based else ""
+    return f"{request.collective}, {request.algorithm}, {by}{request.nodes} nodes, {request.size:,} bytes"
 
 
 def _save(path: Path, outputs: NDArray[Any]) -> None:
