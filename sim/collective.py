@@ -1,5 +1,6 @@
 """Carries out collectives on the RTL of a cluster and compares every bit with the golden model."""
 
+import math
 import random
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -19,6 +20,7 @@ from firmware_models.schedule import MulticastGroup, largest_pulse
 from sim.activities import activities
 from sim.bounds import link_load
 from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, Waves, build_library
+from sim.host import Host
 from sim.multicast import set_up_groups
 from sim.process.process import ProcessError
 from sim.process.run import HostedRun, last, memory_needed, memory_timing
@@ -299,4 +301,12 @@ def _cycle_budget(request: CollectiveRequest) -> int:
     pulse_bytes = 64 if request.host_based else request.pulse_bytes or largest_pulse(schedule, request.config)
     pulses = request.size // (schedule.block_count * pulse_bytes) + 1
     steps = pulses * max(map(len, schedule.sequences))
-    return 500_000 + (400 * flits * request.nodes + 500 * steps) * request.jobs + request.stalls.start_skew
+    quiet = 500_000 + (400 * flits * request.nodes + 500 * steps) * request.jobs + request.stalls.start_skew
+    return quiet if request.host is None else _with_noise(quiet, request.host)
+
+
+def _with_noise(cycles: int, host: Host) -> int:
+    """The same on hosts that are disturbed: cores have a share of the time only, and may lack at the worst moment."""
+    noise = host.noise
+    share = noise.interrupt_ns / noise.interrupt_every_ns if noise.interrupt_every_ns else 0.0
+    return math.ceil(cycles * (1 + share) + host.cycles(noise.late_ns + noise.interrupt_ns))

@@ -76,6 +76,22 @@ class Mpi:
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)
+class Noise:
+    """What disturbs processes; nothing, in the presets."""
+
+    late_ns: _Nanoseconds
+    """By how much a process that is late calls later than the others."""
+    late_share: Annotated[float, Field(ge=0, le=1, strict=False)]
+    """Share of the processes that are late; which ones, `seed` says."""
+    interrupt_ns: _Nanoseconds
+    """For how long a core is taken away each time."""
+    interrupt_every_ns: Annotated[float, Field(ge=0, le=1e9, strict=False)]
+    """Mean time from the end of an interruption of a core to its next one, drawn exponentially; 0: there is none."""
+    seed: Annotated[int, Field(ge=0, le=(1 << 32) - 1)]
+    """Of all draws; each core of each node has draws of its own."""
+
+
+@dataclass(frozen=True, config=_strict, kw_only=True)
 class Host:
     """A host and its clock.
 
@@ -91,6 +107,7 @@ class Host:
     pcie: Pcie
     memory: Memory
     mpi: Mpi
+    noise: Noise
 
     def cycles(self, nanoseconds: float) -> float:
         """Cycles of the network in some time."""

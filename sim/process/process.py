@@ -10,7 +10,7 @@ from firmware_models.abi.encoding import Status
 from firmware_models.host import Completion, Port, Received
 from firmware_models.host.access import Steps, Write
 from firmware_models.host.ring import EventRing
-from sim.host import Host
+from sim.host import Host, Interruptions
 
 Body = Generator[None, None, None]
 """What a process does; it yields when it has to wait."""
@@ -29,15 +29,21 @@ class Network(Protocol):
 
 @dataclass
 class Node:
-    """What the processes of a host share: its cores and its memory, each with the cycle from which on it is free."""
+    """What the processes of a host share: its cores and its memory, each with the cycle from which on it is free.
+
+    Cores are taken away from them when their interruptions say so.
+    """
 
     number: int
     host: Host
     cores: list[float] = field(init=False)
+    interruptions: list[Interruptions] = field(init=False)
     memory: float = 0.0
 
     def __post_init__(self) -> None:
-        self.cores = [0.0] * self.host.cpu.cores
+        cores = range(self.host.cpu.cores)
+        self.cores = [0.0 for _ in cores]
+        self.interruptions = [Interruptions(self.host, node=self.number, core=core) for core in cores]
 
 
 @dataclass(frozen=True, order=True)
@@ -111,7 +117,7 @@ class Process:
 
     def _occupy(self, cycles: float) -> None:
         begin = max(self.time, self.node.cores[self._core])
-        self.time = self.node.cores[self._core] = begin + cycles
+        self.time = self.node.cores[self._core] = self.node.interruptions[self._core].end_of(begin, cycles)
         self.busy += cycles
 
     # What it asks of its NIC.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from firmware_models.schedule import MulticastGroup
 from sim.cluster import Cluster, MemoryTiming
-from sim.host import Host
+from sim.host import Host, late_cycles
 from sim.process.host_based import HostBasedJob, memory_bytes
 from sim.process.machine import Machine
 from sim.process.process import Body, Process
@@ -48,7 +48,9 @@ class HostedRun:
             self.posted = [session.post(request, job, groups=groups) for job in range(request.jobs)]
 
     def run(self, starts: Sequence[Sequence[int]], *, most: int) -> list[list[float]]:
-        """Cycles from now until each process has its result, by job and rank; ``starts[job][rank]`` is when it calls.
+        """Cycles from now until each process has its result, by job and rank.
+
+        ``starts[job][rank]`` is when it calls, unless the host's noise makes it late.
 
         Raises
         ------
@@ -60,7 +62,8 @@ class HostedRun:
         processes: list[tuple[Process, Body]] = []
         for job, posted in enumerate(self.posted):
             for rank, port in enumerate(posted.ports):
-                process = Process(machine.nodes[rank], job, port, machine, start=begin + starts[job][rank])
+                start = begin + starts[job][rank] + late_cycles(self.host, node=rank, job=job)
+                process = Process(machine.nodes[rank], job, port, machine, start=start)
                 body = self._jobs[job].body(rank, process) if self._jobs else _offloaded(process, job)
                 processes.append((process, body))
         left = machine.run(processes, most=most)

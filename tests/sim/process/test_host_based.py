@@ -125,3 +125,17 @@ def test_what_cannot_be(small: Config, more: dict[str, Any], message: str) -> No
         asked(small, **{"host": HOSTS["long"], **more})
     with pytest.raises(RequestError, match=r"nic\.get must be true"):
         replace(asked(small, HOSTS["long"]), config=small.changed(nic={"get": False}))
+
+
+@pytest.mark.parametrize("based", [False, True])
+def test_hosts_that_are_disturbed(small: Config, based: bool) -> None:
+    """No bit differs; whoever is late, or interrupted, holds up all, for nobody has the sum without him."""
+    quiet = run_collective(asked(small, HOSTS["long"], host_based=based))
+    late = parse_host("noise:\n  late_ns: 20000\n  late_share: 0.5", source="x")
+    cut = parse_host("noise:\n  interrupt_ns: 2000\n  interrupt_every_ns: 2000", source="x")
+    results = [run_collective(asked(small, host, host_based=based)) for host in (late, cut)]
+    assert [(each.sha256, each.mismatched_bits) for each in results] == [(quiet.sha256, 0)] * 2
+    # What all wait for comes at once then, and meets on its way.
+    assert 20 * 390.625 < results[0].cycles < 20 * 390.625 + 1.05 * quiet.cycles
+    # Half of the time is taken away: twice as long for what hosts do themselves, and some luck.
+    assert 1.1 * quiet.cycles < results[1].cycles < 4 * quiet.cycles

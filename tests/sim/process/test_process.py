@@ -7,7 +7,8 @@ from typing import Any, cast
 import pytest
 
 from firmware_models.abi.encoding import CplKind, Status
-from sim.host import Host, parse_host
+from sim.host import Host, Interruptions, late_cycles, parse_host
+from sim.host import noise as noise_module
 from sim.process import Arrival, Node, Process
 
 # A cycle is a nanosecond.
@@ -135,3 +136,79 @@ def test_an_error_is_told() -> None:
     one.arrive(Arrival(0, 0, is_message=False))
     with pytest.raises(RuntimeError, match="node 3, job 1: TIMEOUT"):
         next(one.next_entry())
+
+
+NOISY = """
+network:
+  clock_mhz: 1000
+noise:
+  interrupt_ns: 10
+  interrupt_every_ns: 100
+  seed: 5
+"""
+
+
+@dataclass
+class Gaps:
+    """Times between interruptions, as if they had been drawn."""
+
+    values: list[float]
+
+    def expovariate(self, _rate: float) -> float:
+        return self.values.pop(0)
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, *gaps: float) -> Interruptions:
+    """A core that is taken away for 10 cycles, again and again, at these distances."""
+    monkeypatch.setattr(noise_module.random, "Random", lambda _seed: Gaps([*gaps, 1e9]))
+    return Interruptions(parse_host(NOISY, source="x"), node=0, core=0)
+
+
+@pytest.mark.parametrize(("begin", "cycles", "end"), [
+    (0, 20, 20),     # done when the first one begins
+    (0, 21, 31),     # 20, 10 away, 1 more
+    (0, 26, 46),     # 20, away, 5, away, 1
+    (20, 1, 31),     # begins with it
+    (25, 0, 30),     # not even nothing can be done while the core is away
+    (25, 5, 35),     # as soon as it is back, and done when the next one begins
+    (30, 6, 46),
+    (50, 7, 57),     # both are over
+])
+def test_interruptions(begin: float, cycles: float, end: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 20 to 30 and at 35 to 45."""
+    assert interrupted(monkeypatch, 20, 5).end_of(begin, cycles) == end
+
+
+def test_interruptions_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = interrupted(monkeypatch, 20, 5, 5)
+    assert [core.end_of(*work) for work in ((0, 10), (10, 15), (35, 3), (60, 4))] == [10, 35, 48, 64]
+
+
+def test_interruptions_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that falls into an interruption is made behind it, and what is taken costs its time then."""
+    node = Node(0, HOST)
+    node.interruptions = [interrupted(monkeypatch, 20)]
+    one = process(node)
+    one.arrive(Arrival(17, 0, is_message=False))
+    ended(one)
+    assert one.time == 30 + 3
+    assert one.busy == 3
+
+
+def test_noise_is_drawn() -> None:
+    """From the seed, for each core of each node; as often, and as long, as the host says; and none in the presets."""
+    host = parse_host(NOISY, source="x")
+    one, same, other = (Interruptions(host, node=node, core=0) for node in (3, 3, 4))
+    ends = [each.end_of(0, 1e6) for each in (one, same, other)]
+    assert ends[0] == ends[1] != ends[2]
+    # 1,000,000 cycles of work meet 10,000 interruptions; their number has a standard deviation of 100.
+    assert ends[0] == pytest.approx(1.1e6, rel=0.005)
+    assert Interruptions(HOST, node=0, core=0).end_of(3, 1e9) == 1e9 + 3
+
+
+def test_late() -> None:
+    host = parse_host("network:\n  clock_mhz: 1000\nnoise:\n  late_ns: 50\n  late_share: 0.25", source="x")
+    late = [late_cycles(host, node=node, job=job) for node in range(40) for job in range(100)]
+    assert set(late) == {0.0, 50.0}
+    assert late.count(50.0) == pytest.approx(1000, abs=120)  # four standard deviations
+    assert late_cycles(HOST, node=0, job=0) == 0
