@@ -16,9 +16,8 @@ import numpy as np
 
 from firmware_models.abi.encoding import Kind, P2pOp
 from firmware_models.abi.formats import DESCRIPTOR
-from firmware_models.config import load_preset
+from firmware_models.config import Config, load_preset
 from firmware_models.golden import sha256
-from firmware_models.host import NodeDriver
 from sim.cluster import Cluster, Execution, build_library
 from sim.host import Host
 from sim.process.run import HostedRun, last, memory_timing
@@ -44,6 +43,8 @@ class Setting:
         What hosts take.
     memory_bytes : int
         Memory of a node that is enough for every point.
+    other : Config, optional
+        The hardware, if it is not quite that of the preset.
     """
 
     collective: str
@@ -54,13 +55,16 @@ class Setting:
     seed: int
     host: Host
     memory_bytes: int
+    other: Config | None = None
 
-    def request(self, *, jobs: int, size: int, way: str, host: Host | None = None) -> CollectiveRequest:
+    def request(
+        self, *, jobs: int, size: int, way: str, host: Host | None = None, pulse_bytes: int | None = None,
+    ) -> CollectiveRequest:
         """One operation."""
         return CollectiveRequest(
             collective=self.collective, algorithm=self.algorithm, nodes=self.nodes, size=size, jobs=jobs,
-            config=load_preset(self.preset), preset=self.preset, topology=self.topology, seed=self.seed,
-            host=host or self.host, host_based=way == "host-based",
+            config=self.other or load_preset(self.preset), preset=self.preset, topology=self.topology, seed=self.seed,
+            host=host or self.host, host_based=way == "host-based", pulse_bytes=pulse_bytes,
         )
 
 
@@ -75,12 +79,19 @@ _started: _Started | None = None
 
 
 def measure(setting: Setting, jobs: int, size: int, way: str, change: dict[str, float]) -> Row:
+    """One operation, with a host that :func:`changed`."""
+    return measure_with(setting, jobs, size, way, changed(setting.host, change))
+
+
+def measure_with(
+    setting: Setting, jobs: int, size: int, way: str, host: Host, pulse_bytes: int | None = None,
+) -> Row:
     """One operation: cycles, time, whether every bit is right, and how full the packet buffers of the root were."""
-    host = changed(setting.host, change)
     begin = time.monotonic()
     # What NICs see of a host is the cluster's: how far its memory is.
     started = _start(setting if host.pcie == setting.host.pcie else replace(setting, host=host))
-    row = _in_a_copy(lambda: _operation(started, setting.request(jobs=jobs, size=size, way=way, host=host), host))
+    request = setting.request(jobs=jobs, size=size, way=way, host=host, pulse_bytes=pulse_bytes)
+    row = _in_a_copy(lambda: _operation(started, request, host))
     return row | {"seconds": round(time.monotonic() - begin, 2)}
 
 
@@ -160,23 +171,21 @@ def _operation(started: _Started, request: CollectiveRequest, host: Host) -> Row
     cluster, session = started.cluster, started.session
     run = HostedRun(cluster, session, request, host, ())
     session.configure()
-    before, since, evaluated = _fill(session.drivers[0], request), cluster.cycle, cluster.evaluated
+    root, units = session.drivers[0], range(request.config.nic.n_cous)
+    before, since, evaluated = [root.read_buffer(cou).mean for cou in units], cluster.cycle, cluster.evaluated
     cycles = last(run.run([[0] * request.nodes for _ in run.posted], most=_MOST_CYCLES))
-    after, now = _fill(session.drivers[0], request), cluster.cycle
+    figures, now = [root.read_buffer(cou) for cou in units], cluster.cycle
     outputs, mismatched = session.compare(request, run.posted)
     return {
         "cycles": cycles, "microseconds": round(host.microseconds(cycles), 3), "mismatched_bits": mismatched,
         "sha256": sha256(np.stack(outputs)),
         "occupancy": [
-            round((late * now - early * since) / (now - since), 6) for early, late in zip(before, after, strict=True)
+            round((late.mean * now - early * since) / (now - since), 6)
+            for early, late in zip(before, figures, strict=True)
         ],
+        "peak": [round(each.peak, 6) for each in figures],
         "evaluated": cluster.evaluated - evaluated,
     }
-
-
-def _fill(root: NodeDriver, request: CollectiveRequest) -> list[float]:
-    """Mean occupancy of each packet buffer of the root since reset."""
-    return [root.read_buffer(cou).mean for cou in range(request.config.nic.n_cous)]
 
 
 def _message(started: _Started, host: Host) -> Row:

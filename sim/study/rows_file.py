@@ -12,8 +12,8 @@ from sim.study import StudyError
 Row = dict[str, Any]
 
 
-def load_rows(path: Path, study: str) -> list[Row]:
-    """The rows of `study` that :func:`save_rows` wrote.
+def load_rows(path: Path, *studies: str) -> list[Row]:
+    """The rows of one of `studies` that :func:`save_rows` wrote.
 
     Raises
     ------
@@ -28,8 +28,9 @@ def load_rows(path: Path, study: str) -> list[Row]:
             not all(isinstance(row, dict) and isinstance(row.get("kind"), str) for row in content["rows"]):
         raise StudyError(f"--rows: {shown(path)} must be a file that --save-rows wrote")
     command = str(content.get("command"))
-    if not f"{command} ".startswith(f"conic study {study} "):
-        raise StudyError(f"--rows: {shown(path)} must have rows of study {study}, not of {shown(command)}")
+    if not f"{command} ".startswith(tuple(f"conic study {study} " for study in studies)):
+        names = " or ".join(studies)
+        raise StudyError(f"--rows: {shown(path)} must have rows of study {names}, not of {shown(command)}")
     rows: list[Row] = content["rows"]
     return rows
 

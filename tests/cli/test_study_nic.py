@@ -9,7 +9,7 @@ import pytest
 
 from sim.collective import run_collective
 from sim.host import load_host
-from sim.study import nic_measure, nic_report
+from sim.study import nic_grid, nic_measure
 
 Conic = Callable[..., Any]
 
@@ -17,8 +17,8 @@ Conic = Callable[..., Any]
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grid of a few points."""
-    monkeypatch.setattr(nic_report, "cases", lambda _is_quick: iter([(1, 256), (8, 128)]))
-    monkeypatch.setattr(nic_report, "changes", lambda _is_quick: iter([("eager to 8 KiB", 256), ("PCIe × 0.25", 256)]))
+    monkeypatch.setattr(nic_grid, "cases", lambda _is_quick: iter([(1, 256), (8, 128)]))
+    monkeypatch.setattr(nic_grid, "changes", lambda _is_quick: iter([("eager to 8 KiB", 256), ("PCIe × 0.25", 256)]))
 
 
 @pytest.mark.usefixtures("few")
