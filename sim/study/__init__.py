@@ -78,6 +78,9 @@ STUDIES = {
     "algorithms": Study("sim.study.algorithms", "Which algorithm wins where, by size and nodes; `--algorithm auto`.",
                         is_grid=True),
     "area": Study("sim.study.area", "Table 2 of the NIC paper: the offload unit on UltraScale+, share of each block."),
+    "buffer-occupancy": Study("sim.study.buffer_occupancy",
+                              "Table 1 of the NIC paper: how full the root's packet buffers are during an allreduce.",
+                              is_grid=True),
     "congestion-collectives": Study("sim.study.congestion_collectives",
                                     "Collectives of this project under background traffic, by congestion control."),
     "congestion-dumbbell": Study("sim.study.congestion_dumbbell",
@@ -96,6 +99,13 @@ STUDIES = {
                            is_grid=True),
     "nic-reduce": Study("sim.study.nic_reduce", "Figure 6: reduction by halving, doubling and a binomial tree, beside "
                                                 "hosts.", is_grid=True),
+    "noise": Study("sim.study.noise", "Hosts that are late or interrupted: how much of that offload hides.",
+                   is_grid=True),
     "mft": Study("sim.study.mft_report", "Multicast trees in small forwarding tables: colours, EFI, TFI, time."),
+    "pulses": Study("sim.study.pulses", "Size of pulses and packets in flight against time and buffer occupancy.",
+                    is_grid=True, preset="small", nodes=8),
+    "reproducibility": Study("sim.study.reproducibility",
+                             "One SHA-256 over orders, stalls, pulse sizes and mixes of jobs.",
+                             is_grid=True, preset="small", nodes=4),
 }
 """All studies by name."""
