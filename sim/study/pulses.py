@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from firmware_models.config import Config, ConfigError, load_preset
 from firmware_models.schedule import build, largest_pulse
 from sim.cluster import build_library
@@ -42,7 +44,7 @@ _QUICK = (AS_IT_IS, ONE_PACKET, "mtu 512")
 _ALGORITHMS = ("recursive-doubling", "rabenseifner")
 _PULSES = (16, 32, 64, 128, 256, 512, 1024, 2048)
 _SIZES = {False: (4 * KIB, 32 * KIB, 256 * KIB), True: (32 * KIB,)}
-_CYCLES_A_SECOND = 100_000
+_CYCLES_A_SECOND = 35_000
 _ROOM_BYTES = 1 << 20
 _ABOUT = (
     "Allreduce of one job, offloaded, hosts included. A message is cut into pulses, which are in progress side by "
@@ -107,8 +109,9 @@ def _measure(
 def _changed(config: Config, part: str) -> Config:
     try:
         return config.changed(**VARIANTS[part])
-    except ValueError as error:
-        raise StudyError(f"--part: {part} must fit the preset: {str(error).splitlines()[-1].strip()}") from None
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise StudyError(f"--part: {part} must fit the preset: {reason}") from None
 
 
 def _points(part: str, setting: Setting, is_quick: bool) -> Iterator[Point]:
