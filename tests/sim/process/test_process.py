@@ -169,6 +169,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, *gaps: float) -> Interruptions:
     (0, 21, 31),     # 20, 10 away, 1 more
     (0, 26, 46),     # 20, away, 5, away, 1
     (20, 1, 31),     # begins with it
+    (20, 0, 30),
     (25, 0, 30),     # not even nothing can be done while the core is away
     (25, 5, 35),     # as soon as it is back, and done when the next one begins
     (30, 6, 46),

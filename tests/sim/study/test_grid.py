@@ -138,7 +138,7 @@ def test_a_line_that_was_cut_off(tmp_path: Path) -> None:
     path.write_text(path.read_text().rstrip("\n")[:-5])
     assert len(RowsFile(path, HEAD).rows) == 1
     assert run_grid(grid(3), path, processes=1, limit=None, progress=silent) == squares(3)
-    assert len(path.read_text().splitlines()) == 4
+    assert sorted(row["number"] for row in RowsFile(path, HEAD).rows) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("text", ["", "[1]\n", "{}\nnonsense\n", "\0"])

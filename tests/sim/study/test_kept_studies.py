@@ -1,0 +1,27 @@
+"""What `docs/studies` keeps of studies: rows that they can still judge, claims that hold, a page each."""
+
+import importlib
+import json
+from pathlib import Path
+
+import pytest
+
+from sim.study import STUDIES
+from sim.study.rows_file import load_rows
+
+FOLDER = Path(__file__).resolve().parents[3] / "docs" / "studies"
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.json")))
+def test_kept(name: str) -> None:
+    path = FOLDER / f"{name}.json"
+    content = json.loads(path.read_text())
+    assert content["command"] == f"conic study {name} --quick"
+    claims = importlib.import_module(STUDIES[name].module).claims(load_rows(path, name))
+    assert claims == content["claims"]
+    assert claims
+    assert all(claim["holds"] for claim in claims)
+    text = (FOLDER.parent / "studies.md").read_text()
+    assert f"`{content['command']}`" in text
+    assert f"studies/{name}.html" in text
+    assert "<svg" in (FOLDER / f"{name}.html").read_text()
