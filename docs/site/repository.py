@@ -18,7 +18,7 @@ from mkdocs.structure.files import File, Files
 
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s#]*)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^(`{3,}).*?^\1$", re.DOTALL | re.MULTILINE)
-ASSETS = (".svg", ".png", ".json")
+ASSETS = (".svg", ".png", ".json", ".html")
 """Files that stay what they are."""
 LANGUAGES = {".py": "python", ".h": "c", ".c": "c", ".cpp": "cpp", ".yaml": "yaml", ".toml": "toml"}
 

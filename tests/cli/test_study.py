@@ -63,7 +63,7 @@ def test_list(conic: Conic) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (["nothing"], "NAME must be one of algorithms, area, congestion-collectives, congestion-dumbbell"),
+    (["nothing"], "NAME must be one of algorithms, area, buffer-occupancy, congestion-collectives"),
     (["mft", "--quick", "--part", "ring"], "--part must be one of dragonfly"),
     (["mft", "--rows", "/nowhere.json"], "No such file"),
 ])
