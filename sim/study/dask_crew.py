@@ -4,9 +4,11 @@ Workers are processes of one thread, for a point is measured in a copy of its pr
 as the study: what they measure is kept beside what others measure.
 """
 
+import logging
 import platform
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -75,8 +77,8 @@ class Workers(Crew):
         return len(threads)
 
     def measured(self, measure: Measure, arguments: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Row]]:
-        """As :class:`Crew` says."""
-        from distributed import as_completed
+        """As :class:`Crew` says. Raises :class:`StudyError` if workers are lost, or the scheduler."""
+        from distributed import KilledWorker, as_completed
 
         wanted = identity()
         places = {
@@ -87,7 +89,14 @@ class Workers(Crew):
         try:
             for future in as_completed(list(places), loop=self._client.loop):
                 place = places.pop(future)
-                yield place, future.result()
+                try:
+                    row: Row = future.result()
+                except (KilledWorker, CancelledError) as error:
+                    raise StudyError(
+                        "--scheduler: must keep its workers until all points are measured, but some are gone "
+                        f"({type(error).__name__}); the rows so far are kept"
+                    ) from error
+                yield place, row
         finally:
             self._client.cancel(list(places))
 
@@ -108,6 +117,8 @@ def _connected(address: str) -> "Client":
         raise StudyError(
             "--scheduler: needs the package distributed, which is not installed: pip install 'conic[dask]'"
         ) from None
+    # Whatever goes wrong is told in one line, by whoever asked for a row.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         # Workers of other versions are refused by name below.
         warnings.simplefilter("ignore")

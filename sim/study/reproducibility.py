@@ -30,6 +30,7 @@ _ORDERS = {False: 10_000, True: 48}
 _CYCLES_A_SECOND = 60_000
 _WORK_CYCLES = 12_000
 """About what an order takes at each node, most of it until its cluster has started."""
+_FEWEST_NODES = 3
 _ABOUT = (
     "The same operation on the same data, each time on a cluster of its own under what a seed draws: latencies, jitter "
     "and stalls of memories and links, which decide in what order packets come; the cycle in which each process "
@@ -65,6 +66,10 @@ def run(
 def _measure(
     is_quick: bool, parts: Sequence[str], folder: Path, progress: ProgressCallback, options: GridOptions,
 ) -> list[Row]:
+    if options.nodes < _FEWEST_NODES:
+        raise StudyError(
+            f"--nodes must be at least {_FEWEST_NODES}, for two operands have one sum, not {options.nodes}"
+        )
     try:
         config, host = load_preset(options.preset), host_of(options)
         requests = [request_of(config, options.preset, *case, options.nodes) for case in CASES]

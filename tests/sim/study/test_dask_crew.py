@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import pytest
 from distributed import Client, LocalCluster
 
@@ -17,6 +18,8 @@ import os
 
 
 def square(number, fails_at):
+    if fails_at == "die":
+        os._exit(1)
     if number == fails_at:
         raise ArithmeticError(f"no square of {number}")
     return {"square": number * number, "seconds": 0.0, "process": os.getpid()}
@@ -35,13 +38,14 @@ def squares(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def cluster(squares: Any) -> Iterator[LocalCluster]:
-    """Two workers, each a process of its own."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
-                      silence_logs=50) as local:
+    """Two workers, each a process of its own; what ends one is not tried again."""
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50,
+    ) as local:
         yield local
 
 
-def rows(squares: Any, path: Path, scheduler: str | None, *, fails_at: int = -1) -> list[dict[str, Any]]:
+def rows(squares: Any, path: Path, scheduler: str | None, *, fails_at: int | str = -1) -> list[dict[str, Any]]:
     points = [Point((("kind", "point"), ("number", n)), (n, fails_at), n + 1.0) for n in range(6)]
     grid = Grid(head={"study": "squares"}, points=points, measure=squares.square, work_a_second=1e9)
     return run_grid(grid, path, processes=1, limit=None, scheduler=scheduler, progress=lambda *_: None,
@@ -123,3 +127,8 @@ def test_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", absent)
     with pytest.raises(StudyError, match=r"--scheduler: needs the package distributed.*pip install 'conic\[dask\]'"):
         dask_crew.Workers("tcp://127.0.0.1:8786")
+
+
+def test_workers_that_die(squares: Any, cluster: LocalCluster, tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"--scheduler: must keep its workers .*\(KilledWorker\)"):
+        rows(squares, tmp_path / "rows", cluster.scheduler_address, fails_at="die")
