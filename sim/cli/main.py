@@ -18,6 +18,7 @@ COMMANDS = {
     "run": "One collective on the RTL of a cluster, every bit checked.",
     "verify": "The same under many random orders: one bit pattern.",
     "mpiexec": "An MPI program, unchanged, its collectives on the simulated NICs.",
+    "goal": "A GOAL schedule (LogGOPSim, ATLAHS) on the simulated NICs, every byte checked.",
     "soak": "Thousands of random operations, at once and back to back, every bit checked.",
     "schedule": "What every node does, and the proof that it works.",
     "route": "Multicast trees and colours for the groups of a network.",

@@ -10,7 +10,8 @@ from firmware_models.schedule import Combine
 from sim.host import Host
 from sim.host.model import ELEMENT_BYTES
 from sim.process.arithmetic import combined
-from sim.process.messenger import SHORT_BYTES, Messenger, Place
+from sim.process.messenger import Messenger, Place
+from sim.process.notice import SHORT_BYTES
 from sim.process.process import Body, Process
 from sim.process.program import SEGMENTED, Deliver, Load, Message, Program, Send, programs
 from sim.request import CollectiveRequest

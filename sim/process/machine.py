@@ -15,6 +15,8 @@ from sim.cluster import Cluster
 from sim.host import Host
 from sim.process.process import Arrival, Body, Node, Process
 
+_REST_CYCLES = 10_000
+
 
 class Machine:
     """The hosts of a cluster.
@@ -39,6 +41,8 @@ class Machine:
         self.nodes = [Node(number, host) for number in range(nodes)]
         self._way = host.way_cycles()
         self._slice = math.floor(2 * self._way)
+        # Nothing that has begun takes so long without a register of a NIC or a switch that moves.
+        self._rest = _REST_CYCLES + 4 * host.read_cycles()
         self._order = count()
         self._doorbells: list[tuple[float, int, int, int, int]] = []
         self._rings: dict[tuple[int, int], tuple[Process, bool]] = {}
@@ -47,30 +51,44 @@ class Machine:
         """As :class:`~sim.process.process.Network` says."""
         heapq.heappush(self._doorbells, (at, next(self._order), node, address, value))
 
-    def run(self, processes: Sequence[tuple[Process, Body]], *, most: int) -> list[Process]:
-        """Runs processes until all have ended, or for `most` cycles; those that have not."""
+    def run(
+        self, processes: Sequence[tuple[Process, Body]], *, most: int, patience: int | None = None
+    ) -> list[Process]:
+        """Runs processes until all have ended, or for `most` cycles, or until nothing happens any more: those that have
+        not ended. It counts as nothing, too, if for `patience` cycles NICs are at work but tell no process anything."""
         for process, _ in processes:
             self._observe(process)
         running = list(processes)
         end = self.cluster.cycle + most
+        moved = heard = self.cluster.cycle
+        evaluated = -1
         while running:
             begin = self.cluster.cycle
-            if begin >= end:
-                return [process for process, _ in running]
             until = begin + self._slice
+            if self._doorbells or self.cluster.evaluated != evaluated:
+                moved, evaluated = begin, self.cluster.evaluated
+            if begin - moved > self._rest:
+                # NICs rest: until some process goes on by itself nothing can come.
+                due = [max(wanted, each.time) for each, _ in running if (wanted := each.due()) is not None]
+                if not due:
+                    break
+                until = max(until, math.floor(min(due)))
+            if patience is not None:
+                heard = begin if self._doorbells or any(each.due() is not None for each, _ in running) else heard
+            if begin >= end or begin - heard > (patience or most):
+                break
             ended = self._resume(running, until - self._way)
             running = [each for each in running if each[0] not in ended]
             self._ring(until)
             self.cluster.run_for(until - begin)
             self._hear()
         self.cluster.check_registers()
-        return []
+        return [process for process, _ in running]
 
     def _resume(self, running: Sequence[tuple[Process, Body]], horizon: float) -> set[Process]:
         """Goes on with those that have something to do before `horizon`, the earliest first; those that have ended."""
         due = [
-            (process.inbox[0].visible if process.inbox else process.time, place)
-            for place, (process, _) in enumerate(running) if process.inbox or not process.is_started
+            (wanted, place) for place, (process, _) in enumerate(running) if (wanted := process.due()) is not None
         ]
         ended = set()
         for wanted, place in sorted(due):

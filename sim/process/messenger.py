@@ -13,39 +13,21 @@ while time passes: both favour hosts.
 from collections import defaultdict, deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from firmware_models.abi.encoding import Kind, P2pOp
-from firmware_models.abi.formats import DESCRIPTOR, PAYLOAD_BYTES
+from firmware_models.abi.encoding import P2pOp
 from firmware_models.host import Completion, Received
+from sim.process.notice import HEADER_BYTES, SHORT_BYTES, UNTAGGED, Notice, notice, parsed, transfer
 from sim.process.process import Process, ProcessError
 from sim.process.program import Message
 
-HEADER_BYTES = 16
-SHORT_BYTES = PAYLOAD_BYTES - HEADER_BYTES
-"""Longest message that travels in its mini packet."""
 _RESERVE = 32
 """Entries of the descriptor ring for answers, which never wait for room."""
-_UNTAGGED = 0xFFFFFFFF
 
 Bytes = NDArray[np.uint8]
 Waiting = Generator[None, None, None]
-
-
-class Notice(IntEnum):
-    """What a mini packet says; number of the message and an address follow."""
-
-    SHORT = 0
-    """The message itself follows."""
-    EAGER = 1
-    """A message stands in its slot."""
-    READY = 2
-    """A message stands at an address of the sender's."""
-    FREE = 3
-    """A message has been read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,9 +120,9 @@ class Messenger:
         self.process.move(2, message.n_bytes)
         self._memory[source:source + message.n_bytes] = data
         self._post(
-            DESCRIPTOR.pack(
-                kind=Kind.RDMA, p2p_op=P2pOp.PUT, source_vp=self.here.vp, dest_id=there.node_id, dest_vp=there.vp,
-                length=message.n_bytes, local_addr=source, remote_addr=there.slots[message.number], tag=_UNTAGGED,
+            transfer(
+                P2pOp.PUT, self.here.vp, self._peer(message.receiver), message.n_bytes, local=source,
+                remote=there.slots[message.number],
             ),
             self._notice(message.receiver, Notice.EAGER, message.number),
         )
@@ -188,10 +170,9 @@ class Messenger:
             # Whole flits are read, so that the first one begins on a boundary at both ends.
             target = self.here.buffers + number % self.here.n_buffers * self.here.buffer_bytes
         self._where[number] = target + skew
-        there = self.places[message.sender]
-        self._post(DESCRIPTOR.pack(
-            kind=Kind.RDMA, p2p_op=P2pOp.GET, source_vp=self.here.vp, dest_id=there.node_id, dest_vp=there.vp,
-            length=message.n_bytes + skew, local_addr=target, remote_addr=remote - skew, tag=number,
+        self._post(transfer(
+            P2pOp.GET, self.here.vp, self._peer(message.sender), message.n_bytes + skew, local=target,
+            remote=remote - skew, tag=number,
         ))
 
     # What comes.
@@ -199,7 +180,7 @@ class Messenger:
     def _next(self) -> Waiting:
         entry = yield from self.process.next_entry()
         if isinstance(entry, Completion):
-            if entry.tag != _UNTAGGED:
+            if entry.tag != UNTAGGED:
                 self._has_read(entry.tag)
         else:
             self._hear(entry)
@@ -209,14 +190,14 @@ class Messenger:
         self._post(self._notice(self.messages[number].sender, Notice.FREE, number))
 
     def _hear(self, entry: Received) -> None:
-        notice, number, address = _parsed(entry.payload)
+        kind, number, address = parsed(entry.payload)
         peer = self._ranks[entry.source_id]
-        if notice is Notice.FREE:
+        if kind is Notice.FREE:
             del self._unfree[peer, number]
             return
         if not self._expected[peer] or self._expected[peer].popleft() != number:
             raise ProcessError(f"{self.process.name}: message {number} of rank {peer} came out of turn")
-        match notice:
+        match kind:
             case Notice.SHORT:
                 self._short[number] = entry.payload[HEADER_BYTES:]
                 self._there.add(number)
@@ -230,15 +211,13 @@ class Messenger:
 
     # Descriptors.
 
+    def _peer(self, rank: int) -> tuple[int, int]:
+        return self.places[rank].node_id, self.places[rank].vp
+
     def _notice(
-        self, receiver: int, notice: Notice, number: int, address: int = 0, *, payload: bytes = b""
+        self, receiver: int, kind: Notice, number: int, address: int = 0, *, payload: bytes = b""
     ) -> bytes:
-        there = self.places[receiver]
-        text = notice.to_bytes(4, "little") + number.to_bytes(4, "little") + address.to_bytes(8, "little") + payload
-        return DESCRIPTOR.pack(
-            kind=Kind.MP, p2p_op=P2pOp.SEND, source_vp=self.here.vp, dest_id=there.node_id, dest_vp=there.vp,
-            length=len(text), payload=int.from_bytes(text, "little"), tag=_UNTAGGED,
-        )
+        return notice(self.here.vp, self._peer(receiver), kind, number, address, payload=payload)
 
     def _post(self, *descriptors: bytes) -> None:
         self.process.post(b"".join(descriptors), len(descriptors))
@@ -246,10 +225,3 @@ class Messenger:
     def _vector(self, first: int, n_bytes: int) -> Bytes:
         begin = self.here.vector + first
         return np.asarray(self._memory[begin:begin + n_bytes])
-
-
-def _parsed(payload: bytes) -> tuple[Notice, int, int]:
-    return (
-        Notice(int.from_bytes(payload[:4], "little")), int.from_bytes(payload[4:8], "little"),
-        int.from_bytes(payload[8:HEADER_BYTES], "little"),
-    )

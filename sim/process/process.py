@@ -79,6 +79,8 @@ class Process:
         A heap of what has come, or is known to come.
     is_started : bool
         It has done something.
+    wake : float
+        When it goes on whatever comes; infinity: never.
     busy : float
         Cycles for which it has worked.
     """
@@ -89,6 +91,7 @@ class Process:
         self.time = start
         self.inbox: list[Arrival] = []
         self.is_started = False
+        self.wake = math.inf
         self.busy = 0.0
         self.horizon = 0.0
         """It may look at its rings before this cycle only: what becomes visible later may not be known yet."""
@@ -145,10 +148,31 @@ class Process:
         """Something will be visible."""
         heapq.heappush(self.inbox, arrival)
 
+    def due(self) -> float | None:
+        """When it has something to do, as far as is known; None: not before something comes."""
+        if not self.is_started:
+            return self.time
+        first = min(self.wake, self.inbox[0].visible if self.inbox else math.inf)
+        return first if first < math.inf else None
+
+    def wait_until(self, cycle: float) -> Generator[None, None, bool]:
+        """Waits for an entry of either ring, or until a cycle; whether an entry is there."""
+        while True:
+            visible = self.inbox[0].visible if self.inbox else math.inf
+            first = max(self.time, min(visible, cycle))
+            if first < self.horizon:
+                break
+            self.wake = max(self.time, cycle)
+            yield
+        self.wake = math.inf
+        if visible <= max(self.time, cycle):
+            return True
+        self.time = max(self.time, cycle)
+        return False
+
     def next_entry(self) -> Generator[None, None, Completion | Received]:
         """The next entry of either ring, once it has come and the process has looked."""
-        while not self.inbox or max(self.time, self.inbox[0].visible) >= self.horizon:
-            yield
+        yield from self.wait_until(math.inf)
         arrival = heapq.heappop(self.inbox)
         poll = self.host.cycles(self.host.cpu.poll_ns)
         if arrival.visible > self.time:

@@ -37,4 +37,4 @@ class Activity:
 
 def lane_order(lane: str) -> tuple[int, str]:
     """Order of the lanes of a node: the host above, the network below."""
-    return {"host": 0, "tx": 2, "rx": 3}.get(lane, 1), lane
+    return {"host": -1, "rank": 0, "tx": 2, "rx": 3}.get(lane, 1), lane

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import sim.goal
 from firmware_models.config import ConfigError, load_config, parse_config
 from firmware_models.connections.error import ConnectionsError
 from firmware_models.connections.trace.goal import read_goal
@@ -33,6 +34,8 @@ from sim.congestion.flow_file import read_flows, write_flows
 from sim.congestion.flows import Flow
 from sim.congestion.topology import dumbbell
 from sim.congestion.topology_file import read_topology, write_topology
+from sim.goal import GoalError, load_plan
+from sim.goal.check import check as check_goal
 from testbench.reduce.testfloat import TestFloatError, _batches
 
 SHORT, LONG = 60, 2400
@@ -75,6 +78,12 @@ def _run_file(path: Path) -> Any:
     return option.callback(context, option, path)
 
 
+def _goal_plan(path: Path) -> Any:
+    plan = load_plan(path)
+    check_goal(plan, eager_bytes=64)
+    return plan
+
+
 def _testfloat(path: Path) -> Any:
     return list(_batches(io.BytesIO(path.read_bytes()), digits=16))
 
@@ -101,6 +110,7 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reader]:
                          f"Switch 0x{int(NETWORK.switch_guids[0]):016x}\nLID    : Out Port(s)\n0xc000 : 0x001 0x002\n",
                          RoutingError),
         "goal": Reader(lambda path: read_goal(path, None), GOAL, ConnectionsError, "x.goal"),
+        "goal-plan": Reader(_goal_plan, Path(sim.goal.__file__).with_name("example.goal").read_text(), GoalError),
         "csv": Reader(lambda path: read_csv(path, 4), "source,destination,bytes\n0,1,8\n1,2,9\n", ConnectionsError),
         "hpcc-topology": Reader(read_topology, _written(write_topology, pair, folder), CongestionError),
         "hpcc-flows": Reader(lambda path: read_flows(path, pair),
@@ -110,7 +120,7 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reader]:
 
 
 NAMES = ("config", "run-file", "fabric-yaml", "ibnetdiscover", "ibsim", "groups-yaml", "sa-dump", "tables", "goal",
-         "csv", "hpcc-topology", "hpcc-flows", "testfloat")
+         "goal-plan", "csv", "hpcc-topology", "hpcc-flows", "testfloat")
 EDITS = st.lists(
     st.tuples(st.integers(0, 10_000), st.integers(0, 40), st.one_of(st.sampled_from(TOKENS), st.text(max_size=6)),
               st.booleans()),
