@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 def load_rows(path: Path, *studies: str) -> list[Row]:
-    """The rows of one of `studies` that :func:`save_rows` wrote.
+    """The rows of one of `studies` that :func:`save_rows` wrote, or a grid as they came (``.jsonl``), all or some.
 
     Raises
     ------
@@ -21,7 +21,7 @@ def load_rows(path: Path, *studies: str) -> list[Row]:
         If it is no such file, or one of another study.
     """
     try:
-        content = parse_json(read_text(path))
+        content = _kept(read_text(path)) if path.suffix == ".jsonl" else parse_json(read_text(path))
     except FileError as error:
         raise StudyError(f"--rows: {shown(path)} {error}") from None
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list) or \
@@ -33,6 +33,13 @@ def load_rows(path: Path, *studies: str) -> list[Row]:
         raise StudyError(f"--rows: {shown(path)} must have rows of study {names}, not of {shown(command)}")
     rows: list[Row] = content["rows"]
     return rows
+
+
+def _kept(text: str) -> Any:
+    """Rows behind a line with what they depend on, in the form of :func:`save_rows`; a last line may be cut off."""
+    whole, _, _ = text.rpartition("\n")
+    head, *rows = [parse_json(line) for line in whole.splitlines()] or [None]
+    return {"command": f"conic study {head.get('study')}", "rows": rows} if isinstance(head, dict) else None
 
 
 @contextmanager

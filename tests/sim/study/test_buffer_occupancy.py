@@ -8,6 +8,7 @@ import pytest
 
 from sim.study import GridOptions, StudyError
 from sim.study.buffer_occupancy import claims, run
+from sim.study.kept_rows import RowsFile
 from sim.study.nic_grid import JOBS_PARTS, nic_grid
 from sim.study.nic_points import EXPERIMENTS
 
@@ -56,6 +57,29 @@ def test_the_papers_cells_beside_rows_of_the_allreduce(tmp_path: Path) -> None:
     assert lines[1] == ["1", "256", "B", "2", "0", "1", "4"]
     assert lines[2] == ["1", "8", "KiB", "8", "0", "4", "16", "50", "46"]
     assert "What differs." in (tmp_path / "index.html").read_text()
+
+
+def test_rows_as_they_come(tmp_path: Path) -> None:
+    """A grid that is not done can be looked at: what a row was cut off from is all that there is."""
+    kept = RowsFile(tmp_path / "rows.jsonl", {"study": "nic-allreduce", "nodes": 32})
+    for each in ROWS[:2]:
+        kept.add(each)
+    kept.path.write_text(kept.path.read_text() + '{"kind": "po')
+    assert study(tmp_path, kept.path).rows == ROWS[:2]
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "must be a file that --save-rows wrote"),
+    ("[1]\n", "must be a file that --save-rows wrote"),
+    ('{"study": "mft"}\n{"kind": "point"}\n', "must have rows of study buffer-occupancy or nic-allreduce, not of"),
+    ('{"study": "nic-allreduce"}\n[1]\n', "must be a file that --save-rows wrote"),
+    ("{}\nnonsense\n", "--rows: "),
+])
+def test_bad_rows_as_they_come(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(text)
+    with pytest.raises(StudyError, match=message):
+        study(tmp_path, path)
 
 
 def test_bad_rows(tmp_path: Path) -> None:
