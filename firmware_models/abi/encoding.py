@@ -144,6 +144,8 @@ class Status(IntEnum):
     """The packet buffer's memory has damaged a packet of the operation, or its tag, beyond correction."""
     NO_PLACE = 12
     """Its offload unit, or the point-to-point block, had no room for it for `retry_limit` cycles."""
+    PEER_ERROR = 13
+    """A participant that sent a packet of the operation had an error: what it sent may be wrong."""
 
 
 class UnitState(IntEnum):

@@ -102,7 +102,7 @@ PACKET_HEADER = Format(
         Field("source_id", NODE_BITS, "NodeID of the source."),
         Field("pulse", PULSE_BITS, "Pulse number of the job; in GET the bytes asked for."),
         Field("tag", 16, "Number of the point-to-point operation at its source; of a collective packet its window slot at the sender, which CREDIT packets bring back."),
-        Field("status", 8, "Outcome, in ACK and GET_DATA.", Status),
+        Field("status", 8, "Outcome, in ACK and GET_DATA; in COLLECTIVE how the operation stands at the sender: an error there may have spoilt the payload.", Status),
         Field("addr", 64, "Remote address: PUT, GET, SwapRemoteAddr; ACK and GET_DATA repeat that of the packet they answer."),
     ),
 )
@@ -119,7 +119,7 @@ COMPLETION = Format(
         Field("bytes", 32, "Bytes of the message."),
         Field("tag", 32, "Tag of the descriptor (of the first one of a sequence)."),
         reserved(1, 32),
-        Field("detail", 64, "Depends on status: the address, the length, or what was waited for. TIMEOUT: bits 15:0 packets consumed, 31:16 pulse, 63:32 a bit for each SeqID that the descriptor still wanted and that has not come (none: it waited for a credit)."),
+        Field("detail", 64, "Depends on status: the address, the length, or what was waited for. TIMEOUT: bits 15:0 packets consumed, 31:16 pulse, 63:32 a bit for each SeqID that the descriptor still wanted and that has not come (none: it waited for a credit). LENGTH_MISMATCH: 15:0 packets consumed, 31:16 pulse, 47:32 bytes of the packet. PEER_ERROR: 23:0 NodeID of the sender, 31:24 its status, 47:32 packets consumed, 63:48 pulse."),
         *(reserved(2 + word, 64) for word in range(4)),
         Field("timestamp", 63, "Cycle counter of the NIC."),
         Field("phase", 1, "Inverts each time the ring wraps; the first lap writes 1."),

@@ -160,7 +160,7 @@ class ActStage(wiring.Component):
                         with m.If(self.window.query.ready):
                             m.next = "CHECK"
                     # With a credit the pass will go, so this is reported once, and before the operation can end.
-                    with m.Elif(plan.mismatch & ~reported):
+                    with m.Elif((plan.mismatch | plan.marked) & ~reported):
                         m.next = "MISMATCH"
                     with m.Else():
                         hand_over()
@@ -180,7 +180,7 @@ class ActStage(wiring.Component):
                     m.d.comb += self.granted.eq(self.i_credit.payload.ok)
                     with m.If(self.i_credit.payload.ok):
                         m.d.sync += credited.eq(1)
-                        with m.If(~step.check & ~plan.mismatch):
+                        with m.If(~step.check & ~plan.mismatch & ~plan.marked):
                             hand_over()
                     with m.Else():
                         sleep(Mux(came | changed, Phase.READY, Phase.BLOCKED))
@@ -257,6 +257,12 @@ class ActStage(wiring.Component):
                 self.o_fault.valid.eq(1), fault.status.eq(Status.LENGTH_MISMATCH),
                 fault.detail.eq(Cat(plan.consumed, pulse, plan.brought_bytes)),
             ]
+            # A sender that had an error may have sent too little for it.
+            with m.If(plan.marked):
+                m.d.comb += [
+                    fault.status.eq(Status.PEER_ERROR),
+                    fault.detail.eq(Cat(plan.marked_by, plan.mark, plan.consumed, pulse)),
+                ]
             with m.If(self.o_fault.ready):
                 m.d.sync += reported.eq(1)
                 m.next = "ACT"

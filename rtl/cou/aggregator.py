@@ -117,6 +117,7 @@ class Aggregator(wiring.Component):
         m.d.comb += [
             self.activity[0].eq(lane.activity), self.activity[1].eq(engine.activity),
             lane.filling.eq(self.filling), engine.filling.eq(self.filling), writer.release.eq(lane.o_release),
+            writer.spoilt.eq(lane.spoilt),
             lane.crowded.eq(writer.crowded),
             writer.result.valid.eq(reduce.o.valid), reduce.o.ready.eq(writer.result.ready),
             writer.result.payload.data.eq(reduce.o.payload.data),

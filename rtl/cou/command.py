@@ -4,11 +4,16 @@ from amaranth.lib import data, enum
 from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
+from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
 from rtl.credit.layouts import CreditNotice
 from rtl.interface import ADDRESS_BITS
 from rtl.kit.index import index_bits
+
+
+STATUS_BITS = bits_for(max(Status))
+"""Of the statuses that there are; completions and packets have room for more."""
 
 
 class Source(enum.Enum, shape=2):

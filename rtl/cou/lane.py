@@ -46,8 +46,9 @@ class Lane(wiring.Component):
         Destinations of a pass's results, with its first address.
     crowded : ``In(1)``
         The packets of passes that have begun leave no room in their queue.
-    o_release : ``Out(1)``
-        The first beat of a pass that sends goes to the reduce unit: its header may go too.
+    o_release, spoilt : ``Out(1)``
+        A beat of a pass that sends goes to the reduce unit: its header may go too. That is the first one; where the
+        packet buffer finds damage (`cou.ecc`) it is the last one, since then the header has to say what was `spoilt`.
     operands, results : ``Out(OperandPort)``
         Read ports of the operand memory and of the intermediate results.
     filling : ``In(n_contexts)``
@@ -83,7 +84,8 @@ class Lane(wiring.Component):
             "moves": Out(1),
             "i": In(stream.Signature(shapes.run)),
             "o": Out(stream.Signature(request_layout(data_width=width, tag_width=ResultTag.size))),
-            "o_output": Out(stream.Signature(shapes.output)), "o_release": Out(1), "crowded": In(1),
+            "o_output": Out(stream.Signature(shapes.output)), "o_release": Out(1), "spoilt": Out(1),
+            "crowded": In(1),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
             "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
             "filling": In(config.cou.n_contexts),
@@ -151,7 +153,8 @@ class Lane(wiring.Component):
             self.i_read.ready.eq(takes & here.aside.use_packet),
             self.o_fault.valid.eq(meets & here.last & faulty & self.o.ready),
             self.o_fault.payload.job.eq(here.aside.job), self.o_fault.payload.status.eq(Status.BUFFER_ERROR),
-            self.o_release.eq(takes & here.first & here.aside.send),
+            self.o_release.eq(takes & (here.last if self.config.cou.ecc else here.first) & here.aside.send),
+            self.spoilt.eq(faulty if self.config.cou.ecc else 0),
             self.activity.works.eq(takes), self.activity.held.eq(meets & ~takes),
             self.activity.starved.eq(reader.o.valid & ~meets),
         ]

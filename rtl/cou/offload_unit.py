@@ -145,7 +145,8 @@ class OffloadUnit(wiring.Component):
         m.d.comb += [
             operations.active.eq(trigger.active), operations.n_free.eq(trigger.n_free),
             operations.select.eq(trigger.select), trigger.operation.eq(operations.operation),
-            trigger.expired.eq(operations.expired), trigger.expire.eq(operations.expire),
+            trigger.expired.eq(operations.expired), trigger.status.eq(operations.status),
+            trigger.fault_pending.eq(operations.fault_pending), trigger.expire.eq(operations.expire),
             operations.progress.eq(trigger.progress),
             operations.write_started.eq(trigger.write_started), operations.write_job.eq(trigger.write_job),
             operations.watchdog.eq(self.watchdog),

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.config import Config
-from rtl.cou.command import CouShapes
+from rtl.cou.command import STATUS_BITS, CouShapes
 from rtl.interface import CompletionEvent
 from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
@@ -35,8 +35,8 @@ class OperationTable(wiring.Component):
         The next pulse to be given a context.
     active, n_free : ``In``
         From the context file: which operations have contexts, and how many are free.
-    select, operation, expired : ``In``, ``Out``, ``Out``
-        Looks one operation up; `expired` if a time-out ends it.
+    select, operation, expired, status : ``In``, ``Out``, ``Out``, ``Out``
+        Looks one operation up; `expired` if a time-out ends it; its first error so far.
     i_fault : ``In(stream.Signature(fault))``, fault_pending : ``In(1)``
         Errors; high while one is on its way: no operation ends meanwhile.
     progress : ``In(n_jobs)``
@@ -67,6 +67,7 @@ class OperationTable(wiring.Component):
             "o_start": Out(stream.Signature(shapes.start)),
             "active": In(n_jobs), "n_free": In(range(config.cou.n_contexts + 1)),
             "select": In(shapes.job), "operation": Out(shapes.operation), "expired": Out(1),
+            "status": Out(STATUS_BITS),
             "i_fault": In(stream.Signature(shapes.fault)), "fault_pending": In(1),
             "progress": In(n_jobs),
             "write_started": In(1), "write_job": In(shapes.job),
@@ -83,7 +84,7 @@ class OperationTable(wiring.Component):
         table = SimpleNamespace(
             **{name: Array(Signal(shape, name=f"{name}_{j}") for j in range(n_jobs)) for name, shape in (
                 ("operation", self.shapes.operation), ("offset", 32), ("pulses", formats.PULSE_BITS),
-                ("status", 8), ("detail", 64),
+                ("status", STATUS_BITS), ("detail", 64),
             )},
             **{name: Signal(n_jobs, name=name) for name in ("live", "started", "expired", "finished")},
         )
@@ -94,7 +95,7 @@ class OperationTable(wiring.Component):
         m.d.comb += [
             self.i.ready.eq(1), self.i_written.ready.eq(1), self.i_fault.ready.eq(1), self.expire.eq(table.expired),
             self.operation.eq(table.operation[self.select]),
-            self.expired.eq(table.expired.bit_select(self.select, 1)),
+            self.expired.eq(table.expired.bit_select(self.select, 1)), self.status.eq(table.status[self.select]),
         ]
         for job in range(n_jobs):
             self._keep(m, table, seen, job)

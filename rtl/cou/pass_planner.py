@@ -7,10 +7,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import Operand, PacketType, Right
+from firmware_models.abi.encoding import Operand, PacketType, Right, Status
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, HashKey, PacketHeader
-from rtl.cou.command import CouShapes, Select, Source
+from rtl.cou.command import STATUS_BITS, CouShapes, Select, Source
 from rtl.cou.context_file import look_layout
 from rtl.cou.step import Step
 from rtl.interface import ADDRESS_BITS
@@ -48,12 +48,14 @@ def plan_layout(shapes: CouShapes) -> data.StructLayout:
     """The plan for a context.
 
     `fill`: the operand comes with the descriptor and is not loaded yet. `unsure`: the packet is only announced.
+    `marked`: the packet says that its sender had an error.
     """
     return data.StructLayout({
         "context": shapes.context, "job": shapes.job, "place": shapes.place, "step": Step,
         "fill": 1, "unsure": 1, "load": shapes.load, "key": HashKey, "wanted": 16, "consumed": 16,
         "query": data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32, "right": 2}),
         "members": formats.MEMBER_BITS, "sends": 1, "foreign": 1, "mismatch": 1, "brought_bytes": 16,
+        "marked": 1, "marked_by": formats.NODE_BITS, "mark": 8,
         "direct": 1, "final": 1, "ends": 1, "cut": 1, "clears": 1,
         "after": progress_layout(shapes), "run": shapes.run,
     })
@@ -88,6 +90,8 @@ class PassPlanner(wiring.Component):
         A context, and its registers.
     progress, slice, desc, operation, expired : ``In``
         Progress, slice, descriptor and operation of the context; high if a time-out ends the operation.
+    status : ``In``
+        How the operation stands: what it sends after an error says so.
     packet : ``In``
         Header of the current packet.
     node_id : ``In(24)``
@@ -103,7 +107,7 @@ class PassPlanner(wiring.Component):
         super().__init__({
             "context": In(shapes.context), "look": In(look_layout(shapes)),
             "progress": In(progress_layout(shapes)), "slice": In(slice_layout(shapes)),
-            "desc": In(DescriptorControl), "operation": In(shapes.operation), "expired": In(1),
+            "desc": In(DescriptorControl), "operation": In(shapes.operation), "expired": In(1), "status": In(STATUS_BITS),
             "packet": In(PacketHeader), "node_id": In(formats.NODE_BITS),
             "plan": Out(plan_layout(shapes)),
         })
@@ -125,7 +129,7 @@ class PassPlanner(wiring.Component):
         return {
             "some": self.slice.size != 0,
             "packets_left": progress.consumed != desc.cp_count, "one_left": progress.consumed + 1 == desc.cp_count,
-            "fits": packet.length == self.slice.size,
+            "fits": packet.length == self.slice.size, "bears_mark": packet.status != Status.OK,
             "brings_address": packet.swap_addr & ~self.operation.blocks.cut,
             "from_memory": desc.operand == Operand.MEMORY, "from_payload": desc.operand == Operand.PAYLOAD,
         }
@@ -140,7 +144,7 @@ class PassPlanner(wiring.Component):
         ends = more & self.packet.coll_end
         return {
             "there": there, "go_on": ~self.expired & ~clear, "more": more, "ends": ends,
-            "final": ends | ~more | v.one_left,
+            "final": ends | ~more | v.one_left, "marked": more & v.bears_mark,
         }
 
     def _route(self, v: SimpleNamespace) -> dict:
@@ -195,6 +199,7 @@ class PassPlanner(wiring.Component):
             plan.cut.eq(self.operation.blocks.cut), plan.clears.eq(clear), plan.consumed.eq(progress.consumed),
             plan.sends.eq(v.sends), plan.foreign.eq(v.foreign), plan.direct.eq(v.direct),
             plan.mismatch.eq(v.mismatch), plan.brought_bytes.eq(self.packet.length),
+            plan.marked.eq(v.marked), plan.marked_by.eq(self.packet.source_id), plan.mark.eq(self.packet.status),
             plan.final.eq((v.final & ~clear) | self.expired),
             plan.ends.eq((v.final & desc.ct & ~clear) | v.ends | self.expired),
             plan.after.eq(progress), plan.after.consumed.eq(progress.consumed + v.more), plan.after.has_data.eq(1),
@@ -244,7 +249,12 @@ class PassPlanner(wiring.Component):
             output.write_back.eq(v.writes), output.send.eq(v.sends), output.position.eq(self.slice.position),
             output.bytes.eq(self.slice.size), output.pieces.eq(self.slice.pieces),
             output.result_addr.eq(Mux(v.brought, packet.addr, desc.result_addr + self.slice.start)),
-            *(header[name].eq(0) for name in ("fragment", "credits", "tag", "loan", "want", "status", *unused)),
+            *(header[name].eq(0) for name in ("fragment", "credits", "tag", "loan", "want", *unused)),
+            # What this pass reports itself is not known to the operation yet.
+            header.status.eq(Mux(
+                (self.status != Status.OK) | ~(v.marked | v.mismatch), self.status,
+                Mux(v.marked, Status.PEER_ERROR, Status.LENGTH_MISMATCH),
+            )),
             header.type.eq(PacketType.COLLECTIVE), header.version.eq(formats.PACKET_VERSION),
             header.seq_id.eq(desc.out_seq_id), header.job_id.eq(operation.job_id),
             header.swap_data.eq(desc.swap_remote_data), header.swap_addr.eq(desc.swap_remote_addr),

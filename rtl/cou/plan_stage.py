@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, PacketHeader
-from rtl.cou.command import CouShapes
+from rtl.cou.command import STATUS_BITS, CouShapes
 from rtl.cou.context_file import look_layout
 from rtl.cou.pass_planner import (
     CUTS,
@@ -43,8 +43,10 @@ class PlanStage(wiring.Component):
         Context file.
     measure, measured : ``Out``
         To the context file: the slice of this context is known.
-    select, operation, expired : ``Out``, ``In``, ``In``
+    select, operation, expired, status : ``Out``, ``In``, ``In``, ``In``
         Operation table.
+    fault_pending : ``In(1)``
+        Errors are on their way to the operation table: a plan waits, since what it sends has to bear them.
     place, control : ``Out``, ``In``
         Sequence store; the descriptor comes a cycle later.
     meta_enable, meta_slot, meta : ``Out``, ``Out``, ``In``
@@ -67,7 +69,8 @@ class PlanStage(wiring.Component):
             "i": In(stream.Signature(shapes.context)), "o": Out(stream.Signature(plan_layout(shapes))),
             "look": Out(shapes.context), "registers": In(look_layout(shapes)),
             "measure": Out(1), "measured": Out(shapes.context),
-            "select": Out(shapes.job), "operation": In(shapes.operation), "expired": In(1),
+            "select": Out(shapes.job), "operation": In(shapes.operation), "expired": In(1), "status": In(STATUS_BITS),
+            "fault_pending": In(1),
             "place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
             "control": In(DescriptorControl),
             "meta_enable": Out(1), "meta_slot": Out(shapes.packet), "meta": In(PacketHeader),
@@ -91,7 +94,8 @@ class PlanStage(wiring.Component):
         # The memories hold what they have read until they are asked again: that is when the plan before has gone.
         context, look = Signal(shapes.context), Signal(look_layout(shapes))
         kept = Signal(plan_layout(shapes))
-        fetch, planned, output_free = Signal(), Signal(), Signal()
+        fetch, planned, output_free, pending = Signal(), Signal(), Signal(), Signal()
+        m.d.sync += pending.eq(self.fault_pending)
         m.d.comb += [
             self.look.eq(self.i.payload), fetch.eq(self.i.valid & self.i.ready),
             far_read.addr.eq(self.i.payload), far_read.en.eq(fetch),
@@ -100,8 +104,9 @@ class PlanStage(wiring.Component):
             self.select.eq(look.job),
             planner.context.eq(context), planner.look.eq(look), planner.progress.eq(far_read.data),
             planner.slice.eq(slice_read.data), planner.desc.eq(self.control), planner.packet.eq(self.meta),
-            planner.operation.eq(self.operation), planner.expired.eq(self.expired), planner.node_id.eq(self.node_id),
-            output_free.eq(~self.o.valid), self.o.payload.eq(kept),
+            planner.operation.eq(self.operation), planner.expired.eq(self.expired), planner.status.eq(self.status),
+            planner.node_id.eq(self.node_id),
+            output_free.eq(~self.o.valid & ~pending), self.o.payload.eq(kept),
             *meter.measures(far_read.data, self.control, self.operation), self.measured.eq(context),
         ]
         with m.If(fetch):

@@ -4,6 +4,7 @@ from amaranth import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.cou.lane import ResultTag
@@ -27,8 +28,8 @@ class ResultWriter(wiring.Component):
     -------
     i : ``In(stream.Signature(output))``
         Passes, in the order in which their results come, and before them.
-    release : ``In(1)``
-        The results of the next pass that sends are about to come.
+    release, spoilt : ``In(1)``
+        The results of the next pass that sends are about to come; they are `spoilt`, so its header has to say so.
     result : ``In(stream.Signature({data, tag}))``
         Beats from the reduce unit.
     store_enable, store_address, store_count, store_beat : ``Out``
@@ -56,7 +57,8 @@ class ResultWriter(wiring.Component):
         self.result_log2 = (config.cou.intermediate_bytes - 1).bit_length()
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(shapes.output)), "release": In(1), "crowded": Out(1),
+            "i": In(stream.Signature(shapes.output)), "release": In(1), "spoilt": In(1),
+            "crowded": Out(1),
             "result": In(stream.Signature(data.StructLayout({"data": width, "tag": ResultTag}))),
             "store_enable": Out(1),
             "store_address": Out(result_address_bits(config)),
@@ -112,6 +114,11 @@ class ResultWriter(wiring.Component):
             self.tx.header.valid.eq(some & headers.o.valid), self.tx.header.payload.eq(headers.o.payload),
             leaves.eq(self.tx.header.valid & self.tx.header.ready), headers.o.ready.eq(leaves),
         ]
+        if self.config.cou.ecc:
+            m.submodules.marks = marks = StreamFifo(shape=1, depth=self.UNDER_WAY)
+            m.d.comb += [marks.i.valid.eq(self.release), marks.i.payload.eq(self.spoilt), marks.o.ready.eq(leaves)]
+            with m.If(marks.o.payload & (headers.o.payload.status == Status.OK)):
+                m.d.comb += self.tx.header.payload.status.eq(Status.BUFFER_ERROR)
         with m.If(self.release != left):
             m.d.sync += [
                 released.eq(Mux(self.release, released + 1, released - 1)), some.eq(self.release | (released != 1)),

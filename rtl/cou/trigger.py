@@ -73,6 +73,7 @@ class Trigger(wiring.Component):
             contexts.look.eq(plan.look), plan.registers.eq(contexts.o_look),
             contexts.measure.eq(plan.measure), contexts.measured.eq(plan.measured),
             self.select.eq(plan.select), plan.operation.eq(self.operation), plan.expired.eq(self.expired),
+            plan.status.eq(self.status), plan.fault_pending.eq(self.fault_pending),
             self.place.eq(plan.place), self.fetch.eq(plan.i.valid & plan.i.ready), plan.control.eq(self.control),
             self.meta_enable.eq(plan.meta_enable), self.meta_slot.eq(plan.meta_slot), plan.meta.eq(self.meta),
             plan.node_id.eq(self.node_id),

@@ -11,7 +11,7 @@ from rtl.abi import DescriptorControl, HashKey, PacketHeader
 from rtl.buffer.layouts import arrival_layout
 from rtl.buffer.tag_table import answer_layout
 from rtl.cou.activity import Doing
-from rtl.cou.command import CouShapes
+from rtl.cou.command import STATUS_BITS, CouShapes
 from rtl.credit.layouts import credit_answer, credit_request
 from rtl.interface import TraceEvent, WindowSignature
 
@@ -23,8 +23,8 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
     -------
     i_start : ``In(stream.Signature(start))``
         Pulses to be given contexts; one is free when one is offered.
-    select, operation, expired, expire :
-        Look-up in the operation table, and the operations that a time-out ends.
+    select, operation, expired, status, fault_pending, expire :
+        Look-up in the operation table, errors on their way to it, and the operations that a time-out ends.
     fetch, place, control :
         Look-up in the sequence store: the descriptor at address `place` a cycle after `fetch`, until the next one.
     o_load, i_loaded, loader_idle :
@@ -56,7 +56,8 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
     return {
         "moves": Out(1),
         "i_start": In(stream.Signature(shapes.start)),
-        "select": Out(shapes.job), "operation": In(shapes.operation), "expired": In(1), "expire": In(n_jobs),
+        "select": Out(shapes.job), "operation": In(shapes.operation), "expired": In(1), "status": In(STATUS_BITS),
+        "fault_pending": In(1), "expire": In(n_jobs),
         "fetch": Out(1), "place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
         "control": In(DescriptorControl),
         "o_load": Out(stream.Signature(shapes.load)), "i_loaded": In(stream.Signature(shapes.loaded)),

@@ -15,6 +15,7 @@ from rtl.buffer.layouts import Arrival
 from testbench import clock
 from testbench.codec import decoder, encode
 from testbench.cou.trigger_credits import Credits
+from testbench.cou.trigger_marks import check_mark, own_report
 from testbench.cou.trigger_model import BAD, MTU, Operation, Packet, Pulse, report_of
 from testbench.cou.trigger_operations import CONTEXTS, JOBS, NODE, serve, start_pulses
 from testbench.coverage import cover
@@ -33,7 +34,8 @@ noted_wait = cover(
     "packet", came=("before it was asked for", "after it was missed"),
     others=("a later one is there", "none is there"),
 )
-noted_report = cover("report", status=("LENGTH_MISMATCH", "BAD_ADDRESS", "TIMEOUT", "BUFFER_ERROR"))
+noted_report = cover("report", status=("LENGTH_MISMATCH", "BAD_ADDRESS", "TIMEOUT", "BUFFER_ERROR", "PEER_ERROR"))
+noted_mark = cover("mark of a packet that is sent", why=("none", "own", "before"))
 noted_credit = cover("credit", ok=(0, 1), oldest=(0, 1))
 
 
@@ -266,6 +268,7 @@ class Bench:
             elif not owner.operation.doomed and not self.early and self.rng.random() < 0.05:
                 error = 1
                 owner.operation.expected.append((int(Status.BUFFER_ERROR), 0))
+                owner.blamed = True
         self.sources["i_lookup"].append({
             "hit": int(hit), "error": error, "slot": self.buffer[name] if hit else self.rng.randrange(256),
         })
@@ -389,11 +392,14 @@ class Bench:
         if strict:
             assert not pulse.wants_operand(), "a pass before its operand"
             assert (send, size, position) == (done["sends"], done["size"], done["position"])
-            if done["mismatch"]:
-                length = done["packet"].header["length"]
-                pulse.operation.expected.append(report_of(pulse, Status.LENGTH_MISMATCH, length))
+            own = own_report(pulse, done)
+            if send:
+                noted_mark(why=check_mark(pulse, own, header))
+            reports = [own] if own else []
             if address is not None:
-                pulse.operation.expected.append((int(Status.BAD_ADDRESS), address))
+                reports.append((int(Status.BAD_ADDRESS), address))
+            pulse.operation.expected += reports
+            pulse.blamed |= bool(reports)
         self._desc_before = pulse.desc
         pulse.take(done)
         self.fired[1] += done["final"]

@@ -5,9 +5,10 @@ from amaranth import Array, Module, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, PacketHeader
-from rtl.cou.command import CouShapes
+from rtl.cou.command import STATUS_BITS, CouShapes
 from rtl.cou.trigger import Trigger
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
@@ -61,10 +62,15 @@ class TriggerBoard(wiring.Component):
         m.submodules.trigger = trigger = Trigger(self.config)
         n_jobs = self.config.cou.n_jobs
         operations = Array(Signal(self.shapes.operation, name=f"operation_{j}") for j in range(n_jobs))
+        statuses = Array(Signal(STATUS_BITS, name=f"status_{j}") for j in range(n_jobs))
+        with m.If(self.o_fault.valid & self.o_fault.ready & (statuses[self.o_fault.payload.job] == Status.OK)):
+            m.d.sync += statuses[self.o_fault.payload.job].eq(self.o_fault.payload.status)
         with m.If(self.write_operation):
             m.d.sync += operations[self.operation_address].eq(self.operation_data)
+            m.d.sync += statuses[self.operation_address].eq(Status.OK)
         m.d.comb += [
-            trigger.operation.eq(operations[trigger.select]), trigger.expire.eq(self.expire),
+            trigger.operation.eq(operations[trigger.select]), trigger.status.eq(statuses[trigger.select]),
+            trigger.fault_pending.eq(trigger.o_fault.valid | trigger.o_damage.valid | self.o_fault.valid), trigger.expire.eq(self.expire),
             trigger.expired.eq(self.expire.bit_select(trigger.select, 1)), trigger.node_id.eq(self.node_id),
             trigger.returned.eq(self.returned), trigger.returned_peer.eq(self.returned_peer),
             trigger.loader_idle.eq(self.loader_idle),

@@ -12,6 +12,7 @@ PULSE_BYTES = 16
 """Of a block; a message in one piece has pulses of an mtu."""
 BAD = 1 << 20
 """Addresses from here on lie in no window."""
+ERRORS = tuple(int(status) for status in Status if status != Status.OK)
 
 
 @dataclass
@@ -68,6 +69,7 @@ class Pulse:
     ending: bool = False
     ended: bool = False
     untouched: bool = True
+    blamed: bool = False
 
     @property
     def desc(self) -> dict[str, Any]:
@@ -242,6 +244,7 @@ def _give_packets(numbers: random.Random, pulse: Pulse, node: int) -> None:
                 "swap_addr": int(numbers.random() < 0.2), "addr": numbers.choice((64, 128, BAD + 8)),
                 "peer": numbers.randrange(16), "source_id": numbers.randrange(1 << 24), "tag": numbers.randrange(4),
                 "source_vp": numbers.randrange(8),
+                "status": numbers.choice(ERRORS) if numbers.random() < 0.05 else int(Status.OK),
             }, comes))
             if ends:
                 pulse.place, pulse.clear = 0, clear
