@@ -4,6 +4,7 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
+from firmware_models.abi.encoding import JobOrderKind
 from rtl.abi import Descriptor, PacketHeader
 
 ADDRESS_BITS = 64
@@ -144,16 +145,33 @@ class PlacementSignature(wiring.Signature):
     """A client's port on the job table: which offload unit serves a job?
 
     Every ``query`` gets one ``answer``, in order. The meaning of `ok`, and the obligations that it brings, depend on
-    the client: see :class:`rtl.nic.job_table.JobTable`. `base_pulse` is the number of the job's next pulse.
+    the client: see :class:`rtl.nic.job_table.JobTable`. `base_pulse` is the number of the job's next pulse; `closed`:
+    software has closed the job.
     """
 
     def __init__(self):
         super().__init__({
             "query": Out(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
             "answer": In(stream.Signature(data.StructLayout({
-                "ok": 1, "unit": UNIT_BITS, "base_pulse": formats.PULSE_BITS,
+                "ok": 1, "closed": 1, "unit": UNIT_BITS, "base_pulse": formats.PULSE_BITS,
             }))),
         })
+
+
+JobOrder = data.StructLayout({"kind": JobOrderKind, "job_id": formats.JOB_BITS})
+"""An order of software to the job table."""
+
+KEPT_BITS = 25
+"""Of what keeps a job at its unit, for software: packets and shared credits."""
+
+JobStanding = data.StructLayout({
+    "closed": 1, "changed": 1, "busy": 1, "owing": 1, "kept": KEPT_BITS, "job_id": formats.JOB_BITS,
+})
+"""The answer: how the job stands after it, and whether that is `changed`. `kept`: packets, and shared credits that peers
+hold; with `busy` and `owing` 0 too, nothing of it is left here."""
+
+JobClosing = data.StructLayout({"valid": 1, "job_id": formats.JOB_BITS, "closed": 1})
+"""To the offload units, in a cycle in which it is `valid`: a job is closed, or open again."""
 
 
 class JobReportKind(enum.Enum, shape=2):

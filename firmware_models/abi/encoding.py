@@ -146,6 +146,19 @@ class Status(IntEnum):
     """Its offload unit, or the point-to-point block, had no room for it for `retry_limit` cycles."""
     PEER_ERROR = 13
     """A participant that sent a packet of the operation had an error: what it sent may be wrong."""
+    JOB_CLOSED = 14
+    """Its host has closed the job, before or while the operation was in progress."""
+
+
+class JobOrderKind(IntEnum):
+    """What software asks of the job table about one JobID."""
+
+    LOOK = 0
+    """How it stands."""
+    CLOSE = 1
+    """Its sequences end in JOB_CLOSED, and its packets are dropped, until it is opened."""
+    OPEN = 2
+    """It works as new, if nothing of it is left here; else it stays closed."""
 
 
 class UnitState(IntEnum):

@@ -57,6 +57,17 @@ CONTROL_PAGE = Page((
     )),
     number("n_windows", 0x044, Access.RO, "Memory windows of each VP.", width=7),
     number("retry_limit", 0x048, Access.RW, "Cycles for which a unit is offered to a block that has no room for it, before it ends in NO_PLACE; 0 forever."),
+    number("job_select", 0x050, Access.RW, "JobID that job_control is about.", width=8),
+    Register("job_control", 0x054, "Order about job_select; a write without a flag only looks. The write is answered when job_state shows its outcome.", (
+        flag("close", 0, Access.WO, "Closes the job: its sequences end in JOB_CLOSED, the one in progress too; packets of it are dropped, their credits returned."),
+        flag("open", 1, Access.WO, "Opens the job, if nothing of it is left here: else it stays closed. It works as new."),
+    )),
+    Register("job_state", 0x058, "How the job of the last write to job_control stood after it.", (
+        RegisterField("kept", 24, 0, Access.RO, "Packets of the job here, and shared credits that peers hold."),
+        flag("owing", 29, Access.RO, "Credits that peers have not returned."),
+        flag("in_progress", 30, Access.RO, "An operation."),
+        flag("closed", 31, Access.RO, "The job is closed."),
+    )),
     number("vp_select", 0x100, Access.RW, "VP that vp_commit and window_commit configure.", width=11),
     number("vp_dq_base_lo", 0x104, Access.RW, "Descriptor ring, low half; a multiple of 128."),
     number("vp_dq_base_hi", 0x108, Access.RW, "Descriptor ring, high half."),
@@ -143,6 +154,7 @@ EVENT_COUNTERS = Counters(COUNTERS, (
     Counter("rx_not_joined", "Multicast packets dropped: of a group that is not joined, or sent by this NIC itself."),
     Counter("loans_granted", "Shared credits granted to peers: slots of the packet buffers beyond their guaranteed credits."),
     Counter("loans_unused", "Shared credits that were returned without a packet."),
+    Counter("rx_closed", "Collective packets dropped: of a job that is closed."),
 ))
 
 STATE_COUNTERS_AT = COUNTERS + 0x80

@@ -11,7 +11,7 @@ from .access import carry_out, carry_out_async
 from .collective import Data, Job, Operation
 from .driver import NodeDriver, Port, Region
 from .error import HostError
-from .event import BufferFigures, Completion, Received
+from .event import BufferFigures, Completion, JobState, Received
 from .memory import Allocator, Memory
 from .port import PortSteps, RingBases, Rings
 from .transport import Transport
@@ -21,6 +21,6 @@ DRIVER_FILES = tuple(Path(__file__).parent / "c" / name for name in ("conic_driv
 
 __all__ = [
     "DRIVER_FILES",
-    "Allocator", "BufferFigures", "Completion", "Data", "HostError", "Job", "Memory", "NodeDriver", "Operation", "Port",
+    "Allocator", "BufferFigures", "Completion", "Data", "HostError", "Job", "JobState", "Memory", "NodeDriver", "Operation", "Port",
     "PortSteps", "Received", "Region", "RingBases", "Rings", "Transport", "carry_out", "carry_out_async",
 ]

@@ -9,7 +9,7 @@ from firmware_models.abi.encoding import Right
 from . import nic
 from .access import Steps, T, carry_out
 from .error import HostError
-from .event import BufferFigures, Completion, Received
+from .event import BufferFigures, Completion, JobState, Received
 from .memory import ALIGNMENT, Allocator
 from .port import PortSteps, RingBases, Rings
 from .transport import Transport
@@ -81,6 +81,24 @@ class NodeDriver:
             cq_log2=self.rings.cq_log2 if cq_log2 is None else cq_log2,
             rq_log2=self.rings.rq_log2 if rq_log2 is None else rq_log2,
         ))
+
+    def close_job(self, job_id: int) -> JobState:
+        """Ends what the NIC has of a job, and everything that comes for it, until it is opened again.
+
+        It is to be closed at all its nodes, and :attr:`~JobState.at_rest` at all of them, before it is opened at any.
+        """
+        return self.carry_out(nic.look_at_job(job_id, close=True))
+
+    def open_job(self, job_id: int) -> JobState:
+        """Opens a job that was closed. Raises :class:`HostError` if something of it is left at the NIC."""
+        state = self.carry_out(nic.look_at_job(job_id, open_again=True))
+        if state.closed:
+            raise HostError(f"job {job_id} must be at rest at node {self.node} to be opened, not have {state}")
+        return state
+
+    def job_state(self, job_id: int) -> JobState:
+        """What the NIC has of a job."""
+        return self.carry_out(nic.look_at_job(job_id))
 
     def read_counter(self, name: str) -> int:
         """An event counter of the NIC."""

@@ -61,3 +61,23 @@ class BufferFigures:
     corrected: int
     uncorrectable: int
     unlent: int
+
+
+@dataclass(frozen=True)
+class JobState:
+    """What a NIC has of a job: an operation, credits that peers have not returned, packets (and shared credits that
+    peers hold) that are `kept`."""
+
+    closed: bool
+    in_progress: bool
+    owing: bool
+    kept: int
+
+    @property
+    def at_rest(self) -> bool:
+        """Nothing of it is left."""
+        return not (self.in_progress or self.owing or self.kept)
+
+    def __str__(self) -> str:
+        parts = ["an operation"] * self.in_progress + ["credits out"] * self.owing
+        return ", ".join([*parts, f"{self.kept} packets"])

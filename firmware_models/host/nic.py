@@ -6,7 +6,7 @@ from firmware_models.abi.registers import CONTROL_PAGE, EVENT_COUNTERS, STATE_CO
 
 from .access import Read, Steps, Write
 from .error import HostError
-from .event import BufferFigures
+from .event import BufferFigures, JobState
 from .registers import CONTROL, halves
 
 
@@ -49,6 +49,16 @@ def join_group(entry: int, mgid: int, *, owner: str) -> Steps[None]:
         raise HostError(f"groups of {owner} must be at most {n_groups} (nic.n_groups), not {entry + 1}")
     yield from write("group_select", entry)
     yield from write_fields("group_entry", mgid=mgid, joined=1)
+
+
+def look_at_job(job_id: int, *, close: bool = False, open_again: bool = False) -> Steps[JobState]:
+    """Closes a job or opens it, or neither; how it stands then."""
+    yield from write("job_select", job_id)
+    yield from write_fields("job_control", close=close, open=open_again)
+    word = CONTROL_PAGE.unpack("job_state", (yield from read("job_state")))
+    return JobState(
+        closed=bool(word["closed"]), in_progress=bool(word["in_progress"]), owing=bool(word["owing"]), kept=word["kept"],
+    )
 
 
 def read_counter(name: str) -> Steps[int]:

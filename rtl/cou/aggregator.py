@@ -50,7 +50,7 @@ class Aggregator(wiring.Component):
         Host memory has taken the result of a pass.
     operands : array of 2 ``Out(OperandPort)``, filling : ``In(n_contexts)``
         Read ports of the operand memory; contexts whose operand cannot be read yet.
-    o_read, i_read, packet_error, o_free, o_credit, consumed, taken, granted, gone, o_fault :
+    o_read, i_read, packet_error, o_free, freeing, o_credit, consumed, taken, granted, gone, o_fault :
         As in :class:`~rtl.cou.lane.Lane`.
     tx : ``Out(PacketSignature(data_width))``
         Packets to the network.
@@ -76,7 +76,8 @@ class Aggregator(wiring.Component):
             "filling": In(config.cou.n_contexts),
             "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": formats.LENGTH_BITS}))),
             "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
-            "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
+            "o_free": Out(stream.Signature(free_layout(config))), "freeing": Out(1),
+            "o_credit": Out(stream.Signature(CreditNotice)),
             "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "tx": Out(PacketSignature(width)),
@@ -118,7 +119,7 @@ class Aggregator(wiring.Component):
             self.activity[0].eq(lane.activity), self.activity[1].eq(engine.activity),
             lane.filling.eq(self.filling), engine.filling.eq(self.filling), writer.release.eq(lane.o_release),
             writer.spoilt.eq(lane.spoilt),
-            lane.crowded.eq(writer.crowded),
+            lane.crowded.eq(writer.crowded), self.freeing.eq(lane.freeing),
             writer.result.valid.eq(reduce.o.valid), reduce.o.ready.eq(writer.result.ready),
             writer.result.payload.data.eq(reduce.o.payload.data),
             writer.result.payload.tag.eq(reduce.o.payload.tag),

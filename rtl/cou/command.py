@@ -11,7 +11,6 @@ from rtl.credit.layouts import CreditNotice
 from rtl.interface import ADDRESS_BITS
 from rtl.kit.index import index_bits
 
-
 STATUS_BITS = bits_for(max(Status))
 """Of the statuses that there are; completions and packets have room for more."""
 

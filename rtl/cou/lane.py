@@ -57,6 +57,8 @@ class Lane(wiring.Component):
         Packet buffer's read port; the beat is damaged beyond correction: the pass goes on with what came.
     o_free : ``Out(stream.Signature({key, slot, gone}))``
         Packets that have been read.
+    freeing : ``Out(1)``
+        Packets are being read, or wait to be freed.
     o_credit : ``Out(stream.Signature(credit))``
         Credits to return for them.
     consumed, taken : ``Out``; granted, gone : ``In``
@@ -91,7 +93,8 @@ class Lane(wiring.Component):
             "filling": In(config.cou.n_contexts),
             "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": formats.LENGTH_BITS}))),
             "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
-            "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
+            "o_free": Out(stream.Signature(free_layout(config))), "freeing": Out(1),
+            "o_credit": Out(stream.Signature(CreditNotice)),
             "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "activity": Out(Path),
@@ -167,6 +170,7 @@ class Lane(wiring.Component):
         m.d.comb += [
             ends.eq(takes & here.last & here.aside.consume), frees.eq(self.o_free.valid & self.o_free.ready),
             self.o_free.valid.eq(to_free != 0), self.o_free.payload.eq(held.o.payload), held.o.ready.eq(frees),
+            self.freeing.eq(held.o.valid),
         ]
         m.d.sync += to_free.eq(to_free + ends - frees)
 

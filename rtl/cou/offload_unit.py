@@ -5,7 +5,7 @@ Architecture: ``rtl/cou/README.md``; NIC paper, sections 1.2 and 1.3.
 
 from types import SimpleNamespace
 
-from amaranth import Module
+from amaranth import Module, Mux
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -16,6 +16,7 @@ from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder, PacketBuffer
 from rtl.cou.activity import Activity
 from rtl.cou.aggregator import Aggregator
+from rtl.cou.job_closer import JobCloser
 from rtl.cou.job_reporter import JobReporter
 from rtl.cou.operand_loader import OperandLoader
 from rtl.cou.operation_table import OperationTable
@@ -26,6 +27,7 @@ from rtl.credit.credit_table import CreditTable
 from rtl.credit.shared_pool import SharedPool
 from rtl.interface import (
     CompletionEvent,
+    JobClosing,
     JobReport,
     PacketSignature,
     ReadSignature,
@@ -72,6 +74,8 @@ class OffloadUnit(wiring.Component):
         Its activity in this cycle.
     fault, arm : ``In``
         Test input of the packet buffer.
+    closing : ``In(JobClosing)``; dropped : ``Out(1)``
+        A job is closed, or open again; pulse: a packet of one that is closed has been dropped.
     quiescent : ``Out(1)``
         Nothing changes until an item is offered to this unit or `arm` is high, provided that `node_id` and `watchdog`
         stay (:class:`rtl.kit.quiescence.Quiescence`).
@@ -98,7 +102,7 @@ class OffloadUnit(wiring.Component):
             "loan_granted": Out(1), "loan_unused": Out(1), "loan_unknown": Out(1),
             "statistics": Out(statistics_layout(index_bits(config.buffer_slots) + 1)),
             "state": Out(range(len(UnitState))),
-            "fault": In(FaultOrder), "arm": In(1),
+            "fault": In(FaultOrder), "arm": In(1), "closing": In(JobClosing), "dropped": Out(1),
             "trace_valid": Out(1), "trace_event": Out(TraceEvent),
         })
 
@@ -109,6 +113,7 @@ class OffloadUnit(wiring.Component):
             "store": SequenceStore(config), "operations": OperationTable(config), "trigger": Trigger(config),
             "loader": OperandLoader(config), "buffer": PacketBuffer(config), "credit_table": CreditTable(config),
             "credit_return": CreditReturn(config), "aggregator": Aggregator(config), "reporter": JobReporter(),
+            "closer": JobCloser(config),
             "activity": Activity(),
         }
         for name, unit in units.items():
@@ -129,6 +134,7 @@ class OffloadUnit(wiring.Component):
         self._connect_credits(m, u)
         self._connect_reports(m, u)
         self._connect_passes(m, u)
+        self._connect_closer(m, u)
         self._rest(m, parts)
         return m
 
@@ -175,28 +181,23 @@ class OffloadUnit(wiring.Component):
         trigger, buffer, aggregator = u.trigger, u.buffer, u.aggregator
         connect(m, flipped(self.rx[0]), buffer.i)
         connect(m, buffer.o_arrival, trigger.i_arrival)
-        connect(m, trigger.o_lookup, buffer.lookup)
-        connect(m, buffer.o_lookup, trigger.i_lookup)
         connect(m, aggregator.o_read, buffer.i_read)
         connect(m, buffer.o_read, aggregator.i_read)
         m.d.comb += [
-            buffer.meta_enable.eq(trigger.meta_enable), buffer.meta_slot.eq(trigger.meta_slot),
             trigger.meta.eq(buffer.meta), aggregator.packet_error.eq(buffer.read_error),
             buffer.fault.eq(self.fault), buffer.arm.eq(self.arm), self.statistics.eq(buffer.statistics),
         ]
-        u.cross("free", aggregator.o_free, buffer.free)
 
     def _connect_credits(self, m: Module, u: SimpleNamespace) -> None:
         """Credits, both ends; the pool."""
-        trigger, buffer, credit_table, credit_return, aggregator, reporter = (
-            u.trigger, u.buffer, u.credit_table, u.credit_return, u.aggregator, u.reporter
+        trigger, buffer, credit_table, credit_return, aggregator, reporter, closer = (
+            u.trigger, u.buffer, u.credit_table, u.credit_return, u.aggregator, u.reporter, u.closer
         )
         returning = flipped(self.rx[1])
         header, back = returning.header.payload, credit_table.i_return
         connect(m, trigger.o_credit, credit_table.i)
         m.d.comb += credit_table.hold.eq(trigger.credit_hold)
         connect(m, credit_table.o, trigger.i_credit)
-        connect(m, aggregator.o_credit, credit_return.i)
         connect(m, credit_table.o_unused, credit_return.i_unused)
         connect(m, credit_return.o, flipped(self.tx[1]))
         m.d.comb += [
@@ -214,7 +215,8 @@ class OffloadUnit(wiring.Component):
             unused = header.loan & (header.credits == 0)
             report = reporter.i_unused
             m.d.comb += [
-                pool.consumed.eq(aggregator.consumed), pool.taken.eq(aggregator.taken),
+                pool.consumed.eq(Mux(aggregator.taken, aggregator.consumed, closer.consumed)),
+                pool.taken.eq(aggregator.taken | closer.taken), closer.gone.eq(pool.gone),
                 aggregator.granted.eq(pool.granted), aggregator.gone.eq(pool.gone), buffer.unlent.eq(pool.free),
                 report.payload.job_id.eq(header.job_id), report.valid.eq(returning.header.valid & unused & pool.known),
                 pool.unused.eq(report.valid & report.ready),
@@ -224,7 +226,7 @@ class OffloadUnit(wiring.Component):
             with m.If(unused):
                 m.d.comb += [back.valid.eq(0), returning.header.ready.eq(report.ready | ~pool.known)]
         else:
-            m.d.comb += aggregator.gone.eq(1)
+            m.d.comb += [aggregator.gone.eq(1), closer.gone.eq(1)]
 
     def _connect_reports(self, m: Module, u: SimpleNamespace) -> None:
         """Reports of what no longer keeps a job here."""
@@ -269,6 +271,41 @@ class OffloadUnit(wiring.Component):
             self.duplicate.eq(buffer.duplicate),
             self.trace_valid.eq(trigger.trace_valid), self.trace_event.eq(trigger.trace_event),
         ]
+
+    def _connect_closer(self, m: Module, u: SimpleNamespace) -> None:
+        """What becomes of closed jobs. While the trigger stands still, look-ups and headers are the closer's; a packet
+        that it drops leaves as consumed ones do, when none of those does.
+        """
+        operations, trigger, buffer, aggregator, closer = u.operations, u.trigger, u.buffer, u.aggregator, u.closer
+        m.submodules.free_turn = turn = StreamFifo(shape=aggregator.o_free.payload.shape(), depth=1)
+        u.parts.append(turn)
+        looks, answers, theirs = buffer.lookup, buffer.o_lookup, trigger.held
+        m.d.comb += [
+            closer.order.eq(self.closing), self.dropped.eq(closer.dropped), closer.operations.eq(operations.holds),
+            operations.close.eq(closer.end), closer.arrival.eq(buffer.o_arrival.payload),
+            closer.arrives.eq(buffer.o_arrival.valid), trigger.hold.eq(closer.hold), closer.held.eq(theirs),
+            closer.meta.eq(buffer.meta), buffer.meta_enable.eq(trigger.meta_enable | closer.meta_enable),
+            buffer.meta_slot.eq(Mux(theirs, closer.meta_slot, trigger.meta_slot)),
+            looks.payload.eq(Mux(theirs, closer.lookup.payload, trigger.o_lookup.payload)),
+            looks.valid.eq(Mux(theirs, closer.lookup.valid, trigger.o_lookup.valid)),
+            closer.lookup.ready.eq(theirs & looks.ready), trigger.o_lookup.ready.eq(~theirs & looks.ready),
+            closer.i_lookup.payload.eq(answers.payload), trigger.i_lookup.payload.eq(answers.payload),
+            closer.i_lookup.valid.eq(theirs & answers.valid), trigger.i_lookup.valid.eq(~theirs & answers.valid),
+            answers.ready.eq(Mux(theirs, closer.i_lookup.ready, trigger.i_lookup.ready)),
+            closer.may_take.eq(~aggregator.taken),
+            closer.freeing.eq(aggregator.freeing | buffer.free.valid),
+            closer.freed.eq(buffer.free.valid & buffer.free.ready), closer.freed_slot.eq(buffer.free.payload.slot),
+        ]
+        for name, theirs_too, sink in (
+            ("free", aggregator.o_free, turn.i), ("credit", aggregator.o_credit, u.credit_return.i),
+        ):
+            mine = getattr(closer, f"o_{name}")
+            m.d.comb += [
+                sink.valid.eq(theirs_too.valid | mine.valid), theirs_too.ready.eq(sink.ready),
+                mine.ready.eq(sink.ready & ~theirs_too.valid),
+                sink.payload.eq(Mux(theirs_too.valid, theirs_too.payload, mine.payload)),
+            ]
+        connect(m, turn.o, buffer.free)
 
     def _rest(self, m: Module, parts: list) -> None:
         """For the NIC an offer that nobody takes is rest all the same; for the unit by itself it is not, since it may

@@ -47,6 +47,8 @@ class OperationTable(wiring.Component):
         Such a write has ended.
     expire : ``Out(n_jobs)``
         Operations that a time-out ends.
+    holds : ``Out``, close : ``In(n_jobs)``
+        The operations that there are; ends some as a time-out does, in JOB_CLOSED.
     watchdog : ``In(32)``
         Cycles without progress after which a time-out ends an operation; 0: never.
     o_event : ``Out(stream.Signature(CompletionEvent))``
@@ -73,6 +75,8 @@ class OperationTable(wiring.Component):
             "write_started": In(1), "write_job": In(shapes.job),
             "i_written": In(stream.Signature(shapes.written)),
             "expire": Out(n_jobs),
+            "holds": Out(data.ArrayLayout(data.StructLayout({"live": 1, "job_id": formats.JOB_BITS}), n_jobs)),
+            "close": In(n_jobs),
             "watchdog": In(32),
             "o_event": Out(stream.Signature(CompletionEvent)),
             "o_release": Out(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
@@ -129,6 +133,11 @@ class OperationTable(wiring.Component):
             m.d.sync += [expired.eq(1), started.eq(1)]
             with m.If(status[j] == Status.OK):
                 m.d.sync += status[j].eq(Status.TIMEOUT)
+        with m.If(live & self.close[j]):
+            m.d.sync += [expired.eq(1), started.eq(1)]
+            with m.If(status[j] == Status.OK):
+                m.d.sync += status[j].eq(Status.JOB_CLOSED)
+        m.d.comb += [self.holds[j].live.eq(live), self.holds[j].job_id.eq(table.operation[j].job_id)]
         with m.If(written & self.i_written.payload.error & (status[j] == Status.OK)):
             m.d.sync += status[j].eq(Status.MEMORY_ERROR)
         fault = self.i_fault.payload

@@ -107,8 +107,8 @@ class PassPlanner(wiring.Component):
         super().__init__({
             "context": In(shapes.context), "look": In(look_layout(shapes)),
             "progress": In(progress_layout(shapes)), "slice": In(slice_layout(shapes)),
-            "desc": In(DescriptorControl), "operation": In(shapes.operation), "expired": In(1), "status": In(STATUS_BITS),
-            "packet": In(PacketHeader), "node_id": In(formats.NODE_BITS),
+            "desc": In(DescriptorControl), "operation": In(shapes.operation), "expired": In(1),
+            "status": In(STATUS_BITS), "packet": In(PacketHeader), "node_id": In(formats.NODE_BITS),
             "plan": Out(plan_layout(shapes)),
         })
 

@@ -57,6 +57,8 @@ class PlanStage(wiring.Component):
         A pulse that begins, in this context.
     fire : ``In(1)``
         The planned pass is handed over: the progress of its context changes.
+    hold : ``In(1)``, held : ``Out(1)``
+        No more contexts are to be looked at; none is, and no plan stands here.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -76,7 +78,7 @@ class PlanStage(wiring.Component):
             "meta_enable": Out(1), "meta_slot": Out(shapes.packet), "meta": In(PacketHeader),
             "node_id": In(formats.NODE_BITS),
             "i_start": In(stream.Signature(shapes.start)), "start_context": In(shapes.context),
-            "fire": In(1),
+            "fire": In(1), "hold": In(1), "held": Out(1),
         })
 
     def elaborate(self, platform):
@@ -122,8 +124,8 @@ class PlanStage(wiring.Component):
         m.d.comb += [slice_read.addr.eq(Mux(again, context, self.i.payload)), slice_read.en.eq(fetch | again)]
         with m.FSM() as fsm:
             with m.State("IDLE"):
-                m.d.comb += self.i.ready.eq(1)
-                with m.If(self.i.valid):
+                m.d.comb += [self.i.ready.eq(~self.hold), self.held.eq(self.hold & ~self.o.valid)]
+                with m.If(self.i.valid & ~self.hold):
                     m.next = first
             # One state for each of the planner's cuts.
             for cut, behind in pairwise((*CUTS, "plan")):
@@ -140,10 +142,10 @@ class PlanStage(wiring.Component):
                 m.d.comb += again.eq(1)
                 m.next = first
             with m.State("PLAN"):
-                m.d.comb += [planned.eq(output_free), self.i.ready.eq(output_free)]
+                m.d.comb += [planned.eq(output_free), self.i.ready.eq(output_free & ~self.hold)]
                 with m.If(output_free):
                     m.next = "IDLE"
-                    with m.If(self.i.valid):
+                    with m.If(self.i.valid & ~self.hold):
                         m.next = first
 
         # What is written. A pulse begins when nothing else can be: no plan stands to be acted on, nothing is measured.

@@ -73,7 +73,7 @@ class Trigger(wiring.Component):
             contexts.look.eq(plan.look), plan.registers.eq(contexts.o_look),
             contexts.measure.eq(plan.measure), contexts.measured.eq(plan.measured),
             self.select.eq(plan.select), plan.operation.eq(self.operation), plan.expired.eq(self.expired),
-            plan.status.eq(self.status), plan.fault_pending.eq(self.fault_pending),
+            plan.status.eq(self.status), plan.fault_pending.eq(self.fault_pending), plan.hold.eq(self.hold),
             self.place.eq(plan.place), self.fetch.eq(plan.i.valid & plan.i.ready), plan.control.eq(self.control),
             self.meta_enable.eq(plan.meta_enable), self.meta_slot.eq(plan.meta_slot), plan.meta.eq(self.meta),
             plan.node_id.eq(self.node_id),
@@ -103,7 +103,7 @@ class Trigger(wiring.Component):
             self.doing.eq(contexts.doing), self.active.eq(contexts.active),
             self.n_free.eq(sum(contexts.free[c] for c in range(n_contexts))),
         ]
-        lookups = self._look_up(m, contexts, act)
+        lookups = self._look_up(m, contexts, act, held=plan.held)
         traces = self._begin_and_end(m, contexts, plan, act)
 
         m.d.sync += self.moves.eq(any_moves(
@@ -111,7 +111,7 @@ class Trigger(wiring.Component):
         ))
         return m
 
-    def _look_up(self, m: Module, contexts, act):
+    def _look_up(self, m: Module, contexts, act, *, held):
         """Look-ups are answered in order: a queue keeps their contexts, with room for one of each context."""
         n = max(2, self.config.cou.n_contexts)
         shapes = self.shapes
@@ -124,7 +124,7 @@ class Trigger(wiring.Component):
         # An error of a tag is reported before the answer counts.
         damage, damaged, came = self.o_damage, answer.error & ~asker.search, Signal()
         m.d.comb += [
-            came.eq(~damaged | damage.ready),
+            came.eq(~damaged | damage.ready), self.held.eq(held & ~asking.o.valid & ~asked.o.valid),
             self.o_lookup.valid.eq(asking.o.valid & asked.i.ready), self.o_lookup.payload.eq(whose.key),
             asked.i.valid.eq(asking.o.valid & self.o_lookup.ready), asking.o.ready.eq(
                 asked.i.ready & self.o_lookup.ready

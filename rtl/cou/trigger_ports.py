@@ -47,6 +47,8 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
         Contexts, for the operation table.
     doing : ``Out(Doing)``
         Phases of the contexts, for the statistics.
+    hold : ``In(1)``, held : ``Out(1)``
+        It is to stand still; it does: it looks nothing up, and needs no header.
     fired : ``Out(1)``
         Pulse: a descriptor has triggered.
     trace_event, trace_valid : ``Out``
@@ -76,6 +78,6 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
         "progress": Out(n_jobs),
         "write_started": Out(1), "write_job": Out(shapes.job),
         "doing": Out(Doing), "active": Out(n_jobs), "n_free": Out(range(n_contexts + 1)),
-        "node_id": In(formats.NODE_BITS),
+        "node_id": In(formats.NODE_BITS), "hold": In(1), "held": Out(1),
         "fired": Out(1), "trace_valid": Out(1), "trace_event": Out(TraceEvent),
     }

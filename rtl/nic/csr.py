@@ -8,12 +8,14 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats, registers
+from firmware_models.abi.encoding import JobOrderKind
 from firmware_models.abi.register import REGISTER_BITS
 from firmware_models.abi.registers import CONTROL_PAGE, Access
 from firmware_models.config.tree import Config
 from rtl.abi import fields, word
 from rtl.buffer.buffer_statistics import BUFFER_SUMS, statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
+from rtl.interface import JobOrder, JobStanding
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.kit.index import index_bits
 from rtl.nic.event_counters import EventCounters, Events
@@ -65,6 +67,8 @@ class RegisterFile(wiring.Component):
         Test input of that packet buffer.
     group_select : ``Out(8)``, group : ``In(GroupEntry)``, group_write : ``Out(stream.Signature(GroupEntry))``
         Membership table: an entry, what it holds, what is written to it.
+    order : ``Out(stream.Signature(JobOrder))``, standing : ``In(stream.Signature(JobStanding))``
+        Job table: orders, one at a time, and the answer to each.
     events : ``In(Events)``
         Events to count, by the names of the counters: how many of each this cycle.
     notify : ``In(1)``
@@ -95,6 +99,7 @@ class RegisterFile(wiring.Component):
             "state_index": Out(range(len(registers.STATE_COUNTERS))), "state_cycles": In(64),
             "buffer_fault": Out(FaultOrder), "buffer_arm": Out(1),
             "group_select": Out(GROUP_BITS), "group": In(GroupEntry), "group_write": Out(stream.Signature(GroupEntry)),
+            "order": Out(stream.Signature(JobOrder)), "standing": In(stream.Signature(JobStanding)),
             "events": In(Events),
             "notify": In(1),
             "irq": Out(1),
@@ -128,7 +133,8 @@ class RegisterFile(wiring.Component):
             self.group_select.eq(held["group_select"]), self.group_write.payload.eq(write_data),
         ]
         self._compose(m, held, write_data)
-        clear_irq = self._write(m, held, front.o_write)
+        stands = Signal(JobStanding)
+        clear_irq = self._write(m, held, front.o_write, stands)
 
         # What happens in the cycle of the clearing must not be lost.
         irq_status = Signal()
@@ -138,7 +144,7 @@ class RegisterFile(wiring.Component):
             m.d.sync += irq_status.eq(0)
         m.d.sync += self.irq.eq((irq_status & held["irq_enable"]).any())
 
-        self._read(m, front, counters, self._shown() | held | {"irq_status": irq_status})
+        self._read(m, front, counters, self._shown(stands) | held | {"irq_status": irq_status})
         return m
 
     def _compose(self, m: Module, held: dict, write_data) -> None:
@@ -162,7 +168,7 @@ class RegisterFile(wiring.Component):
             ),
         ]
 
-    def _write(self, m: Module, held: dict, write) -> Signal:
+    def _write(self, m: Module, held: dict, write, stands: Signal) -> Signal:
         """Delivers a write. Returns a flag: it clears the interrupt.
 
         It stands at the front for a cycle before it is delivered: what it means is worked out in that cycle. VP pages
@@ -214,9 +220,29 @@ class RegisterFile(wiring.Component):
                 taker, known = waits[register.name]
                 with m.If(means(register.name, here & known)):
                     m.d.comb += [taker.valid.eq(write.valid), write.ready.eq(taker.ready)]
+        here = means("job_control", ~in_pages & (control_offset == CONTROL_PAGE["job_control"].offset))
+        self._order_job(m, held, write, here=here, stands=stands)
         return clear_irq
 
-    def _shown(self) -> dict:
+    def _order_job(self, m: Module, held: dict, write, *, here: Signal, stands: Signal) -> None:
+        """A write to job_control is answered when its order is: what job_state shows then is not older."""
+        order, standing, asked = self.order, self.standing, Signal(name="job_asked")
+        flags = fields(CONTROL_PAGE["job_control"], write.payload.data)
+        m.d.comb += [
+            order.payload.job_id.eq(held["job_select"]),
+            order.payload.kind.eq(
+                Mux(flags.close, JobOrderKind.CLOSE, Mux(flags.open, JobOrderKind.OPEN, JobOrderKind.LOOK))
+            ),
+            standing.ready.eq(1),
+        ]
+        with m.If(here):
+            m.d.comb += [order.valid.eq(write.valid & ~asked), write.ready.eq(standing.valid)]
+        with m.If(order.valid & order.ready):
+            m.d.sync += asked.eq(1)
+        with m.If(standing.valid):
+            m.d.sync += [asked.eq(0), stands.eq(standing.payload)]
+
+    def _shown(self, stands: Signal) -> dict:
         """Values of the read-only registers, by name, except counts of two words."""
         config = self.config
         return {
@@ -229,6 +255,8 @@ class RegisterFile(wiring.Component):
             "mtu": config.datapath.mtu,
             "n_groups": config.nic.n_groups,
             "n_windows": config.nic.n_windows,
+            "job_state": word(CONTROL_PAGE["job_state"], closed=stands.closed, in_progress=stands.busy,
+                              owing=stands.owing, kept=stands.kept),
             "group_entry": word(CONTROL_PAGE["group_entry"], mgid=self.group.mgid, joined=self.group.joined),
             "buffer_slots": config.buffer_slots, "buffer_packets": config.buffer_packets,
             **{

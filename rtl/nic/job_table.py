@@ -9,7 +9,8 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
-from rtl.interface import UNIT_BITS, JobReport, JobReportKind, PlacementSignature
+from firmware_models.abi.encoding import JobOrderKind
+from rtl.interface import UNIT_BITS, JobOrder, JobReport, JobReportKind, JobStanding, PlacementSignature
 from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.nic.least_unit import LeastUnit
@@ -32,10 +33,14 @@ class JobTable(wiring.Component):
       That unit reports PACKET_GONE once for it. It may do so later than when it has gone: a shared credit that is
       granted for the packet keeps the job there as the packet did.
     - ``sequence``: `ok` lets one operation in, which then goes to that unit; it reports ENDED once for it, also if it
-      has no room for it after all. Without `ok` an operation of the job is in progress.
+      has no room for it after all. Without `ok` an operation of the job is in progress, or the job is `closed`.
     - ``credit``: changes nothing. `ok`: the job is not at rest, and credits that come for it go to that unit.
     - The unit reports SETTLED once after each ENDED with `owing`, unless another operation has been let in meanwhile;
       then it may as well leave it to the next ENDED.
+
+    Software closes a job, and opens it again when it is at rest; its pulses then begin at 0. Packets of a closed job
+    come to its unit all the same, which drops them and returns their credits: so a job comes to rest by what brings
+    every job to rest, and nothing of it can be on its way any more when all its nodes say so.
 
     Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
     cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
@@ -56,6 +61,8 @@ class JobTable(wiring.Component):
     -------
     packet, sequence, credit : ``In(PlacementSignature())``
         Clients.
+    order : ``In(stream.Signature(JobOrder))``, standing : ``Out(stream.Signature(JobStanding))``
+        Software's orders, and an answer to each.
     reports : array of n_units ``In(stream.Signature(JobReport))``
         Reports of the offload units.
     levels : array of n_units ``In(level_bits)``
@@ -78,12 +85,14 @@ class JobTable(wiring.Component):
         self.level_bits = level_bits
         self.entry = data.StructLayout({
             "unit": UNIT_BITS, "busy": 1, "owing": 1, "packets": bits_for(n_packets), "pulses": formats.PULSE_BITS,
+            "closed": 1,
         })
         super().__init__({
             "moves": Out(1),
             "packet": In(PlacementSignature()),
             "sequence": In(PlacementSignature()),
             "credit": In(PlacementSignature()),
+            "order": In(stream.Signature(JobOrder)), "standing": Out(stream.Signature(JobStanding)),
             "reports": In(stream.Signature(JobReport)).array(n_units),
             "levels": In(level_bits).array(n_units),
             "jobs": Out(range(n_jobs + 1)).array(n_units),
@@ -120,17 +129,20 @@ class JobTable(wiring.Component):
             m.d.sync += report_valid.eq(0)
 
         # First stage: a packet, or a report or a sequence in turn, and then a packet again; its entry is read. Whose
-        # turn it is does not depend on whether a packet is there.
+        # turn it is does not depend on whether a packet is there. Orders, which are rare, go before sequences.
         advance, was_other, was_report = Signal(), Signal(), Signal()
-        other, by_report = Signal(), Signal()
-        question, sequence = self.packet.query, self.sequence.query
+        other, by_report, by_order = Signal(), Signal(), Signal()
+        question, sequence, order = self.packet.query, self.sequence.query, self.order
         job = Signal(job_bits)
         m.d.comb += [
-            other.eq((report_valid | sequence.valid) & ~was_other),
-            by_report.eq(report_valid & ~(sequence.valid & was_report)),
-            report_goes.eq(advance & other & by_report), sequence.ready.eq(advance & other & ~by_report),
+            other.eq((report_valid | sequence.valid | order.valid) & ~was_other),
+            by_report.eq(report_valid & ~((sequence.valid | order.valid) & was_report)),
+            by_order.eq(order.valid & ~by_report), order.ready.eq(advance & other & by_order),
+            report_goes.eq(advance & other & by_report), sequence.ready.eq(advance & other & ~by_report & ~by_order),
             question.ready.eq(advance & ~other),
-            job.eq(Mux(other, Mux(by_report, report.job_id, sequence.payload.job_id), question.payload.job_id)),
+            job.eq(Mux(other, Mux(
+                by_report, report.job_id, Mux(by_order, order.payload.job_id, sequence.payload.job_id)
+            ), question.payload.job_id)),
             read.en.eq(advance), read.addr.eq(job),
         ]
         with m.If(advance):
@@ -141,25 +153,28 @@ class JobTable(wiring.Component):
         # Second stage: what was read gets a register of its own, in a cycle in which nothing else is read: nothing is
         # written either, so it holds. Third stage: it takes effect, and what it writes is seen by whatever is being
         # read in the same cycle.
-        by_packet, by_sequence, reported = Signal(), Signal(), Signal()
+        by_packet, by_sequence, reported, ordered = Signal(), Signal(), Signal(), Signal()
+        command = Signal(JobOrder)
         at_job, acting = Signal(job_bits), Signal(JobReport)
         entry, after = Signal(self.entry), Signal(self.entry)
         act, blocked, at_rest, stays, assigns = (
             Signal(name=name) for name in ("act", "blocked", "at_rest", "stays", "assigns")
         )
-        touches = Cat(by_packet, by_sequence, reported)
-        touched = Cat(question.valid & ~other, other & ~by_report, other & by_report)
+        touches = Cat(by_packet, by_sequence, reported, ordered)
+        touched = Cat(question.valid & ~other, other & ~by_report & ~by_order, other & by_report, other & by_order)
         with m.If(advance):
             m.d.sync += at_job.eq(job)
         with m.If(report_goes):
             m.d.sync += acting.eq(report)
+        with m.If(order.valid & order.ready):
+            m.d.sync += command.eq(order.payload)
         reading = Signal.like(touched)
         m.d.comb += advance.eq(swept & ~blocked & ~reading.any())
         m.d.sync += reading.eq(Mux(advance, touched, 0))
         with m.If(~blocked):
             m.d.sync += [touches.eq(reading), entry.eq(read.data)]
         packet_answer, sequence_answer = self.packet.answer, self.sequence.answer
-        let_in = by_sequence & ~entry.busy
+        let_in = by_sequence & ~entry.busy & ~entry.closed
 
         # An answer has to be gone before the next one.
         m.d.comb += [
@@ -167,9 +182,10 @@ class JobTable(wiring.Component):
             stays.eq(after.busy | after.owing | (after.packets != 0)),
             assigns.eq(at_rest & (by_packet | let_in)),
             blocked.eq(
-                (by_packet & packet_answer.valid) | (by_sequence & sequence_answer.valid) | (assigns & ~least.valid)
+                (by_packet & packet_answer.valid) | (by_sequence & sequence_answer.valid)
+                | (ordered & self.standing.valid) | (assigns & ~least.valid)
             ),
-            act.eq((by_packet | by_sequence | reported) & ~blocked),
+            act.eq((by_packet | by_sequence | reported | ordered) & ~blocked),
             after.eq(entry), least.taken.eq(act & assigns),
             write.addr.eq(Mux(swept, at_job, sweep)), write.data.eq(Mux(swept, after, 0)), write.en.eq(act | ~swept),
         ]
@@ -189,6 +205,11 @@ class JobTable(wiring.Component):
                     ]
                 with m.Case(JobReportKind.SETTLED):
                     m.d.comb += after.owing.eq(0)
+        opens = (command.kind == JobOrderKind.OPEN) & at_rest
+        with m.If(ordered & ((command.kind == JobOrderKind.CLOSE) | opens)):
+            m.d.comb += after.closed.eq(~opens)
+            with m.If(opens):
+                m.d.comb += after.pulses.eq(0)
         for k in range(n_units):
             comes, goes = act & at_rest & stays & (after.unit == k), act & ~at_rest & ~stays & (entry.unit == k)
             m.d.sync += self.jobs[k].eq(self.jobs[k] + comes - goes)
@@ -200,8 +221,18 @@ class JobTable(wiring.Component):
             with m.If(act & mine):
                 m.d.sync += [
                     answer.valid.eq(1), answer.payload.ok.eq(by_packet | let_in), answer.payload.unit.eq(after.unit),
-                    answer.payload.base_pulse.eq(entry.pulses),
+                    answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
                 ]
+        standing = self.standing
+        with m.If(standing.ready):
+            m.d.sync += standing.valid.eq(0)
+        with m.If(act & ordered):
+            m.d.sync += [
+                standing.valid.eq(1), standing.payload.kept.eq(entry.packets),
+                standing.payload.changed.eq(after.closed ^ entry.closed),
+                standing.payload.job_id.eq(command.job_id),
+                *(standing.payload[name].eq(after[name]) for name in ("closed", "busy", "owing")),
+            ]
         self._look(m, glance, swept)
 
         m.d.sync += self.moves.eq(any_moves(act, report_valid, ~swept, ~least.valid))

@@ -6,7 +6,7 @@ Architecture: ``docs/architecture.md``.
 
 from types import SimpleNamespace
 
-from amaranth import Array, Cat, Module
+from amaranth import Array, Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -15,7 +15,7 @@ from firmware_models.config import Config
 from rtl.cou.offload_unit import OffloadUnit
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
-from rtl.interface import LinkSignature, TraceEvent
+from rtl.interface import JobClosing, LinkSignature, TraceEvent
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.index import index_bits
@@ -280,7 +280,16 @@ class Nic(wiring.Component):
         m.d.comb += [
             groups.node_id.eq(csr.node_id), groups.select.eq(csr.group_select), csr.group.eq(groups.entry),
         ]
+        # Units hear of it two cycles after the job table has answered: sooner than of anything that follows from it.
+        connect(m, csr.order, nic.job_table.order)
+        connect(m, nic.job_table.standing, csr.standing)
+        stands, closing = csr.standing, Signal(JobClosing)
+        m.d.sync += [
+            closing.valid.eq(stands.valid & stands.ready & stands.payload.changed),
+            closing.job_id.eq(stands.payload.job_id), closing.closed.eq(stands.payload.closed),
+        ]
         for index, unit in enumerate(cous):
+            m.d.comb += unit.closing.eq(closing)
             m.d.comb += [
                 unit.node_id.eq(csr.node_id), unit.watchdog.eq(csr.watchdog),
                 self.trace[index].valid.eq(unit.trace_valid),
@@ -317,7 +326,7 @@ class Nic(wiring.Component):
             "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in cous],
             "buffer_inserts": [unit.inserted for unit in cous], "rx_duplicates": [unit.duplicate for unit in cous],
             "rx_not_joined": [groups.not_joined], "loans_granted": [unit.loan_granted for unit in cous],
-            "loans_unused": [unit.loan_unused for unit in cous],
+            "loans_unused": [unit.loan_unused for unit in cous], "rx_closed": [unit.dropped for unit in cous],
         }
         for name, pulses in events.items():
             m.d.sync += csr.events[name].eq(sum(pulses))

@@ -54,7 +54,8 @@ class Scheduler(wiring.Component):
     vp : ``Out(11)``
         VP of the turn.
     placement : ``Out(PlacementSignature())``
-        Job table: which offload unit a sequence goes to. Not `ok`: its job has another one in progress.
+        Job table: which offload unit a sequence goes to. Not `ok`: its job has another one in progress, or is closed:
+        then the sequence ends in JOB_CLOSED.
     cou : array of n_cous ``Out(SequenceSignature())``
         Offload units.
     p2p_room, get_room : ``In(1)``
@@ -253,6 +254,8 @@ class Scheduler(wiring.Component):
             with m.If(placed.valid):
                 with m.If(placed.payload.ok):
                     m.next = "PROBE"
+                with m.Elif(placed.payload.closed):
+                    reject(Status.JOB_CLOSED)
                 with m.Else():
                     reject(Status.OK)
         with m.State("PROBE"):

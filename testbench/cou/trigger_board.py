@@ -70,7 +70,8 @@ class TriggerBoard(wiring.Component):
             m.d.sync += statuses[self.operation_address].eq(Status.OK)
         m.d.comb += [
             trigger.operation.eq(operations[trigger.select]), trigger.status.eq(statuses[trigger.select]),
-            trigger.fault_pending.eq(trigger.o_fault.valid | trigger.o_damage.valid | self.o_fault.valid), trigger.expire.eq(self.expire),
+            trigger.fault_pending.eq(trigger.o_fault.valid | trigger.o_damage.valid | self.o_fault.valid),
+            trigger.expire.eq(self.expire),
             trigger.expired.eq(self.expire.bit_select(trigger.select, 1)), trigger.node_id.eq(self.node_id),
             trigger.returned.eq(self.returned), trigger.returned_peer.eq(self.returned_peer),
             trigger.loader_idle.eq(self.loader_idle),

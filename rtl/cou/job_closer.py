@@ -1,0 +1,242 @@
+"""Ends what an offload unit has of jobs that software has closed.
+
+Architecture: ``docs/jobs.md``.
+"""
+
+from types import SimpleNamespace
+
+from amaranth import Cat, Module, Signal
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.abi import formats
+from firmware_models.config import Config
+from rtl.abi import HashKey, PacketHeader
+from rtl.buffer.layouts import Arrival, arrival_layout, free_layout
+from rtl.buffer.tag_table import answer_layout
+from rtl.cou.command import CouShapes
+from rtl.credit.layouts import CreditNotice
+from rtl.credit.shared_pool import Consumed
+from rtl.interface import JobClosing
+from rtl.kit.index import index_bits
+from rtl.kit.quiescence import any_moves
+
+
+class JobCloser(wiring.Component):
+    """Knows which jobs are closed: ends their operations, and drops their packets.
+
+    Operations are looked through after one has begun, slots of the packet buffer after a job has been closed, after a
+    packet of one has arrived, and after an operation that was ended here is over. A packet is dropped as if it had been
+    consumed: its slot is freed, its credit returns. So what its sender has out comes back.
+
+    Packets are the trigger's as long as their job has an operation here, which it no longer has once that one is
+    over. The read port on headers, and look-ups, are the trigger's too: it stands still while slots are looked through,
+    some at a time (:attr:`AT_ONCE`), and goes on for as long in between. What a slot has held before is told from what
+    it holds by the tag table.
+
+    Timing: three cycles for a slot. After a reset all jobs are open after as many cycles as there are JobIDs.
+
+    Members
+    -------
+    order : ``In(JobClosing)``
+        A job is closed, or open again: never twice the same.
+    operations : ``In``, end : ``Out(n_jobs)``
+        Operation table: what it has; ends these in JOB_CLOSED.
+    arrival : ``In``, arrives : ``In(1)``
+        Packets that come in.
+    hold : ``Out(1)``, held : ``In(1)``
+        The trigger is to stand still; it does: no look-up is on its way, and nothing it does needs a header.
+    meta_enable, meta_slot : ``Out``, meta : ``In(PacketHeader)``
+        The header in a slot, a cycle after `meta_enable`.
+    lookup : ``Out(stream.Signature(HashKey))``, i_lookup : ``In(stream.Signature({hit, slot, error}))``
+        The tag table.
+    freeing : ``In(1)``; freed : ``In(1)``, freed_slot : ``In``
+        Slots of consumed packets are on their way to be freed; one is freed.
+    taken, consumed : ``Out``; may_take : ``In(1)``, gone : ``In(2)``
+        The pool of shared credits, in a cycle in which nobody else consumes a packet.
+    o_free, o_credit : ``Out(stream.Signature(free))``, ``Out(stream.Signature(credit))``
+        As of consumed packets.
+    dropped : ``Out(1)``
+        Pulse: a packet has been dropped.
+    moves : ``Out(1)``
+        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
+    """
+
+    #: Slots that are looked at while the trigger stands still.
+    AT_ONCE = 16
+    #: Cycles for which the trigger goes on before the next ones.
+    PAUSE = 64
+    #: More than the frees that can be on their way: those of packets that were consumed before.
+    FREES = 32
+
+    def __init__(self, config: Config):
+        self.config = config
+        self.shapes = shapes = CouShapes(config)
+        self.slot_bits = slot_bits = index_bits(config.buffer_slots)
+        self.operation = data.StructLayout({"live": 1, "job_id": formats.JOB_BITS})
+        super().__init__({
+            "moves": Out(1),
+            "order": In(JobClosing),
+            "operations": In(data.ArrayLayout(self.operation, config.cou.n_jobs)), "end": Out(config.cou.n_jobs),
+            "arrival": In(arrival_layout(shapes.packet)), "arrives": In(1),
+            "hold": Out(1), "held": In(1),
+            "meta_enable": Out(1), "meta_slot": Out(slot_bits), "meta": In(PacketHeader),
+            "lookup": Out(stream.Signature(HashKey)),
+            "i_lookup": In(stream.Signature(answer_layout(shapes.packet))),
+            "freeing": In(1), "freed": In(1), "freed_slot": In(slot_bits),
+            "taken": Out(1), "consumed": Out(Consumed), "may_take": In(1), "gone": In(2),
+            "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
+            "dropped": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        s = self._remember(m)
+        s.slot, s.batch = Signal(self.slot_bits), Signal(range(self.AT_ONCE))
+        s.went, s.gone, s.waited = Signal(), Signal(2), Signal(range(max(self.PAUSE, self.FREES) + 1))
+        header, key = self.meta, self.lookup.payload
+        free, credit = self.o_free.payload, self.o_credit.payload
+        m.d.comb += [
+            self.meta_slot.eq(s.slot), self.i_lookup.ready.eq(1),
+            key.job_id.eq(header.job_id), key.node_id.eq(header.dest_id), key.vp.eq(header.dest_vp),
+            key.seq_id.eq(header.seq_id), key.pulse.eq(header.pulse), key.fragment.eq(header.fragment),
+            free.key.eq(key), free.slot.eq(s.slot), free.gone.eq(s.gone),
+            # No shared credit is granted for it; the answer repeats that one was asked for.
+            self.consumed.loan.eq(header.loan & ~header.multicast), self.consumed.want.eq(0),
+            credit.job_id.eq(header.job_id), credit.peer.eq(header.peer), credit.dest_id.eq(header.source_id),
+            credit.dest_vp.eq(header.source_vp), credit.source_vp.eq(header.dest_vp),
+            credit.window_slot.eq(header.tag), credit.credits.eq(1), credit.loan.eq(0),
+            credit.want.eq(header.want & ~header.multicast),
+        ]
+        with m.FSM() as fsm:
+            self._look_through(m, s)
+            self._drop(m, s)
+        m.d.comb += self.hold.eq(~Cat(fsm.ongoing(state) for state in ("IDLE", "OPERATION", "PAUSE")).any())
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), s.some_operation, s.some_packet, self.order.valid))
+        return m
+
+    def _remember(self, m: Module) -> SimpleNamespace:
+        """Which jobs are closed, how many, and what is to be looked through."""
+        n_jobs = self.config.cou.n_jobs
+        m.submodules.closed = closed = memory.Memory(shape=1, depth=1 << formats.JOB_BITS, init=[])
+        write = closed.write_port()
+        of_job, of_arrival = closed.read_port(domain="comb"), closed.read_port(domain="comb")
+        count, swept, sweep = Signal(formats.JOB_BITS + 1), Signal(), Signal(formats.JOB_BITS)
+        s = SimpleNamespace(
+            some_operation=Signal(name="some_operation"), some_packet=Signal(name="some_packet"), looked_at=of_job,
+            index=Signal(self.shapes.job),
+        )
+        m.d.comb += [
+            write.en.eq(self.order.valid | ~swept), write.addr.eq(sweep), write.data.eq(0),
+        ]
+        with m.If(swept):
+            m.d.comb += [write.addr.eq(self.order.job_id), write.data.eq(self.order.closed)]
+        with m.Else():
+            m.d.sync += [sweep.eq(sweep + 1), swept.eq(sweep.all())]
+        with m.If(self.order.valid):
+            with m.If(self.order.closed):
+                m.d.sync += [count.eq(count + 1), s.some_operation.eq(1), s.some_packet.eq(1)]
+            with m.Else():
+                m.d.sync += count.eq(count - 1)
+
+        arrived, came = Signal(), Signal(formats.JOB_BITS)
+        m.d.comb += of_arrival.addr.eq(came)
+        m.d.sync += [
+            arrived.eq(self.arrives & (self.arrival.what == Arrival.THERE) & (count != 0)),
+            came.eq(self.arrival.key.job_id),
+        ]
+        with m.If(arrived & of_arrival.data):
+            m.d.sync += s.some_packet.eq(1)
+        # An operation may be let in before its job is closed and begin later.
+        live, before, doomed = Signal(n_jobs), Signal(n_jobs), Signal(n_jobs)
+        m.d.comb += live.eq(Cat(self.operations[j].live for j in range(n_jobs)))
+        m.d.sync += [before.eq(live), doomed.eq((doomed | self.end) & live)]
+        with m.If((live & ~before).any() & (count != 0)):
+            m.d.sync += s.some_operation.eq(1)
+        with m.If((doomed & ~live).any()):
+            m.d.sync += s.some_packet.eq(1)
+        return s
+
+    def _look_through(self, m: Module, s: SimpleNamespace) -> None:
+        """Operations, then slots."""
+        n_jobs, last = self.config.cou.n_jobs, self.config.buffer_slots - 1
+        ended, closed = self.operations[s.index], s.looked_at
+        with m.State("IDLE"):
+            m.d.sync += [s.index.eq(0), s.slot.eq(0), s.batch.eq(0), s.waited.eq(0)]
+            with m.If(s.some_operation):
+                m.d.sync += s.some_operation.eq(0)
+                m.next = "OPERATION"
+            with m.Elif(s.some_packet):
+                m.d.sync += s.some_packet.eq(0)
+                m.next = "HOLD"
+        with m.State("OPERATION"):
+            m.d.comb += closed.addr.eq(ended.job_id)
+            for j in range(n_jobs):
+                m.d.comb += self.end[j].eq((s.index == j) & ended.live & closed.data)
+            m.d.sync += s.index.eq(s.index + 1)
+            with m.If(s.index == n_jobs - 1):
+                m.next = "IDLE"
+        with m.State("PAUSE"):
+            m.d.sync += s.waited.eq(s.waited + 1)
+            with m.If(s.waited == self.PAUSE - 1):
+                m.d.sync += s.waited.eq(0)
+                m.next = "HOLD"
+        with m.State("HOLD"):
+            m.d.comb += self.meta_enable.eq(self.held)
+            with m.If(self.held):
+                m.next = "JUDGE"
+        with m.State("JUDGE"):
+            owned = Cat(
+                operation.live & (operation.job_id == self.meta.job_id) for operation in self.operations
+            ).any()
+            m.d.comb += closed.addr.eq(self.meta.job_id)
+            m.next = "NEXT"
+            with m.If(closed.data & ~owned):
+                m.next = "LOOK UP"
+        with m.State("NEXT"):
+            m.d.sync += [s.slot.eq(s.slot + 1), s.batch.eq(s.batch + 1), s.waited.eq(0)]
+            m.next = "HOLD"
+            with m.If(s.batch == self.AT_ONCE - 1):
+                m.d.sync += s.batch.eq(0)
+                m.next = "PAUSE"
+            with m.If(s.slot == last):
+                m.next = "IDLE"
+
+    def _drop(self, m: Module, s: SimpleNamespace) -> None:
+        """Drops the packet in a slot, if there is one. The trigger stands still until no look-up can find it."""
+        answer, went = self.i_lookup, self.freed & (self.freed_slot == s.slot)
+        with m.State("LOOK UP"):
+            m.d.comb += self.lookup.valid.eq(1)
+            m.d.sync += s.went.eq(0)
+            with m.If(self.lookup.ready):
+                m.next = "ANSWER"
+        with m.State("ANSWER"):
+            m.d.sync += s.went.eq(s.went | went)
+            with m.If(answer.valid):
+                m.next = "NEXT"
+                with m.If(answer.payload.hit & (answer.payload.slot == s.slot)):
+                    m.next = "WAIT"
+        # One that its operation has consumed may not have been freed yet: then another look finds nothing.
+        with m.State("WAIT"):
+            m.d.sync += s.waited.eq(s.waited + self.freed)
+            with m.If(s.went | went):
+                m.next = "NEXT"
+            with m.Elif(~self.freeing | (s.waited == self.FREES)):
+                m.next = "TAKE"
+        with m.State("TAKE"):
+            m.d.comb += self.taken.eq(self.may_take)
+            with m.If(self.may_take):
+                m.d.sync += [s.gone.eq(self.gone), s.batch.eq(self.AT_ONCE - 1)]
+                m.next = "FREE"
+        # The slot first: where credits are all there is, another packet may come for each that returns.
+        with m.State("FREE"):
+            m.d.comb += self.o_free.valid.eq(1)
+            with m.If(self.o_free.ready):
+                m.next = "FREED"
+        with m.State("FREED"):
+            with m.If(went):
+                m.next = "CREDIT"
+        with m.State("CREDIT"):
+            m.d.comb += [self.o_credit.valid.eq(1), self.dropped.eq(self.o_credit.ready)]
+            with m.If(self.o_credit.ready):
+                m.next = "NEXT"
