@@ -205,7 +205,7 @@ class JobTable(wiring.Component):
                     ]
                 with m.Case(JobReportKind.SETTLED):
                     m.d.comb += after.owing.eq(0)
-        opens = (command.kind == JobOrderKind.OPEN) & at_rest
+        opens = (command.kind == JobOrderKind.OPEN) & entry.closed & at_rest
         with m.If(ordered & ((command.kind == JobOrderKind.CLOSE) | opens)):
             m.d.comb += after.closed.eq(~opens)
             with m.If(opens):

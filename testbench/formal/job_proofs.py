@@ -34,12 +34,25 @@ JOB_PROOFS: tuple[Proof, ...] = (
             _STALE,
             Mutation(
                 name="acts-twice-while-it-waits", module=_JOBS,
-                old="act.eq((by_packet | by_sequence | reported) & ~blocked),",
-                new="act.eq(by_packet | by_sequence | reported),",
+                old="act.eq((by_packet | by_sequence | reported | ordered) & ~blocked),",
+                new="act.eq(by_packet | by_sequence | reported | ordered),",
             ),
             Mutation(
                 name="never-let-go", module=_JOBS,
                 old="act & ~at_rest & ~stays & (entry.unit == k)", new="0",
+            ),
+            Mutation(
+                name="works-though-closed", module=_JOBS,
+                old="let_in = by_sequence & ~entry.busy & ~entry.closed", new="let_in = by_sequence & ~entry.busy",
+            ),
+            Mutation(
+                name="opened-during-an-operation", module=_JOBS,
+                old="(command.kind == JobOrderKind.OPEN) & entry.closed & at_rest",
+                new="(command.kind == JobOrderKind.OPEN) & entry.closed",
+            ),
+            Mutation(
+                name="opened-with-old-pulses", module=_JOBS,
+                old="m.d.comb += after.pulses.eq(0)", new="pass",
             ),
             Mutation(
                 name="half-a-sweep", module=_JOBS,

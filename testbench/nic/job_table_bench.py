@@ -6,7 +6,8 @@ import cocotb
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import Event, RisingEdge
 
-from rtl.interface import JobReport, JobReportKind, PlacementSignature
+from firmware_models.abi.encoding import JobOrderKind
+from rtl.interface import JobOrder, JobReport, JobReportKind, JobStanding, PlacementSignature
 from testbench.clock import cycles, start
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
@@ -37,6 +38,47 @@ class Asker:
         self.answered(self.waiting.pop(0), answer)
 
 
+class Software:
+    """Orders to the table, and its answers. No order about a job stands beside a question of the scheduler about it:
+    which of them comes first would be open."""
+
+    def __init__(self, dut: SimHandleBase, table: "Table"):
+        self.orders = StreamSource(dut, "order", JobOrder)
+        StreamSink(dut, "standing", JobStanding, callback=self._answered)
+        self.table = table
+        self.waiting: list[tuple[int, JobOrderKind]] = []
+        self.closed: set[int] = set()
+        self.n_closed = self.n_opened = self.n_refused = 0
+        self.last: dict[str, int] = {}
+
+    def order(self, job: int, kind: JobOrderKind) -> None:
+        """Queues an order."""
+        self.waiting.append((job, kind))
+        self.orders.append({"job_id": job, "kind": int(kind)})
+
+    def waits(self, job: int) -> bool:
+        """An order about the job has no answer yet."""
+        return any(job == other for other, _ in self.waiting)
+
+    def _answered(self, standing: dict[str, int]) -> None:
+        job, kind = self.waiting.pop(0)
+        was, table, self.last = job in self.closed, self.table, standing
+        assert standing["job_id"] == job
+        assert standing["closed"] or kind is not JobOrderKind.CLOSE, "an order without effect"
+        assert standing["changed"] == (standing["closed"] != was)
+        if kind is JobOrderKind.LOOK:
+            assert not standing["changed"], "a look that changes something"
+        if kind is JobOrderKind.OPEN and was:
+            self.n_refused += standing["closed"]
+            if not standing["closed"]:
+                assert job not in table.busy and job not in table.owing, "opened before it was at rest"
+                assert (standing["busy"], standing["owing"], standing["kept"]) == (0, 0, 0)
+                table.pulses[job] = 0
+                self.n_opened += 1
+        self.n_closed += standing["closed"] and not was
+        (self.closed.add if standing["closed"] else self.closed.discard)(job)
+
+
 class Table:
     """The table among units that keep books: what is where, and what each operation has left behind."""
 
@@ -47,6 +89,7 @@ class Table:
         self.packet = Asker(dut, "packet", self._packet_placed)
         self.sequence = Asker(dut, "sequence", self._sequence_placed)
         self.credit = Asker(dut, "credit", self._credit_found)
+        self.software = Software(dut, self)
         self.reports = [StreamSource(dut, f"reports__{k}", JobReport) for k in range(self.n_units)]
         self.packets: Counter[tuple[int, int]] = Counter()
         self.busy: dict[int, int] = {}
@@ -81,9 +124,11 @@ class Table:
         cocotb.start_soon(self._consume(job, answer["unit"]))
 
     def _sequence_placed(self, job: int, answer: dict[str, int]) -> None:
+        assert answer["closed"] == (job in self.software.closed)
         if not answer["ok"]:
             self.refused += 1
             return
+        assert job not in self.software.closed, "an operation of a closed job"
         assert job not in self.busy, "two operations of one job at once"
         assert answer["base_pulse"] == self.pulses[job] % (1 << 16)
         self._place(job, answer["unit"])
@@ -169,14 +214,25 @@ async def one_job_one_unit(dut: SimHandleBase) -> None:
         for asker in numbers.sample((table.packet, table.sequence, table.credit), numbers.randint(1, 3)):
             if asker is table.credit:
                 table.look(job)
-            elif asker is table.packet or job not in asker.waiting:
+            elif asker is table.packet or job not in asker.waiting and not table.software.waits(job):
                 asker.ask(job)
+        if numbers.random() < 0.2 and not table.software.waits(job) and job not in table.sequence.waiting:
+            # Most are opened: few jobs would be left else.
+            kinds = (JobOrderKind.CLOSE, JobOrderKind.LOOK, JobOrderKind.OPEN, JobOrderKind.OPEN, JobOrderKind.OPEN)
+            table.software.order(job, numbers.choice(kinds))
         for k in range(table.n_units):
             getattr(dut, f"levels__{k}").value = numbers.randrange(1 << 4)
         await cycles(dut, numbers.choice((1, 1, 2, 10, 60)))
     await table.settle()
     assert table.jobs() == [0] * table.n_units, "jobs at rest were not let go of"
-    report(let_in=table.let_in, refused=table.refused, moved=table.moved, found=table.found)
+    for job in jobs:
+        table.software.order(job, JobOrderKind.OPEN)
+        await cycles(dut, 40)
+        left = {name: table.software.last[name] for name in ("closed", "busy", "owing", "kept")}
+        assert not any(left.values()), f"job {job} has {left}"
+    software = table.software
+    report(let_in=table.let_in, refused=table.refused, moved=table.moved, found=table.found,
+           closed=software.n_closed, opened=software.n_opened, not_opened=software.n_refused)
 
 
 @cocotb.test()

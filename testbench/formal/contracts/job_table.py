@@ -19,6 +19,7 @@ class JobTableContract(Contract):
 
     def build(self, m: Module) -> None:
         from firmware_models.abi import formats
+        from firmware_models.abi.encoding import JobOrderKind
 
         # Two jobs, two units, numbers of pulses modulo two: no register that says nothing.
         formats.JOB_BITS, formats.PULSE_BITS = 1, 1
@@ -61,6 +62,18 @@ class JobTableContract(Contract):
         ask_packet, packet, packets_asked = asker(unit.packet, "packet")
         ask_sequence, sequence, sequences_asked = asker(unit.sequence, "sequence")
         ask_credit, credit, _ = asker(unit.credit, "credit")
+        # Software's orders about the job, not beside a question of the scheduler: what comes first would be open.
+        ask_order, order, standing = stream(unit.order, "order"), unit.order, unit.standing
+        m.d.comb += standing.ready.eq(self.free(1, "standing_ready"))
+        mine, closed, ordering = order.payload.job_id == job, Signal(), Signal()
+        stands = standing.valid & standing.ready & (standing.payload.job_id == job)
+        m.d.sync += ordering.eq((ordering | ask_order & mine) & ~stands)
+        self.assume(~order.valid | (order.payload.kind <= max(JobOrderKind)))
+        seeking = unit.sequence.query.valid & (unit.sequence.query.payload.job_id == job)
+        self.assume(~((order.valid & mine | ordering) & (seeking | (sequences_asked != 0))))
+        with m.If(stands):
+            m.d.sync += closed.eq(standing.payload.closed)
+            self.check(standing.payload.changed == standing.payload.closed ^ closed)
 
         held = [Signal(2, name=f"held_{k}") for k in range(N_UNITS)]
         busy, owing = Signal(N_UNITS), Signal(N_UNITS)
@@ -104,6 +117,13 @@ class JobTableContract(Contract):
                 ~(sequence & unit.sequence.answer.payload.ok & there[1 - k])
                 | (unit.sequence.answer.payload.unit != k)
             )
+        # No operation of a closed job; it is opened without one, and then counts pulses from 0.
+        self.check(~(sequence & unit.sequence.answer.payload.ok) | ~closed)
+        self.check(~(sequence & ~unit.sequence.answer.payload.ok) | (unit.sequence.answer.payload.closed == closed))
+        opened = stands & standing.payload.changed & ~standing.payload.closed
+        self.check(~opened | ~busy.any() & ~owing.any())
+        with m.If(opened):
+            m.d.sync += pulses.eq(0)
         # One operation at a time, and its pulses go on where those before ended.
         let_in = sequence & unit.sequence.answer.payload.ok
         self.check(~let_in | ~busy.any())
@@ -120,7 +140,7 @@ class JobTableContract(Contract):
         # has never been seen.
         other = Signal()
         seen = [
-            (unit.packet.query, "job_id"), (unit.sequence.query, "job_id"), *((port, "job_id") for port in unit.reports)
+            (unit.order, "job_id"), (unit.packet.query, "job_id"), (unit.sequence.query, "job_id"), *((port, "job_id") for port in unit.reports)
         ]
         for port, name in seen:
             with m.If(port.valid & (port.payload[name] != job)):
@@ -145,3 +165,4 @@ class JobTableContract(Contract):
         self.reach(owing.any() & ~busy.any(), "credits are out after the operation has ended")
         self.reach(sequence & ~unit.sequence.answer.payload.ok, "an operation is refused while another is in progress")
         self.reach(let_in & (pulses != 0), "an operation follows another one")
+        self.reach(opened & (pulses != 0), "the job is opened anew")

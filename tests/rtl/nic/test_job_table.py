@@ -16,6 +16,7 @@ def test_job_table(n_units):
     )
     print(", ".join(f"{count} {name}" for name, count in result.report.items()))
     assert min(result.report["let_in"], result.report["refused"], result.report["found"]) > 0
+    assert min(result.report["closed"], result.report["opened"], result.report["not_opened"]) > 0
     assert bool(result.report["moved"]) == (n_units > 1)
 
 
