@@ -167,11 +167,11 @@ KEPT_BITS = 25
 JobStanding = data.StructLayout({
     "closed": 1, "changed": 1, "busy": 1, "owing": 1, "kept": KEPT_BITS, "job_id": formats.JOB_BITS,
 })
-"""The answer: how the job stands after it, and whether that is `changed`. `kept`: packets, and shared credits that peers
-hold; with `busy` and `owing` 0 too, nothing of it is left here."""
+"""The answer: how the job stands after it, and whether that is `changed`. `kept`: packets, and shared credits that
+peers hold; with `busy` and `owing` 0 too, nothing of it is left here."""
 
-JobClosing = data.StructLayout({"valid": 1, "job_id": formats.JOB_BITS, "closed": 1})
-"""To the offload units, in a cycle in which it is `valid`: a job is closed, or open again."""
+JobClosing = data.StructLayout({"job_id": formats.JOB_BITS, "closed": 1})
+"""To the offload units: a job is closed, or open again."""
 
 
 class JobReportKind(enum.Enum, shape=2):

@@ -57,7 +57,8 @@ def look_at_job(job_id: int, *, close: bool = False, open_again: bool = False) -
     yield from write_fields("job_control", close=close, open=open_again)
     word = CONTROL_PAGE["job_state"].unpack((yield from read("job_state")))
     return JobState(
-        closed=bool(word["closed"]), in_progress=bool(word["in_progress"]), owing=bool(word["owing"]), kept=word["kept"],
+        closed=bool(word["closed"]), in_progress=bool(word["in_progress"]), owing=bool(word["owing"]),
+        kept=word["kept"],
     )
 
 

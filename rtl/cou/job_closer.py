@@ -5,7 +5,7 @@ Architecture: ``docs/jobs.md``.
 
 from types import SimpleNamespace
 
-from amaranth import Cat, Module, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -26,8 +26,8 @@ class JobCloser(wiring.Component):
     """Knows which jobs are closed: ends their operations, and drops their packets.
 
     Operations are looked through after one has begun, slots of the packet buffer after a job has been closed, after a
-    packet of one has arrived, and after an operation that was ended here is over. A packet is dropped as if it had been
-    consumed: its slot is freed, its credit returns. So what its sender has out comes back.
+    packet of one has arrived, and after an operation is over that packets were left to. A packet is dropped as if it
+    had been consumed: its slot is freed, its credit returns. So what its sender has out comes back.
 
     Packets are the trigger's as long as their job has an operation here, which it no longer has once that one is
     over. The read port on headers, and look-ups, are the trigger's too: it stands still while slots are looked through,
@@ -38,9 +38,9 @@ class JobCloser(wiring.Component):
 
     Members
     -------
-    order : ``In(JobClosing)``
-        A job is closed, or open again: never twice the same.
-    operations : ``In``, end : ``Out(n_jobs)``
+    order : ``In(stream.Signature(JobClosing))``
+        A job is closed, or open again: never twice the same. Always taken, from when all jobs are open on.
+    operations : ``In``, ends : ``Out(n_jobs)``
         Operation table: what it has; ends these in JOB_CLOSED.
     arrival : ``In``, arrives : ``In(1)``
         Packets that come in.
@@ -76,8 +76,8 @@ class JobCloser(wiring.Component):
         self.operation = data.StructLayout({"live": 1, "job_id": formats.JOB_BITS})
         super().__init__({
             "moves": Out(1),
-            "order": In(JobClosing),
-            "operations": In(data.ArrayLayout(self.operation, config.cou.n_jobs)), "end": Out(config.cou.n_jobs),
+            "order": In(stream.Signature(JobClosing)),
+            "operations": In(data.ArrayLayout(self.operation, config.cou.n_jobs)), "ends": Out(config.cou.n_jobs),
             "arrival": In(arrival_layout(shapes.packet)), "arrives": In(1),
             "hold": Out(1), "held": In(1),
             "meta_enable": Out(1), "meta_slot": Out(slot_bits), "meta": In(PacketHeader),
@@ -123,21 +123,22 @@ class JobCloser(wiring.Component):
         of_job, of_arrival = closed.read_port(domain="comb"), closed.read_port(domain="comb")
         count, swept, sweep = Signal(formats.JOB_BITS + 1), Signal(), Signal(formats.JOB_BITS)
         s = SimpleNamespace(
-            some_operation=Signal(name="some_operation"), some_packet=Signal(name="some_packet"), looked_at=of_job,
+            **{name: Signal(name=name) for name in (
+                "some_operation", "some_packet", "looks_at_operations", "looks_at_packets", "passes_over",
+                "passed_over",
+            )}, looked_at=of_job,
             index=Signal(self.shapes.job),
         )
         m.d.comb += [
-            write.en.eq(self.order.valid | ~swept), write.addr.eq(sweep), write.data.eq(0),
+            self.order.ready.eq(1), write.en.eq(self.order.valid | ~swept), write.addr.eq(sweep), write.data.eq(0),
         ]
         with m.If(swept):
-            m.d.comb += [write.addr.eq(self.order.job_id), write.data.eq(self.order.closed)]
+            m.d.comb += [write.addr.eq(self.order.payload.job_id), write.data.eq(self.order.payload.closed)]
         with m.Else():
             m.d.sync += [sweep.eq(sweep + 1), swept.eq(sweep.all())]
+        closes = self.order.valid & self.order.payload.closed
         with m.If(self.order.valid):
-            with m.If(self.order.closed):
-                m.d.sync += [count.eq(count + 1), s.some_operation.eq(1), s.some_packet.eq(1)]
-            with m.Else():
-                m.d.sync += count.eq(count - 1)
+            m.d.sync += count.eq(Mux(self.order.payload.closed, count + 1, count - 1))
 
         arrived, came = Signal(), Signal(formats.JOB_BITS)
         m.d.comb += of_arrival.addr.eq(came)
@@ -145,16 +146,17 @@ class JobCloser(wiring.Component):
             arrived.eq(self.arrives & (self.arrival.what == Arrival.THERE) & (count != 0)),
             came.eq(self.arrival.key.job_id),
         ]
-        with m.If(arrived & of_arrival.data):
-            m.d.sync += s.some_packet.eq(1)
         # An operation may be let in before its job is closed and begin later.
-        live, before, doomed = Signal(n_jobs), Signal(n_jobs), Signal(n_jobs)
+        live, before = Signal(n_jobs), Signal(n_jobs)
         m.d.comb += live.eq(Cat(self.operations[j].live for j in range(n_jobs)))
-        m.d.sync += [before.eq(live), doomed.eq((doomed | self.end) & live)]
-        with m.If((live & ~before).any() & (count != 0)):
-            m.d.sync += s.some_operation.eq(1)
-        with m.If((doomed & ~live).any()):
-            m.d.sync += s.some_packet.eq(1)
+        m.d.sync += before.eq(live)
+        # What happens in the cycle in which a look begins is looked at after it.
+        begun, over = (live & ~before).any() & (count != 0), (before & ~live).any() & s.passed_over
+        m.d.sync += s.passed_over.eq((s.passed_over & ~s.looks_at_packets) | s.passes_over)
+        m.d.sync += [
+            s.some_operation.eq((s.some_operation & ~s.looks_at_operations) | closes | begun),
+            s.some_packet.eq((s.some_packet & ~s.looks_at_packets) | closes | over | (arrived & of_arrival.data)),
+        ]
         return s
 
     def _look_through(self, m: Module, s: SimpleNamespace) -> None:
@@ -164,15 +166,15 @@ class JobCloser(wiring.Component):
         with m.State("IDLE"):
             m.d.sync += [s.index.eq(0), s.slot.eq(0), s.batch.eq(0), s.waited.eq(0)]
             with m.If(s.some_operation):
-                m.d.sync += s.some_operation.eq(0)
+                m.d.comb += s.looks_at_operations.eq(1)
                 m.next = "OPERATION"
             with m.Elif(s.some_packet):
-                m.d.sync += s.some_packet.eq(0)
+                m.d.comb += s.looks_at_packets.eq(1)
                 m.next = "HOLD"
         with m.State("OPERATION"):
             m.d.comb += closed.addr.eq(ended.job_id)
             for j in range(n_jobs):
-                m.d.comb += self.end[j].eq((s.index == j) & ended.live & closed.data)
+                m.d.comb += self.ends[j].eq((s.index == j) & ended.live & closed.data)
             m.d.sync += s.index.eq(s.index + 1)
             with m.If(s.index == n_jobs - 1):
                 m.next = "IDLE"
@@ -191,6 +193,7 @@ class JobCloser(wiring.Component):
             ).any()
             m.d.comb += closed.addr.eq(self.meta.job_id)
             m.next = "NEXT"
+            m.d.comb += s.passes_over.eq(closed.data & owned)
             with m.If(closed.data & ~owned):
                 m.next = "LOOK UP"
         with m.State("NEXT"):

@@ -74,7 +74,7 @@ class OffloadUnit(wiring.Component):
         Its activity in this cycle.
     fault, arm : ``In``
         Test input of the packet buffer.
-    closing : ``In(JobClosing)``; dropped : ``Out(1)``
+    closing : ``In(stream.Signature(JobClosing))``; dropped : ``Out(1)``
         A job is closed, or open again; pulse: a packet of one that is closed has been dropped.
     quiescent : ``Out(1)``
         Nothing changes until an item is offered to this unit or `arm` is high, provided that `node_id` and `watchdog`
@@ -102,7 +102,7 @@ class OffloadUnit(wiring.Component):
             "loan_granted": Out(1), "loan_unused": Out(1), "loan_unknown": Out(1),
             "statistics": Out(statistics_layout(index_bits(config.buffer_slots) + 1)),
             "state": Out(range(len(UnitState))),
-            "fault": In(FaultOrder), "arm": In(1), "closing": In(JobClosing), "dropped": Out(1),
+            "fault": In(FaultOrder), "arm": In(1), "closing": In(stream.Signature(JobClosing)), "dropped": Out(1),
             "trace_valid": Out(1), "trace_event": Out(TraceEvent),
         })
 
@@ -281,8 +281,8 @@ class OffloadUnit(wiring.Component):
         u.parts.append(turn)
         looks, answers, theirs = buffer.lookup, buffer.o_lookup, trigger.held
         m.d.comb += [
-            closer.order.eq(self.closing), self.dropped.eq(closer.dropped), closer.operations.eq(operations.holds),
-            operations.close.eq(closer.end), closer.arrival.eq(buffer.o_arrival.payload),
+            self.dropped.eq(closer.dropped), closer.operations.eq(operations.holds),
+            operations.close.eq(closer.ends), closer.arrival.eq(buffer.o_arrival.payload),
             closer.arrives.eq(buffer.o_arrival.valid), trigger.hold.eq(closer.hold), closer.held.eq(theirs),
             closer.meta.eq(buffer.meta), buffer.meta_enable.eq(trigger.meta_enable | closer.meta_enable),
             buffer.meta_slot.eq(Mux(theirs, closer.meta_slot, trigger.meta_slot)),
@@ -306,13 +306,14 @@ class OffloadUnit(wiring.Component):
                 sink.payload.eq(Mux(theirs_too.valid, theirs_too.payload, mine.payload)),
             ]
         connect(m, turn.o, buffer.free)
+        connect(m, flipped(self.closing), closer.order)
 
     def _rest(self, m: Module, parts: list) -> None:
         """For the NIC an offer that nobody takes is rest all the same; for the unit by itself it is not, since it may
         be taken at any time."""
         port = self.port
         coming = (
-            port.probe, port.descriptor, self.read.data, self.write.done, self.window.answer,
+            port.probe, port.descriptor, self.closing, self.read.data, self.write.done, self.window.answer,
             *(half for packet in self.rx for half in (packet.header, packet.payload)),
         )
         offers = (

@@ -283,13 +283,13 @@ class Nic(wiring.Component):
         # Units hear of it two cycles after the job table has answered: sooner than of anything that follows from it.
         connect(m, csr.order, nic.job_table.order)
         connect(m, nic.job_table.standing, csr.standing)
-        stands, closing = csr.standing, Signal(JobClosing)
+        stands, closes, closing = csr.standing, Signal(), Signal(JobClosing)
         m.d.sync += [
-            closing.valid.eq(stands.valid & stands.ready & stands.payload.changed),
+            closes.eq(stands.valid & stands.ready & stands.payload.changed),
             closing.job_id.eq(stands.payload.job_id), closing.closed.eq(stands.payload.closed),
         ]
         for index, unit in enumerate(cous):
-            m.d.comb += unit.closing.eq(closing)
+            m.d.comb += [unit.closing.valid.eq(closes), unit.closing.payload.eq(closing)]
             m.d.comb += [
                 unit.node_id.eq(csr.node_id), unit.watchdog.eq(csr.watchdog),
                 self.trace[index].valid.eq(unit.trace_valid),

@@ -51,10 +51,6 @@ JOB_PROOFS: tuple[Proof, ...] = (
                 new="(command.kind == JobOrderKind.OPEN) & entry.closed",
             ),
             Mutation(
-                name="opened-with-old-pulses", module=_JOBS,
-                old="m.d.comb += after.pulses.eq(0)", new="pass",
-            ),
-            Mutation(
                 name="half-a-sweep", module=_JOBS,
                 old="swept.eq(sweep == self.n_jobs - 1)]", new="swept.eq(1)]",
             ),

@@ -71,7 +71,8 @@ class Software:
         if kind is JobOrderKind.OPEN and was:
             self.n_refused += standing["closed"]
             if not standing["closed"]:
-                assert job not in table.busy and job not in table.owing, "opened before it was at rest"
+                assert job not in table.busy, "opened during an operation"
+                assert job not in table.owing, "opened with credits out"
                 assert (standing["busy"], standing["owing"], standing["kept"]) == (0, 0, 0)
                 table.pulses[job] = 0
                 self.n_opened += 1
@@ -214,7 +215,7 @@ async def one_job_one_unit(dut: SimHandleBase) -> None:
         for asker in numbers.sample((table.packet, table.sequence, table.credit), numbers.randint(1, 3)):
             if asker is table.credit:
                 table.look(job)
-            elif asker is table.packet or job not in asker.waiting and not table.software.waits(job):
+            elif asker is table.packet or (job not in asker.waiting and not table.software.waits(job)):
                 asker.ask(job)
         if numbers.random() < 0.2 and not table.software.waits(job) and job not in table.sequence.waiting:
             # Most are opened: few jobs would be left else.

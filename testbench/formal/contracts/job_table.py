@@ -69,6 +69,7 @@ class JobTableContract(Contract):
         stands = standing.valid & standing.ready & (standing.payload.job_id == job)
         m.d.sync += ordering.eq((ordering | ask_order & mine) & ~stands)
         self.assume(~order.valid | (order.payload.kind <= max(JobOrderKind)))
+        self.assume(~(order.valid & mine & ordering))
         seeking = unit.sequence.query.valid & (unit.sequence.query.payload.job_id == job)
         self.assume(~((order.valid & mine | ordering) & (seeking | (sequences_asked != 0))))
         with m.If(stands):
@@ -139,14 +140,11 @@ class JobTableContract(Contract):
         # What is at rest is let go of: the counts tell, once nothing has happened for five cycles and the other job
         # has never been seen.
         other = Signal()
-        seen = [
-            (unit.order, "job_id"), (unit.packet.query, "job_id"), (unit.sequence.query, "job_id"), *((port, "job_id") for port in unit.reports)
-        ]
-        for port, name in seen:
-            with m.If(port.valid & (port.payload[name] != job)):
+        for port in (unit.order, unit.packet.query, unit.sequence.query, *unit.reports):
+            with m.If(port.valid & (port.payload.job_id != job)):
                 m.d.sync += other.eq(1)
         quiet = Signal(range(6))
-        happens = ask_packet | ask_sequence | any_report | (packets_asked != 0) | (sequences_asked != 0)
+        happens = order.valid | ask_packet | ask_sequence | any_report | (packets_asked != 0) | (sequences_asked != 0)
         with m.If(happens):
             m.d.sync += quiet.eq(0)
         with m.Elif(quiet != 5):
@@ -165,4 +163,4 @@ class JobTableContract(Contract):
         self.reach(owing.any() & ~busy.any(), "credits are out after the operation has ended")
         self.reach(sequence & ~unit.sequence.answer.payload.ok, "an operation is refused while another is in progress")
         self.reach(let_in & (pulses != 0), "an operation follows another one")
-        self.reach(opened & (pulses != 0), "the job is opened anew")
+        self.reach(opened, "the job is opened anew")

@@ -1,0 +1,14 @@
+"""What an offload unit does with closed jobs."""
+
+from functools import partial
+
+from rtl.cou.job_closer import JobCloser
+from testbench.cou.closer_bench import config
+from testbench.runner import run_bench
+
+
+def test_closer():
+    """Five jobs, closed and opened at random, beside operations and packets that come and go."""
+    result = run_bench(partial(JobCloser, config()), bench="testbench.cou.closer_bench", parameters={"orders": 100})
+    print(result.report)
+    assert min(result.report.values()) > 0
