@@ -34,7 +34,7 @@ def config() -> Config:
     """Of the component."""
     return UNIT.changed(
         datapath={"data_width": 64, "mtu": 64},
-        cou={"n_jobs": 4, "n_peers": 2, "peer_credits": 2, "buffer_bytes": 64 * 64, "lending": True},
+        cou={"n_jobs": 4, "n_peers": 2, "peer_credits": 2, "buffer_bytes": 32 * 64, "lending": True},
     )
 
 
@@ -240,7 +240,7 @@ async def closed_jobs_leave_nothing(dut: SimHandleBase) -> None:
     await clock.start(dut, max_cycles=400_000)
     await clock.cycles(dut, 300)
     for _ in range(parameters()["orders"]):
-        for _ in range(unit.rng.choice((1, 20, 300, 1500))):
+        for _ in range(unit.rng.choice((1, 100, 400, 1000))):
             await RisingEdge(dut.clk)
             unit.step()
         busy = [operation["job"] for operation in unit.operations if operation]
