@@ -22,5 +22,6 @@ DRIVER_FILES = tuple(Path(__file__).parent / "c" / name for name in ("conic_driv
 __all__ = [
     "DRIVER_FILES",
     "Allocator", "BufferFigures", "Completion", "Data", "HostError", "Job", "JobState", "Memory", "NodeDriver",
-    "Operation", "Port", "PortSteps", "Received", "Region", "RingBases", "Rings", "Transport", "carry_out", "carry_out_async",
+    "Operation", "Port", "PortSteps", "Received", "Region", "RingBases", "Rings", "Transport", "carry_out",
+    "carry_out_async",
 ]
