@@ -31,8 +31,8 @@ class JobCloser(wiring.Component):
 
     Packets are the trigger's as long as their job has an operation here, which it no longer has once that one is
     over. The read port on headers, and look-ups, are the trigger's too: it stands still while slots are looked through,
-    some at a time (:attr:`AT_ONCE`), and goes on for as long in between. What a slot has held before is told from what
-    it holds by the tag table.
+    some at a time (:attr:`AT_ONCE`), and goes on for as long in between. The tag table knows whether what a slot
+    shows is still there.
 
     Timing: three cycles for a slot. After a reset all jobs are open after as many cycles as there are JobIDs.
 
@@ -92,8 +92,9 @@ class JobCloser(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         s = self._remember(m)
-        s.slot, s.batch = Signal(self.slot_bits), Signal(range(self.AT_ONCE))
-        s.went, s.gone, s.waited = Signal(), Signal(2), Signal(range(max(self.PAUSE, self.FREES) + 1))
+        s.slot, s.batch = Signal(self.slot_bits, name="slot"), Signal(range(self.AT_ONCE), name="batch")
+        s.went, s.gone = Signal(name="went"), Signal(2, name="kept_gone")
+        s.waited = Signal(range(max(self.PAUSE, self.FREES) + 1), name="waited")
         header, key = self.meta, self.lookup.payload
         free, credit = self.o_free.payload, self.o_credit.payload
         m.d.comb += [
@@ -112,7 +113,9 @@ class JobCloser(wiring.Component):
             self._look_through(m, s)
             self._drop(m, s)
         m.d.comb += self.hold.eq(~Cat(fsm.ongoing(state) for state in ("IDLE", "OPERATION", "PAUSE")).any())
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), s.some_operation, s.some_packet, self.order.valid))
+        m.d.sync += self.moves.eq(any_moves(
+            ~fsm.ongoing("IDLE"), s.some_operation, s.some_packet, self.order.valid, ~s.swept,
+        ))
         return m
 
     def _remember(self, m: Module) -> SimpleNamespace:
@@ -127,7 +130,7 @@ class JobCloser(wiring.Component):
                 "some_operation", "some_packet", "looks_at_operations", "looks_at_packets", "passes_over",
                 "passed_over",
             )}, looked_at=of_job,
-            index=Signal(self.shapes.job),
+            index=Signal(self.shapes.job, name="index"), swept=swept,
         )
         m.d.comb += [
             self.order.ready.eq(1), write.en.eq(self.order.valid | ~swept), write.addr.eq(sweep), write.data.eq(0),
@@ -144,8 +147,9 @@ class JobCloser(wiring.Component):
         m.d.comb += of_arrival.addr.eq(came)
         m.d.sync += [
             arrived.eq(self.arrives & (self.arrival.what == Arrival.THERE) & (count != 0)),
-            came.eq(self.arrival.key.job_id),
         ]
+        with m.If(self.arrives):
+            m.d.sync += came.eq(self.arrival.key.job_id)
         # An operation may be let in before its job is closed and begin later.
         live, before = Signal(n_jobs), Signal(n_jobs)
         m.d.comb += live.eq(Cat(self.operations[j].live for j in range(n_jobs)))

@@ -220,11 +220,13 @@ class RegisterFile(wiring.Component):
                 taker, known = waits[register.name]
                 with m.If(means(register.name, here & known)):
                     m.d.comb += [taker.valid.eq(write.valid), write.ready.eq(taker.ready)]
-        here = means("job_control", ~in_pages & (control_offset == CONTROL_PAGE["job_control"].offset))
-        self._order_job(m, held, write, here=here, stands=stands)
+        job_control = CONTROL_PAGE["job_control"].offset
+        self._order_job(
+            m, held, write, meant=means("job_control", ~in_pages & (control_offset == job_control)), stands=stands,
+        )
         return clear_irq
 
-    def _order_job(self, m: Module, held: dict, write, *, here: Signal, stands: Signal) -> None:
+    def _order_job(self, m: Module, held: dict, write, *, meant: Signal, stands: Signal) -> None:
         """A write to job_control is answered when its order is: what job_state shows then is not older."""
         order, standing, asked = self.order, self.standing, Signal(name="job_asked")
         flags = fields(CONTROL_PAGE["job_control"], write.payload.data)
@@ -235,7 +237,7 @@ class RegisterFile(wiring.Component):
             ),
             standing.ready.eq(1),
         ]
-        with m.If(here):
+        with m.If(meant):
             m.d.comb += [order.valid.eq(write.valid & ~asked), write.ready.eq(standing.valid)]
         with m.If(order.valid & order.ready):
             m.d.sync += asked.eq(1)

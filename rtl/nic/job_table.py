@@ -115,18 +115,7 @@ class JobTable(wiring.Component):
         with m.If(~swept):
             m.d.sync += [sweep.eq(sweep + 1), swept.eq(sweep == self.n_jobs - 1)]
 
-        # Reports wait in a register in front of it, one at a time, so that only packets come late in a cycle.
-        m.submodules.turn = turn = RoundRobin(n=n_units)
-        report, report_valid, report_goes = Signal(JobReport), Signal(), Signal()
-        m.d.comb += turn.advance.eq(~report_valid)
-        for k, port in enumerate(self.reports):
-            m.d.comb += [turn.requests[k].eq(port.valid), port.ready.eq(turn.grant[k] & ~report_valid)]
-        with m.If(~report_valid):
-            m.d.sync += report_valid.eq(turn.requests.any())
-            with m.If(turn.requests.any()):
-                m.d.sync += report.eq(Array(port.payload for port in self.reports)[turn.index])
-        with m.Elif(report_goes):
-            m.d.sync += report_valid.eq(0)
+        report, report_valid, report_goes = self._collect_reports(m)
 
         # First stage: a packet, or a report or a sequence in turn, and then a packet again; its entry is read. Whose
         # turn it is does not depend on whether a packet is there. Orders, which are rare, go before sequences.
@@ -223,21 +212,43 @@ class JobTable(wiring.Component):
                     answer.valid.eq(1), answer.payload.ok.eq(by_packet | let_in), answer.payload.unit.eq(after.unit),
                     answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
                 ]
+        self._stand(m, command, entry, after, acts=act & ordered)
+        self._look(m, glance, swept)
+
+        m.d.sync += self.moves.eq(any_moves(act, report_valid, ~swept, ~least.valid))
+
+        return m
+
+    def _collect_reports(self, m: Module) -> tuple:
+        """Reports wait in a register in front of the table, one at a time, so that only packets come late in a cycle.
+
+        Gives the report, whether there is one, and a signal for its being taken.
+        """
+        m.submodules.turn = turn = RoundRobin(n=self.n_units)
+        report, report_valid, report_goes = Signal(JobReport), Signal(), Signal()
+        m.d.comb += turn.advance.eq(~report_valid)
+        for k, port in enumerate(self.reports):
+            m.d.comb += [turn.requests[k].eq(port.valid), port.ready.eq(turn.grant[k] & ~report_valid)]
+        with m.If(~report_valid):
+            m.d.sync += report_valid.eq(turn.requests.any())
+            with m.If(turn.requests.any()):
+                m.d.sync += report.eq(Array(port.payload for port in self.reports)[turn.index])
+        with m.Elif(report_goes):
+            m.d.sync += report_valid.eq(0)
+        return report, report_valid, report_goes
+
+    def _stand(self, m: Module, command, entry, after, *, acts) -> None:
+        """Answers an order."""
         standing = self.standing
         with m.If(standing.ready):
             m.d.sync += standing.valid.eq(0)
-        with m.If(act & ordered):
+        with m.If(acts):
             m.d.sync += [
                 standing.valid.eq(1), standing.payload.kept.eq(entry.packets),
                 standing.payload.changed.eq(after.closed ^ entry.closed),
                 standing.payload.job_id.eq(command.job_id),
                 *(standing.payload[name].eq(after[name]) for name in ("closed", "busy", "owing")),
             ]
-        self._look(m, glance, swept)
-
-        m.d.sync += self.moves.eq(any_moves(act, report_valid, ~swept, ~least.valid))
-
-        return m
 
     def _look(self, m: Module, glance, swept: Signal) -> None:
         """A look needs no turn: a credit that is to be found concerns a job that was assigned long ago."""

@@ -38,6 +38,9 @@ class FaultOutcome:
         From the first doorbell to the last completion, or to the end of the bound.
     counters : dict
         Event counters of all NICs that are alive, summed, without those that are 0.
+    again : str or None
+        "as new" if every job carried out another operation well, after those that had not were closed and opened; else
+        what was wrong. None if a node is gone for good.
     """
 
     injected: dict[str, int]
@@ -45,16 +48,17 @@ class FaultOutcome:
     statuses: list[dict[int, str | None]]
     cycles: int
     counters: dict[str, int]
+    again: str | None = None
 
     @property
     def is_accounted_for(self) -> bool:
-        """True if no job hangs, and none has wrong bits."""
-        return not {Verdict.HANG, Verdict.WRONG} & set(self.verdicts)
+        """True if no job hangs, none has wrong bits, and all work as new afterwards."""
+        return not {Verdict.HANG, Verdict.WRONG} & set(self.verdicts) and self.again in (None, "as new")
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
         return {
             "injected": self.injected, "verdicts": [verdict.value for verdict in self.verdicts],
             "statuses": [{str(node): status for node, status in job.items()} for job in self.statuses],
-            "cycles": self.cycles, "counters": self.counters,
+            "cycles": self.cycles, "counters": self.counters, "again": self.again,
         }

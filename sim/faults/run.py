@@ -13,6 +13,7 @@ from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.golden import reference
 from firmware_models.host import NodeDriver, Port
 from sim.cluster import AxiResponse, Cluster, WireFault, WireRates, build_library
+from sim.faults.again import clear, works_as_new
 from sim.faults.outcome import FaultOutcome, Verdict
 from sim.faults.script import (
     Absent,
@@ -65,7 +66,7 @@ def run_with_faults(
 
 
 def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, order: int) -> FaultOutcome:
-    memory_bytes = (1 << 17) + request.jobs * ((1 << 16) + 2 * (request.size + 64))
+    memory_bytes = (1 << 17) + 2 * request.jobs * ((1 << 16) + 2 * (request.size + 64))
     with Cluster(
         library, request.wired, memory_bytes=memory_bytes, memory=request.stalls.memory, links=request.stalls.links,
         seed=request.seed + 1 + order,
@@ -115,8 +116,19 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
             _verdict(_wrong(request, session, job), status, n_lost=written - _n_seen(statuses))
             for job, status in zip(jobs, statuses, strict=True)
         ]
+        again = None
+        if not _is_lasting(script):
+            clear(cluster, session)
+            again = works_as_new(cluster, session, request, verdicts, most=_bound(request, script))
     return FaultOutcome(
-        injected=injected, verdicts=verdicts, statuses=statuses, cycles=end - begin, counters=counters,
+        injected=injected, verdicts=verdicts, statuses=statuses, cycles=end - begin, counters=counters, again=again,
+    )
+
+
+def _is_lasting(script: FaultScript) -> bool:
+    """A node is gone for good, or cut off."""
+    return any(
+        isinstance(event, Stop) or (isinstance(event, LinkDown) and event.cycles is None) for event in script.events
     )
 
 

@@ -58,6 +58,8 @@ def _faults(rows: list[Row]) -> Iterator[Claim]:
         if (row["fault"] in _CORRECTED or row["fault"].startswith("1 bit ")) and verdict != Verdict.CORRECTED.value
     })
     yield _claim("what can be corrected changes no bit and ends in no error", not seen, seen, [])
+    spoilt = sorted({f"{row['fault']}: {row['again']}" for row in found if row["again"] not in (None, "as new")})
+    yield _claim("every job works as new afterwards, unless a node is gone for good", not spoilt, spoilt, [])
     touched = sorted({
         row["fault"] for row in found if row["is_private"] and row["verdicts"][1] != Verdict.CORRECTED.value
     })

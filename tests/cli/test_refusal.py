@@ -14,7 +14,8 @@ Conic = Callable[..., Any]
 
 ALLREDUCE = "run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB"
 FLAGS = ("--algorithm, --baud, --board, --config, --dtype, --faults, --host, --host-based, --input, --jobs, "
-         "--json, --nodes, --op, --output, --preset, --root, --run-file, --seed, --size, --topology, --trace, --waves")
+         "--json, --nodes, --op, --output, --preset, --root, --run-file, --seed, --size, --timeline, "
+         "--topology, --trace, --waves, --waves-for, --waves-from")
 COLLECTIVES = (
     "broadcast, reduce, allreduce, barrier, allgather, reduce-scatter, scatter, gather, alltoall, scan, exscan"
 )
@@ -104,7 +105,8 @@ def test_config_with_wires(conic: Conic) -> None:
 
 @pytest.mark.parametrize(("text", "message"), [
     ("nods: 4", "has no flag 'nods'; allowed: algorithm, baud, board, collective, config, dtype, faults, host, "
-                "host-based, input, jobs, json, nodes, op, output, preset, root, seed, size, topology, trace, waves"),
+                "host-based, input, jobs, json, nodes, op, output, preset, root, seed, size, timeline, topology, "
+                "trace, waves, waves-for, waves-from"),
     ("nodes: [4]", ": nodes must be one value, not [4]"),
     ("nodes: true", ": nodes must be a value, not True"),
     ("json: 1", ": json must be true or false, not 1"),
