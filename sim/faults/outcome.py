@@ -40,7 +40,7 @@ class FaultOutcome:
         Event counters of all NICs that are alive, summed, without those that are 0.
     again : str or None
         "as new" if every job carried out another operation well, after those that had not were closed and opened; else
-        what was wrong. None if a node is gone for good.
+        what was wrong. None if a node is gone for good, or a completion has not come.
     """
 
     injected: dict[str, int]

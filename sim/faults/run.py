@@ -117,7 +117,7 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
             for job, status in zip(jobs, statuses, strict=True)
         ]
         again = None
-        if not _is_lasting(script):
+        if not _is_lasting(script) and not {Verdict.HANG, Verdict.COUNTED} & set(verdicts):
             clear(cluster, session)
             again = works_as_new(cluster, session, request, verdicts, most=_bound(request, script))
     return FaultOutcome(

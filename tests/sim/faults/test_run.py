@@ -39,6 +39,7 @@ def test_a_process_that_stops(small: Config) -> None:
     assert found.verdicts == [Verdict.REPORTED, Verdict.CORRECTED]
     assert found.statuses[0] == {0: "TIMEOUT", 2: "TIMEOUT", 3: "TIMEOUT"}
     assert found.cycles < 3 * 3000
+    assert found.again == "as new"
 
 
 def test_a_descriptor_that_cannot_be_read(small: Config) -> None:

@@ -24,10 +24,10 @@ GOOD: list[dict[str, Any]] = [
     {"kind": "detection", "watchdog": 10000, "cycles": 12000, "detection_cycles": 11500, "verdict": "reported"},
     {"kind": "fault", "fault": "bit errors", "collective": "allreduce", "algorithm": "ring", "seed": 0,
      "is_private": False, "injected": {"flipped": 12}, "verdicts": ["corrected", "corrected"], "statuses": [],
-     "cycles": 3000, "counters": {}},
+     "cycles": 3000, "counters": {}, "again": "as new"},
     {"kind": "fault", "fault": "process stops", "collective": "allreduce", "algorithm": "ring", "seed": 0,
      "is_private": True, "injected": {"absent": 1}, "verdicts": ["reported", "corrected"], "statuses": [],
-     "cycles": 3000, "counters": {}},
+     "cycles": 3000, "counters": {}, "again": "as new"},
 ]
 
 
@@ -37,7 +37,7 @@ def silent(stage: str, done: int, total: int) -> None:
 
 def test_good_rows() -> None:
     assert [claim["claim"] for claim in claims(GOOD) if not claim["holds"]] == []
-    assert len(claims(GOOD)) == 8
+    assert len(claims(GOOD)) == 9
 
 
 @pytest.mark.parametrize(("number", "change", "fails"), [
@@ -49,6 +49,7 @@ def test_good_rows() -> None:
     (5, {"verdicts": ["reported", "corrected"]}, ["can be corrected"]),
     (6, {"verdicts": ["reported to some", "corrected"]}, ["every fault"]),
     (6, {"verdicts": ["reported", "reported"]}, ["other job"]),
+    (6, {"again": "node 1, job 0: 2 packets left after 40000 cycles"}, ["as new"]),
 ])
 def test_claims_can_fail(number: int, change: dict[str, Any], fails: list[str]) -> None:
     rows = [row | change if at == number else row for at, row in enumerate(GOOD)]
