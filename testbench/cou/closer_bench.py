@@ -156,7 +156,8 @@ class Unit:
             assert int(dut.may_take.value), "a second packet at once"
             self.gone.append(int(dut.gone.value))
             consumed = self.read_consumed(int(dut.consumed.value))
-            assert not consumed["want"]
+            header = self.headers[int(dut.meta_slot.value)]
+            assert consumed == {"loan": header["loan"] & ~header["multicast"] & 1, "want": 0}
         self.n_dropped += int(dut.dropped.value)
         self._end(int(dut.ends.value))
         dut.held.value = int(hold and (held or numbers.random() < 0.3))
@@ -185,7 +186,12 @@ class Unit:
             slot = numbers.choice(free)
             # Few of closed jobs, which would never come to rest else.
             jobs = [job for job in range(JOBS) if job not in self.closed or numbers.random() < 0.1] or [0]
-            packet = self.slots[slot] = Packet(self._header(numbers.choice(jobs)))
+            packet = Packet(self._header(numbers.choice(jobs)))
+            # One that looks like what another slot shows still.
+            old = Packet(self.headers[numbers.choice(free)])
+            if numbers.random() < 0.2 and not any(p and p.key == old.key for p in self.slots):
+                packet = old
+            self.slots[slot] = packet
             self.headers[slot] = packet.header
             event = {"key": packet.key, "slot": slot, "what": Arrival.THERE.value}
         self.dut.arrives.value = int(arrives or numbers.random() < 0.05)
