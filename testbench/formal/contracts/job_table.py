@@ -163,4 +163,3 @@ class JobTableContract(Contract):
         self.reach(owing.any() & ~busy.any(), "credits are out after the operation has ended")
         self.reach(sequence & ~unit.sequence.answer.payload.ok, "an operation is refused while another is in progress")
         self.reach(let_in & (pulses != 0), "an operation follows another one")
-        self.reach(opened, "the job is opened anew")
