@@ -4,12 +4,16 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import JobOrderKind
+from firmware_models.abi.encoding import JobOrderKind, Status
 from rtl.abi import Descriptor, PacketHeader
 
 ADDRESS_BITS = 64
 """Bits of an address wherever it goes from block to block. A build may have fewer (`nic.address_bits`): the upper ones
 are 0 then, but for addresses that no window check has seen yet, and those of other nodes."""
+
+
+STATUS_BITS = max(Status).bit_length()
+"""Of the statuses that there are; completions and packets have room for more."""
 
 
 def check_address_bits(address_bits: int) -> int:

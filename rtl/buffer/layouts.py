@@ -1,5 +1,6 @@
 """What the packet buffer and its users say to each other."""
 
+from amaranth import Value
 from amaranth.lib import data, enum
 
 from firmware_models.abi import formats
@@ -10,6 +11,12 @@ from rtl.kit.index import index_bits
 Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2})
 """A packet has left the packet buffer, worth so many reports to the job table:
 :class:`~rtl.credit.shared_pool.SharedPool` says how many."""
+
+
+def key_fields(header) -> dict[str, Value]:
+    """Fields of a packet's key, as its header has them."""
+    names = {"node_id": "dest_id", "vp": "dest_vp"}
+    return {name: header[names.get(name, name)] for name in HashKey.members}
 
 
 class Arrival(enum.Enum, shape=2):

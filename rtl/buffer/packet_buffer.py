@@ -17,7 +17,7 @@ from rtl.abi import HashKey, PacketHeader, register_layout
 from rtl.buffer.buffer_statistics import BufferStatistics, statistics_layout
 from rtl.buffer.cuckoo_table import CuckooTable
 from rtl.buffer.guarded_memory import GuardedMemory
-from rtl.buffer.layouts import Arrival, Gone, arrival_layout, free_layout
+from rtl.buffer.layouts import Arrival, Gone, arrival_layout, free_layout, key_fields
 from rtl.buffer.linear_table import LinearTable
 from rtl.buffer.packet_reader import PacketReader
 from rtl.buffer.packet_slots import SlotPool
@@ -174,9 +174,7 @@ class PacketBuffer(wiring.Component):
         header, payload = self.i.header, self.i.payload
         accept, offered, take, tells = (Signal(name=name) for name in ("accept", "offered", "take", "tells"))
         m.d.comb += [
-            arriving.key.job_id.eq(header.payload.job_id), arriving.key.node_id.eq(header.payload.dest_id),
-            arriving.key.vp.eq(header.payload.dest_vp), arriving.key.seq_id.eq(header.payload.seq_id),
-            arriving.key.pulse.eq(header.payload.pulse), arriving.key.fragment.eq(header.payload.fragment),
+            *(arriving.key[name].eq(value) for name, value in key_fields(header.payload).items()),
             arriving.slot.eq(pool.o.payload),
             offered.eq(header.valid & ~receiving & pool.o.valid & entered.i.ready & ~tells),
             entering.i.valid.eq(offered), entering.i.payload.eq(arriving), accept.eq(offered & entering.i.ready),

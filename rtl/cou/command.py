@@ -4,15 +4,11 @@ from amaranth.lib import data, enum
 from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
-from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
 from rtl.credit.layouts import CreditNotice
 from rtl.interface import ADDRESS_BITS
 from rtl.kit.index import index_bits
-
-STATUS_BITS = bits_for(max(Status))
-"""Of the statuses that there are; completions and packets have room for more."""
 
 
 class Source(enum.Enum, shape=2):
@@ -95,5 +91,7 @@ class CouShapes:
             "header": PacketHeader,
         })
         """A pass that only sends what lies on chip, or not even that."""
+        self.holds = data.StructLayout({"live": 1, "job_id": formats.JOB_BITS})
+        """An entry of the operation table, as those see it who ask whether a job has an operation here."""
         self.done = data.StructLayout({"context": self.context})
         self.written = data.StructLayout({"job": self.job, "error": 1})

@@ -12,10 +12,10 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
-from rtl.buffer.layouts import Arrival, arrival_layout, free_layout
+from rtl.buffer.layouts import Arrival, arrival_layout, free_layout, key_fields
 from rtl.buffer.tag_table import answer_layout
 from rtl.cou.command import CouShapes
-from rtl.credit.layouts import CreditNotice
+from rtl.credit.layouts import CreditNotice, notice_fields
 from rtl.credit.shared_pool import Consumed
 from rtl.interface import JobClosing
 from rtl.kit.index import index_bits
@@ -73,11 +73,10 @@ class JobCloser(wiring.Component):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         self.slot_bits = slot_bits = index_bits(config.buffer_slots)
-        self.operation = data.StructLayout({"live": 1, "job_id": formats.JOB_BITS})
         super().__init__({
             "moves": Out(1),
             "order": In(stream.Signature(JobClosing)),
-            "operations": In(data.ArrayLayout(self.operation, config.cou.n_jobs)), "ends": Out(config.cou.n_jobs),
+            "operations": In(data.ArrayLayout(shapes.holds, config.cou.n_jobs)), "ends": Out(config.cou.n_jobs),
             "arrival": In(arrival_layout(shapes.packet)), "arrives": In(1),
             "hold": Out(1), "held": In(1),
             "meta_enable": Out(1), "meta_slot": Out(slot_bits), "meta": In(PacketHeader),
@@ -96,18 +95,15 @@ class JobCloser(wiring.Component):
         s.went, s.gone = Signal(name="went"), Signal(2, name="kept_gone")
         s.waited = Signal(range(max(self.PAUSE, self.FREES) + 1), name="waited")
         header, key = self.meta, self.lookup.payload
-        free, credit = self.o_free.payload, self.o_credit.payload
+        free, credit, notice = self.o_free.payload, self.o_credit.payload, notice_fields(self.meta)
         m.d.comb += [
             self.meta_slot.eq(s.slot), self.i_lookup.ready.eq(1),
-            key.job_id.eq(header.job_id), key.node_id.eq(header.dest_id), key.vp.eq(header.dest_vp),
-            key.seq_id.eq(header.seq_id), key.pulse.eq(header.pulse), key.fragment.eq(header.fragment),
+            *(key[name].eq(value) for name, value in key_fields(header).items()),
             free.key.eq(key), free.slot.eq(s.slot), free.gone.eq(s.gone),
             # No shared credit is granted for it; the answer repeats that one was asked for.
-            self.consumed.loan.eq(header.loan & ~header.multicast), self.consumed.want.eq(0),
-            credit.job_id.eq(header.job_id), credit.peer.eq(header.peer), credit.dest_id.eq(header.source_id),
-            credit.dest_vp.eq(header.source_vp), credit.source_vp.eq(header.dest_vp),
-            credit.window_slot.eq(header.tag), credit.credits.eq(1), credit.loan.eq(0),
-            credit.want.eq(header.want & ~header.multicast),
+            self.consumed.loan.eq(notice["loan"]), self.consumed.want.eq(0),
+            credit.job_id.eq(header.job_id), credit.source_vp.eq(header.dest_vp),
+            *(credit[name].eq(value) for name, value in (notice | {"loan": 0}).items()),
         ]
         with m.FSM() as fsm:
             self._look_through(m, s)
@@ -145,9 +141,7 @@ class JobCloser(wiring.Component):
 
         arrived, came = Signal(), Signal(formats.JOB_BITS)
         m.d.comb += of_arrival.addr.eq(came)
-        m.d.sync += [
-            arrived.eq(self.arrives & (self.arrival.what == Arrival.THERE) & (count != 0)),
-        ]
+        m.d.sync += arrived.eq(self.arrives & (self.arrival.what == Arrival.THERE) & (count != 0))
         with m.If(self.arrives):
             m.d.sync += came.eq(self.arrival.key.job_id)
         # An operation may be let in before its job is closed and begin later.

@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.config import Config
-from rtl.cou.command import STATUS_BITS, CouShapes
-from rtl.interface import CompletionEvent
+from rtl.cou.command import CouShapes
+from rtl.interface import STATUS_BITS, CompletionEvent
 from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 
@@ -75,7 +75,7 @@ class OperationTable(wiring.Component):
             "write_started": In(1), "write_job": In(shapes.job),
             "i_written": In(stream.Signature(shapes.written)),
             "expire": Out(n_jobs),
-            "holds": Out(data.ArrayLayout(data.StructLayout({"live": 1, "job_id": formats.JOB_BITS}), n_jobs)),
+            "holds": Out(data.ArrayLayout(shapes.holds, n_jobs)),
             "close": In(n_jobs),
             "watchdog": In(32),
             "o_event": Out(stream.Signature(CompletionEvent)),

@@ -10,10 +10,11 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import Operand, PacketType, Right, Status
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, HashKey, PacketHeader
-from rtl.cou.command import STATUS_BITS, CouShapes, Select, Source
+from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_file import look_layout
 from rtl.cou.step import Step
-from rtl.interface import ADDRESS_BITS
+from rtl.credit.layouts import notice_fields
+from rtl.interface import ADDRESS_BITS, STATUS_BITS
 from rtl.kit.step_pipeline import StepPipeline
 
 CUTS = ("compare",)
@@ -265,8 +266,6 @@ class PassPlanner(wiring.Component):
             header.addr.eq(Mux(desc.swap_remote_addr, desc.remote_addr + progress.offset, 0)),
             # The packet has been consumed; its credit returns under the sender's own peer number.
             run.consume.eq(v.more), run.packet.eq(self.look.packet), run.key.eq(self.plan.key),
-            credit.job_id.eq(operation.job_id), credit.peer.eq(packet.peer),
-            credit.dest_id.eq(packet.source_id), credit.dest_vp.eq(packet.source_vp),
-            credit.source_vp.eq(operation.vp), credit.window_slot.eq(packet.tag), credit.credits.eq(1),
-            credit.loan.eq(packet.loan & ~packet.multicast), credit.want.eq(packet.want & ~packet.multicast),
+            credit.job_id.eq(operation.job_id), credit.source_vp.eq(operation.vp),
+            *(credit[name].eq(value) for name, value in notice_fields(packet).items()),
         ]

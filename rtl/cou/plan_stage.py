@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, PacketHeader
-from rtl.cou.command import STATUS_BITS, CouShapes
+from rtl.cou.command import CouShapes
 from rtl.cou.context_file import look_layout
 from rtl.cou.pass_planner import (
     CUTS,
@@ -21,6 +21,7 @@ from rtl.cou.pass_planner import (
     slice_layout,
 )
 from rtl.cou.slice_meter import SliceMeter
+from rtl.interface import STATUS_BITS
 from rtl.kit.quiescence import any_moves
 
 

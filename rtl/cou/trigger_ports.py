@@ -11,9 +11,9 @@ from rtl.abi import DescriptorControl, HashKey, PacketHeader
 from rtl.buffer.layouts import arrival_layout
 from rtl.buffer.tag_table import answer_layout
 from rtl.cou.activity import Doing
-from rtl.cou.command import STATUS_BITS, CouShapes
+from rtl.cou.command import CouShapes
 from rtl.credit.layouts import credit_answer, credit_request
-from rtl.interface import TraceEvent, WindowSignature
+from rtl.interface import STATUS_BITS, TraceEvent, WindowSignature
 
 
 def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:

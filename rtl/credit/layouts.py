@@ -1,5 +1,6 @@
 """Layouts that sender and receiver of a credit share."""
 
+from amaranth import Value
 from amaranth.lib import data
 
 from firmware_models.abi import formats
@@ -14,6 +15,15 @@ CreditNotice = data.StructLayout({
 })
 """A CREDIT packet. Before the :class:`~rtl.credit.shared_pool.SharedPool` `loan` says that the consumed packet
 travelled on a shared credit, behind it that one is granted; without `credits`, that one returns unused."""
+
+
+def notice_fields(header) -> dict[str, Value | int]:
+    """Fields of the CREDIT packet for a consumed packet that its header has: its sender finds its counter by them. A
+    multicast travels on no shared credit and asks for none."""
+    return {
+        "peer": header.peer, "dest_id": header.source_id, "dest_vp": header.source_vp, "window_slot": header.tag,
+        "credits": 1, "loan": header.loan & ~header.multicast, "want": header.want & ~header.multicast,
+    }
 
 
 def credit_request() -> data.StructLayout:

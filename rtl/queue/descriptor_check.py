@@ -12,9 +12,8 @@ from amaranth.utils import bits_for
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator, P2pOp, Right, Status
 from rtl.abi import Descriptor
-from rtl.interface import WindowSignature
+from rtl.interface import STATUS_BITS, WindowSignature
 from rtl.kit.step_pipeline import StepPipeline
-from rtl.queue.records import STATUS_BITS
 
 ELEMENT_BYTES = {Datatype.DOUBLE_INT: 16, Datatype.FLOAT32: 4, Datatype.INT32: 4, Datatype.BYTE: 1}
 """Bytes of the elements that are not 8 bytes long."""

@@ -3,7 +3,7 @@
 from amaranth.lib import data, enum
 
 from firmware_models.abi import formats, registers
-from firmware_models.abi.encoding import Right, Status
+from firmware_models.abi.encoding import Right
 from rtl.interface import ADDRESS_BITS
 
 INDEX_BITS = registers.INDEX_BITS
@@ -86,4 +86,3 @@ TurnEnd = data.StructLayout({
 `crowded`: the target of the unit at `cons` had no room.
 """
 
-STATUS_BITS = max(Status).bit_length()

@@ -9,9 +9,9 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import P2pOp, Status
 from rtl.abi import Descriptor
-from rtl.interface import ADDRESS_BITS, CompletionEvent, PlacementSignature, SequenceSignature
+from rtl.interface import ADDRESS_BITS, STATUS_BITS, CompletionEvent, PlacementSignature, SequenceSignature
 from rtl.queue.descriptor_fetch import FetchedDescriptor, fetch_command
-from rtl.queue.records import INDEX_BITS, STATUS_BITS, TurnEnd, turn_layout
+from rtl.queue.records import INDEX_BITS, TurnEnd, turn_layout
 from rtl.queue.turn_in_progress import TurnInProgress
 from rtl.queue.unit_record import RULES, UnitRecord
 

@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, P2pOp, Status
 from rtl.abi import Descriptor
-from rtl.interface import CompletionEvent
-from rtl.queue.records import INDEX_BITS, STATUS_BITS
+from rtl.interface import STATUS_BITS, CompletionEvent
+from rtl.queue.records import INDEX_BITS
 
 RULES = 7
 """What the descriptors of a sequence must observe: the bits of `broken`."""

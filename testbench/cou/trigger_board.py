@@ -8,8 +8,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, PacketHeader
-from rtl.cou.command import STATUS_BITS, CouShapes
+from rtl.cou.command import CouShapes
 from rtl.cou.trigger import Trigger
+from rtl.interface import STATUS_BITS
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.stage import connect_through
