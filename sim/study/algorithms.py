@@ -17,9 +17,8 @@ from sim.report.progress import ProgressCallback
 from sim.study import GridOptions, StudyError, StudyResult
 from sim.study.grid import Grid, Point, run_as_asked
 from sim.study.nic_tables import size_words
-from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import command_of, judged, load_rows
-from sim.study.rows_file import save_rows as write_rows
+from sim.study.page import PageTable
+from sim.study.report import Report, check_parts, rows_of
 from sim.study.tasks import source_hash
 
 Row = dict[str, Any]
@@ -40,25 +39,13 @@ def run(
     progress: ProgressCallback, options: GridOptions,
 ) -> StudyResult:
     """Measures, or takes the rows of `row_files`, and writes ``index.html`` into `folder`."""
-    for part in parts:
-        if part not in COLLECTIVES:
-            raise StudyError(f"--part must be one of {', '.join(COLLECTIVES)}, not {part!r}")
-    if row_files:
-        rows = [row for path in row_files for row in load_rows(path, "algorithms")]
-    else:
-        rows = _measure(is_quick, parts or COLLECTIVES, folder, progress, options)
-    with judged(row_files):
-        found = claims(rows)
-        if save_rows is not None:
-            command = command_of("algorithms", is_quick=is_quick, parts=list(parts)) + f" --preset {options.preset}"
-            write_rows(save_rows, command, rows, found)
-        shown = [PageTable("Cycles", 3, [("collective", "nodes", "message", "fastest", "cycles", "next", "cycles"),
-                                         *_winners(rows)])]
-        shown.append(PageTable("Where the fastest changes", 3, [("collective", "nodes", "from", "to", "at about"),
-                                                                *crossovers(rows)]))
-        write_page(folder, title="Which algorithm wins where", about=_ABOUT, plots=list(_plots(rows)), claims=found,
-                   tables=shown)
-        return StudyResult(rows, found, text_tables(shown))
+    check_parts(parts, COLLECTIVES)
+    rows = rows_of(row_files, "algorithms") if row_files else \
+        _measure(is_quick, parts or COLLECTIVES, folder, progress, options)
+    return _REPORT.write(
+        rows, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
+        flags=f" --preset {options.preset}",
+    )
 
 
 def _measure(
@@ -138,6 +125,15 @@ def claims(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
+def _tables(rows: list[Row]) -> list[PageTable]:
+    return [
+        PageTable("Cycles", 3, [("collective", "nodes", "message", "fastest", "cycles", "next", "cycles"),
+                                *_winners(rows)]),
+        PageTable("Where the fastest changes", 3, [("collective", "nodes", "from", "to", "at about"),
+                                                   *crossovers(rows)]),
+    ]
+
+
 def _plots(rows: Sequence[Row]) -> Iterator[Plot]:
     for collective in dict.fromkeys(row["collective"] for row in rows if row["bytes"]):
         mine = [row for row in rows if row["collective"] == collective]
@@ -154,3 +150,7 @@ def _plots(rows: Sequence[Row]) -> Iterator[Plot]:
         axes.legend(fontsize=8, frameon=False)
         winners = dict.fromkeys(each[0]["algorithm"] for _, _, _, each in _places(there))
         yield Plot(f"{collective}, {nodes} nodes: {', then '.join(winners)}", "Cycles by size", svg(figure))
+
+_REPORT = Report(
+    study="algorithms", title="Which algorithm wins where", about=_ABOUT, claims=claims, tables=_tables, plots=_plots,
+)

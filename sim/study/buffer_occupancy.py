@@ -8,13 +8,12 @@ from sim.report.colours import BLUE, GREEN, RUST
 from sim.report.drawing import Plot, log_axis, panel, svg
 from sim.report.progress import ProgressCallback
 from sim.report.words import number, span
-from sim.study import GridOptions, StudyError, StudyResult
+from sim.study import GridOptions, StudyResult
 from sim.study.nic_grid import JOBS_PARTS, nic_grid
 from sim.study.nic_points import EXPERIMENTS, JOBS
 from sim.study.nic_tables import size_words
-from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import command_of, judged, load_rows
-from sim.study.rows_file import save_rows as write_rows
+from sim.study.page import PageTable
+from sim.study.report import Report, check_parts, rows_of
 
 Row = dict[str, Any]
 Claim = dict[str, Any]
@@ -48,24 +47,20 @@ def run(
     progress: ProgressCallback, options: GridOptions,
 ) -> StudyResult:
     """Measures, or takes the rows of `row_files`, those of nic-allreduce too; writes ``index.html`` into `folder`."""
-    for part in parts:
-        if part not in JOBS_PARTS:
-            raise StudyError(f"--part must be one of {', '.join(JOBS_PARTS)}, not {part!r}")
-    if row_files:
-        rows = [row for path in row_files for row in load_rows(path, "buffer-occupancy", _OF.name)]
-    else:
-        of = nic_grid(_OF, is_quick=is_quick, parts=parts or JOBS_PARTS, options=options, ways=("offloaded",))
-        # Beside this study's folder: whichever of both is run first, the other one finds its rows.
-        rows = of.rows(folder.parent / _OF.name, options, progress)
-    with judged(row_files):
-        rows = [row for row in rows if row["kind"] == "paper" or _is_filled(row)]
-        found = claims(rows)
-        if save_rows is not None:
-            write_rows(save_rows, command_of("buffer-occupancy", is_quick=is_quick, parts=list(parts)), rows, found)
-        shown = list(_tables(rows))
-        write_page(folder, title="Occupancy of the root's packet buffers", about=_ABOUT, plots=list(_plots(rows)),
-                   claims=found, tables=shown)
-        return StudyResult(rows, found, text_tables(shown))
+    check_parts(parts, JOBS_PARTS)
+    rows = rows_of(row_files, "buffer-occupancy", _OF.name) if row_files else \
+        _measure(is_quick, parts, folder, progress, options)
+    return _REPORT.write(
+        rows, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
+    )
+
+
+def _measure(
+    is_quick: bool, parts: Sequence[str], folder: Path, progress: ProgressCallback, options: GridOptions,
+) -> list[Row]:
+    of = nic_grid(_OF, is_quick=is_quick, parts=parts or JOBS_PARTS, options=options, ways=("offloaded",))
+    # Beside this study's folder: whichever of both is run first, the other one finds its rows.
+    return of.rows(folder.parent / _OF.name, options, progress)
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
@@ -141,3 +136,9 @@ def _plots(rows: Sequence[Row]) -> Iterator[Plot]:
     axes.legend(fontsize=8, frameon=False)
     yield Plot(f"The fullest buffer of the root is {span(100 * max(row['occupancy']) for row in measured)}% full",
                "Mean over the operation, by size and jobs", svg(figure))
+
+_REPORT = Report(
+    study="buffer-occupancy", title="Occupancy of the root's packet buffers", about=_ABOUT,
+    claims=claims, tables=_tables, plots=_plots,
+    shows=lambda row: row["kind"] == "paper" or _is_filled(row),
+)

@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from sim.report.progress import ProgressCallback
-from sim.study import StudyError, StudyResult, connections_tables
+from sim.study import StudyResult, connections_tables
 from sim.study.connections import rows as measured
 from sim.study.connections_cases import PARTS
 from sim.study.connections_claims import claims
 from sim.study.connections_plots import plots
-from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import command_of, judged, load_rows
-from sim.study.rows_file import save_rows as write_rows
+from sim.study.page import PageTable
+from sim.study.report import Report, check_parts, rows_of
 
 Row = dict[str, Any]
 
@@ -41,20 +40,12 @@ def run(
     progress: ProgressCallback,
 ) -> StudyResult:
     """Computes and runs, or takes the rows of `row_files`, and writes ``index.html`` into `folder`."""
-    for part in parts:
-        if part not in PARTS:
-            raise StudyError(f"--part must be one of {', '.join(PARTS)}, not {part!r}")
-    if row_files:
-        rows = [row for path in row_files for row in load_rows(path, "connections")]
-    else:
-        rows = list(measured(is_quick=is_quick, parts=parts, progress=progress))
-    with judged(row_files):
-        found = claims(rows)
-        if save_rows is not None:
-            write_rows(save_rows, command_of("connections", is_quick=is_quick, parts=list(parts)), rows, found)
-        tables = list(_tables(rows))
-        write_page(folder, title="Memory of connections", about=_ABOUT, plots=plots(rows), claims=found, tables=tables)
-        return StudyResult(rows, found, text_tables(tables))
+    check_parts(parts, PARTS)
+    rows = rows_of(row_files, "connections") if row_files else \
+        list(measured(is_quick=is_quick, parts=parts, progress=progress))
+    return _REPORT.write(
+        rows, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
+    )
 
 
 def _tables(rows: list[Row]) -> Iterator[PageTable]:
@@ -63,3 +54,7 @@ def _tables(rows: list[Row]) -> Iterator[PageTable]:
         lines = list(make({"rows": rows}))
         if len(lines) > 1:
             yield PageTable(title, words, lines)
+
+_REPORT = Report(
+    study="connections", title="Memory of connections", about=_ABOUT, claims=claims, tables=_tables, plots=plots,
+)

@@ -8,12 +8,12 @@ from typing import Any
 from sim.report.colours import COLOURS
 from sim.report.drawing import Plot, log_axis, number, panel, svg
 from sim.report.progress import ProgressCallback
-from sim.study import StudyError, StudyResult
-from sim.study.faults import PARTS, VERDICTS, rows
+from sim.study import StudyResult
+from sim.study.faults import PARTS, VERDICTS
+from sim.study.faults import rows as measured
 from sim.study.faults_claims import claims
-from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import command_of, judged, load_rows
-from sim.study.rows_file import save_rows as write_rows
+from sim.study.page import PageTable
+from sim.study.report import Report, check_parts, rows_of
 
 Row = dict[str, Any]
 _OUTAGE = ("cycles_down", "lost_words", "cycles", "cycles_without", "recovery_cycles")
@@ -30,19 +30,12 @@ def run(
     progress: ProgressCallback,
 ) -> StudyResult:
     """Measures, or takes the rows of `row_files`, and writes ``index.html`` into `folder`."""
-    for part in parts:
-        if part not in PARTS:
-            raise StudyError(f"--part must be one of {', '.join(PARTS)}, not {part!r}")
-    found = [row for path in row_files for row in load_rows(path, "faults")] if row_files else \
-        list(rows(is_quick=is_quick, parts=parts, progress=progress))
-    with judged(row_files):
-        verdicts = claims(found)
-        if save_rows is not None:
-            write_rows(save_rows, command_of("faults", is_quick=is_quick, parts=list(parts)), found, verdicts)
-        tables = list(_tables(found))
-        write_page(folder, title="Faults on purpose", about=_ABOUT, plots=list(_plots(found)), claims=verdicts,
-                   tables=tables)
-        return StudyResult(found, verdicts, text_tables(tables))
+    check_parts(parts, PARTS)
+    rows = rows_of(row_files, "faults") if row_files else \
+        list(measured(is_quick=is_quick, parts=parts, progress=progress))
+    return _REPORT.write(
+        rows, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
+    )
 
 
 def _tables(found: list[Row]) -> Iterator[PageTable]:
@@ -97,3 +90,7 @@ def _plots(found: list[Row]) -> Iterator[Plot]:
         f"With {number(1000 * last['rate'])} of 1,000 words damaged a link keeps {last['relative']:.0%} of its goodput",
         "One node sends to another over two cables, packets of the largest size", svg(figure),
     )
+
+_REPORT = Report(
+    study="faults", title="Faults on purpose", about=_ABOUT, claims=claims, tables=_tables, plots=_plots,
+)

@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from sim.report.progress import ProgressCallback
-from sim.study import StudyError, StudyResult
+from sim.study import StudyResult
 from sim.study.mft import MftStudy
 from sim.study.mft_cases import FULL, QUICK
 from sim.study.mft_claims import claims
 from sim.study.mft_plots import plots
-from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import command_of, judged, load_rows
-from sim.study.rows_file import save_rows as write_rows
+from sim.study.page import PageTable
+from sim.study.report import Report, check_parts, rows_of
 
 Row = dict[str, Any]
 COLUMNS = ("network", "pattern", "way", "MFT", "groups", "colours", "max EFI", "max TFI", "mean TFI", "CPU s")
@@ -29,22 +28,12 @@ def run(
 ) -> StudyResult:
     """Measures, or takes the rows of `row_files`, and writes ``index.html`` into `folder`."""
     known = sorted({case.network for case in (QUICK if is_quick else FULL)})
-    for part in parts:
-        if part not in known:
-            raise StudyError(f"--part must be one of {', '.join(known)}, not {part!r}")
-    if row_files:
-        rows = [row for path in row_files for row in load_rows(path, "mft")]
-    else:
-        study = MftStudy(is_quick=is_quick, is_checked=is_quick, progress=progress, networks=parts)
-        rows = list(study.rows())
-    with judged(row_files):
-        found = claims(rows)
-        if save_rows is not None:
-            write_rows(save_rows, command_of("mft", is_quick=is_quick, parts=list(parts)), rows, found)
-        tables = [PageTable("All figures", 3, [COLUMNS, *table(rows)])]
-        write_page(folder, title="Multicast in small forwarding tables", about=_ABOUT, plots=plots(rows), claims=found,
-                   tables=tables)
-        return StudyResult(rows, found, text_tables(tables))
+    check_parts(parts, known)
+    study = MftStudy(is_quick=is_quick, is_checked=is_quick, progress=progress, networks=parts)
+    rows = rows_of(row_files, "mft") if row_files else list(study.rows())
+    return _REPORT.write(
+        rows, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
+    )
 
 
 def table(rows: list[Row]) -> Iterator[tuple[str, ...]]:
@@ -54,3 +43,9 @@ def table(rows: list[Row]) -> Iterator[tuple[str, ...]]:
             size = "∞" if row["mft_size"] is None else str(row["mft_size"])
             yield (row["network"], row["label"], row["way"], size, f"{row['groups']:,}", f"{row['colours']:,}",
                    f"{row['max_efi']:,}", str(row["max_tfi"]), f"{row['mean_tfi']:.2f}", f"{row['cpu_seconds']:.2f}")
+
+
+_REPORT = Report(
+    study="mft", title="Multicast in small forwarding tables", about=_ABOUT, claims=claims,
+    tables=lambda rows: [PageTable("All figures", 3, [COLUMNS, *table(rows)])], plots=plots,
+)

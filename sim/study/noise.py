@@ -22,9 +22,8 @@ from sim.study.nic_measure import Setting, measure_with
 from sim.study.nic_points import KIB, WAYS
 from sim.study.nic_tables import size_words
 from sim.study.noise_claims import QUIET, added, claims, hidden
-from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import command_of, judged, load_rows
-from sim.study.rows_file import save_rows as write_rows
+from sim.study.page import PageTable
+from sim.study.report import Report, check_parts, rows_of
 
 Row = dict[str, Any]
 NOISES: dict[str, dict[str, float]] = {
@@ -55,21 +54,12 @@ def run(
     progress: ProgressCallback, options: GridOptions,
 ) -> StudyResult:
     """Measures, or takes the rows of `row_files`, and writes ``index.html`` into `folder`."""
-    for part in parts:
-        if part not in NOISES:
-            raise StudyError(f"--part must be one of {', '.join(NOISES)}, not {part!r}")
-    if row_files:
-        rows = [row for path in row_files for row in load_rows(path, "noise")]
-    else:
-        rows = _measure(is_quick, parts or list(NOISES), folder, progress, options)
-    with judged(row_files):
-        found = claims(rows)
-        if save_rows is not None:
-            write_rows(save_rows, command_of("noise", is_quick=is_quick, parts=list(parts)), rows, found)
-        shown = list(_tables(rows))
-        write_page(folder, title="Noise of hosts: how much offload hides", about=_ABOUT, plots=list(_plots(rows)),
-                   claims=found, tables=shown)
-        return StudyResult(rows, found, text_tables(shown))
+    check_parts(parts, NOISES)
+    rows = rows_of(row_files, "noise") if row_files else \
+        _measure(is_quick, parts or list(NOISES), folder, progress, options)
+    return _REPORT.write(
+        rows, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
+    )
 
 
 def _measure(
@@ -152,3 +142,8 @@ def _plots(rows: Sequence[Row]) -> Iterator[Plot]:
     yield Plot(f"Noise adds {span(each['offloaded'] for each in found.values())} µs offloaded, "
                f"{span(each['host-based'] for each in found.values())} µs to hosts",
                "What the last process waits longer than without noise", svg(figure))
+
+_REPORT = Report(
+    study="noise", title="Noise of hosts: how much offload hides", about=_ABOUT,
+    claims=claims, tables=_tables, plots=_plots,
+)

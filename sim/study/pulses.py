@@ -23,10 +23,9 @@ from sim.study.nic_grid import START_CYCLES, hardware_and_host, host_of
 from sim.study.nic_measure import Setting, measure_with
 from sim.study.nic_points import KIB
 from sim.study.nic_tables import size_words
-from sim.study.page import PageTable, text_tables, write_page
+from sim.study.page import PageTable
 from sim.study.pulses_claims import AS_IT_IS, ONE_PACKET, claims, fullest, lines
-from sim.study.rows_file import command_of, judged, load_rows
-from sim.study.rows_file import save_rows as write_rows
+from sim.study.report import Report, check_parts, rows_of
 
 Row = dict[str, Any]
 Sections = Mapping[str, Mapping[str, Any]]
@@ -61,21 +60,13 @@ def run(
     progress: ProgressCallback, options: GridOptions,
 ) -> StudyResult:
     """Measures, or takes the rows of `row_files`, and writes ``index.html`` into `folder`."""
-    for part in parts:
-        if part not in VARIANTS:
-            raise StudyError(f"--part must be one of {', '.join(VARIANTS)}, not {part!r}")
-    if row_files:
-        rows = [row for path in row_files for row in load_rows(path, "pulses")]
-    else:
-        rows = _measure(is_quick, parts or (_QUICK if is_quick else tuple(VARIANTS)), folder, progress, options)
-    with judged(row_files):
-        found = claims(rows)
-        if save_rows is not None:
-            write_rows(save_rows, command_of("pulses", is_quick=is_quick, parts=list(parts)), rows, found)
-        shown = [_table(rows)]
-        write_page(folder, title="Pulses and packets in flight", about=_ABOUT, plots=list(_plots(rows)), claims=found,
-                   tables=shown)
-        return StudyResult(rows, found, text_tables(shown))
+    check_parts(parts, VARIANTS)
+    rows = rows_of(row_files, "pulses") if row_files else _measure(
+        is_quick, parts or (_QUICK if is_quick else tuple(VARIANTS)), folder, progress, options,
+    )
+    return _REPORT.write(
+        rows, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
+    )
 
 
 def _measure(
@@ -162,3 +153,8 @@ def _plots(rows: Sequence[Row]) -> Iterator[Plot]:
         times, shares = ([row["microseconds"] for row in mine], [100 * fullest(row) for row in mine])
         yield Plot(f"{algorithm}, {size_words(size)}: {span(times)} µs, the fullest buffer {span(shares)}% full",
                    "By size of a pulse", svg(figure))
+
+_REPORT = Report(
+    study="pulses", title="Pulses and packets in flight", about=_ABOUT,
+    claims=claims, tables=lambda rows: [_table(rows)], plots=_plots,
+)

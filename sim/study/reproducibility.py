@@ -17,10 +17,9 @@ from sim.request import RequestError
 from sim.study import GridOptions, StudyError, StudyResult
 from sim.study.grid import Grid, Point, run_as_asked
 from sim.study.nic_grid import hardware_and_host, host_of
-from sim.study.page import PageTable, text_tables, write_page
+from sim.study.page import PageTable
+from sim.study.report import Report, check_parts, rows_of
 from sim.study.reproducibility_order import CASES, measure, request_of
-from sim.study.rows_file import command_of, judged, load_rows
-from sim.study.rows_file import save_rows as write_rows
 
 Row = dict[str, Any]
 Claim = dict[str, Any]
@@ -46,21 +45,12 @@ def run(
     progress: ProgressCallback, options: GridOptions,
 ) -> StudyResult:
     """Measures, or takes the rows of `row_files`, and writes ``index.html`` into `folder`."""
-    for part in parts:
-        if part not in PARTS:
-            raise StudyError(f"--part must be one of {', '.join(PARTS)}, not {part!r}")
-    if row_files:
-        rows = [row for path in row_files for row in load_rows(path, "reproducibility")]
-    else:
-        rows = _measure(is_quick, parts or PARTS, folder, progress, options)
-    with judged(row_files):
-        found = claims(rows)
-        if save_rows is not None:
-            write_rows(save_rows, command_of("reproducibility", is_quick=is_quick, parts=list(parts)), rows, found)
-        shown = [_table(rows)]
-        write_page(folder, title="One result, whatever the order", about=_ABOUT, plots=list(_plots(rows)),
-                   claims=found, tables=shown)
-        return StudyResult(rows, found, text_tables(shown))
+    check_parts(parts, PARTS)
+    rows = rows_of(row_files, "reproducibility") if row_files else \
+        _measure(is_quick, parts or PARTS, folder, progress, options)
+    return _REPORT.write(
+        rows, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
+    )
 
 
 def _measure(
@@ -147,3 +137,8 @@ def _plots(rows: Sequence[Row]) -> Iterator[Plot]:
     different = max(len({row["sha256"] for row in mine}) for mine in _cases(rows).values())
     yield Plot(f"Orders took {span(cycles)} cycles, and each operation had {different} "
                f"result{'s' * (different != 1)}", "Times of all orders", svg(figure))
+
+_REPORT = Report(
+    study="reproducibility", title="One result, whatever the order", about=_ABOUT,
+    claims=claims, tables=lambda rows: [_table(rows)], plots=_plots,
+)
