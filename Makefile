@@ -37,8 +37,8 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## four nodes all-reduce a real data set on the RTL; page in build/demo
 	$(BIN)/conic demo
 
-test: $(STAMP) ## all tests but the long ones
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not long" tests
+test: $(STAMP) ## all tests but the long ones (SEEDS: a number that their seeds follow from)
+	CONIC_SEEDS=$(or $(SEEDS),20261124) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not long" tests
 
 test-fast: $(STAMP) ## at most 3 minutes of the tests that the working tree's changes touch (SINCE: a revision)
 	$(BIN)/python -m testbench.fast $(SINCE)

@@ -21,6 +21,7 @@ from testbench.bench_report import report
 from testbench.coverage import Hits, keep, missing
 from testbench.design import Design, design_of
 from testbench.passed import key_of, last_pass, passes_count, record_pass
+from testbench.seed import drawn
 from testbench.simulator import MODEL_FLAGS, build, simulator_name, tool_environment
 from testbench.toolchain import build_folder
 
@@ -76,7 +77,8 @@ def run_bench(
     parameters : mapping, optional
         What :func:`parameters` returns inside of the bench; must be representable as JSON.
     seed : int, optional
-        Random seed. The environment variable CONIC_SEED overrides it; without either, a new one is drawn.
+        Random seed. The environment variable CONIC_SEED overrides it; without either, one is drawn
+        (:func:`testbench.seed.drawn`).
     top : str, optional
         Name of the Verilog module; the name of the component's class if not given.
     testcase : str, optional
@@ -94,11 +96,10 @@ def run_bench(
     BuildError
         If the Verilog does not compile without warnings.
     """
-    if "CONIC_SEED" in os.environ:
-        seed = int(os.environ["CONIC_SEED"])
-    elif seed is None:
-        seed = random.SystemRandom().randrange(1 << 32)
-    print(f"{bench}: seed {seed} (CONIC_SEED={seed} repeats this run)")
+    if seed is None or "CONIC_SEED" in os.environ:
+        seed = drawn(bench)
+    else:
+        print(f"{bench}: seed {seed} (CONIC_SEED={seed} repeats this run)")
     design = design_of(component, top=top)
     key = ""
     if passes_count():

@@ -1,6 +1,5 @@
 """Jobs that are closed at any moment, at some nodes first, beside others that are not: all work as new afterwards."""
 
-import os
 import random
 
 import pytest
@@ -11,6 +10,7 @@ from sim.renewal import renew
 from sim.request import CollectiveRequest
 from sim.session import CollectiveError, Posted, Session
 from sim.stalls import random_stalls
+from testbench.seed import drawn
 
 NODES, JOBS = 4, 4
 WATCHDOG = 20_000
@@ -21,7 +21,7 @@ MOST = 40_000
 @pytest.fixture
 def seed() -> int:
     """Another one in each run."""
-    return int(os.environ.get("CONIC_SEED", random.SystemRandom().randrange(1 << 16)))
+    return drawn()
 
 
 def statuses(posted: Posted) -> list[str | None]:
@@ -83,7 +83,6 @@ def rounds(config: Config, collective: str, algorithm: str, size: int, count: in
         collective=collective, algorithm=algorithm, nodes=NODES, size=size, jobs=JOBS, config=config, preset="small",
         seed=seed, stalls=random_stalls(seed),
     )
-    print(f"seed {seed} (CONIC_SEED={seed} repeats this run)")
     total: dict[str, int] = {}
     with Cluster(
         build_library(request.hardware()), request.wired, memory_bytes=1 << 23, memory=request.stalls.memory,

@@ -2,7 +2,6 @@
 """Registers placed by a table: whatever the table, the same values, as late as it says."""
 
 import itertools
-import os
 import random
 
 import pytest
@@ -12,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 
 from rtl.kit.step_pipeline import StepPipeline
+from testbench.seed import drawn
 
 STEPS = ("square", "offset", "clip")
 TABLES = [table for size in range(4) for table in itertools.combinations(STEPS, size)]
@@ -59,9 +59,7 @@ def run(unit, bench):
 
 @pytest.fixture
 def rng():
-    seed = int(os.environ.get("CONIC_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"seed {seed} (CONIC_SEED={seed} repeats this run)")
-    return random.Random(seed)
+    return random.Random(drawn())
 
 
 @pytest.mark.parametrize("cuts", TABLES)

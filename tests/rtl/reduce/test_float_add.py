@@ -1,6 +1,5 @@
 """The floating-point adder: tiny formats in full, large ones on millions of pairs, at every depth."""
 
-import os
 import random
 import re
 
@@ -11,13 +10,12 @@ from rtl.reduce.float_format import FLOAT8, FLOAT32, FLOAT64, FloatFormat
 from testbench.reduce import float_model
 from testbench.reduce.float_fast import check
 from testbench.reduce.operands import CANONICAL_NAN, CORNERS, expected_sum, random_pair
+from testbench.seed import drawn
 
 
 @pytest.fixture
 def seed():
-    value = int(os.environ.get("CONIC_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"seed {value} (CONIC_SEED={value} repeats this run)")
-    return value
+    return drawn()
 
 
 def assert_clean(result, *, pairs, depths):

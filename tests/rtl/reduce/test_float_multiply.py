@@ -1,6 +1,5 @@
 """The floating-point multiplier: tiny formats in full, large ones on millions of pairs, at every depth."""
 
-import os
 import random
 
 import numpy as np
@@ -11,15 +10,14 @@ from rtl.reduce.float_multiply import MULTIPLY_CUTS, FloatMultiply
 from testbench.reduce import float_model
 from testbench.reduce.float_fast import check
 from testbench.reduce.operands import CANONICAL_NAN, CORNERS, random_pair
+from testbench.seed import drawn
 
 DEPTHS = list(MULTIPLY_CUTS)
 
 
 @pytest.fixture
 def seed():
-    value = int(os.environ.get("CONIC_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"seed {value} (CONIC_SEED={value} repeats this run)")
-    return value
+    return drawn()
 
 
 def assert_clean(result, *, pairs, depths):

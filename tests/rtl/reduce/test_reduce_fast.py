@@ -1,19 +1,16 @@
 """Every operation of the reduce unit on millions of elements, against the arithmetic of this machine."""
 
-import os
-import random
 
 import pytest
 
 from rtl.reduce.operation import OPERATIONS
 from testbench.reduce.reduce_fast import check
+from testbench.seed import drawn
 
 
 @pytest.fixture
 def seed():
-    value = int(os.environ.get("CONIC_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"seed {value} (CONIC_SEED={value} repeats this run)")
-    return value
+    return drawn()
 
 
 def assert_clean(report, requests):

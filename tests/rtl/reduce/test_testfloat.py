@@ -1,8 +1,6 @@
 """TestFloat vectors through the adder, and what is said of lines that are none."""
 
 import io
-import os
-import random
 import re
 
 import pytest
@@ -10,15 +8,14 @@ import pytest
 from rtl.reduce.float_format import FLOAT32
 from testbench.reduce.testfloat import TestFloatError, run_testfloat
 from testbench.reduce.testfloat_lines import LEVEL_1_LINES, f64_add_lines
+from testbench.seed import drawn
 
 GOOD = b"3FF0000000000000 4000000000000000 4008000000000000 00\n"
 
 
 @pytest.fixture(scope="module")
 def level_1():
-    seed = int(os.environ.get("CONIC_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"seed {seed} (CONIC_SEED={seed} repeats this run)")
-    return list(f64_add_lines(seed))
+    return list(f64_add_lines(drawn()))
 
 
 def run(text, **options):

@@ -1,19 +1,16 @@
 """Tag tables under a million operations, against std::unordered_map."""
 
-import random
-
 import pytest
 
 from testbench.buffer.key_patterns import PATTERNS
 from testbench.buffer.table_driver import TableShape, churn
+from testbench.seed import drawn
 
 SMALL, LARGE = 512, 4096
 
 
 def checked(*, mode: str, entries: int, load: float, operations: int, keys: str) -> dict:
-    seed = random.SystemRandom().randrange(1 << 32)
-    print(f"seed {seed}")
-    report = churn(TableShape(mode=mode, entries=entries), load=load, operations=operations, keys=keys, seed=seed)
+    report = churn(TableShape(mode=mode, entries=entries), load=load, operations=operations, keys=keys, seed=drawn())
     assert report["mismatches"] == 0, report["log"]
     assert report["failures"] == 0, report["log"]
     assert report["operations"] >= operations
