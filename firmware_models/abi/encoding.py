@@ -148,6 +148,8 @@ class Status(IntEnum):
     """A participant that sent a packet of the operation had an error: what it sent may be wrong."""
     JOB_CLOSED = 14
     """Its host has closed the job, before or while the operation was in progress."""
+    BAD_TERMS = 15
+    """A participant that sent it a packet carries out another operation: another collective, root, length, ..."""
 
 
 class JobOrderKind(IntEnum):

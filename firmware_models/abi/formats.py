@@ -17,6 +17,7 @@ FRAGMENT_BITS = 12
 PEER_BITS = 6
 MLID_BITS = 16
 MEMBER_BITS = 8
+TERMS_BITS = 16
 LENGTH_BITS = 13
 """Of the payload bytes of a packet, up to the largest mtu."""
 FIRST_MLID = 0xC000
@@ -72,7 +73,8 @@ DESCRIPTOR = Format(
         Field("result_addr", 64, "Address that write_back writes to."),
         Field("remote_addr", 64, "Remote address: PUT, GET, SwapRemoteAddr."),
         Field("tag", 32, "Echoed in the completion."),
-        reserved(4, 32),
+        Field("terms", TERMS_BITS, "Checksum of what all participants have to agree on: collective, algorithm, root, length, datatype, operator. That of the first descriptor goes with every packet, and is compared with those of the packets consumed; 0 is not compared (beyond the paper)."),
+        reserved(4, 16),
         Field("payload", 8 * PAYLOAD_BYTES, "The operand of an MP descriptor; zero otherwise."),
     ),
 )
@@ -103,7 +105,7 @@ PACKET_HEADER = Format(
         Field("pulse", PULSE_BITS, "Pulse number of the job; in GET the bytes asked for."),
         Field("tag", 16, "Number of the point-to-point operation at its source; of a collective packet its window slot at the sender, which CREDIT packets bring back."),
         Field("status", 8, "Outcome, in ACK and GET_DATA; in COLLECTIVE how the operation stands at the sender: an error there may have spoilt the payload.", Status),
-        Field("addr", 64, "Remote address: PUT, GET, SwapRemoteAddr; ACK and GET_DATA repeat that of the packet they answer."),
+        Field("addr", 64, "Remote address: PUT, GET, SwapRemoteAddr; ACK and GET_DATA repeat that of the packet they answer. COLLECTIVE without `swap_addr`: bits 15:0 `terms` of its operation."),
     ),
 )
 
@@ -119,7 +121,7 @@ COMPLETION = Format(
         Field("bytes", 32, "Bytes of the message."),
         Field("tag", 32, "Tag of the descriptor (of the first one of a sequence)."),
         reserved(1, 32),
-        Field("detail", 64, "Depends on status: the address, the length, or what was waited for. TIMEOUT: bits 15:0 packets consumed, 31:16 pulse, 63:32 a bit for each SeqID that the descriptor still wanted and that has not come (none: it waited for a credit). LENGTH_MISMATCH: 15:0 packets consumed, 31:16 pulse, 47:32 bytes of the packet. PEER_ERROR: 23:0 NodeID of the sender, 31:24 its status, 47:32 packets consumed, 63:48 pulse."),
+        Field("detail", 64, "Depends on status: the address, the length, or what was waited for. TIMEOUT: bits 15:0 packets consumed, 31:16 pulse, 63:32 a bit for each SeqID that the descriptor still wanted and that has not come (none: it waited for a credit). LENGTH_MISMATCH: 15:0 packets consumed, 31:16 pulse, 47:32 bytes of the packet. PEER_ERROR: 23:0 NodeID of the sender, 31:24 its status, 47:32 packets consumed, 63:48 pulse. BAD_TERMS: 23:0 NodeID of the sender, 39:24 its `terms`, 40 the operation waited for another packet, 63:48 pulse."),
         *(reserved(2 + word, 64) for word in range(4)),
         Field("timestamp", 63, "Cycle counter of the NIC."),
         Field("phase", 1, "Inverts each time the ring wraps; the first lap writes 1."),

@@ -17,6 +17,7 @@ from .error import ScheduleError, require
 from .group import MulticastGroup, group_of
 from .peer import Address, GroupAddress, PeerTable
 from .sequence import ALL, Combine, Schedule, Source, Step
+from .terms import Terms
 
 ELEMENT_BYTES = {
     Datatype.FLOAT64: 8, Datatype.INT64: 8, Datatype.UINT64: 8, Datatype.FLOAT32: 4, Datatype.INT32: 4,
@@ -113,6 +114,9 @@ def compile_schedule(
         common={
             "c": 1, "job_id": job_id, "tag": tag, "length": length, "pulse_bytes": pulse_bytes,
             "datatype": int(datatype), "operator": int(operator), **blocks,
+            "terms": Terms.of(
+                schedule, length=length, pulse_bytes=pulse_bytes, datatype=datatype, operator=operator
+            ).checksum,
         },
     )
     message.check_operands(schedule)

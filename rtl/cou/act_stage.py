@@ -11,6 +11,7 @@ from rtl.abi import HashKey
 from rtl.cou.command import CouShapes
 from rtl.cou.context_file import Phase
 from rtl.cou.pass_planner import plan_layout
+from rtl.cou.terms import terms_detail
 from rtl.credit.layouts import credit_answer, credit_request
 from rtl.interface import WindowSignature
 from rtl.kit.quiescence import any_moves
@@ -90,6 +91,7 @@ class ActStage(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         plan, step = self.i.payload, self.i.payload.step
+        remarkable = plan.mismatch | plan.marked | plan.differs
 
         # What was found out of this plan while it stands here.
         window_known, window_ok, credited, searched, filled, reported = (
@@ -160,7 +162,7 @@ class ActStage(wiring.Component):
                         with m.If(self.window.query.ready):
                             m.next = "CHECK"
                     # With a credit the pass will go, so this is reported once, and before the operation can end.
-                    with m.Elif((plan.mismatch | plan.marked) & ~reported):
+                    with m.Elif(remarkable & ~reported):
                         m.next = "MISMATCH"
                     with m.Else():
                         hand_over()
@@ -180,7 +182,7 @@ class ActStage(wiring.Component):
                     m.d.comb += self.granted.eq(self.i_credit.payload.ok)
                     with m.If(self.i_credit.payload.ok):
                         m.d.sync += credited.eq(1)
-                        with m.If(~step.check & ~plan.mismatch & ~plan.marked):
+                        with m.If(~step.check & ~remarkable):
                             hand_over()
                     with m.Else():
                         sleep(Mux(came | changed, Phase.READY, Phase.BLOCKED))
@@ -262,6 +264,12 @@ class ActStage(wiring.Component):
                 m.d.comb += [
                     fault.status.eq(Status.PEER_ERROR),
                     fault.detail.eq(Cat(plan.marked_by, plan.mark, plan.consumed, pulse)),
+                ]
+            # Of another operation anything may differ; this says why.
+            with m.If(plan.differs):
+                m.d.comb += [
+                    fault.status.eq(Status.BAD_TERMS),
+                    fault.detail.eq(terms_detail(plan.marked_by, plan.brought_terms, pulse, waited=0)),
                 ]
             with m.If(self.o_fault.ready):
                 m.d.sync += reported.eq(1)

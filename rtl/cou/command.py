@@ -59,7 +59,7 @@ class CouShapes:
         self.operation = data.StructLayout({
             "job": self.job, "job_id": formats.JOB_BITS, "vp": formats.VP_BITS, "tag": 32, "length": 32,
             "pulse_bytes": 16, "base_pulse": formats.PULSE_BITS, "n_descriptors": self.place + 1, "blocks": self.blocks,
-            "lazy": 1,
+            "lazy": 1, "terms": formats.TERMS_BITS,
         })
         """`lazy`: no descriptor reads blocks that another one has merely sent from host memory."""
         self.start = data.StructLayout({
@@ -91,7 +91,11 @@ class CouShapes:
             "header": PacketHeader,
         })
         """A pass that only sends what lies on chip, or not even that."""
-        self.holds = data.StructLayout({"live": 1, "job_id": formats.JOB_BITS})
-        """An entry of the operation table, as those see it who ask whether a job has an operation here."""
+        self.holds = data.StructLayout({
+            "live": 1, "job_id": formats.JOB_BITS, "waits": 1, "terms": formats.TERMS_BITS,
+            "next_pulse": formats.PULSE_BITS,
+        })
+        """An entry of the operation table, as those see it who ask whether a job has an operation here. `waits`: half
+        of its watchdog has run out. `next_pulse`: the first one that has not begun."""
         self.done = data.StructLayout({"context": self.context})
         self.written = data.StructLayout({"job": self.job, "error": 1})

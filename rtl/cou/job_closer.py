@@ -1,4 +1,4 @@
-"""Ends what an offload unit has of jobs that software has closed.
+"""Ends what an offload unit has of jobs that software has closed, and operations that wait for what will not come.
 
 Architecture: ``docs/jobs.md``.
 """
@@ -10,11 +10,13 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
+from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
 from rtl.buffer.layouts import Arrival, arrival_layout, free_layout, key_fields
 from rtl.buffer.tag_table import answer_layout
 from rtl.cou.command import CouShapes
+from rtl.cou.terms import differ, terms_detail, terms_of
 from rtl.credit.layouts import CreditNotice, notice_fields
 from rtl.credit.shared_pool import Consumed
 from rtl.interface import JobClosing
@@ -29,6 +31,10 @@ class JobCloser(wiring.Component):
     packet of one has arrived, and after an operation is over that packets were left to. A packet is dropped as if it
     had been consumed: its slot is freed, its credit returns. So what its sender has out comes back.
 
+    Slots are looked through as well when an operation has waited for half its watchdog, and when a packet of its job
+    arrives after that: a packet there that is of another operation (:mod:`rtl.cou.terms`), of a pulse that has begun or
+    is over, ends it in BAD_TERMS. Its sender and this node have not agreed on what to do, so it would wait in vain.
+
     Packets are the trigger's as long as their job has an operation here, which it no longer has once that one is
     over. The read port on headers, and look-ups, are the trigger's too: it stands still while slots are looked through,
     some at a time (:attr:`AT_ONCE`), and goes on for as long in between. The tag table knows whether what a slot
@@ -38,6 +44,8 @@ class JobCloser(wiring.Component):
 
     Members
     -------
+    o_fault : ``Out(stream.Signature(fault))``
+        An operation that waits in vain.
     order : ``In(stream.Signature(JobClosing))``
         A job is closed, or open again: never twice the same. Always taken, from when all jobs are open on.
     operations : ``In``, ends : ``Out(n_jobs)``
@@ -75,6 +83,7 @@ class JobCloser(wiring.Component):
         self.slot_bits = slot_bits = index_bits(config.buffer_slots)
         super().__init__({
             "moves": Out(1),
+            "o_fault": Out(stream.Signature(shapes.fault)),
             "order": In(stream.Signature(JobClosing)),
             "operations": In(data.ArrayLayout(shapes.holds, config.cou.n_jobs)), "ends": Out(config.cou.n_jobs),
             "arrival": In(arrival_layout(shapes.packet)), "arrives": In(1),
@@ -107,6 +116,7 @@ class JobCloser(wiring.Component):
         ]
         with m.FSM() as fsm:
             self._look_through(m, s)
+            self._compare(m, s)
             self._drop(m, s)
         m.d.comb += self.hold.eq(~Cat(fsm.ongoing(state) for state in ("IDLE", "OPERATION", "PAUSE")).any())
         m.d.sync += self.moves.eq(any_moves(
@@ -126,7 +136,8 @@ class JobCloser(wiring.Component):
                 "some_operation", "some_packet", "looks_at_operations", "looks_at_packets", "passes_over",
                 "passed_over",
             )}, looked_at=of_job,
-            index=Signal(self.shapes.job, name="index"), swept=swept,
+            index=Signal(self.shapes.job, name="index"), swept=swept, foreign=Signal(name="foreign"),
+            owner=Signal(self.shapes.job, name="owner"),
         )
         m.d.comb += [
             self.order.ready.eq(1), write.en.eq(self.order.valid | ~swept), write.addr.eq(sweep), write.data.eq(0),
@@ -139,21 +150,26 @@ class JobCloser(wiring.Component):
         with m.If(self.order.valid):
             m.d.sync += count.eq(Mux(self.order.payload.closed, count + 1, count - 1))
 
-        arrived, came = Signal(), Signal(formats.JOB_BITS)
-        m.d.comb += of_arrival.addr.eq(came)
-        m.d.sync += arrived.eq(self.arrives & (self.arrival.what == Arrival.THERE) & (count != 0))
+        arrived, came, waits = Signal(), Signal(formats.JOB_BITS), Signal(n_jobs)
+        m.d.comb += [of_arrival.addr.eq(came), waits.eq(Cat(self.operations[j].waits for j in range(n_jobs)))]
+        m.d.sync += arrived.eq(self.arrives & (self.arrival.what == Arrival.THERE) & ((count != 0) | waits.any()))
         with m.If(self.arrives):
             m.d.sync += came.eq(self.arrival.key.job_id)
         # An operation may be let in before its job is closed and begin later.
         live, before = Signal(n_jobs), Signal(n_jobs)
         m.d.comb += live.eq(Cat(self.operations[j].live for j in range(n_jobs)))
-        m.d.sync += before.eq(live)
+        waited_for = Cat(waits[j] & (self.operations[j].job_id == came) for j in range(n_jobs)).any()
+        waited = Signal(n_jobs)
+        m.d.sync += [before.eq(live), waited.eq(waits)]
         # What happens in the cycle in which a look begins is looked at after it.
         begun, over = (live & ~before).any() & (count != 0), (before & ~live).any() & s.passed_over
         m.d.sync += s.passed_over.eq((s.passed_over & ~s.looks_at_packets) | s.passes_over)
         m.d.sync += [
             s.some_operation.eq((s.some_operation & ~s.looks_at_operations) | closes | begun),
-            s.some_packet.eq((s.some_packet & ~s.looks_at_packets) | closes | over | (arrived & of_arrival.data)),
+            s.some_packet.eq(
+                (s.some_packet & ~s.looks_at_packets) | closes | over | (waits & ~waited).any()
+                | (arrived & (of_arrival.data | waited_for))
+            ),
         ]
         return s
 
@@ -192,8 +208,13 @@ class JobCloser(wiring.Component):
             m.d.comb += closed.addr.eq(self.meta.job_id)
             m.next = "NEXT"
             m.d.comb += s.passes_over.eq(closed.data & owned)
+            m.d.sync += s.foreign.eq(0)
             with m.If(closed.data & ~owned):
                 m.next = "LOOK UP"
+            for j, operation in enumerate(self.operations):
+                with m.If(operation.live & operation.waits & (operation.job_id == self.meta.job_id)):
+                    m.d.sync += s.owner.eq(j)
+                    m.next = "COMPARE"
         with m.State("NEXT"):
             m.d.sync += [s.slot.eq(s.slot + 1), s.batch.eq(s.batch + 1), s.waited.eq(0)]
             m.next = "HOLD"
@@ -202,6 +223,24 @@ class JobCloser(wiring.Component):
                 m.next = "PAUSE"
             with m.If(s.slot == last):
                 m.next = "IDLE"
+
+    def _compare(self, m: Module, s: SimpleNamespace) -> None:
+        """Compares a packet with an operation that waits, and reports one that does not belong to it."""
+        header, owner, fault = self.meta, self.operations[s.owner], self.o_fault
+        begun = (header.pulse - owner.next_pulse)[formats.PULSE_BITS - 1]
+        with m.State("COMPARE"):
+            m.d.sync += s.foreign.eq(1)
+            m.next = "NEXT"
+            # A pulse that has not begun may be of the next operation, with terms of its own.
+            with m.If(begun & differ(header, owner.terms)):
+                m.next = "LOOK UP"
+        with m.State("REPORT"):
+            m.d.comb += [
+                fault.valid.eq(1), fault.payload.job.eq(s.owner), fault.payload.status.eq(Status.BAD_TERMS),
+                fault.payload.detail.eq(terms_detail(header.source_id, terms_of(header), header.pulse, waited=1)),
+            ]
+            with m.If(fault.ready):
+                m.next = "NEXT"
 
     def _drop(self, m: Module, s: SimpleNamespace) -> None:
         """Drops the packet in a slot, if there is one. The trigger stands still until no look-up can find it."""
@@ -217,6 +256,8 @@ class JobCloser(wiring.Component):
                 m.next = "NEXT"
                 with m.If(answer.payload.hit & (answer.payload.slot == s.slot)):
                     m.next = "WAIT"
+                    with m.If(s.foreign):
+                        m.next = "REPORT"
         # One that its operation has consumed may not have been freed yet: then another look finds nothing.
         with m.State("WAIT"):
             m.d.sync += s.waited.eq(s.waited + self.freed)

@@ -243,7 +243,7 @@ class OffloadUnit(wiring.Component):
             u.store, u.operations, u.trigger, u.loader, u.buffer, u.aggregator, u.activity
         )
         # An operation does not end while an error of it may be on its way.
-        sources = trigger.o_fault, trigger.o_damage, loader.o_fault, aggregator.o_fault
+        sources = trigger.o_fault, trigger.o_damage, loader.o_fault, aggregator.o_fault, u.closer.o_fault
         m.submodules.faults = faults = StreamArbiter(shape=loader.o_fault.payload.shape(), n=len(sources))
         for number, (source, sink) in enumerate(zip(sources, faults.i, strict=True)):
             m.submodules[f"fault_{number}_stage"] = stage = StreamFifo(

@@ -137,13 +137,23 @@ class OperationTable(wiring.Component):
             m.d.sync += [expired.eq(1), started.eq(1)]
             with m.If(status[j] == Status.OK):
                 m.d.sync += status[j].eq(Status.JOB_CLOSED)
-        m.d.comb += [self.holds[j].live.eq(live), self.holds[j].job_id.eq(table.operation[j].job_id)]
+        holds, operation = self.holds[j], table.operation[j]
+        # Registered: a comparison of counters, for those who have time.
+        waits = Signal(name=f"waits_{j}")
+        m.d.sync += waits.eq(live & (self.watchdog != 0) & (idle_cycles > self.watchdog >> 1))
+        m.d.comb += [
+            holds.live.eq(live), holds.job_id.eq(operation.job_id), holds.waits.eq(waits),
+            holds.terms.eq(operation.terms), holds.next_pulse.eq(operation.base_pulse + table.pulses[j]),
+        ]
         with m.If(written & self.i_written.payload.error & (status[j] == Status.OK)):
             m.d.sync += status[j].eq(Status.MEMORY_ERROR)
         fault = self.i_fault.payload
         with m.If(self.i_fault.valid & (fault.job == j)):
             with m.If((status[j] == Status.OK) | (status[j] == fault.status) & ~detailed):
                 m.d.sync += [status[j].eq(fault.status), detail[j].eq(fault.detail), detailed.eq(fault.detail != 0)]
+            # It would wait in vain: what came instead of its packet is of another operation.
+            with m.If((fault.status == Status.BAD_TERMS) & waits):
+                m.d.sync += [expired.eq(1), started.eq(1)]
 
         with m.If(self.i.valid & (self.i.payload.job == j)):
             m.d.sync += [

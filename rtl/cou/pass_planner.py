@@ -13,6 +13,7 @@ from rtl.abi import DescriptorControl, HashKey, PacketHeader
 from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_file import look_layout
 from rtl.cou.step import Step
+from rtl.cou.terms import differ, terms_of
 from rtl.credit.layouts import notice_fields
 from rtl.interface import ADDRESS_BITS, STATUS_BITS
 from rtl.kit.step_pipeline import StepPipeline
@@ -49,14 +50,14 @@ def plan_layout(shapes: CouShapes) -> data.StructLayout:
     """The plan for a context.
 
     `fill`: the operand comes with the descriptor and is not loaded yet. `unsure`: the packet is only announced.
-    `marked`: the packet says that its sender had an error.
+    `marked`: the packet says that its sender had an error; `differs`: that it is of another operation.
     """
     return data.StructLayout({
         "context": shapes.context, "job": shapes.job, "place": shapes.place, "step": Step,
         "fill": 1, "unsure": 1, "load": shapes.load, "key": HashKey, "wanted": 16, "consumed": 16,
         "query": data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32, "right": 2}),
         "members": formats.MEMBER_BITS, "sends": 1, "foreign": 1, "mismatch": 1, "brought_bytes": 16,
-        "marked": 1, "marked_by": formats.NODE_BITS, "mark": 8,
+        "marked": 1, "marked_by": formats.NODE_BITS, "mark": 8, "differs": 1, "brought_terms": formats.TERMS_BITS,
         "direct": 1, "final": 1, "ends": 1, "cut": 1, "clears": 1,
         "after": progress_layout(shapes), "run": shapes.run,
     })
@@ -131,6 +132,7 @@ class PassPlanner(wiring.Component):
             "some": self.slice.size != 0,
             "packets_left": progress.consumed != desc.cp_count, "one_left": progress.consumed + 1 == desc.cp_count,
             "fits": packet.length == self.slice.size, "bears_mark": packet.status != Status.OK,
+            "other_terms": differ(packet, self.operation.terms),
             "brings_address": packet.swap_addr & ~self.operation.blocks.cut,
             "from_memory": desc.operand == Operand.MEMORY, "from_payload": desc.operand == Operand.PAYLOAD,
         }
@@ -145,7 +147,7 @@ class PassPlanner(wiring.Component):
         ends = more & self.packet.coll_end
         return {
             "there": there, "go_on": ~self.expired & ~clear, "more": more, "ends": ends,
-            "final": ends | ~more | v.one_left, "marked": more & v.bears_mark,
+            "final": ends | ~more | v.one_left, "marked": more & v.bears_mark, "differs": more & v.other_terms,
         }
 
     def _route(self, v: SimpleNamespace) -> dict:
@@ -201,6 +203,7 @@ class PassPlanner(wiring.Component):
             plan.sends.eq(v.sends), plan.foreign.eq(v.foreign), plan.direct.eq(v.direct),
             plan.mismatch.eq(v.mismatch), plan.brought_bytes.eq(self.packet.length),
             plan.marked.eq(v.marked), plan.marked_by.eq(self.packet.source_id), plan.mark.eq(self.packet.status),
+            plan.differs.eq(v.differs), plan.brought_terms.eq(terms_of(self.packet)),
             plan.final.eq((v.final & ~clear) | self.expired),
             plan.ends.eq((v.final & desc.ct & ~clear) | v.ends | self.expired),
             plan.after.eq(progress), plan.after.consumed.eq(progress.consumed + v.more), plan.after.has_data.eq(1),
@@ -253,8 +256,8 @@ class PassPlanner(wiring.Component):
             *(header[name].eq(0) for name in ("fragment", "credits", "tag", "loan", "want", *unused)),
             # What this pass reports itself is not known to the operation yet.
             header.status.eq(Mux(
-                (self.status != Status.OK) | ~(v.marked | v.mismatch), self.status,
-                Mux(v.marked, Status.PEER_ERROR, Status.LENGTH_MISMATCH),
+                (self.status != Status.OK) | ~(v.marked | v.mismatch | v.differs), self.status,
+                Mux(v.differs, Status.BAD_TERMS, Mux(v.marked, Status.PEER_ERROR, Status.LENGTH_MISMATCH)),
             )),
             header.type.eq(PacketType.COLLECTIVE), header.version.eq(formats.PACKET_VERSION),
             header.seq_id.eq(desc.out_seq_id), header.job_id.eq(operation.job_id),
@@ -263,7 +266,7 @@ class PassPlanner(wiring.Component):
             header.dest_id.eq(desc.dest_id), header.multicast.eq(desc.multicast), header.mlid.eq(desc.mlid),
             header.dest_vp.eq(Mux(desc.swap_local_vp & v.more, packet.source_vp, desc.dest_vp)),
             header.source_vp.eq(operation.vp), header.source_id.eq(self.node_id), header.pulse.eq(progress.pulse),
-            header.addr.eq(Mux(desc.swap_remote_addr, desc.remote_addr + progress.offset, 0)),
+            header.addr.eq(Mux(desc.swap_remote_addr, desc.remote_addr + progress.offset, operation.terms)),
             # The packet has been consumed; its credit returns under the sender's own peer number.
             run.consume.eq(v.more), run.packet.eq(self.look.packet), run.key.eq(self.plan.key),
             credit.job_id.eq(operation.job_id), credit.source_vp.eq(operation.vp),

@@ -157,12 +157,13 @@ class SequenceStore(wiring.Component):
         with m.If(incoming.valid & incoming.ready):
             m.d.comb += [control.write_enable.eq(1), payload.write_enable.eq(1)]
             m.d.sync += position.eq(position + 1)
-            # The tag of a sequence is that of its first descriptor.
+            # The tag of a sequence is that of its first descriptor, and so are the terms.
             with m.If(position == 0):
                 cut = incoming.payload.desc.block_count > 1
                 m.d.comb += cutter.start.eq(cut)
                 m.d.sync += [
-                    taken_up.tag.eq(incoming.payload.desc.tag), blocks.cut.eq(cut),
+                    taken_up.tag.eq(incoming.payload.desc.tag), taken_up.terms.eq(incoming.payload.desc.terms),
+                    blocks.cut.eq(cut),
                     blocks.count.eq(Mux(cut, incoming.payload.desc.block_count, 1)),
                 ]
             with m.If(incoming.payload.last):

@@ -3,10 +3,11 @@
 from typing import Any
 
 import cocotb
+from amaranth.lib import data
 from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
-from firmware_models.abi.encoding import PacketType
+from firmware_models.abi.encoding import PacketType, Status
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
 from rtl.buffer.layouts import Arrival, arrival_layout, free_layout
@@ -22,12 +23,19 @@ from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
-JOBS = 5
+JOBS = 9
 """JobIDs of the test."""
 
 noted_drop = cover("a packet is dropped", loan=(0, 1), multicast=(0, 1), want=(0, 1))
 noted_left = cover("a slot is left alone", why=("open", "operation", "nothing there"))
 noted_end = cover("an operation is ended", begun=("before its job was closed", "after"))
+noted_foreign = cover("a packet of another operation", came=("before the wait", "after"))
+noted_kin = cover(
+    "a packet that may be there", why=("same terms", "no terms", "none here", "an address", "a later pulse")
+)
+
+PATIENCE = 3_000
+"""Cycles after which an operation that waits has heard of a packet that is not its own."""
 
 
 def config() -> Config:
@@ -47,6 +55,8 @@ class Packet:
             "job_id": header["job_id"], "node_id": header["dest_id"], "vp": header["dest_vp"],
             "seq_id": header["seq_id"], "pulse": header["pulse"], "fragment": header["fragment"],
         }
+        self.since = 0
+        """Cycle in which it came."""
         self.leaving = False
         """It has been consumed, or dropped, and its slot is on the way to be freed."""
 
@@ -58,6 +68,16 @@ class Packet:
             "source_vp": h["dest_vp"], "window_slot": h["tag"] % 4, "credits": 1, "loan": 0,
             "want": h["want"] & ~h["multicast"] & 1,
         }
+
+    def excuses(self, operation: dict[str, int]) -> list[str]:
+        """Why it need not be of another operation than this one, which is its job's."""
+        h, theirs = self.header, self.header["addr"] & 0xFFFF
+        reasons = {
+            "same terms": theirs == operation["terms"], "no terms": theirs == 0, "none here": operation["terms"] == 0,
+            "an address": h["swap_addr"] == 1,
+            "a later pulse": (h["pulse"] - operation["next_pulse"]) % (1 << 16) < 1 << 15,
+        }
+        return [name for name, holds in reasons.items() if holds]
 
 
 class Unit:
@@ -76,7 +96,7 @@ class Unit:
         self.gone: list[int] = []
         self.credits: list[dict[str, int]] = []
         self.to_credit: Packet | None = None
-        self.n_dropped = self.n_ended = 0
+        self.n_dropped = self.n_ended = self.n_reported = self.now = 0
         self.dropping: int | None = None
         self.busy = True
         self.pace, self.traffic = 0.5, 0.06
@@ -86,6 +106,8 @@ class Unit:
         self.answers = StreamSource(dut, "i_lookup", answer_layout(shapes.packet))
         StreamSink(dut, "o_free", free_layout(self.config), callback=self._free)
         StreamSink(dut, "o_credit", CreditNotice, callback=self._credit)
+        StreamSink(dut, "o_fault", shapes.fault, callback=self._fault)
+        self.holds = data.ArrayLayout(shapes.holds, self.config.cou.n_jobs)
         self.read_consumed = decoder(Consumed)
 
     def _header(self, job: int) -> dict[str, int]:
@@ -96,6 +118,8 @@ class Unit:
             "source_vp": numbers.randrange(8), "seq_id": numbers.randrange(32), "pulse": numbers.getrandbits(16),
             "peer": numbers.randrange(64), "tag": numbers.randrange(4), "loan": numbers.getrandbits(1),
             "want": numbers.getrandbits(1), "multicast": int(numbers.random() < 0.3),
+            # Above the terms may be anything: an address has more bits.
+            "addr": numbers.randrange(3) | numbers.getrandbits(8) << 16, "swap_addr": int(numbers.random() < 0.2),
         }
 
     def owned(self, job: int) -> bool:
@@ -135,11 +159,43 @@ class Unit:
         assert notice == self.to_credit.notice()
         self.to_credit = None
 
+    def _fault(self, item: dict[str, int]) -> None:
+        operation = self.operations[item["job"]]
+        assert operation is not None, "a report of an operation that is over"
+        assert item["status"] == Status.BAD_TERMS
+        assert item["detail"] >> 40 & 0xFF == 1, "an operation that waits"
+        found = [
+            packet for packet in self.slots if packet and packet.header["job_id"] == operation["job"]
+            and not packet.excuses(operation) and (
+                packet.header["source_id"] | (packet.header["addr"] & 0xFFFF) << 24 | packet.header["pulse"] << 48
+            ) == item["detail"] & ~(0xFF << 40)
+        ]
+        assert found, "a packet that is none of these"
+        assert operation["waited"], "an operation that does not wait"
+        noted_foreign(came="after" if found[0].since > operation["waited"] else "before the wait")
+        operation["reported"] = operation["ended"] = 1
+        self.n_reported += 1
+
+    def _hear(self) -> None:
+        """An operation that waits hears of a packet that is not its own within some time."""
+        for operation in self.operations:
+            if operation is None or not operation["waits"] or operation["reported"]:
+                continue
+            for packet in self.slots:
+                if packet and not packet.leaving and packet.header["job_id"] == operation["job"]:
+                    waited, excuses = self.now - max(packet.since, operation["waited"]), packet.excuses(operation)
+                    assert waited < PATIENCE or excuses, "waits in vain"
+                    if waited > PATIENCE // 4 and len(excuses) == 1:
+                        noted_kin(why=excuses[0])
+
     # What happens in a cycle.
 
     def step(self) -> None:
         """After each edge: sees what the closer did in the cycle before, and plays the next one."""
         dut, numbers = self.dut, self.rng
+        self.now += 1
+        if self.now % 64 == 0:
+            self._hear()
         if numbers.random() < 0.01:
             self.pace, self.traffic = numbers.choice((0.02, 0.1, 0.5)), numbers.choice((0.0, 0.02, 0.2))
         hold, held = int(dut.hold.value), int(dut.held.value)
@@ -172,11 +228,13 @@ class Unit:
         self._arrive()
         if not hold:
             self._operate()
-        word = 0
-        for k, operation in enumerate(self.operations):
-            if operation:
-                word |= (1 | operation["job"] << 1) << 9 * k
-        dut.operations.value = word
+        nothing = dict.fromkeys(("live", "job_id", "waits", "terms", "next_pulse"), 0)
+        dut.operations.value = encode(self.holds, [
+            nothing if o is None else {
+                "live": 1, "job_id": o["job"], **{name: o[name] for name in ("waits", "terms", "next_pulse")},
+            }
+            for o in self.operations
+        ])
 
     def _arrive(self) -> None:
         numbers, free = self.rng, [k for k, p in enumerate(self.slots) if p is None]
@@ -186,12 +244,17 @@ class Unit:
             slot = numbers.choice(free)
             # Few of closed jobs, which would never come to rest else.
             jobs = [job for job in range(JOBS) if job not in self.closed or numbers.random() < 0.1] or [0]
+            jobs += 2 * [o["job"] for o in self.operations if o and o["waits"] and not o["ended"]]
             packet = Packet(self._header(numbers.choice(jobs)))
+            for operation in self.operations:
+                if operation and operation["job"] == packet.header["job_id"] and numbers.random() < 0.5:
+                    near = (operation["next_pulse"] + numbers.choice((-300, -2, -1, -1, 0, 1))) % (1 << 16)
+                    packet = Packet(packet.header | {"pulse": near})
             # One that looks like what another slot shows still.
             old = Packet(self.headers[numbers.choice(free)])
             if numbers.random() < 0.2 and not any(p and p.key == old.key for p in self.slots):
                 packet = old
-            self.slots[slot] = packet
+            self.slots[slot], packet.since = packet, self.now
             self.headers[slot] = packet.header
             event = {"key": packet.key, "slot": slot, "what": Arrival.THERE.value}
         self.dut.arrives.value = int(arrives or numbers.random() < 0.05)
@@ -205,15 +268,22 @@ class Unit:
                 job = numbers.randrange(JOBS)
                 chance = 0.05 * self.late.get(job, 0) if job in self.closed else 0.02
                 if self.busy and not self.owned(job) and numbers.random() < chance:
-                    self.operations[k] = {"job": job, "ended": 0, "late": self.late.pop(job, 0)}
+                    self.operations[k] = {
+                        "job": job, "ended": 0, "late": self.late.pop(job, 0), "waits": 0, "waited": 0, "reported": 0,
+                        "terms": numbers.randrange(3), "next_pulse": numbers.getrandbits(16),
+                    }
                 continue
             job = operation["job"]
+            if operation["waits"] and numbers.random() < 0.0003:
+                operation["waits"] = 0
+            elif not operation["waits"] and numbers.random() < 0.01:
+                operation["waits"], operation["waited"] = 1, self.now
             mine = [s for s, p in enumerate(self.slots) if p and p.header["job_id"] == job and not p.leaving]
-            if mine and numbers.random() < 0.2:
+            if mine and numbers.random() < (0.004 if operation["waits"] else 0.2):
                 slot = numbers.choice(mine)
                 self.slots[slot].leaving = True  # type: ignore[union-attr]
                 self.leaving.append(slot)
-            elif numbers.random() < (0.1 if operation["ended"] else 0.002):
+            elif numbers.random() < (0.1 if operation["ended"] else 0.0003 if operation["waits"] else 0.002):
                 self.operations[k] = None
 
     def _end(self, ends: int) -> None:
@@ -263,4 +333,4 @@ async def closed_jobs_leave_nothing(dut: SimHandleBase) -> None:
     assert all(unit.rests(job) for job in unit.closed), "something of a closed job is left"
     assert unit.to_credit is None
     assert not unit.gone
-    report(dropped=unit.n_dropped, ended=unit.n_ended, closed=len(unit.closed))
+    report(dropped=unit.n_dropped, ended=unit.n_ended, closed=len(unit.closed), reported=unit.n_reported)

@@ -34,7 +34,9 @@ noted_wait = cover(
     "packet", came=("before it was asked for", "after it was missed"),
     others=("a later one is there", "none is there"),
 )
-noted_report = cover("report", status=("LENGTH_MISMATCH", "BAD_ADDRESS", "TIMEOUT", "BUFFER_ERROR", "PEER_ERROR"))
+noted_report = cover("report", status=(
+    "LENGTH_MISMATCH", "BAD_ADDRESS", "TIMEOUT", "BUFFER_ERROR", "PEER_ERROR", "BAD_TERMS",
+))
 noted_mark = cover("mark of a packet that is sent", why=("none", "own", "before"))
 noted_credit = cover("credit", ok=(0, 1), oldest=(0, 1))
 
@@ -386,6 +388,7 @@ class Bench:
                 done, address = pulse.next_pass(window_ok=False), done["address"]
         assert (header["job_id"], header["pulse"]) == (pulse.operation.job_id, pulse.number)
         assert (header["seq_id"], header["source_vp"]) == (pulse.place, pulse.operation.vp), "another descriptor"
+        assert header["addr"] == pulse.operation.terms, "terms of another operation"
         if send:
             self._sent(header)
         strict = not pulse.operation.expired

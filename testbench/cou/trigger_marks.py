@@ -7,8 +7,12 @@ from testbench.cou.trigger_model import Pulse, report_of
 
 
 def own_report(pulse: Pulse, done: dict[str, Any]) -> tuple[int, int] | None:
-    """What a pass reports of the packet that it takes: its sender's error rather than its length."""
+    """What a pass reports of the packet that it takes: that it is of another operation, or its sender's error, rather
+    than its length."""
     header = done["packet"].header if done["packet"] else {}
+    ours, theirs = pulse.operation.terms, header.get("addr", 0) & 0xFFFF
+    if ours and theirs and ours != theirs and not header["swap_addr"]:
+        return int(Status.BAD_TERMS), header["source_id"] | theirs << 24 | pulse.number << 48
     if header.get("status"):
         detail = header["source_id"] | header["status"] << 24 | pulse.consumed << 32 | pulse.number << 48
         return int(Status.PEER_ERROR), detail

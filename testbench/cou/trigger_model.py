@@ -168,6 +168,7 @@ class Operation:
     lazy: bool
     clear: bool
     doomed: bool
+    terms: int = 0
     pulses: list[Pulse] = field(default_factory=list)
     expected: list[tuple[int, int]] = field(default_factory=list)
     received: list[tuple[int, int]] = field(default_factory=list)
@@ -180,7 +181,7 @@ class Operation:
         return {
             "job": self.job, "job_id": self.job_id, "vp": self.vp, "length": sum(blocks),
             "pulse_bytes": self.message.step(), "base_pulse": self.base, "n_descriptors": len(self.descriptors),
-            "lazy": int(self.lazy),
+            "lazy": int(self.lazy), "terms": self.terms,
             "blocks": {
                 "cut": int(self.message.cut), "count": len(blocks), "bytes": full,
                 "n_full": sum(size == full for size in blocks), "tail_bytes": tail[0] if tail else 0,
@@ -220,7 +221,7 @@ def random_operation(numbers: random.Random, *, job: int, node: int, base: int, 
     operation = Operation(
         job=job, job_id=numbers.randrange(8) * 8 + job, vp=numbers.randrange(8), descriptors=descriptors,
         message=Message(blocks, cut), base=base, lazy=numbers.random() < 0.5, clear=cut and numbers.random() < 0.4,
-        doomed=doomed,
+        doomed=doomed, terms=numbers.choice((0, 1, 0x8000, 0xFFFF)),
     )
     for index, _ in enumerate(operation.message.pulses()):
         pulse = Pulse(operation, (base + index) % (1 << 16), index, [], clear=operation.clear)
@@ -238,10 +239,14 @@ def _give_packets(numbers: random.Random, pulse: Pulse, node: int) -> None:
             seq, size = (len(pulse.packets) + desc["seq_skip"]) % 32, pulse.slice()[1]
             length = size if numbers.random() < 0.9 else numbers.choice((0, 8, 16, 64))
             ends = numbers.random() < 0.03
+            # Above the terms may be anything.
+            other = numbers.choice((0, 1, 0x8000, 0xFFFF)) if numbers.random() < 0.1 else operation.terms
+            swap_addr = int(numbers.random() < 0.2)
+            addr = numbers.choice((64, 128, BAD + 8)) if swap_addr else other | numbers.getrandbits(4) << 16
             comes = not operation.doomed or numbers.random() < 0.7
             pulse.packets.append(Packet((operation.job_id, node, operation.vp, seq, pulse.number, 0), {
                 "length": length, "coll_end": int(ends), "swap_data": int(numbers.random() < 0.2),
-                "swap_addr": int(numbers.random() < 0.2), "addr": numbers.choice((64, 128, BAD + 8)),
+                "swap_addr": swap_addr, "addr": addr,
                 "peer": numbers.randrange(16), "source_id": numbers.randrange(1 << 24), "tag": numbers.randrange(4),
                 "source_vp": numbers.randrange(8),
                 "status": numbers.choice(ERRORS) if numbers.random() < 0.05 else int(Status.OK),

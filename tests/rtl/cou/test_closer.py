@@ -8,7 +8,7 @@ from testbench.runner import run_bench
 
 
 def test_closer():
-    """Five jobs, closed and opened at random, beside operations and packets that come and go."""
+    """Some jobs, closed and opened at random, beside operations and packets that come and go."""
     result = run_bench(partial(JobCloser, config()), bench="testbench.cou.closer_bench", parameters={"orders": 100})
     print(result.report)
     assert min(result.report.values()) > 0

@@ -1,0 +1,22 @@
+"""What participants have to agree on, as a checksum that travels in every packet of an operation."""
+
+from amaranth import Cat, Const, Value
+
+from firmware_models.abi import formats
+
+
+def terms_of(packet) -> Value:
+    """Those that the header of a COLLECTIVE packet brings; with SwapRemoteAddr it has no room for them."""
+    return packet.addr[:formats.TERMS_BITS]
+
+
+def differ(packet, ours) -> Value:
+    """High if the packet is of another operation than the one with the terms `ours`. Without terms nothing differs."""
+    theirs = terms_of(packet)
+    return (theirs != ours) & (theirs != 0) & (ours != 0) & ~packet.swap_addr
+
+
+def terms_detail(source_id, theirs, pulse, *, waited: int) -> Value:
+    """The `detail` of BAD_TERMS; `waited`: the operation waited, for a packet that is not this one."""
+    known = formats.NODE_BITS + formats.TERMS_BITS + 1
+    return Cat(source_id, theirs, Const(waited, 1), Const(0, 64 - formats.PULSE_BITS - known), pulse)
