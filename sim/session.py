@@ -1,19 +1,19 @@
 """A session on NICs, from their start to the comparison: what collectives, runs on boards and soaks share."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from firmware_models.abi import registers
-from firmware_models.abi.encoding import Status
 from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import Config
 from firmware_models.golden import mismatched_bits, reference
 from firmware_models.host import Completion, Data, Job, NodeDriver, Port, Rings, Transport
 from firmware_models.schedule import MulticastGroup
+from sim.diagnosis import diagnose
 from sim.request import CollectiveRequest
 
 _WARM_UP_CYCLES = 1_000
@@ -31,6 +31,8 @@ class Posted:
     inputs: NDArray[Any]
     ports: list[Port]
     result_addresses: list[int]
+    requests: list[CollectiveRequest]
+    """What each rank has posted."""
 
 
 def warm_up_cycles(config: Config) -> int:
@@ -62,10 +64,12 @@ class Session:
     def post(
         self, request: CollectiveRequest, job: int, *, groups: Sequence[MulticastGroup] = (),
         ahead: Callable[[int, Port], None] = lambda _node, _port: None,
+        others: Mapping[int, CollectiveRequest] | None = None,
     ) -> Posted:
         """Opens a port for `job` of `request` at every node, and posts its descriptors.
 
         `ahead` is called with each node and its port, and may post something that stands before them in the ring.
+        `others` has ranks that do not do what they should: they post their part of these requests.
 
         Raises
         ------
@@ -73,26 +77,37 @@ class Session:
             If they do not fit the hardware.
         """
         inputs = request.data(job)
+        requests = [(others or {}).get(rank, request) for rank in range(len(self.drivers))]
         ports, data = [], []
         for rank, driver in enumerate(self.drivers):
             ports.append(driver.open_port(job))
-            operand = inputs[rank].tobytes()
-            local, result = driver.allocate(request.size), driver.allocate(request.size)
+            own = requests[rank]
+            operand = (inputs if own is request else own.data(job))[rank].tobytes()
+            local, result = driver.allocate(own.size), driver.allocate(own.size)
             driver.store(local, operand)
-            ports[-1].open_window(local, result + max(request.size, 64))
+            ports[-1].open_window(local, result + max(own.size, 64))
             ahead(rank, ports[-1])
             data.append(Data(local=local, result=result, operand=operand))
-        self._post(request, job, ports, data, groups)
-        return Posted(inputs, ports, [each.result for each in data])
+        self._post(requests, job, ports, data, groups)
+        return Posted(inputs, ports, [each.result for each in data], requests)
 
     def _post(
-        self, request: CollectiveRequest, job: int, ports: list[Port], data: list[Data],
+        self, requests: list[CollectiveRequest], job: int, ports: list[Port], data: list[Data],
         groups: Sequence[MulticastGroup],
     ) -> None:
-        Job(ports, job_id=job, config=self.config, groups=groups).post(
-            request.schedule, data, length=request.size, datatype=request.datatype, operator=request.operator,
-            tag=job, pulse_bytes=request.pulse_bytes,
-        )
+        posting = Job(ports, job_id=job, config=self.config, groups=groups)
+        sequences: dict[int, list[bytes]] = {}
+        for request, port, rank in zip(requests, ports, range(len(ports)), strict=True):
+            if id(request) not in sequences:
+                fitting = [
+                    each if own is request else replace(each, operand=bytes(request.size))
+                    for own, each in zip(requests, data, strict=True)
+                ]
+                sequences[id(request)] = posting.compile(
+                    request.schedule, fitting, length=request.size, datatype=request.datatype,
+                    operator=request.operator, tag=job, pulse_bytes=request.pulse_bytes,
+                )
+            port.post(sequences[id(request)][rank])
 
     def configure(self) -> None:
         """Waits until the NICs have taken their configuration. Raises :class:`CollectiveError` if they do not."""
@@ -118,17 +133,18 @@ class Session:
         return ended
 
     def completions(self, posted: Sequence[Posted]) -> Iterator[Completion]:
-        """The completion of every job at every node. Raises :class:`CollectiveError` unless all are OK."""
+        """The completion of every job at every node.
+
+        Raises
+        ------
+        CollectiveError
+            Unless all are OK: what is wrong with the first job of which they are not, a line each.
+        """
         for number, job in enumerate(posted):
-            for node, port in enumerate(job.ports):
-                completion = port.poll()
-                if completion is None:
-                    raise CollectiveError(f"node {node}, job {number}: the completion was written without its phase")
-                if completion.status is not Status.OK:
-                    raise CollectiveError(
-                        f"node {node}, job {number}: {completion.status.name}, detail {completion.detail:#x}"
-                    )
-                yield completion
+            completions = {node: port.poll() for node, port in enumerate(job.ports)}
+            if wrong := diagnose(job.requests, completions):
+                raise CollectiveError("\n".join(f"job {number}: {line}" for line in wrong))
+            yield from (completion for completion in completions.values() if completion is not None)
 
     def compare(self, request: CollectiveRequest, posted: Sequence[Posted]) -> tuple[list[NDArray[Any]], int]:
         """What every job left in the host memories, and the bits in which that differs from the golden model."""

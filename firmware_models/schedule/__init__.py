@@ -8,6 +8,7 @@ from .group import MulticastGroup, group_of
 from .peer import PeerTable
 from .registry import algorithm_names, build, collective_names, default_algorithm
 from .sequence import Combine, Schedule, Source, Step
+from .terms import Terms
 
 __all__ = [
     "CheckReport",
@@ -19,6 +20,7 @@ __all__ = [
     "ScheduleError",
     "Source",
     "Step",
+    "Terms",
     "algorithm_names",
     "build",
     "check",

@@ -113,10 +113,10 @@ class _MirroredSession(Session):
     """The NIC of a board that has one takes the part of its peer as well: it sends to itself."""
 
     def _post(
-        self, request: CollectiveRequest, job: int, ports: list[Port], data: list[Data],
+        self, requests: list[CollectiveRequest], job: int, ports: list[Port], data: list[Data],
         groups: Sequence[MulticastGroup],
     ) -> None:
-        n_nodes = len(ports)
+        request, n_nodes = requests[0], len(ports)
         endpoints = [
             Endpoint(node_id=node, vp=job, local_addr=each.local, result_addr=each.result, operand=each.operand)
             for node, each in enumerate(data * (request.nodes // n_nodes))

@@ -1,6 +1,6 @@
 """What became of a collective that something went wrong with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -41,6 +41,8 @@ class FaultOutcome:
     again : str or None
         "as new" if every job carried out another operation well, after those that had not were closed and opened; else
         what was wrong. None if a node is gone for good, or a completion has not come.
+    diagnosis : list of list of str
+        Of each job: who did not come, who posted something else, who waited for which packets of whom.
     """
 
     injected: dict[str, int]
@@ -49,6 +51,7 @@ class FaultOutcome:
     cycles: int
     counters: dict[str, int]
     again: str | None = None
+    diagnosis: list[list[str]] = field(default_factory=list)
 
     @property
     def is_accounted_for(self) -> bool:
@@ -61,4 +64,5 @@ class FaultOutcome:
             "injected": self.injected, "verdicts": [verdict.value for verdict in self.verdicts],
             "statuses": [{str(node): status for node, status in job.items()} for job in self.statuses],
             "cycles": self.cycles, "counters": self.counters, "again": self.again,
+            "diagnosis": self.diagnosis,
         }

@@ -13,20 +13,23 @@ from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.golden import reference
 from firmware_models.host import NodeDriver, Port
 from sim.cluster import AxiResponse, Cluster, WireFault, WireRates, build_library
+from sim.diagnosis import diagnose
 from sim.faults.again import clear, works_as_new
 from sim.faults.outcome import FaultOutcome, Verdict
 from sim.faults.script import (
     Absent,
     BitFlip,
+    Disagrees,
     FailedAccess,
     FaultScript,
+    FaultScriptError,
     FullCompletions,
     LinkDown,
     SlowHost,
     Stop,
 )
 from sim.report.progress import ProgressCallback
-from sim.request import CollectiveRequest
+from sim.request import CollectiveRequest, RequestError
 from sim.session import Posted, Session
 from sim.stalls import random_stalls
 
@@ -66,7 +69,9 @@ def run_with_faults(
 
 
 def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, order: int) -> FaultOutcome:
-    memory_bytes = (1 << 17) + 2 * request.jobs * ((1 << 16) + 2 * (request.size + 64))
+    others = _disagreeing(request, script)
+    largest = max(each.size for each in (request, *others.values()))
+    memory_bytes = (1 << 17) + 2 * request.jobs * ((1 << 16) + 2 * (largest + 64))
     with Cluster(
         library, request.wired, memory_bytes=memory_bytes, memory=request.stalls.memory, links=request.stalls.links,
         seed=request.seed + 1 + order,
@@ -80,7 +85,10 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
             if port.vp == 0 and node in full:
                 port.post(_REFUSED * port.steps.completions.size)
 
-        jobs = [session.post(request, job, ahead=ahead) for job in range(request.jobs)]
+        jobs = [
+            session.post(request, job, ahead=ahead, others=others if job == 0 else None)
+            for job in range(request.jobs)
+        ]
         session.configure()
         session.warm_up()
         cluster.run_for(_TRAINING_CYCLES)
@@ -103,9 +111,16 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
         end = cluster.settled_cycle
         alive = [driver for driver in session.drivers if driver.node not in gone]
         counters = _counters(alive)
-        statuses = [
-            {node: _status(port) for node, port in enumerate(job.ports) if port in waiting and node not in gone}
+        completions = [
+            {node: port.poll() for node, port in enumerate(job.ports) if port in waiting and node not in gone}
             for job in jobs
+        ]
+        statuses = [
+            {node: None if each is None else each.status.name for node, each in job.items()} for job in completions
+        ]
+        diagnosis = [
+            diagnose(job.requests, ends, absent=absent if number == 0 else (), gone=gone)
+            for number, (job, ends) in enumerate(zip(jobs, completions, strict=True))
         ]
         injected = _injected(cluster, script)
         corrected = sum(_corrected(driver, request) - before[driver.node] for driver in alive)
@@ -122,7 +137,20 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
             again = works_as_new(cluster, session, request, verdicts, most=_bound(request, script))
     return FaultOutcome(
         injected=injected, verdicts=verdicts, statuses=statuses, cycles=end - begin, counters=counters, again=again,
+        diagnosis=diagnosis,
     )
+
+
+def _disagreeing(request: CollectiveRequest, script: FaultScript) -> dict[int, CollectiveRequest]:
+    """What nodes post that post something else."""
+    found = {}
+    for number, event in enumerate(script.events):
+        if isinstance(event, Disagrees):
+            try:
+                found[event.node] = replace(request, inputs=None, **event.terms)
+            except RequestError as error:
+                raise FaultScriptError(f"events.{number}: {error}") from None
+    return found
 
 
 def _is_lasting(script: FaultScript) -> bool:
@@ -220,12 +248,6 @@ def _counters(drivers: list[NodeDriver]) -> dict[str, int]:
         for counter in registers.EVENT_COUNTERS
     }
     return {name: count for name, count in sums.items() if count}
-
-
-def _status(port: Port) -> str | None:
-    """What the completion of a port says; None without one."""
-    completion = port.poll()
-    return None if completion is None else completion.status.name
 
 
 def _n_seen(statuses: list[dict[int, str | None]]) -> int:

@@ -69,6 +69,23 @@ class Absent(_Strict):
     node: Node
 
 
+class Disagrees(_Strict):
+    """The process of job 0 at a node posts another operation than the others: what is given here is not as theirs."""
+
+    kind: Literal["disagrees"]
+    node: Node
+    algorithm: str | None = None
+    root: Annotated[int, Field(ge=0)] | None = None
+    size: Annotated[int, Field(ge=1, le=1 << 30)] | None = None
+    dtype: str | None = None
+    op: str | None = None
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """Fields of its request that differ."""
+        return self.model_dump(exclude={"kind", "node"}, exclude_none=True)
+
+
 class SlowHost(_Strict):
     """The memory of a host answers `extra` cycles later."""
 
@@ -110,7 +127,8 @@ class BitFlip(_Strict):
 
 
 Event = Annotated[
-    LinkDown | Stop | Absent | SlowHost | FailedAccess | FullCompletions | BitFlip, Field(discriminator="kind")
+    LinkDown | Stop | Absent | Disagrees | SlowHost | FailedAccess | FullCompletions | BitFlip,
+    Field(discriminator="kind"),
 ]
 
 
@@ -148,6 +166,10 @@ class FaultScript(_Strict):
         for number, event in enumerate(self.events):
             if event.node >= nodes:
                 raise FaultScriptError(f"events.{number}.node must be 0 to {nodes - 1}, not {event.node}")
+            if isinstance(event, Disagrees) and not event.terms:
+                raise FaultScriptError(
+                    f"events.{number} must have one of algorithm, root, size, dtype and op, not none of them"
+                )
             if isinstance(event, BitFlip) and event.cou >= cous:
                 raise FaultScriptError(f"events.{number}.cou must be 0 to {cous - 1}, not {event.cou}")
 
@@ -174,7 +196,10 @@ def load_faults(path: Path) -> FaultScript:
 
 def _refusal(error: Any) -> str:
     """One fault of a script: its field, what is allowed, what stands there."""
-    kinds = {"link_down", "stop", "absent", "slow_host", "read_error", "write_error", "full_completions", "bit_flip"}
+    kinds = {
+        "link_down", "stop", "absent", "disagrees", "slow_host", "read_error", "write_error", "full_completions",
+        "bit_flip",
+    }
     # The kind of an event stands in pydantic's path, but not in the file.
     path = ".".join(str(part) for part in error["loc"] if part not in kinds) or "the file"
     match error["type"]:

@@ -82,7 +82,7 @@ class HostBasedJob:
                 node_id=driver.node, vp=number, vector=vector, buffers=buffers, n_buffers=self._ahead + 1,
                 buffer_bytes=buffer_bytes, bounce=bounce, slots=slots,
             ))
-        self.posted = Posted(inputs, ports, results)
+        self.posted = Posted(inputs, ports, results, [self.request] * len(ports))
 
     def body(self, rank: int, process: Process) -> Body:
         """What the process of `rank` does."""
