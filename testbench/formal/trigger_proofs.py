@@ -90,7 +90,7 @@ _FAULTS = (
     ),
     Mutation(
         name="goes-without-being-reported", module=_ACT,
-        old="with m.If(~step.check & ~plan.mismatch & ~plan.marked):", new="with m.If(~step.check):",
+        old="with m.If(~step.check & ~remarkable):", new="with m.If(~step.check):",
     ),
     Mutation(
         name="bad-address-not-reported", module=_ACT,

@@ -43,10 +43,21 @@ def compiled(schedule, **changes):
     return compile_schedule(schedule, **arguments)
 
 
+def crc_16(text):
+    """CRC-16-CCITT, bit by bit."""
+    remainder = 0xFFFF
+    for byte in text.encode():
+        remainder ^= byte << 8
+        for _ in range(8):
+            remainder = remainder << 1 ^ (0x11021 if remainder & 0x8000 else 0)
+    return remainder
+
+
 def test_reduce_of_three():
     """Root 0 reduces the packets of ranks 1 and 2, in this order, in one descriptor."""
     root, first, second = compiled(build("reduce", n_nodes=3))
     common = {"c": 1, "ch": 1, "ct": 1, "job_id": 7, "tag": 99, "length": 256, "pulse_bytes": 256}
+    common["terms"] = crc_16("reduce binomial 3 0 256 256 float64 sum")
     operand = {"kind": Kind.RDMA, "operand": Operand.MEMORY, "local_addr": 0x1000}
     unpacked = [DESCRIPTOR.unpack(pack_sequence(sequence)) for sequence in (root, first, second)]
     zero = dict.fromkeys(unpacked[0], 0)
