@@ -149,13 +149,13 @@ class PlacementSignature(wiring.Signature):
     """A client's port on the job table: which offload unit serves a job?
 
     Every ``query`` gets one ``answer``, in order. The meaning of `ok`, and the obligations that it brings, depend on
-    the client: see :class:`rtl.nic.job_table.JobTable`. `base_pulse` is the number of the job's next pulse; `closed`:
-    software has closed the job.
+    the client: see :class:`rtl.nic.job_table.JobTable`. `lent`: a packet on a shared credit. `base_pulse` is the number
+    of the job's next pulse; `closed`: software has closed the job.
     """
 
     def __init__(self):
         super().__init__({
-            "query": Out(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
+            "query": Out(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS, "lent": 1}))),
             "answer": In(stream.Signature(data.StructLayout({
                 "ok": 1, "closed": 1, "unit": UNIT_BITS, "base_pulse": formats.PULSE_BITS,
             }))),
@@ -169,26 +169,35 @@ KEPT_BITS = 25
 """Of what keeps a job at its unit, for software: packets and shared credits."""
 
 JobStanding = data.StructLayout({
-    "closed": 1, "changed": 1, "busy": 1, "owing": 1, "kept": KEPT_BITS, "job_id": formats.JOB_BITS,
+    "closed": 1, "refused": 1, "changed": 1, "busy": 1, "owing": 1, "kept": KEPT_BITS, "job_id": formats.JOB_BITS,
 })
-"""The answer: how the job stands after it, and whether that is `changed`. `kept`: packets, and shared credits that
+"""The answer: how the job stands after it, and whether `closed` is `changed`. `kept`: packets, and shared credits that
 peers hold; with `busy` and `owing` 0 too, nothing of it is left here."""
+
+CreditGiven = data.StructLayout({"job_id": formats.JOB_BITS, "lent": 1, "granted": 1})
+"""A CREDIT packet leaves this NIC: the packet that it answers travelled on a shared credit; it brings one."""
 
 JobClosing = data.StructLayout({"job_id": formats.JOB_BITS, "closed": 1})
 """To the offload units: a job is closed, or open again."""
 
 
-class JobReportKind(enum.Enum, shape=2):
+class JobReportKind(enum.Enum, shape=3):
     """Kinds of reports from an offload unit to the job table."""
 
     PACKET_GONE = 0
-    """A packet of the job has left the unit's buffer: it was consumed, or dropped as a duplicate. Or a shared
-    credit has returned; the packet for which one is granted is not reported."""
+    """A packet of the job has left the unit's buffer: it was consumed; or the shared credit that it travelled on is
+    over. The packet for which a shared credit is granted is not reported."""
     ENDED = 1
     """The operation that the job table let in has ended after `pulses` pulses (none if it never began). `owing`:
     credits of the job are outstanding."""
     SETTLED = 2
     """The last of these credits has returned, and no operation of the job is in progress."""
+    RETURNED = 3
+    """A shared credit has returned without a packet; the job table knows whether one was out."""
+    DUPLICATE = 4
+    """A packet of the job was dropped as a duplicate: no CREDIT packet answers it."""
+    LENT_DUPLICATE = 5
+    """The same of a packet on a shared credit."""
 
 
 JobReport = data.StructLayout({

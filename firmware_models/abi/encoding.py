@@ -161,6 +161,8 @@ class JobOrderKind(IntEnum):
     """Its sequences end in JOB_CLOSED, and its packets are dropped, until it is opened."""
     OPEN = 2
     """It works as new, if nothing of it is left here; else it stays closed."""
+    REFUSE = 3
+    """As closed, and no packet of it is let in, if nothing of it is left here; until it is opened."""
 
 
 class UnitState(IntEnum):

@@ -61,9 +61,11 @@ CONTROL_PAGE = Page((
     Register("job_control", 0x054, "Order about job_select; a write without a flag only looks. The write is answered when job_state shows its outcome.", (
         flag("close", 0, Access.WO, "Closes the job: its sequences end in JOB_CLOSED, the one in progress too; packets of it are dropped, their credits returned."),
         flag("open", 1, Access.WO, "Opens the job, if nothing of it is left here: else it stays closed. It works as new."),
+        flag("refuse", 2, Access.WO, "Closes the job, if nothing of it is left here, and lets no packet of it in until it is opened: for JobIDs that nobody here uses."),
     )),
     Register("job_state", 0x058, "How the job of the last write to job_control stood after it.", (
         RegisterField("kept", 24, 0, Access.RO, "Packets of the job here, and shared credits that peers hold."),
+        flag("refused", 28, Access.RO, "No packet of the job is let in."),
         flag("owing", 29, Access.RO, "Credits that peers have not returned."),
         flag("in_progress", 30, Access.RO, "An operation."),
         flag("closed", 31, Access.RO, "The job is closed."),
@@ -155,6 +157,7 @@ EVENT_COUNTERS = Counters(COUNTERS, (
     Counter("loans_granted", "Shared credits granted to peers: slots of the packet buffers beyond their guaranteed credits."),
     Counter("loans_unused", "Shared credits that were returned without a packet."),
     Counter("rx_closed", "Collective packets dropped: of a job that is closed."),
+    Counter("rx_uncovered", "Collective packets dropped: no credit of this NIC covers them, or their job is refused."),
 ))
 
 STATE_COUNTERS_AT = COUNTERS + 0x80

@@ -89,8 +89,19 @@ class NodeDriver:
         """
         return self.carry_out(nic.look_at_job(job_id, close=True))
 
+    def refuse_job(self, job_id: int) -> JobState:
+        """Lets nothing of a job in until it is opened: for a JobID that nobody here uses.
+
+        Unlike a job that is closed it gives no credit back: nobody may have any. Raises :class:`HostError` if something
+        of it is at the NIC.
+        """
+        state = self.carry_out(nic.look_at_job(job_id, refuse=True))
+        if not state.refused:
+            raise HostError(f"job {job_id} must be at rest at node {self.node} to be refused, not have {state}")
+        return state
+
     def open_job(self, job_id: int) -> JobState:
-        """Opens a job that was closed. Raises :class:`HostError` if something of it is left at the NIC."""
+        """Opens a job that was closed or refused. Raises :class:`HostError` if something of it is left at the NIC."""
         state = self.carry_out(nic.look_at_job(job_id, open_again=True))
         if state.closed:
             raise HostError(f"job {job_id} must be at rest at node {self.node} to be opened, not have {state}")

@@ -69,6 +69,7 @@ class JobState:
     peers hold) that are `kept`."""
 
     closed: bool
+    refused: bool
     in_progress: bool
     owing: bool
     kept: int

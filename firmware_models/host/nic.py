@@ -51,14 +51,16 @@ def join_group(entry: int, mgid: int, *, owner: str) -> Steps[None]:
     yield from write_fields("group_entry", mgid=mgid, joined=1)
 
 
-def look_at_job(job_id: int, *, close: bool = False, open_again: bool = False) -> Steps[JobState]:
-    """Closes a job or opens it, or neither; how it stands then."""
+def look_at_job(
+    job_id: int, *, close: bool = False, open_again: bool = False, refuse: bool = False
+) -> Steps[JobState]:
+    """Closes a job, opens or refuses it, or none of these; how it stands then."""
     yield from write("job_select", job_id)
-    yield from write_fields("job_control", close=close, open=open_again)
+    yield from write_fields("job_control", close=close, open=open_again, refuse=refuse)
     word = CONTROL_PAGE["job_state"].unpack((yield from read("job_state")))
     return JobState(
-        closed=bool(word["closed"]), in_progress=bool(word["in_progress"]), owing=bool(word["owing"]),
-        kept=word["kept"],
+        closed=bool(word["closed"]), refused=bool(word["refused"]), in_progress=bool(word["in_progress"]),
+        owing=bool(word["owing"]), kept=word["kept"],
     )
 
 

@@ -8,15 +8,21 @@ from firmware_models.config import Config
 from rtl.abi import HashKey
 from rtl.kit.index import index_bits
 
-Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2})
+Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2, "duplicate": 1, "lent": 1})
 """A packet has left the packet buffer, worth so many reports to the job table:
-:class:`~rtl.credit.shared_pool.SharedPool` says how many."""
+:class:`~rtl.credit.shared_pool.SharedPool` says how many. Or it was dropped as a `duplicate`, worth one; `lent`: it had
+travelled on a shared credit."""
 
 
 def key_fields(header) -> dict[str, Value]:
     """Fields of a packet's key, as its header has them."""
     names = {"node_id": "dest_id", "vp": "dest_vp"}
     return {name: header[names.get(name, name)] for name in HashKey.members}
+
+
+def travels_lent(header) -> Value:
+    """A collective packet travels on a shared credit, by its header; multicasts do not."""
+    return header.loan & ~header.multicast
 
 
 class Arrival(enum.Enum, shape=2):

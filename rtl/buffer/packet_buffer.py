@@ -17,7 +17,7 @@ from rtl.abi import HashKey, PacketHeader, register_layout
 from rtl.buffer.buffer_statistics import BufferStatistics, statistics_layout
 from rtl.buffer.cuckoo_table import CuckooTable
 from rtl.buffer.guarded_memory import GuardedMemory
-from rtl.buffer.layouts import Arrival, Gone, arrival_layout, free_layout, key_fields
+from rtl.buffer.layouts import Arrival, Gone, arrival_layout, free_layout, key_fields, travels_lent
 from rtl.buffer.linear_table import LinearTable
 from rtl.buffer.packet_reader import PacketReader
 from rtl.buffer.packet_slots import SlotPool
@@ -166,6 +166,7 @@ class PacketBuffer(wiring.Component):
 
         # Packets come in one after the other. A tag goes to the table with its header.
         m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8)
+        m.submodules.lent = lent = StreamFifo(shape=1, depth=8)
         m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8)
         m.submodules.entering = entering = StreamFifo(shape=tag_shape, depth=1)
         connect(m, entering.o, table.insert)
@@ -180,6 +181,7 @@ class PacketBuffer(wiring.Component):
             entering.i.valid.eq(offered), entering.i.payload.eq(arriving), accept.eq(offered & entering.i.ready),
             header.ready.eq(accept), pool.o.ready.eq(accept),
             entered.i.valid.eq(accept), entered.i.payload.eq(arriving),
+            lent.i.valid.eq(accept), lent.i.payload.eq(travels_lent(header.payload)), lent.o.ready.eq(entered.o.ready),
             outcome.i.valid.eq(table.done), outcome.i.payload.eq(table.duplicate),
         ]
         # Header and payload go straight to their slot. The beat number stays within the slot whatever comes.
@@ -215,6 +217,7 @@ class PacketBuffer(wiring.Component):
             gone.i.valid.eq((self.free.valid & table.remove.ready & ~drops) | dropped),
             gone.i.payload.job_id.eq(Mux(drops, oldest.key.job_id, self.free.payload.key.job_id)),
             gone.i.payload.count.eq(Mux(drops, 1, self.free.payload.gone)),
+            gone.i.payload.duplicate.eq(drops), gone.i.payload.lent.eq(drops & lent.o.payload),
             entered.o.ready.eq(Mux(outcome.o.payload, dropped, tells)),
             outcome.o.ready.eq(entered.o.ready),
             pool.i.valid.eq(table.removed | dropped),

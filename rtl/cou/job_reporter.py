@@ -3,7 +3,7 @@
 Architecture: ``docs/jobs.md``.
 """
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -33,9 +33,9 @@ class JobReporter(wiring.Component):
     Members
     -------
     i_gone : ``In(stream.Signature({job_id, count}))``
-        A packet has left the buffer; `count` reports are due.
+        A packet has left the buffer; `count` reports are due. With `duplicate` it is one, of another kind.
     i_unused : ``In(stream.Signature({job_id}))``
-        A shared credit has returned without a packet: one report is due.
+        A shared credit has returned without a packet: one report is due, RETURNED.
     i_ended : ``In(stream.Signature({job_id, pulses}))``
         An operation has ended.
     o_end : ``Out(stream.Signature({job_id}))``, i_rest : ``In(stream.Signature({job_id, ended, owing}))``
@@ -83,9 +83,16 @@ class JobReporter(wiring.Component):
         ]
         with m.If(gone.valid & gone.ready):
             m.d.sync += again.eq((count == 2) & ~again)
-        for port, job_id in ((gone, self.i_gone.payload.job_id), (unused, self.i_unused.payload.job_id)):
+        kind = Mux(
+            self.i_gone.payload.duplicate,
+            Mux(self.i_gone.payload.lent, JobReportKind.LENT_DUPLICATE, JobReportKind.DUPLICATE),
+            JobReportKind.PACKET_GONE,
+        )
+        for port, job_id, what in (
+            (gone, self.i_gone.payload.job_id, kind), (unused, self.i_unused.payload.job_id, JobReportKind.RETURNED),
+        ):
             m.d.comb += [
-                port.payload.kind.eq(JobReportKind.PACKET_GONE), port.payload.job_id.eq(job_id),
+                port.payload.kind.eq(what), port.payload.job_id.eq(job_id),
                 port.payload.owing.eq(0), port.payload.pulses.eq(0),
             ]
         m.d.comb += [

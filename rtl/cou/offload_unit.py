@@ -68,8 +68,10 @@ class OffloadUnit(wiring.Component):
         From the registers.
     busy, fired, inserted, duplicate, trace_valid : ``Out(1)``; trace_event : ``Out(TraceEvent)``; statistics : ``Out``
         For counters, registers and timelines.
-    loan_granted, loan_unused, loan_unknown : ``Out(1)``
-        Likewise: a shared credit is granted; one has returned unused; one has that was not outstanding.
+    loan_granted, loan_unused : ``Out(1)``
+        Likewise: a shared credit is granted; one has returned unused.
+    returned_valid : ``In(1)``
+        The job table knows a shared credit that was reported as RETURNED.
     state : ``Out(UnitState)``
         Its activity in this cycle.
     fault, arm : ``In``
@@ -99,7 +101,7 @@ class OffloadUnit(wiring.Component):
             "node_id": In(formats.NODE_BITS),
             "watchdog": In(32),
             "busy": Out(1), "fired": Out(1), "inserted": Out(1), "duplicate": Out(1),
-            "loan_granted": Out(1), "loan_unused": Out(1), "loan_unknown": Out(1),
+            "loan_granted": Out(1), "loan_unused": Out(1), "returned_valid": In(1),
             "statistics": Out(statistics_layout(index_bits(config.buffer_slots) + 1)),
             "state": Out(range(len(UnitState))),
             "fault": In(FaultOrder), "arm": In(1), "closing": In(stream.Signature(JobClosing)), "dropped": Out(1),
@@ -218,13 +220,12 @@ class OffloadUnit(wiring.Component):
                 pool.consumed.eq(Mux(aggregator.taken, aggregator.consumed, closer.consumed)),
                 pool.taken.eq(aggregator.taken | closer.taken), closer.gone.eq(pool.gone),
                 aggregator.granted.eq(pool.granted), aggregator.gone.eq(pool.gone), buffer.unlent.eq(pool.free),
-                report.payload.job_id.eq(header.job_id), report.valid.eq(returning.header.valid & unused & pool.known),
-                pool.unused.eq(report.valid & report.ready),
+                report.payload.job_id.eq(header.job_id), report.valid.eq(returning.header.valid & unused),
+                pool.unused.eq(self.returned_valid),
                 self.loan_granted.eq(pool.taken & pool.granted), self.loan_unused.eq(pool.unused),
-                self.loan_unknown.eq(returning.header.valid & unused & ~pool.known),
             ]
             with m.If(unused):
-                m.d.comb += [back.valid.eq(0), returning.header.ready.eq(report.ready | ~pool.known)]
+                m.d.comb += [back.valid.eq(0), returning.header.ready.eq(report.ready)]
         else:
             m.d.comb += [aggregator.gone.eq(1), closer.gone.eq(1)]
 
@@ -324,6 +325,6 @@ class OffloadUnit(wiring.Component):
         m.d.sync += self.moves.eq(any_moves(*(part.moves for part in parts)))
         m.d.comb += [
             quiescence.moves.eq(any_moves(self.moves, *(offer.valid for offer in offers))),
-            quiescence.event.eq(any_moves(self.arm, *(item.valid for item in coming))),
+            quiescence.event.eq(any_moves(self.arm, self.returned_valid, *(item.valid for item in coming))),
             self.quiescent.eq(quiescence.quiescent),
         ]

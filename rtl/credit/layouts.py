@@ -11,10 +11,14 @@ WINDOW_SLOT_BITS = 2
 CreditNotice = data.StructLayout({
     "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "dest_id": formats.NODE_BITS,
     "dest_vp": formats.VP_BITS, "source_vp": formats.VP_BITS, "window_slot": WINDOW_SLOT_BITS,
-    "credits": 1, "loan": 1, "want": 1,
+    "credits": 1, "loan": 1, "want": 1, "lent": 1,
 })
 """A CREDIT packet. Before the :class:`~rtl.credit.shared_pool.SharedPool` `loan` says that the consumed packet
-travelled on a shared credit, behind it that one is granted; without `credits`, that one returns unused."""
+travelled on a shared credit, behind it that one is granted; without `credits`, that one returns unused. `lent`:
+the consumed packet travelled on a shared credit."""
+
+LENT_BIT = WINDOW_SLOT_BITS
+"""Bit of a CREDIT packet's `tag` that says so: the NIC that it leaves counts by it."""
 
 
 def notice_fields(header) -> dict[str, Value | int]:
@@ -23,6 +27,7 @@ def notice_fields(header) -> dict[str, Value | int]:
     return {
         "peer": header.peer, "dest_id": header.source_id, "dest_vp": header.source_vp, "window_slot": header.tag,
         "credits": 1, "loan": header.loan & ~header.multicast, "want": header.want & ~header.multicast,
+        "lent": header.loan & ~header.multicast,
     }
 
 

@@ -233,7 +233,9 @@ class RegisterFile(wiring.Component):
         m.d.comb += [
             order.payload.job_id.eq(held["job_select"]),
             order.payload.kind.eq(
-                Mux(flags.close, JobOrderKind.CLOSE, Mux(flags.open, JobOrderKind.OPEN, JobOrderKind.LOOK))
+                Mux(flags.close, JobOrderKind.CLOSE, Mux(
+                    flags.open, JobOrderKind.OPEN, Mux(flags.refuse, JobOrderKind.REFUSE, JobOrderKind.LOOK)
+                ))
             ),
             standing.ready.eq(1),
         ]
@@ -258,7 +260,7 @@ class RegisterFile(wiring.Component):
             "n_groups": config.nic.n_groups,
             "n_windows": config.nic.n_windows,
             "job_state": word(CONTROL_PAGE["job_state"], closed=stands.closed, in_progress=stands.busy,
-                              owing=stands.owing, kept=stands.kept),
+                              owing=stands.owing, refused=stands.refused, kept=stands.kept),
             "group_entry": word(CONTROL_PAGE["group_entry"], mgid=self.group.mgid, joined=self.group.joined),
             "buffer_slots": config.buffer_slots, "buffer_packets": config.buffer_packets,
             **{

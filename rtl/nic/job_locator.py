@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
 from rtl.abi import PacketHeader
+from rtl.buffer.layouts import travels_lent
 from rtl.interface import UNIT_BITS, PacketSignature, PlacementSignature, beat
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
@@ -37,8 +38,9 @@ class JobLocator(wiring.Component):
         The job table. Answers are always taken at once.
     o : ``Out(PacketSignature(data_width))``
         The same packets.
-    unit : ``Out``, known : ``Out(1)``
-        With the header: the unit of its job, and a flag that there is one. A COLLECTIVE packet for a virtual port that
+    unit : ``Out``, known, uncovered : ``Out(1)``
+        With the header: the unit of its job, and a flag that there is one. `uncovered`: there is none because the job
+        table does not let the packet in. A COLLECTIVE packet for a virtual port that
         this NIC does not have belongs to no job; of other types of packets all are known.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
@@ -55,7 +57,7 @@ class JobLocator(wiring.Component):
             "placement": Out(PlacementSignature()),
             "o": Out(PacketSignature(width)),
             "unit": Out(UNIT_BITS),
-            "known": Out(1),
+            "known": Out(1), "uncovered": Out(1),
         })
 
     def elaborate(self, platform):
@@ -68,7 +70,7 @@ class JobLocator(wiring.Component):
         # A header comes in whether its question is taken at once or not; if not, the question stays behind, and the
         # next header waits for it. So nobody's turn at the job table is part of the way of a header.
         header, query = self.i.header, self.placement.query
-        entering, late, late_job = headers.i.payload, Signal(), Signal.like(query.payload.job_id)
+        entering, late, later = headers.i.payload, Signal(), Signal.like(query.payload)
         comes = header.valid & header.ready
         m.d.comb += [
             entering.header.eq(header.payload),
@@ -78,11 +80,15 @@ class JobLocator(wiring.Component):
             )),
             headers.i.valid.eq(header.valid & ~late), header.ready.eq(headers.i.ready & ~late),
             query.valid.eq(late | (comes & entering.asked)),
-            query.payload.job_id.eq(Mux(late, late_job, header.payload.job_id)),
+        ]
+        asks = Signal.like(query.payload)
+        m.d.comb += [
+            asks.job_id.eq(header.payload.job_id), asks.lent.eq(travels_lent(header.payload)),
+            query.payload.eq(Mux(late, later, asks)),
         ]
         m.d.sync += late.eq(query.valid & ~query.ready)
         with m.If(comes):
-            m.d.sync += late_job.eq(header.payload.job_id)
+            m.d.sync += later.eq(asks)
 
         # What leaves: the header, with it the unit and whether there is one, then the payload.
         out, in_payload = self.o, Signal()
@@ -95,6 +101,7 @@ class JobLocator(wiring.Component):
             headers.o.ready.eq(goes),
             self.unit.eq(answer.unit),
             self.known.eq(Mux(leaving.asked, answer.ok, ~leaving.collective)),
+            self.uncovered.eq(leaving.asked & ~answer.ok & (self.vc == 0)),
             out.payload.payload.eq(beats.o.payload), out.payload.valid.eq(beats.o.valid & in_payload),
             beats.o.ready.eq(out.payload.ready & in_payload),
         ]

@@ -10,7 +10,15 @@ from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import JobOrderKind
-from rtl.interface import UNIT_BITS, JobOrder, JobReport, JobReportKind, JobStanding, PlacementSignature
+from rtl.interface import (
+    UNIT_BITS,
+    CreditGiven,
+    JobOrder,
+    JobReport,
+    JobReportKind,
+    JobStanding,
+    PlacementSignature,
+)
 from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.nic.least_unit import LeastUnit
@@ -29,9 +37,9 @@ class JobTable(wiring.Component):
 
     Obligations of the clients:
 
-    - ``packet``: each query is one packet of the job, which then goes to the unit that the answer (always `ok`) names.
-      That unit reports PACKET_GONE once for it. It may do so later than when it has gone: a shared credit that is
-      granted for the packet keeps the job there as the packet did.
+    - ``packet``: each query is one packet of the job. With `ok` it then goes to the unit that the answer names, which
+      reports PACKET_GONE (or a DUPLICATE) once for it. It may do so later than when it has gone: a shared credit that
+      is granted for the packet keeps the job there as the packet did. Without `ok` no credit covers it.
     - ``sequence``: `ok` lets one operation in, which then goes to that unit; it reports ENDED once for it, also if it
       has no room for it after all. Without `ok` an operation of the job is in progress, or the job is `closed`.
     - ``credit``: changes nothing. `ok`: the job is not at rest, and credits that come for it go to that unit.
@@ -41,6 +49,12 @@ class JobTable(wiring.Component):
     Software closes a job, and opens it again when it is at rest; its pulses then begin at 0. Packets of a closed job
     come to its unit all the same, which drops them and returns their credits: so a job comes to rest by what brings
     every job to rest, and nothing of it can be on its way any more when all its nodes say so.
+
+    Which packets are covered. The peers of a job have `n_credits` credits for packets here, all together. A packet
+    takes one, the CREDIT packet that leaves for it (``given_valid``) gives one back. A packet on a shared credit takes
+    one that a CREDIT packet has brought and that has not RETURNED. So of no job there are ever more packets here than
+    its peers were given credits for, whatever they send, and none that a credit was given for is refused. Of a job that
+    software has `refused` none is let in at all.
 
     Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
     cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
@@ -54,6 +68,10 @@ class JobTable(wiring.Component):
         Packets that one unit can hold, those on their way to it included.
     level_bits : int
         Bits of a buffer's level.
+    n_credits : int
+        Packets that all peers of one job may have here on guaranteed credits.
+    pool : int
+        Shared credits of one unit. If 0 a packet that claims to be on one takes a guaranteed one.
     n_jobs : int
         JobIDs, a power of two.
 
@@ -65,6 +83,10 @@ class JobTable(wiring.Component):
         Software's orders, and an answer to each.
     reports : array of n_units ``In(stream.Signature(JobReport))``
         Reports of the offload units.
+    given_valid : ``In(1)``, given : ``In(CreditGiven)``
+        A CREDIT packet leaves this NIC.
+    returned : array of n_units ``Out(1)``, unknown : ``Out(1)``
+        Pulses: RETURNED was true, of a job at this unit; it was not.
     levels : array of n_units ``In(level_bits)``
         Packets in the buffers of the units.
     jobs : array of n_units ``Out(range(n_jobs + 1))``
@@ -74,19 +96,24 @@ class JobTable(wiring.Component):
     """
 
     def __init__(
-        self, *, n_units: int, n_packets: int, level_bits: int, n_jobs: int = 1 << formats.JOB_BITS
+        self, *, n_units: int, n_packets: int, level_bits: int, n_credits: int, pool: int,
+        n_jobs: int = 1 << formats.JOB_BITS,
     ):
         for name, value, most in (("n_units", n_units, 1 << UNIT_BITS), ("n_jobs", n_jobs, 1 << formats.JOB_BITS)):
             if not 1 <= value <= most or value & (value - 1):
                 raise ValueError(f"{name} must be a power of two, 1 to {most}, not {value!r}")
-        if n_packets < 1:
-            raise ValueError(f"n_packets must be at least 1, not {n_packets!r}")
+        for name, value, least in (("n_packets", n_packets, 1), ("n_credits", n_credits, 1), ("pool", pool, 0)):
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, not {value!r}")
+        self.n_credits, self.pool = n_credits, pool
         self.n_units, self.n_packets, self.n_jobs = n_units, n_packets, n_jobs
         self.level_bits = level_bits
         self.entry = data.StructLayout({
             "unit": UNIT_BITS, "busy": 1, "owing": 1, "packets": bits_for(n_packets), "pulses": formats.PULSE_BITS,
-            "closed": 1,
+            "closed": 1, "refused": 1, "taken": bits_for(n_credits), "lent": bits_for(pool),
         })
+        # How far `taken` and `lent` may count, modulo their width.
+        self.limits = data.StructLayout({"taken": bits_for(n_credits), "lent": bits_for(pool)})
         super().__init__({
             "moves": Out(1),
             "packet": In(PlacementSignature()),
@@ -95,6 +122,8 @@ class JobTable(wiring.Component):
             "order": In(stream.Signature(JobOrder)), "standing": Out(stream.Signature(JobStanding)),
             "reports": In(stream.Signature(JobReport)).array(n_units),
             "levels": In(level_bits).array(n_units),
+            "given_valid": In(1), "given": In(CreditGiven),
+            "returned": Out(1).array(n_units), "unknown": Out(1),
             "jobs": Out(range(n_jobs + 1)).array(n_units),
         })
 
@@ -116,6 +145,7 @@ class JobTable(wiring.Component):
             m.d.sync += [sweep.eq(sweep + 1), swept.eq(sweep == self.n_jobs - 1)]
 
         report, report_valid, report_goes = self._collect_reports(m)
+        allowed = self._allow(m, swept, sweep)
 
         # First stage: a packet, or a report or a sequence in turn, and then a packet again; its entry is read. Whose
         # turn it is does not depend on whether a packet is there. Orders, which are rare, go before sequences.
@@ -132,7 +162,7 @@ class JobTable(wiring.Component):
             job.eq(Mux(other, Mux(
                 by_report, report.job_id, Mux(by_order, order.payload.job_id, sequence.payload.job_id)
             ), question.payload.job_id)),
-            read.en.eq(advance), read.addr.eq(job),
+            read.en.eq(advance), read.addr.eq(job), allowed.en.eq(advance), allowed.addr.eq(job),
         ]
         with m.If(advance):
             m.d.sync += was_other.eq(other)
@@ -144,7 +174,8 @@ class JobTable(wiring.Component):
         # read in the same cycle.
         by_packet, by_sequence, reported, ordered = Signal(), Signal(), Signal(), Signal()
         command = Signal(JobOrder)
-        at_job, acting = Signal(job_bits), Signal(JobReport)
+        at_job, acting, at_lent = Signal(job_bits), Signal(JobReport), Signal()
+        limits, covered, known = Signal(self.limits), Signal(), Signal()
         entry, after = Signal(self.entry), Signal(self.entry)
         act, blocked, at_rest, stays, assigns = (
             Signal(name=name) for name in ("act", "blocked", "at_rest", "stays", "assigns")
@@ -152,7 +183,7 @@ class JobTable(wiring.Component):
         touches = Cat(by_packet, by_sequence, reported, ordered)
         touched = Cat(question.valid & ~other, other & ~by_report & ~by_order, other & by_report, other & by_order)
         with m.If(advance):
-            m.d.sync += at_job.eq(job)
+            m.d.sync += [at_job.eq(job), at_lent.eq(question.payload.lent & (self.pool > 0))]
         with m.If(report_goes):
             m.d.sync += acting.eq(report)
         with m.If(order.valid & order.ready):
@@ -161,15 +192,21 @@ class JobTable(wiring.Component):
         m.d.comb += advance.eq(swept & ~blocked & ~reading.any())
         m.d.sync += reading.eq(Mux(advance, touched, 0))
         with m.If(~blocked):
-            m.d.sync += [touches.eq(reading), entry.eq(read.data)]
+            m.d.sync += [touches.eq(reading), entry.eq(read.data), limits.eq(allowed.data)]
         packet_answer, sequence_answer = self.packet.answer, self.sequence.answer
         let_in = by_sequence & ~entry.busy & ~entry.closed
+        admits = Signal()
+        m.d.comb += [
+            known.eq(entry.lent != limits.lent),
+            covered.eq(Mux(at_lent, known, entry.taken != limits.taken) & ~entry.refused),
+            admits.eq(by_packet & covered),
+        ]
 
         # An answer has to be gone before the next one.
         m.d.comb += [
             at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),
             stays.eq(after.busy | after.owing | (after.packets != 0)),
-            assigns.eq(at_rest & (by_packet | let_in)),
+            assigns.eq(at_rest & (admits | let_in)),
             blocked.eq(
                 (by_packet & packet_answer.valid) | (by_sequence & sequence_answer.valid)
                 | (ordered & self.standing.valid) | (assigns & ~least.valid)
@@ -180,14 +217,29 @@ class JobTable(wiring.Component):
         ]
         with m.If(assigns):
             m.d.comb += after.unit.eq(least.unit)
-        with m.If(by_packet):
-            m.d.comb += after.packets.eq(entry.packets + 1)
+        with m.If(admits):
+            m.d.comb += [
+                after.packets.eq(entry.packets + 1), after.taken.eq(entry.taken + ~at_lent),
+                after.lent.eq(entry.lent + at_lent),
+            ]
         with m.If(let_in):
             m.d.comb += after.busy.eq(1)
+        fewer = entry.packets - (entry.packets != 0)
         with m.If(reported):
             with m.Switch(acting.kind):
                 with m.Case(JobReportKind.PACKET_GONE):
-                    m.d.comb += after.packets.eq(entry.packets - (entry.packets != 0))
+                    m.d.comb += after.packets.eq(fewer)
+                with m.Case(JobReportKind.RETURNED):
+                    with m.If(known):
+                        m.d.comb += [after.packets.eq(fewer), after.lent.eq(entry.lent + 1)]
+                with m.Case(JobReportKind.DUPLICATE):
+                    m.d.comb += [after.packets.eq(fewer), after.taken.eq(entry.taken - 1)]
+                with m.Case(JobReportKind.LENT_DUPLICATE):
+                    m.d.comb += after.packets.eq(fewer)
+                    if self.pool:
+                        m.d.comb += after.lent.eq(entry.lent - 1)
+                    else:
+                        m.d.comb += after.taken.eq(entry.taken - 1)
                 with m.Case(JobReportKind.ENDED):
                     m.d.comb += [
                         after.busy.eq(0), after.owing.eq(acting.owing), after.pulses.eq(entry.pulses + acting.pulses),
@@ -195,13 +247,20 @@ class JobTable(wiring.Component):
                 with m.Case(JobReportKind.SETTLED):
                     m.d.comb += after.owing.eq(0)
         opens = (command.kind == JobOrderKind.OPEN) & entry.closed & at_rest
-        with m.If(ordered & ((command.kind == JobOrderKind.CLOSE) | opens)):
-            m.d.comb += after.closed.eq(~opens)
+        refuses = (command.kind == JobOrderKind.REFUSE) & at_rest
+        with m.If(ordered & ((command.kind == JobOrderKind.CLOSE) | opens | refuses)):
+            m.d.comb += [after.closed.eq(~opens), after.refused.eq(~opens & (entry.refused | refuses))]
             with m.If(opens):
                 m.d.comb += after.pulses.eq(0)
         for k in range(n_units):
             comes, goes = act & at_rest & stays & (after.unit == k), act & ~at_rest & ~stays & (entry.unit == k)
             m.d.sync += self.jobs[k].eq(self.jobs[k] + comes - goes)
+
+        # Shared credits that have returned.
+        returns = act & reported & (acting.kind == JobReportKind.RETURNED)
+        m.d.sync += self.unknown.eq(returns & ~known)
+        for k in range(n_units):
+            m.d.sync += self.returned[k].eq(returns & known & (entry.unit == k))
 
         # Answers.
         for answer, mine in ((packet_answer, by_packet), (sequence_answer, by_sequence)):
@@ -209,15 +268,40 @@ class JobTable(wiring.Component):
                 m.d.sync += answer.valid.eq(0)
             with m.If(act & mine):
                 m.d.sync += [
-                    answer.valid.eq(1), answer.payload.ok.eq(by_packet | let_in), answer.payload.unit.eq(after.unit),
+                    answer.valid.eq(1), answer.payload.ok.eq(admits | let_in), answer.payload.unit.eq(after.unit),
                     answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
                 ]
         self._stand(m, command, entry, after, acts=act & ordered)
         self._look(m, glance, swept)
 
-        m.d.sync += self.moves.eq(any_moves(act, report_valid, ~swept, ~least.valid))
+        m.d.sync += self.moves.eq(any_moves(act, report_valid, ~swept, ~least.valid, self.given_valid))
 
         return m
+
+    def _allow(self, m: Module, swept: Signal, sweep: Signal):
+        """Counts what CREDIT packets give, job by job; one leaves in every cycle at most. Gives a port that reads how
+        far a job's packets may count: they may come in the cycle after.
+        """
+        m.submodules.limits = store = memory.Memory(shape=self.limits, depth=self.n_jobs, init=[])
+        write = store.write_port()
+        before, allowed = store.read_port(transparent_for=[write]), store.read_port(transparent_for=[write])
+        giving, given = Signal(), Signal(CreditGiven)
+        job_bits = len(sweep)
+        lent = given.lent & (self.pool > 0)
+        m.d.sync += giving.eq(self.given_valid)
+        with m.If(self.given_valid):
+            m.d.sync += given.eq(self.given)
+        m.d.comb += [
+            before.addr.eq(self.given.job_id[:job_bits]), before.en.eq(self.given_valid),
+            write.en.eq(giving | ~swept), write.addr.eq(sweep),
+            write.data.taken.eq(self.n_credits), write.data.lent.eq(0),
+        ]
+        with m.If(swept):
+            m.d.comb += [
+                write.addr.eq(given.job_id[:job_bits]), write.data.taken.eq(before.data.taken + ~lent),
+                write.data.lent.eq(before.data.lent + given.granted),
+            ]
+        return allowed
 
     def _collect_reports(self, m: Module) -> tuple:
         """Reports wait in a register in front of the table, one at a time, so that only packets come late in a cycle.
@@ -247,7 +331,7 @@ class JobTable(wiring.Component):
                 standing.valid.eq(1), standing.payload.kept.eq(entry.packets),
                 standing.payload.changed.eq(after.closed ^ entry.closed),
                 standing.payload.job_id.eq(command.job_id),
-                *(standing.payload[name].eq(after[name]) for name in ("closed", "busy", "owing")),
+                *(standing.payload[name].eq(after[name]) for name in ("closed", "refused", "busy", "owing")),
             ]
 
     def _look(self, m: Module, glance, swept: Signal) -> None:

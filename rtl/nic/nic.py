@@ -11,8 +11,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import registers
+from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
 from rtl.cou.offload_unit import OffloadUnit
+from rtl.credit.layouts import LENT_BIT
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
 from rtl.interface import JobClosing, LinkSignature, TraceEvent
@@ -160,7 +162,8 @@ class Nic(wiring.Component):
         # Room for the packets of a job at its unit: the buffer, what is on the way to it, and shared credits.
         m.submodules.job_table = job_table = JobTable(
             n_units=n_cous, n_packets=config.buffer_slots + 8 + config.pool_packets,
-            level_bits=index_bits(config.buffer_slots) + 1,
+            level_bits=index_bits(config.buffer_slots) + 1, pool=config.pool_packets,
+            n_credits=config.cou.n_peers * config.cou.peer_credits,
         )
 
         return SimpleNamespace(
@@ -203,7 +206,10 @@ class Nic(wiring.Component):
         for index, unit in enumerate(cous):
             connect(m, queue.cou[index], unit.port)
             connect(m, unit.o_report, nic.job_table.reports[index])
-            m.d.comb += nic.job_table.levels[index].eq(unit.statistics.level)
+            m.d.comb += [
+                nic.job_table.levels[index].eq(unit.statistics.level),
+                unit.returned_valid.eq(nic.job_table.returned[index]),
+            ]
         for pairs in zip(windows[:n_units], reads[:n_units], events, strict=True):
             for client, port in pairs:
                 connect(m, client, port)
@@ -231,7 +237,8 @@ class Nic(wiring.Component):
             connect(m, link_tx.link, flipped(self.tx))
             connect(m, flipped(self.rx), link_rx.link)
         parts = [link_tx, link_rx]
-        received, malformed, wrong_node, unknown, sent = [], [], [], [p2p.unknown], []
+        received, malformed, wrong_node, sent = [], [], [], []
+        unknown, uncovered = [p2p.unknown, job_table.unknown], []
         for vc in range(config.link.n_vcs):
             m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=len(units))
             m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width)
@@ -254,6 +261,17 @@ class Nic(wiring.Component):
             else:
                 connect(m, depacketizer.o, locator.i)
                 connect(m, locator.placement, job_table.credit)
+                # Who gets a credit may use it: not before it has left.
+                leaving = arbiter.o.header
+                m.d.comb += [
+                    job_table.given_valid.eq(
+                        leaving.valid & leaving.ready & (leaving.payload.type == PacketType.CREDIT)
+                        & (leaving.payload.credits != 0)
+                    ),
+                    job_table.given.job_id.eq(leaving.payload.job_id),
+                    job_table.given.lent.eq(leaving.payload.tag[LENT_BIT]),
+                    job_table.given.granted.eq(leaving.payload.loan),
+                ]
             connect(m, locator.o, router.i)
             parts += [arbiter, tx_stage, depacketizer, locator]
             for index, unit in enumerate(units):
@@ -261,15 +279,17 @@ class Nic(wiring.Component):
                 connect(m, router.o[index], unit.rx[vc])
             m.d.comb += [
                 depacketizer.node_id.eq(csr.node_id), router.unit.eq(locator.unit), router.known.eq(locator.known),
+                router.not_covered.eq(locator.uncovered),
             ]
             sent.append(packetizer.o.valid & packetizer.o.ready & packetizer.o.payload.last)
             received.append(depacketizer.received)
             malformed += [depacketizer.malformed, router.misplaced]
             wrong_node.append(depacketizer.wrong_node)
             unknown.append(router.unknown)
+            uncovered.append(router.uncovered)
         return SimpleNamespace(
             parts=parts, groups=groups, received=received, malformed=malformed, wrong_node=wrong_node, unknown=unknown,
-            sent=sent,
+            uncovered=uncovered, sent=sent,
         )
 
     def _connect_registers(self, m: Module, nic: SimpleNamespace, network: SimpleNamespace) -> None:
@@ -321,7 +341,7 @@ class Nic(wiring.Component):
         events = {
             "tx_packets": network.sent, "rx_packets": network.received, "rx_malformed": network.malformed,
             "rx_wrong_node": network.wrong_node,
-            "rx_unknown": [*network.unknown, *(unit.loan_unknown for unit in cous)],
+            "rx_unknown": network.unknown, "rx_uncovered": network.uncovered,
             "descriptors": [queue.consumed], "completions": [completions.posted],
             "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in cous],
             "buffer_inserts": [unit.inserted for unit in cous], "rx_duplicates": [unit.duplicate for unit in cous],

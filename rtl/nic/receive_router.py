@@ -27,14 +27,17 @@ class ReceiveRouter(wiring.Component):
     -------
     i : ``In(PacketSignature(data_width))``
         Packets of the channel.
-    unit : ``In``, known : ``In(1)``
-        With the header of a collective packet: the unit of its job, and a flag that there is one.
+    unit : ``In``, known, not_covered : ``In(1)``
+        With the header of a collective packet: the unit of its job, and a flag that there is one; there is none because
+        no credit covers the packet.
     o : array of n_cous + 1 ``Out(PacketSignature(data_width))``
         One for each offload unit, the last one for the point-to-point path.
     misplaced : ``Out(1)``
         Pulse: a packet that does not belong to the channel has been dropped.
     unknown : ``Out(1)``
         Pulse: a collective packet of no job, or one that a GET would need, has been dropped.
+    uncovered : ``Out(1)``
+        Pulse: a collective packet that no credit covers has been dropped.
     """
 
     def __init__(self, config: Config, *, vc: int):
@@ -46,7 +49,8 @@ class ReceiveRouter(wiring.Component):
             "i": In(PacketSignature(width)),
             "o": Out(PacketSignature(width)).array(config.nic.n_cous + 1),
             "unit": In(UNIT_BITS),
-            "known": In(1),
+            "known": In(1), "not_covered": In(1),
+            "uncovered": Out(1),
             "misplaced": Out(1),
             "unknown": Out(1),
         })
@@ -85,7 +89,11 @@ class ReceiveRouter(wiring.Component):
             packets.payload.ready.eq(dropping | (latched & payload_ready).any()),
         ]
         with m.If(packets.header.valid & packets.header.ready):
-            m.d.comb += [self.misplaced.eq(drop & ~unknown), self.unknown.eq(unknown)]
+            uncovered = is_collective & self.not_covered
+            m.d.comb += [
+                self.misplaced.eq(drop & ~unknown), self.unknown.eq(unknown & ~uncovered),
+                self.uncovered.eq(uncovered),
+            ]
             with m.If(header.length != 0):
                 m.d.sync += [latched.eq(route), dropping.eq(drop)]
         with m.If(packets.payload.valid & packets.payload.ready & packets.payload.payload.last):

@@ -11,7 +11,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.formats import HASH_KEY
 from rtl.abi import HashKey, PacketHeader
 from rtl.buffer.buffer_statistics import statistics_layout
-from rtl.buffer.layouts import Arrival, arrival_layout
+from rtl.buffer.layouts import Arrival, Gone, arrival_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.buffer.tag_table import answer_layout
 from rtl.interface import beat
@@ -73,9 +73,9 @@ class Bench:
             dut, "o_read", beat(self.width), callback=lambda _: self.read_errors.append(int(dut.read_error.value))
         )
         self.free = StreamSource(dut, "free", data.StructLayout({**dict(tag.members), "gone": 2}))
-        self.gone = StreamSink(dut, "o_gone", data.StructLayout({"job_id": formats.JOB_BITS, "count": 2}))
-        self.left: Counter[tuple[int, int]] = Counter()
-        """Packets that have left, by JobID and worth."""
+        self.gone = StreamSink(dut, "o_gone", Gone)
+        self.left: Counter[tuple[int, int, int, int]] = Counter()
+        """Packets that have left, by JobID and worth; those that were duplicates, and travelled on shared credits."""
         self.sent: dict[int, Packet] = {}
         self.stored: dict[int, Stored] = {}
         self.counts: Counter[str] = Counter()
@@ -112,6 +112,7 @@ class Bench:
         return Packet.make(
             self.rng.randbytes(length), version=1, job_id=key["job_id"], dest_id=key["node_id"], dest_vp=key["vp"],
             seq_id=key["seq_id"], pulse=key["pulse"], fragment=key["fragment"], peer=self.rng.randrange(64),
+            loan=self.rng.getrandbits(1), multicast=self.rng.getrandbits(1),
             source_id=self.rng.randrange(1 << 24), addr=self.rng.getrandbits(64), swap_data=self.rng.randrange(2),
         )
 
@@ -160,7 +161,7 @@ class Bench:
         stored = self.stored.pop(key)
         worth = self.rng.randrange(3)
         await self.free.send({"key": key, "slot": stored.slot, "gone": worth}, sync=True)
-        self.left[stored.packet.header["job_id"], worth] += 1
+        self.left[stored.packet.header["job_id"], worth, 0, 0] += 1
         self.counts["freed"] += 1
 
     async def empty(self):
@@ -179,7 +180,8 @@ class Bench:
         assert int(self.dut.level.value) == len(self.stored)
         while len(self.gone.received) < self.left.total():
             await RisingEdge(self.dut.clk)
-        assert Counter((item["job_id"], item["count"]) for item in self.gone.received) == self.left
+        seen = Counter(tuple(item[name] for name in Gone.members) for item in self.gone.received)
+        assert seen == self.left
 
 
 async def order_fault(bench: Bench, target: int, bits: int, bit: int) -> None:
@@ -272,8 +274,9 @@ async def duplicates_are_dropped(dut):
         bench.insert(key)
     await bench.settle()
     for key in keys:
-        bench.source.append(bench.packet(key))
-        bench.left[key["job_id"], 1] += 1
+        bench.source.append(packet := bench.packet(key))
+        lent = packet.header["loan"] & ~packet.header["multicast"]
+        bench.left[key["job_id"], 1, 1, lent] += 1
     await bench.source.drain()
     await bench.check_level()
     assert len(seen) == len(keys) == bench.counts["withdrawn"]

@@ -11,6 +11,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
+from rtl.credit.layouts import LENT_BIT
 from rtl.interface import CompletionEvent, JobReport, JobReportKind, SequenceSignature, WindowSignature
 from testbench.clock import cycles, start
 from testbench.cou.operation_model import NODE_ID, Operation
@@ -64,6 +65,10 @@ class Unit:
         """Packets that keep a job here, as the job table counts them: those that came, less what was reported."""
         self.lent: Counter[int] = Counter()
         """Shared credits of the unit that its peers hold, by JobID."""
+        self.granted: Counter[int] = Counter()
+        """Those that no packet has come on, and that have not returned, as the job table counts them."""
+        self.unknown = 0
+        """Shared credits that returned and were not out."""
         self.sender: Sender | None = None
         """Who gets the unit's CREDIT packets; without one, shared credits return at once."""
         self.refuse_window = False
@@ -75,6 +80,7 @@ class Unit:
         await start(self.dut, **limits)
         self.dut.node_id.value = NODE_ID
         self.dut.watchdog.value = 0
+        self.dut.returned_valid.value = 0
 
     def _check(self, query):
         assert query["bytes"], "no bytes to check"
@@ -85,7 +91,12 @@ class Unit:
         """Reports to the job table."""
         job = report_["job_id"]
         match JobReportKind(report_["kind"]):
-            case JobReportKind.PACKET_GONE:
+            case JobReportKind.RETURNED if not self.granted[job]:
+                self.unknown += 1
+            case JobReportKind.PACKET_GONE | JobReportKind.RETURNED | JobReportKind.DUPLICATE:
+                if report_["kind"] == JobReportKind.RETURNED.value:
+                    self.granted[job] -= 1
+                    cocotb.start_soon(self._confirm())
                 self.gone[job] += 1
                 self.held[job] -= 1
                 assert self.held[job] >= self.lent[job], "loans are out, and the job seems to be at rest"
@@ -100,8 +111,15 @@ class Unit:
                 assert job in self.owing, "settled without a debt"
                 self.owing.remove(job)
 
+    async def _confirm(self):
+        """The job table knows the shared credit that has returned."""
+        self.dut.returned_valid.value = 1
+        await RisingEdge(self.dut.clk)
+        self.dut.returned_valid.value = 0
+
     def arrives(self, packet: Packet, **header: int):
         """A packet comes to the unit; its header may say more."""
+        self.granted[packet.header["job_id"]] -= header.get("loan", 0)
         self.held[packet.header["job_id"]] += 1
         self.rx[0].append(replace(packet, header=dict(packet.header) | header))
 
@@ -132,8 +150,9 @@ class Unit:
             self.receivers.comes_back(packet.header)
             return
         self.lent[job] += packet.header["loan"]
+        self.granted[job] += packet.header["loan"]
         if self.sender is not None:
-            self.lent[job] -= packet.header["tag"]
+            self.lent[job] -= packet.header["tag"] >> LENT_BIT
             self.sender.credit(packet.header)
         elif packet.header["loan"]:
             cocotb.start_soon(self._no_need(job))

@@ -65,4 +65,59 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
         ),
     ),
+    Proof(
+        name="covered-packets",
+        claim="of no job are there more packets than credits were given for, whatever is sent; those that a credit "
+              "covers are let in, all of them",
+        contract="testbench.formal.contracts.covered_packets:CoveredPacketsContract",
+        depth=18,
+        quick=False,
+        mutations=(
+            Mutation(
+                name="lets-in-without-a-credit", module=_JOBS,
+                old="Mux(at_lent, known, entry.taken != limits.taken)", new="Mux(at_lent, known, 1)",
+            ),
+            Mutation(
+                name="lets-in-without-a-shared-credit", module=_JOBS,
+                old="Mux(at_lent, known, entry.taken != limits.taken)",
+                new="Mux(at_lent, 1, entry.taken != limits.taken)",
+            ),
+            Mutation(
+                name="shared-ones-count-as-guaranteed", module=_JOBS,
+                old="before.data.taken + ~lent", new="before.data.taken + 1",
+            ),
+            Mutation(
+                name="grants-are-forgotten", module=_JOBS,
+                old="before.data.lent + given.granted", new="before.data.lent",
+            ),
+            Mutation(
+                name="a-credit-is-seen-late", module=_JOBS,
+                old="store.read_port(transparent_for=[write]), store.read_port(transparent_for=[write])",
+                new="store.read_port(transparent_for=[write]), store.read_port()",
+            ),
+            Mutation(
+                name="credits-in-a-row-count-once", module=_JOBS,
+                old="store.read_port(transparent_for=[write]), store.read_port(transparent_for=[write])",
+                new="store.read_port(), store.read_port(transparent_for=[write])",
+            ),
+            Mutation(
+                name="returns-twice", module=_JOBS,
+                old="m.d.comb += [after.packets.eq(fewer), after.lent.eq(entry.lent + 1)]",
+                new="m.d.comb += after.packets.eq(fewer)",
+            ),
+            Mutation(
+                name="believes-what-returns", module=_JOBS,
+                old="self.returned[k].eq(returns & known", new="self.returned[k].eq(returns",
+            ),
+            Mutation(
+                name="duplicates-cost-a-credit", module=_JOBS,
+                old="m.d.comb += [after.packets.eq(fewer), after.taken.eq(entry.taken - 1)]",
+                new="m.d.comb += after.packets.eq(fewer)",
+            ),
+            Mutation(
+                name="lets-in-though-refused", module=_JOBS,
+                old="entry.taken != limits.taken) & ~entry.refused", new="entry.taken != limits.taken)",
+            ),
+        ),
+    ),
 )

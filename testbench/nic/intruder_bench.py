@@ -164,6 +164,83 @@ async def intruders_harm_nobody(dut: SimHandleBase) -> None:
 
 
 @cocotb.test()
+async def packets_without_credits(dut: SimHandleBase) -> None:
+    """Of each job as many packets are taken as its peers have credits, whoever sends them; the others are dropped."""
+    host, network, ports = await nic(dut, 2)
+    share, beyond, attacked = parameters()["job_credits"], 9, (77, 78)
+    stored_port, busy_port = ports
+    numbers = np.random.default_rng(rng("data").getrandbits(32))
+    operands = [numbers.standard_normal(8) for _ in range(share)]
+    for pulse in range(share + beyond):
+        for job in attacked:
+            payload = operands[pulse].tobytes() if pulse < share else bytes(64)
+            network.inject(payload, job_id=job, pulse=pulse, peer=pulse % 16, source_vp=job)
+        # One on a shared credit that was never granted.
+        network.inject(bytes(64), job_id=79, pulse=pulse, loan=1)
+    await network.source.drain()
+    await cycles(dut, 200)
+    dropped = (len(attacked) + 1) * beyond + share
+    assert await host.counter("rx_uncovered") == dropped
+    assert await host.counter("buffer_inserts") == len(attacked) * share
+    assert await host.counter("rx_unknown") == await host.counter("rx_duplicates") == 0
+    # Another job works, on the same link and the same units.
+    for _ in range(6):
+        operand = numbers.standard_normal(8)
+        host.memory.write(busy_port.window.start, operand.tobytes())
+        await host.submit(busy_port, *doubling(busy_port, 64))
+        assert (await host.completion(busy_port))["status"] == Status.OK
+        assert np.array_equal(result(host, busy_port), operand + operand)
+    # Each packet that is consumed makes room for one.
+    host.memory.write(stored_port.window.start, bytes(64))
+    for count, operand in enumerate(operands[:4], 1):
+        await host.submit(stored_port, waiting(stored_port, attacked[0]))
+        assert (await host.completion(stored_port))["status"] == Status.OK
+        assert np.array_equal(result(host, stored_port), operand + 0.0)
+        while network.credited < count:
+            await RisingEdge(dut.clk)
+        for pulse in range(2):
+            network.inject(bytes(64), job_id=attacked[0], pulse=100 + 2 * count + pulse)
+        await network.source.drain()
+        await cycles(dut, 100)
+        assert await host.counter("rx_uncovered") == dropped + count
+
+
+@cocotb.test()
+async def refused_jobs_get_nothing(dut: SimHandleBase) -> None:
+    """No packet of a job that is refused is taken, and none of its sequences; until it is opened."""
+    host, network, (port,) = await nic(dut, 1)
+
+    async def order(job: int, **flags: int) -> dict[str, int]:
+        await host.write("job_select", job)
+        await host.write("job_control", CONTROL_PAGE["job_control"].pack(**flags))
+        return CONTROL_PAGE["job_state"].unpack(await host.read("job_state"))
+
+    host.memory.write(port.window.start, bytes(64))
+    network.inject(bytes(64), job_id=50)
+    await network.source.drain()
+    await cycles(dut, 100)
+    assert (await order(50, refuse=1)) == {"kept": 1, "owing": 0, "in_progress": 0, "refused": 0, "closed": 0}
+    assert (await order(51, refuse=1)) == {"kept": 0, "owing": 0, "in_progress": 0, "refused": 1, "closed": 1}
+    for number in range(5):
+        for job in (50, 51):
+            network.inject(bytes(64), job_id=job, pulse=1 + number)
+    await network.source.drain()
+    await cycles(dut, 100)
+    assert await host.counter("rx_uncovered") == 5
+    assert await host.counter("buffer_inserts") == 6
+    await host.submit(port, waiting(port, 51))
+    assert (await host.completion(port))["status"] == Status.JOB_CLOSED
+    assert (await order(51))["refused"]
+    assert not (await order(51, open=1))["refused"]
+    operand = np.arange(8.0)
+    network.inject(operand.tobytes(), job_id=51)
+    await host.submit(port, waiting(port, 51))
+    assert (await host.completion(port))["status"] == Status.OK
+    assert np.array_equal(result(host, port), operand)
+    assert await host.counter("rx_uncovered") == 5
+
+
+@cocotb.test()
 async def first_touch_decides(dut: SimHandleBase) -> None:
     """Jobs that packets touch first go to different units, whatever their numbers; their operations follow them."""
     host, network, ports = await nic(dut, 2)

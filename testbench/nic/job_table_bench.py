@@ -1,6 +1,6 @@
 """Bench of the job table: units that hold jobs as units do, and everybody asking at once."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import count
 
 import cocotb
@@ -8,7 +8,7 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import Event, RisingEdge
 
 from firmware_models.abi.encoding import JobOrderKind
-from rtl.interface import JobOrder, JobReport, JobReportKind, JobStanding, PlacementSignature
+from rtl.interface import CreditGiven, JobOrder, JobReport, JobReportKind, JobStanding, PlacementSignature
 from testbench.clock import cycles, start
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
@@ -30,10 +30,10 @@ class Asker:
         self.answered = answered
         self.waiting: list[int] = []
 
-    def ask(self, job: int) -> None:
+    def ask(self, job: int, *, lent: int = 0) -> None:
         """Queues a question."""
         self.waiting.append(job)
-        self.queries.append({"job_id": job})
+        self.queries.append({"job_id": job, "lent": lent})
 
     def _answered(self, answer: dict[str, int]) -> None:
         self.answered(self.waiting.pop(0), answer)
@@ -49,6 +49,10 @@ class Software:
         self.table = table
         self.waiting: list[tuple[int, JobOrderKind]] = []
         self.closed: set[int] = set()
+        self.barred: set[int] = set()
+        self.n_barred = 0
+        self.versions: Counter[int] = Counter()
+        """How often a job's packets were let in or not from then on."""
         self.n_closed = self.n_opened = self.n_refused = 0
         self.last: dict[str, int] = {}
 
@@ -66,6 +70,12 @@ class Software:
         was, table, self.last = job in self.closed, self.table, standing
         assert standing["job_id"] == job
         assert standing["closed"] or kind is not JobOrderKind.CLOSE, "an order without effect"
+        assert standing["closed"] or not standing["refused"], "refused, and not closed"
+        if kind in (JobOrderKind.LOOK, JobOrderKind.CLOSE):
+            assert standing["refused"] == (job in self.barred)
+        self.n_barred += standing["refused"] and job not in self.barred
+        self.versions[job] += standing["refused"] != (job in self.barred)
+        (self.barred.add if standing["refused"] else self.barred.discard)(job)
         assert standing["changed"] == (standing["closed"] != was)
         if kind is JobOrderKind.LOOK:
             assert not standing["changed"], "a look that changes something"
@@ -94,6 +104,8 @@ class Table:
         self.software = Software(dut, self)
         self.reports = [StreamSource(dut, f"reports__{k}", JobReport) for k in range(self.n_units)]
         self.packets: Counter[tuple[int, int]] = Counter()
+        """Packets at units, and shared credits at peers."""
+        self.peers = Peers(self)
         self.busy: dict[int, int] = {}
         self.owing: dict[int, int] = {}
         self.pulses: Counter[int] = Counter()
@@ -105,6 +117,7 @@ class Table:
 
     async def start(self, **limits) -> None:
         """Clock and reset, with empty buffers."""
+        self.dut.given_valid.value = 0
         await start(self.dut, **limits)
         for k in range(self.n_units):
             getattr(self.dut, f"levels__{k}").value = 0
@@ -120,7 +133,8 @@ class Table:
         self._last[job] = unit
 
     def _packet_placed(self, job: int, answer: dict[str, int]) -> None:
-        assert answer["ok"]
+        if not self.peers.judged(job, answer["ok"]):
+            return
         self._place(job, answer["unit"])
         self.packets[job, answer["unit"]] += 1
         cocotb.start_soon(self._consume(job, answer["unit"]))
@@ -162,10 +176,24 @@ class Table:
         await taken.wait()
 
     async def _consume(self, job: int, unit: int) -> None:
+        lent = self.peers.came[job].pop(0)
         await self._pause()
-        # The books are changed first: a question may be answered in the very cycle of the report.
+        if self.rng.random() < 0.1:
+            self.peers.twice(job, lent=lent)
+            reports = [JobReportKind.LENT_DUPLICATE if lent else JobReportKind.DUPLICATE]
+        else:
+            granted = await self.peers.credit(job, lent=lent)
+            reports = [JobReportKind.PACKET_GONE] * (1 + lent - granted)
+        for kind in reports:
+            # The books are changed first: a question may be answered in the very cycle of the report.
+            self.packets[job, unit] -= 1
+            await self._report(unit, kind, job)
+
+    async def give_back(self, job: int) -> None:
+        """A peer of the job returns a shared credit."""
+        unit, = self.units_of(job)
         self.packets[job, unit] -= 1
-        await self._report(unit, JobReportKind.PACKET_GONE, job)
+        await self._report(unit, JobReportKind.RETURNED, job)
 
     async def _operate(self, job: int, unit: int) -> None:
         await self._pause()
@@ -191,9 +219,14 @@ class Table:
         self.debts.pop(job, None)
 
     async def settle(self) -> None:
-        """Waits until nobody has anything to ask or to report any more."""
+        """Waits until nobody has anything to ask or to report any more; shared credits return."""
         while True:
             await cycles(self.dut, 400)
+            for job in self.peers.idle.elements():
+                cocotb.start_soon(self.give_back(job))
+            self.peers.returned += self.peers.idle.total()
+            self.peers.free += self.peers.idle.total()
+            self.peers.idle.clear()
             if not (any(self.packets.values()) or self.busy or self.owing or self.packet.waiting
                     or self.sequence.waiting or any(source.pending for source in self.reports)):
                 await cycles(self.dut, 10)
@@ -204,40 +237,165 @@ class Table:
         return [int(getattr(self.dut, f"jobs__{k}").value) for k in range(self.n_units)]
 
 
+class Peers:
+    """Peers of all jobs: those that keep to their credits, and others that do not. And the units' CREDIT packets.
+
+    The honest know what they have: a packet that they send is let in. The others send when there is nothing left.
+    """
+
+    def __init__(self, table: Table):
+        self.table, self.dut = table, table.dut
+        self.rng = rng("peers")
+        self.share, self.free = parameters()["n_credits"], parameters()["pool"]
+        self.out: Counter[int] = Counter()
+        """Packets on guaranteed credits, on their way and here."""
+        self.here: Counter[tuple[int, int]] = Counter()
+        """Packets that have been let in and have no CREDIT packet, on guaranteed credits and on shared ones."""
+        self.rights: Counter[int] = Counter()
+        """Shared credits that no packet has come on, and that have not returned; `idle`: not even on their way."""
+        self.idle: Counter[int] = Counter()
+        self.asked: list[tuple[int, bool, int]] = []
+        self.came: dict[int, list[int]] = defaultdict(list)
+        self.uncovered = self.covered = self.lent = self.duplicates = self.returned = self.nobodys = 0
+        self.busy = False
+
+    def ask(self, job: int) -> None:
+        """A packet of the job: one that a credit covers, or not."""
+        software = self.table.software
+        lent = int(self.idle[job] > 0 and self.rng.random() < 0.7)
+        honest = bool(lent) or self.out[job] < self.share
+        if lent:
+            self.idle[job] -= 1
+        elif honest:
+            self.out[job] += 1
+        self.asked.append((lent, honest, software.versions[job]))
+        self.table.packet.ask(job, lent=lent)
+
+    def claim(self, job: int) -> None:
+        """A packet on a shared credit, of a job that is never granted one."""
+        self.asked.append((1, False, -1))
+        self.table.packet.ask(job, lent=1)
+
+    def judged(self, job: int, ok: int) -> bool:
+        """Whether a packet has been let in; called with the answers, in their order."""
+        software = self.table.software
+        lent, honest, version = self.asked.pop(0)
+        assert not ok or version >= 0, "a packet on a shared credit of nobody"
+        settled = software.versions[job] == version and not software.waits(job)
+        if settled and (honest or job in software.barred):
+            assert bool(ok) == (job not in software.barred), f"a packet of job {job} on a credit: ok is {ok}"
+        if not ok:
+            self.uncovered += 1
+            if honest and lent:
+                self.idle[job] += 1
+            elif honest:
+                self.out[job] -= 1
+            return False
+        self.covered += honest
+        self.lent += lent
+        self.out[job] += not honest and not lent
+        self.here[job, lent] += 1
+        self.rights[job] -= lent
+        self.came[job].append(lent)
+        assert self.here[job, 0] <= self.share, "more packets than credits"
+        assert self.rights[job] >= 0, "a packet on a shared credit that was not granted"
+        return True
+
+    async def credit(self, job: int, *, lent: int) -> int:
+        """A CREDIT packet leaves: one at a time; whether a shared credit is granted with it."""
+        while self.busy:
+            await RisingEdge(self.dut.clk)
+        self.busy = True
+        self.free += lent
+        granted = int(self.free > 0 and self.rng.random() < 0.5)
+        self.free -= granted
+        self.dut.given_valid.value = 1
+        self.dut.given.value = CreditGiven.const({"job_id": job, "lent": lent, "granted": granted}).as_bits()
+        self.here[job, lent] -= 1
+        self.rights[job] += granted
+        await RisingEdge(self.dut.clk)
+        self.dut.given_valid.value = 0
+        self.busy = False
+        self.out[job] -= 1 - lent
+        self.idle[job] += granted
+        return granted
+
+    def twice(self, job: int, *, lent: int) -> None:
+        """A packet was dropped as a duplicate: what it travelled on is free again, once that is known."""
+        self.duplicates += 1
+        self.here[job, lent] -= 1
+        self.rights[job] += lent
+        cocotb.start_soon(self._forgive(job, lent))
+
+    async def _forgive(self, job: int, lent: int) -> None:
+        await cycles(self.dut, 400)
+        self.out[job] -= 1 - lent
+        self.idle[job] += lent
+
+    async def count(self) -> None:
+        """What the table says of shared credits that return."""
+        while True:
+            await RisingEdge(self.dut.clk)
+            self.returned -= sum(int(getattr(self.dut, f"returned__{k}").value) for k in range(self.table.n_units))
+            self.nobodys -= int(self.dut.unknown.value)
+
+
 @cocotb.test()
 async def one_job_one_unit(dut: SimHandleBase) -> None:
     """Packets, sequences and credits of few jobs, most of them touched by several at once."""
     table = Table(dut)
     await table.start(max_cycles=400_000)
     numbers = rng("touches")
-    jobs = numbers.sample(range(256), 2 * table.n_units + 3)
-    software = table.software
+    *jobs, nobody = numbers.sample(range(256), 2 * table.n_units + 4)
+    software, peers = table.software, table.peers
+    cocotb.start_soon(peers.count())
     for touch in count():
         # An order of each kind is a matter of chance with few jobs: on until all have had their effect.
-        if touch >= parameters()["touches"] and min(software.n_closed, software.n_opened, software.n_refused) > 0:
+        if touch >= parameters()["touches"] and min(
+            software.n_closed, software.n_opened, software.n_refused, software.n_barred, peers.uncovered, peers.lent,
+            peers.duplicates,
+        ) > 0:
             break
         job = numbers.choice(jobs)
         for asker in numbers.sample((table.packet, table.sequence, table.credit), numbers.randint(1, 3)):
             if asker is table.credit:
                 table.look(job)
-            elif asker is table.packet or (job not in asker.waiting and not table.software.waits(job)):
+            elif asker is table.packet:
+                peers.ask(job)
+            elif (job not in asker.waiting and not table.software.waits(job)):
                 asker.ask(job)
         if numbers.random() < 0.2 and not table.software.waits(job) and job not in table.sequence.waiting:
             # Most are opened: few jobs would be left else.
-            kinds = (JobOrderKind.CLOSE, JobOrderKind.LOOK, JobOrderKind.OPEN, JobOrderKind.OPEN, JobOrderKind.OPEN)
+            kinds = (
+                JobOrderKind.CLOSE, JobOrderKind.LOOK, JobOrderKind.REFUSE, *[JobOrderKind.OPEN] * 4,
+            )
             table.software.order(job, numbers.choice(kinds))
+        if numbers.random() < 0.1 and peers.idle[job]:
+            peers.idle[job] -= 1
+            peers.rights[job] -= 1
+            peers.free += 1
+            peers.returned += 1
+            cocotb.start_soon(table.give_back(job))
+        if numbers.random() < 0.02:
+            peers.claim(nobody)
+            peers.nobodys += 1
+            report_ = {"kind": JobReportKind.RETURNED.value, "job_id": nobody, "owing": 0, "pulses": 0}
+            table.reports[numbers.randrange(table.n_units)].append(report_)
         for k in range(table.n_units):
             getattr(dut, f"levels__{k}").value = numbers.randrange(1 << 4)
         await cycles(dut, numbers.choice((1, 1, 2, 10, 60)))
     await table.settle()
+    assert (peers.returned, peers.nobodys) == (0, 0), "shared credits that return are not known, or nobody's are"
     assert table.jobs() == [0] * table.n_units, "jobs at rest were not let go of"
     for job in jobs:
         table.software.order(job, JobOrderKind.OPEN)
         await cycles(dut, 40)
-        left = {name: table.software.last[name] for name in ("closed", "busy", "owing", "kept")}
+        left = {name: table.software.last[name] for name in ("closed", "refused", "busy", "owing", "kept")}
         assert not any(left.values()), f"job {job} has {left}"
     report(let_in=table.let_in, refused=table.refused, moved=table.moved, found=table.found,
-           closed=software.n_closed, opened=software.n_opened, not_opened=software.n_refused)
+           closed=software.n_closed, opened=software.n_opened, not_opened=software.n_refused,
+           barred=software.n_barred, uncovered=peers.uncovered, covered=peers.covered, lent=peers.lent,
+           duplicates=peers.duplicates)
 
 
 @cocotb.test()

@@ -29,10 +29,14 @@ class JobTableContract(Contract):
         from rtl.interface import JobReportKind
         from rtl.nic.job_table import JobTable
 
-        m.submodules.unit = unit = JobTable(n_units=N_UNITS, n_packets=N_PACKETS, level_bits=1, n_jobs=2)
+        m.submodules.unit = unit = JobTable(
+            n_units=N_UNITS, n_packets=N_PACKETS, level_bits=1, n_jobs=2, n_credits=N_PACKETS, pool=0,
+        )
         job = self.constant(1, "job")
         for k in range(N_UNITS):
             m.d.comb += unit.levels[k].eq(self.free(1, f"level_{k}"))
+        # Which packets are let in is another contract's: here it may be any.
+        m.d.comb += [unit.given_valid.eq(self.free(1, "given")), unit.given.job_id.eq(self.free(1, "given_job"))]
 
         def stream(port, name):
             """A stream into the unit: free, but an item stands until it is taken."""
@@ -89,12 +93,17 @@ class JobTableContract(Contract):
             for kind, signal in is_kind.items():
                 m.d.comb += signal.eq(mine & (report.kind == kind))
             self.assume(~port.valid | (report.kind.as_value() < len(JobReportKind)))
-            self.assume(~is_kind[JobReportKind.PACKET_GONE] | (held[k] != 0))
+            goes = Signal(name=f"goes_{k}")
+            m.d.comb += goes.eq(
+                is_kind[JobReportKind.PACKET_GONE] | is_kind[JobReportKind.DUPLICATE]
+                | is_kind[JobReportKind.LENT_DUPLICATE]
+            )
+            self.assume(~goes | (held[k] != 0))
             self.assume(~is_kind[JobReportKind.ENDED] | busy[k])
             self.assume(~is_kind[JobReportKind.SETTLED] | owing[k])
-            came = packet & (unit.packet.answer.payload.unit == k)
+            came = packet & unit.packet.answer.payload.ok & (unit.packet.answer.payload.unit == k)
             begun = sequence & unit.sequence.answer.payload.ok & (unit.sequence.answer.payload.unit == k)
-            m.d.sync += held[k].eq(held[k] + came - (taken & is_kind[JobReportKind.PACKET_GONE]))
+            m.d.sync += held[k].eq(held[k] + came - (taken & goes))
             m.d.comb += ended[k].eq(taken & is_kind[JobReportKind.ENDED])
             with m.If(begun):
                 m.d.sync += busy[k].eq(1)
@@ -111,9 +120,10 @@ class JobTableContract(Contract):
 
         # Never two units for one job, and never one that the job has been taken from while it was busy.
         self.check(~there.all())
-        self.check(~packet | unit.packet.answer.payload.ok)
         for k in range(N_UNITS):
-            self.check(~(packet & there[1 - k]) | (unit.packet.answer.payload.unit != k))
+            self.check(
+                ~(packet & unit.packet.answer.payload.ok & there[1 - k]) | (unit.packet.answer.payload.unit != k)
+            )
             self.check(
                 ~(sequence & unit.sequence.answer.payload.ok & there[1 - k])
                 | (unit.sequence.answer.payload.unit != k)

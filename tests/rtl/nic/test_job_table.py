@@ -10,9 +10,10 @@ from testbench.unit_config import UNIT
 
 @pytest.mark.parametrize("n_units", [1, 2, 8])
 def test_job_table(n_units):
-    table = JobTable(n_units=n_units, n_packets=136, level_bits=8)
+    table = JobTable(n_units=n_units, n_packets=136, level_bits=8, n_credits=5, pool=4)
     result = run_bench(
-        table, bench="testbench.nic.job_table_bench", parameters={"n_units": n_units, "touches": 1200},
+        table, bench="testbench.nic.job_table_bench",
+        parameters={"n_units": n_units, "touches": 1200, "n_credits": table.n_credits, "pool": table.pool},
     )
     print(", ".join(f"{count} {name}" for name, count in result.report.items()))
     assert min(result.report["let_in"], result.report["refused"], result.report["found"]) > 0
@@ -38,8 +39,10 @@ def test_job_locator(vc):
         ({"n_units": 32}, "n_units must be a power of two, 1 to 16, not 32"),
         ({"n_jobs": 100}, "n_jobs must be a power of two, 1 to 256, not 100"),
         ({"n_packets": 0}, "n_packets must be at least 1, not 0"),
+        ({"n_credits": 0}, "n_credits must be at least 1, not 0"),
+        ({"pool": -1}, "pool must be at least 0, not -1"),
     ],
 )
 def test_parameters_are_checked(parameters, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
-        JobTable(**{"n_units": 2, "n_packets": 8, "level_bits": 4} | parameters)
+        JobTable(**{"n_units": 2, "n_packets": 8, "level_bits": 4, "n_credits": 2, "pool": 0} | parameters)

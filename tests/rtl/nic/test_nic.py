@@ -42,7 +42,8 @@ def test_intruders_and_jobs(times):
     """Packets that nobody asked for; jobs on their units, and more of them than there are places."""
     result = run_bench(
         partial(Nic, CONFIG), bench="testbench.nic.intruder_bench",
-        parameters={"data_width": 64, "buffer_flits": 32, "n_vps": 4, "n_cous": 2, "n_jobs": 2, "times": times},
+        parameters={"data_width": 64, "buffer_flits": 32, "n_vps": 4, "n_cous": 2, "n_jobs": 2, "times": times,
+                    "job_credits": CONFIG.cou.n_peers * CONFIG.cou.peer_credits},
     )
     print(f"{result.report['operations']} operations beside {result.report['intruders']} intruders")
     assert result.report["intruders"] == times * 19

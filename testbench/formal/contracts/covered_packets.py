@@ -1,0 +1,155 @@
+"""Which packets the job table lets in: those that a credit covers, all of them, and no other."""
+
+from amaranth import Module, Signal
+
+from testbench.formal.contract import Contract
+
+N_CREDITS, POOL = 2, 1
+IN_FLIGHT = 2
+"""Questions that can be without an answer: one in the table, and one whose answer waits."""
+QUIET = 6
+"""Cycles after which everything that was said has had its effect."""
+
+
+class CoveredPacketsContract(Contract):
+    """:class:`~rtl.nic.job_table.JobTable`: the packets of one job, any one, beside another one that does anything.
+
+    Its peers are honest or not. Honest ones send a packet only against a credit: one of those that they have from the
+    beginning, or one that a CREDIT packet has brought that left at least a cycle before. Others send, and return, what
+    they like. The unit sends CREDIT packets for packets that came, and grants no more shared credits than it has.
+    """
+
+    def build(self, m: Module) -> None:
+        from firmware_models.abi import formats
+        from firmware_models.abi.encoding import JobOrderKind
+
+        formats.JOB_BITS, formats.PULSE_BITS = 1, 1
+        from rtl import interface
+
+        interface.UNIT_BITS = 1
+        from rtl.interface import JobReportKind
+        from rtl.nic.job_table import JobTable
+
+        m.submodules.unit = unit = JobTable(
+            n_units=1, n_packets=4, level_bits=1, n_jobs=2, n_credits=N_CREDITS, pool=POOL,
+        )
+        job, honest = self.constant(1, "job"), self.constant(1, "honest")
+
+        def stream(port, name):
+            """A stream into the unit: free, but an item stands until it is taken."""
+            valid, payload = self.free(1, name), self.free(len(port.payload.as_value()), f"{name}_payload")
+            m.d.comb += [port.valid.eq(valid), port.payload.eq(payload)]
+            stalled, before = Signal(name=f"{name}_stalled"), Signal(len(payload), name=f"{name}_before")
+            m.d.sync += [stalled.eq(valid & ~port.ready), before.eq(payload)]
+            self.assume(~stalled | valid & (payload == before))
+            return port.valid & port.ready
+
+        # Questions, and who waits for an answer: of this job or not, on a shared credit, known to be refused.
+        asked, question = stream(unit.packet.query, "packet"), unit.packet.query.payload
+        m.d.comb += unit.packet.answer.ready.eq(self.free(1, "packet_ready"))
+        answer, new = unit.packet.answer, Signal(init=1)
+        answers = answer.valid & new
+        m.d.sync += new.eq(~answer.valid | answer.ready)
+        mine = question.job_id == job
+        refused, barred, sure = Signal(), Signal(), Signal()
+        rows = {"mine": mine, "lent": question.lent, "refused": barred, "sure": sure}
+        level, shorter = Signal(2), Signal(2)
+        m.d.comb += shorter.eq(level - answers)
+        m.d.sync += level.eq(shorter + asked)
+        self.check(~answers | (level != 0))
+        about = {}
+        for name, bit in rows.items():
+            row = Signal(IN_FLIGHT, name=f"row_{name}")
+            m.d.sync += row.eq((row >> answers) | ((asked & bit) << shorter))
+            about[name] = row[0]
+        comes = answers & about["mine"]
+        let_in = comes & answer.payload.ok
+        comes_own, comes_lent = let_in & ~about["lent"], let_in & about["lent"]
+
+        # Orders of software: a job is refused from the answer that says so until it is to be opened again.
+        ordered, order, standing = stream(unit.order, "order"), unit.order.payload, unit.standing
+        m.d.comb += standing.ready.eq(self.free(1, "standing_ready"))
+        self.assume(order.kind <= max(JobOrderKind))
+        ever_refused, ever_opened = Signal(), Signal()
+        about_mine = unit.order.valid & (order.job_id == job)
+        with m.If(ordered & about_mine & (order.kind == JobOrderKind.REFUSE)):
+            m.d.sync += ever_refused.eq(1)
+        opens = about_mine & (order.kind == JobOrderKind.OPEN)
+        m.d.comb += barred.eq(refused & ~opens)
+        with m.If(opens):
+            m.d.sync += [ever_opened.eq(1), refused.eq(0)]
+        with m.Elif(standing.valid & (standing.payload.job_id == job) & standing.payload.refused):
+            m.d.sync += refused.eq(~ever_opened)
+
+        # Reports; only those of the job that take something back matter here.
+        told, report = stream(unit.reports[0], "report"), unit.reports[0].payload
+        is_kind = {kind: Signal(name=f"is_{kind.name}") for kind in JobReportKind}
+        for kind, signal in is_kind.items():
+            m.d.comb += signal.eq(unit.reports[0].valid & (report.job_id == job) & (report.kind == kind))
+        self.assume(~unit.reports[0].valid | (report.kind.as_value() < len(JobReportKind)))
+        # Shared credits that are said to have returned: whose they are is remembered in a row.
+        returns = told & (report.kind == JobReportKind.RETURNED)
+        judged = unit.returned[0] | unit.unknown
+        waiting, fewer, row = Signal(2), Signal(2), Signal(3)
+        m.d.comb += fewer.eq(waiting - judged)
+        m.d.sync += [
+            waiting.eq(fewer + returns), row.eq((row >> judged) | ((returns & (report.job_id == job)) << fewer)),
+        ]
+        self.check(~judged | (waiting != 0))
+        back = unit.returned[0] & row[0]
+
+        # CREDIT packets.
+        given, fields = self.free(1, "given"), unit.given
+        m.d.comb += [unit.given_valid.eq(given), unit.given.eq(self.free(len(unit.given.as_value()), "given_fields"))]
+        gives = given & (fields.job_id == job)
+        gives_own, gives_lent, grants = gives & ~fields.lent, gives & fields.lent, gives & fields.granted
+
+        # The books: packets that came and have no CREDIT packet yet, and shared credits that peers have.
+        own, lent, rights = Signal(3), Signal(3), Signal(3)
+        twice = told & is_kind[JobReportKind.DUPLICATE], told & is_kind[JobReportKind.LENT_DUPLICATE]
+        self.assume(~is_kind[JobReportKind.DUPLICATE] | (own != 0) & ~gives_own)
+        self.assume(~is_kind[JobReportKind.LENT_DUPLICATE] | (lent != 0) & ~gives_lent)
+        self.assume(~gives_own | (own != 0))
+        self.assume(~gives_lent | (lent != 0))
+        self.assume(~grants | (rights + lent - gives_lent < POOL))
+        m.d.sync += [
+            own.eq(own + comes_own - gives_own - twice[0]), lent.eq(lent + comes_lent - gives_lent - twice[1]),
+            rights.eq(rights + grants + twice[1] - comes_lent - back),
+        ]
+        self.check(own <= N_CREDITS)
+        self.check(lent + rights <= POOL)
+        self.check(~comes_lent | (rights != 0))
+        self.check(~back | (rights != 0))
+
+        # What honest peers have in hand.
+        purse, loans = Signal(3, init=N_CREDITS), Signal(3)
+        sends = unit.packet.query.valid & mine & honest
+        self.assume(~(sends & ~question.lent) | (purse != 0))
+        self.assume(~(sends & question.lent) | (loans != 0))
+        last = sends & question.lent & (loans == 1)
+        self.assume(~(honest & is_kind[JobReportKind.RETURNED]) | (loans != 0) & ~last)
+        m.d.sync += [
+            purse.eq(purse + gives_own - (asked & mine & honest & ~question.lent)),
+            loans.eq(loans + grants - (asked & mine & honest & question.lent)
+                     - (told & is_kind[JobReportKind.RETURNED] & honest)),
+        ]
+        self.check(~(comes & honest) | answer.payload.ok | ever_refused)
+        self.check(~(judged & row[0] & honest) | back)
+        # A refused job, and nothing that is lost for ever: after a while there is room again.
+        self.check(~(comes & about["refused"]) | ~answer.payload.ok)
+        quiet = Signal(range(QUIET + 1))
+        with m.If(given | told | ordered | asked | answer.valid):
+            m.d.sync += quiet.eq(0)
+        with m.Elif(quiet != QUIET):
+            m.d.sync += quiet.eq(quiet + 1)
+        m.d.comb += sure.eq(
+            (quiet == QUIET) & ~given & ~told & ~ever_refused & (own < N_CREDITS) & ~question.lent & (level == 0)
+        )
+        self.check(~(comes & about["sure"]) | answer.payload.ok)
+
+        all_out = Signal()
+        with m.If(own == N_CREDITS):
+            m.d.sync += all_out.eq(1)
+        self.reach(comes & ~honest & ~answer.payload.ok & ~ever_refused, "a packet that no credit covers")
+        self.reach(all_out & comes_own, "a packet on a credit that has returned")
+        self.reach(comes_lent, "a packet on a shared credit")
