@@ -292,6 +292,18 @@ class Cluster(ClusterFaults):
         later."""
         self._passed(self._api.conic_write(self._handle, _NODE, node, address, value, not_before))
 
+    def write_register_bytes(self, node: int, address: int, value: int, strobes: int) -> None:
+        """Queues a register write of some bytes of a word only, each with a bit of `strobes`; and at any address."""
+        self._passed(self._api.conic_write_bytes(self._handle, _NODE, node, address, value, strobes))
+
+    def queue_read(self, node: int, address: int) -> None:
+        """Queues a register read whose value nobody wants, at any address."""
+        self._passed(self._api.conic_read(self._handle, _NODE, node, address))
+
+    def refused_accesses(self, node: int) -> int:
+        """Register accesses of the host of `node` that were answered with an error so far."""
+        return int(self._api.conic_register_errors(self._handle, _NODE, node))
+
     def write_switch_register(self, switch: int, address: int, value: int) -> None:
         """Queues a register write to a switch; writes stay in order."""
         self._passed(self._api.conic_write(self._handle, _SWITCH, switch, address, value, 0))

@@ -46,6 +46,7 @@ def load_library(library: Path) -> CDLL:
         "conic_evaluated": (u64, [handle]),
         "conic_bytes_a_node": (u64, [handle]),
         "conic_write": (c_int, [handle, c_int, u32, u32, u32, u64]),
+        "conic_write_bytes": (c_int, [handle, c_int, u32, u32, u32, u32]),
         "conic_read": (c_int, [handle, c_int, u32, u32]),
         "conic_await_registers": (c_int, [handle, c_int, u32, u64]),
         "conic_value": (u32, [handle, c_int, u32]),

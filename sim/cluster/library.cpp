@@ -100,6 +100,11 @@ int conic_write(Cluster* cluster, int is_switch, uint32_t number, uint32_t addre
     return guarded([&] { cluster->station(is_switch, number).registers.write(address, value, not_before); });
 }
 
+// The bytes of a word that `strobes` names.
+int conic_write_bytes(Cluster* cluster, int is_switch, uint32_t number, uint32_t address, uint32_t value, uint32_t strobes) {
+    return guarded([&] { cluster->station(is_switch, number).registers.write(address, value, 0, uint8_t(strobes)); });
+}
+
 int conic_read(Cluster* cluster, int is_switch, uint32_t number, uint32_t address) {
     return guarded([&] { cluster->station(is_switch, number).registers.read(address); });
 }

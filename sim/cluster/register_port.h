@@ -14,12 +14,14 @@ class RegisterPort {
 public:
     explicit RegisterPort(const RegisterPins& pins) : pins_(pins) {
         *pins_.awprot = *pins_.arprot = 0;
-        *pins_.wstrb = 0xF;
+        *pins_.wstrb = kWhole;
         *pins_.bready = *pins_.rready = 1;
     }
 
-    void write(uint32_t address, uint32_t value, uint64_t not_before) { queue_.push_back({true, address, value, not_before}); }
-    void read(uint32_t address) { queue_.push_back({false, address, 0, 0}); }
+    void write(uint32_t address, uint32_t value, uint64_t not_before, uint8_t strobes = kWhole) {
+        queue_.push_back({true, strobes, address, value, not_before});
+    }
+    void read(uint32_t address) { queue_.push_back({false, kWhole, address, 0, 0}); }
     bool idle() const { return queue_.empty(); }
     // Forgets all accesses: nobody will answer.
     void drop() {
@@ -61,12 +63,16 @@ public:
         pins_.awaddr.set(access_.address);
         pins_.araddr.set(access_.address);
         *pins_.wdata = access_.value;
+        *pins_.wstrb = access_.strobes;
         return awvalid_ || wvalid_ || arvalid_;
     }
 
 private:
+    static constexpr uint8_t kWhole = 0xF;
+
     struct Access {
         bool is_write = false;
+        uint8_t strobes = kWhole;
         uint32_t address = 0;
         uint32_t value = 0;
         uint64_t not_before = 0;

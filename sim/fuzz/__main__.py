@@ -16,6 +16,7 @@ def main(count: int, seed: int) -> None:
         while fuzzer.descriptors + fuzzer.packets < count:
             fuzzer.post(_BATCH)
             fuzzer.send(_BATCH * len(HOSTILE))
+            fuzzer.renew()
         print(f"seed {seed}: {fuzzer.descriptors} descriptors, {fuzzer.packets} packets, {fuzzer.cluster.cycle} cycles")
 
 

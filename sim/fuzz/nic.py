@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from firmware_models.abi.encoding import Kind, Operand, P2pOp, PacketType, Right
-from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER, PACKET_VERSION
+from firmware_models.abi.formats import DESCRIPTOR, JOB_BITS, PACKET_HEADER, PACKET_VERSION
+from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.config import Config
 from firmware_models.host import NodeDriver, Port
 from firmware_models.routing.topology import parse_topology as parse_network
 from sim.cluster import Cluster, Execution
+from sim.fuzz.accesses import RegisterAccesses
 from sim.fuzz.records import mutated
 from sim.topology import End, Topology
 
@@ -22,12 +24,16 @@ HOSTILE = range(6)
 BYSTANDER, HONEST = 6, 7
 """VPs: those that post nonsense; one that only has memory; one that works."""
 HONEST_JOB = 0x55
+EDGE_JOB = 0xFF
+"""A JobID that nobody was given, and that is not refused: as many jobs are open as the NIC has places for."""
 PLAYED_ID = 1
 WATCHDOG = 300
 _WINDOW = 4096
 _PATIENCE = 400_000
 _CHUNK = 2_000
 _CANARY = 0xA5
+_WINDOW_SLOTS = 4
+"""Of the credits of one peer."""
 _OFTEN = 300
 """Longer payloads are sent now and then only."""
 
@@ -52,7 +58,8 @@ class NicFuzzer:
     def __init__(self, library: Path, config: Config, *, seed: int):
         self.config, self.seed = config, seed
         self.numbers = np.random.default_rng(seed)
-        self.descriptors = self.packets = 0
+        self.descriptors = self.packets = self.n_accesses = 0
+        self.accesses = RegisterAccesses(config, self.numbers, spared=range(BYSTANDER, HONEST + 1))
         self.cluster = Cluster(
             library, _direct(), memory_bytes=1 << 20, seed=seed, players=1, player_credits=config.link.buffer_flits,
             execution=Execution(threads=1),
@@ -61,6 +68,9 @@ class NicFuzzer:
         driver.start()
         driver.set_watchdog(WATCHDOG)
         driver.set_retry_limit(WATCHDOG)
+        for job in range(1 << JOB_BITS):
+            if job not in (*HOSTILE, EDGE_JOB, HONEST_JOB):
+                driver.refuse_job(job)
         self.ports = {vp: driver.open_port(vp, dq_log2=8, cq_log2=9, rq_log2=3) for vp in (*HOSTILE, BYSTANDER, HONEST)}
         self.windows = {vp: self._open(port) for vp, port in self.ports.items()}
         self._settle("the NIC takes its configuration", lambda: self.cluster.run(1))
@@ -115,6 +125,33 @@ class NicFuzzer:
         self.play([self._packet(int(channel), row.tobytes()) for row, channel in
                    zip(words.astype("<u8"), channels, strict=True)])
 
+    def access(self, count: int) -> None:
+        """So many register accesses, while hostile VPs have doorbells rung that promise what stands in their rings."""
+        accesses = self.accesses
+        before, refused = self.cluster.refused_accesses(0), 0
+        for access in accesses.take(count):
+            refused += access.refused
+            if access.value is None:
+                self.cluster.queue_read(0, access.address)
+            else:
+                self.cluster.write_register_bytes(0, access.address, access.value, access.strobes)
+        self.n_accesses += count
+        self._settle("register accesses are answered", lambda: self.cluster.run(1))
+        seen = self.cluster.refused_accesses(0) - before
+        self._expect(seen == refused, f"{seen} register accesses were refused, not {refused}")
+        for name, value in accesses.held.items():
+            now = self.driver.read_register(CONTROL_PAGE[name].offset)
+            self._expect(now == value, f"{name} holds {now:#x}, not {value:#x}")
+        self.check()
+
+    def fill_rings(self) -> None:
+        """Descriptors of all kinds in the rings of hostile VPs; no doorbell says so."""
+        for vp in HOSTILE:
+            ring = self.ports[vp].steps.descriptors
+            words = mutated(self.numbers, DESCRIPTOR, _descriptors(vp, self.windows[vp], self.config), ring.size,
+                            addresses=self._addresses())
+            self.driver.store(ring.base, words.astype("<u8").tobytes())
+
     def _packet(self, channel: int, header: bytes) -> tuple[int, bytes]:
         """A packet with a payload as its header says, mostly; sometimes a flit more or less, or none."""
         flit, length = self.config.datapath.flit_bytes, PACKET_HEADER.unpack(header)["length"]
@@ -132,6 +169,39 @@ class NicFuzzer:
         self.cluster.run_for(2 * WATCHDOG)
         self._collect([self.ports[vp] for vp in (*HOSTILE, BYSTANDER)])
         self.check()
+
+    def renew(self) -> None:
+        """Closes the jobs that everybody has played with, gives them back what they could wait for, and opens them: all
+        work as new."""
+        jobs = [*HOSTILE, EDGE_JOB]
+        for job in jobs:
+            self.driver.close_job(job)
+        self.cluster.run_for(2 * WATCHDOG)
+        self._collect([self.ports[vp] for vp in HOSTILE])
+        credit = {"type": PacketType.CREDIT, "version": PACKET_VERSION, "source_id": PLAYED_ID}
+        for job in jobs:
+            if self.driver.job_state(job).owing:
+                self._play([credit | {"job_id": job, "credits": 255, "peer": peer, "tag": slot}
+                            for peer in range(self.config.cou.n_peers) for slot in range(_WINDOW_SLOTS)])
+
+        def rests() -> bool:
+            states = {job: self.driver.job_state(job) for job in jobs}
+            for job, state in states.items():
+                # What is kept and no packet is a shared credit, which the played node has.
+                self._play([credit | {"job_id": job, "loan": 1}] * min(state.kept, 4))
+            return all(state.at_rest for state in states.values())
+
+        self._settle("closed jobs come to rest", rests)
+        for job in jobs:
+            self.driver.open_job(job)
+
+    def _play(self, headers: Sequence[Mapping[str, int]]) -> None:
+        """The played node sends CREDIT packets."""
+        flit = self.config.datapath.flit_bytes
+        if headers:
+            raw = [PACKET_HEADER.pack(**header) for header in headers]
+            self.cluster.play(0, [(1, header + bytes(-len(header) % flit)) for header in raw], flit_bytes=flit)
+            self._settle("CREDIT packets are taken", lambda: self.cluster.run(1))
 
     def _addresses(self) -> list[int]:
         """Ends of windows and rings, of all VPs, and of memory: where an off-by-one would show."""
@@ -192,6 +262,7 @@ class NicFuzzer:
         if not holds:
             raise FuzzError(
                 f"seed {self.seed}, after {self.descriptors} descriptors and {self.packets} packets: {what}"
+                if not self.n_accesses else f"seed {self.seed}, after {self.n_accesses} register accesses: {what}"
             )
 
 

@@ -15,7 +15,8 @@ from firmware_models.config import Config, load_preset
 from sim.cluster import build_library
 from sim.fuzz import FuzzError, NicFuzzer
 from sim.fuzz import nic as fuzz_nic
-from sim.fuzz.nic import BYSTANDER, HONEST, HONEST_JOB, HOSTILE
+from sim.fuzz.nic import BYSTANDER, EDGE_JOB, HONEST, HONEST_JOB, HOSTILE
+from testbench.seed import drawn
 
 BATCH, LONG = 96, 1_000_000
 """Descriptors of a VP at once; descriptors and packets of the long test."""
@@ -38,6 +39,7 @@ def fuzz(library: Path, config: Config, *, seed: int, count: int) -> NicFuzzer:
         while fuzzer.descriptors + fuzzer.packets < count:
             fuzzer.post(BATCH)
             fuzzer.send(BATCH * len(HOSTILE))
+            fuzzer.renew()
         return fuzzer
 
 
@@ -88,14 +90,16 @@ def header(**fields: int) -> bytes:
     return PACKET_HEADER.pack(**({"version": PACKET_VERSION, "source_id": 1, "dest_vp": HONEST} | fields))
 
 
-FILLS = "foreign JobID, SeqIDs that nobody asked for"
-"""Without regard to credits: it fills the packet buffer."""
+FILLS, JOBS = "foreign JobID, SeqIDs that nobody asked for", "as many jobs as there are numbers"
+"""Without regard to credits: they would fill the packet buffers."""
 ATTACKS: dict[str, Callable[[int], tuple[int, bytes]]] = {
     FILLS: lambda n: (0, header(
-        type=PacketType.COLLECTIVE, job_id=HONEST_JOB, seq_id=n % 32, pulse=n // 32, peer=n % 16, length=64,
-    ) + bytes(64)),
-    "as many jobs as there are numbers": lambda n: (0, header(
-        type=PacketType.COLLECTIVE, job_id=n % 256, seq_id=n % 32, length=8) + bytes(8)),
+        type=PacketType.COLLECTIVE, job_id=HONEST_JOB, seq_id=n % 32, pulse=n // 32, peer=n % 16, length=8,
+    ) + bytes(8)),
+    JOBS: lambda n: (0, header(
+        type=PacketType.COLLECTIVE, job_id=n % 256, seq_id=n // 256 % 32, pulse=n // 8192, length=8) + bytes(8)),
+    "shared credits that nobody has": lambda n: (0, header(
+        type=PacketType.COLLECTIVE, job_id=HONEST_JOB, seq_id=n % 32, pulse=n // 32, loan=1, length=8) + bytes(8)),
     "forged source": lambda n: (0, header(
         type=PacketType.PUT, source_id=n % 1000, source_vp=n % 16, dest_vp=BYSTANDER, length=64, addr=4096 + 64 * n,
     ) + bytes(64)),
@@ -110,7 +114,7 @@ ATTACKS: dict[str, Callable[[int], tuple[int, bytes]]] = {
 }
 
 
-@pytest.mark.parametrize("attack", [name for name in ATTACKS if name != FILLS])
+@pytest.mark.parametrize("attack", ATTACKS)
 def test_hostile_node(attack: str, library: Path, small: Config) -> None:
     """Six hundred packets of one kind at once: the honest VP is served after, and nobody's memory was touched."""
     with NicFuzzer(library, small, seed=1) as fuzzer:
@@ -120,21 +124,52 @@ def test_hostile_node(attack: str, library: Path, small: Config) -> None:
         fuzzer.check()
 
 
-def test_full_packet_buffer(library: Path, small: Config) -> None:
-    """Found here: packets beyond the buffer stand in the receive path, on channel 0. What needs no packet works on."""
+@pytest.mark.parametrize("attack", [FILLS, JOBS])
+def test_packets_that_no_credit_covers(attack: str, library: Path, small: Config) -> None:
+    """Found here: they stood in the receive path. They are dropped and counted; of each job its share is kept."""
+    share, count = small.cou.n_peers * small.cou.peer_credits, 14_000
     with NicFuzzer(library, small, seed=1) as fuzzer:
-        fuzzer.cluster.play(0, [ATTACKS[FILLS](number) for number in range(600)], flit_bytes=8)
-        fuzzer.cluster.run_for(20_000)
-        fuzzer.check()
+        driver = fuzzer.driver
+        fuzzer.play([ATTACKS[attack](number) for number in range(count)])
+        n_jobs = 1 if attack == FILLS else len((*HOSTILE, EDGE_JOB, HONEST_JOB))
+        assert driver.read_counter("buffer_inserts") == n_jobs * share
+        assert driver.read_counter("rx_uncovered") == count - n_jobs * share
+        assert driver.job_state(HONEST_JOB).kept == share
+        levels = [round(driver.read_buffer(unit).now * small.buffer_packets) for unit in range(small.nic.n_cous)]
+        assert sum(levels) == n_jobs * share
+        assert max(levels) <= small.guaranteed_packets
 
 
-@pytest.mark.xfail(strict=True, raises=FuzzError, reason="packets for which the buffer has no room are not dropped")
-def test_packets_that_no_credit_covers(library: Path, small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They should be dropped and counted, so that channel 0 goes on for all others."""
-    monkeypatch.setattr(fuzz_nic, "_PATIENCE", 20_000)
-    with NicFuzzer(library, small, seed=1) as fuzzer:
-        fuzzer.play([ATTACKS[FILLS](number) for number in range(600)])
-        fuzzer.check()
+def access(library: Path, config: Config, *, seed: int, count: int) -> None:
+    """At least so many register accesses."""
+    print(f"seed {seed}")
+    with NicFuzzer(library, config, seed=seed) as fuzzer:
+        while fuzzer.n_accesses < count:
+            fuzzer.fill_rings()
+            fuzzer.access(400)
+
+
+def test_register_accesses(library: Path, small: Config) -> None:
+    """Every register and everything between, read and written, whole and in parts, beside an honest VP."""
+    access(library, small, seed=drawn("accesses"), count=2_000)
+
+
+def test_a_part_of_a_word_that_is_written_is_seen(
+    library: Path, small: Config, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Planted: hardware that takes no notice of strobes."""
+    real = fuzz_nic.Cluster.write_register_bytes
+    monkeypatch.setattr(fuzz_nic.Cluster, "write_register_bytes", lambda cluster, node, address, value, _strobes: real(
+        cluster, node, address, value, 0xF,
+    ))
+    with pytest.raises(FuzzError, match=r"register accesses"):
+        access(library, small, seed=2, count=2_000)
+
+
+@pytest.mark.long
+def test_many_register_accesses(library: Path, small: Config) -> None:
+    for seed in range(20, 24):
+        access(library, small, seed=seed, count=50_000)
 
 
 def test_doorbell_storm(library: Path, small: Config) -> None:
