@@ -20,6 +20,9 @@ class OutputPort(wiring.Component):
     A credit is spent when a flit is sent towards the output; the flit comes a cycle later; a small
     buffer in front of the link has room for it, which fills up only where the link's `ready` pauses.
 
+    Channel 1 goes first, but not for ever: when so many of its flits have passed a waiting channel 0 as the longest
+    packet has, it is not accepted for as many cycles, or until channel 0 waits no more.
+
     Timing: two cycles from ``sent`` to ``link``. Everything driven is a function of registers.
 
     Parameters
@@ -33,6 +36,8 @@ class OutputPort(wiring.Component):
         Flits for this output from all inputs; one at most in a cycle.
     sent : ``In(2)``
         For each channel: a flit for this output will come in the next cycle.
+    waits : ``In(1)``
+        A packet of channel 0 is being sent here.
     accepts : ``Out(2)``
         For each channel: it may.
     room, room_short : ``Out(2)``
@@ -51,7 +56,7 @@ class OutputPort(wiring.Component):
         super().__init__({
             "moves": Out(1),
             "i": In(crossing).array(sizes.radix),
-            "sent": In(N_VCS),
+            "sent": In(N_VCS), "waits": In(1),
             "accepts": Out(N_VCS),
             "room": Out(N_VCS),
             "room_short": Out(N_VCS),
@@ -75,7 +80,15 @@ class OutputPort(wiring.Component):
             ResetSignal(allow_reset_less=True) | ~fifo.i.valid | fifo.i.ready, "switch: no room in front of the link\n",
         )
 
-        m.d.sync += self.moves.eq(fifo.o.valid | fifo.i.valid)
+        # What channel 1 has passed channel 0 by, in flits; then, in cycles, how long it has yielded.
+        passed, yields = Signal(range(sizes.longest + 1)), Signal()
+        with m.If(~self.waits | ~yields & self.sent[0]):
+            m.d.sync += [passed.eq(0), yields.eq(0)]
+        with m.Elif(yields | self.sent[1]):
+            m.d.sync += passed.eq(passed + 1)
+            with m.If(passed == sizes.longest - 1):
+                m.d.sync += [passed.eq(0), yields.eq(~yields)]
+        m.d.sync += self.moves.eq(fifo.o.valid | fifo.i.valid | yields)
         for vc in range(N_VCS):
             level = Signal(range(sizes.buffer_flits + 1), init=sizes.buffer_flits, name=f"level_{vc}")
             following = Signal.like(level, name=f"following_{vc}")
@@ -87,7 +100,7 @@ class OutputPort(wiring.Component):
                 self.room[vc].eq(room),
                 self.room_short[vc].eq(room_short),
                 # A flit that was sent in the cycle before is still on its way into the buffer.
-                self.accepts[vc].eq((level != 0) & (fifo.level <= _FIFO_DEPTH - 2)),
+                self.accepts[vc].eq((level != 0) & (fifo.level <= _FIFO_DEPTH - 2) & ~(yields if vc else 0)),
             ]
             m.d.sync += [
                 level.eq(following),

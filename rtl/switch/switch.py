@@ -140,7 +140,10 @@ class Switch(wiring.Component):
 
         # The crossbar: every output sees every input.
         for number, output in enumerate(outputs):
-            m.d.comb += output.sent.eq(Cat(sent[number]))
+            m.d.comb += [
+                output.sent.eq(Cat(sent[number])),
+                output.waits.eq(Cat(source.candidate[0].holds[number] for source in inputs).any()),
+            ]
             for source, crossing in zip(inputs, output.i, strict=True):
                 m.d.comb += [crossing.valid.eq(source.o.ports[number]), crossing.flit.eq(source.o.flit)]
             m.d.comb += [

@@ -30,6 +30,8 @@ PLAYED_ID = 1
 WATCHDOG = 300
 _WINDOW = 4096
 _PATIENCE = 400_000
+_LONG = 100_000
+"""Cycles after which operations that are at work all the same are ended."""
 _CHUNK = 2_000
 _CANARY = 0xA5
 _WINDOW_SLOTS = 4
@@ -100,7 +102,11 @@ class NicFuzzer:
         return base
 
     def post(self, count: int) -> None:
-        """Every hostile VP posts so many descriptors, at most 256; until all have ended."""
+        """Every hostile VP posts so many descriptors, at most 256; until all have ended.
+
+        An operation of 2**32 bytes that neither sends nor touches memory is at work for as long as it takes, and no
+        watchdog ends it: after a while jobs are closed, as a kernel would.
+        """
         for vp in HOSTILE:
             port, base = self.ports[vp], self.windows[vp]
             words = mutated(self.numbers, DESCRIPTOR, _descriptors(vp, base, self.config), count,
@@ -114,6 +120,12 @@ class NicFuzzer:
             self._collect(ports)
             return all(port.room == port.steps.descriptors.size for port in ports)
 
+        for _ in range(_LONG // _CHUNK):
+            if ended():
+                break
+            self.cluster.run_for(_CHUNK)
+        else:
+            self.close()
         self._settle("descriptors end", ended)
         self.check()
 
@@ -170,12 +182,15 @@ class NicFuzzer:
         self._collect([self.ports[vp] for vp in (*HOSTILE, BYSTANDER)])
         self.check()
 
-    def renew(self) -> None:
-        """Closes the jobs that everybody has played with, gives them back what they could wait for, and opens them: all
-        work as new."""
-        jobs = [*HOSTILE, EDGE_JOB]
-        for job in jobs:
+    def close(self) -> None:
+        """Closes the jobs that everybody plays with."""
+        for job in (*HOSTILE, EDGE_JOB):
             self.driver.close_job(job)
+
+    def renew(self) -> None:
+        """Closes these jobs, gives them back what they could wait for, and opens them: all work as new."""
+        jobs = [*HOSTILE, EDGE_JOB]
+        self.close()
         self.cluster.run_for(2 * WATCHDOG)
         self._collect([self.ports[vp] for vp in HOSTILE])
         credit = {"type": PacketType.CREDIT, "version": PACKET_VERSION, "source_id": PLAYED_ID}

@@ -48,6 +48,7 @@ class _Field:
     def __init__(self, cluster: Cluster, config: Config, request: CollectiveRequest):
         self.cluster, self.config = cluster, config
         self.n_doorbells = 0
+        self.share = request.size / (1 << 16)
         self.session = Session(cluster, config, nodes=N_NODES)
         self.ports = [driver.open_port(HOSTILE_VP, dq_log2=8, cq_log2=9) for driver in self.session.drivers]
         self.bases = [driver.allocate(_BUFFER) for driver in self.session.drivers]
@@ -60,6 +61,10 @@ class _Field:
         self.posted = [self.session.post(request, HONEST_JOB)]
         self.session.configure()
         self.session.warm_up()
+
+    def count(self, whole: int) -> int:
+        """So many for an operation of 64 KiB, fewer for a shorter one: the attack outlasts it."""
+        return int(whole * self.share)
 
     def play(self, count: int, packet: Callable[[int], tuple[int, bytes]]) -> int:
         """The played node sends; what it sends takes longer than the honest operation."""
@@ -96,15 +101,15 @@ def _header(**fields: int) -> bytes:
 
 
 def _uncovered(field: _Field) -> int:
-    return field.play(1_500, lambda n: field.collective(n, job_id=JOBS[1]))
+    return field.play(field.count(1_500), lambda n: field.collective(n, job_id=JOBS[1]))
 
 
 def _strange_jobs(field: _Field) -> int:
-    return field.play(1_500, lambda n: field.collective(n, job_id=10 + n % 200))
+    return field.play(field.count(1_500), lambda n: field.collective(n, job_id=10 + n % 200))
 
 
 def _credits(field: _Field) -> int:
-    return field.play(30_000, lambda n: (1, _header(
+    return field.play(field.count(30_000), lambda n: (1, _header(
         type=PacketType.CREDIT, job_id=(JOBS[1], n % 255 + 1)[n % 2], credits=255 * (n % 3 > 0), loan=n % 3 == 0,
         peer=n % 16, tag=n % 4,
     )))
@@ -121,7 +126,7 @@ def _short_descriptors(field: _Field) -> int:
 
 
 def _doorbells(field: _Field) -> int:
-    field.n_doorbells = 4_000
+    field.n_doorbells = field.count(4_000)
     return 0
 
 

@@ -80,6 +80,14 @@ SWITCH_PROOFS: tuple[Proof, ...] = (
                 name="room-for-one-less", module=_OUTPUT, old="room.eq(following > sizes.longest),",
                 new="room.eq(following >= sizes.longest),",
             ),
+            Mutation(
+                name="passes-for-ever", module=_OUTPUT, old="m.d.sync += [passed.eq(0), yields.eq(~yields)]",
+                new="m.d.sync += passed.eq(0)",
+            ),
+            Mutation(
+                name="yields-for-ever", module=_OUTPUT, old="m.d.sync += [passed.eq(0), yields.eq(~yields)]",
+                new="m.d.sync += [passed.eq(0), yields.eq(1)]",
+            ),
         ),
     ),
     Proof(

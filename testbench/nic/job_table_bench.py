@@ -277,7 +277,7 @@ class Peers:
         self.table.packet.ask(job, lent=1)
 
     def judged(self, job: int, ok: int) -> bool:
-        """Whether a packet has been let in; called with the answers, in their order."""
+        """True if a packet has been let in; called with the answers, in their order."""
         software = self.table.software
         lent, honest, version = self.asked.pop(0)
         assert not ok or version >= 0, "a packet on a shared credit of nobody"

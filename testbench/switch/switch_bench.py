@@ -114,6 +114,28 @@ async def channels_are_independent(dut: SimHandleBase, stuck: int) -> None:
 
 
 @cocotb.test()
+async def channel_1_leaves_room(dut: SimHandleBase) -> None:
+    """Other inputs send to an output on channel 1 without a pause: channel 0 has half of it all the same."""
+    fabric = Fabric(dut, idle=0, hold=0)
+    await fabric.start()
+    target = fabric.size.radix - 1
+    sink = fabric.sinks[target]
+    low = sum(fabric.send(0, target, 0, exactly=12) for _ in range(50))
+    high = sum(fabric.send(port, target, 1, exactly=12) for _ in range(300) for port in fabric.ports[1:-1])
+    elapsed = n_low = 0
+    seen = len(sink.order)
+    while n_low < 50:
+        await RisingEdge(dut.clk)
+        elapsed += 1
+        n_low += sum(vc == 0 for vc, _ in sink.order[seen:])
+        seen = len(sink.order)
+    assert elapsed < 5 * low < high, "the flood was over too soon to say anything"
+    assert elapsed <= 2.2 * low + 100, f"{low} flits of channel 0 took {elapsed} cycles"
+    assert elapsed >= 1.5 * low, "channel 1 does not go first any more"
+    await fabric.settle()
+
+
+@cocotb.test()
 async def withheld_credits_lose_nothing(dut: SimHandleBase) -> None:
     """Outputs stand still for long, one after the other, while everything is sent everywhere."""
     fabric = Fabric(dut, idle=0)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from firmware_models.abi.encoding import PacketType
-from firmware_models.abi.formats import PACKET_HEADER, PACKET_VERSION
+from firmware_models.abi.encoding import Kind, PacketType, Status
+from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER, PACKET_VERSION
 from firmware_models.abi.registers import vp_address
 from firmware_models.config import Config, load_preset
 from sim.cluster import build_library
@@ -81,6 +81,8 @@ def test_a_hang_is_seen(library: Path, small: Config, monkeypatch: pytest.Monkey
     """Planted: no watchdog, so that what waits for packets of others never ends."""
     monkeypatch.setattr(fuzz_nic, "WATCHDOG", 0)
     monkeypatch.setattr(fuzz_nic, "_PATIENCE", 20_000)
+    monkeypatch.setattr(fuzz_nic, "_LONG", 2_000)
+    monkeypatch.setattr(NicFuzzer, "close", lambda _fuzzer: None)
     with pytest.raises(FuzzError, match=r"hang: not so within 20000 cycles: descriptors end$"):
         fuzz(library, small, seed=3, count=10_000)
 
@@ -170,6 +172,29 @@ def test_a_part_of_a_word_that_is_written_is_seen(
 def test_many_register_accesses(library: Path, small: Config) -> None:
     for seed in range(20, 24):
         access(library, small, seed=seed, count=50_000)
+
+
+def test_an_operation_that_takes_for_ever(library: Path, small: Config) -> None:
+    """Found by seed 11 after 91,008 items: 2**32 bytes that neither come from memory nor go anywhere, in 15 million
+    pulses. It is at work, so no watchdog ends it; others work beside it, and its host ends it by closing its job."""
+    vp, job = 2, 2
+    with NicFuzzer(library, small, seed=1) as fuzzer:
+        port = fuzzer.ports[vp]
+        port.post(DESCRIPTOR.pack(
+            kind=Kind.RDMA, c=1, ch=1, ct=1, job_id=job, peer=1, dest_id=1, dest_vp=vp, source_vp=vp,
+            length=3_785_795_121, pulse_bytes=256,
+        ))
+        port.ring()
+        fuzzer.cluster.run_for(100 * fuzz_nic.WATCHDOG)
+        assert port.steps.take_completion() is None
+        assert fuzzer.driver.job_state(job).in_progress
+        fuzzer.check()
+        fuzzer.driver.close_job(job)
+        fuzzer.cluster.run_for(10 * fuzz_nic.WATCHDOG)
+        completion = port.steps.take_completion()
+        assert completion is not None
+        assert completion["status"] == Status.JOB_CLOSED
+        assert not fuzzer.driver.open_job(job).closed
 
 
 def test_doorbell_storm(library: Path, small: Config) -> None:

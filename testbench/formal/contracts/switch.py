@@ -185,10 +185,13 @@ class OutputCreditContract(Contract):
         self.n_credits = n_credits
 
     def build(self, m: Module) -> None:
+        from rtl.interface import flit
         from rtl.switch.output_port import OutputPort
 
         n = self.n_credits
-        sizes = SimpleNamespace(radix=2, data_width=1, buffer_flits=n, longest=2, short=1)
+        sizes = SimpleNamespace(
+            radix=2, data_width=1, buffer_flits=n, longest=2, short=1, marked=False, flit=flit(1, marked=False),
+        )
         m.submodules.unit = unit = OutputPort(sizes=sizes)
         sent, source, ready = self.free(2, "sent"), self.free(1, "source"), self.free(1, "ready")
         credit, credit_vc = self.free(1, "credit"), self.free(1, "credit_vc")
@@ -215,6 +218,20 @@ class OutputCreditContract(Contract):
             self.check(unit.room_short[channel] == (unit.credits[channel] > 1))
             self.check(~unit.accepts[channel] | (unit.credits[channel] != 0))
             self.reach(there == n, f"all credits of channel {channel} are at the receiver")
+        # Channel 1 neither passes a waiting channel 0 for ever, nor does it wait for ever itself.
+        waiting, passed, kept = self.free(1, "waiting"), Signal(3), Signal(3)
+        m.d.comb += unit.waits.eq(waiting)
+        with m.If(~waiting | sent[0] | ~unit.accepts[1]):
+            m.d.sync += passed.eq(0)
+        with m.Elif(sent[1]):
+            m.d.sync += passed.eq(passed + 1)
+        with m.If((unit.accepts == 1) & (unit.credits[1] != 0)):
+            m.d.sync += kept.eq(kept + 1)
+        with m.Elif(unit.accepts[1]):
+            m.d.sync += kept.eq(0)
+        self.check(passed <= sizes.longest)
+        self.check(kept <= sizes.longest)
+        self.reach(kept == sizes.longest, "channel 1 yields")
         waits = Signal(3)
         with m.If(unit.link.valid | (unit.credits[0] + unit.credits[1] == 2 * n)):
             m.d.sync += waits.eq(0)
