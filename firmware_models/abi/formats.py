@@ -103,7 +103,7 @@ PACKET_HEADER = Format(
         Field("want", 1, "Its sender has been refused a credit and asks for a shared one; the CREDIT packet for it repeats the bit."),
         Field("source_id", NODE_BITS, "NodeID of the source."),
         Field("pulse", PULSE_BITS, "Pulse number of the job; in GET the bytes asked for."),
-        Field("tag", 16, "Number of the point-to-point operation at its source; of a collective packet its window slot at the sender, which CREDIT packets bring back."),
+        Field("tag", 16, "Number of the point-to-point operation at its source; of a collective packet its window slot at the sender, which CREDIT packets bring back in bits 1:0; their bit 2: it had travelled on a shared credit."),
         Field("status", 8, "Outcome, in ACK and GET_DATA; in COLLECTIVE how the operation stands at the sender: an error there may have spoilt the payload.", Status),
         Field("addr", 64, "Remote address: PUT, GET, SwapRemoteAddr; ACK and GET_DATA repeat that of the packet they answer. COLLECTIVE without `swap_addr`: bits 15:0 `terms` of its operation."),
     ),
