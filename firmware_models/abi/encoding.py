@@ -161,6 +161,8 @@ class JobOrderKind(IntEnum):
     """Its sequences end in JOB_CLOSED, and its packets are dropped, until it is opened."""
     OPEN = 2
     """It works as new, if nothing of it is left here; else it stays closed."""
+    WRITE_OFF = 4
+    """What peers hold of a closed job is lost, and its packets are: it is at rest."""
 
 
 class UnitState(IntEnum):

@@ -51,10 +51,12 @@ def join_group(entry: int, mgid: int, *, owner: str) -> Steps[None]:
     yield from write_fields("group_entry", mgid=mgid, joined=1)
 
 
-def look_at_job(job_id: int, *, close: bool = False, open_again: bool = False) -> Steps[JobState]:
-    """Closes a job or opens it, or neither; how it stands then."""
+def look_at_job(
+    job_id: int, *, close: bool = False, open_again: bool = False, write_off: bool = False,
+) -> Steps[JobState]:
+    """Closes a job, writes off what peers hold of it, opens it, or none of these; how it stands then."""
     yield from write("job_select", job_id)
-    yield from write_fields("job_control", close=close, open=open_again)
+    yield from write_fields("job_control", close=close, open=open_again, write_off=write_off)
     word = CONTROL_PAGE["job_state"].unpack((yield from read("job_state")))
     return JobState(
         closed=bool(word["closed"]), in_progress=bool(word["in_progress"]), owing=bool(word["owing"]),

@@ -233,7 +233,9 @@ class RegisterFile(wiring.Component):
         m.d.comb += [
             order.payload.job_id.eq(held["job_select"]),
             order.payload.kind.eq(
-                Mux(flags.close, JobOrderKind.CLOSE, Mux(flags.open, JobOrderKind.OPEN, JobOrderKind.LOOK))
+                Mux(flags.close, JobOrderKind.CLOSE, Mux(
+                    flags.open, JobOrderKind.OPEN, Mux(flags.write_off, JobOrderKind.WRITE_OFF, JobOrderKind.LOOK),
+                ))
             ),
             standing.ready.eq(1),
         ]

@@ -42,6 +42,9 @@ class JobTable(wiring.Component):
     come to its unit all the same, which drops them and returns their credits: so a job comes to rest by what brings
     every job to rest, and nothing of it can be on its way any more when all its nodes say so.
 
+    What a link has thrown away never comes back. Software writes it off when nothing else of the job can be on its way:
+    the job is at rest then; the answer (`written_off`, `unit`, `lost`) says what its unit is to be told.
+
     Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
     cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
     before. ``credit`` takes two cycles, one in two. After a reset the table is cleared first, one job a cycle.
@@ -199,6 +202,9 @@ class JobTable(wiring.Component):
             m.d.comb += after.closed.eq(~opens)
             with m.If(opens):
                 m.d.comb += after.pulses.eq(0)
+        writes_off = (command.kind == JobOrderKind.WRITE_OFF) & entry.closed & ~entry.busy
+        with m.If(ordered & writes_off):
+            m.d.comb += [after.owing.eq(0), after.packets.eq(0)]
         for k in range(n_units):
             comes, goes = act & at_rest & stays & (after.unit == k), act & ~at_rest & ~stays & (entry.unit == k)
             m.d.sync += self.jobs[k].eq(self.jobs[k] + comes - goes)
@@ -212,7 +218,7 @@ class JobTable(wiring.Component):
                     answer.valid.eq(1), answer.payload.ok.eq(by_packet | let_in), answer.payload.unit.eq(after.unit),
                     answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
                 ]
-        self._stand(m, command, entry, after, acts=act & ordered)
+        self._stand(m, command, entry, after, acts=act & ordered, writes_off=writes_off & ~at_rest)
         self._look(m, glance, swept)
 
         m.d.sync += self.moves.eq(any_moves(act, report_valid, ~swept, ~least.valid))
@@ -237,14 +243,16 @@ class JobTable(wiring.Component):
             m.d.sync += report_valid.eq(0)
         return report, report_valid, report_goes
 
-    def _stand(self, m: Module, command, entry, after, *, acts) -> None:
+    def _stand(self, m: Module, command, entry, after, *, acts, writes_off) -> None:
         """Answers an order."""
         standing = self.standing
         with m.If(standing.ready):
             m.d.sync += standing.valid.eq(0)
         with m.If(acts):
             m.d.sync += [
-                standing.valid.eq(1), standing.payload.kept.eq(entry.packets),
+                standing.valid.eq(1), standing.payload.kept.eq(after.packets),
+                standing.payload.written_off.eq(writes_off), standing.payload.unit.eq(entry.unit),
+                standing.payload.lost.eq(entry.packets),
                 standing.payload.changed.eq(after.closed ^ entry.closed),
                 standing.payload.job_id.eq(command.job_id),
                 *(standing.payload[name].eq(after[name]) for name in ("closed", "busy", "owing")),

@@ -16,6 +16,7 @@ class LayerSize:
     longest: int
     replay_cycles: int = 256
     silence_cycles: int = 512
+    dead_cycles: int = 2048
 
 
 SIZES = {
@@ -42,6 +43,7 @@ def layer_bundle(size: LayerSize) -> Bundle:
         return LinkLayer(
             data_width=size.data_width, buffer_flits=size.buffer_flits, replay_flits=size.replay_flits,
             replay_cycles=size.replay_cycles, silence_cycles=size.silence_cycles,
+            dead_cycles=size.dead_cycles,
         )
 
     return Bundle({"a": end(), "b": end()})
