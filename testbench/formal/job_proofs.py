@@ -51,6 +51,15 @@ JOB_PROOFS: tuple[Proof, ...] = (
                 new="(command.kind == JobOrderKind.OPEN) & entry.closed",
             ),
             Mutation(
+                name="written-off-though-open", module=_JOBS,
+                old="(command.kind == JobOrderKind.WRITE_OFF) & entry.closed & ~entry.busy",
+                new="(command.kind == JobOrderKind.WRITE_OFF) & ~entry.busy",
+            ),
+            Mutation(
+                name="keeps-what-was-written-off", module=_JOBS,
+                old="m.d.comb += [after.owing.eq(0), after.packets.eq(0)]", new="m.d.comb += after.owing.eq(0)",
+            ),
+            Mutation(
                 name="half-a-sweep", module=_JOBS,
                 old="swept.eq(sweep == self.n_jobs - 1)]", new="swept.eq(1)]",
             ),
