@@ -81,6 +81,7 @@ class JobTableContract(Contract):
         self.assume(~(writes | writing) | ~(unit.packet.query.valid & (unit.packet.query.payload.job_id == job)))
         for port in unit.reports:
             self.assume(~(writes | writing) | ~(port.valid & (port.payload.job_id == job)))
+        self.check(~written_off | (standing.payload.kept == 0) & ~standing.payload.owing)
         with m.If(stands):
             m.d.sync += closed.eq(standing.payload.closed)
             self.check(standing.payload.changed == standing.payload.closed ^ closed)
@@ -145,7 +146,9 @@ class JobTableContract(Contract):
         # Whoever looks for it while it is there finds it.
         sought, place = Signal(), Signal(N_UNITS)
         with m.If(ask_credit):
-            m.d.sync += [sought.eq(there.any()), place.eq(there)]
+            m.d.sync += [sought.eq(there.any() & ~writes & ~writing), place.eq(there)]
+        with m.Elif(writes | writing):
+            m.d.sync += sought.eq(0)
         self.check(~(credit & sought) | unit.credit.answer.payload.ok)
         for k in range(N_UNITS):
             self.check(~(credit & sought & place[k]) | (unit.credit.answer.payload.unit == k))
@@ -162,9 +165,8 @@ class JobTableContract(Contract):
         with m.Elif(quiet != 5):
             m.d.sync += quiet.eq(quiet + 1)
         for k in range(N_UNITS):
-            self.check((quiet != 5) | other | (unit.jobs[k] == there[k]))
+            self.check((quiet != 5) | other | writing | (unit.jobs[k] == there[k]))
 
-        self.reach(written_off & (there != 0), "what is lost is written off")
         was_at_first = Signal()
         with m.If(there[0]):
             m.d.sync += was_at_first.eq(1)
