@@ -173,7 +173,7 @@ JobStanding = data.StructLayout({
     "written_off": 1, "unit": UNIT_BITS, "lost": KEPT_BITS,
 })
 """The answer: how the job stands after it, and whether that is `changed`. `kept`: packets, and shared credits that
-peers hold; with `busy` and `owing` 0 too, nothing of it is left here. `written_off`: its `unit` is to be told, and how
+peers hold; with `busy` and `owing` 0 too, nothing of it is left here. `written_off`: for its `unit`, and how
 many shared credits are `lost`."""
 
 JobWriteOff = data.StructLayout({"job_id": formats.JOB_BITS, "lost": KEPT_BITS})

@@ -39,7 +39,7 @@ class ReplayBuffer(wiring.Component):
 
     If the link is `dead`, each channel is drained: what is kept is thrown away, a flit a cycle, and what comes is not
     kept; credits return for both as if they had been sent and had left. It goes on with the packet that comes next once
-    the link is up, the other end has said how far it got, and that all its room is free: from that number on.
+    the link is up, the other end has reported how far it got, and that all its room is free: from that number on.
 
     Timing: a flit can be sent in the cycle after it came.
 

@@ -43,7 +43,7 @@ class JobTable(wiring.Component):
     every job to rest, and nothing of it can be on its way any more when all its nodes say so.
 
     What a link has thrown away never comes back. Software writes it off when nothing else of the job can be on its way:
-    the job is at rest then; the answer (`written_off`, `unit`, `lost`) says what its unit is to be told.
+    the job is at rest then; the answer (`written_off`, `unit`, `lost`) is for its unit.
 
     Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
     cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
@@ -202,9 +202,6 @@ class JobTable(wiring.Component):
             m.d.comb += after.closed.eq(~opens)
             with m.If(opens):
                 m.d.comb += after.pulses.eq(0)
-        writes_off = (command.kind == JobOrderKind.WRITE_OFF) & entry.closed & ~entry.busy
-        with m.If(ordered & writes_off):
-            m.d.comb += [after.owing.eq(0), after.packets.eq(0)]
         for k in range(n_units):
             comes, goes = act & at_rest & stays & (after.unit == k), act & ~at_rest & ~stays & (entry.unit == k)
             m.d.sync += self.jobs[k].eq(self.jobs[k] + comes - goes)
@@ -218,7 +215,7 @@ class JobTable(wiring.Component):
                     answer.valid.eq(1), answer.payload.ok.eq(by_packet | let_in), answer.payload.unit.eq(after.unit),
                     answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
                 ]
-        self._stand(m, command, entry, after, acts=act & ordered, writes_off=writes_off & ~at_rest)
+        self._stand(m, command, entry, after, acts=act & ordered, at_rest=at_rest)
         self._look(m, glance, swept)
 
         m.d.sync += self.moves.eq(any_moves(act, report_valid, ~swept, ~least.valid))
@@ -243,15 +240,19 @@ class JobTable(wiring.Component):
             m.d.sync += report_valid.eq(0)
         return report, report_valid, report_goes
 
-    def _stand(self, m: Module, command, entry, after, *, acts, writes_off) -> None:
-        """Answers an order."""
+    def _stand(self, m: Module, command, entry, after, *, acts, at_rest) -> None:
+        """Answers an order; carries out one that writes off what is lost."""
+        writes_off = (command.kind == JobOrderKind.WRITE_OFF) & entry.closed & ~entry.busy
+        with m.If(acts & writes_off):
+            m.d.comb += [after.owing.eq(0), after.packets.eq(0)]
         standing = self.standing
         with m.If(standing.ready):
             m.d.sync += standing.valid.eq(0)
         with m.If(acts):
             m.d.sync += [
                 standing.valid.eq(1), standing.payload.kept.eq(after.packets),
-                standing.payload.written_off.eq(writes_off), standing.payload.unit.eq(entry.unit),
+                standing.payload.written_off.eq(writes_off & ~at_rest),
+                standing.payload.unit.eq(entry.unit),
                 standing.payload.lost.eq(entry.packets),
                 standing.payload.changed.eq(after.closed ^ entry.closed),
                 standing.payload.job_id.eq(command.job_id),

@@ -112,7 +112,7 @@ class Table:
         assert len(self.rest.received) == self.reported, "a report on a job that nobody asked for"
 
     async def write_off(self, job: int) -> None:
-        """What a job without an operation has out is lost. Nobody is told."""
+        """What a job without an operation has out is lost. No report follows."""
         await self.lost.send({"job_id": job})
         for book in (self.out, self.asking):
             for key in [key for key in book if key[0] == job]:
