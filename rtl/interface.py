@@ -170,9 +170,14 @@ KEPT_BITS = 25
 
 JobStanding = data.StructLayout({
     "closed": 1, "refused": 1, "changed": 1, "busy": 1, "owing": 1, "kept": KEPT_BITS, "job_id": formats.JOB_BITS,
+    "written_off": 1, "unit": UNIT_BITS, "lost": KEPT_BITS,
 })
 """The answer: how the job stands after it, and whether `closed` is `changed`. `kept`: packets, and shared credits that
-peers hold; with `busy` and `owing` 0 too, nothing of it is left here."""
+peers hold; with `busy` and `owing` 0 too, nothing of it is left here. `written_off`: for its `unit`, and how
+many shared credits are `lost`."""
+
+JobWriteOff = data.StructLayout({"job_id": formats.JOB_BITS, "lost": KEPT_BITS})
+"""To the offload unit of a closed job: no credit that it has out returns any more, nor do `lost` shared ones."""
 
 CreditGiven = data.StructLayout({"job_id": formats.JOB_BITS, "lent": 1, "granted": 1})
 """A CREDIT packet leaves this NIC: the packet that it answers travelled on a shared credit; it brings one."""

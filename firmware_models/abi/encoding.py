@@ -163,6 +163,8 @@ class JobOrderKind(IntEnum):
     """It works as new, if nothing of it is left here; else it stays closed."""
     REFUSE = 3
     """As closed, and no packet of it is let in, if nothing of it is left here; until it is opened."""
+    WRITE_OFF = 4
+    """What peers hold of a closed job is lost, and its packets are: it is at rest."""
 
 
 class UnitState(IntEnum):

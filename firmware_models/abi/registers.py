@@ -62,6 +62,7 @@ CONTROL_PAGE = Page((
         flag("close", 0, Access.WO, "Closes the job: its sequences end in JOB_CLOSED, the one in progress too; packets of it are dropped, their credits returned."),
         flag("open", 1, Access.WO, "Opens the job, if nothing of it is left here: else it stays closed. It works as new."),
         flag("refuse", 2, Access.WO, "Closes the job, if nothing of it is left here, and lets no packet of it in until it is opened: for JobIDs that nobody here uses."),
+        flag("write_off", 3, Access.WO, "Of a closed job without an operation: credits and shared credits that peers hold, and packets, are lost; it is at rest. For those that a link has thrown away, when nothing of the job can be on its way any more."),
     )),
     Register("job_state", 0x058, "How the job of the last write to job_control stood after it.", (
         RegisterField("kept", 24, 0, Access.RO, "Packets of the job here, and shared credits that peers hold."),
@@ -158,6 +159,7 @@ EVENT_COUNTERS = Counters(COUNTERS, (
     Counter("loans_unused", "Shared credits that were returned without a packet."),
     Counter("rx_closed", "Collective packets dropped: of a job that is closed."),
     Counter("rx_uncovered", "Collective packets dropped: no credit of this NIC covers them, or their job is refused."),
+    Counter("tx_lost", "Packets thrown away because the link was down for too long; of those that had been sent some may have come."),
 ))
 
 STATE_COUNTERS_AT = COUNTERS + 0x80

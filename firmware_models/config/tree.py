@@ -137,7 +137,10 @@ class LinkConfig:
     replay_flits: Annotated[int, Field(ge=16, le=2048), POWER_OF_TWO]
     """If reliable: flits of each virtual channel that a sender keeps until they are acknowledged."""
     replay_cycles: Annotated[int, Field(ge=64, le=65536), POWER_OF_TWO]
-    """If reliable: cycles without an acknowledgement after which packets are sent again."""
+    """If reliable: cycles without an acknowledgement after which packets are sent again; more than one takes that waits
+    for the end of a packet at either end."""
+    dead_cycles: Annotated[int, Field(ge=64, le=1 << 24), POWER_OF_TWO]
+    """If reliable: cycles in which a link is down after which what is to be sent by it is thrown away, and counted."""
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)
@@ -195,6 +198,18 @@ class Config:
         if self.link.replay_flits < buffer_flits:
             raise ValueError(
                 f"link.replay_flits must be at least link.buffer_flits ({buffer_flits}), not {self.link.replay_flits!r}"
+            )
+        # A packet may wait for one of the other channel, and so may its acknowledgement: two packets each way.
+        need = 4 * (longest + 1)
+        if self.link.replay_cycles < need:
+            raise ValueError(
+                f"link.replay_cycles must be at least {need}, the words of four packets of mtu {self.datapath.mtu}, if "
+                f"link.reliable, not {self.link.replay_cycles!r}"
+            )
+        if self.link.dead_cycles < self.link.replay_cycles:
+            raise ValueError(
+                f"link.dead_cycles must be at least link.replay_cycles ({self.link.replay_cycles}) if link.reliable, "
+                f"not {self.link.dead_cycles!r}"
             )
 
     def changed(self, **sections: Mapping[str, Any]) -> "Config":

@@ -100,6 +100,14 @@ class NodeDriver:
             raise HostError(f"job {job_id} must be at rest at node {self.node} to be refused, not have {state}")
         return state
 
+    def write_off_job(self, job_id: int) -> JobState:
+        """Takes what peers still hold of a closed job for lost: credits, shared credits, packets. It is at rest then.
+
+        That is for what a link has thrown away, or a node that is gone holds: when nothing of the job has come for
+        longer than a packet can be on its way. What comes later all the same is dropped and counted.
+        """
+        return self.carry_out(nic.look_at_job(job_id, write_off=True))
+
     def open_job(self, job_id: int) -> JobState:
         """Opens a job that was closed or refused. Raises :class:`HostError` if something of it is left at the NIC."""
         state = self.carry_out(nic.look_at_job(job_id, open_again=True))

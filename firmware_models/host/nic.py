@@ -52,11 +52,11 @@ def join_group(entry: int, mgid: int, *, owner: str) -> Steps[None]:
 
 
 def look_at_job(
-    job_id: int, *, close: bool = False, open_again: bool = False, refuse: bool = False
+    job_id: int, *, close: bool = False, open_again: bool = False, refuse: bool = False, write_off: bool = False,
 ) -> Steps[JobState]:
-    """Closes a job, opens or refuses it, or none of these; how it stands then."""
+    """Closes a job, writes off what peers hold of it, opens or refuses it, or none of these; how it stands then."""
     yield from write("job_select", job_id)
-    yield from write_fields("job_control", close=close, open=open_again, refuse=refuse)
+    yield from write_fields("job_control", close=close, open=open_again, refuse=refuse, write_off=write_off)
     word = CONTROL_PAGE["job_state"].unpack((yield from read("job_state")))
     return JobState(
         closed=bool(word["closed"]), refused=bool(word["refused"]), in_progress=bool(word["in_progress"]),

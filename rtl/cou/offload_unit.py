@@ -29,6 +29,7 @@ from rtl.interface import (
     CompletionEvent,
     JobClosing,
     JobReport,
+    JobWriteOff,
     PacketSignature,
     ReadSignature,
     SequenceSignature,
@@ -78,6 +79,8 @@ class OffloadUnit(wiring.Component):
         Test input of the packet buffer.
     closing : ``In(stream.Signature(JobClosing))``; dropped : ``Out(1)``
         A job is closed, or open again; pulse: a packet of one that is closed has been dropped.
+    write_off : ``In(stream.Signature(JobWriteOff))``
+        What a closed job has out, and some of its shared credits, are lost.
     quiescent : ``Out(1)``
         Nothing changes until an item is offered to this unit or `arm` is high, provided that `node_id` and `watchdog`
         stay (:class:`rtl.kit.quiescence.Quiescence`).
@@ -105,6 +108,7 @@ class OffloadUnit(wiring.Component):
             "statistics": Out(statistics_layout(index_bits(config.buffer_slots) + 1)),
             "state": Out(range(len(UnitState))),
             "fault": In(FaultOrder), "arm": In(1), "closing": In(stream.Signature(JobClosing)), "dropped": Out(1),
+            "write_off": In(stream.Signature(JobWriteOff)),
             "trace_valid": Out(1), "trace_event": Out(TraceEvent),
         })
 
@@ -210,6 +214,9 @@ class OffloadUnit(wiring.Component):
             back.payload.window_slot.eq(header.tag),
             # A CREDIT packet has no payload; one that comes with it all the same is drained.
             returning.payload.ready.eq(1),
+            credit_table.i_write_off.valid.eq(self.write_off.valid),
+            credit_table.i_write_off.payload.job_id.eq(self.write_off.payload.job_id),
+            self.write_off.ready.eq(credit_table.i_write_off.ready),
         ]
         # The pool: shared credits that are granted with credits, and those that return unused.
         if self.config.pool_packets:
@@ -224,6 +231,8 @@ class OffloadUnit(wiring.Component):
                 pool.unused.eq(self.returned_valid),
                 self.loan_granted.eq(pool.taken & pool.granted), self.loan_unused.eq(pool.unused),
             ]
+            with m.If(self.write_off.valid & self.write_off.ready):
+                m.d.comb += pool.lost.eq(self.write_off.payload.lost)
             with m.If(unused):
                 m.d.comb += [back.valid.eq(0), returning.header.ready.eq(report.ready)]
         else:
@@ -314,7 +323,8 @@ class OffloadUnit(wiring.Component):
         be taken at any time."""
         port = self.port
         coming = (
-            port.probe, port.descriptor, self.closing, self.read.data, self.write.done, self.window.answer,
+            port.probe, port.descriptor, self.closing, self.write_off, self.read.data, self.write.done,
+            self.window.answer,
             *(half for packet in self.rx for half in (packet.header, packet.payload)),
         )
         offers = (

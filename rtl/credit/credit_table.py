@@ -6,13 +6,14 @@ Architecture: ``rtl/cou/README.md``.
 from types import SimpleNamespace
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import data, memory, stream, wiring
-from amaranth.lib.wiring import In, Out, connect, flipped
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.credit.layouts import WINDOW_SLOT_BITS, CreditNotice, credit_answer, credit_request
-from rtl.kit.fifo import StreamFifo
+from rtl.credit.shared_credits import LOANS_ASKED, shared_credits
 from rtl.kit.index import index_bits
 from rtl.kit.memory import BlockMemory
 from rtl.kit.quiescence import any_moves
@@ -23,10 +24,6 @@ MAX_WINDOW_SLOTS = 1 << WINDOW_SLOT_BITS
 COUNT_BITS, TOTAL_BITS = 8, 16
 """Bits of the outstanding credits of one window slot, and of one job: 64 peers with four groups of 255, or with 128
 packets and 255 on shared credits each, are less than 2**16."""
-
-LOANS_ASKED = 16
-"""Most packets of one offload unit that have asked for a shared credit, and shared credits that it holds, together."""
-
 
 def credit_back() -> data.StructLayout:
     """Contents of a CREDIT packet."""
@@ -62,11 +59,15 @@ class CreditTable(wiring.Component):
     peer. Otherwise, and when the operation ends, it returns unused (``o_unused``). Channel 1 must not wait for that:
     the queue has room for all that packets have asked for, :data:`LOANS_ASKED`.
 
+    Software may write off what a closed job has out, when that cannot return any more (`i_write_off`): its counts are 0
+    then, and none of its packets has asked. Whatever returns later is more than is out.
+
     A job whose operation has ended may move to another unit when it has no outstanding credit here. The credits of a
     job are therefore also counted together: the answer to the end of an operation says if any is outstanding; if so,
     a second report follows when the last one has returned.
 
     Timing: a request is answered after three cycles; `i_end` and `i_return` are taken when no request is in progress.
+    A job is written off in two cycles and one for each peer.
     After a reset the counts are cleared first, one a cycle.
 
     Members
@@ -86,6 +87,8 @@ class CreditTable(wiring.Component):
         Pulse: a count went down, that of a group to 0; a request that was refused may succeed now.
     i_end : ``In(stream.Signature({job_id}))``
         An operation of the job has ended.
+    i_write_off : ``In(stream.Signature({job_id}))``
+        What the job has out is lost; it has no operation. It goes before requests.
     o_rest : ``Out(stream.Signature({job_id, ended, owing}))``
         With `ended` the answer to ``i_end``: `owing` if credits are outstanding. Without, later: the last one has
         returned, and no credit has been taken since the operation ended.
@@ -104,13 +107,14 @@ class CreditTable(wiring.Component):
             "o_unused": Out(stream.Signature(CreditNotice)),
             "returned": Out(1),
             "i_end": In(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
+            "i_write_off": In(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
             "o_rest": Out(stream.Signature(credit_rest())),
         })
 
     def elaborate(self, platform):
         m = Module()
         t = self._memories(m)
-        loans = self._loans(m, t)
+        loans = shared_credits(m, self, t, shares=self._shares)
         for port in (self.o, self.o_rest):
             with m.If(port.valid & port.ready):
                 m.d.sync += port.valid.eq(0)
@@ -133,6 +137,7 @@ class CreditTable(wiring.Component):
             self._take(m, t, loans)
             self._give(m, t, loans)
             self._end(m, t, loans)
+            self._write_off(m, t, loans)
         m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), loans.flushing))
 
         return m
@@ -156,8 +161,10 @@ class CreditTable(wiring.Component):
         slot = {"loan": 1, "slot": index_bits(LOANS_ASKED), "refused": 1} if shares else {}
         entry = data.StructLayout({"out": counts, "group": 1, **slot})
         m.submodules.out = out = BlockMemory(shape=entry, depth=1 << (formats.JOB_BITS + self.peer_bits), apart=True)
-        # All outstanding credits of a job; and a flag: the return of the last one is to be reported.
-        totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1})
+        # All outstanding credits of a job; a flag: the return of the last one is to be reported; and how many of its
+        # packets have asked for a shared credit and have no answer yet.
+        asked = {"asked": bits_for(LOANS_ASKED)} if shares else {}
+        totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1, **asked})
         m.submodules.total = total = BlockMemory(shape=totals, depth=1 << formats.JOB_BITS, apart=True)
         t = SimpleNamespace(
             address=Signal(formats.JOB_BITS + self.peer_bits), job=Signal(formats.JOB_BITS), n_counts=counts.length,
@@ -182,58 +189,6 @@ class CreditTable(wiring.Component):
         ]
         return t
 
-    def _loans(self, m: Module, t: SimpleNamespace) -> SimpleNamespace:
-        """Shared credits that are here, in slots, and those that wait to return; none if there is no pool."""
-        slot_bits = index_bits(LOANS_ASKED)
-        loans = SimpleNamespace(
-            **{name: Signal(name=name) for name in (
-                "loan", "want", "granted", "keep", "flush", "next_step", "flushing",
-            )},
-            full=Signal(LOANS_ASKED), spot=Signal(slot_bits), step=Signal(slot_bits),
-            flushed_job=Signal(formats.JOB_BITS), reserved=Signal(range(LOANS_ASKED + 1)),
-        )
-        if not self._shares:
-            return loans
-        loan, want, granted, keep, flush = loans.loan, loans.want, loans.granted, loans.keep, loans.flush
-        giving, reserved = self.i_return.payload, loans.reserved
-        m.submodules.unused = unused = StreamFifo(shape=CreditNotice, depth=LOANS_ASKED)
-        connect(m, unused.o, flipped(self.o_unused))
-        m.submodules.kept = kept = memory.Memory(shape=CreditNotice, depth=LOANS_ASKED, init=[])
-        keep_port, loans.kept = kept.write_port(), kept.read_port(domain="comb")
-        # Packets that ask and have no answer yet, shared credits that are here, and those that wait to return: there
-        # is room in the queue for each, and a packet may ask if some is left.
-        loans.asked = asked = Signal(range(LOANS_ASKED + 1))
-        answered = giving.want & (asked != 0) & self.i_return.ready
-        notice = Signal(CreditNotice)
-        m.d.comb += [
-            granted.eq(giving.loan & answered), unused.i.valid.eq((granted & ~keep) | flush),
-            notice.job_id.eq(giving.job_id), notice.peer.eq(giving.peer), notice.loan.eq(1),
-            notice.dest_id.eq(giving.source_id), notice.dest_vp.eq(giving.source_vp),
-            notice.source_vp.eq(giving.dest_vp),
-            unused.i.payload.eq(Mux(flush, loans.kept.data, notice)),
-            loans.kept.addr.eq(loans.step), keep_port.addr.eq(loans.spot), keep_port.data.eq(notice),
-            keep_port.en.eq(granted & keep),
-        ]
-        m.d.sync += [
-            asked.eq(asked + want - answered),
-            reserved.eq(
-                reserved + want - (answered & ~granted) - loan - (self.o_unused.valid & self.o_unused.ready)
-            ),
-        ]
-        for k in reversed(range(LOANS_ASKED)):
-            with m.If(~loans.full[k]):
-                m.d.comb += loans.spot.eq(k)
-        with m.If(granted & keep):
-            m.d.sync += loans.full.bit_select(loans.spot, 1).eq(1)
-        with m.If(loan):
-            m.d.sync += loans.full.bit_select(t.stored.slot, 1).eq(0)
-        with m.If(flush):
-            m.d.sync += loans.full.bit_select(loans.step, 1).eq(0)
-        # At the end of a job's operation one slot after the other is looked at.
-        with m.If(loans.next_step):
-            m.d.sync += [loans.step.eq(loans.step + 1), loans.flushing.eq(loans.step != LOANS_ASKED - 1)]
-        return loans
-
     def _tell(self, m: Module, job_id, *, ended, owing) -> None:
         rest = self.o_rest
         m.d.sync += [
@@ -243,7 +198,7 @@ class CreditTable(wiring.Component):
 
     def _read(self, m: Module, t: SimpleNamespace) -> None:
         """States in which the registers behind the memories are filled."""
-        for state in ("TAKE", "COUNT", "END", *(("FLUSH",) if self._shares else ())):
+        for state in ("TAKE", "COUNT", "END", "WRITE_OFF", *(("FLUSH",) if self._shares else ())):
             with m.State(f"READ_{state}"):
                 m.d.comb += t.fill.eq(1)
                 m.next = state
@@ -272,7 +227,10 @@ class CreditTable(wiring.Component):
         ends, gives = self.i_end.valid & may_tell & ~loans.flushing, self.i_return.valid & may_tell
         with m.State("IDLE"):
             m.d.comb += t.enable.eq(1)
-            with m.If(~others):
+            with m.If(self.i_write_off.valid & ~loans.flushing):
+                m.d.comb += t.job.eq(self.i_write_off.payload.job_id)
+                m.next = "READ_WRITE_OFF"
+            with m.Elif(~others):
                 m.d.comb += t.address.eq(t.ask_address)
                 with m.If(self.i.valid & ~self.o.valid):
                     m.next = "READ_TAKE"
@@ -349,6 +307,7 @@ class CreditTable(wiring.Component):
                     loan.eq(stored.loan), update.out[1].eq(stored.out[1] + loan),
                     t.updates.eq(decides), update.loan.eq(0), update.refused.eq(~ok),
                     want.eq(ok & (stored.refused | scarce) & (reserved != LOANS_ASKED)),
+                    t.after.asked.eq(t.sum_out.asked + want),
                 ]
         m.d.comb += [loans.loan.eq(loan & decides), loans.want.eq(want & decides)]
         m.d.sync += [
@@ -366,14 +325,16 @@ class CreditTable(wiring.Component):
                 # A window slot is free with the last of its credits: a request before would only delay these.
                 self.returned.eq(~stored.group | self._is_last(t)),
                 update.eq(stored), t.sums_up.eq(1), after.out.eq(sum_out.out - back),
-                update.eq(stored), t.sums_up.eq(1), after.out.eq(sum_out.out - back),
             ]
             for k in range(t.n_counts):
                 with m.If(giving.window_slot == k):
                     m.d.comb += update.out[k].eq(stored.out[k] - back)
             if self._shares:
                 # A job that is watched has no operation. The last count of packets on shared credits must not wrap.
-                m.d.comb += loans.keep.eq(~sum_out.watched & ~stored.loan & ~stored.out[1].all())
+                m.d.comb += [
+                    loans.keep.eq(~sum_out.watched & ~stored.loan & ~stored.out[1].all()),
+                    after.asked.eq(sum_out.asked - loans.answered),
+                ]
                 with m.If(loans.granted & loans.keep):
                     m.d.comb += [update.loan.eq(1), update.slot.eq(loans.spot)]
             with m.If(sum_out.watched & (sum_out.out == back)):
@@ -401,4 +362,19 @@ class CreditTable(wiring.Component):
                     t.address.eq(self._kept_address(loans)), loans.flush.eq(1), loans.next_step.eq(1),
                     t.update.eq(t.stored), t.update.loan.eq(0), t.updates.eq(1),
                 ]
+                m.next = "WRITE"
+
+    def _write_off(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
+        """All that a job has out is lost: one peer after the other. It holds no shared credit: it has no operation."""
+        peer = Signal(self.peer_bits, name="written_peer")
+        with m.State("WRITE_OFF"):
+            m.d.comb += [
+                t.address.eq(Cat(peer, self.i_write_off.payload.job_id)), t.update.eq(0), t.updates.eq(1),
+                t.after.eq(0), t.sums_up.eq(1),
+            ]
+            m.d.sync += peer.eq(peer + 1)
+            with m.If(peer.all()):
+                m.d.comb += self.i_write_off.ready.eq(1)
+                if self._shares:
+                    m.d.comb += loans.written_off.eq(t.sum_out.asked)
                 m.next = "WRITE"

@@ -3,7 +3,7 @@
 Architecture: ``docs/packet_buffer.md``, ``docs/decisions/0010-loans-come-with-credits.md``.
 """
 
-from amaranth import Module, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -45,6 +45,8 @@ class SharedPool(wiring.Component):
         Pulse: a shared credit returns without a packet.
     known : ``Out(1)``
         With `unused`: one is outstanding.
+    lost : ``In(range(pool + 1))``
+        So many outstanding ones are written off: whoever holds them will not use or return them.
     free : ``Out(range(pool + 1))``
         Shared credits that are not outstanding.
     """
@@ -55,7 +57,7 @@ class SharedPool(wiring.Component):
         self.pool = pool
         super().__init__({
             "consumed": In(Consumed), "taken": In(1), "granted": Out(1), "gone": Out(2),
-            "unused": In(1), "known": Out(1), "free": Out(range(pool + 1), init=pool),
+            "unused": In(1), "known": Out(1), "lost": In(range(pool + 1)), "free": Out(range(pool + 1), init=pool),
         })
 
     def elaborate(self, platform):
@@ -73,7 +75,9 @@ class SharedPool(wiring.Component):
         ]
         with m.If(self.taken & want & ~ends):
             m.d.sync += hungry.eq(~self.granted)
-        m.d.sync += self.free.eq(
-            self.free + (self.taken & ends) + (self.unused & some) - (self.taken & self.granted)
+        free = Signal(range(2 * self.pool + 3))
+        m.d.comb += free.eq(
+            self.free + (self.taken & ends) + (self.unused & some) - (self.taken & self.granted) + self.lost
         )
+        m.d.sync += self.free.eq(Mux(free > self.pool, self.pool, free))
         return m

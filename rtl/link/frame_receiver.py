@@ -45,6 +45,8 @@ class FrameReceiver(wiring.Component):
         A flit is handed on.
     credit_valid, credit_vc : ``In(1)``
         A flit has left the room that it took.
+    cut : ``In(1)``
+        Pulse: the link went down. What was handed on of a packet in part is marked, so that nobody waits for its rest.
     report : ``Out(ReportSignature)``
         Reports for the other end.
     damaged : ``Out(1)``
@@ -60,9 +62,9 @@ class FrameReceiver(wiring.Component):
         self.buffer_flits, self.replay_flits = buffer_flits, replay_flits
         self.data_width = data_width
         super().__init__({
-            "i": In(word(data_width)), "good": In(1), "valid": Out(1), "flit": Out(flit(data_width, marked=True)),
-            "credit_valid": In(1), "credit_vc": In(1), "report": Out(ReportSignature()),
-            "damaged": Out(1), "stomped": Out(1), "repeated": Out(1),
+            "i": In(word(data_width)), "good": In(1), "cut": In(1),
+            "valid": Out(1), "flit": Out(flit(data_width, marked=True)), "credit_valid": In(1), "credit_vc": In(1),
+            "report": Out(ReportSignature()), "damaged": Out(1), "stomped": Out(1), "repeated": Out(1),
         })
 
     def elaborate(self, platform):
@@ -115,10 +117,10 @@ class FrameReceiver(wiring.Component):
         # one goes on somewhere else. Until the room that it took is free again nothing of the channel is taken.
         owes, behind = self._leave(m, signal, gone, spoils, whole_after, after), signal("behind")
         m.d.comb += [
-            matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some),
+            matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some & ~self.cut),
             behind.eq(concerned & (fields.position[:self.bits] - whole_after)[self.bits - 1]),
             breaks.eq((concerned & ~matches) | ours & (now.fails | now.data & run.holds & full)),
-            spoils.eq(breaks & (after != whole_after)),
+            spoils.eq((breaks | self.cut) & (after != whole_after)),
         ]
         m.d.sync += [
             whole.eq(whole_after), at.eq(Mux(spoils, whole_after, after)), room.eq(room + gone - (pushes | marked)),
@@ -132,7 +134,7 @@ class FrameReceiver(wiring.Component):
             asked.eq(~matches & ~spoils & (asked | reporter.asks[vc])),
         ]
         m.d.comb += [
-            reporter.whole[vc].eq(whole), reporter.free[vc].eq(owes.free), reporter.again[vc].eq(behind),
+            reporter.whole[vc].eq(whole), reporter.free[vc].eq(owes.free), reporter.again[vc].eq(behind | self.cut),
             reporter.wanted[vc].eq(wanted & ~marks & ~owes.some),
         ]
         return SimpleNamespace(
@@ -179,7 +181,7 @@ class FrameReceiver(wiring.Component):
                 run.taken.eq((self.i.fields.kind == ControlKind.DATA) & Cat(c.matches for c in channels).any()),
                 run.vc.eq(self.i.fields.vc), run.holds.eq(0),
             ]
-        with m.Elif(now.fails | broken):
+        with m.Elif(now.fails | broken | self.cut):
             m.d.sync += [run.taken.eq(0), run.holds.eq(0)]
         with m.Elif(now.data):
             m.d.sync += [run.holds.eq(1), run.held.eq(self.i.data)]

@@ -48,7 +48,7 @@ class FrameSender(wiring.Component):
 
     Members
     -------
-    valid, flit, credit_valid, credit_vc, notice_valid, notice, wrong
+    valid, flit, credit_valid, credit_vc, notice_valid, notice, wrong, dead, empties, lost
         As of the buffer.
     report : ``In(ReportSignature)``
         Reports for the other end.
@@ -82,6 +82,7 @@ class FrameSender(wiring.Component):
             "notice_valid": In(1),
             "notice": In(data.StructLayout({"about": 1, "is_credit": 1, "replay": 1, "value": bits})),
             "wrong": Out(1), "report": In(ReportSignature()), "up": In(1), "training": In(Control),
+            "dead": In(1), "empties": Out(1), "lost": Out(2),
             "o": Out(word(data_width)), "replays": Out(1), "timeouts": Out(1), "gives_up": Out(1),
         })
 
@@ -92,6 +93,8 @@ class FrameSender(wiring.Component):
             buffer.valid.eq(self.valid), buffer.flit.eq(self.flit),
             self.credit_valid.eq(buffer.credit_valid), self.credit_vc.eq(buffer.credit_vc),
             buffer.notice_valid.eq(self.notice_valid), buffer.notice.eq(self.notice), self.wrong.eq(buffer.wrong),
+            buffer.up.eq(self.up), buffer.dead.eq(self.dead),
+            self.empties.eq(buffer.empties), self.lost.eq(buffer.lost),
             self.replays.eq(self.notice_valid & self.notice.replay & ~self.notice.is_credit),
         ]
         timed_out = self._time(m, buffer)
@@ -129,7 +132,7 @@ class FrameSender(wiring.Component):
         # A run may begin in the cycle in which its first flit comes: the control word goes ahead.
         comes = Mux(self.valid, Mux(self.flit.vc, 0b10, 0b01), 0)
         m.d.comb += [
-            run.wants.eq(buffer.available | comes),
+            run.wants.eq(buffer.available | comes & ~buffer.drains),
             run.has.eq(Mux(run.vc, buffer.available[1], buffer.available[0])),
             run.other_has.eq(Mux(run.vc, buffer.available[0], buffer.available[1])),
             run.other_wants.eq(Mux(run.vc, run.wants[0], run.wants[1])),

@@ -18,12 +18,13 @@ SILENCE_CYCLES = 4096
 """Cycles without a good control word after which a link of a NIC or switch is down."""
 
 LinkStatus = data.StructLayout({
-    "up": 1, "refused": 1,
-    "falls": 1, "damaged": 1, "stomped": 1, "repeated": 1, "replays": 1, "timeouts": 1,
+    "up": 1, "refused": 1, "dead": 1,
+    "falls": 1, "damaged": 1, "stomped": 1, "repeated": 1, "replays": 1, "timeouts": 1, "lost": 2,
 })
-"""The link is up; it is refused until both ends are reset. And pulses: it went down; a control word was not good; a
-packet that had been handed on in part was marked; a run that had come before was passed over; the other end asked for a
-replay; packets are sent again for want of an acknowledgement."""
+"""The link is up; it is refused until both ends are reset; it has been down for too long. And pulses: it went down; a
+control word was not good; a packet that had been handed on in part was marked; a run that had come before was passed
+over; the other end asked for a replay; packets are sent again for want of an acknowledgement; a packet was thrown away
+that had been kept, and one that came (a bit each)."""
 
 
 def link_layer(config: Config, *, marked: bool) -> "LinkLayer":
@@ -31,7 +32,7 @@ def link_layer(config: Config, *, marked: bool) -> "LinkLayer":
     return LinkLayer(
         data_width=config.datapath.data_width, buffer_flits=config.link.buffer_flits,
         replay_flits=config.link.replay_flits, replay_cycles=config.link.replay_cycles, silence_cycles=SILENCE_CYCLES,
-        marked=marked,
+        dead_cycles=config.link.dead_cycles, marked=marked,
     )
 
 
@@ -67,6 +68,8 @@ class LinkLayer(wiring.Component):
         Cycles without an acknowledgement after which packets are sent again.
     silence_cycles : int
         Cycles without a good control word after which the link is down.
+    dead_cycles : int
+        Cycles in which it is down after which what is to be sent is thrown away; longer than a word is on the wire.
     marked : bool
         If true, flits come with a mark `bad` of their own, as from a switch.
 
@@ -79,18 +82,18 @@ class LinkLayer(wiring.Component):
     tx, rx : ``Out(WireSignature(data_width))``, ``In(WireSignature(data_width))``
         The wire.
     status : ``Out(LinkStatus)``
-        The link is up; it is refused; the events of the cycle before.
+        The link is up; it is refused; it is dead; the events of the cycle before.
     """
 
     def __init__(
         self, *, data_width: int, buffer_flits: int, replay_flits: int, replay_cycles: int, silence_cycles: int,
-        marked: bool = True,
+        dead_cycles: int, marked: bool = True,
     ):
         sizes = {"data_width": data_width, "buffer_flits": buffer_flits, "replay_flits": replay_flits}
         self.data_width = data_width
         self.sender = FrameSender(**sizes, replay_cycles=replay_cycles, marked=marked)
         self.receiver = FrameReceiver(**sizes)
-        self.training = LinkTraining(**sizes, silence_cycles=silence_cycles)
+        self.training = LinkTraining(**sizes, silence_cycles=silence_cycles, dead_cycles=dead_cycles)
         super().__init__({
             "i": In(LinkSignature(data_width, marked=True)), "o": Out(LinkSignature(data_width, marked=True)),
             "tx": Out(WireSignature(data_width)), "rx": In(WireSignature(data_width)), "status": Out(LinkStatus),
@@ -124,12 +127,13 @@ class LinkLayer(wiring.Component):
             *(sender.notice[name].eq(fields[name]) for name in ("about", "is_credit", "replay", "value")),
             sender.up.eq(training.up), sender.training.eq(training.training),
             training.retrain.eq(sender.gives_up), training.wrong.eq(sender.wrong),
+            training.empties.eq(sender.empties), sender.dead.eq(training.dead), receiver.cut.eq(training.falls),
         ]
 
-        m.d.comb += [self.status.up.eq(training.up), self.status.refused.eq(training.refused)]
+        m.d.comb += [self.status[name].eq(getattr(training, name)) for name in ("up", "refused", "dead")]
         m.d.sync += [
             self.status.falls.eq(training.falls),
             *(self.status[name].eq(getattr(receiver, name)) for name in ("damaged", "stomped", "repeated")),
-            *(self.status[name].eq(getattr(sender, name)) for name in ("replays", "timeouts")),
+            *(self.status[name].eq(getattr(sender, name)) for name in ("replays", "timeouts", "lost")),
         ]
         return m

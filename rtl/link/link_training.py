@@ -16,6 +16,9 @@ class LinkTraining(wiring.Component):
     for `silence_cycles`, on `retrain`, or if the other end trains anew. Nothing else is forgotten: both ends go on
     where they were.
 
+    It is `dead` after `dead_cycles` in a row in which it was down, and until it comes up. It does not come up while
+    what waits for it is being thrown away (`empties`).
+
     An end that has been up with the other one refuses to go on with one that has been reset since, or whose sizes are
     others: `refused` stays until this end is reset too.
 
@@ -27,6 +30,8 @@ class LinkTraining(wiring.Component):
         As of the link layer; both ends must be built alike.
     silence_cycles : int
         Cycles without a good control word after which the link is down; a power of two.
+    dead_cycles : int
+        Cycles in which it is down after which it is dead; a power of two.
 
     Members
     -------
@@ -36,8 +41,12 @@ class LinkTraining(wiring.Component):
         The sender gets no acknowledgements.
     wrong : ``In(1)``
         The other end acknowledges what was not sent.
+    empties : ``In(1)``
+        The sender throws away what it keeps.
     up : ``Out(1)``
         The link is up.
+    dead : ``Out(1)``
+        It has been down for too long.
     refused : ``Out(1)``
         It cannot be before both ends are reset.
     falls : ``Out(1)``
@@ -46,17 +55,20 @@ class LinkTraining(wiring.Component):
         Fields of the training words.
     """
 
-    def __init__(self, *, data_width: int, buffer_flits: int, replay_flits: int, silence_cycles: int):
-        if not isinstance(silence_cycles, int) or silence_cycles < 4 or silence_cycles & (silence_cycles - 1):
-            raise ValueError(f"silence_cycles must be a power of two from 4 on, not {silence_cycles!r}")
-        self.silence_cycles = silence_cycles
+    def __init__(
+        self, *, data_width: int, buffer_flits: int, replay_flits: int, silence_cycles: int, dead_cycles: int,
+    ):
+        for name, cycles in (("silence_cycles", silence_cycles), ("dead_cycles", dead_cycles)):
+            if not isinstance(cycles, int) or cycles < 4 or cycles & (cycles - 1):
+                raise ValueError(f"{name} must be a power of two from 4 on, not {cycles!r}")
+        self.silence_cycles, self.dead_cycles = silence_cycles, dead_cycles
         self.sizes = {
             "version": LINK_VERSION, "width": (data_width // 64).bit_length() - 1,
             "buffer": (buffer_flits - 1).bit_length(), "replay": (replay_flits - 1).bit_length(),
         }
         super().__init__({
-            "good": In(1), "fields": In(Control), "retrain": In(1), "wrong": In(1),
-            "up": Out(1), "refused": Out(1), "falls": Out(1), "training": Out(Control),
+            "good": In(1), "fields": In(Control), "retrain": In(1), "wrong": In(1), "empties": In(1),
+            "up": Out(1), "dead": Out(1), "refused": Out(1), "falls": Out(1), "training": Out(Control),
         })
 
     def elaborate(self, platform):
@@ -91,7 +103,7 @@ class LinkTraining(wiring.Component):
                 m.d.comb += comes.eq(theirs.seen)
         with m.If(self.wrong):
             m.d.sync += self.refused.eq(1)
-        with m.If(self.refused):
+        with m.If(self.refused | self.empties):
             m.d.comb += comes.eq(0)
         with m.Elif(self.up & leaves):
             m.d.comb += comes.eq(0)
@@ -99,4 +111,15 @@ class LinkTraining(wiring.Component):
         with m.If(comes):
             m.d.sync += fresh.eq(0)
         m.d.sync += self.up.eq(comes)
+        self._count_down(m, comes)
         return m
+
+    def _count_down(self, m: Module, comes: Signal) -> None:
+        """Counts the cycles in which it is down."""
+        cycles = Signal(range(self.dead_cycles))
+        with m.If(comes):
+            m.d.sync += [cycles.eq(0), self.dead.eq(0)]
+        with m.Elif(cycles == self.dead_cycles - 1):
+            m.d.sync += self.dead.eq(1)
+        with m.Else():
+            m.d.sync += cycles.eq(cycles + 1)

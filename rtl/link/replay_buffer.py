@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from amaranth import Module, Mux, ResetSignal, Signal
+from amaranth import Cat, Module, Mux, ResetSignal, Signal
 from amaranth.hdl import Assert
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -36,6 +36,10 @@ class ReplayBuffer(wiring.Component):
 
     Credits of the other end's buffer are handed on only as far as the ring has room for what they allow to send, so it
     takes whatever comes.
+
+    If the link is `dead`, each channel is drained: what is kept is thrown away, a flit a cycle, and what comes is not
+    kept; credits return for both as if they had been sent and had left. It goes on with the packet that comes next once
+    the link is up, the other end has reported how far it got, and that all its room is free: from that number on.
 
     Timing: a flit can be sent in the cycle after it came.
 
@@ -79,6 +83,14 @@ class ReplayBuffer(wiring.Component):
         For each channel: packets are acknowledged now.
     wrong : ``Out(1)``
         What is acknowledged was never sent: the other end has been reset alone.
+    up, dead : ``In(1)``
+        The link is up; it has been down for so long that nothing is on the wire any more.
+    drains : ``Out(2)``
+        For each channel: it is drained.
+    empties : ``Out(1)``
+        Flits are thrown away, or are about to be: the link must not come up.
+    lost : ``Out(2)``
+        Pulses: a packet has been thrown away that was kept; one that came.
     """
 
     def __init__(self, *, data_width: int, buffer_flits: int, replay_flits: int, marked: bool = True):
@@ -96,19 +108,33 @@ class ReplayBuffer(wiring.Component):
             "back": In(N_VCS), "ahead": In(1), "o": Out(self.shape), "sends": In(1),
             "available": Out(N_VCS), "position": Out(bits).array(N_VCS), "jumps": Out(N_VCS),
             "waits": Out(N_VCS), "progress": Out(N_VCS), "wrong": Out(1),
+            "up": In(1), "dead": In(1), "drains": Out(N_VCS), "empties": Out(1), "lost": Out(2),
         })
 
     def elaborate(self, platform):
         m = Module()
-        at = Signal()
-        m.d.sync += at.eq(self.ahead)
+        at, ahead, walks = Signal(), Signal(), Signal()
+        m.d.sync += at.eq(ahead)
         m.d.comb += self.o.vc.eq(at)
-        rings = [self._ring(m, vc, at) for vc in range(N_VCS)]
-        self._keep(m, rings)
+        rings = [self._ring(m, vc, at, walks) for vc in range(N_VCS)]
+        self._empty(m, rings, ahead, walks)
+        self._keep(m, rings, ahead)
         self._credit(m, rings)
         return m
 
-    def _ring(self, m: Module, vc: int, at: Signal) -> SimpleNamespace:
+    def _empty(self, m: Module, rings: list[SimpleNamespace], ahead: Signal, walks: Signal) -> None:
+        """Throws away what drained channels keep; nothing is sent meanwhile. In a cycle of `walks` a flit goes."""
+        left = Signal(N_VCS, name="still_left")
+        m.d.comb += [
+            left.eq(Cat(ring.drains & (ring.following != ring.put) for ring in rings)),
+            ahead.eq(Mux(left.any(), ~left[0], self.ahead)),
+            self.drains.eq(Cat(ring.drains for ring in rings)),
+            self.empties.eq((self.dead & ~self.drains.all()) | walks | left.any()),
+            self.lost[0].eq(walks & self.o.last), self.lost[1].eq(Cat(ring.drops for ring in rings).any()),
+        ]
+        m.d.sync += walks.eq(left.any())
+
+    def _ring(self, m: Module, vc: int, at: Signal, walks: Signal) -> SimpleNamespace:
         """Pointers of one channel: where the next flit goes, which is sent next, which is not acknowledged yet."""
         def pointer(name: str) -> Signal:
             return Signal(self.bits, name=f"{name}_{vc}")
@@ -118,21 +144,28 @@ class ReplayBuffer(wiring.Component):
         goes, acknowledges, taken, jumps = (
             Signal(name=f"{name}_{vc}") for name in ("goes", "acknowledges", "taken", "jumps")
         )
+        comes, drains, inside, leaves = (
+            Signal(name=f"{name}_{vc}") for name in ("comes", "drains", "inside", "leaves")
+        )
         notice = self.notice
-        with m.If(self.valid & (self.flit.vc == vc)):
+        m.d.comb += comes.eq(self.valid & (self.flit.vc == vc))
+        with m.If(comes):
+            m.d.sync += inside.eq(~self.flit.last)
+        with m.If(comes & ~drains):
             m.d.sync += put.eq(put + 1)
 
         acknowledged = (notice.value - oldest)[:self.bits]
         behind = (sent - oldest)[:self.bits] < acknowledged
         m.d.comb += [
-            goes.eq(self.sends & (at == vc)),
+            goes.eq((self.sends | walks) & (at == vc)),
             following.eq(sent + goes),
             acknowledges.eq(self.notice_valid & (notice.about == vc) & ~notice.is_credit),
-            taken.eq(acknowledges & (acknowledged <= (put - oldest)[:self.bits])),
+            taken.eq(acknowledges & ~drains & (acknowledged <= (put - oldest)[:self.bits])),
             target.eq(Mux(taken, notice.value, oldest)),
             # What has been acknowledged meanwhile is not sent again.
-            jumps.eq(self.back[vc] | taken & (notice.replay | behind)),
-            self.jumps[vc].eq(jumps), self.position[vc].eq(sent), self.available[vc].eq(sent != put),
+            jumps.eq(self.back[vc] & ~drains | taken & (notice.replay | behind)),
+            self.jumps[vc].eq(jumps | leaves), self.position[vc].eq(sent),
+            self.available[vc].eq((sent != put) & ~drains),
             self.waits[vc].eq(whole != oldest), self.progress[vc].eq(taken & (acknowledged != 0)),
         ]
         m.d.sync += [oldest.eq(target), sent.eq(following)]
@@ -140,11 +173,29 @@ class ReplayBuffer(wiring.Component):
             m.d.sync += whole.eq(following)
         with m.If(jumps):
             m.d.sync += [sent.eq(target), whole.eq(target)]
-        with m.If(acknowledges & ~taken):
+        with m.If(acknowledges & ~taken & ~drains):
             m.d.comb += self.wrong.eq(1)
-        return SimpleNamespace(put=put, following=following, oldest=oldest)
 
-    def _keep(self, m: Module, rings: list[SimpleNamespace]) -> None:
+        # While a channel is drained nothing of it waits to be acknowledged; it goes on where the other end says.
+        with m.If(drains):
+            m.d.sync += [oldest.eq(following), whole.eq(following)]
+        with m.If(leaves):
+            m.d.sync += [pointer.eq(notice.value) for pointer in (put, sent, oldest, whole)]
+        with m.If(self.dead):
+            m.d.sync += drains.eq(1)
+        with m.Elif(leaves):
+            m.d.sync += drains.eq(0)
+        freed, ended, moved = pointer("freed"), Signal(name=f"ended_{vc}"), pointer("moved")
+        m.d.comb += [
+            ended.eq(Mux(comes, self.flit.last, ~inside)), moved.eq(Mux(leaves, acknowledged, 0)),
+            leaves.eq(drains & self.up & ~self.empties & acknowledges & ended & (notice.value == freed)),
+        ]
+        return SimpleNamespace(
+            put=put, following=following, oldest=oldest, drains=drains, drops=comes & drains & self.flit.last,
+            dropped=comes & drains, moved=moved, freed=freed,
+        )
+
+    def _keep(self, m: Module, rings: list[SimpleNamespace], ahead: Signal) -> None:
         """The memory of both rings, and the flit that came last, which it does not show yet."""
         m.submodules.store = store = BlockMemory(shape=self.kept, depth=N_VCS * self.replay_flits)
         place = self.bits - 1
@@ -159,7 +210,7 @@ class ReplayBuffer(wiring.Component):
             store.write_address.eq(address(self.flit.vc, [ring.put for ring in rings])),
             [store.write_data[name].eq(self.flit[name]) for name in self.kept.members],
             store.read_enable.eq(1),
-            store.read_address.eq(address(self.ahead, [ring.following for ring in rings])),
+            store.read_address.eq(address(ahead, [ring.following for ring in rings])),
             [self.o[name].eq(self.kept(shown)[name]) for name in self.kept.members],
         ]
         m.d.sync += [
@@ -173,14 +224,16 @@ class ReplayBuffer(wiring.Component):
         m.d.comb += turn.advance.eq(1)
         spare = self.replay_flits - self.buffer_flits
         for vc, ring in enumerate(rings):
-            freed, given = Signal(self.bits, name=f"freed_{vc}"), Signal(self.bits, name=f"given_{vc}")
+            freed, given, due = ring.freed, Signal(self.bits, name=f"given_{vc}"), Signal(self.bits, name=f"due_{vc}")
             with m.If(self.notice_valid & self.notice.is_credit & (self.notice.about == vc)):
                 m.d.sync += freed.eq(self.notice.value)
-            m.d.comb += turn.requests[vc].eq(
-                (given != freed) & (given != (ring.oldest + spare)[:self.bits])
-            )
+            # Of a channel that is drained flits have left when they have been thrown away. More may be given already.
+            m.d.comb += [due.eq(ring.oldest - given), turn.requests[vc].eq(Mux(
+                ring.drains, (due != 0) & (due <= self.buffer_flits),
+                (given != freed) & (given != (ring.oldest + spare)[:self.bits]),
+            ))]
             m.d.sync += [
-                given.eq(given + turn.grant[vc]),
+                given.eq(given + turn.grant[vc] - ring.dropped + ring.moved),
                 Assert(
                     ResetSignal(allow_reset_less=True) | ((ring.put - ring.oldest)[:self.bits] <= self.replay_flits),
                     "link: more flits are kept than there is room for\n",

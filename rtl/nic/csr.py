@@ -234,7 +234,9 @@ class RegisterFile(wiring.Component):
             order.payload.job_id.eq(held["job_select"]),
             order.payload.kind.eq(
                 Mux(flags.close, JobOrderKind.CLOSE, Mux(
-                    flags.open, JobOrderKind.OPEN, Mux(flags.refuse, JobOrderKind.REFUSE, JobOrderKind.LOOK)
+                    flags.open, JobOrderKind.OPEN, Mux(flags.refuse, JobOrderKind.REFUSE, Mux(
+                        flags.write_off, JobOrderKind.WRITE_OFF, JobOrderKind.LOOK
+                    )),
                 ))
             ),
             standing.ready.eq(1),

@@ -56,6 +56,9 @@ class JobTable(wiring.Component):
     its peers were given credits for, whatever they send, and none that a credit was given for is refused. Of a job that
     software has `refused` none is let in at all.
 
+    What a link has thrown away never comes back. Software writes it off when nothing else of the job can be on its way:
+    the job is at rest then; the answer (`written_off`, `unit`, `lost`) is for its unit.
+
     Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
     cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
     before. ``credit`` takes two cycles, one in two. After a reset the table is cleared first, one job a cycle.
@@ -271,7 +274,7 @@ class JobTable(wiring.Component):
                     answer.valid.eq(1), answer.payload.ok.eq(admits | let_in), answer.payload.unit.eq(after.unit),
                     answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
                 ]
-        self._stand(m, command, entry, after, acts=act & ordered)
+        self._stand(m, command, entry, after, limits, acts=act & ordered, at_rest=at_rest)
         self._look(m, glance, swept)
 
         m.d.sync += self.moves.eq(any_moves(act, report_valid, ~swept, ~least.valid, self.given_valid))
@@ -321,14 +324,24 @@ class JobTable(wiring.Component):
             m.d.sync += report_valid.eq(0)
         return report, report_valid, report_goes
 
-    def _stand(self, m: Module, command, entry, after, *, acts) -> None:
-        """Answers an order."""
+    def _stand(self, m: Module, command, entry, after, limits, *, acts, at_rest) -> None:
+        """Answers an order; carries out one that writes off what is lost."""
+        writes_off = (command.kind == JobOrderKind.WRITE_OFF) & entry.closed & ~entry.busy
+        with m.If(acts & writes_off):
+            # Its peers have all their guaranteed credits again, and no shared one.
+            m.d.comb += [
+                after.owing.eq(0), after.packets.eq(0), after.lent.eq(limits.lent),
+                after.taken.eq(limits.taken - self.n_credits),
+            ]
         standing = self.standing
         with m.If(standing.ready):
             m.d.sync += standing.valid.eq(0)
         with m.If(acts):
             m.d.sync += [
-                standing.valid.eq(1), standing.payload.kept.eq(entry.packets),
+                standing.valid.eq(1), standing.payload.kept.eq(after.packets),
+                standing.payload.written_off.eq(writes_off & ~at_rest),
+                standing.payload.unit.eq(entry.unit),
+                standing.payload.lost.eq(entry.packets),
                 standing.payload.changed.eq(after.closed ^ entry.closed),
                 standing.payload.job_id.eq(command.job_id),
                 *(standing.payload[name].eq(after[name]) for name in ("closed", "refused", "busy", "owing")),

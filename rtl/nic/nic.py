@@ -17,7 +17,7 @@ from rtl.cou.offload_unit import OffloadUnit
 from rtl.credit.layouts import LENT_BIT
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
-from rtl.interface import JobClosing, LinkSignature, TraceEvent
+from rtl.interface import UNIT_BITS, JobClosing, JobWriteOff, LinkSignature, TraceEvent
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.index import index_bits
@@ -239,6 +239,7 @@ class Nic(wiring.Component):
         parts = [link_tx, link_rx]
         received, malformed, wrong_node, sent = [], [], [], []
         unknown, uncovered = [p2p.unknown, job_table.unknown], []
+        lost = list(layer.status.lost) if config.link.reliable else []
         for vc in range(config.link.n_vcs):
             m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=len(units))
             m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width)
@@ -289,7 +290,7 @@ class Nic(wiring.Component):
             uncovered.append(router.uncovered)
         return SimpleNamespace(
             parts=parts, groups=groups, received=received, malformed=malformed, wrong_node=wrong_node, unknown=unknown,
-            uncovered=uncovered, sent=sent,
+            uncovered=uncovered, sent=sent, lost=lost,
         )
 
     def _connect_registers(self, m: Module, nic: SimpleNamespace, network: SimpleNamespace) -> None:
@@ -301,14 +302,30 @@ class Nic(wiring.Component):
             groups.node_id.eq(csr.node_id), groups.select.eq(csr.group_select), csr.group.eq(groups.entry),
         ]
         # Units hear of it two cycles after the job table has answered: sooner than of anything that follows from it.
-        connect(m, csr.order, nic.job_table.order)
+        # What is written off takes a unit some cycles; until then there is no other order.
+        order, writes_off = nic.job_table.order, Signal()
+        m.d.comb += [
+            order.valid.eq(csr.order.valid & ~writes_off), order.payload.eq(csr.order.payload),
+            csr.order.ready.eq(order.ready & ~writes_off),
+        ]
         connect(m, nic.job_table.standing, csr.standing)
         stands, closes, closing = csr.standing, Signal(), Signal(JobClosing)
         m.d.sync += [
             closes.eq(stands.valid & stands.ready & stands.payload.changed),
             closing.job_id.eq(stands.payload.job_id), closing.closed.eq(stands.payload.closed),
         ]
+        lost, its_unit = Signal(JobWriteOff), Signal(UNIT_BITS)
+        with m.If(stands.valid & stands.ready & stands.payload.written_off):
+            m.d.sync += [
+                writes_off.eq(1), its_unit.eq(stands.payload.unit), lost.job_id.eq(stands.payload.job_id),
+                lost.lost.eq(stands.payload.lost),
+            ]
         for index, unit in enumerate(cous):
+            m.d.comb += [
+                unit.write_off.valid.eq(writes_off & (its_unit == index)), unit.write_off.payload.eq(lost),
+            ]
+            with m.If(unit.write_off.valid & unit.write_off.ready):
+                m.d.sync += writes_off.eq(0)
             m.d.comb += [unit.closing.valid.eq(closes), unit.closing.payload.eq(closing)]
             m.d.comb += [
                 unit.node_id.eq(csr.node_id), unit.watchdog.eq(csr.watchdog),
@@ -347,6 +364,7 @@ class Nic(wiring.Component):
             "buffer_inserts": [unit.inserted for unit in cous], "rx_duplicates": [unit.duplicate for unit in cous],
             "rx_not_joined": [groups.not_joined], "loans_granted": [unit.loan_granted for unit in cous],
             "loans_unused": [unit.loan_unused for unit in cous], "rx_closed": [unit.dropped for unit in cous],
+            "tx_lost": network.lost,
         }
         for name, pulses in events.items():
             m.d.sync += csr.events[name].eq(sum(pulses))

@@ -104,6 +104,11 @@ class ClusterFaults:
                 self._handle, end_of.is_switch, end_of.number, end_of.port, begin, end,
             ))
 
+    def mend(self, cable: int) -> None:
+        """A cable is whole again from now on, and is not cut any more."""
+        for end_of in self.topology.cables[cable]:
+            self._passed(self._api.conic_mend(self._handle, end_of.is_switch, end_of.number, end_of.port))
+
     def stop(self, node: int, cycle: int) -> None:
         """From `cycle` on a NIC does nothing any more, nor does its link."""
         self._passed(self._api.conic_stop(self._handle, node, cycle))

@@ -30,6 +30,7 @@ public:
     void set(const WireRates& rates) { rates_ = rates; }
     // From cycle `from` up to, without, `until` no word comes through.
     void cut(uint64_t from, uint64_t until) { cuts_.emplace_back(from, until); }
+    void mend() { cuts_.clear(); }
 
     // Calls `send(word, later)` for every word that comes out of the wire, `later` cycles later than usual.
     template <class Send>

@@ -33,6 +33,7 @@ def load_library(library: Path) -> CDLL:
         "conic_damaged": (u64, [handle, u32]),
         "conic_set_wires": (c_int, [handle, c_double, c_double, c_double, c_double, u64]),
         "conic_cut": (c_int, [handle, c_int, u32, u32, u64, u64]),
+        "conic_mend": (c_int, [handle, c_int, u32, u32]),
         "conic_stop": (c_int, [handle, u32, u64]),
         "conic_output": (u64, [handle, c_int, u32, c_char_p]),
         "conic_fail_memory": (c_int, [handle, u32, c_int, u64, u64, u32]),

@@ -140,6 +140,10 @@ int conic_cut(Cluster* cluster, int is_switch, uint32_t number, uint32_t port, u
     return guarded([&] { cluster->station(is_switch, number).link(port).wire.cut(from, until); });
 }
 
+int conic_mend(Cluster* cluster, int is_switch, uint32_t number, uint32_t port) {
+    return guarded([&] { cluster->station(is_switch, number).link(port).wire.mend(); });
+}
+
 int conic_stop(Cluster* cluster, uint32_t node, uint64_t at) { return guarded([&] { cluster->node(node).stop(at); }); }
 
 // An output by its name: up to 64 bits of it.

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 from sim.cluster import AxiResponse, Cluster, WireRates
 from sim.faults.outcome import Verdict
-from sim.renewal import renew
+from sim.renewal import longest_way, renew
 from sim.request import CollectiveRequest
 from sim.session import CollectiveError, Session
 
 
 def clear(cluster: Cluster, session: Session) -> None:
-    """Nothing goes wrong by rate any more."""
+    """Nothing goes wrong by rate any more, and cables that were cut are whole."""
     cluster.set_wires(WireRates())
+    for cable in range(len(cluster.topology.cables)):
+        cluster.mend(cable)
     for driver in session.drivers:
         for is_write in (False, True):
             cluster.fail_share(driver.node, is_write=is_write, share=0.0, response=AxiResponse.SLVERR)
@@ -28,7 +30,10 @@ def works_as_new(
         "as new" if all of them end in OK with the right bits; else what is wrong.
     """
     try:
-        renew(session, [job for job, verdict in enumerate(verdicts) if verdict is not Verdict.CORRECTED], most=most)
+        renew(
+            session, [job for job, verdict in enumerate(verdicts) if verdict is not Verdict.CORRECTED],
+            most=most + 2 * longest_way(request.config), lost_after=longest_way(request.config),
+        )
     except CollectiveError as error:
         return str(error)
     again = [session.post(request, job) for job in range(request.jobs)]

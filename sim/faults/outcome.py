@@ -38,9 +38,13 @@ class FaultOutcome:
         From the first doorbell to the last completion, or to the end of the bound.
     counters : dict
         Event counters of all NICs that are alive, summed, without those that are 0.
+    ended : list of dict
+        Of each job: cycle of the completion after the first doorbell, by node; None without one.
+    wrong : list of list of int
+        Of each job: nodes whose result is not that of the golden model, whatever their completions say.
     again : str or None
-        "as new" if every job carried out another operation well, after those that had not were closed and opened; else
-        what was wrong. None if a node is gone for good, or a completion has not come.
+        "as new" if every job carried out another operation well, after those that had not were closed and opened, and
+        cables were whole again; else what was wrong. None if a node is gone for good, or a completion has not come.
     diagnosis : list of list of str
         Of each job: who did not come, who posted something else, who waited for which packets of whom.
     """
@@ -50,6 +54,8 @@ class FaultOutcome:
     statuses: list[dict[int, str | None]]
     cycles: int
     counters: dict[str, int]
+    ended: list[dict[int, int | None]] = field(default_factory=list)
+    wrong: list[list[int]] = field(default_factory=list)
     again: str | None = None
     diagnosis: list[list[str]] = field(default_factory=list)
 
@@ -63,6 +69,7 @@ class FaultOutcome:
         return {
             "injected": self.injected, "verdicts": [verdict.value for verdict in self.verdicts],
             "statuses": [{str(node): status for node, status in job.items()} for job in self.statuses],
+            "ended": [{str(node): cycle for node, cycle in job.items()} for job in self.ended], "wrong": self.wrong,
             "cycles": self.cycles, "counters": self.counters, "again": self.again,
             "diagnosis": self.diagnosis,
         }

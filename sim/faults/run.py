@@ -93,6 +93,10 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
         session.warm_up()
         cluster.run_for(_TRAINING_CYCLES)
         before = {driver.node: _corrected(driver, request) for driver in session.drivers}
+        # Completions bear the cycle of their NIC, which counts from its reset on.
+        clocks = {
+            driver.node: cluster.cycle - driver.read_register(_REGISTERS["cycles_lo"]) for driver in session.drivers
+        }
         begin = cluster.cycle
         _arrange(cluster, session, script, begin)
         gone = {event.node for event in script.events if isinstance(event, Stop)}
@@ -116,8 +120,13 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
             for job in jobs
         ]
         statuses = [
-            {node: None if each is None else each.status.name for node, each in job.items()} for job in completions
+            {node: None if seen is None else seen.status.name for node, seen in job.items()} for job in completions
         ]
+        ended = [
+            {node: None if seen is None else seen.timestamp + clocks[node] - begin for node, seen in job.items()}
+            for job in completions
+        ]
+        wrong = [list(_wrong(request, session, job)) for job in jobs]
         diagnosis = [
             diagnose(job.requests, ends, absent=absent if number == 0 else (), gone=gone)
             for number, (job, ends) in enumerate(zip(jobs, completions, strict=True))
@@ -128,16 +137,16 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
             counters["buffer_corrected"] = corrected
         written = counters.get("completions", 0) - sum(port.steps.completions.size for port in filled)
         verdicts = [
-            _verdict(_wrong(request, session, job), status, n_lost=written - _n_seen(statuses))
-            for job, status in zip(jobs, statuses, strict=True)
+            _verdict(bad, status, n_lost=written - _n_seen(statuses))
+            for bad, status in zip(wrong, statuses, strict=True)
         ]
         again = None
         if not _is_lasting(script) and not {Verdict.HANG, Verdict.COUNTED} & set(verdicts):
             clear(cluster, session)
             again = works_as_new(cluster, session, request, verdicts, most=_bound(request, script))
     return FaultOutcome(
-        injected=injected, verdicts=verdicts, statuses=statuses, cycles=end - begin, counters=counters, again=again,
-        diagnosis=diagnosis,
+        injected=injected, verdicts=verdicts, statuses=statuses, cycles=end - begin, counters=counters, ended=ended,
+        wrong=wrong, again=again, diagnosis=diagnosis,
     )
 
 
@@ -154,10 +163,8 @@ def _disagreeing(request: CollectiveRequest, script: FaultScript) -> dict[int, C
 
 
 def _is_lasting(script: FaultScript) -> bool:
-    """A node is gone for good, or cut off."""
-    return any(
-        isinstance(event, Stop) or (isinstance(event, LinkDown) and event.cycles is None) for event in script.events
-    )
+    """A node is gone for good."""
+    return any(isinstance(event, Stop) for event in script.events)
 
 
 def _leave_full(cluster: Cluster, ports: list[Port], cycles: int) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rtl.link.frame_sender import RUN_WORDS
+from rtl.link.link_layer import SILENCE_CYCLES
 from sim.faults import FaultScript, Verdict, run_with_faults
 from sim.faults.script import LinkDown, Links
 from sim.report.progress import ProgressCallback
@@ -71,13 +72,14 @@ def _outages(is_quick: bool, progress: ProgressCallback) -> Iterator[Row]:
             "recovery_cycles": outcome.cycles - clean - cycles, "lost_words": outcome.injected.get("cut", 0),
             "verdict": outcome.verdicts[0].value,
         }
-    # For good: what tells of it is the watchdog, at every node.
+    # For good: the link throws away what waits for it, and the watchdog tells of it, at every node.
     outcome = run_with_faults(asked, FaultScript(
         watchdog=WATCHDOG, events=[LinkDown(kind="link_down", node=1, at=500)],
     ))
     yield {
-        "kind": "detection", "watchdog": WATCHDOG, "cycles": outcome.cycles, "detection_cycles": outcome.cycles - 500,
-        "verdict": outcome.verdicts[0].value,
+        "kind": "detection", "watchdog": WATCHDOG, "dead_cycles": SILENCE_CYCLES + asked.config.link.dead_cycles,
+        "cycles": outcome.cycles, "detection_cycles": outcome.cycles - 500, "verdict": outcome.verdicts[0].value,
+        "again": outcome.again,
     }
     progress("outages", len(scale.outages), len(scale.outages))
 
@@ -94,7 +96,7 @@ def _faults(is_quick: bool, progress: ProgressCallback) -> Iterator[Row]:
             outcome = run_with_faults(request(collective, algorithm, size=scale.size, seed=seed), case.script)
             yield {
                 "kind": "fault", "fault": case.name, "collective": collective, "algorithm": algorithm, "seed": seed,
-                "is_private": case.is_private, **outcome.as_json(),
+                "is_private": case.is_private, "strikes_at": case.strikes_at, **outcome.as_json(),
             }
     progress("faults", total, total)
 

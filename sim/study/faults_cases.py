@@ -40,6 +40,11 @@ class Case:
     script: FaultScript
     is_private: bool = False
 
+    @property
+    def strikes_at(self) -> int:
+        """Cycle after the first doorbell before which nothing goes wrong."""
+        return min((getattr(event, "at", 0) for event in self.script.events), default=0)
+
 
 @dataclass(frozen=True)
 class Scale:

@@ -21,7 +21,9 @@ _ABOUT = (
     "Faults on purpose in a cluster of four NICs on the RTL, two jobs side by side. An operation ends "
     "<em>corrected</em> (OK everywhere, the right bits), <em>reported</em> (a named error at every participant), "
     "<em>reported to some</em> (the others have the right bits), <em>counted</em> (a completion that host memory "
-    "refused), or it hangs, or is wrong."
+    "refused), or it hangs, or is wrong. A participant has to report if it does not get its result. A node that had "
+    "ended before the fault, or whose part did not depend on what was lost, ends in OK; all that it has is compared. "
+    "Jobs that did not end well are closed and opened, cables are whole again, and each job does another operation."
 )
 
 

@@ -32,6 +32,7 @@ class Table:
         self.back = StreamSource(dut, "i_return", _stream("i_return"))
         self.end = StreamSource(dut, "i_end", _stream("i_end"))
         self.rest = StreamSink(dut, "o_rest", _stream("o_rest"))
+        self.lost = StreamSource(dut, "i_write_off", _stream("i_write_off"))
         self.unused = StreamSink(dut, "o_unused", _stream("o_unused"))
         self.reported = 0
         self.watched: set[int] = set()
@@ -97,7 +98,7 @@ class Table:
             **source,
         })
         self.out[job, peer, window_slot] -= min(count, self.out[job, peer, window_slot])
-        if want and self.asking.total():
+        if want and any(self.asking[key] for key in self.asking if key[0] == job):
             self.asking[job, peer, window_slot] -= 1
             if loan and job not in self.watched and (job, peer) not in self.loans:
                 self.loans.add((job, peer))
@@ -109,6 +110,17 @@ class Table:
             assert await self._report() == {"job_id": job, "ended": 0, "owing": 0}
         await cycles(self.dut, 3)
         assert len(self.rest.received) == self.reported, "a report on a job that nobody asked for"
+
+    async def write_off(self, job: int) -> None:
+        """What a job without an operation has out is lost. No report follows."""
+        await self.lost.send({"job_id": job})
+        for book in (self.out, self.asking):
+            for key in [key for key in book if key[0] == job]:
+                del book[key]
+        self.watched.discard(job)
+        self.refused = {pair for pair in self.refused if pair[0] != job}
+        await cycles(self.dut, 5)
+        assert len(self.rest.received) == self.reported
 
     async def check_unused(self) -> None:
         """What was not needed has gone back, all of it."""
@@ -150,7 +162,7 @@ async def follows_the_model(dut: SimHandleBase) -> None:
     """Random requests and returns for groups and single peers."""
     table, numbers = Table(dut), rng("requests")
     await start(dut, max_cycles=400_000)
-    granted = refused = owing = settled = 0
+    granted = refused = owing = settled = written_off = 0
     peers = [(job, peer) for job in (0, 3, 255) for peer in range(4)]
     groups = dict(zip(peers, numbers.sample((0, 0, 0, 1, 2, 15, 255) * 2, len(peers)), strict=True))
     for number in range(parameters()["requests"]):
@@ -159,7 +171,15 @@ async def follows_the_model(dut: SimHandleBase) -> None:
             focus, taking = numbers.sample(list(groups.items()), 2), numbers.choice((0.4, 0.6, 0.8))
         (job, peer), members = numbers.choice(focus)
         if numbers.random() < 0.1:
-            owing += await table.ends(job)
+            owed = await table.ends(job)
+            owing += owed
+            if owed and numbers.random() < 0.2:
+                late = [(key, count) for key, count in table.out.items() if key[0] == job and count]
+                await table.write_off(job)
+                written_off += 1
+                # Some of it was only late: there is nothing left that it could be.
+                for (_, other, window_slot), count in late[:2]:
+                    await table.give(job, other, window_slot, count, want=1, loan=1)
         elif numbers.random() < 0.05:
             watched = job in table.watched
             for (of, other, window_slot), count in list(table.out.items()):
@@ -187,7 +207,7 @@ async def follows_the_model(dut: SimHandleBase) -> None:
     await table.check_unused()
     if table.lends and table.share < 3:
         assert min(table.lent, table.kept, len(table.returned)), "no shared credit was used, kept, returned"
-    report(granted=granted, refused=refused, owing=owing, settled=settled)
+    report(granted=granted, refused=refused, owing=owing, settled=settled, written_off=written_off)
 
 
 @cocotb.test()
@@ -288,6 +308,31 @@ async def asks_no_more_than_it_can_give_back(dut: SimHandleBase) -> None:
             assert table.asking.total() == bool(table.unused.received)
             assert await table.take(*peers[-1], oldest=1) is None
         await table.check_unused()
+
+
+@cocotb.test()
+async def what_is_lost_may_be_asked_for_again(dut: SimHandleBase) -> None:
+    """Packets that asked for shared credits and are written off leave room for as many others, again and again."""
+    table = Table(dut)
+    await start(dut, max_cycles=400_000)
+
+    async def fill(job: int, peer: int) -> None:
+        for _ in range(table.share):
+            assert await table.take(job, peer, oldest=1) == 0
+        assert await table.take(job, peer, oldest=1) is None
+
+    await fill(0, 1)
+    for _ in range(2 * LOANS_ASKED // 4):
+        for peer in range(4):
+            await fill(2, peer)
+        assert any(count for key, count in table.asking.items() if key[0] == 2) == table.lends
+        assert await table.ends(2)
+        await table.write_off(2)
+    # The other job has what it had.
+    assert table.owed(0) == table.share
+    assert await table.take(0, 1, oldest=1) is None
+    assert await table.ends(0)
+    await table.check_unused()
 
 
 @cocotb.test()

@@ -51,6 +51,15 @@ JOB_PROOFS: tuple[Proof, ...] = (
                 new="(command.kind == JobOrderKind.OPEN) & entry.closed",
             ),
             Mutation(
+                name="written-off-though-open", module=_JOBS,
+                old="(command.kind == JobOrderKind.WRITE_OFF) & entry.closed & ~entry.busy",
+                new="(command.kind == JobOrderKind.WRITE_OFF) & ~entry.busy",
+            ),
+            Mutation(
+                name="keeps-what-was-written-off", module=_JOBS,
+                old="after.owing.eq(0), after.packets.eq(0), after.lent", new="after.owing.eq(0), after.lent",
+            ),
+            Mutation(
                 name="half-a-sweep", module=_JOBS,
                 old="swept.eq(sweep == self.n_jobs - 1)]", new="swept.eq(1)]",
             ),
@@ -70,7 +79,7 @@ JOB_PROOFS: tuple[Proof, ...] = (
         claim="of no job are there more packets than credits were given for, whatever is sent; those that a credit "
               "covers are let in, all of them",
         contract="testbench.formal.contracts.covered_packets:CoveredPacketsContract",
-        depth=18,
+        depth=25,
         quick=False,
         mutations=(
             Mutation(
@@ -108,6 +117,10 @@ JOB_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="believes-what-returns", module=_JOBS,
                 old="self.returned[k].eq(returns & known", new="self.returned[k].eq(returns",
+            ),
+            Mutation(
+                name="written-off-credits-stay-out", module=_JOBS,
+                old="after.taken.eq(limits.taken - self.n_credits)", new="after.taken.eq(entry.taken)",
             ),
             Mutation(
                 name="duplicates-cost-a-credit", module=_JOBS,

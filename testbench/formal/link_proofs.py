@@ -24,7 +24,7 @@ _DATA = (
     ),
     Mutation(
         name="duplicate-delivered", module=_RECEIVER,
-        old="matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some),",
+        old="matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some & ~self.cut),",
         new="matches.eq(concerned & ((fields.position[:self.bits] == after) | behind) & ~marks & ~owes.some),",
     ),
     Mutation(
@@ -39,7 +39,7 @@ _DATA = (
     ),
     Mutation(
         name="leaves-a-copy-open", module=_RECEIVER,
-        old="spoils.eq(breaks & (after != whole_after)),", new="spoils.eq(0),",
+        old="spoils.eq((breaks | self.cut) & (after != whole_after)),", new="spoils.eq(0),",
     ),
     Mutation(
         name="no-mark", module=_RECEIVER,
@@ -53,7 +53,7 @@ _ROOM = (
     ),
     Mutation(
         name="takes-a-replay-before-there-is-room", module=_RECEIVER,
-        old="matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some),",
+        old="matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some & ~self.cut),",
         new="matches.eq(concerned & (fields.position[:self.bits] == after)),",
     ),
     Mutation(
@@ -67,7 +67,8 @@ _ROOM = (
     ),
     Mutation(
         name="credit-counted-twice", module=_BUFFER,
-        old="given.eq(given + turn.grant[vc]),", new="given.eq(given + (turn.grant[vc] & (given != 1))),",
+        old="given.eq(given + turn.grant[vc] - ring.dropped + ring.moved),",
+        new="given.eq(given + (turn.grant[vc] & (given != 1)) - ring.dropped + ring.moved),",
     ),
     Mutation(
         name="credits-beyond-the-room-of-the-ring", module=_BUFFER,
@@ -127,6 +128,37 @@ LINK_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="one-room-for-both", module=_RECEIVER,
                 old="gone.eq(self.credit_valid & (self.credit_vc == vc)),", new="gone.eq(self.credit_valid),",
+            ),
+        ),
+    ),
+    Proof(
+        name="reliable-link-that-dies",
+        claim="nothing is thrown away while the link is not dead; what is thrown away never comes; all else comes once "
+        "and in order, within the credits",
+        contract=_CONTRACT,
+        parameters={**_SIZES, "both": False, "falls": True, "dies": True},
+        depth=18,
+        quick=False,
+        mutations=(
+            Mutation(
+                name="throws-away-what-is-only-down", module=_BUFFER,
+                old="with m.If(self.dead):", new="with m.If(~self.up):",
+            ),
+            Mutation(
+                name="goes-on-inside-of-a-packet", module=_BUFFER,
+                old="ended.eq(Mux(comes, self.flit.last, ~inside))", new="ended.eq(1)",
+            ),
+            Mutation(
+                name="goes-on-where-it-was", module=_BUFFER,
+                old="m.d.sync += [pointer.eq(notice.value) for pointer in (put, sent, oldest, whole)]", new="pass",
+            ),
+            Mutation(
+                name="credits-twice-for-what-is-thrown-away", module=_BUFFER,
+                old="turn.grant[vc] - ring.dropped + ring.moved),", new="turn.grant[vc] - ring.dropped),",
+            ),
+            Mutation(
+                name="keeps-what-comes-meanwhile", module=_BUFFER,
+                old="with m.If(comes & ~drains):", new="with m.If(comes):",
             ),
         ),
     ),

@@ -319,6 +319,10 @@ PROOFS: tuple[Proof, ...] = (
                 old="self.free + (self.taken & ends) + ", new="self.free + ",
             ),
             Mutation(
+                name="keeps-what-was-written-off", module=_SHARED_POOL,
+                old="(self.taken & self.granted) + self.lost", new="(self.taken & self.granted)",
+            ),
+            Mutation(
                 name="always-renews", module=_SHARED_POOL, old="(ends & ~hungry)", new="ends",
             ),
             Mutation(

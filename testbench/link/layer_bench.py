@@ -25,7 +25,9 @@ VCS = (0, 1)
 STORM = {"lose": 0.01, "double": 0.01, "flip": 0.01, "control": 0.005, "noise": 0.005}
 
 fault_seen = cover("faults of the wire", fault=FAULTS)
-event_seen = cover("events of the layer", event=("damaged", "stomped", "repeated", "replays", "timeouts", "falls"))
+event_seen = cover(
+    "events of the layer", event=("damaged", "stomped", "repeated", "replays", "timeouts", "falls", "lost"),
+)
 length_seen = cover(
     "packets", vc=VCS, flits=sorted({1, 2, SIZE.longest - 1, SIZE.longest}),
 )
@@ -117,6 +119,33 @@ async def a_cut_wire_is_noticed_and_mended(dut: SimHandleBase) -> None:
             link.wires[end].cut = False
         await link.drain()
         assert link.up
+    assert not link.events["refused"]
+    note(link)
+
+
+@cocotb.test()
+async def a_wire_that_is_cut_for_long(dut: SimHandleBase) -> None:
+    """What cannot leave is thrown away, so that whoever sends goes on; later packets come, once and in order."""
+    link = ReliableLink(dut, SIZE, delay=4)
+    await link.bring_up()
+    numbers = rng("long cuts")
+    for ends in ("ab", "a", "b"):
+        fill(link, PACKETS // 4 + 4)
+        await clock.cycles(dut, numbers.randint(20, 200))
+        for end in ends:
+            link.wires[end].cut = True
+        lost = link.events["lost"]
+        await clock.cycles(dut, 2 * SIZE.silence_cycles + SIZE.dead_cycles + numbers.randint(100, 1500))
+        assert not link.up
+        assert link.events["dead"], "it does not say that it is dead"
+        fill(link, 6)
+        await clock.cycles(dut, numbers.randint(1, 400))
+        for end in ends:
+            link.wires[end].cut = False
+        missing = await link.go_on()
+        assert 0 < missing <= link.events["lost"] - lost, "packets are missing that were not counted"
+        fill(link, 6)
+        await link.drain()
     assert not link.events["refused"]
     note(link)
 

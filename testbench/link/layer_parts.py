@@ -16,6 +16,7 @@ class LayerSize:
     longest: int
     replay_cycles: int = 256
     silence_cycles: int = 512
+    dead_cycles: int = 2048
 
 
 SIZES = {
@@ -25,10 +26,10 @@ SIZES = {
 }
 """`middle` has no room to spare: a buffer of one packet, and nothing kept beyond it."""
 SIZES_4KIB = {
-    "64": LayerSize(64, 1024, 1024, 516, replay_cycles=2048, silence_cycles=4096),
-    "128": LayerSize(128, 512, 512, 258, replay_cycles=2048, silence_cycles=4096),
-    "256": LayerSize(256, 256, 256, 129, replay_cycles=2048, silence_cycles=4096),
-    "512": LayerSize(512, 128, 128, 65, replay_cycles=2048, silence_cycles=4096),
+    "64": LayerSize(64, 1024, 1024, 516, replay_cycles=4096, silence_cycles=4096, dead_cycles=16384),
+    "128": LayerSize(128, 512, 512, 258, replay_cycles=2048, silence_cycles=4096, dead_cycles=16384),
+    "256": LayerSize(256, 256, 256, 129, replay_cycles=2048, silence_cycles=4096, dead_cycles=16384),
+    "512": LayerSize(512, 128, 128, 65, replay_cycles=2048, silence_cycles=4096, dead_cycles=16384),
 }
 """By the width of a flit: for packets of 4 KiB and a header."""
 WIRE_CYCLES = 10
@@ -42,6 +43,7 @@ def layer_bundle(size: LayerSize) -> Bundle:
         return LinkLayer(
             data_width=size.data_width, buffer_flits=size.buffer_flits, replay_flits=size.replay_flits,
             replay_cycles=size.replay_cycles, silence_cycles=size.silence_cycles,
+            dead_cycles=size.dead_cycles,
         )
 
     return Bundle({"a": end(), "b": end()})

@@ -13,13 +13,14 @@ from testbench import clock
 from testbench.codec import decode, encode
 
 SILENCE = 16
+DEAD = 32
 SIZES = {"data_width": 256, "buffer_flits": 64, "replay_flits": 128}
 ALIKE = {"version": LINK_VERSION, "width": 2, "buffer": 6, "replay": 7}
 
 
 def end() -> LinkTraining:
     """The end under test."""
-    return LinkTraining(**SIZES, silence_cycles=SILENCE)
+    return LinkTraining(**SIZES, silence_cycles=SILENCE, dead_cycles=DEAD)
 
 
 async def sees(dut: SimHandleBase, layout: Any, **fields: int) -> None:
@@ -80,6 +81,31 @@ async def goes_down_and_comes_up_again(dut: SimHandleBase, reason: str) -> None:
     assert says(dut)["seen"] == int(reason == "the other end")
     await trains(dut, seen=1)
     assert dut.up.value
+
+
+@cocotb.test()
+@cocotb.parametrize(comes_up=(False, True))
+async def is_dead_when_it_has_been_down_for_long(dut: SimHandleBase, comes_up: bool) -> None:
+    """From reset on, or when it was up; until it comes up, which it does not while what is kept is thrown away."""
+    await clock.start(dut)
+    if comes_up:
+        await trains(dut, fresh=1)
+        await trains(dut, fresh=1, seen=1)
+    down, seen = 0, []
+    for _ in range(DEAD + SILENCE + 8):
+        await RisingEdge(dut.clk)
+        down = 0 if dut.up.value else down + 1
+        seen.append((down, int(dut.dead.value)))
+    first = next(down for down, dead in seen if dead)
+    assert DEAD <= first <= DEAD + 4, first
+    assert all(dead == (down >= first) for down, dead in seen)
+    dut.empties.value = 1
+    await trains(dut)
+    await trains(dut, seen=1)
+    assert (dut.up.value, dut.dead.value) == (0, 1)
+    dut.empties.value = 0
+    await trains(dut, seen=1)
+    assert (dut.up.value, dut.dead.value) == (1, 0)
 
 
 @cocotb.test()

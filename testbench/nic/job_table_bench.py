@@ -53,7 +53,7 @@ class Software:
         self.n_barred = 0
         self.versions: Counter[int] = Counter()
         """How often a job's packets were let in or not from then on."""
-        self.n_closed = self.n_opened = self.n_refused = 0
+        self.n_closed = self.n_opened = self.n_refused = self.n_written_off = 0
         self.last: dict[str, int] = {}
 
     def order(self, job: int, kind: JobOrderKind) -> None:
@@ -87,6 +87,12 @@ class Software:
                 assert (standing["busy"], standing["owing"], standing["kept"]) == (0, 0, 0)
                 table.pulses[job] = 0
                 self.n_opened += 1
+        if standing["written_off"]:
+            assert kind is JobOrderKind.WRITE_OFF
+            assert was
+            assert job not in table.busy
+            self.n_written_off += 1
+            table.forget(job, standing)
         self.n_closed += standing["closed"] and not was
         (self.closed.add if standing["closed"] else self.closed.discard)(job)
 
@@ -112,6 +118,8 @@ class Table:
         self.let_in = self.refused = self.moved = self.found = 0
         self.debts: dict[int, int] = {}
         """A new number for each time that credits of a job are out after its operation."""
+        self.hoards: set[int] = set()
+        """Jobs whose packets are lost: nobody reports that they are gone."""
         self.asked_of: list[int | None] = []
         self._last: dict[int, int] = {}
 
@@ -137,7 +145,8 @@ class Table:
             return
         self._place(job, answer["unit"])
         self.packets[job, answer["unit"]] += 1
-        cocotb.start_soon(self._consume(job, answer["unit"]))
+        if job not in self.hoards:
+            cocotb.start_soon(self._consume(job, answer["unit"]))
 
     def _sequence_placed(self, job: int, answer: dict[str, int]) -> None:
         assert answer["closed"] == (job in self.software.closed)
@@ -151,6 +160,17 @@ class Table:
         self.busy[job] = answer["unit"]
         self.let_in += 1
         cocotb.start_soon(self._operate(job, answer["unit"]))
+
+    def forget(self, job: int, standing: dict[str, int]) -> None:
+        """What a job has here is written off."""
+        unit = standing["unit"]
+        assert self.units_of(job) <= {unit}
+        assert standing["lost"] == self.packets[job, unit]
+        assert (standing["owing"], standing["kept"]) == (0, 0)
+        self.packets[job, unit] = 0
+        self.peers.forget(job)
+        self.owing.pop(job, None)
+        self.debts.pop(job, None)
 
     def _credit_found(self, job: int, answer: dict[str, int]) -> None:
         # What has come or gone while the question was on its way may be answered either way.
@@ -320,6 +340,13 @@ class Peers:
         self.idle[job] += granted
         return granted
 
+    def forget(self, job: int) -> None:
+        """All of a job is written off: its peers have their guaranteed credits, and no shared one."""
+        self.free += self.rights[job] + self.here[job, 1]
+        for books in (self.out, self.rights, self.idle):
+            books.pop(job, None)
+        self.here = Counter({key: count for key, count in self.here.items() if key[0] != job})
+
     def twice(self, job: int, *, lent: int) -> None:
         """A packet was dropped as a duplicate: what it travelled on is free again, once that is known."""
         self.duplicates += 1
@@ -396,6 +423,33 @@ async def one_job_one_unit(dut: SimHandleBase) -> None:
            closed=software.n_closed, opened=software.n_opened, not_opened=software.n_refused,
            barred=software.n_barred, uncovered=peers.uncovered, covered=peers.covered, lent=peers.lent,
            duplicates=peers.duplicates)
+
+
+@cocotb.test()
+async def what_is_lost_is_written_off(dut: SimHandleBase) -> None:
+    """Of a closed job alone; then it is nowhere, and opens. Another one keeps what it has."""
+    table = Table(dut)
+    await table.start(max_cycles=40_000)
+    software, lost, kept = table.software, 17, 200
+    table.hoards = {lost, kept}
+    await cycles(dut, 300)
+    for turn in range(3):
+        # In the end more than there are credits, had those of the first turns not returned.
+        for _ in range(turn + 2):
+            table.peers.ask(lost)
+        table.peers.ask(kept)
+        await cycles(dut, 60)
+        for kind, closed in (
+            (JobOrderKind.WRITE_OFF, 0), (JobOrderKind.CLOSE, 1), (JobOrderKind.OPEN, 1), (JobOrderKind.WRITE_OFF, 1),
+            (JobOrderKind.OPEN, 0),
+        ):
+            software.order(lost, kind)
+            await cycles(dut, 40)
+            assert software.last["closed"] == closed, kind
+            assert software.n_written_off == turn + (kind is JobOrderKind.WRITE_OFF and bool(closed)) \
+                + (kind is JobOrderKind.OPEN and not closed), kind
+        assert sum(table.jobs()) == 1
+        assert table.units_of(kept)
 
 
 @cocotb.test()

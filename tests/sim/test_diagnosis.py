@@ -84,7 +84,7 @@ def test_a_wait_ends_at_half_the_watchdog(small: Config) -> None:
     request = request_of(small, "allreduce", "recursive-doubling")
     absent = outcome(request, "{kind: absent, node: 2}")
     differs = outcome(request, "{kind: disagrees, node: 2, algorithm: ring}")
-    assert WATCHDOG < absent.cycles
+    assert absent.cycles > WATCHDOG
     assert "BAD_TERMS" in differs.statuses[0].values()
     assert differs.cycles < absent.cycles
 

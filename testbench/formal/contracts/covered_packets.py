@@ -8,7 +8,7 @@ N_CREDITS, POOL = 2, 1
 IN_FLIGHT = 2
 """Questions that can be without an answer: one in the table, and one whose answer waits."""
 QUIET = 6
-"""Cycles after which everything that has happened has had its effect."""
+"""Cycles after which everything that was said has had its effect."""
 
 
 class CoveredPacketsContract(Contract):
@@ -82,13 +82,13 @@ class CoveredPacketsContract(Contract):
             m.d.sync += refused.eq(~ever_opened)
 
         # Reports; only those of the job that take something back matter here.
-        reported, report = stream(unit.reports[0], "report"), unit.reports[0].payload
+        told, report = stream(unit.reports[0], "report"), unit.reports[0].payload
         is_kind = {kind: Signal(name=f"is_{kind.name}") for kind in JobReportKind}
         for kind, signal in is_kind.items():
             m.d.comb += signal.eq(unit.reports[0].valid & (report.job_id == job) & (report.kind == kind))
         self.assume(~unit.reports[0].valid | (report.kind.as_value() < len(JobReportKind)))
         # Shared credits that are said to have returned: whose they are is remembered in a row.
-        returns = reported & (report.kind == JobReportKind.RETURNED)
+        returns = told & (report.kind == JobReportKind.RETURNED)
         judged = unit.returned[0] | unit.unknown
         waiting, fewer, row = Signal(2), Signal(2), Signal(3)
         m.d.comb += fewer.eq(waiting - judged)
@@ -104,9 +104,30 @@ class CoveredPacketsContract(Contract):
         gives = given & (fields.job_id == job)
         gives_own, gives_lent, grants = gives & ~fields.lent, gives & fields.lent, gives & fields.granted
 
+        # What is lost is written off when nothing of the job has been on its way for a while, nor is beside the order:
+        # its peers have all their credits then, and none that is shared.
+        still, writing, ordering, stood = Signal(range(QUIET + 1)), Signal(), Signal(), Signal()
+        writes = about_mine & (order.kind == JobOrderKind.WRITE_OFF)
+        stands = standing.valid & standing.ready & (standing.payload.job_id == job)
+        moves = (unit.packet.query.valid & mine) | (level != 0) | gives | (
+            unit.reports[0].valid & (report.job_id == job)
+        )
+        with m.If(moves):
+            m.d.sync += still.eq(0)
+        with m.Elif(still != QUIET):
+            m.d.sync += still.eq(still + 1)
+        m.d.sync += [writing.eq((writing | ordered & writes) & ~stands), stood.eq(writes & ~unit.order.ready)]
+        # Software waits for the answer to an order before the next one.
+        m.d.sync += ordering.eq((ordering | ordered & about_mine) & ~stands)
+        self.assume(~(about_mine & ordering))
+        self.assume(~writes | (still == QUIET) | stood)
+        self.assume(~(writes | writing) | ~moves)
+        wrote_off = Signal()
+        m.d.comb += wrote_off.eq(stands & writing & standing.payload.closed & ~standing.payload.busy)
+
         # The books: packets that came and have no CREDIT packet yet, and shared credits that peers have.
         own, lent, rights = Signal(3), Signal(3), Signal(3)
-        twice = reported & is_kind[JobReportKind.DUPLICATE], reported & is_kind[JobReportKind.LENT_DUPLICATE]
+        twice = told & is_kind[JobReportKind.DUPLICATE], told & is_kind[JobReportKind.LENT_DUPLICATE]
         self.assume(~is_kind[JobReportKind.DUPLICATE] | (own != 0) & ~gives_own)
         self.assume(~is_kind[JobReportKind.LENT_DUPLICATE] | (lent != 0) & ~gives_lent)
         self.assume(~gives_own | (own != 0))
@@ -116,6 +137,8 @@ class CoveredPacketsContract(Contract):
             own.eq(own + comes_own - gives_own - twice[0]), lent.eq(lent + comes_lent - gives_lent - twice[1]),
             rights.eq(rights + grants + twice[1] - comes_lent - back),
         ]
+        with m.If(wrote_off):
+            m.d.sync += [own.eq(0), lent.eq(0), rights.eq(0)]
         self.check(own <= N_CREDITS)
         self.check(lent + rights <= POOL)
         self.check(~comes_lent | (rights != 0))
@@ -131,19 +154,21 @@ class CoveredPacketsContract(Contract):
         m.d.sync += [
             purse.eq(purse + gives_own - (asked & mine & honest & ~question.lent)),
             loans.eq(loans + grants - (asked & mine & honest & question.lent)
-                     - (reported & is_kind[JobReportKind.RETURNED] & honest)),
+                     - (told & is_kind[JobReportKind.RETURNED] & honest)),
         ]
+        with m.If(wrote_off):
+            m.d.sync += [purse.eq(N_CREDITS), loans.eq(0)]
         self.check(~(comes & honest) | answer.payload.ok | ever_refused)
         self.check(~(judged & row[0] & honest) | back)
         # A refused job, and nothing that is lost for ever: after a while there is room again.
         self.check(~(comes & about["refused"]) | ~answer.payload.ok)
         quiet = Signal(range(QUIET + 1))
-        with m.If(given | reported | ordered | asked | answer.valid):
+        with m.If(given | told | ordered | asked | answer.valid):
             m.d.sync += quiet.eq(0)
         with m.Elif(quiet != QUIET):
             m.d.sync += quiet.eq(quiet + 1)
         m.d.comb += sure.eq(
-            (quiet == QUIET) & ~given & ~reported & ~ever_refused & (own < N_CREDITS) & ~question.lent & (level == 0)
+            (quiet == QUIET) & ~given & ~told & ~ever_refused & (own < N_CREDITS) & ~question.lent & (level == 0)
         )
         self.check(~(comes & about["sure"]) | answer.payload.ok)
 
@@ -152,4 +177,8 @@ class CoveredPacketsContract(Contract):
             m.d.sync += all_out.eq(1)
         self.reach(comes & ~honest & ~answer.payload.ok & ~ever_refused, "a packet that no credit covers")
         self.reach(all_out & comes_own, "a packet on a credit that has returned")
+        since = Signal()
+        with m.If(wrote_off & (own == N_CREDITS)):
+            m.d.sync += since.eq(1)
+        self.reach(since & comes_own, "a packet after all credits were lost and written off")
         self.reach(comes_lent, "a packet on a shared credit")

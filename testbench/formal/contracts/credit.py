@@ -21,12 +21,13 @@ class CreditTableContract(Contract):
     def build(self, m: Module) -> None:
         from firmware_models.abi import formats
         from firmware_models.config import load_preset
-        from rtl.credit import credit_table
+        from rtl.credit import credit_table, shared_credits
         from rtl.credit.credit_table import CreditTable
 
         # Small numbers: eight outstanding packets and more bring no new case.
         most_asked = 1
-        credit_table.COUNT_BITS, credit_table.TOTAL_BITS, credit_table.LOANS_ASKED = 3, 5, most_asked
+        credit_table.COUNT_BITS, credit_table.TOTAL_BITS = 3, 5
+        credit_table.LOANS_ASKED = shared_credits.LOANS_ASKED = most_asked
         # Two jobs of two peers: after a reset the table clears a count a cycle, and the search has to get past that.
         formats.JOB_BITS, formats.NODE_BITS, formats.VP_BITS = 1, 1, 1
         small = load_preset("small")

@@ -76,6 +76,16 @@ class JobTableContract(Contract):
         self.assume(~(order.valid & mine & ordering))
         seeking = unit.sequence.query.valid & (unit.sequence.query.payload.job_id == job)
         self.assume(~((order.valid & mine | ordering) & (seeking | (sequences_asked != 0))))
+        # What is lost is written off when nothing else of the job is on its way, and nothing comes beside the order.
+        quiet, writing, stood = Signal(range(6)), Signal(), Signal()
+        writes = order.valid & mine & (order.payload.kind == JobOrderKind.WRITE_OFF)
+        written_off = stands & standing.payload.written_off
+        m.d.sync += [writing.eq((writing | ask_order & writes) & ~stands), stood.eq(writes & ~order.ready)]
+        self.assume(~writes | (quiet == 5) | stood)
+        self.assume(~(writes | writing) | ~(unit.packet.query.valid & (unit.packet.query.payload.job_id == job)))
+        for port in unit.reports:
+            self.assume(~(writes | writing) | ~(port.valid & (port.payload.job_id == job)))
+        self.check(~written_off | (standing.payload.kept == 0) & ~standing.payload.owing)
         with m.If(stands):
             m.d.sync += closed.eq(standing.payload.closed)
             self.check(standing.payload.changed == standing.payload.closed ^ closed)
@@ -105,6 +115,10 @@ class JobTableContract(Contract):
             begun = sequence & unit.sequence.answer.payload.ok & (unit.sequence.answer.payload.unit == k)
             m.d.sync += held[k].eq(held[k] + came - (taken & goes))
             m.d.comb += ended[k].eq(taken & is_kind[JobReportKind.ENDED])
+            self.check(~(written_off & there[k]) | closed & ~busy[k] & (standing.payload.unit == k))
+            self.check(~(written_off & there[k]) | (standing.payload.lost == held[k]))
+            with m.If(written_off):
+                m.d.sync += [held[k].eq(0), owing[k].eq(0)]
             with m.If(begun):
                 m.d.sync += busy[k].eq(1)
             with m.Elif(ended[k]):
@@ -142,7 +156,9 @@ class JobTableContract(Contract):
         # Whoever looks for it while it is there finds it.
         sought, place = Signal(), Signal(N_UNITS)
         with m.If(ask_credit):
-            m.d.sync += [sought.eq(there.any()), place.eq(there)]
+            m.d.sync += [sought.eq(there.any() & ~writes & ~writing), place.eq(there)]
+        with m.Elif(writes | writing):
+            m.d.sync += sought.eq(0)
         self.check(~(credit & sought) | unit.credit.answer.payload.ok)
         for k in range(N_UNITS):
             self.check(~(credit & sought & place[k]) | (unit.credit.answer.payload.unit == k))
@@ -153,14 +169,13 @@ class JobTableContract(Contract):
         for port in (unit.order, unit.packet.query, unit.sequence.query, *unit.reports):
             with m.If(port.valid & (port.payload.job_id != job)):
                 m.d.sync += other.eq(1)
-        quiet = Signal(range(6))
         happens = order.valid | ask_packet | ask_sequence | any_report | (packets_asked != 0) | (sequences_asked != 0)
         with m.If(happens):
             m.d.sync += quiet.eq(0)
         with m.Elif(quiet != 5):
             m.d.sync += quiet.eq(quiet + 1)
         for k in range(N_UNITS):
-            self.check((quiet != 5) | other | (unit.jobs[k] == there[k]))
+            self.check((quiet != 5) | other | writing | (unit.jobs[k] == there[k]))
 
         was_at_first = Signal()
         with m.If(there[0]):

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from amaranth import Array, C, Module, Mux, Signal, Value
+from amaranth import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from firmware_models.abi.wire import ControlKind
@@ -30,15 +30,18 @@ class ReliableLinkContract(Contract):
         If true, either end may go down and come up at any time.
     both : bool
         If true, there is traffic on both channels, else on channel 0 alone.
+    dies : bool
+        If true, the near end may have been down for too long whenever it has been down for as many cycles as a word
+        may be on its way: what it was to send is given up then, and nothing else is.
     """
 
     def __init__(
         self, *, buffer_flits: int, replay_flits: int, settle: int = 0, replay_cycles: int = 4, falls: bool = False,
-        both: bool = True,
+        both: bool = True, dies: bool = False,
     ):
         super().__init__()
         self.buffer_flits, self.replay_flits, self.settle = buffer_flits, replay_flits, settle
-        self.replay_cycles, self.falls, self.both = replay_cycles, falls, both
+        self.replay_cycles, self.falls, self.both, self.dies = replay_cycles, falls, both, dies
 
     def build(self, m: Module) -> None:
         from rtl.link.frame_receiver import FrameReceiver
@@ -61,8 +64,14 @@ class ReliableLinkContract(Contract):
             m.d.comb += [end.sender.up.eq(up), end.sender.training.kind.eq(ControlKind.TRAIN)]
             self.check(~end.sender.wrong)
             faults.append(~up)
+            # The receiver hears of a fall; it may as well hear of one that there was not.
+            m.d.comb += end.receiver.cut.eq(self.free(1, f"{name}_cut") if self.falls else 0)
+        if self.dies:
+            self._die(m, near)
         channels = [self._channel(m, vc, near, far) for vc in _VCS]
         self._settle(m, faults, channels)
+        if self.dies:
+            return
         self.reach(faults[0], "a fault on the way there")
         self.reach(channels[0].whole_ends, "a packet of channel 0 comes whole")
         if self.both:
@@ -72,6 +81,21 @@ class ReliableLinkContract(Contract):
         self.reach(near.sender.timeouts, "nothing is acknowledged for too long")
         self.reach(near.sender.replays, "the other end asks for a replay")
         self.reach(far.receiver.repeated, "what had come before comes again")
+
+    def _die(self, m: Module, near: SimpleNamespace) -> None:
+        """The near end is dead when nothing of it is on the wire any more, and stays down until all is gone."""
+        dead, down, held = self.free(1, "near_dead"), Signal(2), Signal()
+        m.d.comb += near.sender.dead.eq(dead)
+        m.d.sync += [down.eq(Cat(~near.sender.up, down)), held.eq(near.sender.empties)]
+        self.assume(~dead | down.all() & ~near.sender.up)
+        self.assume(~held | ~near.sender.up)
+        # Nothing is thrown away unless the link has been dead since it was last up.
+        was_dead = Signal()
+        with m.If(dead):
+            m.d.sync += was_dead.eq(1)
+        self.check(was_dead | ~near.sender.lost.any())
+        self.reach(near.sender.lost[0], "a packet that was kept is thrown away")
+        self.reach(near.sender.lost[1], "a packet that comes is thrown away")
 
     def _wire(self, m: Module, name: str, sender: SimpleNamespace, receiver: SimpleNamespace) -> Signal:
         """A cycle of delay, and in each cycle the word that was sent, another or none. Gives whether it is another."""
@@ -152,6 +176,19 @@ class ReliableLinkContract(Contract):
         with m.If(bad_ends):
             m.d.sync += [at.eq(whole), wrong.eq(0)]
         self.check(~whole_ends | ~differs)
+        drains, drained, back_up = near.sender.buffer.drains[vc], Signal(name=f"drained_{vc}"), Signal(name=f"up_{vc}")
+        m.d.sync += drained.eq(drains)
+        m.d.comb += back_up.eq(drained & ~drains)
+        if self.dies:
+            # What is thrown away never comes, not even what had been sent; then the next packet is what comes next.
+            self.check(~drains | ~whole_ends)
+            with m.If(drains):
+                m.d.sync += [whole.eq(sent + goes), wrong.eq(0), at.eq(sent + goes)]
+            # It goes on with a packet's first flit.
+            self.check(~back_up | (length == 0))
+            if vc == 0:
+                again = self._sticky(m, back_up, vc)
+                self.reach(~drains & whole_ends & again, "a packet that was sent afterwards comes")
 
         # The receiver has room for as many flits as there were credits.
         held = counter("held", 2 * most)
@@ -159,13 +196,20 @@ class ReliableLinkContract(Contract):
         self.assume(~gone | (held != 0))
         m.d.sync += held.eq(held + comes - gone)
         self.check(held <= most)
-        self._conserve(m, vc, gone=gone, back=back, comes=comes, whole_ends=whole_ends, bad_ends=bad_ends)
+        if not self.dies:
+            self._conserve(m, vc, gone=gone, back=back, comes=comes, whole_ends=whole_ends, bad_ends=bad_ends)
         was_bad = Signal(name=f"was_bad_{vc}")
         m.d.sync += was_bad.eq(was_bad | bad_ends)
         return SimpleNamespace(
             goes=goes, gone=gone, held=held, level=level, whole=whole, at=at, sent=sent, length=length,
             whole_ends=whole_ends, bad_ends=bad_ends, was_bad=was_bad,
         )
+
+    def _sticky(self, m: Module, event: Value, vc: int) -> Signal:
+        """It has happened."""
+        happened = Signal(name=f"happened_{vc}")
+        m.d.sync += happened.eq(happened | event)
+        return happened
 
     def _conserve(
         self, m: Module, vc: int, *, gone: Value, back: Value, comes: Value, whole_ends: Value, bad_ends: Value,

@@ -25,12 +25,16 @@ class SharedPoolContract(Contract):
         m.d.comb += [
             unit.taken.eq(taken), unit.consumed.loan.eq(loan), unit.consumed.want.eq(want), unit.unused.eq(unused),
         ]
+        lost = self.free(2, "lost")
+        m.d.comb += unit.lost.eq(lost)
         lent = Signal(range(self.pool + 2))
         without, packet, granted = Signal(), Signal(), Signal()
         m.d.comb += [
             without.eq(unused & (lent != 0)), packet.eq(loan & (lent > without)), granted.eq(taken & unit.granted),
         ]
-        m.d.sync += lent.eq(lent + granted - without - (taken & packet))
+        # Written off is at most what nothing else of this cycle is about.
+        self.assume(lost + without + (taken & packet) <= lent)
+        m.d.sync += lent.eq(lent + granted - without - (taken & packet) - lost)
         self.check(lent <= self.pool)
         self.check(unit.free == self.pool - lent)
         self.check(~unused | (unit.known == (lent != 0)))
@@ -51,6 +55,7 @@ class SharedPoolContract(Contract):
         self.reach(all_lent & taken & want & packet & ~granted, "a loan is not renewed: another packet waits for it")
         self.reach(without & taken & packet, "two loans come back at once")
         self.reach(unused & (lent == 0), "a loan comes back that was not lent")
+        self.reach(all_lent & (lost == 2), "two loans are written off")
         again = Signal()
         with m.If(all_lent):
             m.d.sync += again.eq(1)

@@ -60,6 +60,12 @@ REFUSED = {
         "link.reliable, not 256",
     "link: {reliable: true, replay_flits: 512}":
         "x.yaml: configuration: link.replay_flits must be at least link.buffer_flits (1024), not 512",
+    "{datapath: {mtu: 4096}, cou: {buffer_bytes: 1048576, intermediate_bytes: 65536}, link: {reliable: true}}":
+        "x.yaml: configuration: link.replay_cycles must be at least 2068, the words of four packets of mtu 4096, if "
+        "link.reliable, not 2048",
+    "link: {reliable: true, dead_cycles: 1024}":
+        "x.yaml: configuration: link.dead_cycles must be at least link.replay_cycles (2048) if link.reliable, not 1024",
+    "link: {dead_cycles: 100}": "x.yaml: link.dead_cycles: must be 64 to 16777216, a power of two, not 100",
     "link: {replay_flits: 4096}": "x.yaml: link.replay_flits: must be 16 to 2048, a power of two, not 4096",
     "- 1": "x.yaml: must be a mapping of sections, not [1]",
     "nic: 5": "x.yaml: nic: must be a mapping of fields, not 5",

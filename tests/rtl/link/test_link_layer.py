@@ -8,7 +8,8 @@ from testbench.link.layer_parts import SIZES, SIZES_4KIB, layer_bundle
 from testbench.link.training_bench import end
 from testbench.runner import run_bench
 
-GOOD = {"data_width": 64, "buffer_flits": 16, "replay_flits": 16, "replay_cycles": 64, "silence_cycles": 64}
+GOOD = {"data_width": 64, "buffer_flits": 16, "replay_flits": 16, "replay_cycles": 64, "silence_cycles": 64,
+        "dead_cycles": 128}
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,7 @@ def test_bound_of_go_back_n():
     ("buffer_flits", 32, r"buffer_flits must be from 1 to replay_flits \(16\), not 32"),
     ("replay_cycles", 100, "replay_cycles must be a power of two from 2 on, not 100"),
     ("silence_cycles", 3, "silence_cycles must be a power of two from 4 on, not 3"),
+    ("dead_cycles", 100, "dead_cycles must be a power of two from 4 on, not 100"),
 ])
 def test_sizes_are_checked(field, bad, message):
     with pytest.raises(ValueError, match=f"^{message}$"):

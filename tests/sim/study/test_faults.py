@@ -21,12 +21,16 @@ GOOD: list[dict[str, Any]] = [
     ),
     {"kind": "outage", "cycles_down": 2000, "cycles": 5500, "cycles_without": 3000, "recovery_cycles": 500,
      "lost_words": 900, "verdict": "corrected"},
-    {"kind": "detection", "watchdog": 10000, "cycles": 12000, "detection_cycles": 11500, "verdict": "reported"},
+    {"kind": "detection", "watchdog": 10000, "dead_cycles": 20480, "cycles": 31000, "detection_cycles": 30500,
+     "verdict": "reported", "again": "as new"},
     {"kind": "fault", "fault": "bit errors", "collective": "allreduce", "algorithm": "ring", "seed": 0,
-     "is_private": False, "injected": {"flipped": 12}, "verdicts": ["corrected", "corrected"], "statuses": [],
+     "is_private": False, "injected": {"flipped": 12}, "verdicts": ["corrected", "corrected"], "strikes_at": 0,
+     "statuses": [{"0": "OK", "1": "OK"}] * 2, "ended": [{"0": 900, "1": 950}] * 2, "wrong": [[], []],
      "cycles": 3000, "counters": {}, "again": "as new"},
     {"kind": "fault", "fault": "process stops", "collective": "allreduce", "algorithm": "ring", "seed": 0,
-     "is_private": True, "injected": {"absent": 1}, "verdicts": ["reported", "corrected"], "statuses": [],
+     "is_private": True, "injected": {"absent": 1}, "verdicts": ["reported to some", "corrected"],
+     "strikes_at": 300, "statuses": [{"0": "TIMEOUT", "1": "OK", "2": "OK"}, {"0": "OK", "1": "OK", "2": "OK"}],
+     "ended": [{"0": 9900, "1": 250, "2": 400}, {"0": 900, "1": 950, "2": 800}], "wrong": [[0], []],
      "cycles": 3000, "counters": {}, "again": "as new"},
 ]
 
@@ -43,11 +47,13 @@ def test_good_rows() -> None:
 @pytest.mark.parametrize(("number", "change", "fails"), [
     (2, {"relative": 0.4}, ["goodput"]),
     (3, {"verdict": "reported"}, ["survives"]),
-    (4, {"detection_cycles": 40_000}, ["down for good"]),
-    (5, {"verdicts": ["corrected", "hang"]}, ["hangs", "every fault", "can be corrected"]),
-    (5, {"verdicts": ["wrong", "corrected"]}, ["is wrong", "every fault", "can be corrected"]),
+    (4, {"detection_cycles": 41_000}, ["down for good"]),
+    (5, {"verdicts": ["corrected", "hang"]}, ["hangs", "can be corrected"]),
+    (5, {"verdicts": ["wrong", "corrected"]}, ["is wrong", "can be corrected"]),
+    (5, {"wrong": [[], [1]]}, ["every fault"]),
+    (5, {"statuses": [{"0": "OK", "1": None}, {"0": "OK", "1": "OK"}]}, ["every fault"]),
+    (6, {"wrong": [[0, 1], []]}, ["every fault"]),
     (5, {"verdicts": ["reported", "corrected"]}, ["can be corrected"]),
-    (6, {"verdicts": ["reported to some", "corrected"]}, ["every fault"]),
     (6, {"verdicts": ["reported", "reported"]}, ["other job"]),
     (6, {"again": "node 1, job 0: 2 packets left after 40000 cycles"}, ["as new"]),
 ])
@@ -56,6 +62,21 @@ def test_claims_can_fail(number: int, change: dict[str, Any], fails: list[str]) 
     found = [claim["claim"] for claim in claims(rows) if not claim["holds"]]
     assert len(found) == len(fails)
     assert all(part in claim for part, claim in zip(fails, found, strict=True))
+
+
+def test_each_participant_is_counted() -> None:
+    claim = next(claim for claim in claims(GOOD) if claim["claim"].startswith("every fault"))
+    assert claim["measured"] == {
+        "reported": 1, "ended before the fault": 1, "right bits after it": 1, "refused by host memory": 0,
+    }
+    refused = GOOD[6] | {
+        "fault": "write refused, SLVERR", "verdicts": ["counted", "corrected"], "is_private": False,
+        "statuses": [{"0": "TIMEOUT", "1": None, "2": "OK"}, {}], "ended": [{"0": 9900, "1": None, "2": 400}, {}],
+    }
+    claim = next(claim for claim in claims([refused]) if claim["claim"].startswith("every fault"))
+    assert (claim["holds"], claim["measured"]["refused by host memory"]) == (True, 1)
+    claim = next(c for c in claims([refused | {"fault": "slow host"}]) if c["claim"].startswith("every fault"))
+    assert not claim["holds"]
 
 
 def test_page(tmp_path: Path) -> None:
