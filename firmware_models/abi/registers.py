@@ -162,7 +162,7 @@ EVENT_COUNTERS = Counters(COUNTERS, (
     Counter("tx_lost", "Packets thrown away because the link was down for too long; of those that had been sent some may have come."),
 ))
 
-STATE_COUNTERS_AT = COUNTERS + 0x80
+STATE_COUNTERS_AT = COUNTERS + 0x100
 STATE_COUNTERS = Counters(STATE_COUNTERS_AT, (
     Counter("nothing", "Cycles in which the unit had nothing to do."),
     Counter("working", "Cycles in which a beat passed into the reduce unit, or into a packet."),
