@@ -126,7 +126,10 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
             {node: None if seen is None else seen.timestamp + clocks[node] - begin for node, seen in job.items()}
             for job in completions
         ]
-        wrong = [list(_wrong(request, session, job)) for job in jobs]
+        # Who does something else gets what it asked for.
+        wrong = [
+            [node for node in _wrong(request, session, job) if job.requests[node] is request] for job in jobs
+        ]
         diagnosis = [
             diagnose(job.requests, ends, absent=absent if number == 0 else (), gone=gone)
             for number, (job, ends) in enumerate(zip(jobs, completions, strict=True))

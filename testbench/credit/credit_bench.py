@@ -128,7 +128,7 @@ class Table:
         await cycles(self.dut, 5 * LOANS_ASKED)
         assert all(item == {
             "job_id": item["job_id"], "peer": item["peer"], "dest_id": 100 + item["peer"], "dest_vp": item["peer"],
-            "source_vp": 7, "window_slot": 0, "credits": 0, "loan": 1, "want": 0,
+            "source_vp": 7, "window_slot": 0, "credits": 0, "loan": 1, "want": 0, "lent": 0,
         } for item in self.unused.received)
         assert Counter((item["job_id"], item["peer"]) for item in self.unused.received) == Counter(self.returned)
 

@@ -8,7 +8,7 @@ N_CREDITS, POOL = 2, 1
 IN_FLIGHT = 2
 """Questions that can be without an answer: one in the table, and one whose answer waits."""
 QUIET = 6
-"""Cycles after which everything that was said has had its effect."""
+"""Cycles after which everything that happened has had its effect."""
 
 
 class CoveredPacketsContract(Contract):
@@ -82,13 +82,13 @@ class CoveredPacketsContract(Contract):
             m.d.sync += refused.eq(~ever_opened)
 
         # Reports; only those of the job that take something back matter here.
-        told, report = stream(unit.reports[0], "report"), unit.reports[0].payload
+        reported, report = stream(unit.reports[0], "report"), unit.reports[0].payload
         is_kind = {kind: Signal(name=f"is_{kind.name}") for kind in JobReportKind}
         for kind, signal in is_kind.items():
             m.d.comb += signal.eq(unit.reports[0].valid & (report.job_id == job) & (report.kind == kind))
         self.assume(~unit.reports[0].valid | (report.kind.as_value() < len(JobReportKind)))
         # Shared credits that are said to have returned: whose they are is remembered in a row.
-        returns = told & (report.kind == JobReportKind.RETURNED)
+        returns = reported & (report.kind == JobReportKind.RETURNED)
         judged = unit.returned[0] | unit.unknown
         waiting, fewer, row = Signal(2), Signal(2), Signal(3)
         m.d.comb += fewer.eq(waiting - judged)
@@ -127,7 +127,7 @@ class CoveredPacketsContract(Contract):
 
         # The books: packets that came and have no CREDIT packet yet, and shared credits that peers have.
         own, lent, rights = Signal(3), Signal(3), Signal(3)
-        twice = told & is_kind[JobReportKind.DUPLICATE], told & is_kind[JobReportKind.LENT_DUPLICATE]
+        twice = reported & is_kind[JobReportKind.DUPLICATE], reported & is_kind[JobReportKind.LENT_DUPLICATE]
         self.assume(~is_kind[JobReportKind.DUPLICATE] | (own != 0) & ~gives_own)
         self.assume(~is_kind[JobReportKind.LENT_DUPLICATE] | (lent != 0) & ~gives_lent)
         self.assume(~gives_own | (own != 0))
@@ -154,7 +154,7 @@ class CoveredPacketsContract(Contract):
         m.d.sync += [
             purse.eq(purse + gives_own - (asked & mine & honest & ~question.lent)),
             loans.eq(loans + grants - (asked & mine & honest & question.lent)
-                     - (told & is_kind[JobReportKind.RETURNED] & honest)),
+                     - (reported & is_kind[JobReportKind.RETURNED] & honest)),
         ]
         with m.If(wrote_off):
             m.d.sync += [purse.eq(N_CREDITS), loans.eq(0)]
@@ -163,12 +163,12 @@ class CoveredPacketsContract(Contract):
         # A refused job, and nothing that is lost for ever: after a while there is room again.
         self.check(~(comes & about["refused"]) | ~answer.payload.ok)
         quiet = Signal(range(QUIET + 1))
-        with m.If(given | told | ordered | asked | answer.valid):
+        with m.If(given | reported | ordered | asked | answer.valid):
             m.d.sync += quiet.eq(0)
         with m.Elif(quiet != QUIET):
             m.d.sync += quiet.eq(quiet + 1)
         m.d.comb += sure.eq(
-            (quiet == QUIET) & ~given & ~told & ~ever_refused & (own < N_CREDITS) & ~question.lent & (level == 0)
+            (quiet == QUIET) & ~given & ~reported & ~ever_refused & (own < N_CREDITS) & ~question.lent & (level == 0)
         )
         self.check(~(comes & about["sure"]) | answer.payload.ok)
 
