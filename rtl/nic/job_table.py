@@ -227,34 +227,8 @@ class JobTable(wiring.Component):
             ]
         with m.If(let_in):
             m.d.comb += after.busy.eq(1)
-        fewer = entry.packets - (entry.packets != 0)
-        with m.If(reported):
-            with m.Switch(acting.kind):
-                with m.Case(JobReportKind.PACKET_GONE):
-                    m.d.comb += after.packets.eq(fewer)
-                with m.Case(JobReportKind.RETURNED):
-                    with m.If(known):
-                        m.d.comb += [after.packets.eq(fewer), after.lent.eq(entry.lent + 1)]
-                with m.Case(JobReportKind.DUPLICATE):
-                    m.d.comb += [after.packets.eq(fewer), after.taken.eq(entry.taken - 1)]
-                with m.Case(JobReportKind.LENT_DUPLICATE):
-                    m.d.comb += after.packets.eq(fewer)
-                    if self.pool:
-                        m.d.comb += after.lent.eq(entry.lent - 1)
-                    else:
-                        m.d.comb += after.taken.eq(entry.taken - 1)
-                with m.Case(JobReportKind.ENDED):
-                    m.d.comb += [
-                        after.busy.eq(0), after.owing.eq(acting.owing), after.pulses.eq(entry.pulses + acting.pulses),
-                    ]
-                with m.Case(JobReportKind.SETTLED):
-                    m.d.comb += after.owing.eq(0)
-        opens = (command.kind == JobOrderKind.OPEN) & entry.closed & at_rest
-        refuses = (command.kind == JobOrderKind.REFUSE) & at_rest
-        with m.If(ordered & ((command.kind == JobOrderKind.CLOSE) | opens | refuses)):
-            m.d.comb += [after.closed.eq(~opens), after.refused.eq(~opens & (entry.refused | refuses))]
-            with m.If(opens):
-                m.d.comb += after.pulses.eq(0)
+        self._report(m, reported, acting, entry, after, known)
+        self._obey(m, ordered, command, entry, after, at_rest)
         for k in range(n_units):
             comes, goes = act & at_rest & stays & (after.unit == k), act & ~at_rest & ~stays & (entry.unit == k)
             m.d.sync += self.jobs[k].eq(self.jobs[k] + comes - goes)
@@ -265,15 +239,8 @@ class JobTable(wiring.Component):
         for k in range(n_units):
             m.d.sync += self.returned[k].eq(returns & known & (entry.unit == k))
 
-        # Answers.
-        for answer, mine in ((packet_answer, by_packet), (sequence_answer, by_sequence)):
-            with m.If(answer.ready):
-                m.d.sync += answer.valid.eq(0)
-            with m.If(act & mine):
-                m.d.sync += [
-                    answer.valid.eq(1), answer.payload.ok.eq(admits | let_in), answer.payload.unit.eq(after.unit),
-                    answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
-                ]
+        self._answer(m, packet_answer, act & by_packet, admits, entry, after)
+        self._answer(m, sequence_answer, act & by_sequence, let_in, entry, after)
         self._stand(m, command, entry, after, limits, acts=act & ordered, at_rest=at_rest)
         self._look(m, glance, swept)
 
@@ -323,6 +290,50 @@ class JobTable(wiring.Component):
         with m.Elif(report_goes):
             m.d.sync += report_valid.eq(0)
         return report, report_valid, report_goes
+
+    def _report(self, m: Module, reported, acting, entry, after, known) -> None:
+        """What a report of a unit changes."""
+        fewer = entry.packets - (entry.packets != 0)
+        with m.If(reported):
+            with m.Switch(acting.kind):
+                with m.Case(JobReportKind.PACKET_GONE):
+                    m.d.comb += after.packets.eq(fewer)
+                with m.Case(JobReportKind.RETURNED):
+                    with m.If(known):
+                        m.d.comb += [after.packets.eq(fewer), after.lent.eq(entry.lent + 1)]
+                with m.Case(JobReportKind.DUPLICATE):
+                    m.d.comb += [after.packets.eq(fewer), after.taken.eq(entry.taken - 1)]
+                with m.Case(JobReportKind.LENT_DUPLICATE):
+                    m.d.comb += after.packets.eq(fewer)
+                    if self.pool:
+                        m.d.comb += after.lent.eq(entry.lent - 1)
+                    else:
+                        m.d.comb += after.taken.eq(entry.taken - 1)
+                with m.Case(JobReportKind.ENDED):
+                    m.d.comb += [
+                        after.busy.eq(0), after.owing.eq(acting.owing), after.pulses.eq(entry.pulses + acting.pulses),
+                    ]
+                with m.Case(JobReportKind.SETTLED):
+                    m.d.comb += after.owing.eq(0)
+
+    def _obey(self, m: Module, ordered, command, entry, after, at_rest) -> None:
+        """What an order changes, but for one that writes off."""
+        opens = (command.kind == JobOrderKind.OPEN) & entry.closed & at_rest
+        refuses = (command.kind == JobOrderKind.REFUSE) & at_rest
+        with m.If(ordered & ((command.kind == JobOrderKind.CLOSE) | opens | refuses)):
+            m.d.comb += [after.closed.eq(~opens), after.refused.eq(~opens & (entry.refused | refuses))]
+            with m.If(opens):
+                m.d.comb += after.pulses.eq(0)
+
+    def _answer(self, m: Module, answer, acts, ok, entry, after) -> None:
+        """Answers a packet or a sequence."""
+        with m.If(answer.ready):
+            m.d.sync += answer.valid.eq(0)
+        with m.If(acts):
+            m.d.sync += [
+                answer.valid.eq(1), answer.payload.ok.eq(ok), answer.payload.unit.eq(after.unit),
+                answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
+            ]
 
     def _stand(self, m: Module, command, entry, after, limits, *, acts, at_rest) -> None:
         """Answers an order; carries out one that writes off what is lost."""

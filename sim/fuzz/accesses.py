@@ -14,6 +14,7 @@ from firmware_models.abi.registers import (
     VP_PAGE,
     VP_PAGE_BYTES,
     VP_PAGES,
+    vp_address,
 )
 from firmware_models.config import Config
 
@@ -23,6 +24,11 @@ KERNELS = ("control", "node_id", "watchdog", "retry_limit", "group_entry", "vp_c
 """What software relies on: no whole word is written to these."""
 _PARTS = 0.4
 """Share of writes that are no whole word."""
+
+
+def doorbell(vp: int) -> int:
+    """Address of the register that says how many descriptors VP `vp` has produced."""
+    return vp_address(vp, "dq_prod")
 
 
 @dataclass(frozen=True)

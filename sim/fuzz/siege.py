@@ -12,9 +12,9 @@ from pathlib import Path
 
 from firmware_models.abi.encoding import Kind, P2pOp, PacketType
 from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER, PACKET_VERSION
-from firmware_models.abi.registers import vp_address
 from firmware_models.config import Config, load_preset
 from sim.cluster import Cluster, Execution, build_library
+from sim.fuzz.accesses import doorbell
 from sim.request import CollectiveRequest
 from sim.session import Session
 from sim.topology import Topology, parse_topology
@@ -88,7 +88,7 @@ class _Field:
 
     def storm(self) -> None:
         """Doorbells of the attacker's VP that bring nothing new, one after the other, behind those of the others."""
-        driver, address = self.session.drivers[VICTIM], vp_address(HOSTILE_VP, "dq_prod")
+        driver, address = self.session.drivers[VICTIM], doorbell(HOSTILE_VP)
         for _ in range(self.n_doorbells):
             driver.write_register(address, self.ports[VICTIM].steps.descriptors.produced)
 

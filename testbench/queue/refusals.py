@@ -171,7 +171,7 @@ _descriptor, _unsupported = Status.BAD_DESCRIPTOR, Status.UNSUPPORTED
 REFUSALS: dict[str, Callable[[UnitMaker], Unit]] = {
     **{
         f"reserved {index}": _one("send", _descriptor, CplKind.DESCRIPTOR, **{f"reserved_{index}": 1 << shift})
-        for index, shift in ((0, 2), (1, 1), (2, 2), (3, 0), (4, 31))
+        for index, shift in ((0, 2), (1, 1), (2, 2), (3, 0), (4, 15))
     },
     "kind 2": _one("send", _descriptor, CplKind.DESCRIPTOR, kind=2),
     "p2p_op 3": _one("send", _descriptor, CplKind.DESCRIPTOR, p2p_op=3),

@@ -93,7 +93,7 @@ def test_an_error_completion_is_named(small: Config, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(firmware_models.host.Port, "open_window", narrow)
     monkeypatch.setattr(sim.collective, "_cycle_budget", lambda _request: 5000)
-    with pytest.raises(CollectiveError, match="node 1, job 0: BAD_ADDRESS, detail 0x"):
+    with pytest.raises(CollectiveError, match="job 0: rank 1: BAD_ADDRESS, detail 0x"):
         run_collective(request(small, "broadcast", "binomial", nodes=2, size=64 * 8))
 
 

@@ -14,7 +14,7 @@ def test_the_example_of_the_page() -> None:
     script = parse_faults(EXAMPLE)
     kinds = {event.kind for event in script.events}
     assert kinds == {"link_down", "stop", "absent", "slow_host", "read_error", "write_error", "full_completions",
-                     "bit_flip"}
+                     "bit_flip", "disagrees"}
     assert (script.needs_reliable_links, script.needs_ecc) == (True, True)
     assert script.links.delay == 200
 
@@ -33,10 +33,10 @@ def test_nothing() -> None:
     ("links: {lost: .nan}", "links.lost must be less than or equal to 0.5, not nan"),
     ("links: {lots: 0.1}", "links.lots: no such field (got 0.1)"),
     ("memory: {response: OKAY}", "memory.response must be 'SLVERR' or 'DECERR', not 'OKAY'"),
-    ("events: [{kind: fire, node: 1}]", "events.0.kind must be one of absent, bit_flip, full_completions, link_down, "
-     "read_error, slow_host, stop, write_error, not 'fire'"),
-    ("events: [{node: 1}]", "events.0.kind must be one of absent, bit_flip, full_completions, link_down, read_error, "
-     "slow_host, stop, write_error, not None"),
+    ("events: [{kind: fire, node: 1}]", "events.0.kind must be one of absent, bit_flip, disagrees, full_completions, "
+     "link_down, read_error, slow_host, stop, write_error, not 'fire'"),
+    ("events: [{node: 1}]", "events.0.kind must be one of absent, bit_flip, disagrees, full_completions, link_down, "
+     "read_error, slow_host, stop, write_error, not None"),
     ("events: [{kind: stop}]", "events.0.node: is required"),
     ("events: [{kind: stop, node: -1}]", "events.0.node must be greater than or equal to 0, not -1"),
     ("events: [{kind: bit_flip, node: 0, memory: tag, bits: 3}]",
