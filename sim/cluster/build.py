@@ -108,13 +108,20 @@ def _prefix(top: str) -> str:
     return f"V{top.capitalize()}"
 
 
+def _units_stand_apart(config: Config) -> bool:
+    """Reliable links never rest, and a NIC beside one has to be evaluated in every cycle: units that stand apart rest
+    all the same.
+    """
+    return config.link.reliable or config.nic.n_cous >= _FEWEST_UNITS_APART
+
+
 def _model_parts(top: str, config: Config, *, waves: bool) -> list[str]:
     """All that decides over the archive of a model."""
     names = (f"{top}_model.cpp", "verilated_model.h", "model.h", "model_state.py", "units_apart.py")
     sources = [_text(name) for name in names]
     return [
         _design(), top, repr(config), str(waves), *_VERILATOR, *_HOT, *_COLD, *compiler_flags(_fst(waves), shared=True),
-        str(_FEWEST_UNITS_APART), verilator_version(), compiler_version(), *sources,
+        str(_units_stand_apart(config)), verilator_version(), compiler_version(), *sources,
     ]
 
 
@@ -122,7 +129,7 @@ def _model(
     top: str, config: Config, parts: Sequence[str], design: SimulationVerilog | None, *, waves: bool
 ) -> Path:
     """Archive with a Verilated model and what makes a ``conic::Model`` of it, built if need be."""
-    prefix, is_apart = _prefix(top), top == "nic" and config.nic.n_cous >= _FEWEST_UNITS_APART
+    prefix, is_apart = _prefix(top), top == "nic" and _units_stand_apart(config)
     with folder_of("models", parts) as folder:
         archive = folder / "model.a"
         if archive.exists():

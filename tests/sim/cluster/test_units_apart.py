@@ -28,13 +28,15 @@ def run(config: Config) -> CollectiveResult:
 
 
 @pytest.mark.long
-def test_cycles(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("reliable", [False, True])
+def test_cycles(monkeypatch: pytest.MonkeyPatch, reliable: bool) -> None:
     """Every bit is right, and it is cycle for cycle what one flat model does."""
-    apart = run(CONFIG)
+    config = CONFIG.changed(link={"reliable": reliable})
+    apart = run(config)
     assert apart.mismatched_bits == 0
     assert len(apart.completions) == 3 * 4
-    monkeypatch.setattr(sim.cluster.build, "_FEWEST_UNITS_APART", CONFIG.nic.n_cous + 1)
-    flat = run(replace(CONFIG))
+    monkeypatch.setattr(sim.cluster.build, "_units_stand_apart", lambda _config: False)
+    flat = run(replace(config))
     assert apart.cycles == flat.cycles
     assert apart.sha256 == flat.sha256
     assert [entry.timestamp for entry in apart.completions] == [entry.timestamp for entry in flat.completions]
