@@ -1,6 +1,8 @@
 """What a contract is made of: free inputs, unknown constants, checks, and situations that must be reachable."""
 
-from amaranth import ClockDomain, Elaboratable, Module, Mux, Signal
+from typing import Any
+
+from amaranth import ClockDomain, Elaboratable, Module, Mux, Signal, Value
 from amaranth.hdl import Assert, Assume, Cover, ShapeLike, ValueLike
 
 
@@ -55,6 +57,21 @@ class Contract(Elaboratable):
         self._module.d.sync += kept.eq(value)
         self._module.d.comb += value.eq(Mux(self.first, port, kept))
         return value
+
+    def offered(self, port: Any, name: str) -> Value:
+        """A stream into the unit: any item at any time, each offered until it is taken.
+
+        Returns
+        -------
+        Value
+            Whether an item is being taken.
+        """
+        valid, payload = self.free(1, name), self.free(len(port.payload.as_value()), f"{name}_payload")
+        stalled, before = Signal(name=f"{name}_stalled"), Signal(len(payload), name=f"{name}_before")
+        self._module.d.comb += [port.valid.eq(valid), port.payload.eq(payload)]
+        self._module.d.sync += [stalled.eq(valid & ~port.ready), before.eq(payload)]
+        self.assume(~stalled | valid & (payload == before))
+        return port.valid & port.ready
 
     def assume(self, condition: ValueLike) -> None:
         """The environment keeps this rule."""

@@ -35,17 +35,8 @@ class CoveredPacketsContract(Contract):
         )
         job, honest = self.constant(1, "job"), self.constant(1, "honest")
 
-        def stream(port, name):
-            """A stream into the unit: free, but an item stands until it is taken."""
-            valid, payload = self.free(1, name), self.free(len(port.payload.as_value()), f"{name}_payload")
-            m.d.comb += [port.valid.eq(valid), port.payload.eq(payload)]
-            stalled, before = Signal(name=f"{name}_stalled"), Signal(len(payload), name=f"{name}_before")
-            m.d.sync += [stalled.eq(valid & ~port.ready), before.eq(payload)]
-            self.assume(~stalled | valid & (payload == before))
-            return port.valid & port.ready
-
         # Questions, and who waits for an answer: of this job or not, on a shared credit, known to be refused.
-        asked, question = stream(unit.packet.query, "packet"), unit.packet.query.payload
+        asked, question = self.offered(unit.packet.query, "packet"), unit.packet.query.payload
         m.d.comb += unit.packet.answer.ready.eq(self.free(1, "packet_ready"))
         answer, new = unit.packet.answer, Signal(init=1)
         answers = answer.valid & new
@@ -67,7 +58,7 @@ class CoveredPacketsContract(Contract):
         comes_own, comes_lent = let_in & ~about["lent"], let_in & about["lent"]
 
         # Orders of software: a job is refused from the answer that says so until it is to be opened again.
-        ordered, order, standing = stream(unit.order, "order"), unit.order.payload, unit.standing
+        ordered, order, standing = self.offered(unit.order, "order"), unit.order.payload, unit.standing
         m.d.comb += standing.ready.eq(self.free(1, "standing_ready"))
         self.assume(order.kind <= max(JobOrderKind))
         ever_refused, ever_opened = Signal(), Signal()
@@ -82,7 +73,7 @@ class CoveredPacketsContract(Contract):
             m.d.sync += refused.eq(~ever_opened)
 
         # Reports; only those of the job that take something back matter here.
-        reported, report = stream(unit.reports[0], "report"), unit.reports[0].payload
+        reported, report = self.offered(unit.reports[0], "report"), unit.reports[0].payload
         is_kind = {kind: Signal(name=f"is_{kind.name}") for kind in JobReportKind}
         for kind, signal in is_kind.items():
             m.d.comb += signal.eq(unit.reports[0].valid & (report.job_id == job) & (report.kind == kind))

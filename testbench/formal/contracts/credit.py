@@ -42,14 +42,10 @@ class CreditTableContract(Contract):
         self.assume((asking.members < 8) & (giving.credits < 8))
         # Requests and returns stand until they are taken, as streams do.
         for port, name in ((unit.i, "ask"), (unit.i_return, "give"), (unit.i_end, "end")):
-            valid, payload = self.free(1, name), self.free(len(port.payload.as_value()), f"{name}_payload")
-            m.d.comb += [port.valid.eq(valid), port.payload.eq(payload)]
+            self.offered(port, name)
             if name != "end":
                 self.assume(port.payload.peer >> bits == 0)
             self.assume(port.payload.job_id >> bits == 0)
-            stalled, before = Signal(name=f"{name}_stalled"), Signal(len(payload), name=f"{name}_before")
-            m.d.sync += [stalled.eq(valid & ~port.ready), before.eq(payload)]
-            self.assume(~stalled | valid & (payload == before))
         take = self.free(1, "take")
         m.d.comb += [unit.o.ready.eq(take), unit.o_rest.ready.eq(self.free(1, "hear"))]
 

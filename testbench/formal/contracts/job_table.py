@@ -38,18 +38,9 @@ class JobTableContract(Contract):
         # Which packets are let in is another contract's: here it may be any.
         m.d.comb += [unit.given_valid.eq(self.free(1, "given")), unit.given.job_id.eq(self.free(1, "given_job"))]
 
-        def stream(port, name):
-            """A stream into the unit: free, but an item stands until it is taken."""
-            valid, payload = self.free(1, name), self.free(len(port.payload.as_value()), f"{name}_payload")
-            m.d.comb += [port.valid.eq(valid), port.payload.eq(payload)]
-            stalled, before = Signal(name=f"{name}_stalled"), Signal(len(payload), name=f"{name}_before")
-            m.d.sync += [stalled.eq(valid & ~port.ready), before.eq(payload)]
-            self.assume(~stalled | valid & (payload == before))
-            return port.valid & port.ready
-
         def asker(port, name):
             """Questions taken, answers taken that are the job's, and how many of its questions are on their way."""
-            asked = stream(port.query, name)
+            asked = self.offered(port.query, name)
             m.d.comb += port.answer.ready.eq(self.free(1, f"{name}_answer_ready"))
             answered = port.answer.valid & port.answer.ready
             # Answers come in order: whose they are is remembered in a row.
@@ -67,7 +58,7 @@ class JobTableContract(Contract):
         ask_sequence, sequence, sequences_asked = asker(unit.sequence, "sequence")
         ask_credit, credit, _ = asker(unit.credit, "credit")
         # Software's orders about the job, not beside a question of the scheduler: what comes first would be open.
-        ask_order, order, standing = stream(unit.order, "order"), unit.order, unit.standing
+        ask_order, order, standing = self.offered(unit.order, "order"), unit.order, unit.standing
         m.d.comb += standing.ready.eq(self.free(1, "standing_ready"))
         mine, closed, ordering = order.payload.job_id == job, Signal(), Signal()
         stands = standing.valid & standing.ready & (standing.payload.job_id == job)
@@ -97,7 +88,7 @@ class JobTableContract(Contract):
         ended, any_report = Signal(N_UNITS), Signal()
         for k, port in enumerate(unit.reports):
             report = port.payload
-            taken = stream(port, f"report_{k}")
+            taken = self.offered(port, f"report_{k}")
             mine = port.valid & (report.job_id == job)
             is_kind = {kind: Signal(name=f"{kind.name}_{k}") for kind in JobReportKind}
             for kind, signal in is_kind.items():
