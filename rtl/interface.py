@@ -5,7 +5,8 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import JobOrderKind, Status
-from rtl.abi import Descriptor, PacketHeader
+from firmware_models.abi.registers import CONTROL_PAGE
+from rtl.abi import Descriptor, PacketHeader, register_layout
 
 ADDRESS_BITS = 64
 """Bits of an address wherever it goes from block to block. A build may have fewer (`nic.address_bits`): the upper ones
@@ -56,6 +57,13 @@ class PacketSignature(wiring.Signature):
             "header": Out(stream.Signature(PacketHeader)),
             "payload": Out(stream.Signature(beat(data_width))),
         })
+
+
+LinkState = register_layout(CONTROL_PAGE["link_state"])
+"""The link is up; it is refused until both ends are reset; it has been down for `link.dead_cycles`."""
+
+PLAIN_LINK = LinkState.const({"up": 1, "refused": 0, "dead": 0})
+"""The state of a link without a layer."""
 
 
 class LinkSignature(wiring.Signature):

@@ -26,6 +26,12 @@ SWITCH_ID_VALUE = 0x434F4E53
 
 _right_docs = member_docs(Right)
 
+_link_fields = (
+    flag("up", 0, Access.RO, "The other end has been heard, and hears this one."),
+    flag("refused", 1, Access.RO, "The other end is built otherwise, or has been reset alone: both have to be reset."),
+    flag("dead", 2, Access.RO, "The link has been down for `link.dead_cycles`: what is to be sent is thrown away."),
+)
+
 CONTROL_PAGE = Page((
     number("id", 0x000, Access.RO, "Reads 0x434F4E43.", reset=ID_VALUE),
     number("version", 0x004, Access.RO, "Version of the register map.", reset=VERSION_VALUE),
@@ -71,6 +77,7 @@ CONTROL_PAGE = Page((
         flag("in_progress", 30, Access.RO, "An operation."),
         flag("closed", 31, Access.RO, "The job is closed."),
     )),
+    Register("link_state", 0x05C, "The NIC's end of its link; one without `link.reliable` is always up.", _link_fields),
     number("vp_select", 0x100, Access.RW, "VP that vp_commit and window_commit configure.", width=11),
     number("vp_dq_base_lo", 0x104, Access.RW, "Descriptor ring, low half; a multiple of 128."),
     number("vp_dq_base_hi", 0x108, Access.RW, "Descriptor ring, high half."),
@@ -142,6 +149,16 @@ def rights_word(rights: Iterable[Right]) -> int:
     return CONTROL_PAGE["vp_window_rights"].pack(**{right.name.lower(): 1 for right in set(rights)})
 
 
+LINK_COUNTERS = (
+    Counter("link_falls", "Times that the link went down (`link.reliable`)."),
+    Counter("link_damaged", "Control words that came damaged."),
+    Counter("link_stomped", "Packets that came damaged after a part of them had been handed on: they were marked, and dropped where they went."),
+    Counter("link_repeated", "Runs of flits that had come before, and were passed over."),
+    Counter("link_replays", "Times that the other end asked for packets to be sent again."),
+    Counter("link_timeouts", "Times that packets were sent again since nothing was acknowledged."),
+)
+"""Of one end of a reliable link, NIC or switch; all 0 without `link.reliable`."""
+
 EVENT_COUNTERS = Counters(COUNTERS, (
     Counter("tx_packets", "Packets sent."),
     Counter("rx_packets", "Packets received, good or not."),
@@ -160,6 +177,7 @@ EVENT_COUNTERS = Counters(COUNTERS, (
     Counter("rx_closed", "Collective packets dropped: of a job that is closed."),
     Counter("rx_uncovered", "Collective packets dropped: no credit of this NIC covers them, or their job is refused."),
     Counter("tx_lost", "Packets thrown away because the link was down for too long; of those that had been sent some may have come."),
+    *LINK_COUNTERS,
 ))
 
 STATE_COUNTERS_AT = COUNTERS + 0x100
@@ -201,6 +219,7 @@ SWITCH_PAGE = Page((
         RegisterField("channel_0", 15, 0, Access.RO, "Of virtual channel 0."),
         RegisterField("channel_1", 31, 16, Access.RO, "Of virtual channel 1."),
     )),
+    Register("port_link", 0x034, "The end of the link of port_select; one without `link.reliable` is always up.", _link_fields),
     number("mft_mask", 0x200, Access.RW, "Register n: ports of MLID 0xC000 + 32 block + n; bit b is port 16 group + b. Reset value of the table: no port.", width=16, count=32),
 ))
 """Registers of a switch, in its own address space."""
@@ -210,7 +229,7 @@ MFT_BLOCK_ENTRIES = SWITCH_PAGE["mft_mask"].count
 MFT_GROUP_PORTS = SWITCH_PAGE["mft_mask"].width
 """Ports of one mask of it."""
 
-SWITCH_COUNTERS_AT = 0x040
+SWITCH_COUNTERS_AT = 0x080
 SWITCH_COUNTERS = Counters(SWITCH_COUNTERS_AT, (
     Counter("rx_flits", "Flits that came in."),
     Counter("rx_packets", "Packets that came in."),
@@ -220,5 +239,7 @@ SWITCH_COUNTERS = Counters(SWITCH_COUNTERS_AT, (
     Counter("stalls_1", "The same for channel 1."),
     Counter("discarded", "Multicasts that came in and were discarded: no port but the one that they came by."),
     Counter("malformed", "Packets that came in and were discarded: they ended before their destination."),
+    *LINK_COUNTERS,
+    Counter("link_lost", "Packets thrown away because the link was down for too long; of those that had been sent some may have come."),
 ))
 """Counters of the port in port_select, as EVENT_COUNTERS."""

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from amaranth import Module, Signal
+from amaranth import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.config import Config
-from rtl.interface import LinkSignature
+from rtl.interface import LinkSignature, LinkState
 from rtl.link.frame_crc import CrcCheck, CrcInsert
 from rtl.link.frame_receiver import FrameReceiver
 from rtl.link.frame_sender import FrameSender
@@ -17,14 +17,22 @@ from rtl.link.wire import WireSignature
 SILENCE_CYCLES = 4096
 """Cycles without a good control word after which a link of a NIC or switch is down."""
 
+LINK_EVENTS = ("falls", "damaged", "stomped", "repeated", "replays", "timeouts")
+"""Pulses that NIC and switch count, as ``link_falls`` and so on."""
+
 LinkStatus = data.StructLayout({
-    "up": 1, "refused": 1, "dead": 1,
+    **LinkState.members,
     "falls": 1, "damaged": 1, "stomped": 1, "repeated": 1, "replays": 1, "timeouts": 1, "lost": 2,
 })
 """The link is up; it is refused until both ends are reset; it has been down for too long. And pulses: it went down; a
 control word was not good; a packet that had been handed on in part was marked; a run that had come before was passed
 over; the other end asked for a replay; packets are sent again for want of an acknowledgement; a packet was thrown away
 that had been kept, and one that came (a bit each)."""
+
+
+def state_of(status: Any) -> Value:
+    """What of a status lasts, as a :data:`~rtl.interface.LinkState`."""
+    return Cat(status[name] for name in LinkState.members)
 
 
 def link_layer(config: Config, *, marked: bool) -> "LinkLayer":

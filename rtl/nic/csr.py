@@ -15,7 +15,7 @@ from firmware_models.config.tree import Config
 from rtl.abi import fields, word
 from rtl.buffer.buffer_statistics import BUFFER_SUMS, statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
-from rtl.interface import JobOrder, JobStanding
+from rtl.interface import JobOrder, JobStanding, LinkState
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.kit.index import index_bits
 from rtl.nic.event_counters import EventCounters, Events
@@ -71,6 +71,8 @@ class RegisterFile(wiring.Component):
         Job table: orders, one at a time, and the answer to each.
     events : ``In(Events)``
         Events to count, by the names of the counters: how many of each this cycle.
+    link : ``In(LinkState)``
+        Register `link_state`.
     notify : ``In(1)``
         Sets `irq_status`: a completion or a receive entry has been written.
     irq : ``Out(1)``
@@ -101,6 +103,7 @@ class RegisterFile(wiring.Component):
             "group_select": Out(GROUP_BITS), "group": In(GroupEntry), "group_write": Out(stream.Signature(GroupEntry)),
             "order": Out(stream.Signature(JobOrder)), "standing": In(stream.Signature(JobStanding)),
             "events": In(Events),
+            "link": In(LinkState),
             "notify": In(1),
             "irq": Out(1),
         })
@@ -263,6 +266,7 @@ class RegisterFile(wiring.Component):
             "n_windows": config.nic.n_windows,
             "job_state": word(CONTROL_PAGE["job_state"], closed=stands.closed, in_progress=stands.busy,
                               owing=stands.owing, refused=stands.refused, kept=stands.kept),
+            "link_state": self.link.as_value(),
             "group_entry": word(CONTROL_PAGE["group_entry"], mgid=self.group.mgid, joined=self.group.joined),
             "buffer_slots": config.buffer_slots, "buffer_packets": config.buffer_packets,
             **{

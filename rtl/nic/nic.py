@@ -17,7 +17,7 @@ from rtl.cou.offload_unit import OffloadUnit
 from rtl.credit.layouts import LENT_BIT
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
-from rtl.interface import UNIT_BITS, JobClosing, JobWriteOff, LinkSignature, TraceEvent
+from rtl.interface import PLAIN_LINK, UNIT_BITS, JobClosing, JobWriteOff, LinkSignature, TraceEvent
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.index import index_bits
@@ -25,7 +25,7 @@ from rtl.kit.library import shared
 from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
 from rtl.kit.stage import PacketStage
 from rtl.link.depacketizer import Depacketizer
-from rtl.link.link_layer import LinkStatus, connect_unmarked, link_layer
+from rtl.link.link_layer import LINK_EVENTS, LinkStatus, connect_unmarked, link_layer, state_of
 from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
 from rtl.link.packetizer import Packetizer
@@ -233,13 +233,16 @@ class Nic(wiring.Component):
             connect(m, layer.tx, flipped(self.tx))
             connect(m, flipped(self.rx), layer.rx)
             m.d.comb += self.link_status.eq(layer.status)
+            m.d.sync += csr.link.eq(state_of(layer.status))
         else:
+            m.d.comb += csr.link.eq(PLAIN_LINK)
             connect(m, link_tx.link, flipped(self.tx))
             connect(m, flipped(self.rx), link_rx.link)
         parts = [link_tx, link_rx]
         received, malformed, wrong_node, sent = [], [], [], []
         unknown, uncovered = [p2p.unknown, job_table.unknown], []
         lost = list(layer.status.lost) if config.link.reliable else []
+        link_events = {f"link_{name}": [layer.status[name]] if config.link.reliable else [] for name in LINK_EVENTS}
         for vc in range(config.link.n_vcs):
             m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=len(units))
             m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width)
@@ -290,7 +293,7 @@ class Nic(wiring.Component):
             uncovered.append(router.uncovered)
         return SimpleNamespace(
             parts=parts, groups=groups, received=received, malformed=malformed, wrong_node=wrong_node, unknown=unknown,
-            uncovered=uncovered, sent=sent, lost=lost,
+            uncovered=uncovered, sent=sent, lost=lost, link_events=link_events,
         )
 
     def _connect_registers(self, m: Module, nic: SimpleNamespace, network: SimpleNamespace) -> None:
@@ -364,7 +367,7 @@ class Nic(wiring.Component):
             "buffer_inserts": [unit.inserted for unit in cous], "rx_duplicates": [unit.duplicate for unit in cous],
             "rx_not_joined": [groups.not_joined], "loans_granted": [unit.loan_granted for unit in cous],
             "loans_unused": [unit.loan_unused for unit in cous], "rx_closed": [unit.dropped for unit in cous],
-            "tx_lost": network.lost,
+            "tx_lost": network.lost, **network.link_events,
         }
         for name, pulses in events.items():
             m.d.sync += csr.events[name].eq(sum(pulses))

@@ -8,6 +8,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.register import REGISTER_BITS
 from firmware_models.abi.registers import MFT_BLOCK_ENTRIES, SWITCH_COUNTERS_AT, SWITCH_PAGE, Access
 from rtl.abi import fields, word
+from rtl.interface import LinkState
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.switch.multicast_table import COLOUR_BITS, GROUP_BITS, GROUP_PORTS, mft_address
 from rtl.switch.port_statistics import COUNT_BITS, COUNTER_BITS
@@ -52,6 +53,8 @@ class SwitchControl(wiring.Component):
         Port whose figures are read.
     credits, depth, depth_peak : ``In(32)``
         Figures of that port, both channels, in the cycle after.
+    link : ``In(LinkState)``
+        Of that port's link, in the cycle after.
     counter_ask, counter, counter_answered, counter_value
         Port of :class:`rtl.switch.port_statistics.PortStatistics`.
     moves : ``Out(1)``
@@ -74,6 +77,7 @@ class SwitchControl(wiring.Component):
             "mft_mask": In(GROUP_PORTS),
             "port": Out(PORT_BITS),
             "credits": In(REGISTER_BITS), "depth": In(REGISTER_BITS), "depth_peak": In(REGISTER_BITS),
+            "link": In(LinkState),
             "counter_ask": Out(1), "counter": Out(COUNTER_BITS), "counter_answered": In(1),
             "counter_value": In(COUNT_BITS),
         })
@@ -138,6 +142,7 @@ class SwitchControl(wiring.Component):
             "port_credits": self.credits,
             "port_depth": self.depth,
             "port_depth_peak": self.depth_peak,
+            "port_link": self.link.as_value(),
         }
         readable = {register.name for register in SWITCH_PAGE if register.access is not Access.WO}
         assert set(values) | {"mft_mask"} == readable

@@ -10,10 +10,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi.registers import SWITCH_PAGE
 from firmware_models.config import Config
 from rtl.abi import fields
-from rtl.interface import LinkSignature
+from rtl.interface import PLAIN_LINK, LinkSignature
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
-from rtl.link.link_layer import LinkStatus, link_layer
+from rtl.link.link_layer import LINK_EVENTS, LinkStatus, link_layer, state_of
 from rtl.link.link_rx import N_VCS
 from rtl.link.wire import WireSignature
 from rtl.switch.control import ADDRESS_BITS, SwitchControl
@@ -87,18 +87,18 @@ class Switch(wiring.Component):
             control.mft_mask.eq(mft.mask),
         ]
 
+        m.submodules.statistics = statistics = PortStatistics(n_ports=sizes.radix)
         inputs = [InputPort(sizes=sizes, number=number) for number in ports]
         outputs = [OutputPort(sizes=sizes) for _ in ports]
         for number in ports:
             m.submodules[f"input_{number}"] = inputs[number]
             m.submodules[f"output_{number}"] = outputs[number]
-            receiver, sender = self._ends(m, number, inputs[number], outputs[number])
+            receiver, sender = self._ends(m, number, inputs[number], outputs[number], statistics.events[number])
             connect(m, flipped(self.rx[number]), receiver)
             connect(m, inputs[number].lookup, table.lookup[number])
             connect(m, inputs[number].mft, mft.lookup[number])
             connect(m, sender, flipped(self.tx[number]))
 
-        m.submodules.statistics = statistics = PortStatistics(n_ports=sizes.radix)
         m.d.comb += [
             statistics.ask.eq(control.counter_ask),
             statistics.port.eq(control.port),
@@ -114,6 +114,10 @@ class Switch(wiring.Component):
             shown = fields(SWITCH_PAGE[name], figure)
             for vc in range(N_VCS):
                 m.d.sync += shown[f"channel_{vc}"].eq(Array(value[vc] for value in values)[control.port])
+
+        m.d.sync += control.link.eq(Array(
+            state_of(status) for status in self.link_status
+        )[control.port] if self.config.link.reliable else PLAIN_LINK)
 
         parts: list[Any] = [control, table, *inputs, *outputs, statistics]
 
@@ -169,7 +173,7 @@ class Switch(wiring.Component):
         ]
         return m
 
-    def _ends(self, m: Module, number: int, source: InputPort, sink: OutputPort) -> tuple[Any, Any]:
+    def _ends(self, m: Module, number: int, source: InputPort, sink: OutputPort, events: Any) -> tuple[Any, Any]:
         """What receives and what sends at a port: its input and output, or the layer of a reliable link before them."""
         if not self.config.link.reliable:
             return source.link, sink.link
@@ -177,6 +181,10 @@ class Switch(wiring.Component):
         connect(m, sink.link, layer.i)
         connect(m, layer.o, source.link)
         m.d.comb += self.link_status[number].eq(layer.status)
+        m.d.comb += [
+            *(events[f"link_{name}"].eq(layer.status[name]) for name in LINK_EVENTS),
+            events.link_lost.eq(layer.status.lost[0] + layer.status.lost[1]),
+        ]
         return layer.rx, layer.tx
 
 

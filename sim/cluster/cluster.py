@@ -316,13 +316,22 @@ class Cluster(ClusterFaults):
         RegisterAccessError
             If the NIC answers with an error or not at all.
         """
-        before = self._api.conic_register_errors(self._handle, _NODE, node)
-        self._passed(self._api.conic_read(self._handle, _NODE, node, address))
-        if not self._passed(self._api.conic_await_registers(self._handle, _NODE, node, _MOST_ACCESS_CYCLES)):
-            raise RegisterAccessError(f"register {address:#x} of node {node} did not answer")
-        if self._api.conic_register_errors(self._handle, _NODE, node) != before:
-            raise RegisterAccessError(f"register {address:#x} of node {node} was answered with an error")
-        return int(self._api.conic_value(self._handle, _NODE, node))
+        return self._read(_NODE, node, address)
+
+    def read_switch_register(self, switch: int, address: int) -> int:
+        """Reads a register of a switch, behind the writes to it; errors as above."""
+        return self._read(_SWITCH, switch, address)
+
+    def _read(self, is_switch: int, number: int, address: int) -> int:
+        whose = self._handle, is_switch, number
+        where = f"register {address:#x} of {'switch' if is_switch else 'node'} {number}"
+        before = self._api.conic_register_errors(*whose)
+        self._passed(self._api.conic_read(*whose, address))
+        if not self._passed(self._api.conic_await_registers(*whose, _MOST_ACCESS_CYCLES)):
+            raise RegisterAccessError(f"{where} did not answer")
+        if self._api.conic_register_errors(*whose) != before:
+            raise RegisterAccessError(f"{where} was answered with an error")
+        return int(self._api.conic_value(*whose))
 
     def check_registers(self) -> None:
         """Raises :class:`RegisterAccessError` if some access was answered with an error so far."""

@@ -38,6 +38,9 @@ class FaultOutcome:
         From the first doorbell to the last completion, or to the end of the bound.
     counters : dict
         Event counters of all NICs that are alive, summed, without those that are 0.
+    link_counters : dict
+        Counters of reliable links, of both ends of every cable but of NICs that are not alive, summed, without those
+        that are 0.
     ended : list of dict
         Of each job: cycle of the completion after the first doorbell, by node; None without one.
     wrong : list of list of int
@@ -54,6 +57,7 @@ class FaultOutcome:
     statuses: list[dict[int, str | None]]
     cycles: int
     counters: dict[str, int]
+    link_counters: dict[str, int] = field(default_factory=dict)
     ended: list[dict[int, int | None]] = field(default_factory=list)
     wrong: list[list[int]] = field(default_factory=list)
     again: str | None = None
@@ -70,6 +74,7 @@ class FaultOutcome:
             "injected": self.injected, "verdicts": [verdict.value for verdict in self.verdicts],
             "statuses": [{str(node): status for node, status in job.items()} for job in self.statuses],
             "ended": [{str(node): cycle for node, cycle in job.items()} for job in self.ended], "wrong": self.wrong,
-            "cycles": self.cycles, "counters": self.counters, "again": self.again,
+            "cycles": self.cycles, "counters": self.counters, "link_counters": self.link_counters,
+            "again": self.again,
             "diagnosis": self.diagnosis,
         }

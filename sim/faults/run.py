@@ -1,5 +1,6 @@
 """Carries out a collective while things go wrong, and says what became of every job."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -115,6 +116,7 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
         end = cluster.settled_cycle
         alive = [driver for driver in session.drivers if driver.node not in gone]
         counters = _counters(alive)
+        of_links = _link_counters(cluster, alive) if request.config.link.reliable else {}
         completions = [
             {node: port.poll() for node, port in enumerate(job.ports) if port in waiting and node not in gone}
             for job in jobs
@@ -148,8 +150,8 @@ def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, or
             clear(cluster, session)
             again = works_as_new(cluster, session, request, verdicts, most=_bound(request, script))
     return FaultOutcome(
-        injected=injected, verdicts=verdicts, statuses=statuses, cycles=end - begin, counters=counters, ended=ended,
-        wrong=wrong, again=again, diagnosis=diagnosis,
+        injected=injected, verdicts=verdicts, statuses=statuses, cycles=end - begin, counters=counters,
+        link_counters=of_links, ended=ended, wrong=wrong, again=again, diagnosis=diagnosis,
     )
 
 
@@ -258,6 +260,18 @@ def _counters(drivers: list[NodeDriver]) -> dict[str, int]:
         for counter in registers.EVENT_COUNTERS
     }
     return {name: count for name, count in sums.items() if count}
+
+
+def _link_counters(cluster: Cluster, drivers: list[NodeDriver]) -> dict[str, int]:
+    """Counters of reliable links, at NICs and at all ports of switches, summed, without those that are 0."""
+    names = [counter.name for counter in registers.LINK_COUNTERS]
+    sums = Counter({name: sum(driver.read_counter(name) for driver in drivers) for name in names})
+    for switch, radix in enumerate(cluster.topology.radixes):
+        for port in range(radix):
+            cluster.write_switch_register(switch, registers.SWITCH_PAGE["port_select"].offset, port)
+            for name in names:
+                sums[name] += cluster.read_switch_register(switch, registers.SWITCH_COUNTERS.offset(name))
+    return dict(+sums)
 
 
 def _n_seen(statuses: list[dict[int, str | None]]) -> int:

@@ -11,12 +11,12 @@ from cocotb.handle import SimHandleBase
 
 from firmware_models.abi.encoding import Operand, Right, Status, TraceKind
 from firmware_models.config import Config
-from rtl.buffer.layouts import Arrival
 from testbench import clock
 from testbench.codec import decoder, encode
+from testbench.cou.trigger_buffer import Buffer
 from testbench.cou.trigger_credits import Credits
 from testbench.cou.trigger_marks import check_mark, own_report
-from testbench.cou.trigger_model import BAD, MTU, Operation, Packet, Pulse, report_of
+from testbench.cou.trigger_model import BAD, MTU, Operation, Pulse, report_of
 from testbench.cou.trigger_operations import CONTEXTS, JOBS, NODE, serve, start_pulses
 from testbench.coverage import cover
 from testbench.edge import bits, every_cycle, level
@@ -71,7 +71,7 @@ class Bench:
             for name in ("i_start", "i_loaded", "i_lookup", "i_arrival", "i_credit", "window__answer", "i_done")
         }
         calls: dict[str, Callable[[Any], None]] = {
-            "o_load": self._load, "o_lookup": self._look_up, "o_credit": self._credit, "o_run": self._run,
+            "o_load": self._load, "o_lookup": self._looked_up, "o_credit": self._credit, "o_run": self._run,
             "o_send": self._send, "o_fault": self._report, "window__query": self._check,
         }
         # Reports are taken slowly, so that one has to wait for another.
@@ -82,16 +82,14 @@ class Bench:
         StreamMonitor(dut, "i_loaded", self.shape["i_loaded"], callback=self._loaded)
         StreamMonitor(dut, "i_done", self.shape["i_done"], callback=self._done)
         self.now = 0
+        self.writes: list[tuple[str, Any, Any]] = []
         self._later: list[tuple[int, int, Callable[[], None]]] = []
         self._order = 0
-        self.writes: list[tuple[str, Any, Any]] = []
         self.jobs: list[Operation | None] = [None] * JOBS
         self.contexts: dict[int, Pulse] = {}
-        self.buffer: dict[tuple[int, ...], int] = {}
-        self.free_slots = list(range(256))
-        self.missed: set[tuple[int, ...]] = set()
-        self.doubles: set[tuple[int, ...]] = set()
-        self.asked: set[tuple[int, ...]] = set()
+        self.buffer = Buffer(
+            self.rng, later=self.later, writes=self.writes, arrivals=self.sources["i_arrival"], spoils=not early,
+        )
         self.credits = Credits(self.rng, self._parted, noted_credit)
         self.expire = 0
         self.last_change = [0] * JOBS
@@ -217,65 +215,14 @@ class Bench:
         pulse = self._pulse(item["context"])
         pulse.loading, pulse.loaded = False, True
 
-    # Packets.
+    # Packets, credits and addresses.
 
-    def come(self, packet: Packet) -> None:
-        """A packet comes: its header is stored, look-ups find it, and its arrival is reported."""
-        slot = self.free_slots.pop(self.rng.randrange(len(self.free_slots)))
-        self.writes.append(("header", slot, packet.header))
-
-        double = self.free_slots.pop() if self.rng.random() < 0.2 else None
-
-        def tell(what: Arrival, where: int) -> None:
-            self.sources["i_arrival"].append({"key": dict(zip(
-                ("job_id", "node_id", "vp", "seq_id", "pulse", "fragment"), packet.key, strict=True,
-            )), "slot": where, "what": what.value})
-
-        def comes() -> None:
-            tell(Arrival.COMING, slot)
-            self.later(again if double is not None and self.rng.random() < 0.5 else arrives)
-
-        def again() -> None:
-            """One with the same key, which will be dropped."""
-            tell(Arrival.COMING, double)
-            self.later(arrives)
-            self.doubles.add(packet.key)
-
-        def arrives() -> None:
-            self.buffer[packet.key] = slot
-            tell(Arrival.THERE, slot)
-            if packet.key in self.doubles:
-                self.later(lambda: tell(Arrival.DROPPED, double))
-        self.writes.append(("arrival", 0, comes))
-
-    def _look_up(self, key: dict[str, int]) -> None:
-        name = tuple(key[field] for field in ("job_id", "node_id", "vp", "seq_id", "pulse", "fragment"))
+    def _looked_up(self, key: dict[str, int]) -> None:
         whose = key["job_id"], key["pulse"]
         owner = next((p for p in self.pulses() if (p.operation.job_id, p.number) == whose), None)
         assert owner is not None, "a look-up for nobody"
         self.last_change[owner.operation.job] = self.now
-        hit = name in self.buffer
-        error = 0
-        if not owner.operation.expired:
-            packet = owner.next_packet()
-            assert packet is not None
-            assert packet.key == name, f"packet {name} is not the next one"
-            assert not owner.running
-            assert not owner.wants_operand()
-            assert name not in self.asked
-            self.asked.add(name)
-            if not hit:
-                self.missed.add(name)
-            # Once an operation is being given up nobody knows whether this is a search.
-            elif not owner.operation.doomed and not self.early and self.rng.random() < 0.05:
-                error = 1
-                owner.operation.expected.append((int(Status.BUFFER_ERROR), 0))
-                owner.blamed = True
-        self.sources["i_lookup"].append({
-            "hit": int(hit), "error": error, "slot": self.buffer[name] if hit else self.rng.randrange(256),
-        })
-
-    # Credits and addresses.
+        self.sources["i_lookup"].append(self.buffer.look_up(key, owner))
 
     def _credit(self, item: dict[str, int]) -> None:
         asking = [
@@ -337,18 +284,18 @@ class Bench:
         packet = done["packet"]
         assert item["consume"] == (packet is not None)
         if packet is not None:
-            assert item["packet"] == self.buffer[packet.key], "another packet"
+            assert item["packet"] == self.buffer.slots[packet.key], "another packet"
             assert tuple(item["key"].values()) == packet.key
             credit = item["credit"]
             assert (credit["peer"], credit["dest_id"]) == (packet.header["peer"], packet.header["source_id"])
             assert credit["credits"] == 1
             assert credit["job_id"] == pulse.operation.job_id
-            overtaken = any(p.key in self.buffer for p in pulse.packets[pulse.consumed:])
+            overtaken = any(p.key in self.buffer.slots for p in pulse.packets[pulse.consumed:])
             noted_wait(
-                came="after it was missed" if packet.key in self.missed else "before it was asked for",
+                came="after it was missed" if packet.key in self.buffer.missed else "before it was asked for",
                 others="a later one is there" if overtaken else "none is there",
             )
-            self.later(lambda: self.free(packet.key))
+            self.later(lambda: self.buffer.free(packet.key))
         if pulse.operation.expired:
             return
         assert not done["direct"], "a pass that only sends on the path that combines"
@@ -409,9 +356,6 @@ class Bench:
         self.counts["passes"] += 1
         self.later(lambda: self.sources["i_done"].append({"context": pulse.context}))
         return done
-
-    def free(self, key: tuple[int, ...]) -> None:
-        self.free_slots.append(self.buffer.pop(key))
 
     def _done(self, item: dict[str, Any]) -> None:
         pulse = self._pulse(item["context"])

@@ -34,7 +34,7 @@ async def _execute(bench: Any, operation: Operation, number: int) -> None:
     for pulse in operation.pulses:
         for packet in pulse.packets:
             if packet.comes:
-                bench.later(lambda packet=packet: bench.come(packet), most=bench.rng.choice((20, 300)))
+                bench.later(lambda packet=packet: bench.buffer.come(packet), most=bench.rng.choice((20, 300)))
     while any(name != "header" and name != "arrival" for name, _, _ in bench.writes):
         await clock.cycles(bench.dut, 1)
     await clock.cycles(bench.dut, 2)
@@ -68,16 +68,16 @@ async def _execute(bench: Any, operation: Operation, number: int) -> None:
     bench.written[job] = [0, 0]
     bench.counts["given_up" if operation.expired else "ended"] += 1
     # What is left over of it goes with it.
-    while any(p.comes and p.key not in bench.buffer and p.key not in _gone(pulse) for pulse in operation.pulses
+    while any(p.comes and p.key not in bench.buffer.slots and p.key not in _gone(pulse) for pulse in operation.pulses
               for p in pulse.packets):
         await clock.cycles(bench.dut, 5)
     for pulse in operation.pulses:
         for packet in pulse.packets[pulse.consumed:]:
             if packet.comes:
-                bench.free(packet.key)
+                bench.buffer.free(packet.key)
     while bench.sources["i_arrival"].pending:
         await clock.cycles(bench.dut, 1)
-    while any(p.key in bench.buffer for pulse in operation.pulses for p in pulse.packets):
+    while any(p.key in bench.buffer.slots for pulse in operation.pulses for p in pulse.packets):
         await clock.cycles(bench.dut, 1)
     bench.expire &= ~(1 << job)
     bench.dut.expire.value = bench.expire

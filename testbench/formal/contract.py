@@ -64,7 +64,7 @@ class Contract(Elaboratable):
         Returns
         -------
         Value
-            Whether an item is being taken.
+            High if an item is being taken.
         """
         valid, payload = self.free(1, name), self.free(len(port.payload.as_value()), f"{name}_payload")
         stalled, before = Signal(name=f"{name}_stalled"), Signal(len(payload), name=f"{name}_before")

@@ -14,6 +14,7 @@ from firmware_models.abi.registers import Access
 from firmware_models.config.load import load_preset
 from rtl.buffer.buffer_statistics import BUFFER_SUMS, statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
+from rtl.interface import LinkState
 from rtl.kit.index import index_bits
 from rtl.nic.event_counters import Events
 from rtl.nic.group_filter import GroupEntry
@@ -47,6 +48,7 @@ async def start(dut: SimHandleBase) -> tuple[AxiLiteMaster, StreamSink, StreamSi
     commits, doorbells = StreamSink(dut, "commit", VpCommit), StreamSink(dut, "doorbell", Doorbell)
     dut.window__ready.value = 1
     dut.events.value = dut.notify.value = dut.busy.value = dut.statistics.value = dut.group.value = 0
+    dut.link.value = 0
     await clock.start(dut)
     return axil, commits, doorbells
 
@@ -172,6 +174,16 @@ async def buffer_fault_is_ordered(dut: SimHandleBase) -> None:
     await axil.write_dword(AT["buffer_fault"], PAGE.pack("buffer_fault", **order))
     await axil.write_dword(AT["node_id"], 0x123)
     assert armed == [FaultOrder.const(order).as_bits()]
+
+
+@cocotb.test()
+async def state_of_the_link(dut: SimHandleBase) -> None:
+    """Each of its bits, as it comes and goes."""
+    axil, *_ = await start(dut)
+    for name in ("up", "refused", "dead", "up"):
+        state = {name: 1}
+        dut.link.value = LinkState.const(state).as_bits()
+        assert await resp_of_read(axil, AT["link_state"]) == (OKAY, PAGE.pack("link_state", **state))
 
 
 @cocotb.test()

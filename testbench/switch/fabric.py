@@ -117,7 +117,7 @@ class Fabric:
         return joined(low, await self.registers.read_dword(COUNTERS[name] + REGISTER_BYTES))
 
     async def figure(self, name: str) -> list[int]:
-        """A figure of the port chosen, for each virtual channel."""
+        """A figure of the port chosen, field by field: those of virtual channels, most of the time."""
         word = await self.registers.read_dword(REGISTERS[name])
         return list(SWITCH_PAGE[name].unpack(word).values())
 
@@ -129,6 +129,8 @@ class Fabric:
             for name in COUNTERS:
                 if not name.startswith("stalls"):
                     assert await self.counter(name) == self.model.counts[name, port], f"{name} of port {port}"
+            up, refused, dead = await self.figure("port_link")
+            assert up and not refused and not dead, "a plain link is up"
             assert await self.figure("port_credits") == full
             assert await self.figure("port_depth") == [0 for _ in VCS]
             peaks = await self.figure("port_depth_peak")

@@ -1,5 +1,7 @@
 """Collectives while things go wrong: what becomes of both jobs, by fault."""
 
+from collections import Counter
+
 import pytest
 
 from firmware_models.config import Config
@@ -90,6 +92,7 @@ def test_a_link_that_is_down_for_good(small: Config) -> None:
     found = outcome(small, script, size=4096)
     assert found.verdicts == [Verdict.REPORTED] * 2
     assert found.counters["tx_lost"] > 0
+    assert found.link_counters["link_falls"] >= 2, "both ends"
     assert found.again == "as new"
 
 
@@ -113,13 +116,23 @@ def test_verdicts(wrong: list[int], statuses: dict[int, str | None], n_lost: int
     assert _verdict(wrong, statuses, n_lost=n_lost) is verdict
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("script", [
-    "{links: {flipped: 0.001}}", "{links: {lost: 0.01}}", "{links: {doubled: 0.01}}",
-    "{links: {delayed: 0.02, delay: 300}}", "{events: [{kind: link_down, node: 1, at: 500, cycles: 2000}]}",
+@pytest.mark.parametrize(("script", "counted"), [
+    ("{links: {flipped: 0.001}}", {"link_damaged", "link_replays"}),
+    *(pytest.param(script, counted, marks=pytest.mark.long) for script, counted in (
+        ("{links: {lost: 0.01}}", {"link_damaged", "link_replays"}),
+        ("{links: {doubled: 0.01}}", {"link_damaged"}),
+        ("{links: {delayed: 0.02, delay: 300}}", set()),
+        ("{events: [{kind: link_down, node: 1, at: 500, cycles: 2000}]}", {"link_damaged", "link_replays"}),
+        ("{events: [{kind: link_down, node: 1, at: 500, cycles: 5000}]}", {"link_falls"}),
+    )),
 ])
-def test_wires_change_nothing(small: Config, script: str) -> None:
+def test_wires_change_nothing(small: Config, script: str, counted: set[str]) -> None:
+    """What links put right changes no bit, and is counted at one end of them or the other."""
+    seen: Counter[str] = Counter()
     for order in range(3):
         found = outcome(small, script, order=order)
         assert found.verdicts == [Verdict.CORRECTED] * 2
         assert sum(found.injected.values()) > 0
+        seen.update(found.link_counters)
+    print(script, dict(seen))
+    assert counted <= set(seen)
