@@ -116,15 +116,14 @@ def test_verdicts(wrong: list[int], statuses: dict[int, str | None], n_lost: int
     assert _verdict(wrong, statuses, n_lost=n_lost) is verdict
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("script", "counted"), [
     ("{links: {flipped: 0.001}}", {"link_damaged", "link_replays"}),
-    *(pytest.param(script, counted, marks=pytest.mark.long) for script, counted in (
-        ("{links: {lost: 0.01}}", {"link_damaged", "link_replays"}),
-        ("{links: {doubled: 0.01}}", {"link_damaged"}),
-        ("{links: {delayed: 0.02, delay: 300}}", set()),
-        ("{events: [{kind: link_down, node: 1, at: 500, cycles: 2000}]}", {"link_damaged", "link_replays"}),
-        ("{events: [{kind: link_down, node: 1, at: 500, cycles: 5000}]}", {"link_falls"}),
-    )),
+    ("{links: {lost: 0.01}}", {"link_damaged", "link_replays"}),
+    ("{links: {doubled: 0.01}}", {"link_damaged"}),
+    ("{links: {delayed: 0.02, delay: 300}}", set()),
+    ("{events: [{kind: link_down, node: 1, at: 500, cycles: 2000}]}", {"link_damaged", "link_replays"}),
+    ("{events: [{kind: link_down, node: 1, at: 500, cycles: 5000}]}", {"link_falls"}),
 ])
 def test_wires_change_nothing(small: Config, script: str, counted: set[str]) -> None:
     """What links put right changes no bit, and is counted at one end of them or the other."""
