@@ -9,6 +9,8 @@ IN_FLIGHT = 2
 """Questions that can be without an answer: one in the table, and one whose answer waits."""
 QUIET = 6
 """Cycles after which everything that happened has had its effect."""
+STILL = 4
+"""Cycles for which nothing has moved when what is lost is written off."""
 
 
 class CoveredPacketsContract(Contract):
@@ -18,6 +20,10 @@ class CoveredPacketsContract(Contract):
     beginning, or one that a CREDIT packet has brought that left at least a cycle before. Others send, and return, what
     they like. The unit sends CREDIT packets for packets that came, and grants no more shared credits than it has.
     """
+
+    writes_off = False
+    """If true, what is lost of the job is written off, and there is nothing but the job, whose answers are taken at
+    once: what follows takes more cycles than a proof of everything can look through."""
 
     def build(self, m: Module) -> None:
         from firmware_models.abi import formats
@@ -95,9 +101,20 @@ class CoveredPacketsContract(Contract):
         gives = given & (fields.job_id == job)
         gives_own, gives_lent, grants = gives & ~fields.lent, gives & fields.lent, gives & fields.granted
 
+        if self.writes_off:
+            others = (
+                unit.packet.query.valid & ~mine, unit.order.valid & ~about_mine, given & ~gives,
+                unit.reports[0].valid & (report.job_id != job),
+            )
+            for other in others:
+                self.assume(~other)
+            self.assume((order.kind != JobOrderKind.REFUSE) & standing.ready & unit.packet.answer.ready)
+        else:
+            self.assume(order.kind != JobOrderKind.WRITE_OFF)
+
         # What is lost is written off when nothing of the job has been on its way for a while, nor is beside the order:
         # its peers have all their credits then, and none that is shared.
-        still, writing, ordering, stood = Signal(range(QUIET + 1)), Signal(), Signal(), Signal()
+        still, writing, ordering, stood = Signal(range(STILL + 1)), Signal(), Signal(), Signal()
         writes = about_mine & (order.kind == JobOrderKind.WRITE_OFF)
         stands = standing.valid & standing.ready & (standing.payload.job_id == job)
         moves = (unit.packet.query.valid & mine) | (level != 0) | gives | (
@@ -105,13 +122,13 @@ class CoveredPacketsContract(Contract):
         )
         with m.If(moves):
             m.d.sync += still.eq(0)
-        with m.Elif(still != QUIET):
+        with m.Elif(still != STILL):
             m.d.sync += still.eq(still + 1)
         m.d.sync += [writing.eq((writing | ordered & writes) & ~stands), stood.eq(writes & ~unit.order.ready)]
         # Software waits for the answer to an order before the next one.
         m.d.sync += ordering.eq((ordering | ordered & about_mine) & ~stands)
         self.assume(~(about_mine & ordering))
-        self.assume(~writes | (still == QUIET) | stood)
+        self.assume(~writes | (still == STILL) | stood)
         self.assume(~(writes | writing) | ~moves)
         wrote_off = Signal()
         m.d.comb += wrote_off.eq(stands & writing & standing.payload.closed & ~standing.payload.busy)
@@ -153,8 +170,9 @@ class CoveredPacketsContract(Contract):
         self.check(~(judged & row[0] & honest) | back)
         # A refused job, and nothing that is lost for ever: after a while there is room again.
         self.check(~(comes & about["refused"]) | ~answer.payload.ok)
+        # An order whose answer nobody takes holds up everything behind it: a report that frees room, too.
         quiet = Signal(range(QUIET + 1))
-        with m.If(given | reported | ordered | asked | answer.valid):
+        with m.If(given | reported | ordered | asked | answer.valid | standing.valid):
             m.d.sync += quiet.eq(0)
         with m.Elif(quiet != QUIET):
             m.d.sync += quiet.eq(quiet + 1)
@@ -168,8 +186,15 @@ class CoveredPacketsContract(Contract):
             m.d.sync += all_out.eq(1)
         self.reach(comes & ~honest & ~answer.payload.ok & ~ever_refused, "a packet that no credit covers")
         self.reach(all_out & comes_own, "a packet on a credit that has returned")
-        since = Signal()
-        with m.If(wrote_off & (own == N_CREDITS)):
-            m.d.sync += since.eq(1)
-        self.reach(since & comes_own, "a packet after all credits were lost and written off")
         self.reach(comes_lent, "a packet on a shared credit")
+        if self.writes_off:
+            since = Signal()
+            with m.If(wrote_off & (own == N_CREDITS)):
+                m.d.sync += since.eq(1)
+            self.reach(since & comes_own, "a packet after all credits were lost and written off")
+
+
+class WrittenOffCreditsContract(CoveredPacketsContract):
+    """The same of one job alone, whose host writes off what links have thrown away."""
+
+    writes_off = True
