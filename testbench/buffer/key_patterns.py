@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from firmware_models.abi import formats
-from rtl.buffer.hash_function import hash_columns
+from testbench.buffer.hash_keys import colliding_keys
 
 PATTERNS = ("random", "structured", "adversarial", "mixed")
 _fields = ("seq_id", "fragment", "pulse", "vp", "node_id", "job_id")
@@ -65,29 +65,7 @@ def _structured(numbers: Random) -> Iterator[int]:
 
 
 def _colliding(shape: Any, numbers: Random) -> Iterator[int]:
-    """Keys that have row 0 in every bank. The hashes are linear, so such keys are found by solving for them."""
-    if shape.mode == "cuckoo":
-        bits = (shape.entries // (shape.banks * shape.ways) - 1).bit_length()
-        tables = [hash_columns(bits, bank=bank) for bank in range(shape.banks)]
-    else:
-        bits = (shape.entries - 1).bit_length()
-        tables = [hash_columns(bits)]
-    width = formats.HASH_KEY.width
-    digests = [sum(table[bit] << bits * k for k, table in enumerate(tables)) for bit in range(width)]
-    basis: dict[int, tuple[int, int]] = {}
-    for bit, column in enumerate(digests):
-        digest, key = column, 1 << bit
-        while digest and digest.bit_length() in basis:
-            other, other_key = basis[digest.bit_length()]
-            digest, key = digest ^ other, key ^ other_key
-        if digest:
-            basis[digest.bit_length()] = digest, key
-    while True:
-        key = numbers.getrandbits(width)
-        digest = 0
-        for bit, column in enumerate(digests):
-            digest ^= column if key >> bit & 1 else 0
-        while digest:
-            other, other_key = basis[digest.bit_length()]
-            digest, key = digest ^ other, key ^ other_key
-        yield key
+    """Keys that have row 0 in every bank."""
+    banks = shape.banks if shape.mode == "cuckoo" else 1
+    rows = shape.entries // (shape.banks * shape.ways) if shape.mode == "cuckoo" else shape.entries
+    yield from colliding_keys((rows - 1).bit_length(), banks, numbers)
