@@ -13,7 +13,7 @@ from firmware_models.abi.formats import DESCRIPTOR
 from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.golden import reference
 from firmware_models.host import NodeDriver, Port
-from sim.cluster import AxiResponse, Cluster, WireFault, WireRates, build_library
+from sim.cluster import AxiResponse, Cluster, Execution, WireFault, WireRates, build_library
 from sim.diagnosis import diagnose
 from sim.faults.again import clear, works_as_new
 from sim.faults.outcome import FaultOutcome, Verdict
@@ -43,10 +43,21 @@ _REFUSED = DESCRIPTOR.pack(kind=Kind.MP, p2p_op=P2pOp.SEND, length=65)
 """A descriptor that ends at once, in BAD_LENGTH."""
 
 
+def equipped(request: CollectiveRequest, script: FaultScript) -> CollectiveRequest:
+    """The request on hardware that has what the faults of `script` need: reliable links, SECDED."""
+    config = request.config
+    if script.needs_reliable_links:
+        config = config.changed(link={"reliable": True})
+    if script.needs_ecc:
+        config = config.changed(cou={"ecc": True})
+    return replace(request, config=config)
+
+
 def run_with_faults(
     request: CollectiveRequest, script: FaultScript, *, order: int = 0, progress: ProgressCallback | None = None,
+    execution: Execution | None = None,
 ) -> FaultOutcome:
-    """Carries out `request` on hardware that has what the faults of `script` need: reliable links, SECDED.
+    """Carries out `request`, :func:`equipped` for `script`.
 
     `order` draws other faults and, but for 0, delays of memories.
 
@@ -56,26 +67,23 @@ def run_with_faults(
         If the script names a node or an offload unit that there is not.
     """
     script.check(nodes=request.nodes, cous=request.config.nic.n_cous)
-    config = request.config
-    if script.needs_reliable_links:
-        config = config.changed(link={"reliable": True})
-    if script.needs_ecc:
-        config = config.changed(cou={"ecc": True})
-    request = replace(request, config=config)
+    request = equipped(request, script)
     if order:
         stalls = random_stalls(order)
         # Links keep their latency: what is at once elsewhere would have to be in lockstep.
         request = replace(request, stalls=replace(stalls, links=request.stalls.links, start_skew=0))
-    return _simulate(build_library(request.hardware(), progress=progress), request, script, order)
+    return _simulate(build_library(request.hardware(), progress=progress), request, script, order, execution)
 
 
-def _simulate(library: Path, request: CollectiveRequest, script: FaultScript, order: int) -> FaultOutcome:
+def _simulate(
+    library: Path, request: CollectiveRequest, script: FaultScript, order: int, execution: Execution | None,
+) -> FaultOutcome:
     others = _disagreeing(request, script)
     largest = max(each.size for each in (request, *others.values()))
     memory_bytes = (1 << 17) + 2 * request.jobs * ((1 << 16) + 2 * (largest + 64))
     with Cluster(
         library, request.wired, memory_bytes=memory_bytes, memory=request.stalls.memory, links=request.stalls.links,
-        seed=request.seed + 1 + order,
+        seed=request.seed + 1 + order, execution=execution,
     ) as cluster:
         session = Session(cluster, request.config, nodes=request.nodes)
         for driver in session.drivers:

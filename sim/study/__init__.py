@@ -5,6 +5,7 @@ The module of a study has a function ``run(*, is_quick, parts, row_files, save_r
 `options` as well.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ class Study:
     preset: str = "paper"
     nodes: int = 32
     """Hardware and nodes of a grid, unless others are asked for."""
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    """Which of a grid's options it does not take, and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +77,10 @@ class StudyResult:
     table: str = ""
 
 
+_NO_HOST = "which measures NICs alone"
 STUDIES = {
     "algorithms": Study("sim.study.algorithms", "Which algorithm wins where, by size and nodes; `--algorithm auto`.",
-                        is_grid=True),
+                        is_grid=True, fixed={"host": _NO_HOST, "nodes": "which has several numbers of nodes"}),
     "area": Study("sim.study.area", "Table 2 of the NIC paper: the offload unit on UltraScale+, share of each block."),
     "buffer-occupancy": Study("sim.study.buffer_occupancy",
                               "Table 1 of the NIC paper: how full the root's packet buffers are during an allreduce.",
@@ -92,7 +96,8 @@ STUDIES = {
     "connections": Study("sim.study.connections_report",
                          "Connection memory: the paper's numbers, memory by processes, group sizes, runs."),
     "faults": Study("sim.study.faults_report",
-                    "Faults on purpose: goodput under errors, outages, what becomes of every fault."),
+                    "Faults on purpose: goodput under errors, outages, what becomes of every fault.",
+                    is_grid=True, preset="small", nodes=4, fixed={"host": _NO_HOST}),
     "nic-allreduce": Study("sim.study.nic_allreduce", "Figure 6's allreduce by Rabenseifner: offloaded beside hosts.",
                            is_grid=True),
     "nic-broadcast": Study("sim.study.nic_broadcast", "Figure 5: broadcast by the double tree, offloaded beside hosts.",

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from sim.report.drawing import Plot, log_axis, panel, svg
 from sim.report.progress import ProgressCallback
 from sim.study import GridOptions, StudyError, StudyResult
 from sim.study.grid import Grid, Point, run_as_asked
+from sim.study.head import fields_of, sources_of
 from sim.study.nic_tables import size_words
 from sim.study.page import PageTable
 from sim.study.report import Report, check_parts, rows_of
-from sim.study.tasks import source_hash
 
 Row = dict[str, Any]
 COLLECTIVES = ("broadcast", "reduce", "allreduce", "barrier", "allgather", "reduce-scatter")
@@ -65,11 +64,9 @@ def _measure(
         for collective in parts for nodes, sizes in _GRID[is_quick]
         for size in ((0,) if collective == "barrier" else sizes) for algorithm in algorithm_names(collective)
     ]
-    packages = ("rtl", "firmware_models.abi", "firmware_models.schedule", "sim.cluster")
-    head = {
-        "study": "algorithms", "preset": options.preset, "hardware": repr(config),
-        "sources": source_hash(*(Path(str(resources.files(name))) for name in packages))[:16],
-    }
+    head = {"study": "algorithms", "preset": options.preset} | fields_of("hardware", config) | sources_of(
+        "rtl", "firmware_models.abi", "firmware_models.schedule", "sim.cluster",
+    )
     grid = Grid(head=head, points=points, measure=measure, work_a_second=_CYCLES_A_SECOND)
     return run_as_asked(grid, folder, options, progress=progress)
 

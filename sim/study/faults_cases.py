@@ -25,7 +25,6 @@ RATES = (0.0, 1e-4, 3e-4, 1e-3, 3e-3)
 OUTAGES = (500, 2_000, 8_000, 20_000)
 """Cycles for which a link is down."""
 WATCHDOG = 10_000
-_NODES = 4
 _EXPONENT = 52
 """First bit of a double's exponent: what changes there does not vanish in rounding."""
 _RESPONSES: tuple[Literal["SLVERR"], Literal["DECERR"]] = ("SLVERR", "DECERR")
@@ -39,6 +38,12 @@ class Case:
     name: str
     script: FaultScript
     is_private: bool = False
+
+    @property
+    def is_for_good(self) -> bool:
+        """True if some operations end by their watchdogs, one after the other."""
+        return any(isinstance(event, Stop | Absent) or (isinstance(event, LinkDown) and not event.cycles)
+                   for event in self.script.events)
 
     @property
     def strikes_at(self) -> int:
@@ -57,34 +62,45 @@ class Scale:
     collectives: tuple[tuple[str, str], ...] = field(default=(("allreduce", "recursive-doubling"),))
 
 
-QUICK = Scale(seeds=2, size=4096, rates=(0.0, 1e-3), outages=(2_000, 8_000))
+QUICK = Scale(seeds=2, size=4096, rates=(0.0, 3e-4, 1e-3), outages=(2_000, 8_000))
 FULL = Scale(seeds=20, size=16384, collectives=(
     ("allreduce", "recursive-doubling"), ("allreduce", "ring"), ("broadcast", "binomial"), ("reduce", "binomial"),
 ))
 
 
-def request(collective: str, algorithm: str, *, size: int, seed: int, jobs: int = 2) -> CollectiveRequest:
-    """A collective of four nodes of preset `small`, in two jobs side by side."""
-    return CollectiveRequest(
-        collective=collective, algorithm=algorithm, nodes=_NODES, size=size, jobs=jobs, seed=seed,
-        config=load_preset("small"), preset="small", topology=f"star:{_NODES}",
-    )
+@dataclass(frozen=True)
+class Site:
+    """Where it goes wrong: nodes of a preset at one switch."""
+
+    preset: str
+    nodes: int
+
+    def request(
+        self, collective: str, algorithm: str, *, size: int, seed: int, jobs: int = 2, nodes: int | None = None,
+    ) -> CollectiveRequest:
+        """A collective, in two jobs side by side. Raises :class:`ConfigError`, :class:`RequestError`."""
+        count = nodes or self.nodes
+        return CollectiveRequest(
+            collective=collective, algorithm=algorithm, nodes=count, size=size, jobs=jobs, seed=seed,
+            config=load_preset(self.preset), preset=self.preset, topology=f"star:{count}",
+        )
+
+    def stream(self, size: int) -> CollectiveRequest:
+        """One node that sends to another, as fast as it may, over reliable links: what is left of them under errors."""
+        return _reliable(self.request("broadcast", "binomial", size=size, seed=0, jobs=1, nodes=2))
+
+    def doubling(self, size: int) -> CollectiveRequest:
+        """An allreduce in one job over reliable links."""
+        return _reliable(self.request("allreduce", "recursive-doubling", size=size, seed=0, jobs=1))
 
 
-def stream(size: int) -> CollectiveRequest:
-    """One node that sends to another, as fast as it may, over reliable links: what is left of them under errors."""
-    asked = request("broadcast", "binomial", size=size, seed=0, jobs=1)
-    return reliable(replace(asked, nodes=2))
-
-
-def reliable(asked: CollectiveRequest) -> CollectiveRequest:
-    """The same over reliable links, whatever goes wrong."""
+def _reliable(asked: CollectiveRequest) -> CollectiveRequest:
     return replace(asked, config=asked.config.changed(link={"reliable": True}))
 
 
-def faults(seed: int) -> Iterator[Case]:
+def faults(seed: int, *, nodes: int) -> Iterator[Case]:
     """Every kind of fault once; `seed` says when and where."""
-    node, at = seed % _NODES, 300 + 137 * seed
+    node, at = seed % nodes, 300 + 137 * seed
     for name, links in (
         ("bit errors", Links(flipped=1e-3)), ("lost frames", Links(lost=1e-2)), ("doubled frames", Links(doubled=1e-2)),
         ("delayed frames", Links(delayed=1e-2, delay=300)),

@@ -23,7 +23,7 @@ def _claim(claim: str, holds: bool, measured: Any, expected: Any) -> Claim:
 
 
 def _goodput(rows: list[Row]) -> Iterator[Claim]:
-    found = [row for row in rows if row["kind"] == "goodput" and row["rate"]]
+    found = [row for row in rows if "relative" in row and row["rate"]]
     if found:
         worst = min(found, key=lambda row: row["relative"] / row["bound"])
         yield _claim(

@@ -8,17 +8,17 @@ from typing import Any
 from sim.report.colours import COLOURS
 from sim.report.drawing import Plot, log_axis, number, panel, svg
 from sim.report.progress import ProgressCallback
-from sim.study import StudyResult
-from sim.study.faults import PARTS, VERDICTS
-from sim.study.faults import rows as measured
+from sim.study import GridOptions, StudyResult
+from sim.study.faults import PARTS, VERDICTS, beside_undisturbed, measured
 from sim.study.faults_claims import claims
 from sim.study.page import PageTable
 from sim.study.report import Report, check_parts, rows_of
+from sim.study.rows_file import judged
 
 Row = dict[str, Any]
 _OUTAGE = ("cycles_down", "lost_words", "cycles", "cycles_without", "recovery_cycles")
 _ABOUT = (
-    "Faults on purpose in a cluster of four NICs on the RTL, two jobs side by side. An operation ends "
+    "Faults on purpose in a cluster of NICs on the RTL, two jobs side by side. An operation ends "
     "<em>corrected</em> (OK everywhere, the right bits), <em>reported</em> (a named error at every participant), "
     "<em>reported to some</em> (the others have the right bits), <em>counted</em> (a completion that host memory "
     "refused), or it hangs, or is wrong. A participant has to report if it does not get its result. A node that had "
@@ -29,20 +29,23 @@ _ABOUT = (
 
 def run(
     *, is_quick: bool, parts: Sequence[str], row_files: Sequence[Path], save_rows: Path | None, folder: Path,
-    progress: ProgressCallback,
+    progress: ProgressCallback, options: GridOptions,
 ) -> StudyResult:
     """Measures, or takes the rows of `row_files`, and writes ``index.html`` into `folder`."""
     check_parts(parts, PARTS)
     rows = rows_of(row_files, "faults") if row_files else \
-        list(measured(is_quick=is_quick, parts=parts, progress=progress))
+        measured(is_quick=is_quick, parts=parts, folder=folder, options=options, progress=progress)
+    with judged(row_files):
+        beside = beside_undisturbed(rows)
     return _REPORT.write(
-        rows, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
+        beside, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
     )
 
 
 def _tables(found: list[Row]) -> Iterator[PageTable]:
-    kinds = {kind: [row for row in found if row["kind"] == kind]
-             for kind in ("fault", "goodput", "outage", "detection")}
+    kinds = {kind: [row for row in found if row["kind"] == kind] for kind in ("fault", "detection")}
+    kinds["goodput"] = [row for row in found if "relative" in row]
+    kinds["outage"] = [row for row in found if "recovery_cycles" in row]
     if kinds["fault"]:
         yield PageTable("What became of every fault: operations by their end", 1, [
             ("fault", "runs", "injected", *VERDICTS), *_outcomes(kinds["fault"]),
@@ -78,7 +81,7 @@ def _outcomes(found: list[Row]) -> Iterator[tuple[str, ...]]:
 
 def _plots(found: list[Row]) -> Iterator[Plot]:
     """Goodput against the rate of errors, beside the bound."""
-    shown = [row for row in found if row["kind"] == "goodput" and row["rate"]]
+    shown = [row for row in found if "relative" in row and row["rate"]]
     if len(shown) < 2:
         return
     figure, (axes,) = panel(height=3.8)

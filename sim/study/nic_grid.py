@@ -1,8 +1,7 @@
 """The points of the NIC paper's experiments as a grid, for the studies that take some of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from importlib import resources
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from sim.report.progress import ProgressCallback
 from sim.request import RequestError
 from sim.study import GridOptions, StudyError
 from sim.study.grid import Grid, Point, run_as_asked
+from sim.study.head import fields_of, sources_of
 from sim.study.nic_measure import Setting, measure, measure_message
 from sim.study.nic_points import CHANGES, JOBS, WAYS, Experiment, cases, changes
-from sim.study.tasks import source_hash
 
 Row = dict[str, Any]
 JOBS_PARTS = tuple(f"jobs={jobs}" for jobs in JOBS)
@@ -120,13 +119,10 @@ def _head(experiment: Experiment, setting: Setting, config: Config) -> Row:
 
 def hardware_and_host(config: Config, host: Host) -> Row:
     """All fields of both, flat, and the sources that cycles depend on."""
-    head: Row = {}
-    for prefix, tree in (("hardware", config), ("host", host)):
-        for section, fields in asdict(tree).items():
-            head |= {f"{prefix}.{section}.{field}": value for field, value in fields.items()}
-    packages = ("rtl", "firmware_models.abi", "firmware_models.host", "firmware_models.schedule", "sim.cluster",
-                "sim.host", "sim.process")
-    return head | {"sources": source_hash(*(Path(str(resources.files(name))) for name in packages))[:16]}
+    return fields_of("hardware", config) | fields_of("host", host) | sources_of(
+        "rtl", "firmware_models.abi", "firmware_models.host", "firmware_models.schedule", "sim.cluster", "sim.host",
+        "sim.process",
+    )
 
 
 def measure_point(setting: Setting, change: str | None, jobs: int, size: int, way: str) -> Row:

@@ -70,6 +70,9 @@ def test_a_small_grid(conic: Conic, tmp_path: Path) -> None:
     (["pulses", "--part", "mtu"], "--part must be one of as it is, 1 packet a peer, "),
     (["pulses", "--limit", "1s"], "--limit: must be at least about"),
     (["mft", "--nodes", "4"], "--nodes: must be left out for mft"),
+    (["algorithms", "--nodes", "4"], "--nodes: must be left out for algorithms, which has several numbers of nodes"),
+    (["algorithms", "--host", "paper"], "--host: must be left out for algorithms, which measures NICs alone"),
+    (["faults", "--host", "server"], "--host: must be left out for faults, which measures NICs alone"),
     (["mft", "--scheduler", "tcp://127.0.0.1:1"], "--scheduler: must be left out for mft"),
     (["nic-reduce", "--scheduler", "far://away"], "--scheduler: must be the address of a Dask scheduler, as tcp://"),
 ])

@@ -40,14 +40,23 @@ def grid_options(command: Command) -> Command:
 
 
 def options_of(study: str, *, is_grid: bool, **values: Any) -> dict[str, GridOptions]:
-    """The keyword that a grid takes; none of another study, which must not have been given any of the flags."""
+    """The keyword that a grid takes; none of another study, which must not have been given any of the flags.
+
+    Raises
+    ------
+    click.UsageError
+        If a flag was given that the study does not take.
+    """
+    context = click.get_current_context()
+    given = [name for name in _NAMES if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
     if is_grid:
+        for name, why in STUDIES[study].fixed.items():
+            if name in given:
+                raise click.UsageError(f"--{name}: must be left out for {study}, {why}")
         usual = {name: getattr(STUDIES[study], name) for name in ("preset", "nodes")}
         return {"options": GridOptions(**values | {
             name: value for name, value in usual.items() if values[name] is None
         })}
-    context = click.get_current_context()
-    for name in _NAMES:
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise click.UsageError(f"--{name}: must be left out for {study}, which is no grid of runs on the RTL")
+    for name in given:
+        raise click.UsageError(f"--{name}: must be left out for {study}, which is no grid of runs on the RTL")
     return {}

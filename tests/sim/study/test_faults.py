@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from sim.study import StudyError
-from sim.study.faults import go_back_n_bound
-from sim.study.faults_cases import faults
+from sim.faults.script import LinkDown
+from sim.study import GridOptions, StudyError
+from sim.study.faults import _POINTS, beside_undisturbed, go_back_n_bound
+from sim.study.faults_cases import FULL, QUICK, Scale, Site, faults
 from sim.study.faults_claims import claims
 from sim.study.faults_report import run
 from sim.study.rows_file import save_rows
@@ -33,6 +34,9 @@ GOOD: list[dict[str, Any]] = [
      "ended": [{"0": 9900, "1": 250, "2": 400}, {"0": 900, "1": 950, "2": 800}], "wrong": [[0], []],
      "cycles": 3000, "counters": {}, "again": "as new"},
 ]
+
+
+OPTIONS = GridOptions(preset="small", nodes=4)
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -82,21 +86,60 @@ def test_each_participant_is_counted() -> None:
 def test_page(tmp_path: Path) -> None:
     save_rows(tmp_path / "rows.json", "conic study faults", GOOD, [])
     result = run(is_quick=True, parts=(), row_files=[tmp_path / "rows.json"], save_rows=None, folder=tmp_path,
-                 progress=silent)
+                 progress=silent, options=OPTIONS)
     page = (tmp_path / "index.html").read_text()
     assert page.count("<svg") == 1
     assert "process stops" in page
     assert "process stops" in result.table
     with pytest.raises(StudyError, match=r"^--part must be one of goodput, outages, faults, not 'x'$"):
-        run(is_quick=True, parts=("x",), row_files=(), save_rows=None, folder=tmp_path, progress=silent)
+        run(is_quick=True, parts=("x",), row_files=(), save_rows=None, folder=tmp_path, progress=silent,
+            options=OPTIONS)
 
 
-def test_cases_fit_the_nodes_that_there_are() -> None:
+def test_what_has_no_measurement_beside_it_is_left_out(tmp_path: Path) -> None:
+    """Rows of a run that was interrupted: shown and judged as far as they go."""
+    some = [{key: value for key, value in row.items() if key not in ("relative", "cycles_without", "recovery_cycles")}
+            for row in GOOD if row.get("rate") != 0.0]
+    assert beside_undisturbed(some) == some
+    save_rows(tmp_path / "rows.json", "conic study faults", some, [])
+    result = run(is_quick=True, parts=(), row_files=[tmp_path / "rows.json"], save_rows=None, folder=tmp_path,
+                 progress=silent, options=OPTIONS)
+    assert not [claim for claim in result.claims if claim["claim"].startswith("goodput")]
+    assert "<svg" not in (tmp_path / "index.html").read_text()
+    whole = beside_undisturbed([*some, GOOD[0], {"kind": "outage", "cycles_down": 0, "cycles": 3100}])
+    assert [row["relative"] for row in whole if row["kind"] == "goodput"] == [1000 / 1200, 1000 / 1200, 1.0]
+    outage = next(row for row in whole if row.get("cycles_down"))
+    assert (outage["cycles_without"], outage["recovery_cycles"]) == (3100, 400)
+
+
+@pytest.mark.parametrize("scale", [QUICK, FULL])
+def test_points(scale: Scale) -> None:
+    """Each once; quick rows are not taken for those of other sizes."""
+    points = [point for part in _POINTS.values() for point in part(Site("small", 4), scale)]
+    assert len({point.key for point in points}) == len(points)
+    assert len(points) == len(scale.rates) + len(scale.outages) + 2 + 21 * scale.seeds * len(scale.collectives)
+    assert all(dict(point.key).get("bytes", scale.size) == scale.size for point in points)
+
+
+@pytest.mark.parametrize("nodes", [2, 3, 4])
+def test_cases_fit_the_nodes_that_there_are(nodes: int) -> None:
     for seed in range(8):
-        cases = list(faults(seed))
+        cases = list(faults(seed, nodes=nodes))
         assert len({case.name for case in cases}) == len(cases) == 21
         for case in cases:
-            case.script.check(nodes=4, cous=1)
+            case.script.check(nodes=nodes, cous=1)
+            assert case.is_for_good == (case.name in ("link down for good", "node stops", "process stops"))
+            assert all(not isinstance(event, LinkDown) or event.at >= 300 for event in case.script.events)
+
+
+def test_hardware_that_there_is_not(tmp_path: Path) -> None:
+    for options, message in (
+        (GridOptions(preset="tiny", nodes=4), r"^preset must be one of .*, not 'tiny'$"),
+        (GridOptions(preset="small", nodes=100_000), r"star:100000"),
+    ):
+        with pytest.raises(StudyError, match=message):
+            run(is_quick=True, parts=(), row_files=(), save_rows=None, folder=tmp_path, progress=silent,
+                options=options)
 
 
 @pytest.mark.parametrize(("rate", "low", "high"), [(0.0, 1.0, 1.0), (1e-3, 0.9, 0.97), (1.0, 0.0, 0.0)])
@@ -107,6 +150,7 @@ def test_bound(rate: float, low: float, high: float) -> None:
 @pytest.mark.long
 def test_quick(tmp_path: Path) -> None:
     """Nothing hangs, and outages and bit errors of wires are corrected."""
-    result = run(is_quick=True, parts=(), row_files=(), save_rows=None, folder=tmp_path, progress=silent)
+    result = run(is_quick=True, parts=(), row_files=(), save_rows=None, folder=tmp_path, progress=silent,
+                 options=GridOptions(preset="small", nodes=4, processes=2))
     failed = [claim["claim"] for claim in result.claims if not claim["holds"]]
     assert not [claim for claim in failed if claim.startswith(("no operation hangs", "an operation survives", "good"))]
