@@ -18,6 +18,7 @@ from rtl.credit.shared_pool import Consumed
 from rtl.interface import JobClosing
 from testbench import clock
 from testbench.codec import decoder, encode
+from testbench.cou.trigger_model import TERMS
 from testbench.coverage import cover
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
@@ -119,7 +120,7 @@ class Unit:
             "peer": numbers.randrange(64), "tag": numbers.randrange(4), "loan": numbers.getrandbits(1),
             "want": numbers.getrandbits(1), "multicast": int(numbers.random() < 0.3),
             # Above the terms may be anything: an address has more bits.
-            "addr": numbers.randrange(3) | numbers.getrandbits(8) << 16, "swap_addr": int(numbers.random() < 0.2),
+            "addr": numbers.choice(TERMS) | numbers.getrandbits(8) << 16, "swap_addr": int(numbers.random() < 0.2),
         }
 
     def owned(self, job: int) -> bool:
@@ -270,7 +271,7 @@ class Unit:
                 if self.busy and not self.owned(job) and numbers.random() < chance:
                     self.operations[k] = {
                         "job": job, "ended": 0, "late": self.late.pop(job, 0), "waits": 0, "waited": 0, "reported": 0,
-                        "terms": numbers.randrange(3), "next_pulse": numbers.getrandbits(16),
+                        "terms": numbers.choice(TERMS), "next_pulse": numbers.getrandbits(16),
                     }
                 continue
             job = operation["job"]

@@ -12,6 +12,8 @@ PULSE_BYTES = 16
 """Of a block; a message in one piece has pulses of an mtu."""
 BAD = 1 << 20
 """Addresses from here on lie in no window."""
+TERMS = (0, 1, 0x8000, 0x8001, 0xFFFF)
+"""Terms of operations: none, and some that differ in their upper or in their lower bits alone."""
 ERRORS = tuple(int(status) for status in Status if status != Status.OK)
 
 
@@ -221,7 +223,7 @@ def random_operation(numbers: random.Random, *, job: int, node: int, base: int, 
     operation = Operation(
         job=job, job_id=numbers.randrange(8) * 8 + job, vp=numbers.randrange(8), descriptors=descriptors,
         message=Message(blocks, cut), base=base, lazy=numbers.random() < 0.5, clear=cut and numbers.random() < 0.4,
-        doomed=doomed, terms=numbers.choice((0, 1, 0x8000, 0xFFFF)),
+        doomed=doomed, terms=numbers.choice(TERMS),
     )
     for index, _ in enumerate(operation.message.pulses()):
         pulse = Pulse(operation, (base + index) % (1 << 16), index, [], clear=operation.clear)
@@ -240,7 +242,7 @@ def _give_packets(numbers: random.Random, pulse: Pulse, node: int) -> None:
             length = size if numbers.random() < 0.9 else numbers.choice((0, 8, 16, 64))
             ends = numbers.random() < 0.03
             # Above the terms may be anything.
-            other = numbers.choice((0, 1, 0x8000, 0xFFFF)) if numbers.random() < 0.1 else operation.terms
+            other = numbers.choice(TERMS) if numbers.random() < 0.1 else operation.terms
             swap_addr = int(numbers.random() < 0.2)
             addr = numbers.choice((64, 128, BAD + 8)) if swap_addr else other | numbers.getrandbits(4) << 16
             comes = not operation.doomed or numbers.random() < 0.7
