@@ -158,7 +158,7 @@ class Rest:
                 and solver.which({nets[bit] for bit in memory.write_enable} - {FALSE})
             }
             quiet = {memory.name for memory in self.netlist.memories} - written - self.read_only
-            rested = self._unchanged(gates, solver, {
+            rested = self._unchanged(solver, {
                 bit: gates.differ(before[bit], state[bit]) for bit in self.registers if bit not in stable
             })
             if not rested and not quiet:
@@ -168,13 +168,13 @@ class Rest:
             self.read_only |= quiet
         return stable
 
-    def _unchanged(self, gates: Gates, solver: GateSolver, changes: dict[Bit, int]) -> set[Bit]:
+    def _unchanged(self, solver: GateSolver, changes: dict[Bit, int]) -> set[Bit]:
         """Those whose change is impossible. Bits of one register mostly have one reason: one of them is tried first."""
         rested = {bit for bit, literal in changes.items() if literal == FALSE}
         groups = self._groups(changes.keys() - rested)
         moving = solver.which({changes[bits[0]] for bits in groups.values()})
         for bits in groups.values():
-            if changes[bits[0]] not in moving and not solver.possible(gates.any_of([changes[bit] for bit in bits])):
+            if changes[bits[0]] not in moving and solver.none_possible([changes[bit] for bit in bits]):
                 rested |= set(bits)
         return rested
 

@@ -1,10 +1,13 @@
 """A solver that takes over nodes of an and-inverter graph when a question needs them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pysat.solvers import Solver
 
 from testbench.formal.stability.gates import TRUE, Gates
+
+_CONFLICTS = 20_000
+"""After so many a question about many literals is taken apart."""
 
 
 class GateSolver:
@@ -58,6 +61,18 @@ class GateSolver:
             return False
         self._model = self._solver.get_model()
         return True
+
+    def none_possible(self, literals: Collection[int]) -> bool:
+        """True if none of these can be true.
+
+        All at once are asked for first, which mostly is soon answered. What is not is asked one by one: the reason for
+        one is found sooner than that for all.
+        """
+        self._solver.conf_budget(_CONFLICTS)
+        either = self._gates.any_of(list(literals))
+        self._take_over([either])
+        answer = self._solver.solve_limited(assumptions=[self._variable(either)])
+        return not any(map(self.possible, literals)) if answer is None else not answer
 
     def value(self, literal: int) -> bool:
         """What a literal was in the case found last; false if nobody asked for it."""
