@@ -144,8 +144,11 @@ def _outage_points(site: Site, scale: Scale) -> Iterator[Point]:
 
 
 def _outage(site: Site, size: int, cycles: int) -> Row:
-    down = LinkDown(kind="link_down", node=_CUT_NODE, at=_CUT_AT, cycles=cycles)
-    outcome = _run(site.doubling(size), FaultScript(watchdog=_PATIENT, events=[down] if cycles else []))
+    script = FaultScript(watchdog=_PATIENT)
+    if cycles:
+        down = LinkDown(kind="link_down", node=_CUT_NODE, at=_CUT_AT, cycles=cycles)
+        script = FaultScript(watchdog=_PATIENT, events=[down])
+    outcome = _run(site.doubling(size), script)
     return {
         "cycles": outcome.cycles, "lost_words": outcome.injected.get("cut", 0), "verdict": outcome.verdicts[0].value,
     }

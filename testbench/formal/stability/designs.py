@@ -79,10 +79,12 @@ REST_PROOFS = (
         ),
     )),
     RestProof(name="unit", top="unit", quick=False, mutations=(
-        _short,
         Mutation(
-            name="trigger-left-out", module="rtl.cou.offload_unit", old="store, operations, trigger, loader,",
-            new="store, operations, loader,",
+            name="drains-too-short", module=_OVER, old="return 4 * DRAIN_CYCLES", new="return DRAIN_CYCLES",
+        ),
+        Mutation(
+            name="trigger-left-out", module="rtl.cou.offload_unit", old='if name != "activity" and',
+            new='if name not in ("activity", "trigger") and',
         ),
         Mutation(
             name="chance-runs-on", module="rtl.buffer.cuckoo_table", old="        with m.If(busy):\n",

@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
+import sim.study.faults
+from sim.faults import FaultOutcome, FaultScript, Verdict
 from sim.faults.script import LinkDown
+from sim.request import CollectiveRequest
 from sim.study import GridOptions, StudyError
-from sim.study.faults import _POINTS, beside_undisturbed, go_back_n_bound
+from sim.study.faults import _POINTS, beside_undisturbed, go_back_n_bound, measure
 from sim.study.faults_cases import FULL, QUICK, Scale, Site, faults
 from sim.study.faults_claims import claims
 from sim.study.faults_report import run
@@ -119,6 +122,24 @@ def test_points(scale: Scale) -> None:
     assert len({point.key for point in points}) == len(points)
     assert len(points) == len(scale.rates) + len(scale.outages) + 2 + 21 * scale.seeds * len(scale.collectives)
     assert all(dict(point.key).get("bytes", scale.size) == scale.size for point in points)
+
+
+def test_every_point_has_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows have their fields, and scripts are whole; nothing is run."""
+    asked: list[tuple[CollectiveRequest, FaultScript]] = []
+
+    def played(request: CollectiveRequest, script: FaultScript, **_: object) -> FaultOutcome:
+        asked.append((request, script))
+        return FaultOutcome(injected={"cut": 7}, verdicts=[Verdict.CORRECTED] * 2, cycles=900, counters={},
+                            statuses=[{}] * 2, ended=[{}] * 2, wrong=[[]] * 2)
+
+    monkeypatch.setattr(sim.study.faults, "run_with_faults", played)
+    points = [point for part in _POINTS.values() for point in part(Site("small", 4), QUICK)]
+    rows = [dict(point.key) | measure(*point.arguments) for point in points]
+    assert claims(beside_undisturbed(rows))
+    assert len(asked) == len(points)
+    assert all(row["seconds"] >= 0 for row in rows)
+    assert [len(script.events) for _, script in asked[:7]] == [0, 0, 0, 0, 1, 1, 1], "three rates, no outage, three"
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 4])
