@@ -35,6 +35,8 @@ noted_kin = cover(
     "a packet that may be there", why=("same terms", "no terms", "none here", "an address", "a later pulse")
 )
 
+LATE = 64
+"""Cycles for which a report may wait for who takes it, while its packet leaves."""
 PATIENCE = 3_000
 """Cycles after which an operation that waits has heard of a packet that is not its own."""
 
@@ -94,6 +96,8 @@ class Unit:
         self.operations: list[dict[str, int] | None] = [None] * self.config.cou.n_jobs
         self.closed: set[int] = set()
         self.leaving: list[int] = []
+        self.left: list[tuple[int, Packet]] = []
+        """Packets that have left within :data:`LATE` cycles, each with the cycle."""
         self.gone: list[int] = []
         self.credits: list[dict[str, int]] = []
         self.to_credit: Packet | None = None
@@ -165,8 +169,9 @@ class Unit:
         assert operation is not None, "a report of an operation that is over"
         assert item["status"] == Status.BAD_TERMS
         assert item["detail"] >> 40 & 0xFF == 1, "an operation that waits"
+        lately = [packet for since, packet in self.left if self.now - since < LATE]
         found = [
-            packet for packet in self.slots if packet and packet.header["job_id"] == operation["job"]
+            packet for packet in (*self.slots, *lately) if packet and packet.header["job_id"] == operation["job"]
             and not packet.excuses(operation) and (
                 packet.header["source_id"] | (packet.header["addr"] & 0xFFFF) << 24 | packet.header["pulse"] << 48
             ) == item["detail"] & ~(0xFF << 40)
@@ -223,7 +228,9 @@ class Unit:
         dut.freed.value, dut.freeing.value = int(freed), int(bool(self.leaving))
         if freed:
             slot = self.leaving.pop(0)
-            self.slots[slot] = None
+            packet, self.slots[slot] = self.slots[slot], None
+            assert packet is not None
+            self.left = [each for each in self.left if self.now - each[0] < LATE] + [(self.now, packet)]
             self.dropping = None if slot == self.dropping else self.dropping
             dut.freed_slot.value = slot
         self._arrive()
