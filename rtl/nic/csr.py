@@ -3,7 +3,7 @@
 from functools import reduce
 from operator import or_
 
-from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -115,7 +115,7 @@ class RegisterFile(wiring.Component):
         # Most come of `rx_unknown`: of both channels and of point-to-point, beside those of the units.
         m.submodules.counters = counters = EventCounters(max_events=config.nic.n_cous + 3)
         connect(m, flipped(self.bus), front.bus)
-        m.d.comb += [counters.events.eq(self.events), self.moves.eq(front.moves | counters.moves)]
+        m.d.comb += counters.events.eq(self.events)
         m.d.sync += self.cycles.eq(self.cycles + 1 + self.skipped)
 
         # Every register that software writes and reads back has its bits here; the upper half of an address, what there
@@ -147,7 +147,8 @@ class RegisterFile(wiring.Component):
             m.d.sync += irq_status.eq(0)
         m.d.sync += self.irq.eq((irq_status & held["irq_enable"]).any())
 
-        self._read(m, front, counters, self._shown(stands) | held | {"irq_status": irq_status})
+        reads = self._read(m, front, counters, self._shown(stands) | held | {"irq_status": irq_status})
+        m.d.comb += self.moves.eq(front.moves | counters.moves | reads)
         return m
 
     def _compose(self, m: Module, held: dict, write_data) -> None:
@@ -275,8 +276,10 @@ class RegisterFile(wiring.Component):
             },
         }
 
-    def _read(self, m: Module, front: AxiLiteFront, counters: EventCounters, shown: dict) -> None:
-        """Answers reads. They take four cycles, so that the selection begins and ends in registers."""
+    def _read(self, m: Module, front: AxiLiteFront, counters: EventCounters, shown: dict) -> Value:
+        """Answers reads, which take four cycles, so that the selection begins and ends in registers; gives whether one
+        is on its way.
+        """
         # The upper half of a sum is that of the moment at which the lower one was read. Sums share the register.
         cycles_hi, sum_hi = Signal(32), Signal(32)
         sums = {f"buffer_{name}": self.statistics[name] for name in BUFFER_SUMS}
@@ -328,3 +331,4 @@ class RegisterFile(wiring.Component):
                 answer.valid.eq(1), answer.payload.error.eq(~hit_counter & ~hit.any()),
                 answer.payload.data.eq(reduce(or_, words)),
             ]
+        return asking | looking | asked

@@ -244,7 +244,9 @@ class JobTable(wiring.Component):
         self._stand(m, command, entry, after, limits, acts=act & ordered, at_rest=at_rest)
         self._look(m, glance, swept)
 
-        m.d.sync += self.moves.eq(any_moves(act, report_valid, ~swept, ~least.valid, self.given_valid))
+        m.d.sync += self.moves.eq(any_moves(
+            act, reading.any(), report_valid, ~swept, ~least.valid, self.given_valid,
+        ))
 
         return m
 
