@@ -94,7 +94,7 @@ class JobLocator(wiring.Component):
         out, in_payload = self.o, Signal()
         leaving = headers.o.payload
         goes = out.header.valid & out.header.ready
-        answered, answer = self._answers(m, used=goes & leaving.asked)
+        answered, answer, answers_move = self._answers(m, used=goes & leaving.asked)
         m.d.comb += [
             out.header.payload.eq(leaving.header),
             out.header.valid.eq(headers.o.valid & ~in_payload & (~leaving.asked | answered)),
@@ -110,13 +110,13 @@ class JobLocator(wiring.Component):
         with m.If(out.payload.valid & out.payload.ready & out.payload.payload.last):
             m.d.sync += in_payload.eq(0)
 
-        m.d.sync += self.moves.eq(any_moves(headers.moves, beats.moves, late))
+        m.d.sync += self.moves.eq(any_moves(headers.moves, beats.moves, late, answers_move))
 
         return m
 
-    def _answers(self, m: Module, *, used: Value) -> tuple[Value, Value]:
-        """The answer for the next header that asked: a flag that it is there, and itself; `used`: it goes with that
-        header.
+    def _answers(self, m: Module, *, used: Value) -> tuple[Value, Value, Value]:
+        """The answer for the next header that asked: a flag that it is there, itself, and whether answers are at work;
+        `used`: it goes with that header.
 
         There are never more answers on their way than headers that wait for them. All pass through a buffer; the one
         that is awaited is shown as it comes. It is let go of a cycle after its header, which is early enough: headers
@@ -131,4 +131,4 @@ class JobLocator(wiring.Component):
             answers.i.valid.eq(come.valid), come.ready.eq(answers.i.ready), answers.o.ready.eq(went),
             answer.eq(Mux(answers.o.valid, kept, answers.i.payload)),
         ]
-        return answers.o.valid | come.valid, answer
+        return answers.o.valid | come.valid, answer, answers.moves
