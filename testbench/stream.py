@@ -6,6 +6,7 @@ streams ``i`` is named ``i__2``. Payloads are plain values (:mod:`testbench.code
 Every driver pauses at random unless it is asked not to.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from amaranth.hdl import Shape, ShapeLike
@@ -106,7 +107,7 @@ class StreamSource(BusDriver):
         self._drive_idle()
 
 
-class _StreamMonitor(BusMonitor):
+class _StreamMonitor(BusMonitor, ABC):
     _signals = ("valid", "ready")
     _optional_signals = ("payload",)
 
@@ -121,9 +122,9 @@ class _StreamMonitor(BusMonitor):
     async def _monitor_recv(self) -> None:
         every_cycle(self.clock, self._cycle)
 
+    @abstractmethod
     def _cycle(self) -> None:
         """What it does right after a rising edge."""
-        raise NotImplementedError
 
 
 class StreamMonitor(_StreamMonitor):

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from firmware_models.config import Config, ConfigError, load_preset
-from rtl.link.frame_sender import RUN_WORDS
+from firmware_models.config import ConfigError, load_preset
 from rtl.link.link_layer import SILENCE_CYCLES
+from rtl.link.packetizer import header_flits
 from sim.cluster import Execution, build_library
 from sim.faults import FaultOutcome, FaultScript, Verdict, equipped, run_with_faults
 from sim.faults.script import LinkDown, Links
@@ -17,11 +18,11 @@ from sim.study import GridOptions, StudyError
 from sim.study.faults_cases import FULL, QUICK, WATCHDOG, Scale, Site, faults
 from sim.study.grid import Grid, Point, run_as_asked
 from sim.study.head import fields_of, sources_of
+from testbench.link.go_back_n import HOP_CYCLES, go_back_n_bound
 
 Row = dict[str, Any]
 Measure = Callable[..., Row]
 PARTS = ("goodput", "outages", "faults")
-_HOP_CYCLES = 6
 _STREAM_BYTES = 1 << 16
 _PATIENT = 1 << 20
 """A watchdog that outlasts every outage."""
@@ -51,8 +52,12 @@ def measured(
             site.request(collective, algorithm, size=scale.size, seed=0)
     except (ConfigError, RequestError) as error:
         raise StudyError(str(error)) from None
-    points = [point for part in parts or PARTS for point in _POINTS[part](site, scale)]
-    head = {"study": "faults", "preset": site.preset, "nodes": site.nodes, "watchdog": WATCHDOG}
+    points = [point for part in parts or PARTS for point in POINTS[part](site, scale)]
+    head = {
+        "study": "faults", "preset": site.preset, "nodes": site.nodes,
+        # Rows bear the names of cases; what these do is not to change behind them.
+        "scripts": sha256(repr(list(faults(0, nodes=site.nodes))).encode()).hexdigest()[:16],
+    }
     grid = Grid(
         head=head | fields_of("hardware", config) | sources_of(*_PACKAGES), points=points, measure=measure,
         work_a_second=_CYCLES_A_SECOND,
@@ -64,16 +69,6 @@ def measure(function: Measure, *arguments: Any) -> Row:
     """The row of one point, and how long it took."""
     begin = time.monotonic()
     return function(*arguments) | {"seconds": round(time.monotonic() - begin, 2)}
-
-
-def go_back_n_bound(*, packet_words: int, rate: float, trip_cycles: int) -> float:
-    """Goodput under errors over goodput without, of a link that sends everything again from a damaged packet on.
-
-    A packet of `packet_words` comes whole with probability p; one that does not costs itself and what is sent until its
-    sender hears of that: p / (p + (1 - p)(1 + t)), with a round trip of t packets.
-    """
-    whole = (1 - rate) ** packet_words
-    return whole / (whole + (1 - whole) * (1 + trip_cycles / packet_words))
 
 
 def beside_undisturbed(rows: Sequence[Row]) -> list[Row]:
@@ -97,11 +92,8 @@ def _build(site: Site, parts: Sequence[str], progress: ProgressCallback) -> None
     if not parts or "faults" in parts:
         asked = site.request("allreduce", "recursive-doubling", size=QUICK.size, seed=0)
         kinds += [equipped(asked, case.script).hardware() for case in faults(0, nodes=site.nodes)]
-    built: list[Config] = []
-    for kind in kinds:
-        if kind not in built:
-            build_library(kind, progress=progress)
-            built.append(kind)
+    for kind in dict.fromkeys(kinds):
+        build_library(kind, progress=progress)
 
 
 def _run(asked: CollectiveRequest, script: FaultScript) -> FaultOutcome:
@@ -117,16 +109,18 @@ def _goodput_points(site: Site, scale: Scale) -> Iterator[Point]:
 
 def _goodput(site: Site, rate: float) -> Row:
     asked = site.stream(_STREAM_BYTES)
-    flit_bytes = asked.config.datapath.flit_bytes
-    flits = asked.config.datapath.mtu // flit_bytes + 4
-    words = flits + -(-flits // RUN_WORDS)
-    trip = 2 * (asked.stalls.links.latency + _HOP_CYCLES)
+    datapath = asked.config.datapath
     outcome = _run(asked, FaultScript(watchdog=_PATIENT, links=Links(flipped=rate)))
-    # Each of the two cables on the way may damage a packet.
+    # Cables in a row work at once, so a single one bounds what comes over all of them.
+    best, clean = (
+        go_back_n_bound(
+            flits=datapath.mtu // datapath.flit_bytes + header_flits(datapath.data_width), rate=share,
+            trip_cycles=2 * (asked.stalls.links.latency + HOP_CYCLES),
+        ) for share in (rate, 0.0)
+    )
     return {
         "bytes": asked.size, "cycles": outcome.cycles, "injected": outcome.injected,
-        "goodput": asked.size / flit_bytes / outcome.cycles,
-        "bound": go_back_n_bound(packet_words=words, rate=rate, trip_cycles=trip) ** 2,
+        "goodput": asked.size / datapath.flit_bytes / outcome.cycles, "bound": best / clean,
         "verdict": outcome.verdicts[0].value,
     }
 
@@ -185,5 +179,5 @@ def _fault(site: Site, collective: str, algorithm: str, size: int, seed: int, na
     return {"is_private": case.is_private, "strikes_at": case.strikes_at, **outcome.as_json()}
 
 
-_POINTS = {"goodput": _goodput_points, "outages": _outage_points, "faults": _fault_points}
+POINTS = {"goodput": _goodput_points, "outages": _outage_points, "faults": _fault_points}
 VERDICTS = tuple(verdict.value for verdict in Verdict)

@@ -11,13 +11,13 @@ from cocotb.triggers import Event
 
 from firmware_models.abi.encoding import Datatype, Operator, Status
 from firmware_models.config import Config
-from rtl.abi import HashKey, PacketHeader
+from rtl.abi import PacketHeader
 from rtl.cou.command import Select, Source
-from rtl.credit.layouts import CreditNotice
 from rtl.credit.shared_pool import Consumed
 from rtl.interface import beat as beat_of
 from testbench import clock
 from testbench.codec import decoder
+from testbench.cou.lane_pass import pass_of_zeros
 from testbench.cou.port_memory import PortMemory
 from testbench.coverage import cover, dealt
 from testbench.edge import bits, every_cycle, level
@@ -350,7 +350,7 @@ async def peers_take_turns(dut: SimHandleBase, path: str) -> None:
                 "a": Source.ZERO.value, "context": context, "position": 0, "bytes": MTU, "send": 1, "header": header,
             })
         else:
-            bench.runs.append(_pass_of_zeros(context, header))
+            bench.runs.append(pass_of_zeros(context, header, MTU))
     await clock.cycles(dut, 200)
     bench.tx.set_stall(None)
     while len(bench.tx.received) < CONTEXTS:
@@ -373,7 +373,7 @@ async def a_link_that_stands_still_stops_only_what_sends(dut: SimHandleBase) -> 
         header = bench._header(MTU) if context < sending else None
         if header:
             bench.expected["lane"].append((header, bytes(MTU)))
-        bench.runs.append(_pass_of_zeros(context, header))
+        bench.runs.append(pass_of_zeros(context, header, MTU))
     await clock.cycles(dut, 400)
     ended = [event.is_set() for event in bench.ended]
     assert all(ended[sending:]), f"ended while the link stood still: {ended}"
@@ -382,20 +382,3 @@ async def a_link_that_stands_still_stops_only_what_sends(dut: SimHandleBase) -> 
     while len(bench.tx.received) < sending:
         await clock.cycles(dut, 20)
     assert not bench.expected["lane"]
-
-
-def _pass_of_zeros(context: int, header: dict[str, int] | None) -> dict[str, Any]:
-    """A pass of the lane that sends zeros with this header, or keeps them."""
-    return {
-        "a": Source.ZERO.value, "select": Select.PASS_A.value, "use_packet": 0, "operator": int(Operator.SUM),
-        "datatype": int(Datatype.INT64), "consume": 0, "packet": 0, "key": _zeros(HashKey),
-        "credit": _zeros(CreditNotice), "output": {
-            "context": context, "position": 0, "bytes": MTU, "send": int(header is not None),
-            "header": header or dict(Packet.make().header), "job": 0, "write_back": 0, "result_addr": 0,
-            "pieces": {"count": 1, "bytes": MTU, "last_bytes": 0, "stride": 0},
-        },
-    }
-
-
-def _zeros(layout: Any) -> dict[str, int]:
-    return {name: 0 for name, _ in layout}

@@ -39,7 +39,7 @@ def command(
         return 0
     if name not in STUDIES:
         raise StudyError(f"NAME must be one of {', '.join(STUDIES)}, not {name!r}")
-    more = options_of(name, is_grid=STUDIES[name].is_grid, **grid)
+    more = options_of(name, **grid)
     run: Any = importlib.import_module(STUDIES[name].module).run
     folder = output_dir or Path("build") / "study" / name
     with progress_bars() as progress:

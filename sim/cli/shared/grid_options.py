@@ -39,24 +39,20 @@ def grid_options(command: Command) -> Command:
     return command
 
 
-def options_of(study: str, *, is_grid: bool, **values: Any) -> dict[str, GridOptions]:
-    """The keyword that a grid takes; none of another study, which must not have been given any of the flags.
+def options_of(name: str, **values: Any) -> dict[str, GridOptions]:
+    """The keyword that a study takes if it is a grid; none for another one.
 
     Raises
     ------
     click.UsageError
         If a flag was given that the study does not take.
     """
-    context = click.get_current_context()
-    given = [name for name in _NAMES if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
-    if is_grid:
-        for name, why in STUDIES[study].fixed.items():
-            if name in given:
-                raise click.UsageError(f"--{name}: must be left out for {study}, {why}")
-        usual = {name: getattr(STUDIES[study], name) for name in ("preset", "nodes")}
-        return {"options": GridOptions(**values | {
-            name: value for name, value in usual.items() if values[name] is None
-        })}
-    for name in given:
-        raise click.UsageError(f"--{name}: must be left out for {study}, which is no grid of runs on the RTL")
-    return {}
+    study, context = STUDIES[name], click.get_current_context()
+    refused = study.fixed if study.is_grid else dict.fromkeys(_NAMES, "which is no grid of runs on the RTL")
+    for flag, why in refused.items():
+        if context.get_parameter_source(flag) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"--{flag}: must be left out for {name}, {why}")
+    if not study.is_grid:
+        return {}
+    usual = {"preset": study.preset, "nodes": study.nodes}
+    return {"options": GridOptions(**values | {flag: value for flag, value in usual.items() if values[flag] is None})}

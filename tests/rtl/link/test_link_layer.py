@@ -3,8 +3,8 @@
 import pytest
 
 from rtl.link.link_layer import LinkLayer
-from testbench.link.layer_figures import go_back_n_bound
-from testbench.link.layer_parts import SIZES, SIZES_4KIB, layer_bundle
+from testbench.link.go_back_n import HOP_CYCLES, go_back_n_bound
+from testbench.link.layer_parts import SIZES, SIZES_4KIB, WIRE_CYCLES, layer_bundle
 from testbench.link.training_bench import end
 from testbench.runner import run_bench
 
@@ -32,17 +32,25 @@ def test_layer_costs_little(size):
     assert report["one_way"] >= 0.97
     assert report["both_ways"] >= 0.97
     # Luck with thirty packets: a tenth more than the bound.
-    assert 0.7 < report["faults"][0]["goodput"] / go_back_n_bound(SIZES_4KIB[size], 1e-3) < 1.1
+    assert 0.7 < report["faults"][0]["goodput"] / bound(SIZES_4KIB[size].longest, 1e-3) < 1.1
 
 
 def test_training():
     run_bench(end(), bench="testbench.link.training_bench")
 
 
+def bound(flits, rate):
+    return go_back_n_bound(flits=flits, rate=rate, trip_cycles=2 * (WIRE_CYCLES + HOP_CYCLES))
+
+
 def test_bound_of_go_back_n():
-    size = SIZES_4KIB["64"]
-    assert go_back_n_bound(size, 0) == 516 / 517
-    assert go_back_n_bound(size, 1e-2) < go_back_n_bound(size, 1e-3) < go_back_n_bound(size, 0)
+    """What is sent without errors; half of that if every second packet comes whole, and this is known at once."""
+    assert bound(516, 0) == 516 / 517
+    assert bound(516, 1e-2) < bound(516, 1e-3) < bound(516, 0)
+    half = 1 - 0.5 ** (1 / 517)
+    assert go_back_n_bound(flits=516, rate=half, trip_cycles=0) == pytest.approx(516 / 517 / 2)
+    assert go_back_n_bound(flits=516, rate=half, trip_cycles=517) == pytest.approx(516 / 517 / 3)
+    assert bound(516, 1.0) == 0
 
 
 @pytest.mark.usefixtures("refusal")

@@ -10,7 +10,7 @@ from sim.faults import FaultOutcome, FaultScript, Verdict
 from sim.faults.script import LinkDown
 from sim.request import CollectiveRequest
 from sim.study import GridOptions, StudyError
-from sim.study.faults import _POINTS, beside_undisturbed, go_back_n_bound, measure
+from sim.study.faults import POINTS, beside_undisturbed, measure
 from sim.study.faults_cases import FULL, QUICK, Scale, Site, faults
 from sim.study.faults_claims import claims
 from sim.study.faults_report import run
@@ -118,7 +118,7 @@ def test_what_has_no_measurement_beside_it_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scale", [QUICK, FULL])
 def test_points(scale: Scale) -> None:
     """Each once; quick rows are not taken for those of other sizes."""
-    points = [point for part in _POINTS.values() for point in part(Site("small", 4), scale)]
+    points = [point for part in POINTS.values() for point in part(Site("small", 4), scale)]
     assert len({point.key for point in points}) == len(points)
     assert len(points) == len(scale.rates) + len(scale.outages) + 2 + 21 * scale.seeds * len(scale.collectives)
     assert all(dict(point.key).get("bytes", scale.size) == scale.size for point in points)
@@ -134,9 +134,11 @@ def test_every_point_has_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
                             statuses=[{}] * 2, ended=[{}] * 2, wrong=[[]] * 2)
 
     monkeypatch.setattr(sim.study.faults, "run_with_faults", played)
-    points = [point for part in _POINTS.values() for point in part(Site("small", 4), QUICK)]
+    points = [point for part in POINTS.values() for point in part(Site("small", 4), QUICK)]
     rows = [dict(point.key) | measure(*point.arguments) for point in points]
     assert claims(beside_undisturbed(rows))
+    bounds = [row["bound"] for row in rows if row["kind"] == "goodput"]
+    assert bounds[0] == 1.0 > bounds[1] > bounds[2] > 0.5
     assert len(asked) == len(points)
     assert all(row["seconds"] >= 0 for row in rows)
     assert [len(script.events) for _, script in asked[:7]] == [0, 0, 0, 0, 1, 1, 1], "three rates, no outage, three"
@@ -161,11 +163,6 @@ def test_hardware_that_there_is_not(tmp_path: Path) -> None:
         with pytest.raises(StudyError, match=message):
             run(is_quick=True, parts=(), row_files=(), save_rows=None, folder=tmp_path, progress=silent,
                 options=options)
-
-
-@pytest.mark.parametrize(("rate", "low", "high"), [(0.0, 1.0, 1.0), (1e-3, 0.9, 0.97), (1.0, 0.0, 0.0)])
-def test_bound(rate: float, low: float, high: float) -> None:
-    assert low <= go_back_n_bound(packet_words=37, rate=rate, trip_cycles=20) <= high
 
 
 @pytest.mark.long

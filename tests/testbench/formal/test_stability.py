@@ -6,7 +6,7 @@ import pytest
 
 from testbench.formal.stability.__main__ import main, prove, run_mutation
 from testbench.formal.stability.designs import REST_PROOFS, RestProof
-from testbench.formal.stability.gates import FALSE, TRUE, Gates
+from testbench.formal.stability.gates import FALSE, TRUE, Gates, negated
 from testbench.formal.stability.solver import GateSolver
 
 PROOFS = [
@@ -46,6 +46,28 @@ def test_gates_and_solver() -> None:
         assert solver.possible(*known, *right)
         wrong = gates.any_of([bit ^ (a + b >> k & 1) for k, bit in enumerate([*total, carry])])
         assert not solver.possible(*known, wrong)
+
+
+@pytest.mark.parametrize("is_hard", [False, True])
+def test_none_possible(monkeypatch: pytest.MonkeyPatch, is_hard: bool) -> None:
+    """Sums of numbers of five bits are none of those above 62, whether all are asked for at once or one by one."""
+    gates = Gates()
+    total, carry = gates.total(gates.free(5), gates.free(5), FALSE)
+    bits = [*total, carry]
+
+    def is_number(number: int) -> int:
+        return negated(gates.any_of([bit ^ (number >> k & 1) for k, bit in enumerate(bits)]))
+
+    solver, asked = GateSolver(gates), []
+    possible = solver.possible
+    monkeypatch.setattr(solver, "possible", lambda literal: asked.append(literal) or possible(literal))
+    if is_hard:
+        monkeypatch.setattr(solver._solver, "solve_limited", lambda **_: None)
+    beyond = [is_number(63)]
+    assert solver.none_possible([*beyond, gates.both(bits[0], negated(bits[0]))])
+    assert not solver.none_possible([*beyond, is_number(62)])
+    assert not solver.none_possible([is_number(0), *beyond])
+    assert len(asked) == (5 if is_hard else 0)
 
 
 def test_constants_are_folded() -> None:
