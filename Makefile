@@ -46,7 +46,7 @@ test-fast: $(STAMP) ## at most 3 minutes of the tests that the working tree's ch
 test-long: $(STAMP) ## all tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests
 
-formal: $(STAMP) ## prove the contracts, and that each proof catches its mutations (minutes)
+formal: $(STAMP) ## prove the contracts, and that each proof catches its mutations (an hour or more)
 	$(BIN)/python -m testbench.formal
 	$(BIN)/python -m testbench.formal.stability
 
