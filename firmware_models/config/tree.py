@@ -64,12 +64,27 @@ class NicConfig:
     """Memory windows of each virtual port."""
     max_burst_beats: Annotated[int, Field(ge=1, le=256), POWER_OF_TWO]
     """Longest AXI4 burst."""
+    reads_under_way: Annotated[int, Field(ge=1, le=256), POWER_OF_TWO]
+    """AXI4 read bursts that are asked for and not answered: as many as the latency of host memory needs."""
+    read_ahead_beats: Annotated[int, Field(ge=1, le=8192), POWER_OF_TWO]
+    """Beats that one block of the NIC can have asked for and not taken, at least max_burst_beats."""
+    fetch_batch: Annotated[int, Field(ge=2, le=64), POWER_OF_TWO]
+    """Most descriptors that are fetched at once; also the most units of a virtual port's turn."""
     get: bool
     """If true, the NIC can GET, and others can GET from it; otherwise a GET descriptor is refused as UNSUPPORTED."""
     n_groups: Annotated[int, Field(ge=1, le=256)]
     """Multicast groups that a NIC can be a member of at once."""
     address_bits: Annotated[int, Field(ge=32, le=64)]
     """Bits of a host address. An address with a bit beyond them lies in no memory window."""
+
+    @model_validator(mode="after")
+    def _check(self) -> "NicConfig":
+        if self.read_ahead_beats < self.max_burst_beats:
+            raise ValueError(
+                f"read_ahead_beats must be at least max_burst_beats ({self.max_burst_beats}), "
+                f"not {self.read_ahead_beats!r}"
+            )
+        return self
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)

@@ -49,11 +49,13 @@ class OperandLoader(wiring.Component):
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    #: Loads whose data are asked for; more wait to take turns.
-    UNDER_WAY = 4
-    #: Beats that are asked for before another load is: as many as come while the host memory answers. What is asked
-    #: for comes first, whatever is in more haste by then.
-    AHEAD = 64
+    #: Loads whose data are asked for; more wait.
+    UNDER_WAY = 16
+    #: With more contexts than these, loads that wait take turns.
+    IN_ORDER = 4
+    #: Beats that are asked for before another load is, beyond those that come while the host memory answers, and the
+    #: least of both. What is asked for comes first, whatever is in more haste by then, so it is no more than that.
+    AHEAD, LEAST_AHEAD = 40, 64
 
     def __init__(self, config: Config):
         self.config = config
@@ -82,10 +84,10 @@ class OperandLoader(wiring.Component):
         depth = min(n, self.UNDER_WAY)
         m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=depth)
         m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=depth)
-        load, turning = self.i, []
+        load, turning, takes_turns = self.i, [], n > self.IN_ORDER
         may_ask = Signal()
         room = waiting.i.ready & asking.i.ready & may_ask
-        if n > depth:
+        if takes_turns:
             load, turning = self._take_turns(m, room=room)
         m.d.comb += [
             asking.i.payload.eq(load.payload), waiting.i.payload.eq(load.payload), load.ready.eq(room),
@@ -94,9 +96,13 @@ class OperandLoader(wiring.Component):
         ]
         self._ask(m, asking.o)
         writes, reported, written, size = self._lay_down(m, waiting.o)
-        few = self._few_outstanding(m, comes=writes & ~waiting.o.payload.from_payload, size=size) if n > depth else 1
+        comes = writes & ~waiting.o.payload.from_payload
         # One load at a time is between those that wait for their turn and those that are asked for.
-        m.d.comb += may_ask.eq(few & ~asking.o.valid if n > depth else 1)
+        m.d.comb += may_ask.eq(1)
+        if takes_turns:
+            few, timing = self._few_outstanding(m, comes=comes, size=size)
+            m.d.comb += may_ask.eq(few & ~asking.o.valid)
+            turning.append(timing)
         self._keep_back(m, written, waiting.o.payload)
         m.d.comb += self.idle.eq(~waiting.o.valid)
         m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves, reported, *turning))
@@ -123,13 +129,34 @@ class OperandLoader(wiring.Component):
         return load, [turns.moves]
 
     def _few_outstanding(self, m: Module, *, comes, size):
-        """Less is asked for and has not come than :attr:`AHEAD` beats. `comes`: `size` bytes that were asked for."""
+        """Less is asked for and has not come than comes while the host memory answers, and :attr:`AHEAD` beats more.
+
+        How long it takes to answer is measured whenever a request finds nothing outstanding. `comes`: `size` bytes that
+        were asked for.
+
+        Gives that, and whether it is being measured.
+        """
         datapath, request = self.config.datapath, self.read.request
-        least = self.AHEAD * datapath.flit_bytes
-        outstanding, few = Signal(range(least + datapath.mtu + 1)), Signal(init=1)
-        asked = Mux(request.valid & request.ready, request.payload.bytes[: self.shapes.bytes], 0)
-        m.d.sync += [outstanding.eq(outstanding + asked - Mux(comes, size, 0)), few.eq(outstanding < least)]
-        return few
+        most = max(self.LEAST_AHEAD, self.config.nic.read_ahead_beats)
+        lane_bits = (datapath.flit_bytes - 1).bit_length()
+        outstanding, few = Signal(range(most * datapath.flit_bytes + datapath.mtu + 1)), Signal(init=1)
+        asks = request.valid & request.ready
+        asked = Mux(asks, request.payload.bytes[: self.shapes.bytes], 0)
+        beats = Signal(range(most + 1), init=self.LEAST_AHEAD)
+        m.d.sync += [
+            outstanding.eq(outstanding + asked - Mux(comes, size, 0)), few.eq(outstanding < beats << lane_bits),
+        ]
+        # What comes first after nothing was outstanding is what was asked for then.
+        nothing, timing, waited, ahead = Signal(init=1), Signal(), Signal(range(most)), Signal(range(most + self.AHEAD))
+        m.d.sync += nothing.eq(outstanding == 0)
+        with m.If(timing):
+            m.d.sync += [waited.eq(waited + (waited != most - 1)), timing.eq(~comes)]
+            with m.If(comes):
+                m.d.sync += ahead.eq(waited + self.AHEAD)
+        with m.Elif(nothing & asks):
+            m.d.sync += [timing.eq(1), waited.eq(0)]
+        m.d.sync += beats.eq(Mux(ahead < self.LEAST_AHEAD, self.LEAST_AHEAD, Mux(ahead > most, most, ahead)))
+        return few, timing
 
     def _ask(self, m: Module, load):
         """Requests, piece by piece."""

@@ -30,6 +30,10 @@ class DmaEngine(wiring.Component):
         Bits of an address, 32 to 64; the others are 0 on the bus.
     block_memories : bool
         If true, beats wait in block RAM, however few.
+    max_outstanding_reads : int
+        Read bursts under way, at least 1.
+    read_buffer_beats : int, optional
+        Beats that a client can have asked for and not taken; four bursts if not given.
 
     Members
     -------
@@ -45,13 +49,16 @@ class DmaEngine(wiring.Component):
 
     def __init__(
         self, *, n_readers: int, n_writers: int, data_width: int, max_burst_beats: int, id_width: int = 1,
-        address_bits: int = ADDRESS_BITS, block_memories: bool = False,
+        address_bits: int = ADDRESS_BITS, block_memories: bool = False, max_outstanding_reads: int = 16,
+        read_buffer_beats: int | None = None,
     ):
         common = {
             "data_width": data_width, "max_burst_beats": max_burst_beats, "id_width": id_width,
             "address_bits": address_bits, "block_memories": block_memories,
         }
-        self.reader = DmaReader(n=n_readers, **common)
+        self.reader = DmaReader(
+            n=n_readers, max_outstanding=max_outstanding_reads, buffer_beats=read_buffer_beats, **common,
+        )
         self.writer = DmaWriter(n=n_writers, **common)
         super().__init__({
             "moves": Out(1),

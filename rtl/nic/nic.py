@@ -130,7 +130,7 @@ class Nic(wiring.Component):
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
             intermediate_bytes=config.cou.intermediate_bytes, n_cous=n_cous,
             sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce), get=config.nic.get,
-            address_bits=config.nic.address_bits,
+            address_bits=config.nic.address_bits, batch=config.nic.fetch_batch,
         )
         # Who asks for windows, reads and writes host memory and reports events, in the order of ports. What others
         # GET, and what GETs bring, are clients of their own, so that answers wait for no request.
@@ -144,6 +144,7 @@ class Nic(wiring.Component):
             writes.append(p2p.get_write)
         dma = DmaEngine(
             n_readers=len(reads), n_writers=len(writes), data_width=width, max_burst_beats=config.nic.max_burst_beats,
+            max_outstanding_reads=config.nic.reads_under_way, read_buffer_beats=config.nic.read_ahead_beats,
             address_bits=config.nic.address_bits, block_memories=config.datapath.block_memories,
         )
         vp_table = VpTable(

@@ -46,6 +46,8 @@ class DescriptorFetch(wiring.Component):
     -------
     i : ``In(stream.Signature(fetch_command(address_bits)))``
         Commands; `count` at least 1.
+    enable : ``In(1)``
+        What comes is taken. Between two descriptors it may be low for as long as one likes.
     read : ``Out(ReadSignature(data_width))``
         DMA engine.
     o : ``Out(stream.Signature(FetchedDescriptor))``
@@ -61,6 +63,7 @@ class DescriptorFetch(wiring.Component):
         self.address_bits = check_address_bits(address_bits)
         super().__init__({
             "i": In(stream.Signature(fetch_command(address_bits))),
+            "enable": In(1),
             "read": Out(ReadSignature(data_width)),
             "o": Out(stream.Signature(FetchedDescriptor)),
             "numbers": Out(1),
@@ -101,7 +104,7 @@ class DescriptorFetch(wiring.Component):
         beat = self.read.data
         m.d.comb += [
             self.o.payload.desc.as_value().eq(words),
-            beat.ready.eq(~self.o.valid),
+            beat.ready.eq(~self.o.valid & self.enable),
         ]
         with m.If(beat.valid & beat.ready):
             m.d.sync += [

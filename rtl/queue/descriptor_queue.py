@@ -114,7 +114,7 @@ class DescriptorQueue(wiring.Component):
         # Fetch, check and scheduler look at one descriptor at a time; it goes when all three have finished.
         m.d.comb += [
             check.desc.eq(fetch.o.payload.desc), check.vp.eq(scheduler.vp),
-            check.numbers.eq(fetch.numbers), check.fields.eq(fetch.fields),
+            check.numbers.eq(fetch.numbers), check.fields.eq(fetch.fields), fetch.enable.eq(scheduler.at_hand),
             check.gone.eq(fetch.o.valid & fetch.o.ready),
             scheduler.judged.eq(check.judged), scheduler.status.eq(check.status),
             scheduler.i.payload.eq(fetch.o.payload), scheduler.i.valid.eq(fetch.o.valid & check.judged),

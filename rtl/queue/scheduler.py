@@ -30,7 +30,8 @@ class Scheduler(wiring.Component):
     alone. The descriptor is handed over when all of it is there; if it is unreadable, the entry is released.
 
     One turn serves the units that begin in its first fetch, at most `batch`; a VP that was blocked begins with a
-    fetch of one.
+    fetch of one. What the next turn begins with is fetched as soon as this one fetches nothing more, so that
+    host memory answers meanwhile.
 
     Parameters
     ----------
@@ -46,9 +47,11 @@ class Scheduler(wiring.Component):
     Members
     -------
     turn : ``In(stream.Signature(turn_layout(address_bits)))``, end : ``Out(stream.Signature(TurnEnd))``
-        VP table.
+        VP table. A turn is taken when the one before has ended; its fetch is commanded while it is offered.
     fetch : ``Out(stream.Signature(fetch_command(address_bits)))``, i : ``In(stream.Signature(FetchedDescriptor))``
         Descriptor fetch. A descriptor is valid once it is there whole, and judged.
+    at_hand : ``Out(1)``
+        What comes is of the turn in progress, and `vp` its VP; as long as not, it waits.
     judged : ``In(1)``, status : ``In``
         Descriptor check: verdict on ``i.payload.desc`` by itself; comes when all of it but the payload is there.
     vp : ``Out(11)``
@@ -85,6 +88,7 @@ class Scheduler(wiring.Component):
             "end": Out(stream.Signature(TurnEnd)),
             "fetch": Out(stream.Signature(fetch_command(address_bits))),
             "i": In(stream.Signature(FetchedDescriptor)),
+            "at_hand": Out(1),
             "judged": In(1),
             "status": In(STATUS_BITS),
             "vp": Out(formats.VP_BITS),
@@ -109,18 +113,13 @@ class Scheduler(wiring.Component):
         m.d.comb += [
             unit.desc.eq(self.i.payload.desc), unit.vp.eq(turn.vp), unit.inside.eq(serving.inside),
             self.i.ready.eq(serving.discards), self.consumed.eq(serving.consumes),
-            self.fetch.payload.base.eq(turn.base),
-            self.fetch.payload.log2.eq(turn.log2),
-            self.fetch.payload.index.eq(serving.cons),
-            self.fetch.payload.count.eq(
-                Mux(serving.blocked, 1, Mux(serving.left < self.batch, serving.left, self.batch))
-            ),
-            self.vp.eq(turn.vp),
+            self.at_hand.eq(~serving.none_pending), self.vp.eq(turn.vp),
             self.o_p2p.payload.desc.eq(self.i.payload.desc),
             self.o_event.payload.eq(unit.event),
             self.end.payload.vp.eq(turn.vp),
             *(self.end.payload[name].eq(getattr(serving, name)) for name in ("cons", "taken", "blocked", "crowded")),
         ]
+        wants = self._command_fetches(m, serving)
         target = self._connect_target(m, unit)
 
         # Why the current descriptor is not taken: what is wrong with it, or nothing: its job has another operation.
@@ -150,7 +149,7 @@ class Scheduler(wiring.Component):
                 reject(Status.NO_PLACE)
 
         with m.FSM() as fsm:
-            self._begin(m, serving)
+            self._begin(m, serving, wants)
             self._look(m, serving, unit, judge=judge)
             self._place(m, serving, target, locating=locating, reject=reject)
             self._hand_over(m, serving, unit, target)
@@ -159,7 +158,7 @@ class Scheduler(wiring.Component):
             self._end(m, serving)
         # In these it waits for a turn or for descriptors; what comes is seen where it comes from.
         waits = Cat(fsm.ongoing(state) for state in ("TURN", "UNIT", "INSIDE", "DRAIN", "SKIP")).any()
-        m.d.sync += self.moves.eq(~waits)
+        m.d.sync += self.moves.eq(~waits | self.fetch.valid)
         return m
 
     def _connect_target(self, m: Module, unit: UnitRecord) -> SimpleNamespace:
@@ -193,33 +192,67 @@ class Scheduler(wiring.Component):
             ]
         return target
 
-    def _begin(self, m: Module, serving: TurnInProgress) -> None:
-        """A turn begins, and its descriptors are fetched."""
+    def _command_fetches(self, m: Module, serving: TurnInProgress) -> SimpleNamespace:
+        """Commands: what the turn in progress needs `more`, and once it needs nothing more, or none is in progress
+        (`resting`), what the offered one `begins` with: so many as are `wanted`, once (`asked`).
+        """
+        offered, turn, fetch = self.turn.payload, serving.turn, self.fetch
+        wants = SimpleNamespace(
+            wanted=Signal(range(self.batch + 1), name="wanted"),
+            **{name: Signal(name=name) for name in ("more", "resting", "begins", "asked")},
+        )
+
+        def count(*, of, is_one):
+            return Mux(is_one, 1, Mux(of < self.batch, of, self.batch))
+
+        command = fetch.payload
+        m.d.comb += [
+            wants.begins.eq(offered.enable & (offered.count != 0) & (offered.room != 0)),
+            wants.wanted.eq(count(of=offered.count, is_one=offered.blocked)),
+            fetch.valid.eq(
+                wants.more | (self.turn.valid & wants.begins & ~wants.asked & (serving.covered | wants.resting))
+            ),
+        ]
+        with m.If(wants.more):
+            m.d.comb += [
+                command.base.eq(turn.base), command.log2.eq(turn.log2), command.index.eq(serving.cons),
+                command.count.eq(count(of=serving.left, is_one=0)),
+            ]
+        with m.Else():
+            m.d.comb += [
+                command.base.eq(offered.base), command.log2.eq(offered.log2), command.index.eq(offered.cons),
+                command.count.eq(wants.wanted),
+            ]
+        with m.If(~wants.more & fetch.valid & fetch.ready):
+            m.d.sync += wants.asked.eq(1)
+        return wants
+
+    def _begin(self, m: Module, serving: TurnInProgress, wants: SimpleNamespace) -> None:
+        """A turn begins, once its descriptors have been asked for; more of them are."""
         offered = self.turn.payload
         with m.State("TURN"):
-            m.d.comb += self.turn.ready.eq(1)
-            serving.load(offered)
-            with m.If(self.turn.valid):
-                m.next = "FETCH"
-                with m.If(~offered.enable | (offered.count == 0)):
-                    m.d.sync += serving.blocked.eq(0)
-                    m.next = "END"
-                with m.Elif(offered.room == 0):
-                    m.d.sync += serving.blocked.eq(1)
+            m.d.comb += [
+                wants.resting.eq(1), self.turn.ready.eq(wants.asked | ~wants.begins | self.fetch.ready),
+            ]
+            taken = self.turn.valid & self.turn.ready
+            serving.load(offered, asked=Mux(taken & wants.begins, wants.wanted, 0))
+            with m.If(taken):
+                m.d.sync += wants.asked.eq(0)
+                m.next = "UNIT"
+                with m.If(~wants.begins):
+                    m.d.sync += serving.blocked.eq(offered.enable & (offered.count != 0))
                     m.next = "END"
         with m.State("FETCH"):
-            m.d.comb += self.fetch.valid.eq(1)
+            m.d.comb += wants.more.eq(1)
             with m.If(self.fetch.ready):
+                count = self.fetch.payload.count
                 m.d.sync += [
-                    serving.pending.eq(self.fetch.payload.count), serving.none_pending.eq(0), serving.blocked.eq(0),
-                    serving.extended.eq(serving.inside | serving.refused),
+                    serving.pending.eq(count), serving.none_pending.eq(0),
+                    serving.covered.eq(count == serving.left), serving.extended.eq(1),
                 ]
-                m.next = "UNIT"
+                m.next = "INSIDE"
                 with m.If(serving.refused):
                     m.next = "SKIP"
-                with m.Elif(serving.inside):
-                    m.next = "INSIDE"
-
     def _look(self, m: Module, serving: TurnInProgress, unit: UnitRecord, *, judge) -> None:
         """Looks at the next descriptor: between units, or in a sequence that has an entry at its offload unit."""
         with m.State("UNIT"):

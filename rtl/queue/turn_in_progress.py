@@ -30,6 +30,8 @@ class TurnInProgress:
         Units whose completion has room still, and those that were taken.
     none_pending, none_left, no_room
         High while these are 0; registers.
+    covered
+        All that is left has been asked for: nothing more is fetched in this turn.
     blocked, crowded, extended
         It ends before a unit; because that found no room at its target. A unit needed a fetch of its own.
     inside
@@ -54,18 +56,21 @@ class TurnInProgress:
             Signal(name=name) for name in ("inside", "refused", "faulty", "skip")
         )
         # Flags beside the numbers: high while they are 0.
-        self.none_pending, self.none_left, self.no_room = (
-            Signal(name=name) for name in ("none_pending", "none_left", "no_room")
+        self.none_pending, self.none_left, self.no_room, self.covered = (
+            Signal(name=name, init=init) for name, init in (
+                ("none_pending", 1), ("none_left", 0), ("no_room", 0), ("covered", 0),
+            )
         )
         self.discards, self.consumes = Signal(name="discards"), Signal(name="consumes")
 
-    def load(self, offered) -> None:
-        """Takes up a turn."""
+    def load(self, offered, *, asked) -> None:
+        """Takes up a turn, of which `asked` descriptors have been asked for."""
         self._m.d.sync += [
             self.turn.eq(offered),
             self.cons.eq(offered.cons), self.left.eq(offered.count), self.room.eq(offered.room),
             self.none_left.eq(offered.count == 0), self.no_room.eq(offered.room == 0),
-            self.blocked.eq(offered.blocked),
+            self.pending.eq(asked), self.none_pending.eq(asked == 0), self.covered.eq(asked == offered.count),
+            self.blocked.eq(0),
             *(register.eq(0) for register in (self.taken, self.crowded, self.extended, self.inside, self.refused)),
         ]
 

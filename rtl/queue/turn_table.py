@@ -34,12 +34,13 @@ class TurnTable(wiring.Component):
 
     A VP with unread descriptors stands in a queue of turns, once at most (a `queued` bit per VP). A turn takes it
     out; it goes back to the tail when its turn ends and descriptors are left. So between two turns of one VP
-    every other one has at most one. One turn is in progress at a time.
+    every other one has at most one. One turn is in progress at a time, and the next one is offered meanwhile, as it
+    stands then: descriptors and room that come later are for the turn after it.
 
     A unit whose target had no room in one turn after the other, for `retry_limit` cycles, has *expired*: its next turn
     bears the flag (NIC paper, section 1.3: the request is repeated, and at last ends in an error).
 
-    A doorbell begins its VP's turn at once if no VP waits and no turn is in progress.
+    A doorbell begins its VP's turn at once if no VP waits and no turn is offered.
 
     When every VP in the queue has been blocked since the last change, turns pause for `retry_cycles` or until a
     doorbell comes, so that retries do not load the host memory.
@@ -113,30 +114,27 @@ class TurnTable(wiring.Component):
         with m.If(pause != 0):
             m.d.sync += pause.eq(pause - 1)
 
-        action, in_turn, reserved = Signal(Action), Signal(), Signal(INDEX_BITS)
+        action, in_turn, enabled = Signal(Action), Signal(), Signal()
         m.d.comb += [
-            waiting.i.payload.eq(vp), self.busy.eq(in_turn | waiting.o.valid),
+            waiting.i.payload.eq(vp), self.busy.eq(in_turn | turn.valid | waiting.o.valid),
             *(
                 records[name].write.data.eq(Mux(action == Action.DOORBELL, doorbell.payload.index, self.first_index))
                 for name in ("prod", "cq_cons")
             ),
         ]
-        with m.If(turn.ready):
-            m.d.sync += turn.valid.eq(0)
+        with m.If(turn.valid & turn.ready):
+            m.d.sync += [turn.valid.eq(0), in_turn.eq(1), enabled.eq(turn.payload.enable)]
 
         def begin_turn(produced):
             """Begins the turn of the current VP, whose descriptors go up to `produced`."""
-            m.d.sync += [
-                in_turn.eq(1), turn.valid.eq(1), reserved.eq(records["state"].read.data.reserved),
-                *self._describe_turn(records, vp=vp, produced=produced),
-            ]
+            m.d.sync += [turn.valid.eq(1), *self._describe_turn(records, vp=vp, produced=produced)]
 
-        begins = self.enable & waiting.o.valid & ~in_turn & (pause == 0)
+        begins = self.enable & waiting.o.valid & ~turn.valid & (pause == 0)
         with m.FSM() as fsm:
             with m.State("CHOOSE"):
                 m.next = "ACT"
                 # What is known from registers comes first, and where to look waits for nobody's doorbell: a turn is
-                # in progress after it has begun, so there are cycles for these.
+                # offered for some cycles after it has begun, so there are cycles for these.
                 with m.If(end.valid):
                     m.d.comb += looked_at.eq(end.payload.vp)
                     m.d.sync += action.eq(Action.END)
@@ -160,21 +158,20 @@ class TurnTable(wiring.Component):
                         progress = ~end.payload.blocked | (end.payload.taken != 0)
                         queued = records["queued"].write
                         m.d.comb += [
-                            end.ready.eq(1), *self._note_end(records, reserved=reserved),
-                            waiting.i.valid.eq(
-                                turn.payload.enable & (end.payload.cons != records["prod"].read.data)
-                            ),
+                            end.ready.eq(1), *self._note_end(records),
+                            waiting.i.valid.eq(enabled & (end.payload.cons != records["prod"].read.data)),
                             queued.en.eq(1), queued.data.eq(waiting.i.valid),
                         ]
                         m.d.sync += in_turn.eq(0)
                         with m.If(progress):
                             m.d.sync += streak.eq(0)
-                        with m.Elif(streak >= waiting.level):
+                        # The VP whose turn is offered is one of those that wait.
+                        with m.Elif(streak >= waiting.level + turn.valid):
                             m.d.sync += [streak.eq(0), pause.eq(self.retry_cycles)]
                         with m.Else():
                             m.d.sync += streak.eq(streak + 1)
                     with m.Case(Action.DOORBELL):
-                        nobody_waits = self.enable & ~waiting.o.valid & ~in_turn
+                        nobody_waits = self.enable & ~waiting.o.valid & ~turn.valid
                         queued = records["queued"]
                         m.d.comb += doorbell.ready.eq(1)
                         m.d.sync += [streak.eq(0), pause.eq(0)]
@@ -250,13 +247,13 @@ class TurnTable(wiring.Component):
             records["queued"].write.en.eq(self.commit.payload.wipe),
         ]
 
-    def _note_end(self, records: dict, *, reserved) -> list:
+    def _note_end(self, records: dict) -> list:
         """Statements that note what a turn has left."""
         end, before, state = self.end.payload, records["state"].read.data, records["state"].write
         return [
             state.en.eq(1),
             state.data.cons.eq(end.cons),
-            state.data.reserved.eq(reserved + end.taken),
+            state.data.reserved.eq(before.reserved + end.taken),
             state.data.blocked.eq(end.blocked),
             state.data.crowded.eq(end.crowded),
             state.data.since.eq(Mux(before.crowded, before.since, self.cycles)),

@@ -48,6 +48,7 @@ noted_unit = cover("unit", became=(
 noted_fault = cover("descriptor at fault", why=("BAD_SEQUENCE", "MEMORY_ERROR", "by itself"), number=(0, 1))
 noted_turn = cover("turn", count=(-1, 0, 1), room=(0, 1, 2))
 noted_retry = cover("turn after a blocked one", room=(0, 1, 2), expired=(0, 1))
+noted_ahead = cover("end of a turn, the next one's descriptors", fetched=(0, 1))
 noted_length = cover("length of a sequence", beyond=(-1, 0))
 
 
@@ -55,8 +56,11 @@ class FetchStandIn:
     """Descriptor fetch and check: shows one descriptor at a time, its fields first, then whole."""
 
     def __init__(self, dut: SimHandleBase):
-        self.dut, self.queue, self._rng, self._pause = dut, deque[Entry](), rng("fetch"), pauses(rng("pauses"), None)
+        self.dut, self._rng, self._pause = dut, rng("fetch"), pauses(rng("pauses"), None)
+        self.queue = deque[tuple[int, Entry]]()
+        """What has been asked for: VP and entry."""
         self._taken, self._rooms = level(dut.i__ready), (level(dut.p2p_room), level(dut.get_room))
+        self._at_hand = level(dut.at_hand)
         self._stage, self._wait = "none", 0
 
     def cycle(self) -> None:
@@ -64,14 +68,15 @@ class FetchStandIn:
         if self._stage == "whole" and self._taken():
             self.queue.popleft()
             self.dut.i__valid.value = self.dut.judged.value = 0
-            self._stage = "none"
+            # Whether the next one is of the same turn is seen in the next cycle.
+            self._stage, self._wait = "none", 1
         elif self._stage in ("fields", "judged", "whole"):
-            entry = self.queue[0]
+            entry = self.queue[0][1]
             entry.low = [low or not room() for low, room in zip(entry.low, self._rooms, strict=True)]
         if self._wait:
             self._wait -= 1
-        elif self.queue and not next(self._pause):
-            self._advance(self.queue[0])
+        elif self.queue and not next(self._pause) and (self._at_hand() or self._stage != "none"):
+            self._advance(self.queue[0][1])
 
     def _advance(self, entry: Entry) -> None:
         shown = encode(FetchedDescriptor, {"desc": entry.desc, "error": int(entry.error)})
@@ -101,8 +106,8 @@ class Bench:
         self.depth, self.batch, self.n_cous = (parameters()[name] for name in ("depth", "batch", "n_cous"))
         self.fetch = FetchStandIn(dut)
         self.model = TurnModel(
-            ring=lambda vp, index: self.rings[vp][self._number(index)], sequence_depth=self.depth, batch=self.batch,
-            ended=self._ended,
+            ring=lambda vp, index: self.rings[vp][self._number(vp, index)], sequence_depth=self.depth,
+            batch=self.batch, ended=self._ended,
         )
         self.dealers = {vp: UnitDealer(vp, self.depth, rng(f"units of VP {vp}")) for vp in VPS}
         self.rings: dict[int, list[Entry]] = {vp: [] for vp in VPS}
@@ -113,6 +118,7 @@ class Bench:
         self.taken_tags: list[int] = []
         self.units = self.turns = self.consumed = 0
         self.offered: dict[str, int] | None = None
+        self.serving: dict[str, int] | None = None
         self.rooms, self._until = [dut.p2p_room, dut.get_room], [0, 0]
         self._counts = dealt(self.rng, [
             (count, room, exactly) for count in (-1, 0, 1, 3 * self.depth) for room in (0, 1, 2, 40)
@@ -132,7 +138,8 @@ class Bench:
             ("o_p2p", P2pDescriptor, "o_p2p", self._take), ("o_event", CompletionEvent, "o_event", lambda _: None),
             ("placement__query", payload(_placement, "query"), "query", self._place),
         ]
-        monitors = [("turn", turn_layout(), "turn"), ("placement__answer", payload(_placement, "answer"), "placed")]
+        monitors = [("placement__answer", payload(_placement, "answer"), "placed")]
+        StreamMonitor(dut, "turn", turn_layout(), callback=self._watch("turn", self._begin))
         for k in range(self.n_cous):
             sinks.append((f"cou__{k}__probe", payload(_sequence, "probe"), f"probe {k}", partial(self._probe, k)))
             sinks.append((
@@ -156,15 +163,14 @@ class Bench:
     async def begin(self) -> None:
         """Clock and reset."""
         await clock.start(self.dut, max_cycles=60_000)
-        self._is_consumed, self._vp = level(self.dut.consumed), bits(self.dut.vp)
+        self._is_consumed, self._vp, self._at_hand = level(self.dut.consumed), bits(self.dut.vp), level(self.dut.at_hand)
         every_cycle(self.dut.clk, self._cycle)
         self._offer()
 
     def _cycle(self) -> None:
         self.consumed += self._is_consumed()
-        if self.fetch.queue:
-            assert self.offered is not None
-            assert self._vp() == self.offered["vp"], "a descriptor is checked for another VP"
+        if self.fetch.queue and self._at_hand():
+            assert self._vp() == self.fetch.queue[0][0], "a descriptor is checked for another VP"
         self.fetch.cycle()
         for k, room in enumerate(self.rooms):
             if self._until[k]:
@@ -174,9 +180,8 @@ class Bench:
 
     # The host's side: units are written, turns are dealt in order to those that have some.
 
-    def _number(self, index: int) -> int:
-        """Position since the beginning of what stands at an index now."""
-        vp = self.offered["vp"] if self.offered else 0
+    def _number(self, vp: int, index: int) -> int:
+        """Position since the beginning of what stands at an index of a VP's ring now."""
         return self.cons[vp] + (index - FIRST_INDEX - self.cons[vp]) % INDEXES
 
     def _offer(self) -> None:
@@ -197,20 +202,28 @@ class Bench:
             "vp": vp, "enable": int(self.rng.random() < 0.95), "cons": (FIRST_INDEX + self.cons[vp]) % INDEXES,
             "count": count, "room": room,
         }
-        self.before, self.consumed = self.cons[vp], 0
         self.turns += 1
         self.turn.append(self.offered)
 
+    def _begin(self, turn: dict[str, int]) -> None:
+        assert turn == self.offered
+        self.serving, self.offered = turn, None
+        self.before, self.consumed = self.cons[turn["vp"]], 0
+        # The next one is offered at once, or late: when this one has ended.
+        if self.waiting and self.rng.random() < 0.7:
+            self._offer()
+
     def _fetch(self, command: dict[str, int]) -> None:
-        assert self.offered is not None
-        ring, first = self.rings[self.offered["vp"]], self._number(command["index"])
+        vp = next(vp for vp, where in self.where.items() if where["base"] == command["base"])
+        ring, first = self.rings[vp], self._number(vp, command["index"])
         assert first + command["count"] <= len(ring), "fetched beyond what has been written"
-        self.fetch.queue.extend(ring[first:first + command["count"]])
+        self.fetch.queue.extend((vp, entry) for entry in ring[first:first + command["count"]])
 
     def _end(self, end: dict[str, int]) -> None:
-        assert self.offered is not None
-        vp, offered = end["vp"], self.offered
-        assert not self.fetch.queue, "a descriptor of a turn is left for the next one"
+        assert self.serving is not None
+        vp, offered, self.serving = end["vp"], self.serving, None
+        assert vp not in (asked for asked, _ in self.fetch.queue), "a descriptor of a turn is left for the next one"
+        noted_ahead(fetched=int(bool(self.fetch.queue)))
         self.cons[vp] += (end["cons"] - offered["cons"]) % INDEXES
         assert self.cons[vp] - self.before == self.consumed, "the pulses of `consumed`"
         # A turn is short: units of the first fetch, of which the last may be as long as any, with what is passed over.
@@ -221,8 +234,7 @@ class Bench:
         self.state[vp] = {"blocked": end["blocked"], "expired": int(end["crowded"] and self.tries[vp] > 1)}
         if self.cons[vp] < len(self.rings[vp]) or self.units < parameters()["units"]:
             self.waiting.append(vp)
-        self.offered = None
-        if self.waiting:
+        if self.waiting and self.offered is None:
             self._offer()
 
     def _ended(self, became: str, number: int, descs: list[Fields]) -> None:
@@ -259,7 +271,7 @@ async def serves_turns(dut: SimHandleBase) -> None:
     """Every unit is handed on whole or refused, once and in order of its VP; no turn is longer than due."""
     bench = Bench(dut)
     await bench.begin()
-    while bench.offered is not None or bench.waiting:
+    while bench.offered is not None or bench.serving is not None or bench.waiting:
         await RisingEdge(dut.clk)
     await clock.cycles(dut, 20)
     assert bench.model.idle

@@ -66,6 +66,8 @@ class TurnModel:
         self.ring, self.depth, self.batch, self.ended = ring, sequence_depth, batch, ended
         self._steps: Steps | None = None
         self._kept: Transfer | None = None
+        self.stop = self.fetched = 0
+        self._ahead: dict[str, int] | None = None
 
     @property
     def idle(self) -> bool:
@@ -78,6 +80,11 @@ class TurnModel:
             assert self._steps is None, "a turn within a turn"
             self._steps = self._serve(item)
             next(self._steps)
+            return
+        # What the next turn begins with is fetched once this one fetches nothing more.
+        if stream == "fetch" and (self._steps is None or self.fetched == self.stop):
+            assert self._ahead is None, f"two fetches for the next turn: {self._ahead}, {item}"
+            self._ahead = item
             return
         assert self._steps is not None, f"{stream} without a turn: {item}"
         try:
@@ -102,7 +109,10 @@ class TurnModel:
         self.turn, self.stop = turn, turn["count"] if turn["enable"] else 0
         self.pos = self.fetched = 0
         taken, blocked, crowded = 0, self.stop > 0 and turn["room"] == 0, False
-        if self.stop and not blocked:
+        if not self.stop or blocked:
+            # It is over before it begins; what is fetched meanwhile is the next one's.
+            self.fetched = self.stop
+        else:
             # The units that begin in the first fetch, as far as their completions have room.
             first = 1 if turn["blocked"] else min(self.stop, self.batch)
             yield from self._fetch(first)
@@ -116,9 +126,12 @@ class TurnModel:
 
     def _fetch(self, count: int) -> Steps:
         index = (self.turn["cons"] + self.fetched) % INDEXES
-        yield from self._expect("fetch", {
-            "base": self.turn["base"], "log2": self.turn["log2"], "index": index, "count": count,
-        })
+        command = {"base": self.turn["base"], "log2": self.turn["log2"], "index": index, "count": count}
+        if self._ahead is None:
+            yield from self._expect("fetch", command)
+        else:
+            assert self._ahead == command, f"{self._ahead} ahead where {command} was due"
+            self._ahead = None
         self.fetched += count
 
     def _look(self) -> Generator[None, Transfer, Entry]:
