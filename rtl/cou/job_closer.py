@@ -48,7 +48,7 @@ class JobCloser(wiring.Component):
         An operation that waits in vain.
     order : ``In(stream.Signature(JobClosing))``
         A job is closed, or open again: never twice the same. Always taken, from when all jobs are open on.
-    operations : ``In``, ends : ``Out(n_jobs)``
+    holds : ``In``, ends : ``Out(n_jobs)``
         Operation table: what it has; ends these in JOB_CLOSED.
     arrival : ``In``, arrives : ``In(1)``
         Packets that come in.
@@ -85,7 +85,7 @@ class JobCloser(wiring.Component):
             "moves": Out(1),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "order": In(stream.Signature(JobClosing)),
-            "operations": In(data.ArrayLayout(shapes.holds, config.cou.n_jobs)), "ends": Out(config.cou.n_jobs),
+            "holds": In(data.ArrayLayout(shapes.holds, config.cou.n_jobs)), "ends": Out(config.cou.n_jobs),
             "arrival": In(arrival_layout(shapes.packet)), "arrives": In(1),
             "hold": Out(1), "held": In(1),
             "meta_enable": Out(1), "meta_slot": Out(slot_bits), "meta": In(PacketHeader),
@@ -151,14 +151,14 @@ class JobCloser(wiring.Component):
             m.d.sync += count.eq(Mux(self.order.payload.closed, count + 1, count - 1))
 
         arrived, came, waits = Signal(), Signal(formats.JOB_BITS), Signal(n_jobs)
-        m.d.comb += [of_arrival.addr.eq(came), waits.eq(Cat(self.operations[j].waits for j in range(n_jobs)))]
+        m.d.comb += [of_arrival.addr.eq(came), waits.eq(Cat(self.holds[j].waits for j in range(n_jobs)))]
         m.d.sync += arrived.eq(self.arrives & (self.arrival.what == Arrival.THERE) & ((count != 0) | waits.any()))
         with m.If(self.arrives):
             m.d.sync += came.eq(self.arrival.key.job_id)
         # An operation may be let in before its job is closed and begin later.
         live, before = Signal(n_jobs), Signal(n_jobs)
-        m.d.comb += live.eq(Cat(self.operations[j].live for j in range(n_jobs)))
-        waited_for = Cat(waits[j] & (self.operations[j].job_id == came) for j in range(n_jobs)).any()
+        m.d.comb += live.eq(Cat(self.holds[j].live for j in range(n_jobs)))
+        waited_for = Cat(waits[j] & (self.holds[j].job_id == came) for j in range(n_jobs)).any()
         waited = Signal(n_jobs)
         m.d.sync += [before.eq(live), waited.eq(waits)]
         # What happens in the cycle in which a look begins is looked at after it.
@@ -176,7 +176,7 @@ class JobCloser(wiring.Component):
     def _look_through(self, m: Module, s: SimpleNamespace) -> None:
         """Operations, then slots."""
         n_jobs, last = self.config.cou.n_jobs, self.config.buffer_slots - 1
-        ended, closed = self.operations[s.index], s.looked_at
+        ended, closed = self.holds[s.index], s.looked_at
         with m.State("IDLE"):
             m.d.sync += [s.index.eq(0), s.slot.eq(0), s.batch.eq(0), s.waited.eq(0)]
             with m.If(s.some_operation):
@@ -203,7 +203,7 @@ class JobCloser(wiring.Component):
                 m.next = "JUDGE"
         with m.State("JUDGE"):
             owned = Cat(
-                operation.live & (operation.job_id == self.meta.job_id) for operation in self.operations
+                operation.live & (operation.job_id == self.meta.job_id) for operation in self.holds
             ).any()
             m.d.comb += closed.addr.eq(self.meta.job_id)
             m.next = "NEXT"
@@ -211,7 +211,7 @@ class JobCloser(wiring.Component):
             m.d.sync += s.foreign.eq(0)
             with m.If(closed.data & ~owned):
                 m.next = "LOOK UP"
-            for j, operation in enumerate(self.operations):
+            for j, operation in enumerate(self.holds):
                 with m.If(operation.live & operation.waits & (operation.job_id == self.meta.job_id)):
                     m.d.sync += s.owner.eq(j)
                     m.next = "COMPARE"
@@ -226,7 +226,7 @@ class JobCloser(wiring.Component):
 
     def _compare(self, m: Module, s: SimpleNamespace) -> None:
         """Compares a packet with an operation that waits, and reports one that does not belong to it."""
-        header, owner, fault = self.meta, self.operations[s.owner], self.o_fault
+        header, owner, fault = self.meta, self.holds[s.owner], self.o_fault
         begun = (header.pulse - owner.next_pulse)[formats.PULSE_BITS - 1]
         with m.State("COMPARE"):
             m.d.sync += s.foreign.eq(1)

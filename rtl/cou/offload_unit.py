@@ -291,7 +291,7 @@ class OffloadUnit(wiring.Component):
         u.parts.append(turn)
         looks, answers, theirs = buffer.lookup, buffer.o_lookup, trigger.held
         m.d.comb += [
-            self.dropped.eq(closer.dropped), closer.operations.eq(operations.holds),
+            self.dropped.eq(closer.dropped), closer.holds.eq(operations.holds),
             operations.close.eq(closer.ends), closer.arrival.eq(buffer.o_arrival.payload),
             closer.arrives.eq(buffer.o_arrival.valid), trigger.hold.eq(closer.hold), closer.held.eq(theirs),
             closer.meta.eq(buffer.meta), buffer.meta_enable.eq(trigger.meta_enable | closer.meta_enable),

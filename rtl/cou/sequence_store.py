@@ -80,8 +80,8 @@ class SequenceStore(wiring.Component):
         shapes = self.shapes
         depth = 1 << (shapes.place + shapes.job)
 
-        m.submodules.control = control = BlockMemory(shape=DescriptorControl, depth=depth)
-        m.submodules.payload = payload = BlockMemory(shape=8 * formats.PAYLOAD_BYTES, depth=depth)
+        m.submodules.controls = control = BlockMemory(shape=DescriptorControl, depth=depth)
+        m.submodules.payloads = payload = BlockMemory(shape=8 * formats.PAYLOAD_BYTES, depth=depth)
         m.d.comb += [
             control.read_enable.eq(self.fetch), control.read_address.eq(self.place), self.control.eq(control.read_data),
             payload.read_enable.eq(1), payload.read_address.eq(self.payload_place), self.payload.eq(payload.read_data),

@@ -237,7 +237,7 @@ class Unit:
         if not hold:
             self._operate()
         nothing = dict.fromkeys(("live", "job_id", "waits", "terms", "next_pulse"), 0)
-        dut.operations.value = encode(self.holds, [
+        dut.holds.value = encode(self.holds, [
             nothing if o is None else {
                 "live": 1, "job_id": o["job"], **{name: o[name] for name in ("waits", "terms", "next_pulse")},
             }
@@ -320,7 +320,7 @@ class Unit:
 async def closed_jobs_leave_nothing(dut: SimHandleBase) -> None:
     """What is of a closed job is dropped once, unless an operation of it is still there; nothing else is touched."""
     unit = Unit(dut)
-    dut.held.value = dut.order__valid.value = dut.operations.value = dut.arrives.value = 0
+    dut.held.value = dut.order__valid.value = dut.holds.value = dut.arrives.value = 0
     await clock.start(dut, max_cycles=400_000)
     await clock.cycles(dut, 300)
     for _ in range(parameters()["orders"]):

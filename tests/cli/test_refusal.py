@@ -93,7 +93,8 @@ def test_config_typo(conic: Conic) -> None:
     Path("typo.yaml").write_text("nic: {n_vp: 16}")
     refused(conic(*shlex.split(f"{ALLREDUCE} --config typo.yaml")),
             "conic run: typo.yaml: nic.n_vp: no such field (got 16); "
-            "allowed: n_vps, n_cous, n_p2p_tags, n_windows, max_burst_beats, get, n_groups, address_bits")
+            "allowed: n_vps, n_cous, n_p2p_tags, n_windows, max_burst_beats, reads_under_way, "
+            "read_ahead_beats, fetch_batch, get, n_groups, address_bits")
 
 
 def test_config_with_wires(conic: Conic) -> None:

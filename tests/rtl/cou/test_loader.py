@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from rtl.cou.operand_loader import OperandLoader
+from testbench.cou import loader_ahead_bench
 from testbench.cou.loader_bench import config
 from testbench.runner import run_bench
 
@@ -19,3 +20,13 @@ def test_loader(width):
     print(result.report)
     assert result.report["loads"] > 200
     assert result.report["faults"] > 10
+
+
+def test_reads_ahead():
+    """At latencies around those at which it begins to read further ahead, and those that are too long for that."""
+    result = run_bench(
+        partial(OperandLoader, loader_ahead_bench.config()), bench="testbench.cou.loader_ahead_bench",
+        parameters={"loads": 60},
+    )
+    print(result.report)
+    assert len(result.report["found"]) > 8
