@@ -105,7 +105,7 @@ async def reads_as_far_ahead_as_memory_takes(dut: SimHandleBase) -> None:
     found = {}
     edges = [LEAST - SLACK - _PATH + step for step in range(_PATH + 2)]
     latencies = [1, *edges, MOST - SLACK - _PATH, MOST - SLACK, 2 * MOST, 4 * MOST]
-    for latency in numbers.sample(latencies, len(latencies)) + [1]:
+    for latency in [*numbers.sample(latencies, len(latencies)), 1]:
         memory.latency = latency
         # One load alone: nothing is outstanding, so it tells how long memory takes now.
         for count in (1, parameters()["loads"]):

@@ -163,7 +163,8 @@ class Bench:
     async def begin(self) -> None:
         """Clock and reset."""
         await clock.start(self.dut, max_cycles=60_000)
-        self._is_consumed, self._vp, self._at_hand = level(self.dut.consumed), bits(self.dut.vp), level(self.dut.at_hand)
+        self._is_consumed, self._vp = level(self.dut.consumed), bits(self.dut.vp)
+        self._at_hand = level(self.dut.at_hand)
         every_cycle(self.dut.clk, self._cycle)
         self._offer()
 
