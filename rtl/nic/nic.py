@@ -191,6 +191,7 @@ class Nic(wiring.Component):
         """Descriptors to the units, events back; their windows and their ways to host memory."""
         vp_table, queue, p2p, cous, completions = nic.vp_table, nic.queue, nic.p2p, nic.cous, nic.completions
         connect(m, vp_table.turn, queue.turn)
+        m.d.comb += queue.stale.eq(vp_table.stale)
         connect(m, queue.end, vp_table.end)
         connect(m, queue.o_p2p, p2p.i_desc)
         connect(m, completions.slot, vp_table.completion)

@@ -49,6 +49,8 @@ class DescriptorQueue(wiring.Component):
     -------
     turn : ``In(stream.Signature(turn_layout(address_bits)))``, end : ``Out(stream.Signature(TurnEnd))``
         VP table.
+    stale : ``In(1)``
+        VP table: nothing of the offered turn may be served.
     window : ``Out(WindowSignature())``
         VP table.
     read : ``Out(ReadSignature(data_width))``
@@ -87,6 +89,7 @@ class DescriptorQueue(wiring.Component):
         super().__init__({
             "moves": Out(1),
             "turn": In(stream.Signature(turn_layout(address_bits))),
+            "stale": In(1),
             "end": Out(stream.Signature(TurnEnd)),
             "window": Out(WindowSignature()),
             "read": Out(ReadSignature(data_width)),
@@ -121,7 +124,7 @@ class DescriptorQueue(wiring.Component):
             fetch.o.ready.eq(scheduler.i.ready & check.judged),
         ]
         m.d.comb += [
-            scheduler.p2p_room.eq(self.p2p_room), scheduler.get_room.eq(self.get_room),
+            scheduler.stale.eq(self.stale), scheduler.p2p_room.eq(self.p2p_room), scheduler.get_room.eq(self.get_room),
             self.consumed.eq(scheduler.consumed),
         ]
         m.d.comb += self.moves.eq(check.moves | scheduler.moves)

@@ -48,6 +48,8 @@ class Scheduler(wiring.Component):
     -------
     turn : ``In(stream.Signature(turn_layout(address_bits)))``, end : ``Out(stream.Signature(TurnEnd))``
         VP table. A turn is taken when the one before has ended; its fetch is commanded while it is offered.
+    stale : ``In(1)``
+        Nothing of the offered turn may be served: it ends at once. Until it is taken, once it is high.
     fetch : ``Out(stream.Signature(fetch_command(address_bits)))``, i : ``In(stream.Signature(FetchedDescriptor))``
         Descriptor fetch. A descriptor is valid once it is there whole, and judged.
     at_hand : ``Out(1)``
@@ -85,6 +87,7 @@ class Scheduler(wiring.Component):
         super().__init__({
             "moves": Out(1),
             "turn": In(stream.Signature(self.turn_layout)),
+            "stale": In(1),
             "end": Out(stream.Signature(TurnEnd)),
             "fetch": Out(stream.Signature(fetch_command(address_bits))),
             "i": In(stream.Signature(FetchedDescriptor)),
@@ -201,6 +204,8 @@ class Scheduler(wiring.Component):
             wanted=Signal(range(self.batch + 1), name="wanted"),
             **{name: Signal(name=name) for name in ("more", "resting", "begins", "asked")},
         )
+        # A command that is offered stays, whatever becomes of the turn.
+        waits = Signal()
 
         def count(*, of, is_one):
             return Mux(is_one, 1, Mux(of < self.batch, of, self.batch))
@@ -209,10 +214,12 @@ class Scheduler(wiring.Component):
         m.d.comb += [
             wants.begins.eq(offered.enable & (offered.count != 0) & (offered.room != 0)),
             wants.wanted.eq(count(of=offered.count, is_one=offered.blocked)),
-            fetch.valid.eq(
-                wants.more | (self.turn.valid & wants.begins & ~wants.asked & (serving.covered | wants.resting))
-            ),
+            fetch.valid.eq(wants.more | (
+                self.turn.valid & wants.begins & ~wants.asked
+                & (((serving.covered | wants.resting) & ~self.stale) | waits)
+            )),
         ]
+        m.d.sync += waits.eq(~wants.more & fetch.valid & ~fetch.ready)
         with m.If(wants.more):
             m.d.comb += [
                 command.base.eq(turn.base), command.log2.eq(turn.log2), command.index.eq(serving.cons),
@@ -231,15 +238,19 @@ class Scheduler(wiring.Component):
         """A turn begins, once its descriptors have been asked for; more of them are."""
         offered = self.turn.payload
         with m.State("TURN"):
+            fetched = wants.asked | (self.fetch.valid & self.fetch.ready)
             m.d.comb += [
-                wants.resting.eq(1), self.turn.ready.eq(wants.asked | ~wants.begins | self.fetch.ready),
+                wants.resting.eq(1),
+                self.turn.ready.eq(fetched | ~wants.begins | (self.stale & ~self.fetch.valid)),
             ]
             taken = self.turn.valid & self.turn.ready
-            serving.load(offered, asked=Mux(taken & wants.begins, wants.wanted, 0))
+            serving.load(offered, asked=Mux(taken & fetched, wants.wanted, 0))
             with m.If(taken):
                 m.d.sync += wants.asked.eq(0)
                 m.next = "UNIT"
-                with m.If(~wants.begins):
+                with m.If(self.stale):
+                    m.next = "DRAIN"
+                with m.Elif(~wants.begins):
                     m.d.sync += serving.blocked.eq(offered.enable & (offered.count != 0))
                     m.next = "END"
         with m.State("FETCH"):
@@ -253,6 +264,7 @@ class Scheduler(wiring.Component):
                 m.next = "INSIDE"
                 with m.If(serving.refused):
                     m.next = "SKIP"
+
     def _look(self, m: Module, serving: TurnInProgress, unit: UnitRecord, *, judge) -> None:
         """Looks at the next descriptor: between units, or in a sequence that has an entry at its offload unit."""
         with m.State("UNIT"):

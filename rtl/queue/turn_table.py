@@ -72,6 +72,9 @@ class TurnTable(wiring.Component):
         Indexes of the descriptor and the completion ring.
     turn : ``Out(stream.Signature(turn_layout(address_bits)))``
         Turns.
+    stale : ``Out(1)``
+        The VP of the offered turn has another record by now: nothing of the turn may be served. What its end says is
+        not noted then, nor what that of a turn in progress says whose VP has another record.
     end : ``In(stream.Signature(TurnEnd))``
         The end of each turn.
     busy : ``Out(1)``
@@ -95,6 +98,7 @@ class TurnTable(wiring.Component):
             "commit": In(stream.Signature(VpCommit)),
             "doorbell": In(stream.Signature(Doorbell)),
             "turn": Out(stream.Signature(turn_layout(address_bits))),
+            "stale": Out(1),
             "end": In(stream.Signature(TurnEnd)),
             "busy": Out(1),
         })
@@ -115,6 +119,7 @@ class TurnTable(wiring.Component):
             m.d.sync += pause.eq(pause - 1)
 
         action, in_turn, enabled = Signal(Action), Signal(), Signal()
+        serving, commits, replaced = Signal(formats.VP_BITS), Signal(), Signal()
         m.d.comb += [
             waiting.i.payload.eq(vp), self.busy.eq(in_turn | turn.valid | waiting.o.valid),
             *(
@@ -122,8 +127,13 @@ class TurnTable(wiring.Component):
                 for name in ("prod", "cq_cons")
             ),
         ]
+        hit = self.stale | (commits & (turn.payload.vp == vp))
+        m.d.sync += [self.stale.eq(turn.valid & ~turn.ready & hit), replaced.eq(replaced | (commits & (serving == vp)))]
         with m.If(turn.valid & turn.ready):
-            m.d.sync += [turn.valid.eq(0), in_turn.eq(1), enabled.eq(turn.payload.enable)]
+            m.d.sync += [
+                turn.valid.eq(0), in_turn.eq(1), enabled.eq(turn.payload.enable), serving.eq(turn.payload.vp),
+                replaced.eq(hit),
+            ]
 
         def begin_turn(produced):
             """Begins the turn of the current VP, whose descriptors go up to `produced`."""
@@ -153,13 +163,15 @@ class TurnTable(wiring.Component):
                 m.next = "CHOOSE"
                 with m.Switch(action):
                     with m.Case(Action.COMMIT):
-                        m.d.comb += [commit.ready.eq(1), *self._load_record(records)]
+                        m.d.comb += [commits.eq(1), commit.ready.eq(1), *self._load_record(records)]
                     with m.Case(Action.END):
                         progress = ~end.payload.blocked | (end.payload.taken != 0)
                         queued = records["queued"].write
+                        cons = Mux(replaced, records["state"].read.data.cons, end.payload.cons)
+                        may_wait = Mux(replaced, records["ring"].read.data.enable, enabled)
                         m.d.comb += [
-                            end.ready.eq(1), *self._note_end(records),
-                            waiting.i.valid.eq(enabled & (end.payload.cons != records["prod"].read.data)),
+                            end.ready.eq(1), *self._note_end(records, replaced=replaced),
+                            waiting.i.valid.eq(may_wait & (cons != records["prod"].read.data)),
                             queued.en.eq(1), queued.data.eq(waiting.i.valid),
                         ]
                         m.d.sync += in_turn.eq(0)
@@ -247,11 +259,11 @@ class TurnTable(wiring.Component):
             records["queued"].write.en.eq(self.commit.payload.wipe),
         ]
 
-    def _note_end(self, records: dict) -> list:
-        """Statements that note what a turn has left."""
+    def _note_end(self, records: dict, *, replaced) -> list:
+        """Statements that note what a turn has left, unless its record has been `replaced`."""
         end, before, state = self.end.payload, records["state"].read.data, records["state"].write
         return [
-            state.en.eq(1),
+            state.en.eq(~replaced),
             state.data.cons.eq(end.cons),
             state.data.reserved.eq(before.reserved + end.taken),
             state.data.blocked.eq(end.blocked),

@@ -59,6 +59,8 @@ class VpTable(wiring.Component):
         Windows to register or withdraw, of VPs below `n_vps` and windows below `n_windows`.
     turn : ``Out(stream.Signature(turn_layout(address_bits)))``, end : ``In(stream.Signature(TurnEnd))``
         Descriptor queue.
+    stale : ``Out(1)``
+        The VP of the offered turn has another record by now: nothing of the turn may be served.
     completion : ``In(ReceiveSlotSignature())``
         Completion queue: entries of completion rings. Room is not checked, for a turn has reserved it.
     receive : ``In(ReceiveSlotSignature())``
@@ -95,6 +97,7 @@ class VpTable(wiring.Component):
             "doorbell": In(stream.Signature(Doorbell)),
             "window": In(stream.Signature(WindowCommit)),
             "turn": Out(stream.Signature(turn_layout(address_bits))),
+            "stale": Out(1),
             "end": In(stream.Signature(TurnEnd)),
             "completion": In(ReceiveSlotSignature()),
             "receive": In(ReceiveSlotSignature()),
@@ -128,7 +131,7 @@ class VpTable(wiring.Component):
             connect(m, flipped(self.windows[k]), window_check.i[k])
         m.d.comb += [
             turns.enable.eq(self.enable), turns.cycles.eq(self.cycles), turns.retry_limit.eq(self.retry_limit),
-            self.busy.eq(turns.busy),
+            self.busy.eq(turns.busy), self.stale.eq(turns.stale),
         ]
 
         # Memories keep their contents through a reset, so every record is wiped before the first commit.

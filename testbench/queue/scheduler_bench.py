@@ -49,6 +49,7 @@ noted_fault = cover("descriptor at fault", why=("BAD_SEQUENCE", "MEMORY_ERROR", 
 noted_turn = cover("turn", count=(-1, 0, 1), room=(0, 1, 2))
 noted_retry = cover("turn after a blocked one", room=(0, 1, 2), expired=(0, 1))
 noted_ahead = cover("end of a turn, the next one's descriptors", fetched=(0, 1))
+noted_stale = cover("turn that may not be served", fetched=(0, 1))
 noted_length = cover("length of a sequence", beyond=(-1, 0))
 
 
@@ -139,7 +140,7 @@ class Bench:
             ("placement__query", payload(_placement, "query"), "query", self._place),
         ]
         monitors = [("placement__answer", payload(_placement, "answer"), "placed")]
-        StreamMonitor(dut, "turn", turn_layout(), callback=self._watch("turn", self._begin))
+        StreamMonitor(dut, "turn", turn_layout(), callback=self._begin)
         for k in range(self.n_cous):
             sinks.append((f"cou__{k}__probe", payload(_sequence, "probe"), f"probe {k}", partial(self._probe, k)))
             sinks.append((
@@ -162,9 +163,10 @@ class Bench:
 
     async def begin(self) -> None:
         """Clock and reset."""
+        self.dut.stale.value = 0
         await clock.start(self.dut, max_cycles=60_000)
         self._is_consumed, self._vp = level(self.dut.consumed), bits(self.dut.vp)
-        self._at_hand = level(self.dut.at_hand)
+        self._at_hand, self._stale = level(self.dut.at_hand), level(self.dut.stale)
         every_cycle(self.dut.clk, self._cycle)
         self._offer()
 
@@ -173,6 +175,8 @@ class Bench:
         if self.fetch.queue and self._at_hand():
             assert self._vp() == self.fetch.queue[0][0], "a descriptor is checked for another VP"
         self.fetch.cycle()
+        if self.offered is not None and self.turn.pending and self.rng.random() < 0.003:
+            self.dut.stale.value = 1
         for k, room in enumerate(self.rooms):
             if self._until[k]:
                 self._until[k] -= 1
@@ -208,7 +212,11 @@ class Bench:
 
     def _begin(self, turn: dict[str, int]) -> None:
         assert turn == self.offered
-        self.serving, self.offered = turn, None
+        self.serving, self.offered = turn | {"stale": int(self._stale())}, None
+        self.dut.stale.value = 0
+        if self.serving["stale"]:
+            noted_stale(fetched=int(turn["vp"] in (vp for vp, _ in self.fetch.queue)))
+        self.model.saw("turn", self.serving)
         self.before, self.consumed = self.cons[turn["vp"]], 0
         # The next one is offered at once, or late: when this one has ended.
         if self.waiting and self.rng.random() < 0.7:
@@ -230,7 +238,8 @@ class Bench:
         # A turn is short: units of the first fetch, of which the last may be as long as any, with what is passed over.
         assert end["taken"] <= self.batch
         assert self.consumed <= self.batch - 1 + 2 * self.depth + 1
-        assert not offered["enable"] or not offered["room"] or not offered["count"] or end["taken"] or end["blocked"]
+        idle = not offered["enable"] or not offered["room"] or not offered["count"] or offered["stale"]
+        assert idle or end["taken"] or end["blocked"]
         self.tries[vp] = self.tries[vp] + 1 if end["crowded"] else 0
         self.state[vp] = {"blocked": end["blocked"], "expired": int(end["crowded"] and self.tries[vp] > 1)}
         if self.cons[vp] < len(self.rings[vp]) or self.units < parameters()["units"]:

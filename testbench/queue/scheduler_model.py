@@ -68,6 +68,7 @@ class TurnModel:
         self._kept: Transfer | None = None
         self.stop = self.fetched = 0
         self._ahead: dict[str, int] | None = None
+        self._dropped = False
 
     @property
     def idle(self) -> bool:
@@ -76,6 +77,10 @@ class TurnModel:
 
     def saw(self, stream: str, item: Any) -> None:
         """A transfer."""
+        if stream == "fetch" and self._dropped and item["base"] == self.turn["base"]:
+            self._dropped = False
+            return
+        self._dropped = False
         if stream == "turn":
             assert self._steps is None, "a turn within a turn"
             self._steps = self._serve(item)
@@ -106,8 +111,11 @@ class TurnModel:
         return transfer.item
 
     def _serve(self, turn: dict[str, int]) -> Steps:
-        self.turn, self.stop = turn, turn["count"] if turn["enable"] else 0
+        self.turn, self.stop = turn, turn["count"] if turn["enable"] and not turn["stale"] else 0
         self.pos = self.fetched = 0
+        if turn["stale"]:
+            # It has been fetched for already, or is in this very cycle, or never.
+            self._dropped, self._ahead = self._ahead is None, None
         taken, blocked, crowded = 0, self.stop > 0 and turn["room"] == 0, False
         if not self.stop or blocked:
             # It is over before it begins; what is fetched meanwhile is the next one's.

@@ -132,7 +132,7 @@ class P2pStandIn:
         self._used = 0
         self._rng = rng("p2p")
         self.events = StreamSource(dut, f"i_event__{N_COUS}", CompletionEvent)
-        StreamSink(dut, "o_p2p", P2pDescriptor, callback=self._take)
+        self.sink = StreamSink(dut, "o_p2p", P2pDescriptor, callback=self._take)
         self._rooms = {dut.p2p_room: lambda: not self.held, dut.get_room: lambda: not self.get_held}
         for port in self._rooms:
             port.value = 0

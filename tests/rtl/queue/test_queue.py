@@ -23,6 +23,10 @@ def test_queues(units):
     run_bench(QueueSystem(), bench="testbench.queue.queue_bench", parameters={"units": units})
 
 
+def test_new_owner():
+    run_bench(QueueSystem(), bench="testbench.queue.owner_bench")
+
+
 @pytest.mark.parametrize("address_bits", [64, 32, pytest.param(40, marks=pytest.mark.long)])
 def test_vp_table(address_bits):
     run_bench(
