@@ -55,7 +55,7 @@ class OperandLoader(wiring.Component):
     IN_ORDER = 4
     #: Beats that are asked for before another load is, beyond those that come while the host memory answers, and the
     #: least of both. What is asked for comes first, whatever is in more haste by then, so it is no more than that.
-    AHEAD, LEAST_AHEAD = 40, 64
+    AHEAD, LEAST_AHEAD = 32, 64
 
     def __init__(self, config: Config):
         self.config = config

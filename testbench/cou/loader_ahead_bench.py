@@ -17,7 +17,7 @@ from testbench.unit_config import UNIT
 WIDTH, MTU, CONTEXTS, MOST = 64, 256, 8, 128
 BEATS = 8 * MTU // WIDTH
 """Of each load: more contexts are free than are read ahead."""
-SLACK, LEAST = 40, 64
+SLACK, LEAST = 32, 64
 """Beats that are asked for beyond those that come while memory answers, and the least of both."""
 _PATH = 4
 """Most cycles that a request and its data take beside those of the memory."""

@@ -99,7 +99,8 @@ class QueueSystem(wiring.Component):
             csr.events.descriptors.eq(descriptors.consumed),
             csr.events.completions.eq(completions.posted),
             csr.events.completion_errors.eq(completions.posted_error),
-            descriptors.stale.eq(table.stale), descriptors.p2p_room.eq(self.p2p_room), descriptors.get_room.eq(self.get_room),
+            descriptors.stale.eq(table.stale),
+            descriptors.p2p_room.eq(self.p2p_room), descriptors.get_room.eq(self.get_room),
             self.irq.eq(csr.irq),
         ]
         return m
