@@ -40,7 +40,7 @@ DESCRIPTOR = (
     Stage("s_axil__w", "The process writes `dq_prod` on its page: the doorbell."),
     Stage("csr.doorbell", "The register file decodes the address and passes on VP and index."),
     Stage("descriptor_queue.turn", "Nobody else waits, so the VP has its turn at once."),
-    Stage("descriptor_queue.scheduler.fetch", "The scheduler has up to eight descriptors fetched, as soon as the turn is offered; the ring holds two."),
+    Stage("descriptor_queue.scheduler.fetch", "The scheduler has up to eight descriptors fetched; the ring holds two."),
     Stage("m_axi__ar", "Addresses of the two descriptors at host memory.", count=2),
     Stage("m_axi__r", "The first descriptor comes: 128 bytes, 16 beats. It is checked while it comes.", count=16),
     Stage("m_axi__r", "The second one, right behind.", first=16, count=16),
