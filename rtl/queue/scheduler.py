@@ -11,6 +11,7 @@ from firmware_models.abi.encoding import P2pOp, Status
 from rtl.abi import Descriptor
 from rtl.interface import ADDRESS_BITS, STATUS_BITS, CompletionEvent, PlacementSignature, SequenceSignature
 from rtl.queue.descriptor_fetch import FetchedDescriptor, fetch_command
+from rtl.queue.fetch_commands import FetchCommands
 from rtl.queue.records import INDEX_BITS, TurnEnd, turn_layout
 from rtl.queue.turn_in_progress import TurnInProgress
 from rtl.queue.unit_record import RULES, UnitRecord
@@ -122,7 +123,9 @@ class Scheduler(wiring.Component):
             self.end.payload.vp.eq(turn.vp),
             *(self.end.payload[name].eq(getattr(serving, name)) for name in ("cons", "taken", "blocked", "crowded")),
         ]
-        wants = self._command_fetches(m, serving)
+        commands = FetchCommands(
+            m, turn=self.turn, stale=self.stale, fetch=self.fetch, serving=serving, batch=self.batch,
+        )
         target = self._connect_target(m, unit)
 
         # Why the current descriptor is not taken: what is wrong with it, or nothing: its job has another operation.
@@ -152,7 +155,7 @@ class Scheduler(wiring.Component):
                 reject(Status.NO_PLACE)
 
         with m.FSM() as fsm:
-            self._begin(m, serving, wants)
+            self._begin(m, serving, commands)
             self._look(m, serving, unit, judge=judge)
             self._place(m, serving, target, locating=locating, reject=reject)
             self._hand_over(m, serving, unit, target)
@@ -195,66 +198,27 @@ class Scheduler(wiring.Component):
             ]
         return target
 
-    def _command_fetches(self, m: Module, serving: TurnInProgress) -> SimpleNamespace:
-        """Commands: what the turn in progress needs `more`, and once it needs nothing more, or none is in progress
-        (`resting`), what the offered one `begins` with: so many as are `wanted`, once (`asked`).
-        """
-        offered, turn, fetch = self.turn.payload, serving.turn, self.fetch
-        wants = SimpleNamespace(
-            wanted=Signal(range(self.batch + 1), name="wanted"),
-            **{name: Signal(name=name) for name in ("more", "resting", "begins", "asked")},
-        )
-        # A command that is offered stays, whatever becomes of the turn.
-        waits = Signal()
-
-        def count(*, of, is_one):
-            return Mux(is_one, 1, Mux(of < self.batch, of, self.batch))
-
-        command = fetch.payload
-        m.d.comb += [
-            wants.begins.eq(offered.enable & (offered.count != 0) & (offered.room != 0)),
-            wants.wanted.eq(count(of=offered.count, is_one=offered.blocked)),
-            fetch.valid.eq(wants.more | (
-                self.turn.valid & wants.begins & ~wants.asked
-                & (((serving.covered | wants.resting) & ~self.stale) | waits)
-            )),
-        ]
-        m.d.sync += waits.eq(~wants.more & fetch.valid & ~fetch.ready)
-        with m.If(wants.more):
-            m.d.comb += [
-                command.base.eq(turn.base), command.log2.eq(turn.log2), command.index.eq(serving.cons),
-                command.count.eq(count(of=serving.left, is_one=0)),
-            ]
-        with m.Else():
-            m.d.comb += [
-                command.base.eq(offered.base), command.log2.eq(offered.log2), command.index.eq(offered.cons),
-                command.count.eq(wants.wanted),
-            ]
-        with m.If(~wants.more & fetch.valid & fetch.ready):
-            m.d.sync += wants.asked.eq(1)
-        return wants
-
-    def _begin(self, m: Module, serving: TurnInProgress, wants: SimpleNamespace) -> None:
+    def _begin(self, m: Module, serving: TurnInProgress, commands: FetchCommands) -> None:
         """A turn begins, once its descriptors have been asked for; more of them are."""
         offered = self.turn.payload
         with m.State("TURN"):
-            fetched = wants.asked | (self.fetch.valid & self.fetch.ready)
+            fetched = commands.asked | (self.fetch.valid & self.fetch.ready)
             m.d.comb += [
-                wants.resting.eq(1),
-                self.turn.ready.eq(fetched | ~wants.begins | (self.stale & ~self.fetch.valid)),
+                commands.resting.eq(1),
+                self.turn.ready.eq(fetched | ~commands.begins | (self.stale & ~self.fetch.valid)),
             ]
             taken = self.turn.valid & self.turn.ready
-            serving.load(offered, asked=Mux(taken & fetched, wants.wanted, 0))
+            serving.load(offered, asked=Mux(taken & fetched, commands.wanted, 0))
             with m.If(taken):
-                m.d.sync += wants.asked.eq(0)
+                m.d.sync += commands.asked.eq(0)
                 m.next = "UNIT"
                 with m.If(self.stale):
                     m.next = "DRAIN"
-                with m.Elif(~wants.begins):
+                with m.Elif(~commands.begins):
                     m.d.sync += serving.blocked.eq(offered.enable & (offered.count != 0))
                     m.next = "END"
         with m.State("FETCH"):
-            m.d.comb += wants.more.eq(1)
+            m.d.comb += commands.more.eq(1)
             with m.If(self.fetch.ready):
                 count = self.fetch.payload.count
                 m.d.sync += [

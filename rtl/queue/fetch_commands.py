@@ -1,0 +1,63 @@
+"""What the scheduler has fetched: descriptors of the turn that it serves, and of the one that is offered."""
+
+from amaranth import Module, Mux, Signal
+
+from rtl.queue.turn_in_progress import TurnInProgress
+
+
+class FetchCommands:
+    """Commands to the descriptor fetch, connected in the scheduler's module.
+
+    They ask for what the turn in progress needs more, and, once it needs nothing more or none is in progress, for what
+    the offered turn begins with. A command that is offered stays, whatever becomes of its turn.
+
+    Parameters
+    ----------
+    m : Module
+        The scheduler's.
+    turn, stale, fetch
+        Its ports: the offered turn, whether that may be served, and the descriptor fetch.
+    serving : TurnInProgress
+        The turn in progress.
+    batch : int
+        Most descriptors to fetch at once.
+
+    Members
+    -------
+    more, resting
+        Set by the scheduler: the turn in progress needs more; none is in progress.
+    begins, wanted
+        There is something to serve in the offered turn; so many descriptors are fetched to begin with.
+    asked
+        They have been asked for. Cleared by the scheduler when it takes the turn.
+    """
+
+    def __init__(self, m: Module, *, turn, stale, fetch, serving: TurnInProgress, batch: int):
+        self.more, self.resting, self.begins, self.asked = (
+            Signal(name=name) for name in ("more", "resting", "begins", "asked")
+        )
+        self.wanted = Signal(range(batch + 1), name="wanted")
+        offered, command, waits = turn.payload, fetch.payload, Signal(name="command_waits")
+
+        def at_most(count):
+            return Mux(count < batch, count, batch)
+
+        may_begin = ((serving.covered | self.resting) & ~stale) | waits
+        m.d.comb += [
+            self.begins.eq(offered.enable & (offered.count != 0) & (offered.room != 0)),
+            self.wanted.eq(Mux(offered.blocked, 1, at_most(offered.count))),
+            fetch.valid.eq(self.more | (turn.valid & self.begins & ~self.asked & may_begin)),
+        ]
+        m.d.sync += waits.eq(~self.more & fetch.valid & ~fetch.ready)
+        with m.If(self.more):
+            m.d.comb += [
+                command.base.eq(serving.turn.base), command.log2.eq(serving.turn.log2), command.index.eq(serving.cons),
+                command.count.eq(at_most(serving.left)),
+            ]
+        with m.Else():
+            m.d.comb += [
+                command.base.eq(offered.base), command.log2.eq(offered.log2), command.index.eq(offered.cons),
+                command.count.eq(self.wanted),
+            ]
+        with m.If(~self.more & fetch.valid & fetch.ready):
+            m.d.sync += self.asked.eq(1)
