@@ -2,6 +2,9 @@
 
 from functools import partial
 
+from sim.study.nic_claims import claims as _claims
+from sim.study.nic_points import EXPERIMENTS
 from sim.study.nic_report import run as _run
 
 run = partial(_run, "nic-broadcast")
+claims = partial(_claims, EXPERIMENTS["nic-broadcast"])
