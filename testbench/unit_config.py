@@ -31,5 +31,6 @@ switch:
   table_entries: 64
   mft_entries: 128
   match_iterations: 2
+  readers: 1
 """, source="testbench.unit_config")
 """Everything is there and small, so that random stimulus reaches what is full; a bench changes what it is about."""

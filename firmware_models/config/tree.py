@@ -170,6 +170,8 @@ class SwitchConfig:
     """MLIDs that the multicast forwarding table covers, from 0xC000."""
     match_iterations: Annotated[int, Field(ge=1, le=4)]
     """Iterations of the matching of inputs and outputs in each cycle."""
+    readers: Annotated[int, Field(ge=1, le=2)]
+    """Packets that each channel of an input sends at once, to different outputs."""
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)

@@ -1,6 +1,8 @@
 """Buffer of one virtual channel of an input port: packets in chained granules of one memory."""
 
-from amaranth import C, Cat, Module, Mux, ResetSignal, Signal
+from typing import Any
+
+from amaranth import C, Cat, Module, Mux, ResetSignal, Signal, Value
 from amaranth.hdl import Assert
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -9,16 +11,42 @@ from rtl.kit.fifo import StreamFifo
 from rtl.kit.memory import BlockMemory
 
 
+class ReaderSignature(wiring.Signature):
+    """One reader of the buffer, which reads a packet at a time.
+
+    Members
+    -------
+    start, start_at
+        The packet of this name is read from the next cycle on.
+    available
+        The next flit of the packet is there.
+    last
+        It is there, and it is the packet's last.
+    read
+        Read it; only while ``available``.
+    free
+        What is read will not be read again. The same for all flits of a packet that is read.
+    data
+        The flit.
+    """
+
+    def __init__(self, *, data_width: int, n_granules: int):
+        super().__init__({
+            "start": In(1), "start_at": In(range(n_granules)), "available": Out(1), "last": Out(1), "read": In(1),
+            "free": In(1), "data": Out(data_width),
+        })
+
+
 class ChannelStore(wiring.Component):
     """Keeps the flits of packets until the last copy of each has been read, in any order of packets.
 
     The memory is divided into granules of a few flits. A packet occupies a chain of them, and the number of its first
     one is its name. A granule goes back to the free list when its last flit has been read with ``free``; no flit is
-    ever moved. One packet is written and one is read at a time; the one that is read may be the one that is being
-    written (cut-through).
+    ever moved. One packet is written at a time, and each reader reads one; that may be the one that is being
+    written (cut-through). Two readers never read the same packet.
 
     Timing: a flit written in one cycle can be read from the next one on. ``data`` is the flit of the ``read`` before.
-    One flit in and one out per cycle.
+    One flit in per cycle, and one out for each reader, which has a copy of the memory.
 
     Parameters
     ----------
@@ -28,6 +56,8 @@ class ChannelStore(wiring.Component):
         Flits of a granule; a power of two.
     n_granules : int
         Granules. The writer must see to it that two are free always.
+    n_readers : int
+        Readers.
 
     Members
     -------
@@ -35,56 +65,48 @@ class ChannelStore(wiring.Component):
         A flit comes, and whether it is the last of its packet.
     granule : ``Out(range(n_granules))``
         Name of the packet that begins with the next flit, if one begins.
-    start, start_at : ``In``
-        The packet of this name is read from the next cycle on.
-    available : ``Out(1)``
-        The next flit of the packet is there.
-    last : ``Out(1)``
-        It is there, and it is the packet's last.
-    read : ``In(1)``
-        Read it; only while ``available``.
-    free : ``In(1)``
-        What is read will not be read again. The same for all flits of a packet that is read.
-    data : ``Out(data_width)``
-        The flit.
+    readers : array of n_readers ``Out(ReaderSignature)``
+        Packets that are read.
     """
 
-    def __init__(self, *, data_width: int, granule_flits: int, n_granules: int):
+    def __init__(self, *, data_width: int, granule_flits: int, n_granules: int, n_readers: int = 1):
         if not isinstance(granule_flits, int) or granule_flits < 1 or granule_flits & (granule_flits - 1):
             raise ValueError(f"granule_flits must be a power of two, not {granule_flits!r}")
         if not isinstance(n_granules, int) or n_granules < 4:
             raise ValueError(f"n_granules must be an integer of at least 4, not {n_granules!r}")
         self.data_width = data_width
         self.granule_flits = granule_flits
+        if not isinstance(n_readers, int) or n_readers < 1:
+            raise ValueError(f"n_readers must be an integer of at least 1, not {n_readers!r}")
         self.n_granules = n_granules
+        self.n_readers = n_readers
+        reader = ReaderSignature(data_width=data_width, n_granules=n_granules)
         super().__init__({
             "write": In(1), "write_data": In(data_width), "write_last": In(1), "granule": Out(range(n_granules)),
-            "start": In(1), "start_at": In(range(n_granules)), "available": Out(1), "last": Out(1),
-            "read": In(1), "free": In(1), "data": Out(data_width),
+            "readers": Out(reader).array(n_readers),
         })
 
     def elaborate(self, platform):
         m = Module()
         place_bits = (self.granule_flits - 1).bit_length()
         granule = range(self.n_granules)
-        m.submodules.store = store = BlockMemory(
-            shape=self.data_width, depth=self.n_granules * self.granule_flits, apart=True
-        )
         # What is known of a granule once it is full or its packet has ended.
         link = data.StructLayout({"next": granule, "final": 1, "last_place": max(1, place_bits)})
         m.submodules.chain = chain = memory.Memory(shape=link, depth=self.n_granules, init=[])
         put_link = chain.write_port()
-        get_link = chain.read_port(transparent_for=(put_link,))
 
         # Free granules: those that were never used, then those that came back. Two are open for writing from the start.
-        m.submodules.returned = returned = StreamFifo(shape=granule, depth=self.n_granules)
+        returned = [StreamFifo(shape=granule, depth=self.n_granules) for _ in range(self.n_readers)]
         n_used = Signal(range(self.n_granules + 1), init=1)
         unused = Signal()
         offered = Signal(granule)
-        m.d.comb += [
-            unused.eq(n_used != self.n_granules),
-            offered.eq(Mux(unused, n_used, returned.o.payload)),
-        ]
+        there = Cat(back.o.valid for back in returned)
+        m.d.comb += [unused.eq(n_used != self.n_granules), offered.eq(returned[-1].o.payload)]
+        for back in reversed(returned[:-1]):
+            with m.If(back.o.valid):
+                m.d.comb += offered.eq(back.o.payload)
+        with m.If(unused):
+            m.d.comb += offered.eq(n_used)
 
         # Writing. An open granule is replaced when it is closed, so that its link can be written at once.
         target = Signal(granule)
@@ -94,16 +116,15 @@ class ChannelStore(wiring.Component):
         m.d.comb += [
             self.granule.eq(target),
             close.eq(self.write & (full | self.write_last)),
-            store.write_address.eq(Cat(place, target)),
-            store.write_data.eq(self.write_data),
-            store.write_enable.eq(self.write),
             put_link.addr.eq(target),
             put_link.data.next.eq(offered),
             put_link.data.final.eq(self.write_last),
             put_link.data.last_place.eq(place),
             put_link.en.eq(close),
-            returned.o.ready.eq(close & ~unused),
         ]
+        for number, back in enumerate(returned):
+            m.submodules[f"returned_{number}"] = back
+            m.d.comb += back.o.ready.eq(close & ~unused & ~there[:number].any())
         if place_bits:
             with m.If(self.write):
                 m.d.sync += place.eq(Mux(close, 0, place + 1))
@@ -112,11 +133,30 @@ class ChannelStore(wiring.Component):
             with m.If(unused):
                 m.d.sync += n_used.eq(n_used + 1)
             m.d.sync += Assert(
-                ResetSignal(allow_reset_less=True) | unused | returned.o.valid,
+                ResetSignal(allow_reset_less=True) | unused | there.any(),
                 "switch: no granule is free though credits were kept\n",
             )
 
-        # Reading. The link memory is asked for the granule of the next cycle, so its answer is that of this cycle's.
+        for number, (reader, back) in enumerate(zip(self.readers, returned, strict=True)):
+            m.submodules[f"store_{number}"] = store = BlockMemory(
+                shape=self.data_width, depth=self.n_granules * self.granule_flits, apart=True
+            )
+            m.d.comb += [
+                store.write_address.eq(Cat(place, target)),
+                store.write_data.eq(self.write_data),
+                store.write_enable.eq(self.write),
+            ]
+            get_link = chain.read_port(transparent_for=(put_link,))
+            self._read(m, reader, store=store, get_link=get_link, back=back, target=target, place=place)
+        return m
+
+    def _read(
+        self, m: Module, reader: Any, *, store: BlockMemory, get_link: memory.ReadPort, back: StreamFifo, target: Value,
+        place: Value,
+    ) -> None:
+        """One reader. The link memory is asked for the granule of the next cycle, so its answer is this cycle's."""
+        place_bits = (self.granule_flits - 1).bit_length()
+        granule = range(self.n_granules)
         at, next_at = Signal(granule), Signal(granule)
         step = Signal(place_bits) if place_bits else C(0, 0)
         leaving = Signal()
@@ -126,21 +166,20 @@ class ChannelStore(wiring.Component):
         at_last = (step == get_link.data.last_place) if place_bits else C(1)
         m.d.comb += [
             open_here.eq(at == target),
-            self.available.eq(~open_here | written),
-            self.last.eq(~open_here & get_link.data.final & at_last),
-            leaving.eq(self.read & ~open_here & (at_end | self.last)),
-            next_at.eq(Mux(self.start, self.start_at, Mux(leaving, get_link.data.next, at))),
+            reader.available.eq(~open_here | written),
+            reader.last.eq(~open_here & get_link.data.final & at_last),
+            leaving.eq(reader.read & ~open_here & (at_end | reader.last)),
+            next_at.eq(Mux(reader.start, reader.start_at, Mux(leaving, get_link.data.next, at))),
             get_link.addr.eq(next_at),
             store.read_address.eq(Cat(step, at)),
-            store.read_enable.eq(self.read),
-            self.data.eq(store.read_data),
-            returned.i.valid.eq(leaving & self.free),
-            returned.i.payload.eq(at),
+            store.read_enable.eq(reader.read),
+            reader.data.eq(store.read_data),
+            back.i.valid.eq(leaving & reader.free),
+            back.i.payload.eq(at),
         ]
         m.d.sync += at.eq(next_at)
         if place_bits:
-            with m.If(self.start):
+            with m.If(reader.start):
                 m.d.sync += step.eq(0)
-            with m.Elif(self.read):
+            with m.Elif(reader.read):
                 m.d.sync += step.eq(step + 1)
-        return m

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from rtl.switch.channel_queues import ChannelQueues
 from rtl.switch.channel_store import ChannelStore
+from rtl.switch.choice import union
 from rtl.switch.route_table import PORT_BITS
 from rtl.switch.sizes import SwitchSizes
 
@@ -24,9 +25,12 @@ class CandidateSignature(wiring.Signature):
     mc_ports, mc_short, mc_complete
         Ports that the first multicast needs copies for; whether it is short, and wholly stored.
     busy, at_last, ending
-        A packet is being sent; it is at its last flit, which is there; that flit leaves in this cycle.
+        The reader that is next sends a packet; it is at its last flit, which is there; that flit leaves in this cycle.
     holds
-        Outputs that it is being sent to.
+        Outputs that packets are being sent to.
+    keeps, kept
+        Those of `holds` whose packet is not at its last flit; whose packet goes on, for its last flit does not leave in
+        this cycle.
     start, start_mc
         Outputs of the packet that follows: one, or a part of `mc_ports`. Only if not busy, or ending.
     """
@@ -36,12 +40,17 @@ class CandidateSignature(wiring.Signature):
             "waiting": Out(radix), "waiting_short": Out(radix),
             "mc_ports": Out(radix), "mc_short": Out(1), "mc_complete": Out(1),
             "busy": Out(1), "at_last": Out(1), "ending": Out(1), "holds": Out(radix),
+            "keeps": Out(radix), "kept": Out(radix),
             "start": In(radix), "start_mc": In(radix),
         })
 
 
 class InputChannel(wiring.Component):
-    """Stores the flits of its channel, queues packets by their outputs, sends the one that was started, counts credits.
+    """Stores the flits of its channel, queues packets by their outputs, sends those that were started, counts credits.
+
+    Each reader sends a packet, so while one is busy with an output another one serves the next that is free. Next is
+    the first reader that sends nothing or is at its last flit. Multicasts are the first one's: copies of a packet never
+    leave beside each other, so who takes the last one may free what it reads.
 
     The way of a packet is looked up while it is being stored: the tables answer in the cycle after the flit with the
     destination, whatever other flits come. Packets that end before it are lost, multicasts without ports dropped.
@@ -66,13 +75,13 @@ class InputChannel(wiring.Component):
         Towards the matching.
     accepts : ``In(radix)``
         Outputs that take a flit of this channel in this cycle.
-    passed : ``In(1)``
-        The other channel goes first in this cycle.
-    sends : ``Out(radix)``
+    passed : ``In(readers)``
+        The other channel's flit goes first in this cycle, for each reader.
+    sends : array of readers ``Out(radix)``
         Outputs to which a flit goes.
-    reading : ``Out(1)``, last : ``Out(1)``, data : ``Out(data_width)``
+    reading : ``Out(readers)``, last : ``Out(readers)``, data : array of readers ``Out(data_width)``
         One goes; it is the last one of its packet; its data, in the cycle after.
-    bad : ``Out(1)``
+    bad : ``Out(readers)``
         With marked flits: it has a mark, in the cycle after.
     owes : ``Out(1)``, paid : ``In(1)``
         A credit is to return; one does.
@@ -90,11 +99,12 @@ class InputChannel(wiring.Component):
         radix = sizes.radix
         super().__init__({
             "here": In(1), "flit": In(sizes.flit), "port": In(PORT_BITS), "mft_ports": In(radix),
-            "candidate": Out(CandidateSignature(radix)), "accepts": In(radix), "passed": In(1),
-            "sends": Out(radix), "reading": Out(1), "last": Out(1), "data": Out(sizes.data_width),
+            "candidate": Out(CandidateSignature(radix)), "accepts": In(radix),
+            "passed": In(sizes.readers), "sends": Out(radix).array(sizes.readers), "reading": Out(sizes.readers),
+            "last": Out(sizes.readers), "data": Out(sizes.data_width).array(sizes.readers),
             "owes": Out(1), "paid": In(1), "dropped": Out(1), "lost": Out(1),
             "depth": Out(range(sizes.buffer_flits + 1)), "peak": Out(range(sizes.buffer_flits + 1)), "works": Out(1),
-            **({"bad": Out(1)} if sizes.marked else {}),
+            **({"bad": Out(sizes.readers)} if sizes.marked else {}),
         })
 
     def elaborate(self, platform):
@@ -102,22 +112,22 @@ class InputChannel(wiring.Component):
         sizes, candidate = self.sizes, self.candidate
         m.submodules.store = store = ChannelStore(
             data_width=sizes.data_width + sizes.marked, granule_flits=sizes.granule_flits,
-            n_granules=sizes.n_granules,
+            n_granules=sizes.n_granules, n_readers=sizes.readers,
         )
         m.submodules.queues = queues = ChannelQueues(radix=sizes.radix, n_names=sizes.n_granules)
         name, inside, asked = self._receive(m, store, queues)
 
         # A multicast without ports is read to nowhere, before anything else.
-        nowhere = Signal()
+        nowhere, following = Signal(), Signal(range(sizes.readers))
         m.d.comb += [
             nowhere.eq(queues.mc_waits & ~queues.mc_ports.any()),
             candidate.waiting.eq(Mux(nowhere, 0, queues.waiting)),
             candidate.waiting_short.eq(queues.waiting_short),
-            candidate.mc_ports.eq(Mux(queues.mc_waits, queues.mc_ports, 0)),
+            candidate.mc_ports.eq(Mux(queues.mc_waits & (following == 0), queues.mc_ports, 0)),
             candidate.mc_short.eq(queues.mc_short),
             candidate.mc_complete.eq(~(inside & (name == queues.mc_name))),
         ]
-        busy, freed = self._send(m, store, queues, nowhere=nowhere)
+        busy, freed = self._send(m, store, queues, nowhere=nowhere, following=following)
         self._count(m, written=store.write, freed=freed)
         m.d.comb += self.works.eq(busy | asked)
         return m
@@ -163,53 +173,66 @@ class InputChannel(wiring.Component):
         ]
         return name, inside, asked
 
-    def _send(self, m: Module, store: ChannelStore, queues: ChannelQueues, *, nowhere):
-        """Reads the packet that was started, for all of its outputs at once.
+    def _send(self, m: Module, store: ChannelStore, queues: ChannelQueues, *, nowhere: Signal, following: Signal):
+        """Reads the packets that were started, each for all of its outputs at once; `following` is the next reader.
 
-        Gives whether a packet is being read, and whether a flit has gone for good.
+        Gives whether a packet is being read, and how many flits have gone for good.
         """
-        candidate, radix = self.candidate, self.sizes.radix
-        busy, whole, holds = Signal(), Signal(), Signal(radix)
+        candidate, radix, n = self.candidate, self.sizes.radix, self.sizes.readers
+        busy, whole, last, ends = Signal(n), Signal(n), Signal(n), Signal(n)
+        holds = [Signal(radix, name=f"holds_{number}") for number in range(n)]
         drop, start = Signal(), Signal()
+        m.d.comb += [last.eq(Cat(reader.last for reader in store.readers)), ends.eq(self.reading & last)]
+        for number in reversed(range(n)):
+            with m.If(~busy[number] | last[number]):
+                m.d.comb += following.eq(number)
         m.d.comb += [
-            candidate.busy.eq(busy),
-            candidate.holds.eq(holds),
-            candidate.at_last.eq(busy & store.last),
-            candidate.ending.eq(self.reading & store.last),
-            drop.eq(nowhere & (~busy | candidate.ending)),
+            candidate.busy.eq(busy.bit_select(following, 1)),
+            candidate.at_last.eq((busy & last).bit_select(following, 1)),
+            candidate.ending.eq(ends.bit_select(following, 1)),
+            candidate.holds.eq(union(holds)),
+            candidate.keeps.eq(union([Mux(last[number], 0, held) for number, held in enumerate(holds)])),
+            candidate.kept.eq(union([Mux(ends[number], 0, held) for number, held in enumerate(holds)])),
+            drop.eq(nowhere & (~candidate.busy | candidate.ending)),
             queues.take.eq(candidate.start),
             queues.take_mc.eq(candidate.start_mc.any() | drop),
             queues.take_mc_ports.eq(candidate.start_mc),
             start.eq(candidate.start.any() | candidate.start_mc.any() | drop),
-            store.start.eq(start),
-            store.start_at.eq(queues.taken_name),
-            store.read.eq(self.reading),
-            store.free.eq(whole),
-            self.dropped.eq(drop), self.last.eq(store.last),
-            self.data.eq(store.data[:self.sizes.data_width] if self.sizes.marked else store.data),
+            self.dropped.eq(drop), self.last.eq(last),
         ]
-        if self.sizes.marked:
-            m.d.comb += self.bad.eq(store.data[-1])
-        with m.If(start):
-            m.d.sync += [
-                busy.eq(1), whole.eq(queues.taken_whole), holds.eq(candidate.start | candidate.start_mc),
+        for number, reader in enumerate(store.readers):
+            begins = Signal(name=f"begins_{number}")
+            m.d.comb += [
+                begins.eq(start & (following == number)),
+                reader.start.eq(begins), reader.start_at.eq(queues.taken_name),
+                reader.read.eq(self.reading[number]), reader.free.eq(whole[number]),
+                self.data[number].eq(reader.data[:self.sizes.data_width] if self.sizes.marked else reader.data),
+                self.reading[number].eq(
+                    busy[number] & reader.available & ~(holds[number] & ~self.accepts).any() & ~self.passed[number]
+                ),
+                self.sends[number].eq(Mux(self.reading[number], holds[number], 0)),
             ]
-        with m.Elif(candidate.ending):
-            m.d.sync += [busy.eq(0), holds.eq(0)]
-        m.d.comb += [
-            self.reading.eq(busy & store.available & ~(holds & ~self.accepts).any() & ~self.passed),
-            self.sends.eq(Mux(self.reading, holds, 0)),
-        ]
-        return busy, self.reading & whole
+            if self.sizes.marked:
+                m.d.comb += self.bad[number].eq(reader.data[-1])
+            with m.If(begins):
+                m.d.sync += [
+                    busy[number].eq(1), whole[number].eq(queues.taken_whole),
+                    holds[number].eq(candidate.start | candidate.start_mc),
+                ]
+            with m.Elif(ends[number]):
+                m.d.sync += [busy[number].eq(0), holds[number].eq(0)]
+        freed = Signal(range(n + 1))
+        m.d.comb += freed.eq(sum((self.reading & whole)[number] for number in range(n)))
+        return busy.any(), freed
 
     def _count(self, m: Module, *, written, freed) -> None:
-        """Flits in the buffer, and credits to be returned, less the one that returns now."""
+        """Flits in the buffer, and credits to be returned, less the one that returns now; `freed` is a number."""
         m.d.sync += self.depth.eq(self.depth + written - freed)
         with m.If(self.depth > self.peak):
             m.d.sync += self.peak.eq(self.depth)
 
         owed = Signal(range(self.sizes.buffer_flits + 1))
-        m.d.comb += self.owes.eq(freed | self.lost | (owed != 0))
+        m.d.comb += self.owes.eq((freed != 0) | self.lost | (owed != 0))
         m.d.sync += [
             owed.eq(owed + freed + self.lost - self.paid),
             Assert(

@@ -24,7 +24,7 @@ class CrossingSignature(wiring.Signature):
 
 
 class InputPort(wiring.Component):
-    """Stores packets from a link, queues them by their outputs, sends one flit a cycle to one or more outputs.
+    """Stores packets from a link, queues them by their outputs, sends a flit a cycle and reader to one or more outputs.
 
     The outputs of a packet are looked up while it is being stored. A packet may begin to leave while it comes in, but
     a multicast only if all copies that it still needs leave together: otherwise its flits would stay in the buffer, and
@@ -55,9 +55,9 @@ class InputPort(wiring.Component):
         Towards the matching of each channel.
     accepts : array of 2 ``In(radix)``
         Outputs that take a flit of this channel in this cycle.
-    sends : array of 2 ``Out(radix)``
-        Outputs to which a flit of this channel goes. Channel 1 passes channel 0.
-    o : ``Out(CrossingSignature)``
+    sends : array of 2 x readers ``Out(radix)``
+        Outputs to which a flit of this channel goes. Channel 1 passes channel 0 at each reader.
+    o : array of readers ``Out(CrossingSignature)``
         That flit, in the cycle after.
     discarded : ``Out(2)``
         Multicasts without ports that are discarded in this cycle.
@@ -84,8 +84,8 @@ class InputPort(wiring.Component):
             "mft": Out(wiring.Signature({"enable": Out(1), "mlid": Out(formats.MLID_BITS), "ports": In(radix)})),
             "candidate": Out(CandidateSignature(radix)).array(N_VCS),
             "accepts": In(radix).array(N_VCS),
-            "sends": Out(radix).array(N_VCS),
-            "o": Out(CrossingSignature(sizes)),
+            "sends": Out(radix).array(N_VCS, sizes.readers),
+            "o": Out(CrossingSignature(sizes)).array(sizes.readers),
             "discarded": Out(2),
             "malformed": Out(1),
             "depth": Out(range(sizes.buffer_flits + 1)).array(N_VCS),
@@ -112,7 +112,8 @@ class InputPort(wiring.Component):
             m.d.comb += [
                 channel.here.eq(arrived & (incoming.vc == vc)), channel.flit.eq(incoming),
                 channel.port.eq(self.lookup.port), channel.mft_ports.eq(self.mft.ports),
-                channel.accepts.eq(self.accepts[vc]), self.sends[vc].eq(channel.sends),
+                channel.accepts.eq(self.accepts[vc]),
+                *(seen.eq(sends) for seen, sends in zip(self.sends[vc], channel.sends, strict=True)),
                 self.depth[vc].eq(channel.depth), self.peak[vc].eq(channel.peak),
             ]
         low, high = channels
@@ -133,19 +134,23 @@ class InputPort(wiring.Component):
         m.d.comb += [self.link.credit_valid.eq(credit_valid), self.link.credit_vc.eq(credit_vc)]
 
         # Towards the outputs: the memory answers in the cycle after.
-        ports, vc_of, last = Signal(sizes.radix), Signal(), Signal()
-        m.d.sync += [
-            ports.eq(low.sends | high.sends),
-            vc_of.eq(high.reading),
-            last.eq(Mux(high.reading, high.last, low.last)),
-        ]
-        m.d.comb += [
-            self.o.ports.eq(ports),
-            self.o.flit.data.eq(Mux(vc_of, high.data, low.data)),
-            self.o.flit.last.eq(last),
-            self.o.flit.vc.eq(vc_of),
-        ]
-        if sizes.marked:
-            m.d.comb += self.o.flit.bad.eq(last & Mux(vc_of, high.bad, low.bad))
+        for number, crossing in enumerate(self.o):
+            ports, vc_of, last = (
+                Signal(shape, name=f"{name}_{number}")
+                for name, shape in (("ports", sizes.radix), ("vc_of", 1), ("last", 1))
+            )
+            m.d.sync += [
+                ports.eq(low.sends[number] | high.sends[number]),
+                vc_of.eq(high.reading[number]),
+                last.eq(Mux(high.reading[number], high.last[number], low.last[number])),
+            ]
+            m.d.comb += [
+                crossing.ports.eq(ports),
+                crossing.flit.data.eq(Mux(vc_of, high.data[number], low.data[number])),
+                crossing.flit.last.eq(last),
+                crossing.flit.vc.eq(vc_of),
+            ]
+            if sizes.marked:
+                m.d.comb += crossing.flit.bad.eq(last & Mux(vc_of, high.bad[number], low.bad[number]))
         m.d.sync += self.moves.eq(any_moves(low.works, high.works, credit_valid))
         return m

@@ -74,7 +74,7 @@ class Matching(wiring.Component):
             free, reachable = Signal(name=f"free_{i}"), Signal(self.radix, name=f"reachable_{i}")
             m.d.comb += [
                 free.eq(~candidate.busy | candidate.at_last),
-                keeps[i].eq(Mux(candidate.at_last, 0, candidate.holds)),
+                keeps[i].eq(candidate.keeps),
                 wanted.eq(candidate.waiting & (self.room | (candidate.waiting_short & self.room_short))),
                 single[i].eq(Mux(free, wanted & ~patience.avoid, 0)),
                 reachable.eq(
@@ -115,7 +115,7 @@ class Matching(wiring.Component):
         for i, candidate in enumerate(self.candidate):
             own, possible = Signal(name=f"own_{i}"), Signal(self.radix, name=f"possible_{i}")
             m.d.comb += [
-                kept[i].eq(Mux(candidate.ending, 0, candidate.holds)),
+                kept[i].eq(candidate.kept),
                 own.eq(~candidate.busy | candidate.ending),
                 candidate.start.eq(Mux(own, steps[-1].singles[i] & clear, 0)),
                 possible.eq(steps[-1].copies[i] & clear),

@@ -32,8 +32,8 @@ class OutputPort(wiring.Component):
 
     Members
     -------
-    i : array of `radix` ``In(Signature({valid, flit}))``
-        Flits for this output from all inputs; one at most in a cycle.
+    i : array of `radix` x readers ``In(Signature({valid, flit}))``
+        Flits for this output from all readers of all inputs; one at most in a cycle.
     sent : ``In(2)``
         For each channel: a flit for this output will come in the next cycle.
     waits : ``In(1)``
@@ -55,7 +55,7 @@ class OutputPort(wiring.Component):
         crossing = wiring.Signature({"valid": Out(1), "flit": Out(sizes.flit)})
         super().__init__({
             "moves": Out(1),
-            "i": In(crossing).array(sizes.radix),
+            "i": In(crossing).array(sizes.radix * sizes.readers),
             "sent": In(N_VCS), "waits": In(1),
             "accepts": Out(N_VCS),
             "room": Out(N_VCS),

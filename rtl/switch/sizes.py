@@ -42,6 +42,11 @@ class SwitchSizes:
         return self.config.switch.radix
 
     @property
+    def readers(self) -> int:
+        """Packets that a channel of an input sends at once."""
+        return self.config.switch.readers
+
+    @property
     def data_width(self) -> int:
         """Bits of a flit."""
         return self.config.datapath.data_width
@@ -88,10 +93,11 @@ class SwitchSizes:
         """Granules of a channel's buffer, enough for whatever comes within the credits.
 
         The worst are packets of a flit more than whole granules, or the shortest that have a destination.
-        Beyond them: one being written, one open for the next packet, one partly read, one on its way in the free list.
+        Beyond them: one being written, one open for the next packet; for each reader one partly read and one on its way
+        in the free list.
         """
         lengths = range(self.dest_flit + 1, 2 * self.granule_flits + 2)
         flits, granules = min(
             ((flits, -(-flits // self.granule_flits)) for flits in lengths), key=lambda pair: pair[0] / pair[1],
         )
-        return -(-self.buffer_flits * granules // flits) + 4
+        return -(-self.buffer_flits * granules // flits) + 2 + 2 * self.readers

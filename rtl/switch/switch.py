@@ -122,7 +122,10 @@ class Switch(wiring.Component):
         parts: list[Any] = [control, table, *inputs, *outputs, statistics]
 
         # Which packets start, for each channel on its own.
-        sent = [[Cat(source.sends[vc][number] for source in inputs).any() for vc in range(N_VCS)] for number in ports]
+        sent = [
+            [Cat(sends[number] for source in inputs for sends in source.sends[vc]).any() for vc in range(N_VCS)]
+            for number in ports
+        ]
         for vc in range(N_VCS):
             matching = Matching(sizes=sizes)
             m.submodules[f"matching_{vc}"] = matching
@@ -142,14 +145,15 @@ class Switch(wiring.Component):
             )
             m.d.comb += [source.accepts[vc].eq(accepts) for source in inputs]
 
-        # The crossbar: every output sees every input.
+        # The crossbar: every output sees every reader of every input.
+        readers = [reader for source in inputs for reader in source.o]
         for number, output in enumerate(outputs):
             m.d.comb += [
                 output.sent.eq(Cat(sent[number])),
                 output.waits.eq(Cat(source.candidate[0].holds[number] for source in inputs).any()),
             ]
-            for source, crossing in zip(inputs, output.i, strict=True):
-                m.d.comb += [crossing.valid.eq(source.o.ports[number]), crossing.flit.eq(source.o.flit)]
+            for reader, crossing in zip(readers, output.i, strict=True):
+                m.d.comb += [crossing.valid.eq(reader.ports[number]), crossing.flit.eq(reader.flit)]
             m.d.comb += [
                 *_count(statistics.events[number].rx_flits, statistics.events[number].rx_packets, inputs[number].link),
                 *_count(statistics.events[number].tx_flits, statistics.events[number].tx_packets, output.link),

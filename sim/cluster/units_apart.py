@@ -32,7 +32,7 @@ def resting_wrapper(text: str) -> str:
       registers nor outputs change. An edge that is left out is hidden from it, so that no later evaluation takes it for
       one of its own;
     - a rising edge carries out what follows it and nothing before, for inputs have been taken when they came;
-    - a falling edge does nothing, and need not be told;
+    - a falling edge does nothing, and may be left out;
     - inputs are taken when one of them has changed.
 
     Raises

@@ -18,16 +18,35 @@ SWITCH_PROOFS: tuple[Proof, ...] = (
         depth=10, quick=False,
         mutations=(
             Mutation(
-                name="leaks-granules", module=_STORE, old="leaving.eq(self.read & ~open_here & (at_end | self.last)),",
-                new="leaving.eq(self.read & ~open_here & at_end),",
+                name="leaks-granules", module=_STORE,
+                old="leaving.eq(reader.read & ~open_here & (at_end | reader.last)),",
+                new="leaving.eq(reader.read & ~open_here & at_end),",
             ),
             Mutation(
-                name="frees-for-the-first-copy", module=_STORE, old="returned.i.valid.eq(leaving & self.free),",
-                new="returned.i.valid.eq(leaving),",
+                name="frees-for-the-first-copy", module=_STORE, old="back.i.valid.eq(leaving & reader.free),",
+                new="back.i.valid.eq(leaving),",
             ),
             Mutation(
-                name="reads-too-soon", module=_STORE, old="self.available.eq(~open_here | written),",
-                new="self.available.eq(1),",
+                name="reads-too-soon", module=_STORE, old="reader.available.eq(~open_here | written),",
+                new="reader.available.eq(1),",
+            ),
+            Mutation(
+                name="link-seen-late", module=_STORE, old="get_link = chain.read_port(transparent_for=(put_link,))",
+                new="get_link = chain.read_port()",
+            ),
+        ),
+    ),
+    Proof(
+        name="switch-buffer-readers",
+        claim="the same with two readers that read different packets at once",
+        contract=f"{_CONTRACTS}:ChannelStoreContract",
+        parameters={"n_flits": 3, "granule_flits": 2, "n_readers": 2},
+        depth=10, quick=False,
+        mutations=(
+            Mutation(
+                name="forgets-what-the-second-returns", module=_STORE,
+                old="back.i.valid.eq(leaving & reader.free),",
+                new="back.i.valid.eq(leaving & reader.free & (self.readers[0].read | (reader is self.readers[0]))),",
             ),
             Mutation(
                 name="link-seen-late", module=_STORE, old="get_link = chain.read_port(transparent_for=(put_link,))",

@@ -1,6 +1,7 @@
 """The switch: buffer and queues of an input, credits of an output, tables."""
 
 from types import SimpleNamespace
+from typing import Any
 
 from amaranth import Cat, Module, Mux, Signal
 
@@ -10,56 +11,53 @@ from testbench.formal.contract import Contract
 class ChannelStoreContract(Contract):
     """One packet, any one, is followed from its first flit to the end of its last copy.
 
-    The environment writes packets of any length while less than `n_flits` are held, and reads them in any order, each
-    as often as it likes; the last time it frees the flits. A flit that is freed is a credit: so granules must
-    suffice for packets of one flit each, which the unit asserts.
+    The environment writes packets of any length while less than `n_flits` are held, and each reader reads them in any
+    order, each as often as it likes, but no packet that another one reads; the last time it frees the flits. A flit
+    that is freed is a credit: so granules must suffice for packets of one flit each, which the unit asserts.
     """
 
-    def __init__(self, *, n_flits: int, granule_flits: int):
+    def __init__(self, *, n_flits: int, granule_flits: int, n_readers: int = 1):
         super().__init__()
         self.n_flits = n_flits
         self.granule_flits = granule_flits
+        self.n_readers = n_readers
 
     def build(self, m: Module) -> None:
         from rtl.switch.channel_store import ChannelStore
 
-        n = self.n_flits + 1
-        m.submodules.unit = unit = ChannelStore(data_width=1, granule_flits=self.granule_flits, n_granules=n)
-        write, word, last = (self.free(1, name) for name in ("write", "word", "last"))
-        start, name, read, final = (
-            self.free(shape, label) for shape, label in ((1, "start"), (range(n), "name"), (1, "read"), (1, "final"))
+        n = self.n_flits + 2 * self.n_readers - 1
+        m.submodules.unit = unit = ChannelStore(
+            data_width=1, granule_flits=self.granule_flits, n_granules=n, n_readers=self.n_readers,
         )
+        write, word, last = (self.free(1, name) for name in ("write", "word", "last"))
 
-        # Reader: one packet at a time, only such as have begun. Writer: within its credits.
-        startable, inside, busy, giving = Signal(n), Signal(), Signal(), Signal()
-        held = Signal(range(self.n_flits + 1))
-        begins, ends = Signal(), Signal()
+        # Writer: within its credits. Readers: one packet at a time each, only such as have begun.
+        inside, startable, held, begins = Signal(), Signal(n), Signal(range(self.n_flits + 1)), Signal()
         m.d.comb += [
-            unit.write.eq(write), unit.write_data.eq(word), unit.write_last.eq(last), unit.start.eq(start),
-            unit.start_at.eq(name), unit.read.eq(read), unit.free.eq(giving), begins.eq(write & ~inside),
-            ends.eq(read & unit.last),
+            unit.write.eq(write), unit.write_data.eq(word), unit.write_last.eq(last), begins.eq(write & ~inside),
         ]
+        readers = [self._reader(m, number, reader, n) for number, reader in enumerate(unit.readers)]
         self.assume(~write | (held != self.n_flits))
-        self.assume(~read | (busy & unit.available))
-        self.assume(~start | ((~busy | ends) & (name < n) & startable.bit_select(name, 1)))
-        m.d.sync += held.eq(held + write - (read & giving))
+        m.d.sync += held.eq(held + write - sum(reader.read & reader.giving for reader in readers))
         with m.If(write):
             m.d.sync += inside.eq(~last)
-        with m.If(start):
-            m.d.sync += [busy.eq(1), giving.eq(final)]
-        with m.Elif(ends):
-            m.d.sync += busy.eq(0)
+        for number, reader in enumerate(readers):
+            self.assume(~reader.start | ((reader.name < n) & startable.bit_select(reader.name, 1)))
+            for other in readers[:number] + readers[number + 1:]:
+                self.assume(~reader.start | ~other.busy | other.ends | (other.at != reader.name))
+                self.assume(~reader.start | ~other.start | (other.name != reader.name))
         for k in range(n):
             with m.If(begins & (unit.granule == k)):
                 m.d.sync += startable[k].eq(1)
-            with m.Elif(start & final & (name == k)):
-                m.d.sync += startable[k].eq(0)
+            for reader in readers:
+                with m.If(reader.start & reader.final & (reader.name == k)):
+                    m.d.sync += startable[k].eq(0)
 
         # The packet that is followed: its name, its length so far, and one of its flits.
         pick, place = self.free(1, "pick"), self.constant(2, "place")
         live, arriving, own, kept = Signal(), Signal(), Signal(range(n)), Signal()
-        length, step = Signal(4), Signal(4)
-        follow, mine = Signal(), Signal()
+        length = Signal(4)
+        follow, given = Signal(), Signal()
         m.d.comb += follow.eq(begins & pick & ~live)
         with m.If(follow):
             m.d.sync += [live.eq(1), own.eq(unit.granule), length.eq(1), arriving.eq(~last)]
@@ -69,31 +67,74 @@ class ChannelStoreContract(Contract):
             m.d.sync += [length.eq(length + 1), arriving.eq(~last)]
             with m.If(length == place):
                 m.d.sync += kept.eq(word)
-        with m.If(start):
-            m.d.sync += [mine.eq(live & (name == own) & ~(mine & ends & giving)), step.eq(0)]
-        with m.Elif(read):
-            m.d.sync += step.eq(step + 1)
-        with m.If(mine & ends & giving):
-            m.d.sync += live.eq(0)
         self.assume(length != 15)
 
-        watched = Signal()
-        m.d.comb += watched.eq(busy & mine)
-        self.check(~watched | (unit.available == (step < length)))
-        self.check(~watched | (unit.last == (~arriving & (step + 1 == length))))
+        watching, final_copy, several, passing = Signal(), Signal(), Signal(), Signal()
+        for number, reader in enumerate(readers):
+            mine, step = Signal(name=f"mine_{number}"), Signal(4, name=f"step_{number}")
+            with m.If(reader.start):
+                m.d.sync += [mine.eq(live & (reader.name == own) & ~given), step.eq(0)]
+            with m.Elif(reader.read):
+                m.d.sync += step.eq(step + 1)
+            with m.If(mine & reader.ends & reader.giving):
+                m.d.sync += [live.eq(0), mine.eq(0)]
+                m.d.comb += given.eq(1)
+            with m.Elif(mine & reader.ends & ~reader.start):
+                m.d.sync += mine.eq(0)
+            watched = Signal(name=f"watched_{number}")
+            m.d.comb += watched.eq(reader.busy & mine)
+            self.check(~watched | (reader.unit.available == (step < length)))
+            self.check(~watched | (reader.unit.last == (~arriving & (step + 1 == length))))
+            due, expected = Signal(name=f"due_{number}"), Signal(name=f"expected_{number}")
+            m.d.sync += [due.eq(watched & reader.read & (step == place)), expected.eq(kept)]
+            self.check(~due | (reader.unit.data == expected))
+            with m.If(watched & reader.giving):
+                m.d.comb += watching.eq(1)
+            with m.If(watched & reader.ends & reader.giving & (length > self.granule_flits)):
+                m.d.comb += several.eq(1)
+            with m.If(watched & reader.read & arriving):
+                m.d.comb += passing.eq(1)
+            again = Signal(name=f"again_{number}")
+            with m.If(mine & reader.ends & ~reader.giving):
+                m.d.sync += again.eq(1)
+            with m.If(again & mine & reader.ends & reader.giving):
+                m.d.comb += final_copy.eq(1)
         # Its name may be used again once its last copy is being read.
-        self.check(~(begins & live) | (unit.granule != own) | (watched & giving))
-        due, expected = Signal(), Signal()
-        m.d.sync += [due.eq(watched & read & (step == place)), expected.eq(kept)]
-        self.check(~due | (unit.data == expected))
+        self.check(~(begins & live) | (unit.granule != own) | watching)
 
         self.reach(held == self.n_flits, "no credit left")
-        self.reach(watched & ends & giving & (length > self.granule_flits), "a packet of several granules is read")
-        self.reach(watched & read & arriving, "a packet leaves while it comes in")
-        again = Signal()
-        with m.If(mine & ends & ~giving):
-            m.d.sync += again.eq(1)
-        self.reach(again & mine & ends & giving, "a second copy is the last one")
+        self.reach(several, "a packet of several granules is read")
+        self.reach(passing, "a packet leaves while it comes in")
+        self.reach(final_copy, "a second copy is the last one")
+        if self.n_readers > 1:
+            both = Signal()
+            m.d.comb += both.eq(1)
+            for reader in readers:
+                with m.If(~(reader.read & reader.giving)):
+                    m.d.comb += both.eq(0)
+            self.reach(both, "all readers free a flit at once")
+
+    def _reader(self, m: Module, number: int, unit: Any, n: int) -> SimpleNamespace:
+        """What one reader does."""
+        start, name, read, final = (
+            self.free(shape, f"{label}_{number}")
+            for shape, label in ((1, "start"), (range(n), "name"), (1, "read"), (1, "final"))
+        )
+        busy, giving, ends = (Signal(name=f"{label}_{number}") for label in ("busy", "giving", "ends"))
+        at = Signal(range(n), name=f"at_{number}")
+        m.d.comb += [
+            unit.start.eq(start), unit.start_at.eq(name), unit.read.eq(read), unit.free.eq(giving),
+            ends.eq(read & unit.last),
+        ]
+        self.assume(~read | (busy & unit.available))
+        self.assume(~start | ~busy | ends)
+        with m.If(start):
+            m.d.sync += [busy.eq(1), giving.eq(final), at.eq(name)]
+        with m.Elif(ends):
+            m.d.sync += busy.eq(0)
+        return SimpleNamespace(
+            unit=unit, start=start, name=name, read=read, final=final, busy=busy, giving=giving, ends=ends, at=at,
+        )
 
 
 class ChannelQueuesContract(Contract):
@@ -190,7 +231,8 @@ class OutputCreditContract(Contract):
 
         n = self.n_credits
         sizes = SimpleNamespace(
-            radix=2, data_width=1, buffer_flits=n, longest=2, short=1, marked=False, flit=flit(1, marked=False),
+            radix=2, readers=1, data_width=1, buffer_flits=n, longest=2, short=1, marked=False,
+            flit=flit(1, marked=False),
         )
         m.submodules.unit = unit = OutputPort(sizes=sizes)
         sent, source, ready = self.free(2, "sent"), self.free(1, "source"), self.free(1, "ready")

@@ -15,7 +15,7 @@ BASE: dict[str, dict[str, Any]] = {
             "intermediate_bytes": 64},
     "reduce": {"add_cycles": 5, "datatypes": ("float64", "int64"), "multiply": False},
     "link": {"buffer_flits": 32},
-    "switch": {"radix": 3, "table_entries": 4, "mft_entries": 16, "match_iterations": 1},
+    "switch": {"radix": 3, "table_entries": 4, "mft_entries": 16, "match_iterations": 1, "readers": 1},
 }
 """GET, shared credits and a cuckoo table are there; buffers for all guaranteed packets and some shared ones."""
 

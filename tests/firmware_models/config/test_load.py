@@ -70,6 +70,7 @@ REFUSED = {
         "x.yaml: configuration: link.dead_cycles must be at least link.replay_cycles (2048) if link.reliable, not 1024",
     "link: {dead_cycles: 100}": "x.yaml: link.dead_cycles: must be 64 to 16777216, a power of two, not 100",
     "link: {replay_flits: 4096}": "x.yaml: link.replay_flits: must be 16 to 2048, a power of two, not 4096",
+    "switch: {readers: 3}": "x.yaml: switch.readers: must be 1 to 2, not 3",
     "- 1": "x.yaml: must be a mapping of sections, not [1]",
     "nic: 5": "x.yaml: nic: must be a mapping of fields, not 5",
     "base: large":

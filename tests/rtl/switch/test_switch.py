@@ -14,9 +14,12 @@ from testbench.unit_config import UNIT
 
 SIZES = {
     # The destination stands in the second flit; the smallest buffers.
-    "narrow": {"data_width": 64, "radix": 4, "entries": 16, "buffer_flits": 64, "mft_entries": 16},
-    # One flit of header; buffers of synchronous memory, a radix that is no power of two, the smallest table.
-    "wide": {"data_width": 256, "radix": 3, "entries": 2, "buffer_flits": 64, "mft_entries": 64},
+    "narrow": {
+        "data_width": 64, "radix": 4, "entries": 16, "buffer_flits": 64, "mft_entries": 16, "readers": 1,
+    },
+    # One flit of header; buffers of synchronous memory, a radix that is no power of two, the smallest table; an input
+    # sends two packets at once.
+    "wide": {"data_width": 256, "radix": 3, "entries": 2, "buffer_flits": 64, "mft_entries": 64, "readers": 2},
 }
 
 
@@ -26,7 +29,8 @@ def config_of(size):
         datapath={"data_width": size["data_width"], "mtu": 4 * size["data_width"]},
         cou={"buffer_bytes": 1 << 18, "intermediate_bytes": 4096},  # of no meaning here, but must suit the mtu
         link={"buffer_flits": size["buffer_flits"]},
-        switch={"radix": size["radix"], "table_entries": size["entries"], "mft_entries": size["mft_entries"]},
+        switch={"radix": size["radix"], "table_entries": size["entries"], "mft_entries": size["mft_entries"],
+                "readers": size["readers"]},
     )
 
 
