@@ -3,6 +3,7 @@
 from amaranth import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Datatype
@@ -11,14 +12,18 @@ ELEMENT_LOG2 = {Datatype.DOUBLE_INT: 4, Datatype.FLOAT32: 2, Datatype.INT32: 2, 
 """Of the elements that are not 8 bytes long: logarithm of their size."""
 
 
+SKIPPED = 8
+"""Leading zeros of a dividend that are passed over in one cycle."""
+
+
 class BlockCutter(wiring.Component):
     """Divides a message of n elements into B blocks of S = ceil(n / B): F = n div S full ones, then one of n mod S.
 
     Blocks behind that one are empty. For an empty message S and the tail are 0, and F means nothing.
 
-    Timing: `busy` from the cycle after `start`, for 66 cycles; then the results stay until the next start, which may
-    also come earlier. One bit of a quotient a cycle: it works while the other descriptors of the sequence are still
-    being checked.
+    Timing: `busy` from the cycle after `start`, for at most 34 cycles and a bit of `n_blocks` each; then the results
+    stay until the next start, which may also come earlier. One bit of a quotient a cycle, leading zeros of the number
+    of elements apart: it works while the other descriptors of the sequence are still being checked.
 
     Parameters
     ----------
@@ -71,8 +76,11 @@ class BlockCutter(wiring.Component):
             self.n_full.eq(quotient), self.tail_bytes.eq(rest << log2), self.block_bytes.eq(divisor << log2),
         ]
 
-        def divide(dividend, by):
-            m.d.sync += [quotient.eq(dividend), rest.eq(0), divisor.eq(by), count.eq(32)]
+        def divide(dividend, by, *, bits):
+            """Of a quotient of so many bits; what of the dividend is above them is less than the divisor."""
+            m.d.sync += [
+                quotient.eq(dividend << (32 - bits)), rest.eq(dividend >> bits), divisor.eq(by), count.eq(bits),
+            ]
 
         def step():
             m.d.sync += [
@@ -85,12 +93,14 @@ class BlockCutter(wiring.Component):
             m.d.sync += [
                 log2.eq(wanted_log2), elements.eq(self.length >> wanted_log2), sized.eq(0), self.busy.eq(1),
             ]
-            divide(self.length >> wanted_log2, self.block_count)
+            divide(self.length >> wanted_log2, self.block_count, bits=32)
+        with m.Elif(~sized & (rest == 0) & (quotient[-SKIPPED:] == 0) & (count > SKIPPED)):
+            m.d.sync += [quotient.eq(quotient << SKIPPED), count.eq(count - SKIPPED)]
         with m.Elif(count != 0):
             step()
         with m.Elif(~sized):
             m.d.sync += sized.eq(1)
-            divide(elements, quotient + (rest != 0))
+            divide(elements, quotient + (rest != 0), bits=bits_for(self.n_blocks))
         with m.Else():
             m.d.sync += self.busy.eq(0)
         m.d.sync += self.moves.eq((count != 0) | ~sized)

@@ -112,15 +112,18 @@ class OperandLoader(wiring.Component):
         """Loads beyond those under way wait, and descriptors at different positions take turns: else the second
         descriptor of one pulse would wait for the first ones of all others.
 
+        None is chosen before it can be asked for: until then one that is in more haste may come.
+
         Gives the stream of loads, and what moves.
         """
         m.submodules.turns = turns = AlternatingQueue(
-            shape=self.shapes.load, depth=self.config.cou.n_contexts, key=lambda load: load.place
+            shape=self.shapes.load, depth=self.config.cou.n_contexts, key=lambda load: load.place, holds=True,
         )
         load = stream.Signature(self.shapes.load).create()
         past = turns.empty & room
         m.d.comb += [
             turns.i.payload.eq(self.i.payload), turns.i.valid.eq(self.i.valid & ~past),
+            turns.hold.eq(~room | turns.o.valid),
             self.i.ready.eq(past | turns.i.ready),
             load.valid.eq(Mux(turns.empty, self.i.valid, turns.o.valid)),
             load.payload.eq(Mux(turns.empty, self.i.payload, turns.o.payload)),

@@ -13,7 +13,7 @@ from amaranth.utils import bits_for
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.credit.layouts import WINDOW_SLOT_BITS, CreditNotice, credit_answer, credit_request
-from rtl.credit.shared_credits import LOANS_ASKED, shared_credits
+from rtl.credit.shared_credits import LOANS_ASKED, LOANS_KEPT, shared_credits
 from rtl.kit.index import index_bits
 from rtl.kit.memory import BlockMemory
 from rtl.kit.quiescence import any_moves
@@ -50,13 +50,13 @@ class CreditTable(wiring.Component):
     less. A packet that a receiver keeps waiting holds its own slot only. The last free slot is for the oldest pulse.
 
     Receivers with a pool grant shared credits. A packet to a single peer asks for one (`want`) if a request for that
-    peer was refused since the last packet, or if it takes the last credit that is not the oldest pulse's. The CREDIT
-    packet for it brings the shared credit (`loan`) or does not. Any pulse may use a shared credit, and these are used
-    first. Packets on shared credits are counted in window slot 1, which single peers do not use otherwise, so they
+    peer was refused since the last packet, or if it leaves fewer than :data:`LOANS_KEPT` credits of either kind to
+    pulses that are not the oldest. The CREDIT packet for it brings the shared credit (`loan`) or does not. Any pulse
+    may use a shared credit, and these are used first. Packets on shared credits are counted in window slot 1, which single peers do not use otherwise, so they
     take nothing from the guaranteed credits.
 
-    A shared credit is kept for the next packet to its peer while an operation of the job is in progress, one for each
-    peer. Otherwise, and when the operation ends, it returns unused (``o_unused``). Channel 1 must not wait for that:
+    Shared credits are kept for the next packets to their peer while an operation of the job is in progress,
+    :data:`LOANS_KEPT` for each peer. Otherwise, and when the operation ends, they return unused (``o_unused``). Channel 1 must not wait for that:
     the queue has room for all that packets have asked for, :data:`LOANS_ASKED`.
 
     Software may write off what a closed job has out, when that cannot return any more (`i_write_off`): its counts are 0
@@ -155,10 +155,10 @@ class CreditTable(wiring.Component):
         """The counts, with registers before and behind them."""
         shares = self._shares
         # Outstanding credits of each window slot; a flag: they are those of a group. Single peers use one slot for
-        # guaranteed credits, one for shared ones. A shared credit may be here, who granted it stands in a slot; a
-        # request may have been refused.
+        # guaranteed credits, one for shared ones. Some shared credits may be here, who granted them stands in a slot;
+        # a request may have been refused.
         counts = data.ArrayLayout(COUNT_BITS, max(self._n_window_slots, 2) if shares else self._n_window_slots)
-        slot = {"loan": 1, "slot": index_bits(LOANS_ASKED), "refused": 1} if shares else {}
+        slot = {"loans": bits_for(LOANS_KEPT), "slot": index_bits(LOANS_ASKED), "refused": 1} if shares else {}
         entry = data.StructLayout({"out": counts, "group": 1, **slot})
         m.submodules.out = out = BlockMemory(shape=entry, depth=1 << (formats.JOB_BITS + self.peer_bits), apart=True)
         # All outstanding credits of a job; a flag: the return of the last one is to be reported; and how many of its
@@ -300,12 +300,12 @@ class CreditTable(wiring.Component):
             with m.If(own & ~loan):
                 m.d.comb += update.out[0].eq(stored.out[0] + 1)
             if self._shares:
-                # The next one of a younger pulse will find no credit of its own.
-                scarce = Mux(loan, stored.out[0] >= share - 1, stored.out[0] >= max(share - 2, 0))
+                # Behind this packet share - 1 - out - 1 + loans are left to younger pulses.
+                scarce = stored.out[0] + (LOANS_KEPT + 2) > stored.loans + share
                 # What was refused is remembered, so there is always something to be written.
                 m.d.comb += [
-                    loan.eq(stored.loan), update.out[1].eq(stored.out[1] + loan),
-                    t.updates.eq(decides), update.loan.eq(0), update.refused.eq(~ok),
+                    loan.eq(stored.loans != 0), update.out[1].eq(stored.out[1] + loan),
+                    t.updates.eq(decides), update.loans.eq(stored.loans - loan), update.refused.eq(~ok),
                     want.eq(ok & (stored.refused | scarce) & (reserved != LOANS_ASKED)),
                     t.after.asked.eq(t.sum_out.asked + want),
                 ]
@@ -330,13 +330,16 @@ class CreditTable(wiring.Component):
                 with m.If(giving.window_slot == k):
                     m.d.comb += update.out[k].eq(stored.out[k] - back)
             if self._shares:
-                # A job that is watched has no operation. The last count of packets on shared credits must not wrap.
+                # A job that is watched has no operation. The count of packets on shared credits must not wrap.
+                few_out = stored.out[1] < (1 << COUNT_BITS) - LOANS_KEPT
                 m.d.comb += [
-                    loans.keep.eq(~sum_out.watched & ~stored.loan & ~stored.out[1].all()),
+                    loans.keep.eq(~sum_out.watched & (stored.loans != LOANS_KEPT) & few_out),
                     after.asked.eq(sum_out.asked - loans.answered),
                 ]
                 with m.If(loans.granted & loans.keep):
-                    m.d.comb += [update.loan.eq(1), update.slot.eq(loans.spot)]
+                    m.d.comb += update.loans.eq(stored.loans + 1)
+                    with m.If(stored.loans == 0):
+                        m.d.comb += update.slot.eq(loans.spot)
             with m.If(sum_out.watched & (sum_out.out == back)):
                 m.d.comb += after.watched.eq(0)
                 self._tell(m, giving.job_id, ended=0, owing=0)
@@ -349,7 +352,8 @@ class CreditTable(wiring.Component):
         ).any()
 
     def _end(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
-        """An operation ends: a report says if credits are outstanding, and shared credits that are here return."""
+        """An operation ends: a report says if credits are outstanding, and shared credits that are here return, one
+        after the other."""
         job_id, owing = self.i_end.payload.job_id, t.sum_out.out != 0
         with m.State("END"):
             m.d.comb += [t.job.eq(job_id), self.i_end.ready.eq(1), t.sums_up.eq(1), t.after.watched.eq(owing)]
@@ -359,8 +363,9 @@ class CreditTable(wiring.Component):
         if self._shares:
             with m.State("FLUSH"):
                 m.d.comb += [
-                    t.address.eq(self._kept_address(loans)), loans.flush.eq(1), loans.next_step.eq(1),
-                    t.update.eq(t.stored), t.update.loan.eq(0), t.updates.eq(1),
+                    t.address.eq(self._kept_address(loans)), loans.flush.eq(1),
+                    loans.next_step.eq(t.stored.loans == 1),
+                    t.update.eq(t.stored), t.update.loans.eq(t.stored.loans - 1), t.updates.eq(1),
                 ]
                 m.next = "WRITE"
 

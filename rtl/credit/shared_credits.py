@@ -15,12 +15,17 @@ from rtl.credit.layouts import CreditNotice
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
 
-LOANS_ASKED = 16
+LOANS_ASKED = 32
 """Most packets of one offload unit that have asked for a shared credit, and shared credits that it holds, together."""
+
+LOANS_KEPT = 3
+"""Most shared credits of one job for one peer that are kept. As many credits, of either kind, are to be left to younger
+pulses behind a packet; otherwise it asks for one more."""
 
 
 def shared_credits(m: Module, table: Any, t: SimpleNamespace, *, shares: bool) -> SimpleNamespace:
-    """Shared credits that are here, in slots, and those that wait to return; none without a pool (`shares`).
+    """Shared credits that are here, in a slot for each peer, and those that wait to return; none without a pool
+    (`shares`).
 
     `table` has the streams, `t` what the memories of the table show.
     """
@@ -53,7 +58,7 @@ def shared_credits(m: Module, table: Any, t: SimpleNamespace, *, shares: bool) -
         notice.source_vp.eq(giving.dest_vp),
         unused.i.payload.eq(Mux(flush, loans.kept.data, notice)),
         loans.kept.addr.eq(loans.step), keep_port.addr.eq(loans.spot), keep_port.data.eq(notice),
-        keep_port.en.eq(granted & keep),
+        keep_port.en.eq(granted & keep & (t.stored.loans == 0)),
     ]
     m.d.sync += [
         asked.eq(asked + want - answered - loans.written_off),
@@ -65,11 +70,12 @@ def shared_credits(m: Module, table: Any, t: SimpleNamespace, *, shares: bool) -
     for k in reversed(range(LOANS_ASKED)):
         with m.If(~loans.full[k]):
             m.d.comb += loans.spot.eq(k)
-    with m.If(granted & keep):
+    # Those of one peer are alike, so one slot stands for them.
+    with m.If(granted & keep & (t.stored.loans == 0)):
         m.d.sync += loans.full.bit_select(loans.spot, 1).eq(1)
-    with m.If(loan):
+    with m.If(loan & (t.stored.loans == 1)):
         m.d.sync += loans.full.bit_select(t.stored.slot, 1).eq(0)
-    with m.If(flush):
+    with m.If(flush & (t.stored.loans == 1)):
         m.d.sync += loans.full.bit_select(loans.step, 1).eq(0)
     # At the end of a job's operation one slot after the other is looked at.
     with m.If(loans.next_step):

@@ -21,6 +21,9 @@ class AlternatingQueue(wiring.Component):
     With a `kind`, items of the kind that is `wanted` go first, among them as above. Then items keep their order that
     have the same key and kind, and the item that has waited longest is passed over less than :attr:`OVER` times.
 
+    An item on offer stays on offer. Who would rather have one that comes later can see to it that none is chosen yet
+    (`holds`).
+
     Timing: no combinational path between ``i`` and ``o``. An item comes out one cycle after it went into an empty
     queue. One item per cycle.
 
@@ -34,6 +37,8 @@ class AlternatingQueue(wiring.Component):
         Key of a payload.
     kind : callable, optional
         Kind of a payload, a bit.
+    holds : bool
+        If true, there is `hold`.
 
     Members
     -------
@@ -45,6 +50,8 @@ class AlternatingQueue(wiring.Component):
         No item is held.
     wanted : ``In(1)``
         Kind of the items that go first. Only with `kind`.
+    hold : ``In(1)``
+        No item is chosen in this cycle: what is offered in the next one is offered in this one already. Only if `holds`.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -54,13 +61,14 @@ class AlternatingQueue(wiring.Component):
 
     def __init__(
         self, *, shape: ShapeLike, depth: int, key: Callable[[Any], Value], kind: Callable[[Any], Value] | None = None,
+        holds: bool = False,
     ):
         if not isinstance(depth, int) or depth < 2:
             raise ValueError(f"depth must be an integer of at least 2, not {depth!r}")
-        self.shape, self.depth, self.key, self.kind = shape, depth, key, kind
+        self.shape, self.depth, self.key, self.kind, self.holds = shape, depth, key, kind, holds
         super().__init__({
             "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "empty": Out(1), "moves": Out(1),
-            **({"wanted": In(1)} if kind else {}),
+            **({"wanted": In(1)} if kind else {}), **({"hold": In(1)} if holds else {}),
         })
 
     def elaborate(self, platform):
@@ -87,8 +95,9 @@ class AlternatingQueue(wiring.Component):
             with m.If(Mux(other.any(), other[k], among[k])):
                 m.d.comb += chosen.eq(k)
         take, came, stored, past, goes = Signal(), Signal(), Signal(), Signal(), Signal()
+        may_choose = ~self.hold if self.holds else 1
         m.d.comb += [
-            take.eq(~full | self.o.ready), came.eq(self.i.valid & self.i.ready),
+            take.eq((~full | self.o.ready) & may_choose), came.eq(self.i.valid & self.i.ready),
             goes.eq(take & valid[0]), past.eq(came & take & ~valid[0]), stored.eq(came & ~past),
             self.i.ready.eq(~used.all()), write.en.eq(stored), write.addr.eq(free), write.data.eq(self.i.payload),
             slot.eq(waiting[chosen].slot), read.addr.eq(slot),
@@ -96,6 +105,8 @@ class AlternatingQueue(wiring.Component):
         ]
         with m.If(take):
             m.d.sync += full.eq(goes | past)
+        with m.Elif(self.o.ready):
+            m.d.sync += full.eq(0)
         with m.If(goes):
             m.d.sync += [head.eq(read.data), last.eq(waiting[chosen].key)]
         with m.Elif(past):

@@ -12,8 +12,8 @@ from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
-LOANS_ASKED = 16
-"""What decision 10 allows a unit: the table must keep to this number, not to its own."""
+LOANS_ASKED, LOANS_KEPT = 32, 3
+"""What decisions 10 and 30 allow a unit: the table must keep to these numbers, not to its own."""
 
 
 def _stream(name: str) -> ShapeLike:
@@ -40,9 +40,9 @@ class Table:
         self.out: Counter[tuple[int, int, int]] = Counter()
         self.share, self.lends = parameters()["peer_credits"], parameters()["lends"]
         self.n_window_slots = min(self.share, 4)
-        self.loans: set[tuple[int, int]] = set()
+        self.loans: Counter[tuple[int, int]] = Counter()
         self.refused: set[tuple[int, int]] = set()
-        """Peers with a shared credit; those of which a request was refused since their last packet."""
+        """Shared credits that are here, by peer; peers of which a request was refused since their last packet."""
         self.asking: Counter[tuple[int, int, int]] = Counter()
         """Outstanding packets that asked for a shared credit."""
         self.returned: list[tuple[int, int]] = []
@@ -52,8 +52,8 @@ class Table:
         """Asks for a credit; the window_slot, or None. Checks the answer against the model."""
         # Answers that find no window_slot may ask; those that wait to leave take window_slots as well.
         waiting = len(self.returned) - len(self.unused.received)
-        certain = self.asking.total() + len(self.loans) + waiting < LOANS_ASKED
-        room = self.asking.total() + len(self.loans) < LOANS_ASKED
+        certain = self.asking.total() + self.loans.total() + waiting < LOANS_ASKED
+        room = self.asking.total() + self.loans.total() < LOANS_ASKED
         self.ask.append({
             "job_id": job, "peer": peer, "oldest": oldest, "multicast": int(members > 0), "members": members,
         })
@@ -68,14 +68,16 @@ class Table:
             assert window_slot in free
             self.out[job, peer, window_slot] = members
         else:
-            pair, loan = (job, peer), (job, peer) in self.loans
+            pair, loan = (job, peer), self.loans[job, peer] > 0
             assert answer["ok"] == (loan or self.out[job, peer, 0] < self.share - (not oldest))
             if not answer["ok"]:
                 self.refused.add(pair)
                 assert not answer["want"]
                 return None
             assert (answer["loan"], window_slot) == (loan, loan)
-            scarce = self.out[job, peer, 0] >= (self.share - 1 if loan else max(self.share - 2, 0))
+            # What younger pulses have left behind this packet.
+            left = self.share - 1 - self.out[job, peer, 0] + self.loans[pair] - 1
+            scarce = left < LOANS_KEPT
             if answer["want"]:
                 assert self.lends
                 assert pair in self.refused or scarce
@@ -84,7 +86,7 @@ class Table:
             else:
                 assert not (self.lends and (pair in self.refused or scarce) and certain), "it does not ask"
             self.lent += loan
-            self.loans.discard(pair)
+            self.loans[pair] -= loan
             self.refused.discard(pair)
             self.out[job, peer, window_slot] += 1
         self.watched.discard(job)
@@ -100,8 +102,8 @@ class Table:
         self.out[job, peer, window_slot] -= min(count, self.out[job, peer, window_slot])
         if want and any(self.asking[key] for key in self.asking if key[0] == job):
             self.asking[job, peer, window_slot] -= 1
-            if loan and job not in self.watched and (job, peer) not in self.loans:
-                self.loans.add((job, peer))
+            if loan and job not in self.watched and self.loans[job, peer] < LOANS_KEPT:
+                self.loans[job, peer] += 1
                 self.kept += 1
             elif loan:
                 self.returned.append((job, peer))
@@ -125,7 +127,7 @@ class Table:
     async def check_unused(self) -> None:
         """What was not needed has gone back, all of it."""
         self.unused.set_stall(0.0)
-        await cycles(self.dut, 5 * LOANS_ASKED)
+        await cycles(self.dut, 8 * LOANS_ASKED)
         assert all(item == {
             "job_id": item["job_id"], "peer": item["peer"], "dest_id": 100 + item["peer"], "dest_vp": item["peer"],
             "source_vp": 7, "window_slot": 0, "credits": 0, "loan": 1, "want": 0, "lent": 0,
@@ -151,9 +153,9 @@ class Table:
         else:
             self.watched.discard(job)
         # What is left of its loans goes back.
-        self.returned += [pair for pair in self.loans if pair[0] == job]
-        self.loans = {pair for pair in self.loans if pair[0] != job}
-        await cycles(self.dut, 3 * LOANS_ASKED)
+        self.returned += [pair for pair in self.loans.elements() if pair[0] == job]
+        self.loans = Counter({pair: count for pair, count in self.loans.items() if pair[0] != job})
+        await cycles(self.dut, 6 * LOANS_ASKED)
         return owing
 
 
@@ -235,9 +237,9 @@ async def loans_pile_up(dut: SimHandleBase) -> None:
     await start(dut, max_cycles=400_000)
     for _ in range(table.share - 1):
         assert await table.take(3, 1, oldest=0) == 0
-    # The last of these took what younger pulses had left, and asks already.
+    # The last of these left too little to younger pulses, and have asked already.
     asked = table.asking[3, 1, 0]
-    assert asked == (table.lends and table.share > 1)
+    assert asked == (min(table.share - 1, LOANS_KEPT) if table.lends else 0)
     for lent in range(2 * LOANS_ASKED if table.lends else 0):
         assert await table.take(3, 1, oldest=0) is None
         assert await table.take(3, 1, oldest=1) == 0, "the last credit is the oldest pulse's"
@@ -254,22 +256,28 @@ async def loans_pile_up(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 @cocotb.skipif(not parameters().get("lends"), reason="the build lends nothing")
-async def one_loan_for_each_peer(dut: SimHandleBase) -> None:
-    """A second shared credit for a peer returns at once, and the first one is used all the same."""
+@cocotb.parametrize(used=range(LOANS_KEPT + 1))
+async def some_loans_for_each_peer(dut: SimHandleBase, used: int) -> None:
+    """One shared credit too many for a peer returns at once; the others are used all the same, or return, each of
+    them, when the operation ends."""
     table = Table(dut)
     await start(dut, max_cycles=400_000)
     while await table.take(5, 2, oldest=1) is not None:
         pass
-    for _ in range(2):
+    for _ in range(LOANS_KEPT + 1):
         await table.give(5, 2, 0, 1)
         assert await table.take(5, 2, oldest=1) == 0
         assert await table.take(5, 2, oldest=1) is None
-    for _ in range(2):
+    for _ in range(LOANS_KEPT + 1):
         await table.give(5, 2, 0, 1, want=1, loan=1)
-    assert table.loans == {(5, 2)}
+    assert +table.loans == {(5, 2): LOANS_KEPT}
     assert table.returned == [(5, 2)]
     await table.check_unused()
-    assert await table.take(5, 2, oldest=0) == 1
+    for _ in range(used):
+        assert await table.take(5, 2, oldest=0) == 1
+    await table.ends(5)
+    assert len(table.returned) == 1 + LOANS_KEPT - used
+    await table.check_unused()
 
 
 @cocotb.test()
@@ -291,7 +299,7 @@ async def asks_no_more_than_it_can_give_back(dut: SimHandleBase) -> None:
     for job, peer, window_slot in list(+table.asking):
         if (job, peer, window_slot) not in late:
             await table.give(job, peer, window_slot, 1, want=1, loan=1)
-    assert not peers or len(table.loans) == LOANS_ASKED // 2
+    assert not peers or table.loans.total() == LOANS_ASKED // 2
     assert not table.returned
     for job in sorted({job for job, _ in peers}):
         await table.ends(job)

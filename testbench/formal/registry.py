@@ -208,6 +208,24 @@ PROOFS: tuple[Proof, ...] = (
         ),
     ),
     Proof(
+        name="held-queue",
+        claim="the same as alternating-queue, and nothing is chosen while that is held back",
+        contract="testbench.formal.contracts.turns:AlternatingContract",
+        parameters={"depth": 2, "holds": True},
+        mode="bmc",
+        depth=10,
+        mutations=(
+            Mutation(
+                name="chosen-all-the-same", module=_ALTERNATING,
+                old="take.eq((~full | self.o.ready) & may_choose)", new="take.eq(~full | self.o.ready)",
+            ),
+            Mutation(
+                name="goes-and-stays", module=_ALTERNATING,
+                old="        with m.Elif(self.o.ready):\n            m.d.sync += full.eq(0)\n", new="",
+            ),
+        ),
+    ),
+    Proof(
         name="slot-pool",
         claim="no slot is handed out twice, none is lost, the level is right",
         contract="testbench.formal.contracts.slot_pool:SlotPoolContract",
@@ -276,7 +294,7 @@ PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="loan-used-twice", module=_CREDIT,
-                old="t.updates.eq(decides), update.loan.eq(0), ", new="t.updates.eq(decides), ",
+                old="update.loans.eq(stored.loans - loan)", new="update.loans.eq(stored.loans)",
             ),
             Mutation(
                 name="loan-takes-a-credit-as-well", module=_CREDIT,
@@ -292,8 +310,8 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="loan-goes-back-and-stays", module=_CREDIT,
-                old="t.update.eq(t.stored), t.update.loan.eq(0), t.updates.eq(1),",
-                new="t.update.eq(t.stored),",
+                old="t.update.loans.eq(t.stored.loans - 1), t.updates.eq(1),",
+                new="t.updates.eq(1),",
             ),
             Mutation(
                 name="asks-without-room", module=_CREDIT,

@@ -25,9 +25,10 @@ class CreditTableContract(Contract):
         from rtl.credit.credit_table import CreditTable
 
         # Small numbers: eight outstanding packets and more bring no new case.
-        most_asked = 1
+        most_asked, most_kept = 3, 2
         credit_table.COUNT_BITS, credit_table.TOTAL_BITS = 3, 5
         credit_table.LOANS_ASKED = shared_credits.LOANS_ASKED = most_asked
+        credit_table.LOANS_KEPT = shared_credits.LOANS_KEPT = most_kept
         # Two jobs of two peers: after a reset the table clears a count a cycle, and the search has to get past that.
         formats.JOB_BITS, formats.NODE_BITS, formats.VP_BITS = 1, 1, 1
         small = load_preset("small")
@@ -57,7 +58,7 @@ class CreditTableContract(Contract):
         # The place that is followed belongs to one receiver; groups may have the others.
         self.assume(~(unit.i.valid & mine) | ~asking.multicast)
         self.assume(~given | (giving.window_slot < 2))
-        returned, others_returned = given & unit.i_return.ready, unit.i_return.valid & unit.i_return.ready & ~given
+        returned = given & unit.i_return.ready
         answer = unit.o.payload
         m.d.sync += [
             asked.eq(unit.i.valid & unit.i.ready & mine), oldest.eq(asking.oldest),
@@ -72,30 +73,37 @@ class CreditTableContract(Contract):
             self.assume(~(given & (giving.window_slot == place)) | (giving.credits <= count))
 
         # Who asks, and what comes of it: loans that are here, on hand or on the way back.
-        wants, others_want, here = Signal(2), Signal(2), Signal(2)
+        wants, kin_want, strangers_want, here = Signal(2), Signal(2), Signal(2), Signal(2)
+        asked_job = Signal(bits)
+        m.d.sync += asked_job.eq(asking.job_id)
         self.assume(~unit.i_return.valid | ~giving.loan | giving.want)
         self.assume(~(unit.i_return.valid & giving.want) | ((giving.credits == 1) & ((wants != 0) | ~given)))
-        self.assume(~(unit.i_return.valid & giving.want) | ((others_want != 0) | given))
+        # What other peers have asked for: those of this job, and all of the other one.
+        for count, of_job in ((kin_want, 1), (strangers_want, 0)):
+            theirs = unit.i_return.valid & ~given & ((giving.job_id == job) == of_job)
+            self.assume(~(theirs & giving.want) | (count != 0))
+            asks = others_asked & answer.want & ((asked_job == job) == of_job)
+            m.d.sync += count.eq(count + asks - (theirs & unit.i_return.ready & giving.want))
         unused = unit.o_unused
         m.d.comb += unused.ready.eq(self.free(1, "unused_ready"))
         goes = unused.valid & unused.ready & (unused.payload.job_id == job) & (unused.payload.peer == peer)
         comes = returned & giving.loan
         m.d.sync += [
             wants.eq(wants + (granted & answer.want) - (returned & giving.want)),
-            others_want.eq(others_want + (others_asked & answer.want) - (others_returned & giving.want)),
             here.eq(here + comes - (granted & answer.loan) - goes),
         ]
-        # Until its operation ends one of them is on hand, and the others leave.
+        # Until its operation ends some of them are on hand, and the others leave.
         rest, heard = unit.o_rest, Signal()
         m.d.sync += heard.eq(rest.valid & ~rest.ready)
         reported = rest.valid & ~heard & (rest.payload.job_id == job)
-        refused, hand, ended, over = Signal(), Signal(), Signal(), Signal()
+        refused, hand, ended, over = Signal(), Signal(range(most_kept + 1)), Signal(), Signal()
         with m.If(refuses):
             m.d.sync += refused.eq(1)
         with m.Elif(granted):
-            m.d.sync += [refused.eq(0), hand.eq(0)]
-        with m.If(comes):
-            m.d.sync += hand.eq(1)
+            m.d.sync += refused.eq(0)
+        used = granted & (hand != 0)
+        stays = comes & (hand != most_kept) & (lent < (1 << len(lent)) - most_kept)
+        m.d.sync += hand.eq(hand - used + stays)
         with m.If(reported & rest.payload.ended):
             m.d.sync += [ended.eq(1), over.eq(1)]
         with m.Elif(granted | (others_asked & answer.ok)):
@@ -105,15 +113,17 @@ class CreditTableContract(Contract):
         self.check(~asked | unit.o.valid)
         self.check(~asked | (answer.ok == (enough | (answer.ok & answer.loan))))
         self.check(~granted | (answer.window_slot == answer.loan))
-        scarce = Mux(answer.loan, own >= share - 1, own >= max(share - 2, 0))
-        self.check(~granted | ~answer.want | refused | scarce)
+        # Credits that are left to younger pulses behind this packet, and two.
+        left = Signal(range(share + most_kept + 1))
+        m.d.comb += left.eq(share + hand - own)
+        self.check(~granted | ~answer.want | refused | (left < most_kept + 2))
         self.check(own <= share)
         self.check(~returned | unit.returned)
         self.check(~(granted & answer.loan) | (here != 0))
         self.check(~goes | (here != 0))
-        self.check(ended | ~asked | (answer.ok & answer.loan == hand))
+        self.check(ended | ~asked | (answer.ok & answer.loan == (hand != 0)))
         self.check(ended | (here == hand) | unused.valid)
-        self.check(wants + others_want + here <= most_asked)
+        self.check(wants + kin_want + strangers_want + here <= most_asked)
         # After it none stays.
         still = Signal(3)
         with m.If(unit.i.valid | unit.i_return.valid | unit.i_end.valid | ~over):

@@ -16,18 +16,21 @@ class AlternatingContract(Contract):
         Items that can wait.
     prefers : bool
         Items have one of two kinds, and either is wanted. Those that have the same key and kind keep their order.
+    holds : bool
+        The choice is held back now and then.
     """
 
-    def __init__(self, *, depth: int, prefers: bool = False):
+    def __init__(self, *, depth: int, prefers: bool = False, holds: bool = False):
         super().__init__()
-        self.depth, self.prefers = depth, prefers
+        self.depth, self.prefers, self.holds = depth, prefers, holds
 
     def build(self, m: Module) -> None:
         from rtl.kit.alternating_queue import AlternatingQueue
 
         most = self.depth + 1
         m.submodules.unit = unit = AlternatingQueue(
-            shape=3, depth=self.depth, key=lambda item: item[0], kind=(lambda item: item[1]) if self.prefers else None
+            shape=3, depth=self.depth, key=lambda item: item[0], kind=(lambda item: item[1]) if self.prefers else None,
+            holds=self.holds,
         )
         valid, payload, ready = self.free(1, "valid"), self.free(3, "payload"), self.free(1, "ready")
         pick = self.free(1, "pick")
@@ -36,6 +39,10 @@ class AlternatingContract(Contract):
         came, went = i.valid & i.ready, o.valid & o.ready
         if self.prefers:
             m.d.comb += unit.wanted.eq(self.free(1, "wanted"))
+        held = Signal()
+        if self.holds:
+            m.d.comb += unit.hold.eq(self.free(1, "hold"))
+            m.d.sync += held.eq(unit.hold)
 
         # Items inside, of each sort; those before the one that is followed: of its sort, of other ones. A sort is a
         # key, or a key and a kind.
@@ -47,7 +54,7 @@ class AlternatingContract(Contract):
         total = sum(inside)
         self.check(total <= most)
         self.check(unit.empty == (total == 0))
-        self.check((total == 0) | o.valid)
+        self.check((total == 0) | o.valid | held)
         self.check(i.ready | (total >= self.depth))
 
         following, kept, passed = Signal(), Signal(3), Signal(2)
@@ -79,6 +86,9 @@ class AlternatingContract(Contract):
             self._prefers(m, unit, inside, chosen=o.valid & ~shown, came=came)
         else:
             self._alternates(m, unit, inside, chosen=o.valid & ~shown, passed=passed)
+
+        # What was held back was not chosen.
+        self.check(~(held & o.valid) | shown)
 
         # A stalled item stays as it is.
         before = Signal(3)
