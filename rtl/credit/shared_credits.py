@@ -58,7 +58,7 @@ def shared_credits(m: Module, table: Any, t: SimpleNamespace, *, shares: bool) -
         notice.source_vp.eq(giving.dest_vp),
         unused.i.payload.eq(Mux(flush, loans.kept.data, notice)),
         loans.kept.addr.eq(loans.step), keep_port.addr.eq(loans.spot), keep_port.data.eq(notice),
-        keep_port.en.eq(granted & keep & (t.stored.loans == 0)),
+        keep_port.en.eq(granted & keep),
     ]
     m.d.sync += [
         asked.eq(asked + want - answered - loans.written_off),

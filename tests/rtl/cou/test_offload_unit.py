@@ -10,13 +10,13 @@ from testbench.unit_config import UNIT
 
 
 def unit_and_parameters(
-    *, data_width=64, ecc=False, n_peers=4, peer_credits=3, mode="cuckoo", address_bits=64
+    *, data_width=64, ecc=False, n_peers=4, peer_credits=3, lending=True, mode="cuckoo", address_bits=64
 ):
-    """A unit of four jobs, and what its benches are told of it. Peers times credits decide how large its pool is."""
+    """A unit of four jobs, and what its benches are told of it. With `lending` it has a pool."""
     config = UNIT.changed(
         datapath={"data_width": data_width, "mtu": 256},
-        cou={"n_jobs": 4, "n_contexts": 8, "sequence_depth": 8, "buffer_bytes": 16384, "n_peers": n_peers,
-             "peer_credits": peer_credits, "ecc": ecc, "buffer_mode": mode},
+        cou={"n_jobs": 4, "n_contexts": 8, "sequence_depth": 8, "n_peers": n_peers, "peer_credits": peer_credits,
+             "buffer_bytes": 16384 if lending else 32768, "lending": lending, "ecc": ecc, "buffer_mode": mode},
         nic={"address_bits": address_bits},
     )
     return partial(OffloadUnit, config), {
@@ -25,17 +25,19 @@ def unit_and_parameters(
     }
 
 
-@pytest.mark.parametrize(("data_width", "ecc", "n_peers", "peer_credits", "rounds"), [
-    (64, True, 4, 3, 12),
-    pytest.param(64, False, 4, 3, 60, marks=pytest.mark.long),
-    pytest.param(64, True, 8, 2, 60, marks=pytest.mark.long),
-    pytest.param(256, True, 4, 3, 60, marks=pytest.mark.long),
-    pytest.param(256, False, 8, 2, 60, marks=pytest.mark.long),
+@pytest.mark.parametrize(("data_width", "ecc", "n_peers", "peer_credits", "lending", "rounds"), [
+    (64, True, 4, 3, True, 12),
+    pytest.param(64, False, 4, 3, True, 60, marks=pytest.mark.long),
+    pytest.param(64, True, 8, 2, False, 60, marks=pytest.mark.long),
+    pytest.param(256, True, 4, 3, True, 60, marks=pytest.mark.long),
+    pytest.param(256, False, 8, 2, False, 60, marks=pytest.mark.long),
 ])
-def test_offload_unit(data_width, ecc, n_peers, peer_credits, rounds):
+def test_offload_unit(data_width, ecc, n_peers, peer_credits, lending, rounds):
     """Random operations and every special case, at a narrow and a wide data path, without and with check bits, with a
     pool and without."""
-    unit, parameters = unit_and_parameters(data_width=data_width, ecc=ecc, n_peers=n_peers, peer_credits=peer_credits)
+    unit, parameters = unit_and_parameters(
+        data_width=data_width, ecc=ecc, n_peers=n_peers, peer_credits=peer_credits, lending=lending,
+    )
     result = run_bench(
         unit, bench="testbench.cou.offload_unit_bench", parameters=parameters | {"rounds": rounds},
     )
@@ -64,9 +66,9 @@ def test_linear_probing():
     run_bench(unit, bench="testbench.cou.lending_bench", parameters=parameters)
 
 
-@pytest.mark.parametrize(("n_peers", "peer_credits"), [(4, 3), pytest.param(8, 2, marks=pytest.mark.long)])
-def test_credits_and_loans(n_peers, peer_credits):
+@pytest.mark.parametrize("lending", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_credits_and_loans(lending):
     """Both ends of credits and loans, with a pool and without."""
-    unit, parameters = unit_and_parameters(n_peers=n_peers, peer_credits=peer_credits)
-    assert (parameters["pool"] > 0) == (n_peers == 4)
+    unit, parameters = unit_and_parameters(lending=lending)
+    assert (parameters["pool"] > 0) == lending
     run_bench(unit, bench="testbench.cou.lending_bench", parameters=parameters)
