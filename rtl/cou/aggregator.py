@@ -50,7 +50,7 @@ class Aggregator(wiring.Component):
         Host memory has taken the result of a pass.
     operands : array of 2 ``Out(OperandPort)``, filling : ``In(n_contexts)``
         Read ports of the operand memory; contexts whose operand cannot be read yet.
-    o_read, i_read, packet_error, o_free, freeing, o_credit, consumed, taken, granted, gone, o_fault :
+    o_read, i_read, packet_error, o_free, freeing, o_credit, consumed, taken, granted, gone, barred, o_fault :
         As in :class:`~rtl.cou.lane.Lane`.
     tx : ``Out(PacketSignature(data_width))``
         Packets to the network.
@@ -78,7 +78,7 @@ class Aggregator(wiring.Component):
             "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
             "o_free": Out(stream.Signature(free_layout(config))), "freeing": Out(1),
             "o_credit": Out(stream.Signature(CreditNotice)),
-            "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2),
+            "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2), "barred": In(1),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "tx": Out(PacketSignature(width)),
             "write": Out(WriteSignature(width)),
@@ -124,7 +124,7 @@ class Aggregator(wiring.Component):
             writer.result.payload.data.eq(reduce.o.payload.data),
             writer.result.payload.tag.eq(reduce.o.payload.tag),
             lane.packet_error.eq(self.packet_error), self.consumed.eq(lane.consumed), self.taken.eq(lane.taken),
-            lane.granted.eq(self.granted), lane.gone.eq(self.gone),
+            lane.granted.eq(self.granted), lane.gone.eq(self.gone), lane.barred.eq(self.barred),
         ]
         for name in ("o_read", "o_free", "o_credit", "o_fault"):
             connect(m, getattr(lane, name), flipped(getattr(self, name)))

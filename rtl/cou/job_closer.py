@@ -60,8 +60,9 @@ class JobCloser(wiring.Component):
         The tag table.
     freeing : ``In(1)``; freed : ``In(1)``, freed_slot : ``In``
         Slots of consumed packets are on their way to be freed; one is freed.
-    taken, consumed : ``Out``; may_take : ``In(1)``, gone : ``In(2)``
-        The pool of shared credits, in a cycle in which nobody else consumes a packet.
+    taken, consumed : ``Out``; gone : ``In(2)``
+        The pool of shared credits. Nobody else may consume a packet in a cycle in which `taken` is high, which is a
+        register.
     o_free, o_credit : ``Out(stream.Signature(free))``, ``Out(stream.Signature(credit))``
         As of consumed packets.
     dropped : ``Out(1)``
@@ -92,7 +93,7 @@ class JobCloser(wiring.Component):
             "lookup": Out(stream.Signature(HashKey)),
             "i_lookup": In(stream.Signature(answer_layout(shapes.packet))),
             "freeing": In(1), "freed": In(1), "freed_slot": In(slot_bits),
-            "taken": Out(1), "consumed": Out(Consumed), "may_take": In(1), "gone": In(2),
+            "taken": Out(1), "consumed": Out(Consumed), "gone": In(2),
             "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
             "dropped": Out(1),
         })
@@ -118,7 +119,8 @@ class JobCloser(wiring.Component):
             self._look_through(m, s)
             self._compare(m, s)
             self._drop(m, s)
-        m.d.comb += self.hold.eq(~Cat(fsm.ongoing(state) for state in ("IDLE", "OPERATION", "PAUSE")).any())
+        # What others see of the state they see in registers: a state that few runs visit is on no path of theirs.
+        m.d.sync += self.hold.eq(~Cat(fsm.ongoing(state) for state in ("IDLE", "OPERATION", "PAUSE")).any())
         m.d.sync += self.moves.eq(any_moves(
             ~fsm.ongoing("IDLE"), s.some_operation, s.some_packet, self.order.valid, ~s.swept,
         ))
@@ -210,7 +212,7 @@ class JobCloser(wiring.Component):
             m.d.comb += s.passes_over.eq(closed.data & owned)
             m.d.sync += s.foreign.eq(0)
             with m.If(closed.data & ~owned):
-                m.next = "LOOK UP"
+                self._look_up(m)
             for j, operation in enumerate(self.holds):
                 with m.If(operation.live & operation.waits & (operation.job_id == self.meta.job_id)):
                     m.d.sync += s.owner.eq(j)
@@ -233,7 +235,7 @@ class JobCloser(wiring.Component):
             m.next = "NEXT"
             # A pulse that has not begun may be of the next operation, with terms of its own.
             with m.If(begun & differ(header, owner.terms)):
-                m.next = "LOOK UP"
+                self._look_up(m)
         with m.State("REPORT"):
             m.d.comb += [
                 fault.valid.eq(1), fault.payload.job.eq(s.owner), fault.payload.status.eq(Status.BAD_TERMS),
@@ -242,13 +244,17 @@ class JobCloser(wiring.Component):
             with m.If(fault.ready):
                 m.next = "NEXT"
 
+    def _look_up(self, m: Module) -> None:
+        m.d.sync += self.lookup.valid.eq(1)
+        m.next = "LOOK UP"
+
     def _drop(self, m: Module, s: SimpleNamespace) -> None:
         """Drops the packet in a slot, if there is one. The trigger stands still until no look-up can find it."""
         answer, went = self.i_lookup, self.freed & (self.freed_slot == s.slot)
         with m.State("LOOK UP"):
-            m.d.comb += self.lookup.valid.eq(1)
             m.d.sync += s.went.eq(0)
             with m.If(self.lookup.ready):
+                m.d.sync += self.lookup.valid.eq(0)
                 m.next = "ANSWER"
         with m.State("ANSWER"):
             m.d.sync += s.went.eq(s.went | went)
@@ -264,21 +270,24 @@ class JobCloser(wiring.Component):
             with m.If(s.went | went):
                 m.next = "NEXT"
             with m.Elif(~self.freeing | (s.waited == self.FREES)):
+                m.d.sync += self.taken.eq(1)
                 m.next = "TAKE"
         with m.State("TAKE"):
-            m.d.comb += self.taken.eq(self.may_take)
-            with m.If(self.may_take):
-                m.d.sync += [s.gone.eq(self.gone), s.batch.eq(self.AT_ONCE - 1)]
-                m.next = "FREE"
+            m.d.sync += [
+                self.taken.eq(0), s.gone.eq(self.gone), s.batch.eq(self.AT_ONCE - 1), self.o_free.valid.eq(1),
+            ]
+            m.next = "FREE"
         # The slot first: where credits are all there is, another packet may come for each that returns.
         with m.State("FREE"):
-            m.d.comb += self.o_free.valid.eq(1)
             with m.If(self.o_free.ready):
+                m.d.sync += self.o_free.valid.eq(0)
                 m.next = "FREED"
         with m.State("FREED"):
             with m.If(went):
+                m.d.sync += self.o_credit.valid.eq(1)
                 m.next = "CREDIT"
         with m.State("CREDIT"):
-            m.d.comb += [self.o_credit.valid.eq(1), self.dropped.eq(self.o_credit.ready)]
+            m.d.comb += self.dropped.eq(self.o_credit.ready)
             with m.If(self.o_credit.ready):
+                m.d.sync += self.o_credit.valid.eq(0)
                 m.next = "NEXT"

@@ -63,6 +63,8 @@ class Lane(wiring.Component):
         Credits to return for them.
     consumed, taken : ``Out``; granted, gone : ``In``
         The pool of shared credits, in the cycle in which a packet's credit returns.
+    barred : ``In(1)``
+        No packet may be consumed in this cycle.
     o_fault : ``Out(stream.Signature(fault))``
         An operation has taken a damaged packet.
     activity : ``Out(Path)``
@@ -95,7 +97,7 @@ class Lane(wiring.Component):
             "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
             "o_free": Out(stream.Signature(free_layout(config))), "freeing": Out(1),
             "o_credit": Out(stream.Signature(CreditNotice)),
-            "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2),
+            "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2), "barred": In(1),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "activity": Out(Path),
         })
@@ -128,7 +130,9 @@ class Lane(wiring.Component):
             reading.aside.send.eq(run.output.send), reading.aside.job.eq(run.output.job),
             reader.filling.eq(self.filling), reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
             # Room for all that a pass may bring about, whatever this one does: what it does would be known later.
-            reader.may_begin.eq(self.o_output.ready & reads.i.ready & owed.i.ready & held.i.ready),
+            reader.may_begin.eq(
+                self.o_output.ready & reads.i.ready & owed.i.ready & held.i.ready & ~self.barred
+            ),
             self.o_output.valid.eq(begins), self.o_output.payload.eq(run.output),
             reads.i.valid.eq(begins & run.use_packet), reads.i.payload.slot.eq(run.packet),
             reads.i.payload.length.eq(run.output.bytes),

@@ -224,7 +224,7 @@ class OffloadUnit(wiring.Component):
             unused = header.loan & (header.credits == 0)
             report = reporter.i_unused
             m.d.comb += [
-                pool.consumed.eq(Mux(aggregator.taken, aggregator.consumed, closer.consumed)),
+                pool.consumed.eq(Mux(closer.taken, closer.consumed, aggregator.consumed)),
                 pool.taken.eq(aggregator.taken | closer.taken), closer.gone.eq(pool.gone),
                 aggregator.granted.eq(pool.granted), aggregator.gone.eq(pool.gone), buffer.unlent.eq(pool.free),
                 report.payload.job_id.eq(header.job_id), report.valid.eq(returning.header.valid & unused),
@@ -302,7 +302,7 @@ class OffloadUnit(wiring.Component):
             closer.i_lookup.payload.eq(answers.payload), trigger.i_lookup.payload.eq(answers.payload),
             closer.i_lookup.valid.eq(theirs & answers.valid), trigger.i_lookup.valid.eq(~theirs & answers.valid),
             answers.ready.eq(Mux(theirs, closer.i_lookup.ready, trigger.i_lookup.ready)),
-            closer.may_take.eq(~aggregator.taken),
+            aggregator.barred.eq(closer.taken),
             closer.freeing.eq(aggregator.freeing | buffer.free.valid),
             closer.freed.eq(buffer.free.valid & buffer.free.ready), closer.freed_slot.eq(buffer.free.payload.slot),
         ]

@@ -17,9 +17,10 @@ from rtl.cou.offload_unit import OffloadUnit
 from rtl.credit.layouts import LENT_BIT
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
-from rtl.interface import PLAIN_LINK, UNIT_BITS, JobClosing, JobWriteOff, LinkSignature, TraceEvent
+from rtl.interface import PLAIN_LINK, UNIT_BITS, JobClosing, JobOrder, JobWriteOff, LinkSignature, TraceEvent
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.axi_lite import AxiLiteSignature
+from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
 from rtl.kit.library import shared
 from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
@@ -267,9 +268,9 @@ class Nic(wiring.Component):
             else:
                 connect(m, depacketizer.o, locator.i)
                 connect(m, locator.placement, job_table.credit)
-                # Who gets a credit may use it: not before it has left.
+                # Who gets a credit may use it: not before it has left, and what comes for it comes many cycles later.
                 leaving = arbiter.o.header
-                m.d.comb += [
+                m.d.sync += [
                     job_table.given_valid.eq(
                         leaving.valid & leaving.ready & (leaving.payload.type == PacketType.CREDIT)
                         & (leaving.payload.credits != 0)
@@ -308,10 +309,12 @@ class Nic(wiring.Component):
         ]
         # Units hear of it two cycles after the job table has answered: sooner than of anything that follows from it.
         # What is written off takes a unit some cycles; until then there is no other order.
+        m.submodules.order_stage = ordered = StreamFifo(shape=JobOrder, depth=1)
+        connect(m, csr.order, ordered.i)
         order, writes_off = nic.job_table.order, Signal()
         m.d.comb += [
-            order.valid.eq(csr.order.valid & ~writes_off), order.payload.eq(csr.order.payload),
-            csr.order.ready.eq(order.ready & ~writes_off),
+            order.valid.eq(ordered.o.valid & ~writes_off), order.payload.eq(ordered.o.payload),
+            ordered.o.ready.eq(order.ready & ~writes_off),
         ]
         connect(m, nic.job_table.standing, csr.standing)
         stands, closes, closing = csr.standing, Signal(), Signal(JobClosing)

@@ -110,7 +110,7 @@ class Bench:
     async def start(self, *, varies: bool = True) -> None:
         """Clock and reset; the ends and the link are slow in turn if the bench `varies`."""
         await clock.start(self.dut, max_cycles=150_000)
-        self._taken = level(self.dut.taken)
+        self._taken, self._barred = level(self.dut.taken), level(self.dut.barred)
         self._grant = [level(self.dut.granted), bits(self.dut.gone)]
         self._consumed, self._consumes = bits(self.dut.consumed), decoder(Consumed)
         self._ports = [
@@ -136,6 +136,7 @@ class Bench:
 
     def _cycle(self) -> None:
         # The lender's word counts in the cycle in which a packet is taken.
+        assert not (self._taken() and self._barred()), "a second packet at once"
         if self._taken():
             granted, gone, sends = int(self._grant[0]()), self._grant[1](), self._consumes(self._consumed())["want"]
             free, use, header, credit, damaged = self.expected[f"lender {sends}"].popleft()
@@ -146,6 +147,7 @@ class Bench:
             self.expected["credit"].append(credit | {"loan": granted})
             noted_end(damaged=damaged, granted=granted)
         self.dut.granted.value = self.rng.randrange(2)
+        self.dut.barred.value = int(self.rng.random() < 0.1)
         self.dut.gone.value = self.rng.randrange(3)
         self.dut.packet_error.value = self.flaws[0] if self.flaws else self.rng.randrange(2)
         # Operand memory: a word from the cycle after the next advance on.
@@ -287,7 +289,9 @@ class Bench:
         where = {(0, 0): "kept", (1, 0): "sent", (0, 1): "written", (1, 1): "sent and written"}[send, write]
         noted_pass(a=a, select=select, where=where)
         self.results[context][position:position + size] = out
-        address = numbers.randrange(REFUSED.start - MTU)
+        # Passes of different contexts may overtake each other, so each context has memory of its own.
+        share = REFUSED.start // CONTEXTS
+        address = context * share + numbers.randrange(share - MTU)
         if leaves:
             self.expected["lane"].append((header, out))
             self.headers.append(leaves)

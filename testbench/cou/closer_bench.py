@@ -215,7 +215,6 @@ class Unit:
             elif self.owned(job):
                 noted_left(why="operation")
         if int(dut.taken.value):
-            assert int(dut.may_take.value), "a second packet at once"
             self.gone.append(int(dut.gone.value))
             consumed = self.read_consumed(int(dut.consumed.value))
             header = self.headers[int(dut.meta_slot.value)]
@@ -223,7 +222,7 @@ class Unit:
         self.n_dropped += int(dut.dropped.value)
         self._end(int(dut.ends.value))
         dut.held.value = int(hold and (held or numbers.random() < 0.3))
-        dut.may_take.value, dut.gone.value = numbers.getrandbits(1), numbers.randrange(3)
+        dut.gone.value = numbers.randrange(3)
         freed = bool(self.leaving) and numbers.random() < self.pace
         dut.freed.value, dut.freeing.value = int(freed), int(bool(self.leaving))
         if freed:
