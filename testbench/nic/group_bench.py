@@ -61,9 +61,11 @@ async def members_get_what_is_theirs(dut: SimHandleBase) -> None:
     unit, numbers = Filter(dut), rng("packets")
     await unit.start()
     expected, n_dropped, n_multicasts = [], 0, 0
-    for _ in range(parameters()["batches"]):
-        entry = numbers.randrange(parameters()["n_groups"] + 2)
-        await unit.set(entry, numbers.randrange(N_MGIDS), numbers.choice((0, 1, 1)))
+    for batch in range(parameters()["batches"]):
+        # Of the first batch some are certainly for a group that this NIC has joined.
+        entry = numbers.randrange(parameters()["n_groups"] + 2) if batch else 0
+        await unit.set(entry, numbers.randrange(N_MGIDS), numbers.choice((0, 1, 1)) if batch else 1)
+        joined = [mgid for mgid, is_joined in unit.entries.values() if is_joined]
         for _ in range(20):
             header = {
                 field.name: numbers.getrandbits(field.width) for field in formats.PACKET_HEADER.fields
@@ -72,7 +74,7 @@ async def members_get_what_is_theirs(dut: SimHandleBase) -> None:
             payload = numbers.randbytes(numbers.choice((0, 0, 1, 8, 64)))
             header |= {
                 "type": PacketType.COLLECTIVE, "multicast": numbers.choice((0, 1, 1)), "length": len(payload),
-                "dest_id": numbers.randrange(N_MGIDS), "source_id": numbers.choice((NODE_ID, 1, 2, 3)),
+                "dest_id": numbers.choice([*range(N_MGIDS), *joined]), "source_id": numbers.choice((NODE_ID, 1, 2, 3)),
             }
             packet = Packet.make(payload, **header)
             unit.source.append(packet)
