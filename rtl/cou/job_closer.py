@@ -115,6 +115,10 @@ class JobCloser(wiring.Component):
             credit.job_id.eq(header.job_id), credit.source_vp.eq(header.dest_vp),
             *(credit[name].eq(value) for name, value in (notice | {"loan": 0}).items()),
         ]
+        m.d.sync += self.taken.eq(0)
+        for port in (self.lookup, self.o_free, self.o_credit):
+            with m.If(port.ready):
+                m.d.sync += port.valid.eq(0)
         with m.FSM() as fsm:
             self._look_through(m, s)
             self._compare(m, s)
@@ -200,8 +204,10 @@ class JobCloser(wiring.Component):
                 m.d.sync += s.waited.eq(0)
                 m.next = "HOLD"
         with m.State("HOLD"):
-            m.d.comb += self.meta_enable.eq(self.held)
-            with m.If(self.held):
+            # From one look to the next one there is a cycle in which it was not to stand still.
+            stands = self.hold & self.held
+            m.d.comb += self.meta_enable.eq(stands)
+            with m.If(stands):
                 m.next = "JUDGE"
         with m.State("JUDGE"):
             owned = Cat(
@@ -254,7 +260,6 @@ class JobCloser(wiring.Component):
         with m.State("LOOK UP"):
             m.d.sync += s.went.eq(0)
             with m.If(self.lookup.ready):
-                m.d.sync += self.lookup.valid.eq(0)
                 m.next = "ANSWER"
         with m.State("ANSWER"):
             m.d.sync += s.went.eq(s.went | went)
@@ -273,14 +278,11 @@ class JobCloser(wiring.Component):
                 m.d.sync += self.taken.eq(1)
                 m.next = "TAKE"
         with m.State("TAKE"):
-            m.d.sync += [
-                self.taken.eq(0), s.gone.eq(self.gone), s.batch.eq(self.AT_ONCE - 1), self.o_free.valid.eq(1),
-            ]
+            m.d.sync += [s.gone.eq(self.gone), s.batch.eq(self.AT_ONCE - 1), self.o_free.valid.eq(1)]
             m.next = "FREE"
         # The slot first: where credits are all there is, another packet may come for each that returns.
         with m.State("FREE"):
             with m.If(self.o_free.ready):
-                m.d.sync += self.o_free.valid.eq(0)
                 m.next = "FREED"
         with m.State("FREED"):
             with m.If(went):
@@ -289,5 +291,4 @@ class JobCloser(wiring.Component):
         with m.State("CREDIT"):
             m.d.comb += self.dropped.eq(self.o_credit.ready)
             with m.If(self.o_credit.ready):
-                m.d.sync += self.o_credit.valid.eq(0)
                 m.next = "NEXT"
