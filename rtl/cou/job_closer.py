@@ -183,6 +183,8 @@ class JobCloser(wiring.Component):
         """Operations, then slots."""
         n_jobs, last = self.config.cou.n_jobs, self.config.buffer_slots - 1
         ended, closed = self.holds[s.index], s.looked_at
+        # They end a cycle later: an entry takes more than that to hold another operation.
+        m.d.sync += self.ends.eq(0)
         with m.State("IDLE"):
             m.d.sync += [s.index.eq(0), s.slot.eq(0), s.batch.eq(0), s.waited.eq(0)]
             with m.If(s.some_operation):
@@ -194,7 +196,7 @@ class JobCloser(wiring.Component):
         with m.State("OPERATION"):
             m.d.comb += closed.addr.eq(ended.job_id)
             for j in range(n_jobs):
-                m.d.comb += self.ends[j].eq((s.index == j) & ended.live & closed.data)
+                m.d.sync += self.ends[j].eq((s.index == j) & ended.live & closed.data)
             m.d.sync += s.index.eq(s.index + 1)
             with m.If(s.index == n_jobs - 1):
                 m.next = "IDLE"

@@ -296,9 +296,10 @@ class OffloadUnit(wiring.Component):
             closer.arrives.eq(buffer.o_arrival.valid), trigger.hold.eq(closer.hold), closer.held.eq(theirs),
             closer.meta.eq(buffer.meta), buffer.meta_enable.eq(trigger.meta_enable | closer.meta_enable),
             buffer.meta_slot.eq(Mux(theirs, closer.meta_slot, trigger.meta_slot)),
-            looks.payload.eq(Mux(theirs, closer.lookup.payload, trigger.o_lookup.payload)),
-            looks.valid.eq(Mux(theirs, closer.lookup.valid, trigger.o_lookup.valid)),
-            closer.lookup.ready.eq(theirs & looks.ready), trigger.o_lookup.ready.eq(~theirs & looks.ready),
+            # The closer asks only while the trigger, which stands still, asks nothing.
+            looks.payload.eq(Mux(closer.lookup.valid, closer.lookup.payload, trigger.o_lookup.payload)),
+            looks.valid.eq(closer.lookup.valid | trigger.o_lookup.valid),
+            closer.lookup.ready.eq(looks.ready), trigger.o_lookup.ready.eq(~closer.lookup.valid & looks.ready),
             closer.i_lookup.payload.eq(answers.payload), trigger.i_lookup.payload.eq(answers.payload),
             closer.i_lookup.valid.eq(theirs & answers.valid), trigger.i_lookup.valid.eq(~theirs & answers.valid),
             answers.ready.eq(Mux(theirs, closer.i_lookup.ready, trigger.i_lookup.ready)),

@@ -52,12 +52,12 @@ class CreditTable(wiring.Component):
     Receivers with a pool grant shared credits. A packet to a single peer asks for one (`want`) if a request for that
     peer was refused since the last packet, or if it leaves fewer than :data:`LOANS_KEPT` credits of either kind to
     pulses that are not the oldest. The CREDIT packet for it brings the shared credit (`loan`) or does not. Any pulse
-    may use a shared credit, and these are used first. Packets on shared credits are counted in window slot 1, which single peers do not use otherwise, so they
-    take nothing from the guaranteed credits.
+    may use a shared credit, and these are used first. Packets on shared credits are counted in window slot 1, which
+    single peers do not use otherwise, so they take nothing from the guaranteed credits.
 
     Shared credits are kept for the next packets to their peer while an operation of the job is in progress,
-    :data:`LOANS_KEPT` for each peer. Otherwise, and when the operation ends, they return unused (``o_unused``). Channel 1 must not wait for that:
-    the queue has room for all that packets have asked for, :data:`LOANS_ASKED`.
+    :data:`LOANS_KEPT` for each peer. Otherwise, and when the operation ends, they return unused (``o_unused``). Channel
+    1 must not wait for that: the queue has room for all that packets have asked for, :data:`LOANS_ASKED`.
 
     Software may write off what a closed job has out, when that cannot return any more (`i_write_off`): its counts are 0
     then, and none of its packets has asked. Whatever returns later is more than is out.

@@ -105,15 +105,19 @@ class BurstSplitter(wiring.Component):
                 busy.eq(~is_last),
             ]
         with m.If(self.i.valid & ~busy):
-            # Bytes of the broken beats at both ends: none, one beat, or two.
-            broken = Signal(self.log2_flit + 1)
-            m.d.comb += broken.eq(request.bytes[:self.log2_flit] + request.addr[:self.log2_flit])
+            # From the first beat's first byte to the last beat's last one: two sums behind each other, not three.
+            skipped, end = request.addr[:self.log2_flit], Signal(self.log2_flit)
+            covered = Signal(33)
+            m.d.comb += [
+                end.eq(request.bytes[:self.log2_flit] + skipped),
+                covered.eq(request.bytes + (skipped + ((1 << self.log2_flit) - 1))),
+            ]
             m.d.sync += [
                 busy.eq(1),
                 Cat(offset, block).eq(request.addr[self.log2_flit:]),
-                left.eq(request.bytes[self.log2_flit:] + broken[self.log2_flit] + broken[:self.log2_flit].any()),
+                left.eq(covered >> self.log2_flit),
                 head.eq(request.addr[:self.log2_flit]),
-                tail.eq(broken[:self.log2_flit]),
+                tail.eq(end),
             ]
 
         m.d.sync += self.moves.eq((self.i.valid & self.i.ready) | (self.o.valid & self.o.ready))

@@ -51,7 +51,7 @@ class AlternatingQueue(wiring.Component):
     wanted : ``In(1)``
         Kind of the items that go first. Only with `kind`.
     hold : ``In(1)``
-        No item is chosen in this cycle: what is offered in the next one is offered in this one already. Only if `holds`.
+        No item is chosen in this cycle: what is offered in the next one is so in this one already. Only if `holds`.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """

@@ -25,7 +25,7 @@ class FetchCommands:
     Members
     -------
     more, resting
-        Set by the scheduler: the turn in progress needs more; none is in progress.
+        Set by the scheduler: the turn in progress needs more (a register); none is in progress.
     begins, wanted
         There is something to serve in the offered turn; so many descriptors are fetched to begin with.
     asked
@@ -48,6 +48,8 @@ class FetchCommands:
             self.wanted.eq(Mux(offered.blocked, 1, at_most(offered.count))),
             fetch.valid.eq(self.more | (turn.valid & self.begins & ~self.asked & may_begin)),
         ]
+        with m.If(fetch.ready):
+            m.d.sync += self.more.eq(0)
         m.d.sync += waits.eq(~self.more & fetch.valid & ~fetch.ready)
         with m.If(self.more):
             m.d.comb += [

@@ -156,11 +156,11 @@ class Scheduler(wiring.Component):
 
         with m.FSM() as fsm:
             self._begin(m, serving, commands)
-            self._look(m, serving, unit, judge=judge)
+            self._look(m, serving, unit, commands, judge=judge)
             self._place(m, serving, target, locating=locating, reject=reject)
             self._hand_over(m, serving, unit, target)
             self._reject(m, serving, reason=reason)
-            self._refuse(m, serving, unit, target)
+            self._refuse(m, serving, unit, target, commands)
             self._end(m, serving)
         # In these it waits for a turn or for descriptors; what comes is seen where it comes from.
         waits = Cat(fsm.ongoing(state) for state in ("TURN", "UNIT", "INSIDE", "DRAIN", "SKIP")).any()
@@ -218,7 +218,6 @@ class Scheduler(wiring.Component):
                     m.d.sync += serving.blocked.eq(offered.enable & (offered.count != 0))
                     m.next = "END"
         with m.State("FETCH"):
-            m.d.comb += commands.more.eq(1)
             with m.If(self.fetch.ready):
                 count = self.fetch.payload.count
                 m.d.sync += [
@@ -229,7 +228,9 @@ class Scheduler(wiring.Component):
                 with m.If(serving.refused):
                     m.next = "SKIP"
 
-    def _look(self, m: Module, serving: TurnInProgress, unit: UnitRecord, *, judge) -> None:
+    def _look(
+        self, m: Module, serving: TurnInProgress, unit: UnitRecord, commands: FetchCommands, *, judge
+    ) -> None:
         """Looks at the next descriptor: between units, or in a sequence that has an entry at its offload unit."""
         with m.State("UNIT"):
             # The record follows what is at hand until the state is left.
@@ -245,6 +246,7 @@ class Scheduler(wiring.Component):
                 with m.If(serving.none_left):
                     serving.refuse(Status.BAD_SEQUENCE, at_hand=0, members_follow=0)
                 with m.Else():
+                    m.d.sync += commands.more.eq(1)
                     m.next = "FETCH"
             with m.Elif(self.judged):
                 judge()
@@ -318,7 +320,9 @@ class Scheduler(wiring.Component):
             with m.Elif(whole):
                 serving.refuse(reason, at_hand=~misplaced, members_follow=~misplaced & desc.c & ~desc.ct)
 
-    def _refuse(self, m: Module, serving: TurnInProgress, unit: UnitRecord, target: SimpleNamespace) -> None:
+    def _refuse(
+        self, m: Module, serving: TurnInProgress, unit: UnitRecord, target: SimpleNamespace, commands: FetchCommands
+    ) -> None:
         """A unit that is refused ends: at its offload unit first, then in the ring, then in an event."""
         desc = self.i.payload.desc
         with m.State("ABORT"):
@@ -333,6 +337,7 @@ class Scheduler(wiring.Component):
             with m.Elif(~serving.skip):
                 m.next = "POST"
             with m.Elif(serving.none_pending):
+                m.d.sync += commands.more.eq(~serving.none_left)
                 m.next = "FETCH"
                 with m.If(serving.none_left):
                     m.next = "POST"

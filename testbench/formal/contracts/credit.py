@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Signal
 
 from testbench.formal.contract import Contract
 
