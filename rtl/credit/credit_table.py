@@ -138,7 +138,7 @@ class CreditTable(wiring.Component):
             self._give(m, t, loans)
             self._end(m, t, loans)
             self._write_off(m, t, loans)
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), loans.flushing))
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), loans.flushing, loans.moves))
 
         return m
 
