@@ -35,7 +35,7 @@ class SequenceStore(wiring.Component):
     when its sequence is aborted, or when its operation ends.
 
     Timing: a probe is answered after two cycles; the operation is offered two cycles after its last descriptor or, if
-    the message is cut into blocks, 70 cycles after the first one if that is later.
+    the message is cut into blocks, at most 44 cycles after the first one if that is later.
 
     Members
     -------
