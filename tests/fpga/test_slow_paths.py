@@ -43,7 +43,7 @@ def test_lengths(netlist: Path) -> None:
 
 
 def test_one_table(netlist: Path) -> None:
-    """A single table between two registers, two loads."""
+    """A single table between two registers."""
     found = slow_paths(netlist, top="top", longer_than=0, wire=1.0)
     ends = {family.begin: family for family in found}
     assert ends["few"].paths == 1
