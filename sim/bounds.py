@@ -19,12 +19,15 @@ class LinkLoad:
         Payload.
     flits : int
         Flits, with headers, and last ones that are not full.
+    wire_flits : int
+        The same with the credits for what comes the other way: a packet without payload for each packet.
     received_bytes : int
         Payload of the busiest receiver.
     """
 
     payload_bytes: int
     flits: int
+    wire_flits: int
     received_bytes: int
 
 
@@ -41,14 +44,19 @@ def link_load(request: CollectiveRequest) -> LinkLoad:
     n_pulses = max(1, -(-int(blocks.max()) // pulse_bytes))
     # What pulse q takes of block b: shape (n_pulses, n_blocks).
     shares = np.clip(blocks - np.arange(n_pulses)[:, None] * pulse_bytes, 0, pulse_bytes)
-    sent, received = np.zeros((2, request.nodes), dtype=np.int64), np.zeros((2, request.nodes), dtype=np.int64)
+    sent, received = np.zeros((3, request.nodes), dtype=np.int64), np.zeros((3, request.nodes), dtype=np.int64)
     for packet in schedule.packets():
         first, count = schedule.sequences[packet.sender][packet.step].blocks
         sizes = shares[:, first:first + count if count else schedule.block_count].sum(axis=1)
         flits = (-(-sizes // config.datapath.flit_bytes) + config.header_flits).sum()
-        load = np.array([sizes.sum(), flits]) * request.jobs
+        load = np.array([sizes.sum(), flits, flits]) * request.jobs
+        credits = np.array([0, 0, len(sizes) * config.header_flits]) * request.jobs
         if packet.receiver == (packet.group or (packet.receiver,))[0]:  # a multicast leaves once
             sent[:, packet.sender] += load
         received[:, packet.receiver] += load
-    both = np.maximum(sent, received).max(axis=1)
-    return LinkLoad(payload_bytes=int(both[0]), flits=int(both[1]), received_bytes=int(received[0].max()))
+        sent[:, packet.receiver] += credits
+        received[:, packet.sender] += credits
+    payload, flits, wire = (int(most) for most in np.maximum(sent, received).max(axis=1))
+    return LinkLoad(
+        payload_bytes=payload, flits=flits, wire_flits=wire, received_bytes=int(received[0].max())
+    )

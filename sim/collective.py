@@ -53,6 +53,8 @@ class CollectiveResult:
         Cycles that the payload of the busiest link direction takes at the very least, over the cycles taken.
     framing_fraction : float, optional
         Cycles that this link's flits take, headers included, over the cycles taken; of what NICs carry out.
+    wire_fraction : float, optional
+        The same with the credits that the link carries for packets the other way.
     mismatched_bits : int
         Bits that differ from the golden model, over all nodes and jobs.
     sha256 : str
@@ -84,6 +86,7 @@ class CollectiveResult:
     goodput_fraction: float
     bound_fraction: float
     framing_fraction: float | None
+    wire_fraction: float | None
     mismatched_bits: int
     sha256: str
     outputs: NDArray[Any]
@@ -258,7 +261,8 @@ def _result(
     return CollectiveResult(
         cycles=cycles, bytes=request.size, goodput_fraction=load.received_bytes / (cycles * flit_bytes),
         bound_fraction=-(-load.payload_bytes // flit_bytes) / cycles,
-        framing_fraction=None if request.host_based else load.flits / cycles, mismatched_bits=mismatched,
+        framing_fraction=None if request.host_based else load.flits / cycles,
+        wire_fraction=None if request.host_based else load.wire_flits / cycles, mismatched_bits=mismatched,
         sha256=sha256(np.stack(outputs)), outputs=outputs[0], completions=completions,
         counters={
             counter.name: sum(driver.read_counter(counter.name) for driver in drivers)

@@ -35,7 +35,7 @@ def measure(
     dict
         `preset`, `collective`, `algorithm`, `nodes`, `bytes`, `jobs`, `cycles`, `bound_fraction` (payload of the
         busiest link direction over what it could have carried), `framing_fraction` (the same with headers counted),
-        `stalls` (cycles of the units that had something to do, by what they did or waited for, over all of them).
+        `wire_fraction` (and with credits: so `bound_fraction` over it is what a link that is never idle reaches), `stalls` (cycles of the units that had something to do, by what they did or waited for, over all of them).
 
     Raises
     ------
@@ -58,7 +58,8 @@ def measure(
         yield {
             "preset": preset, "collective": collective, "algorithm": algorithm, "nodes": size, "bytes": message,
             "jobs": n_jobs, "cycles": result.cycles, "bound_fraction": result.bound_fraction,
-            "framing_fraction": result.framing_fraction, "stalls": _shares(result),
+            "framing_fraction": result.framing_fraction, "wire_fraction": result.wire_fraction,
+            "stalls": _shares(result),
         }
         progress(name, number + 1, len(grid))
 

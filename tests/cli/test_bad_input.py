@@ -223,7 +223,8 @@ def test_full_disk(flags: tuple[str, ...], conic: Conic) -> None:
 def test_full_disk_after_a_run(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--output` and `--trace` of a run: the result is there, the disk is full."""
     result = sim.collective.CollectiveResult(
-        cycles=1, bytes=64, goodput_fraction=0.5, bound_fraction=0.5, framing_fraction=0.5, mismatched_bits=0,
+        cycles=1, bytes=64, goodput_fraction=0.5, bound_fraction=0.5, framing_fraction=0.5, wire_fraction=0.5,
+        mismatched_bits=0,
         sha256="", outputs=np.zeros((4, 8)), completions=[], counters={}, events=[], stalls=[], buffer_occupancy=[],
     )
     monkeypatch.setattr(sim.cli.command.run, "run_collective", lambda *_, **__: result)

@@ -24,6 +24,8 @@ def test_one_packet_more_or_less(size, flits):
     """Two nodes: each sends the message once."""
     load = link_load(request_for("allreduce", "recursive-doubling", nodes=2, size=size))
     assert (load.payload_bytes, load.flits, load.received_bytes) == (size, flits, size)
+    # A credit is a header without payload, and each sends one for each packet of the other one.
+    assert load.wire_flits == flits + HEADER * -(-size // MTU)
 
 
 def test_by_hand():
@@ -31,6 +33,8 @@ def test_by_hand():
     size = 16 * MTU
     assert link_load(request_for("broadcast", "binomial", nodes=4, size=size)).flits == 32 * (MTU // FLIT + HEADER)
     assert link_load(request_for("broadcast", "multicast", nodes=4, size=size)).flits == 16 * (MTU // FLIT + HEADER)
+    # A root sends no credits, and who receives from it sends nothing else.
+    assert link_load(request_for("broadcast", "binomial", nodes=4, size=size)).wire_flits == 32 * (MTU // FLIT + HEADER)
     twice = link_load(request_for("allreduce", "recursive-doubling", nodes=4, size=size, jobs=3))
     assert (twice.payload_bytes, twice.flits) == (6 * size, 3 * 32 * (MTU // FLIT + HEADER))
     # Four blocks of 4 mtu; a pulse is half an mtu of each, and a packet two blocks of it or one: eight pulses.

@@ -46,11 +46,13 @@ def throughput(
     if as_json:
         answer({"rows": rows}, as_json=True)
         return 0
-    table = Table("preset", "collective", "nodes", "bytes", "jobs", "cycles", "of the bound", "with headers")
+    table = Table("preset", "collective", "nodes", "bytes", "jobs", "cycles", "of the bound", "with headers",
+                  "with credits")
     for row in rows:
         table.add_row(
             row["preset"], f"{row['collective']} {row['algorithm']}", str(row["nodes"]), f"{row['bytes']:,}",
             str(row["jobs"]), f"{row['cycles']:,}", f"{row['bound_fraction']:.1%}", f"{row['framing_fraction']:.1%}",
+            f"{row['wire_fraction']:.1%}",
         )
     Console(width=None if Console().is_terminal else 120).print(table)
     return 0

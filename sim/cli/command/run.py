@@ -69,7 +69,7 @@ def command(
         "topology": request.topology, "preset": request.preset, "seed": request.seed, "cycles": result.cycles,
         "first_cycle": result.first_cycle,
         "goodput_fraction": result.goodput_fraction, "bound_fraction": result.bound_fraction,
-        "framing_fraction": result.framing_fraction,
+        "framing_fraction": result.framing_fraction, "wire_fraction": result.wire_fraction,
         "mismatched_bits": result.mismatched_bits, "sha256": result.sha256,
     }
     if request.host is not None:
