@@ -50,12 +50,12 @@ def link_load(request: CollectiveRequest) -> LinkLoad:
         sizes = shares[:, first:first + count if count else schedule.block_count].sum(axis=1)
         flits = (-(-sizes // config.datapath.flit_bytes) + config.header_flits).sum()
         load = np.array([sizes.sum(), flits, flits]) * request.jobs
-        credits = np.array([0, 0, len(sizes) * config.header_flits]) * request.jobs
+        answers = np.array([0, 0, len(sizes) * config.header_flits]) * request.jobs
         if packet.receiver == (packet.group or (packet.receiver,))[0]:  # a multicast leaves once
             sent[:, packet.sender] += load
         received[:, packet.receiver] += load
-        sent[:, packet.receiver] += credits
-        received[:, packet.sender] += credits
+        sent[:, packet.receiver] += answers
+        received[:, packet.sender] += answers
     payload, flits, wire = (int(most) for most in np.maximum(sent, received).max(axis=1))
     return LinkLoad(
         payload_bytes=payload, flits=flits, wire_flits=wire, received_bytes=int(received[0].max())

@@ -35,7 +35,8 @@ def measure(
     dict
         `preset`, `collective`, `algorithm`, `nodes`, `bytes`, `jobs`, `cycles`, `bound_fraction` (payload of the
         busiest link direction over what it could have carried), `framing_fraction` (the same with headers counted),
-        `wire_fraction` (and with credits: so `bound_fraction` over it is what a link that is never idle reaches), `stalls` (cycles of the units that had something to do, by what they did or waited for, over all of them).
+        `wire_fraction` (and with credits: so `bound_fraction` over it is what a link that is never idle reaches),
+        `stalls` (cycles of the units that had something to do, by what they did or waited for, over all of them).
 
     Raises
     ------

@@ -22,8 +22,8 @@ def _cluster(rows: Iterable[dict[str, Any]]) -> Iterator[Row]:
 
 
 def _throughput(report: dict[str, Any]) -> Iterator[Row]:
-    yield ("preset", "collective", "algorithm", "nodes", "jobs", "bytes a job", "cycles", "of the bound", "with headers",
-           "with credits", "bound, were the link never idle")
+    yield ("preset", "collective", "algorithm", "nodes", "jobs", "bytes a job", "cycles", "of the bound",
+           "with headers", "with credits", "bound, were the link never idle")
     for row in report["rows"]:
         yield (f"`{row['preset']}`", row["collective"], row["algorithm"], row["nodes"], row["jobs"],
                f"{row['bytes']:,}", f"{row['cycles']:,}", f"{row['bound_fraction']:.1%}",

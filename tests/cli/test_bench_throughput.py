@@ -24,7 +24,7 @@ def test_rows(conic: Conic) -> None:
         # 256 flits of a packet, and four of its header.
         assert abs(row["framing_fraction"] - row["bound_fraction"] * 260 / 256) < 1e-9
         assert 0.7 < row["framing_fraction"] < 1
-    # Both nodes of an allreduce send the credits of what they receive, four flits each; the root of a broadcast does not.
+    # Both nodes of an allreduce send credits for what they receive, four flits each; the root of a broadcast does not.
     assert [round(row["wire_fraction"] / row["framing_fraction"] * 260) for row in rows] == [264, 260]
 
 
