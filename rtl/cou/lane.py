@@ -1,6 +1,6 @@
 """The front of the path through the reduce unit: operands of passes, pair by pair."""
 
-from amaranth import Module, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -21,8 +21,8 @@ from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 from rtl.reduce.reduce_unit import request_layout
 
-ResultTag = data.StructLayout({"last": 1, "empty": 1})
-"""What goes through the reduce unit with a beat: it is the last one of its pass; the pass has no data."""
+ResultTag = data.StructLayout({"last": 1, "empty": 1, "send": 1})
+"""What goes through the reduce unit with a beat: it is the last one of its pass; the pass has no data; it is sent."""
 
 
 class Lane(wiring.Component):
@@ -34,7 +34,8 @@ class Lane(wiring.Component):
     When the pass reads its first beat, the packet's credit returns to its sender, with a shared credit if one is
     granted. The packet's slot is free when its last beat has been read.
 
-    Timing: a beat four cycles after its pass was offered, one a cycle, passes without a gap.
+    Timing: a beat four cycles after its pass was offered, one a cycle, passes without a gap; but one in two cycles if
+    they have a beat each.
 
     Members
     -------
@@ -110,8 +111,12 @@ class Lane(wiring.Component):
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
         m.submodules.reads = reads = StreamFifo(shape=self.o_read.payload.shape(), depth=2)
-        m.submodules.owed = owed = StreamFifo(shape=CreditNotice, depth=self.UNDER_WAY, full_rate=False)
-        m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY)
+        m.submodules.owed = owed = StreamFifo(
+            shape=CreditNotice, depth=self.UNDER_WAY, full_rate=False, guarded=False
+        )
+        m.submodules.held = held = StreamFifo(
+            shape=free_layout(self.config), depth=self.UNDER_WAY, guarded=False
+        )
         connect(m, flipped(self.i), waiting.i)
         connect(m, reads.o, flipped(self.o_read))
         connect(m, owed.o, flipped(self.o_credit))
@@ -122,6 +127,10 @@ class Lane(wiring.Component):
             m.d.comb += waiting.wanted.eq(~self.crowded)
         run = waiting.o.payload
         reading, begins = reader.i.payload, reader.begins
+        # Room for all that a pass may bring about, whatever it does. Only passes that begin take room, so what was there
+        # in the cycle before is there if none began in it.
+        roomy = Signal()
+        m.d.sync += roomy.eq(self.o_output.ready & reads.i.ready & owed.i.ready & held.i.ready & ~begins)
         m.d.comb += [
             reading.a.eq(run.a),
             *(reading[name].eq(run.output[name]) for name in ("context", "position", "bytes")),
@@ -129,10 +138,7 @@ class Lane(wiring.Component):
               for name in ("select", "datatype", "operator", "use_packet", "consume")),
             reading.aside.send.eq(run.output.send), reading.aside.job.eq(run.output.job),
             reader.filling.eq(self.filling), reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
-            # Room for all that a pass may bring about, whatever this one does: what it does would be known later.
-            reader.may_begin.eq(
-                self.o_output.ready & reads.i.ready & owed.i.ready & held.i.ready & ~self.barred
-            ),
+            reader.may_begin.eq(roomy & ~self.barred),
             self.o_output.valid.eq(begins), self.o_output.payload.eq(run.output),
             reads.i.valid.eq(begins & run.use_packet), reads.i.payload.slot.eq(run.packet),
             reads.i.payload.length.eq(run.output.bytes),
@@ -150,7 +156,7 @@ class Lane(wiring.Component):
         m.d.comb += [
             request.a.eq(here.data), request.b.eq(self.i_read.payload.data),
             *(request[name].eq(here.aside[name]) for name in ("select", "datatype", "operator")),
-            request.odd.eq(here.odd), request.tag.eq(here.last | here.empty << 1),
+            request.odd.eq(here.odd), request.tag.eq(Cat(here.last, here.empty, here.aside.send & ~here.empty)),
             # Damage is reported before the pass ends.
             faulty.eq(damaged | (self.packet_error & here.aside.use_packet)),
             may_end.eq(~here.last | ~faulty | self.o_fault.ready),

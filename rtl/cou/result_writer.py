@@ -76,17 +76,19 @@ class ResultWriter(wiring.Component):
         width, flit_bytes = datapath.data_width, datapath.flit_bytes
         output, beats = self.i.payload, self.result
         m.submodules.piece_writer = piece_writer = PieceWriter(self.config)
-        m.submodules.headers = headers = StreamFifo(shape=output.header.shape(), depth=self.UNDER_WAY, full_rate=False)
-        m.submodules.packets = packets = StreamFifo(
-            shape=beat(width), depth=self.PACKETS * datapath.mtu // flit_bytes + 2
+        m.submodules.headers = headers = StreamFifo(
+            shape=output.header.shape(), depth=self.UNDER_WAY, full_rate=False, guarded=False
         )
-        m.submodules.writes = writes = StreamFifo(shape=width, depth=self.WRITES)
-        m.submodules.runs = runs = StreamFifo(shape=piece_writer.run, depth=self.UNDER_WAY)
+        m.submodules.packets = packets = StreamFifo(
+            shape=beat(width), depth=self.PACKETS * datapath.mtu // flit_bytes + 2, guarded=False
+        )
+        m.submodules.writes = writes = StreamFifo(shape=width, depth=self.WRITES, guarded=False)
+        m.submodules.runs = runs = StreamFifo(shape=piece_writer.run, depth=self.UNDER_WAY, guarded=False)
         kept = data.StructLayout({
             "context": shapes.context, "position": shapes.result_bytes, "tail": (flit_bytes - 1).bit_length(),
-            "send": 1, "write_back": 1,
+            "write_back": 1,
         })
-        m.submodules.passes = passes = StreamFifo(shape=kept, depth=self.UNDER_WAY)
+        m.submodules.passes = passes = StreamFifo(shape=kept, depth=self.UNDER_WAY, guarded=False)
         connect(m, runs.o, piece_writer.i)
         connect(m, writes.o, piece_writer.i_beat)
         connect(m, piece_writer.o_written, flipped(self.o_written))
@@ -101,7 +103,7 @@ class ResultWriter(wiring.Component):
             runs.i.valid.eq(enters & output.write_back), headers.i.payload.eq(output.header),
             runs.i.payload.job.eq(output.job), runs.i.payload.addr.eq(output.result_addr),
             runs.i.payload.pieces.eq(output.pieces), passes.i.payload.tail.eq(output.bytes),
-            *(passes.i.payload[name].eq(output[name]) for name in ("context", "position", "send", "write_back")),
+            *(passes.i.payload[name].eq(output[name]) for name in ("context", "position", "write_back")),
         ]
 
         self._count_owed(m, enters & output.send, output.bytes, packets)
@@ -129,7 +131,7 @@ class ResultWriter(wiring.Component):
         tail, last = here.tail, result.tag.last
         mask = Array(Const((1 << 8 * (count or flit_bytes)) - 1, width) for count in range(flit_bytes))[tail]
         offset, place = Signal(self.result_log2), Signal(self.result_log2)
-        sends, stores, writes_back = here.send & ~result.tag.empty, ~result.tag.empty, here.write_back
+        sends, stores, writes_back = result.tag.send, ~result.tag.empty, here.write_back
         go = Signal()
         m.d.comb += [
             go.eq(

@@ -33,8 +33,9 @@ class StreamFifo(wiring.Component):
         them is loaded while it is empty: its many enables do not wait for whoever takes it. For buffers in LUTs, which
         must be `registered`.
     guarded : bool
-        If true, a register takes over items only, never what stands at ``i`` without one: for inputs from outside,
-        which may change at any time. Must be so but for a `depth` of 1, whose enable then is a register alone.
+        If true, what is offered is a register that takes over items only, never what stands at ``i`` without one: for
+        inputs from outside, which may change at any time. Else its enable does not wait for whether there is an item, as that of
+        buffers of two never does.
     shallow : bool
         If true, synchronous memory is in block RAM however few the items are; otherwise synthesis chooses.
 
@@ -60,8 +61,6 @@ class StreamFifo(wiring.Component):
             raise ValueError(f"full_rate must be True if not registered or of a depth of {depth}")
         self.shape = shape
         self.depth = depth
-        if not guarded and depth != 1:
-            raise ValueError(f"guarded must be True of a depth of {depth}")
         self.registered, self.guarded = registered, guarded
         self.full_rate = full_rate
         self.shallow = shallow
@@ -139,8 +138,7 @@ class StreamFifo(wiring.Component):
             m.d.sync += ahead.eq(0)
         with m.If(take):
             m.d.sync += full.eq(ahead | (pass_by & came))
-            # Only an item is taken over, never what happens to stand at the input: that may come from outside.
-            with m.If(ahead | came):
+            with m.If(ahead | came if self.guarded else 1):
                 m.d.sync += head.eq(Mux(ahead, store.read_data, self.i.payload))
         return m
 
@@ -184,6 +182,5 @@ class StreamFifo(wiring.Component):
                 m.d.sync += full.eq(0)
         with m.If(take):
             m.d.sync += full.eq(came | pop)
-            # Only an item is taken over, never what happens to stand at the input: that may come from outside.
-            with m.If(came | pop):
+            with m.If(came | pop if self.guarded else 1):
                 m.d.sync += head.eq(Mux(some, get.data, self.i.payload))
