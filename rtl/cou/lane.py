@@ -114,9 +114,7 @@ class Lane(wiring.Component):
         m.submodules.owed = owed = StreamFifo(
             shape=CreditNotice, depth=self.UNDER_WAY, full_rate=False, guarded=False
         )
-        m.submodules.held = held = StreamFifo(
-            shape=free_layout(self.config), depth=self.UNDER_WAY, guarded=False
-        )
+        m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY, prompt=False)
         connect(m, flipped(self.i), waiting.i)
         connect(m, reads.o, flipped(self.o_read))
         connect(m, owed.o, flipped(self.o_credit))

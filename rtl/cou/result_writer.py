@@ -77,18 +77,18 @@ class ResultWriter(wiring.Component):
         output, beats = self.i.payload, self.result
         m.submodules.piece_writer = piece_writer = PieceWriter(self.config)
         m.submodules.headers = headers = StreamFifo(
-            shape=output.header.shape(), depth=self.UNDER_WAY, full_rate=False, guarded=False
+            shape=output.header.shape(), depth=self.UNDER_WAY, full_rate=False, prompt=False
         )
         m.submodules.packets = packets = StreamFifo(
             shape=beat(width), depth=self.PACKETS * datapath.mtu // flit_bytes + 2, guarded=False
         )
         m.submodules.writes = writes = StreamFifo(shape=width, depth=self.WRITES, guarded=False)
-        m.submodules.runs = runs = StreamFifo(shape=piece_writer.run, depth=self.UNDER_WAY, guarded=False)
+        m.submodules.runs = runs = StreamFifo(shape=piece_writer.run, depth=self.UNDER_WAY, prompt=False)
         kept = data.StructLayout({
             "context": shapes.context, "position": shapes.result_bytes, "tail": (flit_bytes - 1).bit_length(),
             "write_back": 1,
         })
-        m.submodules.passes = passes = StreamFifo(shape=kept, depth=self.UNDER_WAY, guarded=False)
+        m.submodules.passes = passes = StreamFifo(shape=kept, depth=self.UNDER_WAY, prompt=False)
         connect(m, runs.o, piece_writer.i)
         connect(m, writes.o, piece_writer.i_beat)
         connect(m, piece_writer.o_written, flipped(self.o_written))
