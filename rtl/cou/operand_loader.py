@@ -186,8 +186,9 @@ class OperandLoader(wiring.Component):
         current, incoming = load.payload, self.read.data
         m.submodules.walk = walk = PieceWalk(config)
         place, at, left = Signal(place_bits), Signal(6), Signal(shapes.bytes)
-        # `here` bytes of the beat that comes, from `at` on, and whether the piece `ends` with them: found out before.
-        here, ends, writes = Signal(lane_bits + 1), Signal(), Signal()
+        # `here` bytes of the beat that comes, from `at` on, and whether the piece `ends` with them and is the `last`
+        # one are found out with the beat before. The next piece begins at `next_at`.
+        here, ends, last, writes, next_at = Signal(lane_bits + 1), Signal(), Signal(), Signal(), Signal.like(at)
 
         def finds(room, n_bytes):
             """There is room for so many bytes of `n_bytes` in the next beat."""
@@ -231,7 +232,10 @@ class OperandLoader(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += [place.eq(0), failed.eq(0), at.eq(current.addr)]
+                m.d.sync += [
+                    place.eq(0), failed.eq(0), at.eq(current.addr), next_at.eq(current.addr + current.pieces.stride),
+                    last.eq(walk.last),
+                ]
                 m.d.sync += finds(flit_bytes - current.addr[:lane_bits], walk.size)
                 with m.If(load.valid):
                     m.next = "MOVE"
@@ -242,7 +246,7 @@ class OperandLoader(wiring.Component):
                 m.next = "MOVE"
             with m.State("MOVE"):
                 # The load before has been reported before this one ends.
-                may_end = ~(telling & ends & walk.last)
+                may_end = ~(telling & ends & last)
                 m.d.comb += incoming.ready.eq(~current.from_payload & may_end)
                 with m.If((current.from_payload | incoming.valid) & may_end):
                     m.d.comb += writes.eq(1)
@@ -251,11 +255,15 @@ class OperandLoader(wiring.Component):
                     m.d.sync += failed.eq(failed | refused)
                     with m.If(ends):
                         m.d.comb += walk.advance.eq(1)
-                        next_lane = (current.addr[:lane_bits] + walk.next_offset[:lane_bits])[:lane_bits]
                         m.d.sync += [
-                            at.eq(current.addr + walk.next_offset), *finds(flit_bytes - next_lane, walk.next_size),
+                            at.eq(next_at), next_at.eq(next_at + current.pieces.stride), last.eq(walk.next_last),
                         ]
-                        with m.If(walk.last):
+                        room = flit_bytes - next_at[:lane_bits]
+                        with m.If(walk.next_whole):
+                            m.d.sync += finds(room, current.pieces.bytes)
+                        with m.Else():
+                            m.d.sync += finds(room, current.pieces.last_bytes)
+                        with m.If(last):
                             m.d.comb += load.ready.eq(1)
                             m.d.sync += [
                                 telling.eq(~current.beside), loaded.context.eq(current.context),

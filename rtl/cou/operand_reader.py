@@ -24,10 +24,12 @@ def read_layout(shapes: CouShapes, aside: ShapeLike) -> data.StructLayout:
     })
 
 
-def operand_layout(data_width: int, aside: ShapeLike) -> data.StructLayout:
-    """A beat of an operand. `odd`: it is a second, a fourth, … one. `empty`: the only one of a pass without data."""
+def operand_layout(config: Config, aside: ShapeLike) -> data.StructLayout:
+    """A beat of an operand. `odd`: it is a second, a fourth, … one. `empty`: the only one of a pass without data.
+    `place`: where it lies in the intermediate result."""
     return data.StructLayout({
-        "data": data_width, "first": 1, "last": 1, "odd": 1, "empty": 1, "aside": aside,
+        "data": config.datapath.data_width, "first": 1, "last": 1, "odd": 1, "empty": 1,
+        "place": (config.cou.intermediate_bytes - 1).bit_length(), "aside": aside,
     })
 
 
@@ -93,7 +95,7 @@ class OperandReader(wiring.Component):
             "moves": Out(1),
             "i": In(stream.Signature(read_layout(shapes, aside))), "begins": Out(1), "may_begin": In(1),
             "filling": In(config.cou.n_contexts),
-            "o": Out(stream.Signature(operand_layout(width, aside))),
+            "o": Out(stream.Signature(operand_layout(config, aside))),
             "operands": Out(OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)),
             "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
         })
@@ -103,7 +105,9 @@ class OperandReader(wiring.Component):
         flit_log2 = bits_for(self.config.datapath.flit_bytes - 1)
         result_log2 = (self.config.cou.intermediate_bytes - 1).bit_length()
         todo = self.i.payload
-        info = data.StructLayout({"a": Source, "first": 1, "last": 1, "odd": 1, "empty": 1, "aside": self.aside})
+        info = data.StructLayout({
+            "a": Source, "first": 1, "last": 1, "odd": 1, "empty": 1, "place": result_log2, "aside": self.aside,
+        })
 
         # Three stages: an address at the memories, a word at their outputs, a word in the register behind.
         index = Signal(self.shapes.result_bytes - flit_log2 + 1)
@@ -123,7 +127,7 @@ class OperandReader(wiring.Component):
             offered.last.eq(Mux(first, todo.bytes <= self.config.datapath.flit_bytes, final)),
             offered.aside.eq(todo.aside),
             self.i.ready.eq(asks & offered.last),
-            place.eq(Mux(first, todo.position, behind)),
+            place.eq(Mux(first, todo.position, behind)), offered.place.eq(place),
             # The memories may read what nobody has asked for: it counts if somebody has.
             self.operands.address.eq(Cat(index[: self.beat_bits], todo.context)), self.operands.enable.eq(to_read),
             self.results.address.eq(Cat(place, todo.context)), self.results.enable.eq(to_read),
@@ -145,7 +149,7 @@ class OperandReader(wiring.Component):
 
         m.d.comb += [
             self.o.valid.eq(there_valid),
-            *(self.o.payload[name].eq(there[name]) for name in ("first", "last", "odd", "empty", "aside")),
+            *(self.o.payload[name].eq(there[name]) for name in ("first", "last", "odd", "empty", "place", "aside")),
         ]
         with m.Switch(there.a):
             with m.Case(Source.OPERAND):

@@ -35,11 +35,12 @@ class StreamFifo(wiring.Component):
         must be `registered`.
     guarded : bool
         If true, what is offered is a register that takes over items only, never what stands at ``i`` without one: for
-        inputs from outside, which may change at any time. Else its enable does not wait for whether there is an item, as that of
-        buffers of two never does.
+        inputs from outside, which may change at any time. Else its enable does not wait for whether there is an item,
+        as that of buffers of two never does.
     prompt : bool
-        If true, an item that finds a buffer in LUTs empty goes past its memory. Else it comes out a cycle later, and there
-        is no choice of two in front of the register that offers it. For buffers in LUTs, which must be `registered`.
+        If true, an item that finds a buffer in LUTs empty goes past its memory. Else it comes out a cycle later, and
+        there is no choice of two in front of the register that offers it. For buffers in LUTs, which must be
+        `registered`.
     shallow : bool
         If true, synchronous memory is in block RAM however few the items are; otherwise synthesis chooses.
 
