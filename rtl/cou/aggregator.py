@@ -13,7 +13,7 @@ from rtl.buffer.layouts import free_layout
 from rtl.cou.activity import Path
 from rtl.cou.byte_memory import ByteMemory
 from rtl.cou.command import CouShapes
-from rtl.cou.lane import Lane, ResultTag
+from rtl.cou.lane import Lane
 from rtl.cou.memory_port import OperandPort
 from rtl.cou.result_writer import ResultWriter
 from rtl.cou.send_engine import SendEngine
@@ -90,9 +90,9 @@ class Aggregator(wiring.Component):
         config, width = self.config, self.config.datapath.data_width
         m.submodules.lane = lane = Lane(config)
         m.submodules.engine = engine = SendEngine(config)
-        m.submodules.stage = stage = SkidBuffer(shape=request_layout(data_width=width, tag_width=ResultTag.size))
+        m.submodules.stage = stage = SkidBuffer(shape=request_layout(data_width=width, tag_width=lane.tag.size))
         m.submodules.reduce = reduce = ReduceUnit(
-            data_width=width, add_cycles=config.reduce.add_cycles, tag_width=ResultTag.size,
+            data_width=width, add_cycles=config.reduce.add_cycles, tag_width=lane.tag.size,
             operations=operations(config.reduce),
         )
         m.submodules.writer = writer = ResultWriter(config)

@@ -24,8 +24,8 @@ class ByteMemory(wiring.Component):
     Registers stand between the memories and the shifters that align the bytes.
 
     Timing: one write and one read per cycle. A write reaches the memory two cycles later. What is read comes in the
-    cycle after the `read_advance` that follows, and stays until the next one. A read in the cycle of a write to the
-    same bytes may give either.
+    cycle after the `read_advance` that follows, and stays until the next one. A read in the cycle in which a write to
+    the same beat reaches the memory may give anything.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class ByteMemory(wiring.Component):
         banks = []
         for parity in range(2):
             m.submodules[f"bank_{parity}"] = bank = BlockMemory(
-                shape=self.data_width, depth=n_beats // 2, granularity=8, shallow=self.shallow
+                shape=self.data_width, depth=n_beats // 2, granularity=8, shallow=self.shallow, careless=True,
             )
             banks.append(bank)
 
@@ -113,19 +113,19 @@ class ByteMemory(wiring.Component):
             m.d.comb += [
                 bank.read_address.eq(beat_of(self.read_address, parity)), bank.read_enable.eq(self.read_enable),
             ]
-        even_data, odd_data = (bank.read_data for bank in banks)
-        came = Cat(even_data, odd_data, at, odd)
+        # Which of the two a byte comes from is found out on the way into the register.
+        width = self.data_width
+        from_odd = Cat(odd ^ (byte < at) for byte in range(flit_bytes))
+        came = Cat(*(bank.read_data for bank in banks), from_odd, (-at)[:lane_bits])
         kept = Signal.like(came, name="kept", reset_less=True)
         with m.If(self.read_advance):
             m.d.sync += kept.eq(came)
-        width = self.data_width
-        even_data, odd_data = kept[:width], kept[width:2 * width]
-        at, odd = kept[2 * width:2 * width + lane_bits], kept[-1]
-        chosen = Signal(self.data_width)
-        for byte in range(flit_bytes):
-            bits = slice(8 * byte, 8 * byte + 8)
-            behind = byte < at
-            m.d.comb += chosen[bits].eq(Mux(odd ^ behind, odd_data[bits], even_data[bits]))
-        back = Signal(lane_bits)
-        m.d.comb += [back.eq(-at), self.read_data.eq(rotate_up(chosen, back, bits=8))]
+        even_data, odd_data, from_odd, back = (
+            kept[:width], kept[width:2 * width], kept[2 * width:2 * width + flit_bytes], kept[2 * width + flit_bytes:]
+        )
+        chosen = Cat(
+            Mux(from_odd[byte], odd_data.word_select(byte, 8), even_data.word_select(byte, 8))
+            for byte in range(flit_bytes)
+        )
+        m.d.comb += self.read_data.eq(rotate_up(chosen, back, bits=8))
         return m

@@ -21,8 +21,19 @@ from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 from rtl.reduce.reduce_unit import request_layout
 
-ResultTag = data.StructLayout({"last": 1, "empty": 1})
-"""What goes through the reduce unit with a beat: it is the last one of its pass; the pass has no data."""
+
+def tag_layout(config: Config) -> data.StructLayout:
+    """What goes through the reduce unit with a beat.
+
+    It is the `last` one of its pass; the pass has data to `store`, to `send`, to `write_back`; how many bytes of the
+    last beat belong to it (`tail`, 0: all of them); where the beat lies (`place`) in the results of its `context`.
+    """
+    shapes = CouShapes(config)
+    return data.StructLayout({
+        "last": 1, "store": 1, "send": 1, "write_back": 1, "tail": (config.datapath.flit_bytes - 1).bit_length(),
+        "place": (config.cou.intermediate_bytes - 1).bit_length(), "context": shapes.context,
+    })
+
 
 
 class Lane(wiring.Component):
@@ -34,7 +45,8 @@ class Lane(wiring.Component):
     When the pass reads its first beat, the packet's credit returns to its sender, with a shared credit if one is
     granted. The packet's slot is free when its last beat has been read.
 
-    Timing: a beat four cycles after its pass was offered, one a cycle, passes without a gap.
+    Timing: a beat four cycles after its pass was offered, one a cycle, passes without a gap; but one in two cycles if
+    they have a beat each.
 
     Members
     -------
@@ -80,14 +92,16 @@ class Lane(wiring.Component):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         width = config.datapath.data_width
+        self.tag = tag_layout(config)
         self.aside = data.StructLayout({
-            "select": 2, "datatype": 4, "operator": 4, "use_packet": 1, "consume": 1, "send": 1, "job": shapes.job,
+            "select": 2, "datatype": 4, "operator": 4, "use_packet": 1, "consume": 1, "send": 1, "write_back": 1,
+            "tail": self.tag.members["tail"], "job": shapes.job, "context": shapes.context,
         })
         beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(shapes.run)),
-            "o": Out(stream.Signature(request_layout(data_width=width, tag_width=ResultTag.size))),
+            "o": Out(stream.Signature(request_layout(data_width=width, tag_width=self.tag.size))),
             "o_output": Out(stream.Signature(shapes.output)), "o_release": Out(1), "spoilt": Out(1),
             "crowded": In(1),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
@@ -110,8 +124,10 @@ class Lane(wiring.Component):
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
         m.submodules.reads = reads = StreamFifo(shape=self.o_read.payload.shape(), depth=2)
-        m.submodules.owed = owed = StreamFifo(shape=CreditNotice, depth=self.UNDER_WAY, full_rate=False)
-        m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY)
+        m.submodules.owed = owed = StreamFifo(
+            shape=CreditNotice, depth=self.UNDER_WAY, full_rate=False, guarded=False
+        )
+        m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY, prompt=False)
         connect(m, flipped(self.i), waiting.i)
         connect(m, reads.o, flipped(self.o_read))
         connect(m, owed.o, flipped(self.o_credit))
@@ -122,17 +138,19 @@ class Lane(wiring.Component):
             m.d.comb += waiting.wanted.eq(~self.crowded)
         run = waiting.o.payload
         reading, begins = reader.i.payload, reader.begins
+        # Room for all that a pass may bring about, whatever it does. Only passes that begin take room: what was there
+        # in the cycle before is there if none began in it.
+        roomy = Signal()
+        m.d.sync += roomy.eq(self.o_output.ready & reads.i.ready & owed.i.ready & held.i.ready & ~begins)
         m.d.comb += [
             reading.a.eq(run.a),
             *(reading[name].eq(run.output[name]) for name in ("context", "position", "bytes")),
             *(reading.aside[name].eq(run[name].as_value() if name == "select" else run[name])
               for name in ("select", "datatype", "operator", "use_packet", "consume")),
-            reading.aside.send.eq(run.output.send), reading.aside.job.eq(run.output.job),
+            *(reading.aside[name].eq(run.output[name]) for name in ("send", "write_back", "job", "context")),
+            reading.aside.tail.eq(run.output.bytes),
             reader.filling.eq(self.filling), reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
-            # Room for all that a pass may bring about, whatever this one does: what it does would be known later.
-            reader.may_begin.eq(
-                self.o_output.ready & reads.i.ready & owed.i.ready & held.i.ready & ~self.barred
-            ),
+            reader.may_begin.eq(roomy & ~self.barred),
             self.o_output.valid.eq(begins), self.o_output.payload.eq(run.output),
             reads.i.valid.eq(begins & run.use_packet), reads.i.payload.slot.eq(run.packet),
             reads.i.payload.length.eq(run.output.bytes),
@@ -145,15 +163,17 @@ class Lane(wiring.Component):
 
         # Beats meet.
         here, request = reader.o.payload, self.o.payload
-        damaged, faulty = Signal(), Signal()
+        damaged, faulty, tag = Signal(), Signal(), Signal(self.tag)
         meets, may_end, takes = Signal(), Signal(), Signal()
         m.d.comb += [
             request.a.eq(here.data), request.b.eq(self.i_read.payload.data),
             *(request[name].eq(here.aside[name]) for name in ("select", "datatype", "operator")),
-            request.odd.eq(here.odd), request.tag.eq(here.last | here.empty << 1),
-            # Damage is reported before the pass ends.
+            request.odd.eq(here.odd), request.tag.eq(tag), tag.last.eq(here.last), tag.place.eq(here.place),
+            tag.store.eq(~here.empty), tag.send.eq(here.aside.send & ~here.empty),
+            *(tag[name].eq(here.aside[name]) for name in ("write_back", "tail", "context")),
+            # Damage is reported before the pass ends: so passes end only while there is room for a report.
             faulty.eq(damaged | (self.packet_error & here.aside.use_packet)),
-            may_end.eq(~here.last | ~faulty | self.o_fault.ready),
+            may_end.eq(~here.last | self.o_fault.ready),
             meets.eq(reader.o.valid & (~here.aside.use_packet | self.i_read.valid)),
             self.o.valid.eq(meets & may_end), takes.eq(meets & may_end & self.o.ready),
             reader.o.ready.eq(self.o.ready & may_end & (~here.aside.use_packet | self.i_read.valid)),

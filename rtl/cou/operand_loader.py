@@ -186,15 +186,20 @@ class OperandLoader(wiring.Component):
         current, incoming = load.payload, self.read.data
         m.submodules.walk = walk = PieceWalk(config)
         place, at, left = Signal(place_bits), Signal(6), Signal(shapes.bytes)
-        # `room` bytes of the beat that comes, from `at` on.
-        room, here = Signal(lane_bits + 1), Signal(lane_bits + 1)
-        ends, writes = Signal(), Signal()
+        # `here` bytes of the beat that comes, from `at` on, and whether the piece `ends` with them and is the `last`
+        # one are found out with the beat before. The next piece begins at `next_at`.
+        here, ends, last, writes, next_at = Signal(lane_bits + 1), Signal(), Signal(), Signal(), Signal.like(at)
+
+        def finds(room, n_bytes):
+            """There is room for so many bytes of `n_bytes` in the next beat."""
+            return [left.eq(n_bytes), ends.eq(n_bytes <= room), here.eq(Mux(n_bytes <= room, n_bytes, room))]
+
         words = [self.payload[k * width:(k + 1) * width] for k in range(8 * formats.PAYLOAD_BYTES // width)]
-        word = words[0]
-        for k, other in enumerate(words[1:], 1):
-            word = Mux(at[lane_bits:] == k, other, word)
+        for choice in at[lane_bits:]:
+            words = [Mux(choice, odd, even) for even, odd in zip(words[::2], words[1::2], strict=True)]
+        (word,) = words
         m.d.comb += [
-            walk.pieces.eq(current.pieces), ends.eq(left <= room), here.eq(Mux(ends, left, room)),
+            walk.pieces.eq(current.pieces),
             self.payload_place.job.eq(current.job), self.payload_place.position.eq(current.place),
         ]
 
@@ -227,8 +232,11 @@ class OperandLoader(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
-                m.d.sync += [place.eq(0), failed.eq(0), at.eq(current.addr), left.eq(walk.size)]
-                m.d.sync += room.eq(flit_bytes - current.addr[:lane_bits])
+                m.d.sync += [
+                    place.eq(0), failed.eq(0), at.eq(current.addr), next_at.eq(current.addr + current.pieces.stride),
+                    last.eq(walk.last),
+                ]
+                m.d.sync += finds(flit_bytes - current.addr[:lane_bits], walk.size)
                 with m.If(load.valid):
                     m.next = "MOVE"
                     with m.If(current.from_payload):
@@ -238,23 +246,24 @@ class OperandLoader(wiring.Component):
                 m.next = "MOVE"
             with m.State("MOVE"):
                 # The load before has been reported before this one ends.
-                may_end = ~(telling & ends & walk.last)
+                may_end = ~(telling & ends & last)
                 m.d.comb += incoming.ready.eq(~current.from_payload & may_end)
                 with m.If((current.from_payload | incoming.valid) & may_end):
                     m.d.comb += writes.eq(1)
-                    m.d.sync += [
-                        place.eq(place + here), at.eq(at + here), left.eq(left - here), room.eq(flit_bytes),
-                    ]
+                    m.d.sync += [place.eq(place + here), at.eq(at + here), *finds(flit_bytes, left - here)]
                     refused = ~current.from_payload & incoming.payload.last & incoming.payload.error
                     m.d.sync += failed.eq(failed | refused)
                     with m.If(ends):
                         m.d.comb += walk.advance.eq(1)
-                        next_lane = (current.addr[:lane_bits] + walk.next_offset[:lane_bits])[:lane_bits]
                         m.d.sync += [
-                            at.eq(current.addr + walk.next_offset), left.eq(walk.next_size),
-                            room.eq(flit_bytes - next_lane),
+                            at.eq(next_at), next_at.eq(next_at + current.pieces.stride), last.eq(walk.next_last),
                         ]
-                        with m.If(walk.last):
+                        room = flit_bytes - next_at[:lane_bits]
+                        with m.If(walk.next_whole):
+                            m.d.sync += finds(room, current.pieces.bytes)
+                        with m.Else():
+                            m.d.sync += finds(room, current.pieces.last_bytes)
+                        with m.If(last):
                             m.d.comb += load.ready.eq(1)
                             m.d.sync += [
                                 telling.eq(~current.beside), loaded.context.eq(current.context),

@@ -24,10 +24,12 @@ def read_layout(shapes: CouShapes, aside: ShapeLike) -> data.StructLayout:
     })
 
 
-def operand_layout(data_width: int, aside: ShapeLike) -> data.StructLayout:
-    """A beat of an operand. `odd`: it is a second, a fourth, … one. `empty`: the only one of a pass without data."""
+def operand_layout(config: Config, aside: ShapeLike) -> data.StructLayout:
+    """A beat of an operand. `odd`: it is a second, a fourth, … one. `empty`: the only one of a pass without data.
+    `place`: where it lies in the intermediate result."""
     return data.StructLayout({
-        "data": data_width, "first": 1, "last": 1, "odd": 1, "empty": 1, "aside": aside,
+        "data": config.datapath.data_width, "first": 1, "last": 1, "odd": 1, "empty": 1,
+        "place": (config.cou.intermediate_bytes - 1).bit_length(), "aside": aside,
     })
 
 
@@ -93,7 +95,7 @@ class OperandReader(wiring.Component):
             "moves": Out(1),
             "i": In(stream.Signature(read_layout(shapes, aside))), "begins": Out(1), "may_begin": In(1),
             "filling": In(config.cou.n_contexts),
-            "o": Out(stream.Signature(operand_layout(width, aside))),
+            "o": Out(stream.Signature(operand_layout(config, aside))),
             "operands": Out(OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)),
             "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
         })
@@ -103,7 +105,9 @@ class OperandReader(wiring.Component):
         flit_log2 = bits_for(self.config.datapath.flit_bytes - 1)
         result_log2 = (self.config.cou.intermediate_bytes - 1).bit_length()
         todo = self.i.payload
-        info = data.StructLayout({"a": Source, "first": 1, "last": 1, "odd": 1, "empty": 1, "aside": self.aside})
+        info = data.StructLayout({
+            "a": Source, "first": 1, "last": 1, "odd": 1, "empty": 1, "place": result_log2, "aside": self.aside,
+        })
 
         # Three stages: an address at the memories, a word at their outputs, a word in the register behind.
         index = Signal(self.shapes.result_bytes - flit_log2 + 1)
@@ -112,30 +116,32 @@ class OperandReader(wiring.Component):
         # What a pass brings about when it begins does not wait for those before it to get out of the way.
         begun = Signal()
         to_read, to_there = Signal(), Signal()
-        last_index = Signal.like(index)
-        place = Signal(result_log2)
+        # Where a beat lies, and whether it is the last one, is found out with the beat before it.
+        place, behind, final = Signal(result_log2), Signal(result_log2), Signal()
         m.d.comb += [
             to_there.eq(~there_valid | self.o.ready), to_read.eq(~read_valid | to_there),
             here.eq((todo.a != Source.OPERAND) | ~self.filling.bit_select(todo.context, 1)),
             asks.eq(self.i.valid & to_read & (~first | (begun | self.may_begin) & here)),
             self.begins.eq(self.i.valid & first & ~begun & self.may_begin),
-            last_index.eq((todo.bytes - 1) >> flit_log2),
             offered.a.eq(todo.a), offered.first.eq(first), offered.odd.eq(index[0]), offered.empty.eq(todo.bytes == 0),
-            offered.last.eq((index == last_index) | offered.empty), offered.aside.eq(todo.aside),
+            offered.last.eq(Mux(first, todo.bytes <= self.config.datapath.flit_bytes, final)),
+            offered.aside.eq(todo.aside),
             self.i.ready.eq(asks & offered.last),
-            place.eq(todo.position + (index << flit_log2)),
-            self.operands.address.eq(Cat(index[: self.beat_bits], todo.context)), self.operands.enable.eq(asks),
-            self.results.address.eq(Cat(place, todo.context)), self.results.enable.eq(asks),
+            place.eq(Mux(first, todo.position, behind)), offered.place.eq(place),
+            # The memories may read what nobody has asked for: it counts if somebody has.
+            self.operands.address.eq(Cat(index[: self.beat_bits], todo.context)), self.operands.enable.eq(to_read),
+            self.results.address.eq(Cat(place, todo.context)), self.results.enable.eq(to_read),
             self.operands.advance.eq(to_there), self.results.advance.eq(to_there),
         ]
         with m.If(asks):
-            m.d.sync += [index.eq(Mux(offered.last, 0, index + 1)), first.eq(offered.last), begun.eq(0)]
+            m.d.sync += [
+                index.eq(Mux(offered.last, 0, index + 1)), first.eq(offered.last), begun.eq(0),
+                behind.eq(place + self.config.datapath.flit_bytes), final.eq((index + 2) << flit_log2 >= todo.bytes),
+            ]
         with m.Elif(self.begins):
             m.d.sync += begun.eq(1)
         with m.If(to_read):
-            m.d.sync += read_valid.eq(asks)
-            with m.If(asks):
-                m.d.sync += read.eq(offered)
+            m.d.sync += [read_valid.eq(asks), read.eq(offered)]
         with m.If(to_there):
             m.d.sync += there_valid.eq(read_valid)
             with m.If(read_valid):
@@ -143,7 +149,7 @@ class OperandReader(wiring.Component):
 
         m.d.comb += [
             self.o.valid.eq(there_valid),
-            *(self.o.payload[name].eq(there[name]) for name in ("first", "last", "odd", "empty", "aside")),
+            *(self.o.payload[name].eq(there[name]) for name in ("first", "last", "odd", "empty", "place", "aside")),
         ]
         with m.Switch(there.a):
             with m.Case(Source.OPERAND):

@@ -21,8 +21,9 @@ class PieceWalk(wiring.Component):
         Goes on to the next piece; after the last one to the first one of what comes then.
     size, offset : ``Out``
         Of this piece; `offset` from the first one.
-    next_size, next_offset : ``Out``
-        Of the piece behind it, if this is not the last one.
+    next_offset : ``Out``, next_whole, next_last : ``Out(1)``
+        Of the piece behind it, if this is not the last one: where it begins, whether it has `bytes` and not
+        `last_bytes`, whether none comes behind it.
     last : ``Out(1)``
         No piece comes behind this one.
     """
@@ -32,7 +33,7 @@ class PieceWalk(wiring.Component):
         super().__init__({
             "pieces": In(shapes.pieces), "advance": In(1),
             "size": Out(shapes.bytes), "offset": Out(32),
-            "next_size": Out(shapes.bytes), "next_offset": Out(32),
+            "next_offset": Out(32), "next_whole": Out(1), "next_last": Out(1),
             "last": Out(1),
         })
 
@@ -40,12 +41,13 @@ class PieceWalk(wiring.Component):
         m = Module()
         pieces = self.pieces
         number, behind = Signal(self.shapes.block), Signal(self.shapes.block)
+        none_over = pieces.last_bytes == 0
         m.d.comb += [
             behind.eq(number + 1),
             self.size.eq(Mux(number < pieces.count, pieces.bytes, pieces.last_bytes)),
-            self.next_size.eq(Mux(behind < pieces.count, pieces.bytes, pieces.last_bytes)),
-            self.next_offset.eq(self.offset + pieces.stride),
-            self.last.eq((number >= pieces.count) | (behind == pieces.count) & (pieces.last_bytes == 0)),
+            self.next_whole.eq(behind < pieces.count), self.next_offset.eq(self.offset + pieces.stride),
+            self.last.eq((number >= pieces.count) | (behind == pieces.count) & none_over),
+            self.next_last.eq((behind >= pieces.count) | (behind + 1 == pieces.count) & none_over),
         ]
         with m.If(self.advance):
             m.d.sync += [number.eq(Mux(self.last, 0, behind)), self.offset.eq(Mux(self.last, 0, self.next_offset))]

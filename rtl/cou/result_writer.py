@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
-from rtl.cou.lane import ResultTag
+from rtl.cou.lane import tag_layout
 from rtl.cou.operand_reader import result_address_bits
 from rtl.cou.piece_writer import PieceWriter
 from rtl.interface import PacketSignature, WriteSignature, beat
@@ -27,7 +27,7 @@ class ResultWriter(wiring.Component):
     Members
     -------
     i : ``In(stream.Signature(output))``
-        Passes, in the order in which their results come, and before them.
+        Passes that send or write, in the order in which their results come, and before them; of others nothing is kept.
     release, spoilt : ``In(1)``
         The results of the next pass that sends are about to come; they are `spoilt`, so its header has to say so.
     result : ``In(stream.Signature({data, tag}))``
@@ -54,12 +54,11 @@ class ResultWriter(wiring.Component):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         width = config.datapath.data_width
-        self.result_log2 = (config.cou.intermediate_bytes - 1).bit_length()
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(shapes.output)), "release": In(1), "spoilt": In(1),
             "crowded": Out(1),
-            "result": In(stream.Signature(data.StructLayout({"data": width, "tag": ResultTag}))),
+            "result": In(stream.Signature(data.StructLayout({"data": width, "tag": tag_layout(config)}))),
             "store_enable": Out(1),
             "store_address": Out(result_address_bits(config)),
             "store_count": Out((width // 8).bit_length()),
@@ -72,21 +71,18 @@ class ResultWriter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        shapes, datapath = self.shapes, self.config.datapath
+        datapath = self.config.datapath
         width, flit_bytes = datapath.data_width, datapath.flit_bytes
         output, beats = self.i.payload, self.result
         m.submodules.piece_writer = piece_writer = PieceWriter(self.config)
-        m.submodules.headers = headers = StreamFifo(shape=output.header.shape(), depth=self.UNDER_WAY, full_rate=False)
-        m.submodules.packets = packets = StreamFifo(
-            shape=beat(width), depth=self.PACKETS * datapath.mtu // flit_bytes + 2
+        m.submodules.headers = headers = StreamFifo(
+            shape=output.header.shape(), depth=self.UNDER_WAY, full_rate=False, prompt=False
         )
-        m.submodules.writes = writes = StreamFifo(shape=width, depth=self.WRITES)
-        m.submodules.runs = runs = StreamFifo(shape=piece_writer.run, depth=self.UNDER_WAY)
-        kept = data.StructLayout({
-            "context": shapes.context, "position": shapes.result_bytes, "tail": (flit_bytes - 1).bit_length(),
-            "send": 1, "write_back": 1,
-        })
-        m.submodules.passes = passes = StreamFifo(shape=kept, depth=self.UNDER_WAY)
+        m.submodules.packets = packets = StreamFifo(
+            shape=beat(width), depth=self.PACKETS * datapath.mtu // flit_bytes + 2, guarded=False
+        )
+        m.submodules.writes = writes = StreamFifo(shape=width, depth=self.WRITES, guarded=False)
+        m.submodules.runs = runs = StreamFifo(shape=piece_writer.run, depth=self.UNDER_WAY, prompt=False)
         connect(m, runs.o, piece_writer.i)
         connect(m, writes.o, piece_writer.i_beat)
         connect(m, piece_writer.o_written, flipped(self.o_written))
@@ -96,12 +92,10 @@ class ResultWriter(wiring.Component):
         # A pass is divided up as it comes.
         enters = Signal()
         m.d.comb += [
-            self.i.ready.eq(passes.i.ready & headers.i.ready & runs.i.ready), enters.eq(self.i.valid & self.i.ready),
-            passes.i.valid.eq(enters), headers.i.valid.eq(enters & output.send),
-            runs.i.valid.eq(enters & output.write_back), headers.i.payload.eq(output.header),
-            runs.i.payload.job.eq(output.job), runs.i.payload.addr.eq(output.result_addr),
-            runs.i.payload.pieces.eq(output.pieces), passes.i.payload.tail.eq(output.bytes),
-            *(passes.i.payload[name].eq(output[name]) for name in ("context", "position", "send", "write_back")),
+            self.i.ready.eq(headers.i.ready & runs.i.ready), enters.eq(self.i.valid & self.i.ready),
+            headers.i.valid.eq(enters & output.send), headers.i.payload.eq(output.header),
+            runs.i.valid.eq(enters & output.write_back), runs.i.payload.job.eq(output.job),
+            runs.i.payload.addr.eq(output.result_addr), runs.i.payload.pieces.eq(output.pieces),
         ]
 
         self._count_owed(m, enters & output.send, output.bytes, packets)
@@ -125,36 +119,29 @@ class ResultWriter(wiring.Component):
             ]
 
         # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
-        here, result = passes.o.payload, beats.payload
-        tail, last = here.tail, result.tag.last
-        mask = Array(Const((1 << 8 * (count or flit_bytes)) - 1, width) for count in range(flit_bytes))[tail]
-        offset, place = Signal(self.result_log2), Signal(self.result_log2)
-        sends, stores, writes_back = here.send & ~result.tag.empty, ~result.tag.empty, here.write_back
+        here, data_here = beats.payload.tag, beats.payload.data
+        mask = Array(Const((1 << 8 * (count or flit_bytes)) - 1, width) for count in range(flit_bytes))[here.tail]
         go = Signal()
         m.d.comb += [
             go.eq(
-                beats.valid & passes.o.valid & (~sends | packets.i.ready) & (~writes_back | writes.i.ready)
-                & (~last | self.o_done.ready)
+                beats.valid & (~here.send | packets.i.ready) & (~here.write_back | writes.i.ready)
+                & (~here.last | self.o_done.ready)
             ),
-            beats.ready.eq(go), passes.o.ready.eq(go & last),
-            packets.i.valid.eq(go & sends), packets.i.payload.last.eq(last), packets.i.payload.data.eq(result.data),
-            writes.i.valid.eq(go & writes_back), writes.i.payload.eq(result.data),
-            self.o_done.valid.eq(go & last), self.o_done.payload.context.eq(here.context),
-            place.eq(here.position + offset), self.store_enable.eq(go & stores),
-            self.store_address.eq(Cat(place, here.context)), self.store_beat.eq(result.data),
-            self.store_count.eq(flit_bytes),
+            beats.ready.eq(go),
+            packets.i.valid.eq(go & here.send), packets.i.payload.last.eq(here.last),
+            packets.i.payload.data.eq(data_here),
+            writes.i.valid.eq(go & here.write_back), writes.i.payload.eq(data_here),
+            self.o_done.valid.eq(go & here.last), self.o_done.payload.context.eq(here.context),
+            self.store_enable.eq(go & here.store), self.store_address.eq(Cat(here.place, here.context)),
+            self.store_beat.eq(data_here), self.store_count.eq(flit_bytes),
         ]
-        with m.If(last):
-            m.d.comb += packets.i.payload.data.eq(result.data & mask)
-            with m.If(tail != 0):
-                m.d.comb += self.store_count.eq(tail)
-        with m.If(go):
-            m.d.sync += offset.eq(offset + flit_bytes)
-            with m.If(last):
-                m.d.sync += offset.eq(0)
+        with m.If(here.last):
+            m.d.comb += packets.i.payload.data.eq(data_here & mask)
+            with m.If(here.tail != 0):
+                m.d.comb += self.store_count.eq(here.tail)
 
         m.d.sync += self.moves.eq(any_moves(
-            go, piece_writer.moves, headers.moves, packets.moves, writes.moves, runs.moves, passes.moves,
+            go, piece_writer.moves, headers.moves, packets.moves, writes.moves, runs.moves,
         ))
         return m
 

@@ -69,8 +69,10 @@ class SendEngine(wiring.Component):
             self.shapes.send, self.config, key=lambda send: send.header.peer
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
-        m.submodules.headers = headers = StreamFifo(shape=self.tx.header.payload.shape(), depth=3, full_rate=False)
-        m.submodules.beats = beats = StreamFifo(shape=beat(width), depth=self.DEPTH)
+        m.submodules.headers = headers = StreamFifo(
+            shape=self.tx.header.payload.shape(), depth=3, full_rate=False, guarded=False
+        )
+        m.submodules.beats = beats = StreamFifo(shape=beat(width), depth=self.DEPTH, guarded=False)
         connect(m, flipped(self.i), waiting.i)
         connect(m, headers.o, flipped(self.tx).header)
         connect(m, beats.o, flipped(self.tx).payload)

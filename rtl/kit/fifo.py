@@ -16,8 +16,9 @@ class StreamFifo(wiring.Component):
     """A buffer of `depth` items between two streams.
 
     Timing: no combinational path between ``i`` and ``o``. An item comes out one cycle after it went into an empty
-    buffer. One item per cycle, but for `depth` 1 and without `full_rate`, which pass one in two cycles, and for a cycle
-    now and then in buffers of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that hold an item or two.
+    buffer, two if not `prompt`. One item per cycle, but for `depth` 1 and without `full_rate`, which pass one in two
+    cycles, and for a cycle now and then in buffers of synchronous memory (deeper than :data:`REGISTER_FILE_DEPTH`) that
+    hold an item or two.
 
     Parameters
     ----------
@@ -33,8 +34,13 @@ class StreamFifo(wiring.Component):
         them is loaded while it is empty: its many enables do not wait for whoever takes it. For buffers in LUTs, which
         must be `registered`.
     guarded : bool
-        If true, a register takes over items only, never what stands at ``i`` without one: for inputs from outside,
-        which may change at any time. Must be so but for a `depth` of 1, whose enable then is a register alone.
+        If true, what is offered is a register that takes over items only, never what stands at ``i`` without one: for
+        inputs from outside, which may change at any time. Else its enable does not wait for whether there is an item,
+        as that of buffers of two never does.
+    prompt : bool
+        If true, an item that finds a buffer in LUTs empty goes past its memory. Else it comes out a cycle later, and
+        there is no choice of two in front of the register that offers it. For buffers in LUTs, which must be
+        `registered`.
     shallow : bool
         If true, synchronous memory is in block RAM however few the items are; otherwise synthesis chooses.
 
@@ -52,18 +58,17 @@ class StreamFifo(wiring.Component):
 
     def __init__(
         self, *, shape: ShapeLike, depth: int, registered: bool = True, full_rate: bool = True, guarded: bool = True,
-        shallow: bool = False,
+        prompt: bool = True, shallow: bool = False,
     ):
         if not isinstance(depth, int) or depth < 1:
             raise ValueError(f"depth must be a positive integer, not {depth!r}")
-        if not full_rate and not (registered and 2 < depth <= REGISTER_FILE_DEPTH):
-            raise ValueError(f"full_rate must be True if not registered or of a depth of {depth}")
+        for name, value in (("full_rate", full_rate), ("prompt", prompt)):
+            if not value and not (registered and 2 < depth <= REGISTER_FILE_DEPTH):
+                raise ValueError(f"{name} must be True if not registered or of a depth of {depth}")
         self.shape = shape
         self.depth = depth
-        if not guarded and depth != 1:
-            raise ValueError(f"guarded must be True of a depth of {depth}")
         self.registered, self.guarded = registered, guarded
-        self.full_rate = full_rate
+        self.full_rate, self.prompt = full_rate, prompt
         self.shallow = shallow
         super().__init__({
             "i": In(stream.Signature(shape)),
@@ -139,8 +144,7 @@ class StreamFifo(wiring.Component):
             m.d.sync += ahead.eq(0)
         with m.If(take):
             m.d.sync += full.eq(ahead | (pass_by & came))
-            # Only an item is taken over, never what happens to stand at the input: that may come from outside.
-            with m.If(ahead | came):
+            with m.If(ahead | came if self.guarded else 1):
                 m.d.sync += head.eq(Mux(ahead, store.read_data, self.i.payload))
         return m
 
@@ -175,7 +179,7 @@ class StreamFifo(wiring.Component):
         write_at, read_at, kept, some = self._ring(m, n_entries, push, pop, room)
         m.d.comb += [
             put.en.eq(came), put.addr.eq(write_at), put.data.eq(self.i.payload), get.addr.eq(read_at),
-            pass_by.eq(take & ~some),
+            pass_by.eq(take & ~some if self.prompt else 0),
             push.eq(came & ~pass_by), pop.eq(take & some),
             self.level.eq(kept + full),
         ]
@@ -183,7 +187,9 @@ class StreamFifo(wiring.Component):
             with m.If(self.o.ready):
                 m.d.sync += full.eq(0)
         with m.If(take):
-            m.d.sync += full.eq(came | pop)
-            # Only an item is taken over, never what happens to stand at the input: that may come from outside.
-            with m.If(came | pop):
-                m.d.sync += head.eq(Mux(some, get.data, self.i.payload))
+            m.d.sync += full.eq(pop | (came & pass_by))
+            if not self.prompt:
+                m.d.sync += head.eq(get.data)
+            else:
+                with m.If(came | pop if self.guarded else 1):
+                    m.d.sync += head.eq(Mux(some, get.data, self.i.payload))

@@ -27,6 +27,8 @@ class BlockMemory(wiring.Component):
         If true, block RAM is used even for few words; otherwise synthesis chooses.
     apart : bool
         The user never reads the word that is being written: nothing is compared, and an assertion watches.
+    careless : bool
+        The user may read the word that is being written, but then what comes is not used: nothing is compared.
 
     Members
     -------
@@ -38,10 +40,10 @@ class BlockMemory(wiring.Component):
 
     def __init__(
         self, *, shape: ShapeLike, depth: int, granularity: int | None = None, shallow: bool = False,
-        apart: bool = False,
+        apart: bool = False, careless: bool = False,
     ):
         self.shape, self.depth, self.granularity = shape, depth, granularity
-        self.shallow, self.apart = shallow, apart
+        self.shallow, self.apart, self.careless = shallow, apart, careless
         width = Shape.cast(shape).width
         super().__init__({
             "write_enable": In(width // granularity if granularity else 1), "write_address": In(range(depth)),
@@ -56,11 +58,12 @@ class BlockMemory(wiring.Component):
             attrs={"no_rw_check": 1, **({"ram_style": "block"} if self.shallow else {})},
         )
         write, read = words.write_port(granularity=self.granularity), words.read_port()
-        collides = Signal()
+        collides, heeds = Signal(), Signal()
         m.d.comb += [
             collides.eq(self.write_enable.any() & (self.write_address == self.read_address)),
+            heeds.eq(0 if self.apart or self.careless else collides),
             write.en.eq(self.write_enable), write.addr.eq(self.write_address), write.data.eq(self.write_data),
-            read.en.eq(self.read_enable & (1 if self.apart else ~collides)), read.addr.eq(self.read_address),
+            read.en.eq(self.read_enable & ~heeds), read.addr.eq(self.read_address),
             self.read_data.eq(read.data),
         ]
         if self.apart:

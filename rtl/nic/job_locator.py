@@ -22,7 +22,7 @@ class JobLocator(wiring.Component):
     A packet is asked for as soon as its header comes, while those before it are still being passed on; so the question
     costs latency, and no throughput.
 
-    Timing: packets of other types come out after one cycle, collective ones when the answer is there; a header in two
+    Timing: packets of other types come out after two cycles, collective ones when the answer is there; a header in two
     cycles, a beat in each.
 
     Parameters
@@ -63,7 +63,7 @@ class JobLocator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         entry = data.StructLayout({"header": PacketHeader, "collective": 1, "asked": 1})
-        m.submodules.headers = headers = StreamFifo(shape=entry, depth=_DEPTH, full_rate=False)
+        m.submodules.headers = headers = StreamFifo(shape=entry, depth=_DEPTH, full_rate=False, prompt=False)
         m.submodules.beats = beats = StreamFifo(shape=beat(self.config.datapath.data_width), depth=_DEPTH)
         connect(m, flipped(self.i.payload), beats.i)
 

@@ -78,7 +78,7 @@ class Delivery(wiring.Component):
         is_send = self.i.payload.send
 
         note = data.StructLayout({"header": PacketHeader, "written": 1, "status": 8})
-        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES)
+        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES, prompt=False)
         m.d.comb += [
             notes.i.payload.header.eq(header),
             notes.i.payload.written.eq(self.i.payload.accept),
@@ -182,7 +182,7 @@ class Delivery(wiring.Component):
 
     def _answer(self, m, notes):
         """Second half: an answer for every note, after its write."""
-        m.submodules.answers = answers = StreamFifo(shape=PacketHeader, depth=N_ANSWERS)
+        m.submodules.answers = answers = StreamFifo(shape=PacketHeader, depth=N_ANSWERS, prompt=False)
         m.d.comb += [
             self.o.payload.eq(answers.o.payload),
             self.o.valid.eq(answers.o.valid),

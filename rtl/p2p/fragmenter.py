@@ -92,7 +92,7 @@ class Fragmenter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         flit_bytes = self.data_width // 8
-        m.submodules.fragments = fragments = StreamFifo(shape=Fragment, depth=N_BUFFERS)
+        m.submodules.fragments = fragments = StreamFifo(shape=Fragment, depth=N_BUFFERS, prompt=False)
         m.submodules.reads = reads = StreamFifo(
             shape=self.o_read.payload.shape(), depth=N_BUFFERS
         )

@@ -66,8 +66,8 @@ class GetServer(wiring.Component):
         m = Module()
         flit_bytes = self.data_width // 8
         job = data.StructLayout({"request": PacketHeader, "read": 1, "status": STATUS_BITS})
-        m.submodules.requests = requests = StreamFifo(shape=PacketHeader, depth=N_REQUESTS)
-        m.submodules.jobs = jobs = StreamFifo(shape=job, depth=N_BUFFERS)
+        m.submodules.requests = requests = StreamFifo(shape=PacketHeader, depth=N_REQUESTS, prompt=False)
+        m.submodules.jobs = jobs = StreamFifo(shape=job, depth=N_BUFFERS, prompt=False)
         m.submodules.reads = reads = StreamFifo(shape=data.StructLayout({"error": 1}), depth=N_BUFFERS)
         m.submodules.buffer = buffer = StreamFifo(shape=self.data_width, depth=N_BUFFERS * self.mtu // flit_bytes)
         connect(m, flipped(self.i), requests.i)

@@ -57,7 +57,7 @@ class LandingWriter(wiring.Component):
         note = data.StructLayout({
             "number": NUMBER_BITS, "written": 1, "status": STATUS_BITS, "detail": DETAIL_BITS,
         })
-        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES)
+        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES, prompt=False)
         landing, write = self.i.payload, self.write
         m.d.comb += [
             notes.i.payload.number.eq(landing.number),

@@ -108,7 +108,7 @@ class ReduceUnit(wiring.Component):
         # way, in the pipeline or in the buffer, fill the buffer at most: its depth covers the pipeline and the
         # cycles until a result that leaves is counted.
         depth = self.add_cycles + 4
-        m.submodules.results = results = StreamFifo(shape=self._result, depth=depth)
+        m.submodules.results = results = StreamFifo(shape=self._result, depth=depth, guarded=False)
         under_way = Signal(range(depth + 1))
         accept, leave = Signal(), Signal()
         m.d.comb += [

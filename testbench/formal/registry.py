@@ -78,6 +78,44 @@ PROOFS: tuple[Proof, ...] = (
         ),
     ),
     Proof(
+        name="patient-fifo",
+        claim="the same of the variant whose items all go through its memory",
+        contract="testbench.formal.contracts.stream_order:FifoContract",
+        parameters={"depth": 3, "registered": True, "prompt": False},
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="offers-what-is-not-read",
+                module=_FIFO,
+                old="full.eq(pop | (came & pass_by))",
+                new="full.eq(pop | came)",
+            ),
+            Mutation(
+                name="stores-what-passes-by",
+                module=_FIFO,
+                old="pass_by.eq(take & ~some if self.prompt else 0),",
+                new="pass_by.eq(take & ~some),",
+            ),
+        ),
+    ),
+    Proof(
+        name="unguarded-fifo",
+        claim="the same of the variant whose register also takes over what is no item",
+        contract="testbench.formal.contracts.stream_order:FifoContract",
+        parameters={"depth": 3, "registered": True, "guarded": False},
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="loads-over-what-waits",
+                module=_FIFO,
+                old="take.eq(~full | (self.o.ready if self.full_rate else 0)),",
+                new="take.eq(1),",
+            ),
+        ),
+    ),
+    Proof(
         name="fifo-of-two",
         claim="the same of the variant that is a skid buffer",
         contract="testbench.formal.contracts.stream_order:FifoContract",

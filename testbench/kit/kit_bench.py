@@ -110,6 +110,21 @@ async def half_rate_fifo_keeps_order(dut: SimHandleBase, depth: int, pause: floa
     assert pause is None or elapsed <= 2 * ITEMS + 6
 
 
+@cocotb.test()
+@cocotb.parametrize(depth=HALF_RATE_DEPTHS, full_rate=(0, 1), pause=(None, 0))
+async def patient_fifo_keeps_order(dut: SimHandleBase, depth: int, full_rate: int, pause: float | None) -> None:
+    """With random gaps; without gaps, an item a cycle, or one in two, from the second cycle on."""
+    elapsed = await pass_through(dut, f"patient_fifo_{depth}_{full_rate}", idle=pause, stall=pause, count=ITEMS)
+    assert pause is None or elapsed <= (2 - full_rate) * ITEMS + 6
+
+
+@cocotb.test()
+@cocotb.parametrize(depth=FIFO_DEPTHS)
+async def unguarded_fifo_keeps_order(dut: SimHandleBase, depth: int) -> None:
+    """With random gaps."""
+    await pass_through(dut, f"unguarded_fifo_{depth}", idle=None, stall=None, count=ITEMS)
+
+
 def key_of(item: dict[str, int]) -> int:
     """The key by which the alternating queue tells items apart."""
     return item["data"] >> 8 & 3

@@ -35,6 +35,14 @@ def kit_bundle() -> Bundle:
             for depth in HALF_RATE_DEPTHS
         },
         **{
+            f"patient_fifo_{depth}_{full_rate:d}": StreamFifo(
+                shape=ITEM, depth=depth, full_rate=full_rate, prompt=False
+            ) for depth in HALF_RATE_DEPTHS for full_rate in (False, True)
+        },
+        **{
+            f"unguarded_fifo_{depth}": StreamFifo(shape=ITEM, depth=depth, guarded=False) for depth in FIFO_DEPTHS
+        },
+        **{
             f"alternating_{depth}": AlternatingQueue(shape=ITEM, depth=depth, key=lambda item: item.data[8:10])
             for depth in ALTERNATING_DEPTHS
         },

@@ -63,15 +63,18 @@ class StreamOrder(Contract):
 class FifoContract(StreamOrder):
     """:class:`~rtl.kit.fifo.StreamFifo`: order, no loss, no duplication, `level` is right."""
 
-    def __init__(self, *, depth: int, registered: bool, full_rate: bool = True):
-        self.registered, self.full_rate = registered, full_rate
-        super().__init__(capacity=depth, latency=1 if full_rate else 2)
+    def __init__(
+        self, *, depth: int, registered: bool, full_rate: bool = True, prompt: bool = True, guarded: bool = True
+    ):
+        self.registered, self.full_rate, self.prompt, self.guarded = registered, full_rate, prompt, guarded
+        super().__init__(capacity=depth, latency=1 if full_rate and prompt else 2)
 
     def build(self, m: Module) -> None:
         from rtl.kit.fifo import StreamFifo
 
         m.submodules.unit = unit = StreamFifo(
-            shape=2, depth=self.capacity, registered=self.registered, full_rate=self.full_rate
+            shape=2, depth=self.capacity, registered=self.registered, full_rate=self.full_rate, prompt=self.prompt,
+            guarded=self.guarded,
         )
         inside = self.follow(m, unit.i, unit.o, width=2)
         self.check(unit.level == inside)
