@@ -288,6 +288,7 @@ class Nic(wiring.Component):
                 connect(m, router.o[index], unit.rx[vc])
             m.d.comb += [
                 depacketizer.node_id.eq(csr.node_id), router.unit.eq(locator.unit), router.known.eq(locator.known),
+                router.placed.eq(locator.placed),
                 router.not_covered.eq(locator.uncovered),
             ]
             went, ended = Signal(name=f"went_{vc}"), Signal(name=f"ended_{vc}")
