@@ -88,7 +88,8 @@ class BurstSplitter(wiring.Component):
         is_last = Signal()
         m.d.comb += [
             room.eq(self.burst_beats - offset),
-            is_last.eq(left <= room),
+            # `left` is no more than `room`, without waiting for that difference, nor for a wide comparison.
+            is_last.eq(~left[log2_burst + 1:].any() & ((left[:log2_burst + 1] + offset) <= self.burst_beats)),
             burst.addr.eq(Cat(Const(0, self.log2_flit), offset, block)),
             burst.beats.eq(Mux(is_last, left, room)),
             burst.last.eq(is_last),

@@ -99,11 +99,22 @@ class Depacketizer(wiring.Component):
             m.d.sync += committed.eq(stored + store.write_enable)
         with m.Elif(drops):
             m.d.sync += stored.eq(committed)
-        # A packet is dropped when something has come, so when there was room: none is missing afterwards.
+        # A packet is dropped when something has come, so when there was room: none is missing afterwards. Its beats are
+        # counted for a cycle more, in which none can come. That a beat comes is known late: sums do not wait for it.
+        dropped, after, left_over = Signal(), Signal.like(level), Signal.like(level)
+        m.d.comb += [
+            after.eq(Mux(
+                store.write_enable == store.read_enable, level, level + Mux(store.read_enable, -1, 1)
+            )),
+            left_over.eq(kept_level - store.read_enable),
+        ]
         m.d.sync += [
-            level.eq(Mux(drops, kept_level, level + store.write_enable) - store.read_enable),
-            kept_level.eq(Mux(good, level + store.write_enable, kept_level) - store.read_enable),
-            full.eq(~drops & ~store.read_enable & ((level == depth) | (level == depth - 1) & store.write_enable)),
+            dropped.eq(drops), level.eq(Mux(dropped, left_over, after)),
+            kept_level.eq(Mux(good & ~dropped, after, left_over)),
+            full.eq(
+                ~drops & ~dropped & ~store.read_enable
+                & ((level == depth) | (level == depth - 1) & store.write_enable)
+            ),
         ]
         self._pass_on(m, waiting, store, taken=taken, some=kept_level != 0, goes=goes)
 

@@ -68,8 +68,10 @@ class LinkTx(wiring.Component):
                 returned.eq(self.link.credit_valid & (self.link.credit_vc == vc)),
                 self.i[vc].ready.eq(spent),
             ]
+            # That one is spent is known late in a cycle.
+            with m.If(returned != spent):
+                m.d.sync += level.eq(level + Mux(returned, 1, -1))
             m.d.sync += [
-                level.eq(level + returned - spent),
                 some.eq(returned | ((level != 0) & ~(spent & (level == 1)))),
                 Assert(
                     ResetSignal() | ~returned | (level != self.buffer_flits),

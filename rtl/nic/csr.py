@@ -29,6 +29,9 @@ UPPER_HALVES = tuple(
 )
 """Registers with the upper 32 bits of addresses; bits beyond `nic.address_bits` do not exist."""
 
+_OFFSET_BITS = max(register.offset for register in CONTROL_PAGE).bit_length()
+"""Of an address: what tells the registers of the control page apart."""
+
 
 class RegisterFile(wiring.Component):
     """Decodes the register map (:mod:`firmware_models.abi.registers`) behind AXI4-Lite.
@@ -183,7 +186,11 @@ class RegisterFile(wiring.Component):
         page_bits = (registers.VP_PAGE_BYTES - 1).bit_length()
         page_vp = write.payload.addr[page_bits : registers.VP_PAGES.bit_length() - 1]
         page_offset = write.payload.addr[:page_bits]
-        control_offset = write.payload.addr[: registers.VP_PAGES.bit_length() - 1]
+        control_offset = write.payload.addr[:_OFFSET_BITS]
+        # Of the control page: the rest of the address, for all its registers at once.
+        on_page = Signal()
+        m.d.sync += on_page.eq(~write.payload.addr[_OFFSET_BITS:].any())
+        delivers = write.valid & on_page
 
         def means(name, condition):
             """High if the current write is to the register `name`; a register, valid with ``write.valid``."""
@@ -211,26 +218,26 @@ class RegisterFile(wiring.Component):
         }
         clear_irq = Signal()
         for register in CONTROL_PAGE:
-            here = ~in_pages & (control_offset == register.offset)
+            here = control_offset == register.offset
             if register.name in held:
-                with m.If(means(register.name, here) & write.valid):
+                with m.If(means(register.name, here) & delivers):
                     m.d.sync += held[register.name].eq(write.payload.data)
             elif register.name == "irq_status":
                 clears = fields(register, write.payload.data).written
-                m.d.comb += clear_irq.eq(means(register.name, here) & write.valid & clears)
+                m.d.comb += clear_irq.eq(means(register.name, here) & delivers & clears)
             elif register.name == "buffer_fault":
-                m.d.comb += self.buffer_arm.eq(means(register.name, here) & write.valid)
+                m.d.comb += self.buffer_arm.eq(means(register.name, here) & delivers)
             elif register.name in waits:
                 taker, known = waits[register.name]
-                with m.If(means(register.name, here & known)):
+                with m.If(means(register.name, here & known) & on_page):
                     m.d.comb += [taker.valid.eq(write.valid), write.ready.eq(taker.ready)]
         job_control = CONTROL_PAGE["job_control"].offset
         self._order_job(
-            m, held, write, meant=means("job_control", ~in_pages & (control_offset == job_control)), stands=stands,
+            m, held, write, meant=means("job_control", control_offset == job_control) & on_page, stands=stands,
         )
         return clear_irq
 
-    def _order_job(self, m: Module, held: dict, write, *, meant: Signal, stands: Signal) -> None:
+    def _order_job(self, m: Module, held: dict, write, *, meant: Value, stands: Signal) -> None:
         """A write to job_control is answered when its order is: what job_state shows then is not older."""
         order, standing, asked = self.order, self.standing, Signal(name="job_asked")
         flags = fields(CONTROL_PAGE["job_control"], write.payload.data)
@@ -277,7 +284,7 @@ class RegisterFile(wiring.Component):
         }
 
     def _read(self, m: Module, front: AxiLiteFront, counters: EventCounters, shown: dict) -> Value:
-        """Answers reads, which take four cycles, so that the selection begins and ends in registers; gives whether one
+        """Answers reads, which take five cycles, so that the selection begins and ends in registers; gives whether one
         is on its way.
         """
         # The upper half of a sum is that of the moment at which the lower one was read. Sums share the register.
@@ -303,19 +310,22 @@ class RegisterFile(wiring.Component):
         # The word that is read is chosen by a bit for each register. These bits and what the counters answer stand in
         # registers; the address stays until the answer is taken.
         readable = [register for register in CONTROL_PAGE if register.access is not Access.WO]
-        hits = Cat(read.payload.addr == register.offset for register in readable)
-        asking, looking, asked, counted = Signal(), Signal(), Signal(), Signal(32)
+        # The address stands for some cycles, so what it is beyond the control page is found first.
+        on_page = Signal()
+        hits = Cat((read.payload.addr[:_OFFSET_BITS] == register.offset) & on_page for register in readable)
+        asking, looking, seeing, asked, counted = Signal(), Signal(), Signal(), Signal(), Signal(32)
         hit, hit_counter, hit_state = Signal(len(readable)), Signal(), Signal()
         m.d.sync += [
-            asking.eq(read.valid & read.ready), looking.eq(asking), asked.eq(looking),
+            on_page.eq(~read.payload.addr[_OFFSET_BITS:].any()),
+            asking.eq(read.valid & read.ready), looking.eq(asking), seeing.eq(looking), asked.eq(seeing),
             hit.eq(hits), hit_counter.eq(in_counters | in_states), hit_state.eq(in_states),
         ]
-        with m.If(asking):
-            m.d.sync += counted.eq(counters.value)
-            with m.If(in_states & ~state_high):
-                m.d.sync += state_cycles.eq(self.state_cycles)
-        with m.If(looking & hit_state):
-            m.d.sync += counted.eq(Mux(state_high, state_cycles[32:], state_cycles[:32]))
+        with m.If(looking & hit_state & ~state_high):
+            m.d.sync += state_cycles.eq(self.state_cycles)
+        with m.If(seeing):
+            m.d.sync += counted.eq(
+                Mux(hit_state, Mux(state_high, state_cycles[32:], state_cycles[:32]), counters.value)
+            )
         words = [Mux(hit_counter, counted, 0)]
         for k, register in enumerate(readable):
             words.append(Mux(hit[k], shown[register.name], 0))
@@ -331,4 +341,4 @@ class RegisterFile(wiring.Component):
                 answer.valid.eq(1), answer.payload.error.eq(~hit_counter & ~hit.any()),
                 answer.payload.data.eq(reduce(or_, words)),
             ]
-        return asking | looking | asked
+        return asking | looking | seeing | asked

@@ -16,15 +16,16 @@ Events = data.StructLayout({counter.name: EVENT_BITS for counter in EVENT_COUNTE
 
 
 class EventCounters(wiring.Component):
-    """Counts events, in one memory for all counters; one can be read at a time.
+    """Counts events, in a memory for each half of all counters; one can be read at a time.
 
-    Each counter has a few bits of its own. A walk visits one counter a cycle and adds its bits to the memory; a read is
-    a visit of the counter that is read, so it is exact. The first walk after a reset clears the memory.
+    Each counter has a few bits of its own. A walk visits one counter a cycle; its bits are added to the lower half in
+    the cycle after, what that carries to the upper half in the next one. A read is a visit of the counter that is read,
+    so it is exact. The first walk after a reset clears the memories.
 
     Reading a low half latches the high half of the same counter, so that the next high half read belongs to it.
 
-    Timing: a half is on `value` in the cycle after the one in which `index` and `high` select it. Events count two
-    cycles later, so that the adders stand apart from the blocks that raise them.
+    Timing: a half is on `value` from the third cycle after the one on in which `index` and `high` select it; it stays
+    until the next one. Events count two cycles later, so that the adders stand apart from the blocks that raise them.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class EventCounters(wiring.Component):
     latch : ``In(1)``
         The half selected is being read; not in two cycles running.
     value : ``Out(32)``
-        In the cycle after `latch`: the half selected; the high half as latched.
+        From three cycles after `latch` on: the half selected; the high half as latched.
     moves : ``Out(1)``
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
@@ -61,8 +62,10 @@ class EventCounters(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         n = len(EVENT_COUNTERS)
-        m.submodules.store = store = memory.Memory(shape=COUNT_BITS, depth=n, init=[])
-        read, write = store.read_port(domain="comb"), store.write_port()
+        ports = []
+        for half in ("low", "high"):
+            m.submodules[half] = store = memory.Memory(shape=COUNT_BITS // 2, depth=n, init=[])
+            ports.append((store.read_port(domain="comb"), store.write_port()))
 
         step, visited, cleared = Signal(range(n)), Signal(range(n)), Signal()
         resting, stirred, comes = Signal(), Signal(), Signal()
@@ -94,14 +97,30 @@ class EventCounters(wiring.Component):
             ]
             recent.append(own)
 
-        count, latched = Signal(COUNT_BITS), Signal(32)
-        m.d.comb += [
-            read.addr.eq(visited), count.eq(Mux(cleared, read.data, 0) + Array(recent)[visited]),
-            write.addr.eq(visited), write.data.eq(count), write.en.eq(takes),
-            self.value.eq(Mux(high, latched, count[:32])),
-        ]
-        with m.If(reading & ~high):
-            m.d.sync += latched.eq(count[32:])
+        # What is added to a half, and that it counts, that there was something before, and that it is shown.
+        added, carry = Signal(width), Signal()
+        shown = [Signal(COUNT_BITS // 2, name=f"shown_{half}") for half in ("low", "high")]
+        at, counts, before, shows = visited, takes, cleared, reading & ~high
+        m.d.sync += added.eq(Array(recent)[visited])
+        for (read, write), addend, value in zip(ports, (added, carry), shown, strict=True):
+            step_at, step_counts, step_before, step_shows = (
+                Signal.like(at, name="at"), *(Signal(name=name) for name in ("counts", "before", "shows"))
+            )
+            m.d.sync += [step_at.eq(at), step_counts.eq(counts), step_before.eq(before), step_shows.eq(shows)]
+            at, counts, before, shows = step_at, step_counts, step_before, step_shows
+            total = Signal(len(value) + 1, name="total")
+            m.d.comb += [
+                read.addr.eq(at), total.eq(Mux(before, read.data, 0) + addend),
+                write.addr.eq(at), write.data.eq(total), write.en.eq(counts),
+            ]
+            with m.If(shows):
+                m.d.sync += value.eq(total)
+            if addend is added:
+                m.d.sync += carry.eq(total[-1])
+        shows_high = Signal()
+        with m.If(reading):
+            m.d.sync += shows_high.eq(high)
+        m.d.comb += self.value.eq(Mux(shows_high, shown[1], shown[0]))
 
         m.d.sync += self.moves.eq(~resting)
 

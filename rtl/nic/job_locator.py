@@ -38,8 +38,9 @@ class JobLocator(wiring.Component):
         The job table. Answers are always taken at once.
     o : ``Out(PacketSignature(data_width))``
         The same packets.
-    unit : ``Out``, known, uncovered : ``Out(1)``
-        With the header: the unit of its job, and a flag that there is one. `uncovered`: there is none because the job
+    unit : ``Out``, placed, known, uncovered : ``Out(1)``
+        With the header: the unit of its job, and two flags that there is one: `placed` of packets that are asked for
+        alone. `uncovered`: there is none because the job
         table does not let the packet in. A COLLECTIVE packet for a virtual port that
         this NIC does not have belongs to no job; of other types of packets all are known.
     moves : ``Out(1)``
@@ -57,7 +58,7 @@ class JobLocator(wiring.Component):
             "placement": Out(PlacementSignature()),
             "o": Out(PacketSignature(width)),
             "unit": Out(UNIT_BITS),
-            "known": Out(1), "uncovered": Out(1),
+            "placed": Out(1), "known": Out(1), "uncovered": Out(1),
         })
 
     def elaborate(self, platform):
@@ -100,6 +101,7 @@ class JobLocator(wiring.Component):
             out.header.valid.eq(headers.o.valid & ~in_payload & (~leaving.asked | answered)),
             headers.o.ready.eq(goes),
             self.unit.eq(answer.unit),
+            self.placed.eq(leaving.asked & answer.ok),
             self.known.eq(Mux(leaving.asked, answer.ok, ~leaving.collective)),
             self.uncovered.eq(leaving.asked & ~answer.ok & (self.vc == 0)),
             out.payload.payload.eq(beats.o.payload), out.payload.valid.eq(beats.o.valid & in_payload),

@@ -111,10 +111,14 @@ class JobTable(wiring.Component):
         self.n_credits, self.pool = n_credits, pool
         self.n_units, self.n_packets, self.n_jobs = n_units, n_packets, n_jobs
         self.level_bits = level_bits
+        # `held`: the job is not at rest.
         self.entry = data.StructLayout({
-            "unit": UNIT_BITS, "busy": 1, "owing": 1, "packets": bits_for(n_packets), "pulses": formats.PULSE_BITS,
-            "closed": 1, "refused": 1, "taken": bits_for(n_credits), "lent": bits_for(pool),
+            "unit": (n_units - 1).bit_length(), "held": 1, "busy": 1, "owing": 1, "packets": bits_for(n_packets),
+            "pulses": formats.PULSE_BITS, "closed": 1, "refused": 1, "taken": bits_for(n_credits),
+            "lent": bits_for(pool),
         })
+        # What is looked at without a turn.
+        self.place = data.StructLayout({"unit": (n_units - 1).bit_length(), "held": 1})
         # How far `taken` and `lent` may count, modulo their width.
         self.limits = data.StructLayout({"taken": bits_for(n_credits), "lent": bits_for(pool)})
         super().__init__({
@@ -134,10 +138,11 @@ class JobTable(wiring.Component):
         m = Module()
         n_units = self.n_units
         job_bits = max(1, (self.n_jobs - 1).bit_length())
-        m.submodules.table = table = memory.Memory(shape=self.entry, depth=self.n_jobs, init=[])
-        write = table.write_port()
-        read = table.read_port(transparent_for=[write])
-        glance = table.read_port(transparent_for=[write])
+        # What is read while it is being written is not used: synthesis need not build a way around block RAM.
+        m.submodules.table = table = memory.Memory(
+            shape=self.entry, depth=self.n_jobs, init=[], attrs={"no_rw_check": 1, "ram_style": "block"},
+        )
+        write, read = table.write_port(), table.read_port()
         m.submodules.least = least = LeastUnit(n_units=n_units, n_jobs=self.n_jobs, level_bits=self.level_bits)
         for k in range(n_units):
             m.d.comb += [least.jobs[k].eq(self.jobs[k]), least.levels[k].eq(self.levels[k])]
@@ -152,6 +157,7 @@ class JobTable(wiring.Component):
 
         # First stage: a packet, or a report or a sequence in turn, and then a packet again; its entry is read. Whose
         # turn it is does not depend on whether a packet is there. Orders, which are rare, go before sequences.
+        at_job, entry_job = Signal(job_bits), Signal(job_bits)
         advance, was_other, was_report = Signal(), Signal(), Signal()
         other, by_report, by_order = Signal(), Signal(), Signal()
         question, sequence, order = self.packet.query, self.sequence.query, self.order
@@ -165,23 +171,23 @@ class JobTable(wiring.Component):
             job.eq(Mux(other, Mux(
                 by_report, report.job_id, Mux(by_order, order.payload.job_id, sequence.payload.job_id)
             ), question.payload.job_id)),
-            read.en.eq(advance), read.addr.eq(job), allowed.en.eq(advance), allowed.addr.eq(job),
+            read.en.eq(advance), read.addr.eq(job), allowed.addr.eq(at_job),
         ]
         with m.If(advance):
             m.d.sync += was_other.eq(other)
             with m.If(other):
                 m.d.sync += was_report.eq(by_report)
 
-        # Second stage: what was read gets a register of its own, in a cycle in which nothing else is read: nothing is
-        # written either, so it holds. Third stage: it takes effect, and what it writes is seen by whatever is being
-        # read in the same cycle.
+        # Second stage: what was read gets a register of its own, in a cycle in which nothing else is read, and nothing
+        # takes effect. Third stage: it takes effect, on that register alone; fourth: it is written. So the register
+        # knows better than the memory how the job stands that it is about, until it is that of another one.
         by_packet, by_sequence, reported, ordered = Signal(), Signal(), Signal(), Signal()
         command = Signal(JobOrder)
-        at_job, acting, at_lent = Signal(job_bits), Signal(JobReport), Signal()
+        acting, at_lent = Signal(JobReport), Signal()
         limits, covered, known = Signal(self.limits), Signal(), Signal()
-        entry, after = Signal(self.entry), Signal(self.entry)
-        act, blocked, at_rest, stays, assigns = (
-            Signal(name=name) for name in ("act", "blocked", "at_rest", "stays", "assigns")
+        entry, after = Signal(self.entry), Signal(self.entry, attrs={"keep": 1})
+        act, acted, blocked, at_rest, held, comes, goes, assigns = (
+            Signal(name=name) for name in ("act", "acted", "blocked", "at_rest", "held", "comes", "goes", "assigns")
         )
         touches = Cat(by_packet, by_sequence, reported, ordered)
         touched = Cat(question.valid & ~other, other & ~by_report & ~by_order, other & by_report, other & by_order)
@@ -191,11 +197,17 @@ class JobTable(wiring.Component):
             m.d.sync += acting.eq(report)
         with m.If(order.valid & order.ready):
             m.d.sync += command.eq(order.payload)
-        reading = Signal.like(touched)
-        m.d.comb += advance.eq(swept & ~blocked & ~reading.any())
-        m.d.sync += reading.eq(Mux(advance, touched, 0))
+        reading, is_read, other_job = Signal.like(touched), Signal(), Signal()
+        m.d.comb += [advance.eq(swept & ~blocked & ~is_read), other_job.eq(at_job != entry_job)]
+        m.d.sync += [reading.eq(Mux(advance, touched, 0)), is_read.eq(advance & touched.any())]
         with m.If(~blocked):
-            m.d.sync += [touches.eq(reading), entry.eq(read.data), limits.eq(allowed.data)]
+            m.d.sync += [touches.eq(reading), limits.eq(allowed.data)]
+        with m.If(is_read):
+            m.d.sync += entry_job.eq(at_job)
+        # What is read comes late in the cycle: one choice is behind it.
+        with m.If(Mux(is_read, other_job, ~blocked)):
+            m.d.sync += entry.eq(Mux(is_read, read.data, after))
+        m.d.sync += entry.held.eq(Mux(is_read & other_job, read.data.held, held))
         packet_answer, sequence_answer = self.packet.answer, self.sequence.answer
         let_in = by_sequence & ~entry.busy & ~entry.closed
         admits = Signal()
@@ -205,19 +217,25 @@ class JobTable(wiring.Component):
             admits.eq(by_packet & covered),
         ]
 
-        # An answer has to be gone before the next one.
+        # An answer has to be gone before the next one: it is known a cycle before who has to wait for that.
+        waits, about = Signal(), reading | touches
+        m.d.sync += waits.eq((Cat(
+            port.valid & ~port.ready for port in (packet_answer, sequence_answer, self.standing)
+        ) & Cat(about[0], about[1], about[3])).any())
         m.d.comb += [
-            at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),
-            stays.eq(after.busy | after.owing | (after.packets != 0)),
+            at_rest.eq(~entry.held),
+            # In the fourth stage `entry.held` still says what was before.
+            held.eq(entry.busy | entry.owing | (entry.packets != 0)),
+            comes.eq(acted & held & ~entry.held), goes.eq(acted & ~held & entry.held), least.taken.eq(comes),
             assigns.eq(at_rest & (admits | let_in)),
-            blocked.eq(
-                (by_packet & packet_answer.valid) | (by_sequence & sequence_answer.valid)
-                | (ordered & self.standing.valid) | (assigns & ~least.valid)
-            ),
+            blocked.eq(waits | (at_rest & (by_packet | by_sequence) & ~least.valid)),
             act.eq((by_packet | by_sequence | reported | ordered) & ~blocked),
-            after.eq(entry), least.taken.eq(act & assigns),
-            write.addr.eq(Mux(swept, at_job, sweep)), write.data.eq(Mux(swept, after, 0)), write.en.eq(act | ~swept),
+            after.eq(entry),
+            write.addr.eq(sweep), write.data.eq(0), write.en.eq(acted | ~swept),
         ]
+        m.d.sync += acted.eq(act)
+        with m.If(swept):
+            m.d.comb += [write.addr.eq(entry_job), write.data.eq(entry), write.data.held.eq(held)]
         with m.If(assigns):
             m.d.comb += after.unit.eq(least.unit)
         with m.If(admits):
@@ -230,8 +248,7 @@ class JobTable(wiring.Component):
         self._report(m, reported, acting, entry, after, known)
         self._obey(m, ordered, command, entry, after, at_rest)
         for k in range(n_units):
-            comes, goes = act & at_rest & stays & (after.unit == k), act & ~at_rest & ~stays & (entry.unit == k)
-            m.d.sync += self.jobs[k].eq(self.jobs[k] + comes - goes)
+            m.d.sync += self.jobs[k].eq(self.jobs[k] + (comes & (entry.unit == k)) - (goes & (entry.unit == k)))
 
         # Shared credits that have returned.
         returns = act & reported & (acting.kind == JobReportKind.RETURNED)
@@ -241,11 +258,11 @@ class JobTable(wiring.Component):
 
         self._answer(m, packet_answer, act & by_packet, admits, entry, after)
         self._answer(m, sequence_answer, act & by_sequence, let_in, entry, after)
-        self._stand(m, command, entry, after, limits, acts=act & ordered, at_rest=at_rest)
-        self._look(m, glance, swept)
+        self._stand(m, command, entry, after, limits, ordered=ordered, act=act, at_rest=at_rest)
+        self._look(m, write, swept)
 
         m.d.sync += self.moves.eq(any_moves(
-            act, reading.any(), report_valid, ~swept, ~least.valid, self.given_valid,
+            act, acted, is_read, report_valid, ~swept, ~least.valid, self.given_valid,
         ))
 
         return m
@@ -256,7 +273,7 @@ class JobTable(wiring.Component):
         """
         m.submodules.limits = store = memory.Memory(shape=self.limits, depth=self.n_jobs, init=[])
         write = store.write_port()
-        before, allowed = store.read_port(transparent_for=[write]), store.read_port(transparent_for=[write])
+        before, allowed = store.read_port(transparent_for=[write]), store.read_port(domain="comb")
         giving, given = Signal(), Signal(CreditGiven)
         job_bits = len(sweep)
         lent = given.lent & (self.pool > 0)
@@ -337,10 +354,10 @@ class JobTable(wiring.Component):
                 answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
             ]
 
-    def _stand(self, m: Module, command, entry, after, limits, *, acts, at_rest) -> None:
+    def _stand(self, m: Module, command, entry, after, limits, *, ordered, act, at_rest) -> None:
         """Answers an order; carries out one that writes off what is lost."""
         writes_off = (command.kind == JobOrderKind.WRITE_OFF) & entry.closed & ~entry.busy
-        with m.If(acts & writes_off):
+        with m.If(ordered & writes_off):
             # Its peers have all their guaranteed credits again, and no shared one.
             m.d.comb += [
                 after.owing.eq(0), after.packets.eq(0), after.lent.eq(limits.lent),
@@ -349,7 +366,7 @@ class JobTable(wiring.Component):
         standing = self.standing
         with m.If(standing.ready):
             m.d.sync += standing.valid.eq(0)
-        with m.If(acts):
+        with m.If(act & ordered):
             m.d.sync += [
                 standing.valid.eq(1), standing.payload.kept.eq(after.packets),
                 standing.payload.written_off.eq(writes_off & ~at_rest),
@@ -360,20 +377,24 @@ class JobTable(wiring.Component):
                 *(standing.payload[name].eq(after[name]) for name in ("closed", "refused", "busy", "owing")),
             ]
 
-    def _look(self, m: Module, glance, swept: Signal) -> None:
-        """A look needs no turn: a credit that is to be found concerns a job that was assigned long ago."""
+    def _look(self, m: Module, write, swept: Signal) -> None:
+        """A look needs no turn: a credit that is to be found concerns a job that was assigned long ago. It has a memory
+        of its own, which `write` fills too: so few bits do not wait for a block RAM.
+        """
+        m.submodules.places = places = memory.Memory(shape=self.place, depth=self.n_jobs, init=[])
+        put, glance = places.write_port(), places.read_port(domain="comb")
         look, seen, looking = self.credit.query, self.credit.answer, Signal()
+        looked_at = Signal.like(put.addr)
         m.d.comb += [
-            look.ready.eq(swept & ~looking & (~seen.valid | seen.ready)),
-            glance.addr.eq(look.payload.job_id), glance.en.eq(look.ready),
+            put.en.eq(write.en), put.addr.eq(write.addr),
+            put.data.unit.eq(write.data.unit), put.data.held.eq(write.data.held),
+            look.ready.eq(swept & ~looking & (~seen.valid | seen.ready)), glance.addr.eq(looked_at),
         ]
-        with m.If(seen.ready):
+        m.d.sync += looking.eq(look.valid & look.ready)
+        with m.If(look.valid & look.ready):
+            m.d.sync += looked_at.eq(look.payload.job_id)
+        # The answer before has gone when a look begins.
+        with m.If(looking):
+            m.d.sync += [seen.valid.eq(1), seen.payload.ok.eq(glance.data.held), seen.payload.unit.eq(glance.data.unit)]
+        with m.Elif(seen.ready):
             m.d.sync += seen.valid.eq(0)
-        with m.If(~looking):
-            m.d.sync += looking.eq(look.valid & look.ready)
-        with m.Elif(~seen.valid | seen.ready):
-            m.d.sync += [
-                looking.eq(0), seen.valid.eq(1),
-                seen.payload.ok.eq(glance.data.busy | glance.data.owing | (glance.data.packets != 0)),
-                seen.payload.unit.eq(glance.data.unit), seen.payload.base_pulse.eq(glance.data.pulses),
-            ]

@@ -269,10 +269,12 @@ class Nic(wiring.Component):
                 connect(m, depacketizer.o, locator.i)
                 connect(m, locator.placement, job_table.credit)
                 # Who gets a credit may use it: not before it has left, and what comes for it comes many cycles later.
-                leaving = arbiter.o.header
+                # It leaves from the first cycle on in which the stage offers it; after it there is none for a cycle.
+                leaving, seen = tx_stage.o.header, Signal()
                 m.d.sync += [
+                    seen.eq(leaving.valid),
                     job_table.given_valid.eq(
-                        leaving.valid & leaving.ready & (leaving.payload.type == PacketType.CREDIT)
+                        leaving.valid & ~seen & (leaving.payload.type == PacketType.CREDIT)
                         & (leaving.payload.credits != 0)
                     ),
                     job_table.given.job_id.eq(leaving.payload.job_id),
@@ -286,9 +288,14 @@ class Nic(wiring.Component):
                 connect(m, router.o[index], unit.rx[vc])
             m.d.comb += [
                 depacketizer.node_id.eq(csr.node_id), router.unit.eq(locator.unit), router.known.eq(locator.known),
+                router.placed.eq(locator.placed),
                 router.not_covered.eq(locator.uncovered),
             ]
-            sent.append(packetizer.o.valid & packetizer.o.ready & packetizer.o.payload.last)
+            went, ended = Signal(name=f"went_{vc}"), Signal(name=f"ended_{vc}")
+            m.d.sync += [
+                went.eq(packetizer.o.valid & packetizer.o.ready), ended.eq(packetizer.o.payload.last),
+            ]
+            sent.append(went & ended)
             received.append(depacketizer.received)
             malformed += [depacketizer.malformed, router.misplaced]
             wrong_node.append(depacketizer.wrong_node)

@@ -27,9 +27,9 @@ class ReceiveRouter(wiring.Component):
     -------
     i : ``In(PacketSignature(data_width))``
         Packets of the channel.
-    unit : ``In``, known, not_covered : ``In(1)``
-        With the header of a collective packet: the unit of its job, and a flag that there is one; there is none because
-        no credit covers the packet.
+    unit : ``In``, placed, known, not_covered : ``In(1)``
+        With the header: the unit of its job, and a flag that the packet goes there, low for all but collective ones;
+        of a collective one: there is a unit; there is none because no credit covers the packet.
     o : array of n_cous + 1 ``Out(PacketSignature(data_width))``
         One for each offload unit, the last one for the point-to-point path.
     misplaced : ``Out(1)``
@@ -49,7 +49,7 @@ class ReceiveRouter(wiring.Component):
             "i": In(PacketSignature(width)),
             "o": Out(PacketSignature(width)).array(config.nic.n_cous + 1),
             "unit": In(UNIT_BITS),
-            "known": In(1), "not_covered": In(1),
+            "placed": In(1), "known": In(1), "not_covered": In(1),
             "uncovered": Out(1),
             "misplaced": Out(1),
             "unknown": Out(1),
@@ -71,8 +71,9 @@ class ReceiveRouter(wiring.Component):
         )
         unit = self.unit[:(n_cous - 1).bit_length()]
         route = Signal(n_cous + 1)
-        m.d.comb += route.eq(Cat(*(is_collective & self.known & (unit == k) for k in range(n_cous)), is_p2p))
-        drop, unknown = ~(is_p2p | is_collective & self.known), is_absent | is_collective & ~self.known
+        # What goes to a unit need not be told from other packets here.
+        m.d.comb += route.eq(Cat(*(self.placed & (unit == k) for k in range(n_cous)), is_p2p))
+        drop, unknown = ~(is_p2p | self.placed), is_absent | is_collective & ~self.known
 
         # The next header comes behind the payload, so nothing has to hold it back here.
         latched, dropping = Signal(n_cous + 1), Signal()

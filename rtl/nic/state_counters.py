@@ -52,7 +52,10 @@ class StateCounters(wiring.Component):
             changes.eq(self.state != state), kept.addr.eq(self.state), write.addr.eq(state), write.en.eq(changes),
             write.data.eq(before + run), shown.addr.eq(self.index),
         ]
-        m.d.sync += run.eq(Mux(changes, 0, run) + 1 + self.skipped)
+        # That another one comes is known late in a cycle: the sum does not wait for it.
+        passed = Signal(33)
+        m.d.comb += passed.eq(self.skipped + 1)
+        m.d.sync += run.eq(Mux(changes, passed, run + passed))
         # The sum of the state that lasts is there anyway; of the others there is nothing to add.
         m.d.comb += self.value.eq(
             Mux(state == self.index, write.data, Mux(written.bit_select(self.index, 1), shown.data, 0))

@@ -142,16 +142,19 @@ class DescriptorCheck(wiring.Component):
         return self._cut & (desc.slice_first == desc.block_count) & (desc.slice_count == 1)
 
     def _share(self, v: SimpleNamespace) -> dict:
-        """Where the slice ends, and where the blocks do."""
+        """Where the slice ends, and where the blocks do; what takes long to see, for the steps behind."""
         desc = self.desc
         limit = Mux(self._cut, desc.block_count, 1)
-        return {"end": desc.slice_first + desc.slice_count, "limit": limit[:len(desc.block_count)]}
+        return {
+            "end": desc.slice_first + desc.slice_count, "limit": limit[:len(desc.block_count)],
+            "cut": self._cut, "empty": self._empty,
+        }
 
     def _multiply(self, v: SimpleNamespace) -> dict:
         """What a pulse takes of all blocks. Numbers beyond `n_blocks` are refused in any case."""
         desc = self.desc
         n_blocks = v.limit[:bits_for(self.n_blocks)]
-        n_slice = Mux(desc.slice_count == 0, n_blocks, Mux(self._empty, 0, desc.slice_count))
+        n_slice = Mux(desc.slice_count == 0, n_blocks, Mux(v.empty, 0, desc.slice_count))
         return {"n_slice": n_slice[:len(n_blocks)], "all_bytes": n_blocks * desc.pulse_bytes}
 
     def _slice(self, v: SimpleNamespace) -> dict:
@@ -161,12 +164,13 @@ class DescriptorCheck(wiring.Component):
     def _compare(self, v: SimpleNamespace) -> dict:
         """What is wrong. Of the lengths each comparison by itself: they take longest."""
         return {
-            "bad": self._bad_descriptor(v).any(), "lacking": self._unsupported().any(), "overlong": self._bad_length(v),
+            "bad": self._bad_descriptor(v).any(), "lacking": self._unsupported(v).any(),
+            "overlong": self._bad_length(v),
         }
 
     def _bad_descriptor(self, v: SimpleNamespace):
         desc, collective, mini = self.desc, self.desc.c, self.desc.kind == Kind.MP
-        beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, v.end > v.limit) & ~self._empty
+        beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, v.end > v.limit) & ~v.empty
 
         def unknown(name: str):
             """High if an enumerated field has a value that is no member."""
@@ -189,7 +193,7 @@ class DescriptorCheck(wiring.Component):
             collective & desc.multicast & ((desc.members == 0) | (desc.mlid < formats.FIRST_MLID)),
         )
 
-    def _unsupported(self):
+    def _unsupported(self, v: SimpleNamespace):
         desc, collective = self.desc, self.desc.c
         has_reduction = Cat(
             (desc.datatype == datatype) & (desc.operator == operator) for datatype, operator in self.supported
@@ -198,12 +202,12 @@ class DescriptorCheck(wiring.Component):
             ~collective & desc.multicast,
             0 if self.get else self._is_get,
             collective & (desc.block_count > self.n_blocks),
-            collective & self._cut & desc.swap_remote_addr,
+            collective & v.cut & desc.swap_remote_addr,
             collective & desc.reduce_flag & ~has_reduction,
         )
 
     def _bad_length(self, v: SimpleNamespace):
-        desc, collective, cut = self.desc, self.desc.c, self._cut
+        desc, collective, cut = self.desc, self.desc.c, v.cut
         # Bits of a length that whole elements leave 0.
         element_mask = Const(7, 4)
         for datatype, size in ELEMENT_BYTES.items():

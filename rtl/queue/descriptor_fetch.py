@@ -1,6 +1,6 @@
 """Fetches descriptors from a ring in host memory."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -18,8 +18,8 @@ FetchedDescriptor = data.StructLayout({"desc": Descriptor, "error": 1})
 
 
 def fetch_command(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
-    """`count` descriptors, from `index` on, of the ring of ``1 << log2`` that begins at `base`."""
-    return data.StructLayout({"base": address_bits, "log2": 4, "index": INDEX_BITS, "count": INDEX_BITS})
+    """`count` descriptors, from `index` on, of the ring that begins at `base`, whose size leaves `mask` of an index."""
+    return data.StructLayout({"base": address_bits, "mask": INDEX_BITS, "index": INDEX_BITS, "count": INDEX_BITS})
 
 
 class DescriptorFetch(wiring.Component):
@@ -74,27 +74,24 @@ class DescriptorFetch(wiring.Component):
         m = Module()
         entry_log2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
 
-        # The index of the next entry is computed while the one before is asked for.
-        # What the size of a ring leaves of an index is kept as bits, beside the commands.
+        # The index of the next entry is computed while the one before is asked for. Commands are known late in a cycle:
+        # while there is none, what stands at the input is taken over all the same, and its `count` as it is.
         command, following = Signal(fetch_command(self.address_bits)), Signal(fetch_command(self.address_bits))
-        request = self.read.request
-        mask, kept_mask = Cat(self.i.payload.log2 > bit for bit in range(INDEX_BITS)), Signal(INDEX_BITS)
-        place = following.index & Mux(request.valid, kept_mask, mask)
-        more, advance = Signal(), Signal()
+        request, coming = self.read.request, self.i.payload
+        place = Mux(request.valid, command.index & command.mask, coming.index & coming.mask)
+        more = Signal()
         m.d.comb += [
             request.payload.bytes.eq(formats.DESCRIPTOR.bytes),
             self.i.ready.eq(~request.valid),
-            following.eq(Mux(request.valid, command, self.i.payload)),
-            advance.eq(Mux(request.valid, request.ready & more, self.i.valid)),
+            following.eq(Mux(request.valid, command, coming)),
         ]
         with m.If(~request.valid | request.ready):
-            m.d.sync += request.valid.eq(advance)
-        with m.If(advance):
             m.d.sync += [
+                request.valid.eq(Mux(request.valid, more, self.i.valid)),
                 request.payload.addr.eq((following.base + (place << entry_log2))[:self.address_bits]),
-                command.eq(following), kept_mask.eq(Mux(request.valid, kept_mask, mask)),
-                command.index.eq(following.index + 1), command.count.eq(following.count - 1),
-                more.eq(following.count != 1),
+                command.eq(following), command.index.eq(following.index + 1),
+                command.count.eq(Mux(request.valid, command.count - 1, coming.count)),
+                more.eq(Mux(request.valid, command.count != 2, coming.count != 1)),
             ]
 
         # Each beat goes to its own register, so that the fields stand still once they have come.

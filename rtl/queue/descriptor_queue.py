@@ -118,10 +118,11 @@ class DescriptorQueue(wiring.Component):
         m.d.comb += [
             check.desc.eq(fetch.o.payload.desc), check.vp.eq(scheduler.vp),
             check.numbers.eq(fetch.numbers), check.fields.eq(fetch.fields), fetch.enable.eq(scheduler.at_hand),
-            check.gone.eq(fetch.o.valid & fetch.o.ready),
+            check.gone.eq(scheduler.i.ready),
             scheduler.judged.eq(check.judged), scheduler.status.eq(check.status),
-            scheduler.i.payload.eq(fetch.o.payload), scheduler.i.valid.eq(fetch.o.valid & check.judged),
-            fetch.o.ready.eq(scheduler.i.ready & check.judged),
+            scheduler.i.payload.eq(fetch.o.payload), scheduler.i.valid.eq(fetch.o.valid),
+            # It is released only while it is valid and judged.
+            fetch.o.ready.eq(scheduler.i.ready),
         ]
         m.d.comb += [
             scheduler.stale.eq(self.stale), scheduler.p2p_room.eq(self.p2p_room), scheduler.get_room.eq(self.get_room),

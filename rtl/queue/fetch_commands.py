@@ -28,15 +28,19 @@ class FetchCommands:
         Set by the scheduler: the turn in progress needs more (a register); none is in progress.
     begins, wanted
         There is something to serve in the offered turn; so many descriptors are fetched to begin with.
+    further
+        So many are fetched for the turn in progress when it needs more.
+    wants_all
+        That is all that there are.
     asked
         They have been asked for. Cleared by the scheduler when it takes the turn.
     """
 
     def __init__(self, m: Module, *, turn, stale, fetch, serving: TurnInProgress, batch: int):
-        self.more, self.resting, self.begins, self.asked = (
-            Signal(name=name) for name in ("more", "resting", "begins", "asked")
+        self.more, self.resting, self.begins, self.asked, self.wants_all = (
+            Signal(name=name) for name in ("more", "resting", "begins", "asked", "wants_all")
         )
-        self.wanted = Signal(range(batch + 1), name="wanted")
+        self.wanted, self.further = (Signal(range(batch + 1), name=name) for name in ("wanted", "further"))
         offered, command, waits = turn.payload, fetch.payload, Signal(name="command_waits")
 
         def at_most(count):
@@ -46,6 +50,8 @@ class FetchCommands:
         m.d.comb += [
             self.begins.eq(offered.enable & (offered.count != 0) & (offered.room != 0)),
             self.wanted.eq(Mux(offered.blocked, 1, at_most(offered.count))),
+            self.further.eq(at_most(serving.left)),
+            self.wants_all.eq(offered.count <= Mux(offered.blocked, 1, batch)),
             fetch.valid.eq(self.more | (turn.valid & self.begins & ~self.asked & may_begin)),
         ]
         with m.If(fetch.ready):
@@ -53,12 +59,12 @@ class FetchCommands:
         m.d.sync += waits.eq(~self.more & fetch.valid & ~fetch.ready)
         with m.If(self.more):
             m.d.comb += [
-                command.base.eq(serving.turn.base), command.log2.eq(serving.turn.log2), command.index.eq(serving.cons),
-                command.count.eq(at_most(serving.left)),
+                command.base.eq(serving.turn.base), command.mask.eq(serving.turn.mask), command.index.eq(serving.cons),
+                command.count.eq(self.further),
             ]
         with m.Else():
             m.d.comb += [
-                command.base.eq(offered.base), command.log2.eq(offered.log2), command.index.eq(offered.cons),
+                command.base.eq(offered.base), command.mask.eq(offered.mask), command.index.eq(offered.cons),
                 command.count.eq(self.wanted),
             ]
         with m.If(~self.more & fetch.valid & fetch.ready):

@@ -58,6 +58,7 @@ Doorbell = data.StructLayout({"vp": formats.VP_BITS, "kind": DoorbellKind, "inde
 def turn_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
     """A VP's turn: `count` descriptors stand from index `cons` of its ring on; `room` completions fit into its CQ.
 
+    `mask`: the bits of an index that count in the ring, which has a power of two entries.
     `blocked`: its last turn ended at a unit that could not be taken. `expired`: the first unit has been waiting for
     room for `retry_limit` cycles, and is to be refused.
     """
@@ -65,7 +66,7 @@ def turn_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
         "vp": formats.VP_BITS,
         "enable": 1,
         "base": address_bits,
-        "log2": registers.CONTROL_PAGE["vp_dq_log2"].width,
+        "mask": INDEX_BITS,
         "cons": INDEX_BITS,
         "count": INDEX_BITS,
         "room": INDEX_BITS,

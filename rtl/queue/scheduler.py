@@ -52,7 +52,7 @@ class Scheduler(wiring.Component):
     stale : ``In(1)``
         Nothing of the offered turn may be served: it ends at once. Until it is taken, once it is high.
     fetch : ``Out(stream.Signature(fetch_command(address_bits)))``, i : ``In(stream.Signature(FetchedDescriptor))``
-        Descriptor fetch. A descriptor is valid once it is there whole, and judged.
+        Descriptor fetch. A descriptor is valid once it is there whole; it is released when it is judged, too.
     at_hand : ``Out(1)``
         What comes is of the turn in progress, and `vp` its VP; as long as not, it waits.
     judged : ``In(1)``, status : ``In``
@@ -208,7 +208,7 @@ class Scheduler(wiring.Component):
                 self.turn.ready.eq(fetched | ~commands.begins | (self.stale & ~self.fetch.valid)),
             ]
             taken = self.turn.valid & self.turn.ready
-            serving.load(offered, asked=Mux(taken & fetched, commands.wanted, 0))
+            serving.load(offered, asked=taken & fetched, wanted=commands.wanted, wants_all=commands.wants_all)
             with m.If(taken):
                 m.d.sync += commands.asked.eq(0)
                 m.next = "UNIT"
@@ -219,10 +219,9 @@ class Scheduler(wiring.Component):
                     m.next = "END"
         with m.State("FETCH"):
             with m.If(self.fetch.ready):
-                count = self.fetch.payload.count
                 m.d.sync += [
-                    serving.pending.eq(count), serving.none_pending.eq(0),
-                    serving.covered.eq(count == serving.left), serving.extended.eq(1),
+                    serving.pending.eq(commands.further), serving.none_pending.eq(0),
+                    serving.covered.eq(serving.left <= self.batch), serving.extended.eq(1),
                 ]
                 m.next = "INSIDE"
                 with m.If(serving.refused):
@@ -283,7 +282,7 @@ class Scheduler(wiring.Component):
                     reject(Status.NO_PLACE)
 
     def _hand_over(self, m: Module, serving: TurnInProgress, unit: UnitRecord, target: SimpleNamespace) -> None:
-        """The descriptor goes to its target. From here on it has to be there whole."""
+        """The descriptor, which is judged, goes to its target. From here on it has to be there whole."""
         whole, unreadable = self.i.valid, self.i.payload.error
         with m.State("DELIVER"):
             m.d.comb += target.delivering.eq(whole & ~unreadable)
@@ -341,7 +340,7 @@ class Scheduler(wiring.Component):
                 m.next = "FETCH"
                 with m.If(serving.none_left):
                     m.next = "POST"
-            with m.Elif(self.i.valid):
+            with m.Elif(self.i.valid & self.judged):
                 with m.If(self.i.payload.error | ~desc.c | desc.ch | unit.overlong):
                     m.next = "POST"
                 with m.Else():
@@ -364,7 +363,7 @@ class Scheduler(wiring.Component):
         with m.State("DRAIN"):
             with m.If(serving.none_pending):
                 m.next = "END"
-            with m.Elif(self.i.valid):
+            with m.Elif(self.i.valid & self.judged):
                 serving.discard()
         with m.State("END"):
             m.d.comb += self.end.valid.eq(1)

@@ -63,13 +63,15 @@ class TurnInProgress:
         )
         self.discards, self.consumes = Signal(name="discards"), Signal(name="consumes")
 
-    def load(self, offered, *, asked) -> None:
-        """Takes up a turn, of which `asked` descriptors have been asked for."""
+    def load(self, offered, *, asked, wanted, wants_all) -> None:
+        """Takes up a turn, of which `wanted` descriptors have been asked for, if it is `asked`, which comes late. They
+        are all that there are if `wants_all`.
+        """
         self._m.d.sync += [
             self.turn.eq(offered),
             self.cons.eq(offered.cons), self.left.eq(offered.count), self.room.eq(offered.room),
             self.none_left.eq(offered.count == 0), self.no_room.eq(offered.room == 0),
-            self.pending.eq(asked), self.none_pending.eq(asked == 0), self.covered.eq(asked == offered.count),
+            self.pending.eq(wanted), self.none_pending.eq(~asked), self.covered.eq(wants_all),
             self.blocked.eq(0),
             *(register.eq(0) for register in (self.taken, self.crowded, self.extended, self.inside, self.refused)),
         ]

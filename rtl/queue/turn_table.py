@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from amaranth import Const, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, enum, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -114,10 +114,13 @@ class TurnTable(wiring.Component):
 
         # A turn without progress lengthens the streak; once it has gone through the whole queue, wait.
         streak = Signal(range(self.n_vps + 1))
-        pause = Signal(range(self.retry_cycles + 1))
-        with m.If(pause != 0):
-            m.d.sync += pause.eq(pause - 1)
+        pause, pausing = Signal(range(self.retry_cycles + 1)), Signal()
+        with m.If(pausing):
+            m.d.sync += [pause.eq(pause - 1), pausing.eq(pause != 1)]
 
+        # What a turn has left is summed up in the cycle before it is noted, and a commit is seen a cycle late.
+        progress, left_at, committing = Signal(), Signal(INDEX_BITS), Signal()
+        m.d.sync += committing.eq(commit.valid & ~commit.ready)
         action, in_turn, enabled = Signal(Action), Signal(), Signal()
         serving, commits, replaced = Signal(formats.VP_BITS), Signal(), Signal()
         m.d.comb += [
@@ -139,7 +142,7 @@ class TurnTable(wiring.Component):
             """Begins the turn of the current VP, whose descriptors go up to `produced`."""
             m.d.sync += [turn.valid.eq(1), *self._describe_turn(records, vp=vp, produced=produced)]
 
-        begins = self.enable & waiting.o.valid & ~turn.valid & (pause == 0)
+        begins = self.enable & waiting.o.valid & ~turn.valid & ~pausing
         with m.FSM() as fsm:
             with m.State("CHOOSE"):
                 m.next = "ACT"
@@ -147,11 +150,15 @@ class TurnTable(wiring.Component):
                 # offered for some cycles after it has begun, so there are cycles for these.
                 with m.If(end.valid):
                     m.d.comb += looked_at.eq(end.payload.vp)
-                    m.d.sync += action.eq(Action.END)
+                    m.d.sync += [
+                        action.eq(Action.END), progress.eq(~end.payload.blocked | (end.payload.taken != 0)),
+                        # Of a record that has been replaced nothing has been taken.
+                        left_at.eq(Mux(replaced, self.first_index, end.payload.cons)),
+                    ]
                 with m.Elif(begins):
                     m.d.comb += [waiting.o.ready.eq(1), looked_at.eq(waiting.o.payload)]
                     m.d.sync += action.eq(Action.TURN)
-                with m.Elif(commit.valid):
+                with m.Elif(committing):
                     m.d.comb += looked_at.eq(commit.payload.vp)
                     m.d.sync += action.eq(Action.COMMIT)
                 with m.Else():
@@ -165,13 +172,11 @@ class TurnTable(wiring.Component):
                     with m.Case(Action.COMMIT):
                         m.d.comb += [commits.eq(1), commit.ready.eq(1), *self._load_record(records)]
                     with m.Case(Action.END):
-                        progress = ~end.payload.blocked | (end.payload.taken != 0)
                         queued = records["queued"].write
-                        cons = Mux(replaced, records["state"].read.data.cons, end.payload.cons)
                         may_wait = Mux(replaced, records["ring"].read.data.enable, enabled)
                         m.d.comb += [
                             end.ready.eq(1), *self._note_end(records, replaced=replaced),
-                            waiting.i.valid.eq(may_wait & (cons != records["prod"].read.data)),
+                            waiting.i.valid.eq(may_wait & (left_at != records["prod"].read.data)),
                             queued.en.eq(1), queued.data.eq(waiting.i.valid),
                         ]
                         m.d.sync += in_turn.eq(0)
@@ -179,14 +184,14 @@ class TurnTable(wiring.Component):
                             m.d.sync += streak.eq(0)
                         # The VP whose turn is offered is one of those that wait.
                         with m.Elif(streak >= waiting.level + turn.valid):
-                            m.d.sync += [streak.eq(0), pause.eq(self.retry_cycles)]
+                            m.d.sync += [streak.eq(0), pause.eq(self.retry_cycles), pausing.eq(1)]
                         with m.Else():
                             m.d.sync += streak.eq(streak + 1)
                     with m.Case(Action.DOORBELL):
                         nobody_waits = self.enable & ~waiting.o.valid & ~turn.valid
                         queued = records["queued"]
                         m.d.comb += doorbell.ready.eq(1)
-                        m.d.sync += [streak.eq(0), pause.eq(0)]
+                        m.d.sync += [streak.eq(0), pausing.eq(0)]
                         with m.If(doorbell.payload.kind == DoorbellKind.CQ_CONS):
                             m.d.comb += records["cq_cons"].write.en.eq(1)
                         with m.Else():
@@ -200,7 +205,7 @@ class TurnTable(wiring.Component):
                     with m.Case(Action.TURN):
                         begin_turn(records["prod"].read.data)
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("CHOOSE"), pause != 0, waiting.moves))
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("CHOOSE"), pausing, committing, waiting.moves))
         return m
 
     def _records(self, m: Module, *, vp, looked_at) -> dict:
@@ -232,7 +237,7 @@ class TurnTable(wiring.Component):
             now.vp.eq(vp),
             now.enable.eq(ring.enable),
             now.base.eq(ring.base << DESCRIPTOR_LOG2),
-            now.log2.eq(ring.log2),
+            now.mask.eq(Cat(ring.log2 > bit for bit in range(INDEX_BITS))),
             now.cons.eq(state.cons),
             now.count.eq(produced - state.cons),
             now.room.eq(Mux(used < size, size - used, 0)),

@@ -1,6 +1,6 @@
 """What the scheduler remembers of the unit that it is serving."""
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -69,13 +69,14 @@ class UnitRecord(wiring.Component):
         m = Module()
         desc, event = self.desc, self.event
         length, pulse_bytes, cp_count, block_count = Signal(32), Signal(16), Signal(16), Signal(16)
-        index, first = Signal(range(self.sequence_depth + 1)), Signal()
+        index, first, uncut = Signal(range(self.sequence_depth + 1)), Signal(), Signal()
 
         with m.If(self.inside):
             m.d.comb += self.broken.eq(Cat(
                 desc.ch | ~desc.c, desc.job_id != self.job_id, desc.length != length,
                 desc.pulse_bytes != pulse_bytes, desc.cp_count < cp_count, self.overlong,
-                Mux(desc.block_count == 0, 1, desc.block_count) != block_count,
+                # 0 and 1 mean the same.
+                (desc.block_count[1:] != block_count[1:]) | ((desc.block_count[0] != block_count[0]) & ~uncut),
             ))
         with m.Else():
             m.d.comb += self.broken.eq(desc.c & ~desc.ch)
@@ -87,7 +88,7 @@ class UnitRecord(wiring.Component):
                 length.eq(desc.length),
                 pulse_bytes.eq(desc.pulse_bytes),
                 cp_count.eq(desc.cp_count),
-                block_count.eq(Mux(desc.block_count == 0, 1, desc.block_count)),
+                block_count.eq(desc.block_count), uncut.eq(desc.block_count[1:] == 0),
                 event.vp.eq(self.vp),
                 event.job_id.eq(desc.job_id),
                 event.bytes.eq(desc.length),

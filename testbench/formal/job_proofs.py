@@ -4,8 +4,7 @@ from testbench.formal.proof import Mutation, Proof
 
 _JOBS = "rtl.nic.job_table"
 _STALE = Mutation(
-    name="reads-what-is-being-written", module=_JOBS,
-    old="read = table.read_port(transparent_for=[write])", new="read = table.read_port()",
+    name="reads-what-is-being-written", module=_JOBS, old="other_job.eq(at_job != entry_job)", new="other_job.eq(1)",
 )
 
 JOB_PROOFS: tuple[Proof, ...] = (
@@ -18,20 +17,24 @@ JOB_PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="let-go-with-packets-in-the-buffer", module=_JOBS,
-                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
-                new="at_rest.eq(~entry.busy & ~entry.owing),",
+                old="held.eq(entry.busy | entry.owing | (entry.packets != 0)),",
+                new="held.eq(entry.busy | entry.owing),",
             ),
             Mutation(
                 name="let-go-with-credits-out", module=_JOBS,
-                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
-                new="at_rest.eq(~entry.busy & (entry.packets == 0)),",
+                old="held.eq(entry.busy | entry.owing | (entry.packets != 0)),",
+                new="held.eq(entry.busy | (entry.packets != 0)),",
             ),
             Mutation(
                 name="let-go-during-an-operation", module=_JOBS,
-                old="at_rest.eq(~entry.busy & ~entry.owing & (entry.packets == 0)),",
-                new="at_rest.eq(~entry.owing & (entry.packets == 0)),",
+                old="held.eq(entry.busy | entry.owing | (entry.packets != 0)),",
+                new="held.eq(entry.owing | (entry.packets != 0)),",
             ),
             _STALE,
+            Mutation(
+                name="takes-the-job-before-for-this-one", module=_JOBS,
+                old="m.d.sync += entry_job.eq(at_job)", new="pass",
+            ),
             Mutation(
                 name="acts-twice-while-it-waits", module=_JOBS,
                 old="act.eq((by_packet | by_sequence | reported | ordered) & ~blocked),",
@@ -39,7 +42,7 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="never-let-go", module=_JOBS,
-                old="act & ~at_rest & ~stays & (entry.unit == k)", new="0",
+                old="goes.eq(acted & ~held & entry.held)", new="goes.eq(0)",
             ),
             Mutation(
                 name="works-though-closed", module=_JOBS,
@@ -65,7 +68,7 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="reads-during-a-reading", module=_JOBS,
-                old="advance.eq(swept & ~blocked & ~reading.any())", new="advance.eq(swept & ~blocked)",
+                old="advance.eq(swept & ~blocked & ~is_read)", new="advance.eq(swept & ~blocked)",
             ),
             Mutation(
                 name="forgets-who-waits", module=_JOBS,
@@ -101,13 +104,12 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="a-credit-is-seen-late", module=_JOBS,
-                old="store.read_port(transparent_for=[write]), store.read_port(transparent_for=[write])",
-                new="store.read_port(transparent_for=[write]), store.read_port()",
+                old="allowed.addr.eq(at_job)", new="allowed.addr.eq(job)",
             ),
             Mutation(
                 name="credits-in-a-row-count-once", module=_JOBS,
-                old="store.read_port(transparent_for=[write]), store.read_port(transparent_for=[write])",
-                new="store.read_port(), store.read_port(transparent_for=[write])",
+                old="before, allowed = store.read_port(transparent_for=[write])",
+                new="before, allowed = store.read_port()",
             ),
             Mutation(
                 name="returns-twice", module=_JOBS,

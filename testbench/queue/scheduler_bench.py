@@ -112,7 +112,9 @@ class Bench:
         )
         self.dealers = {vp: UnitDealer(vp, self.depth, rng(f"units of VP {vp}")) for vp in VPS}
         self.rings: dict[int, list[Entry]] = {vp: [] for vp in VPS}
-        self.where = {vp: {"base": self.rng.getrandbits(64), "log2": self.rng.randrange(1, 16)} for vp in VPS}
+        self.where = {
+            vp: {"base": self.rng.getrandbits(64), "mask": (1 << self.rng.randrange(1, 16)) - 1} for vp in VPS
+        }
         self.cons, self.tries = dict.fromkeys(VPS, 0), dict.fromkeys(VPS, 0)
         self.state = {vp: {"blocked": 0, "expired": 0} for vp in VPS}
         self.waiting = deque(VPS)

@@ -134,7 +134,7 @@ class TurnModel:
 
     def _fetch(self, count: int) -> Steps:
         index = (self.turn["cons"] + self.fetched) % INDEXES
-        command = {"base": self.turn["base"], "log2": self.turn["log2"], "index": index, "count": count}
+        command = {"base": self.turn["base"], "mask": self.turn["mask"], "index": index, "count": count}
         if self._ahead is None:
             yield from self._expect("fetch", command)
         else:

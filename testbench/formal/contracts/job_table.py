@@ -8,6 +8,8 @@ N_UNITS = 2
 N_PACKETS = 2
 IN_FLIGHT = 2
 """Questions of one asker that can be without an answer: one in the table, and one whose answer waits."""
+QUIET = 6
+"""Cycles after which everything that happened has had its effect."""
 
 
 class JobTableContract(Contract):
@@ -68,11 +70,11 @@ class JobTableContract(Contract):
         seeking = unit.sequence.query.valid & (unit.sequence.query.payload.job_id == job)
         self.assume(~((order.valid & mine | ordering) & (seeking | (sequences_asked != 0))))
         # What is lost is written off when nothing else of the job is on its way, and nothing comes beside the order.
-        quiet, writing, stood = Signal(range(6)), Signal(), Signal()
+        quiet, writing, stood = Signal(range(QUIET + 1)), Signal(), Signal()
         writes = order.valid & mine & (order.payload.kind == JobOrderKind.WRITE_OFF)
         written_off = stands & standing.payload.written_off
         m.d.sync += [writing.eq((writing | ask_order & writes) & ~stands), stood.eq(writes & ~order.ready)]
-        self.assume(~writes | (quiet == 5) | stood)
+        self.assume(~writes | (quiet == QUIET) | stood)
         self.assume(~(writes | writing) | ~(unit.packet.query.valid & (unit.packet.query.payload.job_id == job)))
         for port in unit.reports:
             self.assume(~(writes | writing) | ~(port.valid & (port.payload.job_id == job)))
@@ -154,7 +156,7 @@ class JobTableContract(Contract):
         for k in range(N_UNITS):
             self.check(~(credit & sought & place[k]) | (unit.credit.answer.payload.unit == k))
 
-        # What is at rest is let go of: the counts tell, once nothing has happened for five cycles and the other job
+        # What is at rest is let go of: the counts tell, once nothing has happened for a while and the other job
         # has never been seen.
         other = Signal()
         for port in (unit.order, unit.packet.query, unit.sequence.query, *unit.reports):
@@ -163,10 +165,10 @@ class JobTableContract(Contract):
         happens = order.valid | ask_packet | ask_sequence | any_report | (packets_asked != 0) | (sequences_asked != 0)
         with m.If(happens):
             m.d.sync += quiet.eq(0)
-        with m.Elif(quiet != 5):
+        with m.Elif(quiet != QUIET):
             m.d.sync += quiet.eq(quiet + 1)
         for k in range(N_UNITS):
-            self.check((quiet != 5) | other | writing | (unit.jobs[k] == there[k]))
+            self.check((quiet != QUIET) | other | writing | (unit.jobs[k] == there[k]))
 
         was_at_first = Signal()
         with m.If(there[0]):
