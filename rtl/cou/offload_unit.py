@@ -254,7 +254,9 @@ class OffloadUnit(wiring.Component):
         )
         # An operation does not end while an error of it may be on its way.
         sources = trigger.o_fault, trigger.o_damage, loader.o_fault, aggregator.o_fault, u.closer.o_fault
-        m.submodules.faults = faults = StreamArbiter(shape=loader.o_fault.payload.shape(), n=len(sources))
+        m.submodules.faults = faults = StreamArbiter(
+            shape=loader.o_fault.payload.shape(), n=len(sources), full_rate=False, chooses_ahead=True
+        )
         for number, (source, sink) in enumerate(zip(sources, faults.i, strict=True)):
             m.submodules[f"fault_{number}_stage"] = stage = StreamFifo(
                 shape=source.payload.shape(), depth=1, guarded=False
