@@ -168,7 +168,7 @@ class CreditTable(wiring.Component):
         m.submodules.total = total = BlockMemory(shape=totals, depth=1 << formats.JOB_BITS, apart=True)
         t = SimpleNamespace(
             address=Signal(formats.JOB_BITS + self.peer_bits), job=Signal(formats.JOB_BITS), n_counts=counts.length,
-            enable=Signal(name="reads"), back=Signal(COUNT_BITS),
+            enable=Signal(name="reads"), back=Signal(COUNT_BITS), last=Signal(name="gives_last"),
             # What comes out of the memories, from registers that a state of its own fills.
             stored=Signal(entry), sum_out=Signal(totals), fill=Signal(),
             # What goes into them, through registers: nothing is read in the state after it.
@@ -208,13 +208,15 @@ class CreditTable(wiring.Component):
                         m.next = "IDLE"
 
     def _count(self, m: Module, t: SimpleNamespace) -> None:
-        """Of the credits that a peer returns, no more are counted than are out."""
+        """Of the credits that a peer returns, no more are counted than are out. Whether they are the last ones of their
+        window slot is known as early."""
         giving = self.i_return.payload
         with m.State("COUNT"):
-            m.d.sync += t.back.eq(0)
+            m.d.sync += [t.back.eq(0), t.last.eq(0)]
             for k in range(t.n_counts):
+                more = t.stored.out[k] > giving.credits
                 with m.If(giving.window_slot == k):
-                    m.d.sync += t.back.eq(Mux(t.stored.out[k] > giving.credits, giving.credits, t.stored.out[k]))
+                    m.d.sync += [t.back.eq(Mux(more, giving.credits, t.stored.out[k])), t.last.eq(~more)]
             m.next = "GIVE"
 
     def _choose(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
@@ -238,11 +240,12 @@ class CreditTable(wiring.Component):
                     m.d.sync += others.eq(1)
             with m.Else():
                 m.d.sync += others.eq(0)
+                # What is read does not wait for whether a credit comes: its packet's header is known late.
+                m.d.comb += t.address.eq(t.give_address)
                 with m.If(ends):
                     m.d.comb += t.job.eq(self.i_end.payload.job_id)
                     m.next = "READ_END"
                 with m.Elif(gives):
-                    m.d.comb += t.address.eq(t.give_address)
                     m.next = "READ_COUNT"
                 if self._shares:
                     with m.Elif(loans.flushing):
@@ -323,7 +326,7 @@ class CreditTable(wiring.Component):
             m.d.comb += [
                 t.address.eq(t.give_address), t.updates.eq(1), self.i_return.ready.eq(1),
                 # A window slot is free with the last of its credits: a request before would only delay these.
-                self.returned.eq(~stored.group | self._is_last(t)),
+                self.returned.eq(~stored.group | t.last),
                 update.eq(stored), t.sums_up.eq(1), after.out.eq(sum_out.out - back),
             ]
             for k in range(t.n_counts):
@@ -344,12 +347,6 @@ class CreditTable(wiring.Component):
                 m.d.comb += after.watched.eq(0)
                 self._tell(m, giving.job_id, ended=0, owing=0)
             m.next = "WRITE"
-
-    def _is_last(self, t: SimpleNamespace):
-        """The last outstanding credit of its window slot returns."""
-        return Cat(
-            (self.i_return.payload.window_slot == k) & (t.stored.out[k] == t.back) for k in range(t.n_counts)
-        ).any()
 
     def _end(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
         """An operation ends: a report says if credits are outstanding, and shared credits that are here return, one
