@@ -222,33 +222,36 @@ class CreditTable(wiring.Component):
     def _choose(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
         """The state in which nothing is in hand. A request in progress goes first: it is on the path from a packet's
         arrival to its effect. That it is there is known late in a cycle, so what is read does not depend on it: others
-        have a cycle after one without a request.
+        have a cycle after one without a request. Which of them is chosen in the cycle before, for whoever asks stays:
+        so what a returned credit reads stands in a register.
         """
         # A report must not overtake the one before it.
-        may_tell, others = ~self.o_rest.valid, Signal(name="others_turn")
+        may_tell, others = ~self.o_rest.valid, Signal(3, name="others_turn")
+        given = Signal.like(t.address, name="given_address")
         ends, gives = self.i_end.valid & may_tell & ~loans.flushing, self.i_return.valid & may_tell
         with m.State("IDLE"):
             m.d.comb += t.enable.eq(1)
+            m.d.sync += others.eq(0)
             with m.If(self.i_write_off.valid & ~loans.flushing):
                 m.d.comb += t.job.eq(self.i_write_off.payload.job_id)
                 m.next = "READ_WRITE_OFF"
-            with m.Elif(~others):
+            with m.Elif(others == 0):
                 m.d.comb += t.address.eq(t.ask_address)
                 with m.If(self.i.valid & ~self.o.valid):
                     m.next = "READ_TAKE"
-                with m.Elif(ends | gives | loans.flushing):
-                    m.d.sync += others.eq(1)
+                with m.If(gives):
+                    m.d.sync += given.eq(t.give_address)
+                with m.If(~self.i.valid | self.o.valid):
+                    m.d.sync += others.eq(Cat(ends, gives & ~ends, loans.flushing & ~ends & ~gives))
             with m.Else():
-                m.d.sync += others.eq(0)
-                # What is read does not wait for whether a credit comes: its packet's header is known late.
-                m.d.comb += t.address.eq(t.give_address)
-                with m.If(ends):
+                with m.If(others[0]):
                     m.d.comb += t.job.eq(self.i_end.payload.job_id)
                     m.next = "READ_END"
-                with m.Elif(gives):
+                with m.Elif(others[1]):
+                    m.d.comb += t.address.eq(given)
                     m.next = "READ_COUNT"
                 if self._shares:
-                    with m.Elif(loans.flushing):
+                    with m.Else():
                         found = loans.full.bit_select(loans.step, 1) & (loans.kept.data.job_id == loans.flushed_job)
                         m.d.comb += [t.address.eq(self._kept_address(loans)), loans.next_step.eq(~found)]
                         with m.If(found):
