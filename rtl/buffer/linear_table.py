@@ -240,10 +240,14 @@ class LinearTable(wiring.Component):
                 gone = key_goes & Mux(same, going_tag.slot == its_slot, going_tag.slot == doubtful_slot)
                 hit = (same | doubtful) & ~gone
                 error = doubtful & hit & ~same
+                # No answer stands while a look-up goes on: what it is to be need not wait for the end of it.
+                m.d.sync += [
+                    self.o_lookup.payload.hit.eq(hit), self.o_lookup.payload.slot.eq(slot),
+                    self.o_lookup.payload.error.eq(error),
+                ]
                 with m.If(ends):
                     m.d.sync += [
-                        self.o_lookup.valid.eq(1), self.o_lookup.payload.hit.eq(hit), hold.eq(0),
-                        self.o_lookup.payload.slot.eq(slot), self.o_lookup.payload.error.eq(error),
+                        self.o_lookup.valid.eq(1), hold.eq(0),
                         self.corrected.eq(same & wrong), self.uncorrectable.eq(error),
                     ]
                     m.next = "IDLE"
