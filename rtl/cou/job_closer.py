@@ -169,12 +169,13 @@ class JobCloser(wiring.Component):
         m.d.sync += [before.eq(live), waited.eq(waits)]
         # What happens in the cycle in which a look begins is looked at after it.
         begun, over = (live & ~before).any() & (count != 0), (before & ~live).any() & s.passed_over
+        concerned = Signal()
+        m.d.sync += concerned.eq(arrived & (of_arrival.data | waited_for))
         m.d.sync += s.passed_over.eq((s.passed_over & ~s.looks_at_packets) | s.passes_over)
         m.d.sync += [
             s.some_operation.eq((s.some_operation & ~s.looks_at_operations) | closes | begun),
             s.some_packet.eq(
-                (s.some_packet & ~s.looks_at_packets) | closes | over | (waits & ~waited).any()
-                | (arrived & (of_arrival.data | waited_for))
+                (s.some_packet & ~s.looks_at_packets) | closes | over | (waits & ~waited).any() | concerned
             ),
         ]
         return s
