@@ -1,11 +1,13 @@
 """What the packet buffer and its users say to each other."""
 
-from amaranth import Value
+from amaranth import Const, Value
 from amaranth.lib import data, enum
+from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import HashKey
+from rtl.buffer.hash_function import hash_index
 from rtl.kit.index import index_bits
 
 Gone = data.StructLayout({"job_id": formats.JOB_BITS, "count": 2, "duplicate": 1, "lent": 1})
@@ -18,6 +20,22 @@ def key_fields(header) -> dict[str, Value]:
     """Fields of a packet's key, as its header has them."""
     names = {"node_id": "dest_id", "vp": "dest_vp"}
     return {name: header[names.get(name, name)] for name in HashKey.members}
+
+
+def tag_entries(config: Config) -> int:
+    """Entries of the tag table: one a slot, eight of them at least."""
+    return max(8, config.buffer_slots)
+
+
+def hash_bits(config: Config) -> int:
+    """Bits of the hash that a key may bring to the tag table; 0 if the table has hashes of its own."""
+    return bits_for(tag_entries(config) - 1) if config.cou.buffer_mode == "linear" else 0
+
+
+def key_hash(config: Config, key) -> Value:
+    """That hash."""
+    bits = hash_bits(config)
+    return hash_index(key, bits) if bits else Const(0, 0)
 
 
 def travels_lent(header) -> Value:

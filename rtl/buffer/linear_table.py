@@ -4,7 +4,8 @@ Architecture: ``docs/packet_buffer.md``. The same interface as :class:`~rtl.buff
 """
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import memory, wiring
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In
 from amaranth.utils import bits_for
 
 from rtl.abi import HashKey
@@ -37,13 +38,17 @@ class LinearTable(wiring.Component):
         Bits of a slot number.
     ecc : bool
         If true, tags are protected against errors of the memory.
+    hashed : bool
+        If true, the hash of each key comes with it: from the register in which the key waited.
 
     Members
     -------
     See :func:`~rtl.buffer.tag_table.tag_table_members`. There is no stash: its level is 0.
+    hashes : ``In({insert, remove, lookup})``
+        If `hashed`: the hash of the key at each port.
     """
 
-    def __init__(self, *, n_entries: int, slot_bits: int, ecc: bool = False):
+    def __init__(self, *, n_entries: int, slot_bits: int, ecc: bool = False, hashed: bool = False):
         if not isinstance(n_entries, int) or n_entries < 2 or n_entries & (n_entries - 1):
             raise ValueError(f"n_entries must be a power of two from 2 on, not {n_entries!r}")
         if not isinstance(slot_bits, int) or slot_bits < 1:
@@ -52,7 +57,9 @@ class LinearTable(wiring.Component):
         self.index_bits = bits_for(n_entries - 1)
         # Deletion needs the hash of every entry that it passes, right behind the memory: it stands beside the slot.
         self.code = TagCode(slot_bits=slot_bits + self.index_bits, ecc=ecc)
-        super().__init__(tag_table_members(slot_bits))
+        self.hashed = hashed
+        self.homes = data.StructLayout(dict.fromkeys(("insert", "remove", "lookup"), self.index_bits))
+        super().__init__(tag_table_members(slot_bits) | ({"hashes": In(self.homes)} if hashed else {}))
 
     def elaborate(self, platform):
         m = Module()
@@ -60,18 +67,28 @@ class LinearTable(wiring.Component):
         m.submodules.tags = tags = memory.Memory(shape=self.code.entry, depth=self.n_entries, init=[])
         write, read, lookup_read = tags.write_port(), tags.read_port(), tags.read_port()
 
+        homes = Signal(self.homes)
+        if self.hashed:
+            m.d.comb += homes.eq(self.hashes)
+        else:
+            m.d.comb += [homes[name].eq(hash_index(key, self.index_bits)) for name, key in (
+                ("insert", self.insert.payload.key), ("remove", self.remove.payload.key),
+                ("lookup", self.lookup.payload),
+            )]
         swept = Signal()
         moving = Signal()
         hold = Signal()
         going = Signal()
         going_tag = Signal(tag_layout(self.slot_bits))
-        common = {"swept": swept, "moving": moving, "hold": hold, "going": going, "going_tag": going_tag}
+        common = {
+            "homes": homes, "swept": swept, "moving": moving, "hold": hold, "going": going, "going_tag": going_tag,
+        }
         updates = self._elaborate_update(m, write, read, **common)
         looks = self._elaborate_lookup(m, lookup_read, **common)
         m.d.sync += self.moves.eq(updates | looks)
         return m
 
-    def _elaborate_update(self, m: Module, write, read, *, swept, moving, hold, going, going_tag):
+    def _elaborate_update(self, m: Module, write, read, *, homes, swept, moving, hold, going, going_tag):
         """Insertion and removal, one at a time."""
         tag = Signal(tag_layout(self.slot_bits))
         removing = Signal()
@@ -88,10 +105,7 @@ class LinearTable(wiring.Component):
             pick_remove.eq(self.remove.valid & ~hold & (remove_first | ~self.insert.valid)),
             taken.eq(Mux(pick_remove, self.remove.payload, self.insert.payload)),
             # Of both, for the choice is known late.
-            taken_home.eq(Mux(
-                pick_remove, hash_index(self.remove.payload.key, self.index_bits),
-                hash_index(self.insert.payload.key, self.index_bits),
-            )),
+            taken_home.eq(Mux(pick_remove, homes.remove, homes.insert)),
         ]
 
         # Unless one of the cases below applies, the entry behind is on its way.
@@ -105,12 +119,12 @@ class LinearTable(wiring.Component):
 
         # For tests, an error in what is written.
         code = self.code
-        data, error = Signal(code.entry), Signal(code.entry)
+        stored, error = Signal(code.entry), Signal(code.entry)
         hurt = Signal()
         m.d.comb += [
-            hurt.eq((self.flip != 0) & write.en & ~code.empty(m, data.code)),
+            hurt.eq((self.flip != 0) & write.en & ~code.empty(m, stored.code)),
             error.as_value().eq(Mux(hurt, Mux(self.flip[1], 3, 1) << self.flip_bit, 0)),
-            write.data.eq(data.as_value() ^ error.as_value()),
+            write.data.eq(stored.as_value() ^ error.as_value()),
         ]
 
         found = read.data
@@ -130,7 +144,7 @@ class LinearTable(wiring.Component):
         ]
         with m.FSM(name="update") as fsm:
             with m.State("SWEEP"):
-                m.d.comb += [write.en.eq(1), data.eq(0)]
+                m.d.comb += [write.en.eq(1), stored.eq(0)]
                 with m.If(index == self.n_entries - 1):
                     m.d.sync += swept.eq(1)
                     m.next = "IDLE"
@@ -152,7 +166,7 @@ class LinearTable(wiring.Component):
 
             with m.State("FIND"):
                 m.d.sync += [hole.eq(index), steps.eq(steps + ~steps.all())]
-                m.d.comb += [busy_removing.eq(removing), data.eq(wanted)]
+                m.d.comb += [busy_removing.eq(removing), stored.eq(wanted)]
                 with m.If(removing):
                     with m.If((same | doubt) & code.same_slot(m, found.slot, wanted.slot)):
                         m.next = "SHIFT"
@@ -167,26 +181,26 @@ class LinearTable(wiring.Component):
                 fits = Signal()
                 its_home = number[self.slot_bits :]
                 m.d.comb += [
-                    busy_removing.eq(1), write.addr.eq(hole), data.eq(found),
+                    busy_removing.eq(1), write.addr.eq(hole), stored.eq(found),
                     fits.eq((index - its_home)[: self.index_bits] >= (index - hole)[: self.index_bits]),
                 ]
                 with m.If(empty):
                     # What ends the run is empty: so is a copy of it, unless that is known in spite of an error.
-                    m.d.comb += [write.en.eq(1), gone.eq(1), *([data.eq(0)] if code.ecc else ())]
+                    m.d.comb += [write.en.eq(1), gone.eq(1), *([stored.eq(0)] if code.ecc else ())]
                     m.next = "IDLE"
                 with m.Elif(fits):
                     m.d.comb += [write.en.eq(1), moving.eq(1)]
                     m.d.sync += hole.eq(index)
         return ~fsm.ongoing("IDLE")
 
-    def _elaborate_lookup(self, m: Module, read, *, swept, moving, hold, going, going_tag):
+    def _elaborate_lookup(self, m: Module, read, *, homes, swept, moving, hold, going, going_tag):
         """Look-ups, one at a time."""
         key = Signal(HashKey)
-        asked_home, home, index = (Signal(self.index_bits, name=name) for name in ("asked_home", "first", "at"))
+        home, index = (Signal(self.index_bits, name=name) for name in ("first", "at"))
         following = Signal(self.index_bits)
         # An entry that moves towards its home can slip past a look-up that is between the two places.
         moved = Signal()
-        m.d.comb += [asked_home.eq(hash_index(self.lookup.payload, self.index_bits)), following.eq(index + 1)]
+        m.d.comb += following.eq(index + 1)
         m.d.sync += [index.eq(following), moved.eq(moved | moving)]
         m.d.comb += read.addr.eq(following)
 
@@ -206,10 +220,10 @@ class LinearTable(wiring.Component):
             with m.State("IDLE"):
                 m.d.comb += [
                     self.lookup.ready.eq(swept & (~self.o_lookup.valid | self.o_lookup.ready)),
-                    read.addr.eq(asked_home),
+                    read.addr.eq(homes.lookup),
                 ]
                 m.d.sync += [
-                    key.eq(self.lookup.payload), home.eq(asked_home), index.eq(asked_home), moved.eq(moving),
+                    key.eq(self.lookup.payload), home.eq(homes.lookup), index.eq(homes.lookup), moved.eq(moving),
                     doubtful.eq(0),
                 ]
                 with m.If(self.lookup.valid & self.lookup.ready):
@@ -226,10 +240,14 @@ class LinearTable(wiring.Component):
                 gone = key_goes & Mux(same, going_tag.slot == its_slot, going_tag.slot == doubtful_slot)
                 hit = (same | doubtful) & ~gone
                 error = doubtful & hit & ~same
+                # No answer stands while a look-up goes on: what it is to be need not wait for the end of it.
+                m.d.sync += [
+                    self.o_lookup.payload.hit.eq(hit), self.o_lookup.payload.slot.eq(slot),
+                    self.o_lookup.payload.error.eq(error),
+                ]
                 with m.If(ends):
                     m.d.sync += [
-                        self.o_lookup.valid.eq(1), self.o_lookup.payload.hit.eq(hit), hold.eq(0),
-                        self.o_lookup.payload.slot.eq(slot), self.o_lookup.payload.error.eq(error),
+                        self.o_lookup.valid.eq(1), hold.eq(0),
                         self.corrected.eq(same & wrong), self.uncorrectable.eq(error),
                     ]
                     m.next = "IDLE"

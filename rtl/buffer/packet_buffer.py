@@ -17,7 +17,17 @@ from rtl.abi import HashKey, PacketHeader, register_layout
 from rtl.buffer.buffer_statistics import BufferStatistics, statistics_layout
 from rtl.buffer.cuckoo_table import CuckooTable
 from rtl.buffer.guarded_memory import GuardedMemory
-from rtl.buffer.layouts import Arrival, Gone, arrival_layout, free_layout, key_fields, travels_lent
+from rtl.buffer.layouts import (
+    Arrival,
+    Gone,
+    arrival_layout,
+    free_layout,
+    hash_bits,
+    key_fields,
+    key_hash,
+    tag_entries,
+    travels_lent,
+)
 from rtl.buffer.linear_table import LinearTable
 from rtl.buffer.packet_reader import PacketReader
 from rtl.buffer.packet_slots import SlotPool
@@ -31,12 +41,12 @@ FaultOrder = register_layout(CONTROL_PAGE["buffer_fault"])
 """Test input: the next write of `memory` has `errors` wrong bits, from `first_bit` on."""
 
 
-def tag_table(config: Config) -> CuckooTable | LinearTable:
-    """The tag table that the configuration asks for: an entry a slot, eight of them at least."""
-    n_entries = max(8, config.buffer_slots)
+def tag_table(config: Config, *, hashed: bool = False) -> CuckooTable | LinearTable:
+    """The tag table that the configuration asks for."""
+    n_entries = tag_entries(config)
     slot_bits = index_bits(config.buffer_slots)
     if config.cou.buffer_mode == "linear":
-        return LinearTable(n_entries=n_entries, slot_bits=slot_bits, ecc=config.cou.ecc)
+        return LinearTable(n_entries=n_entries, slot_bits=slot_bits, ecc=config.cou.ecc, hashed=hashed)
     ways = min(4, n_entries // 8)
     return CuckooTable(
         n_entries=n_entries, slot_bits=slot_bits, banks=4, ways=ways, stash=BUFFER_STASH, ecc=config.cou.ecc
@@ -72,6 +82,8 @@ class PacketBuffer(wiring.Component):
     ----------
     config : Config
         ``cou.buffer_bytes``, ``cou.buffer_mode``, ``cou.ecc`` and ``datapath``.
+    hashed : bool
+        If true, look-ups and frees bring the hashes of their keys, unless the table has hashes of its own.
 
     Members
     -------
@@ -81,6 +93,8 @@ class PacketBuffer(wiring.Component):
         Events of packets that come in, two for each. Always to be taken.
     lookup : ``In(stream.Signature(HashKey))``
         Keys to be found.
+    hashes : ``In({lookup, free})``
+        If `hashed`: :func:`~rtl.buffer.layouts.key_hash` of the keys at these ports.
     o_lookup : ``Out(stream.Signature({hit, slot, error}))``
         An answer for each, in order; `slot` means something only with `hit`.
     meta_enable, meta_slot, meta : ``In(1)``, ``In``, ``Out(PacketHeader)``
@@ -114,8 +128,11 @@ class PacketBuffer(wiring.Component):
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, config: Config):
+    def __init__(self, config: Config, *, hashed: bool = False):
         self.config = config
+        # A table that has hashes of its own takes none.
+        self.hashed = hashed and hash_bits(config) > 0
+        homes = data.StructLayout(dict.fromkeys(("lookup", "free"), hash_bits(config)))
         self.n_slots = n_slots = config.buffer_slots
         self.slot_bits = slot_bits = index_bits(n_slots)
         self.level_bits = slot_bits + 1
@@ -134,6 +151,7 @@ class PacketBuffer(wiring.Component):
             "level": Out(range(n_slots + 1)), "peak": Out(range(n_slots + 1)),
             "unlent": In(self.level_bits), "statistics": Out(statistics_layout(self.level_bits)),
             "fault": In(FaultOrder), "arm": In(1),
+            **({"hashes": In(homes)} if self.hashed else {}),
         })
 
     def elaborate(self, platform):
@@ -141,7 +159,7 @@ class PacketBuffer(wiring.Component):
         datapath, ecc = self.config.datapath, self.config.cou.ecc
         tag_shape = tag_layout(self.slot_bits)
 
-        m.submodules.table = table = tag_table(self.config)
+        m.submodules.table = table = tag_table(self.config, hashed=self.hashed)
         m.submodules.pool = pool = SlotPool(n_slots=self.config.buffer_packets)
         m.submodules.reader = reader = PacketReader(
             data_width=datapath.data_width, mtu=datapath.mtu, slot_bits=self.slot_bits
@@ -168,8 +186,9 @@ class PacketBuffer(wiring.Component):
         m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8)
         m.submodules.lent = lent = StreamFifo(shape=1, depth=8)
         m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8)
-        m.submodules.entering = entering = StreamFifo(shape=tag_shape, depth=1)
-        connect(m, entering.o, table.insert)
+        m.submodules.entering = entering = StreamFifo(
+            shape=data.StructLayout({"tag": tag_shape, "hash": hash_bits(self.config)}), depth=1
+        )
         arriving = Signal(tag_shape)
         receiving, slot = Signal(), Signal(self.slot_bits)
         header, payload = self.i.header, self.i.payload
@@ -178,12 +197,20 @@ class PacketBuffer(wiring.Component):
             *(arriving.key[name].eq(value) for name, value in key_fields(header.payload).items()),
             arriving.slot.eq(pool.o.payload),
             offered.eq(header.valid & ~receiving & pool.o.valid & entered.i.ready & ~tells),
-            entering.i.valid.eq(offered), entering.i.payload.eq(arriving), accept.eq(offered & entering.i.ready),
+            entering.i.valid.eq(offered), entering.i.payload.tag.eq(arriving),
+            entering.i.payload.hash.eq(key_hash(self.config, arriving.key)),
+            table.insert.valid.eq(entering.o.valid), entering.o.ready.eq(table.insert.ready),
+            table.insert.payload.eq(entering.o.payload.tag), accept.eq(offered & entering.i.ready),
             header.ready.eq(accept), pool.o.ready.eq(accept),
             entered.i.valid.eq(accept), entered.i.payload.eq(arriving),
             lent.i.valid.eq(accept), lent.i.payload.eq(travels_lent(header.payload)), lent.o.ready.eq(entered.o.ready),
             outcome.i.valid.eq(table.done), outcome.i.payload.eq(table.duplicate),
         ]
+        if isinstance(table, LinearTable) and self.hashed:
+            m.d.comb += [
+                table.hashes.insert.eq(entering.o.payload.hash), table.hashes.remove.eq(self.hashes.free),
+                table.hashes.lookup.eq(self.hashes.lookup),
+            ]
         # Header and payload go straight to their slot. The beat number stays within the slot whatever comes.
         index = Signal(reader.beat_bits)
         m.d.comb += [

@@ -40,7 +40,7 @@ class JobCloser(wiring.Component):
     some at a time (:attr:`AT_ONCE`), and goes on for as long in between. The tag table knows whether what a slot
     shows is still there.
 
-    Timing: three cycles for a slot. After a reset all jobs are open after as many cycles as there are JobIDs.
+    Timing: four cycles for a slot. After a reset all jobs are open after as many cycles as there are JobIDs.
 
     Members
     -------
@@ -140,8 +140,8 @@ class JobCloser(wiring.Component):
         s = SimpleNamespace(
             **{name: Signal(name=name) for name in (
                 "some_operation", "some_packet", "looks_at_operations", "looks_at_packets", "passes_over",
-                "passed_over",
-            )}, looked_at=of_job,
+                "passed_over", "of_packet", "is_closed", "is_owned", "looks",
+            )}, looked_at=of_job, waiting=Signal(n_jobs, name="waiting"), looked=Signal(self.shapes.job, name="looked"),
             index=Signal(self.shapes.job, name="index"), swept=swept, foreign=Signal(name="foreign"),
             owner=Signal(self.shapes.job, name="owner"),
         )
@@ -169,12 +169,13 @@ class JobCloser(wiring.Component):
         m.d.sync += [before.eq(live), waited.eq(waits)]
         # What happens in the cycle in which a look begins is looked at after it.
         begun, over = (live & ~before).any() & (count != 0), (before & ~live).any() & s.passed_over
+        concerned = Signal()
+        m.d.sync += concerned.eq(arrived & (of_arrival.data | waited_for))
         m.d.sync += s.passed_over.eq((s.passed_over & ~s.looks_at_packets) | s.passes_over)
         m.d.sync += [
             s.some_operation.eq((s.some_operation & ~s.looks_at_operations) | closes | begun),
             s.some_packet.eq(
-                (s.some_packet & ~s.looks_at_packets) | closes | over | (waits & ~waited).any()
-                | (arrived & (of_arrival.data | waited_for))
+                (s.some_packet & ~s.looks_at_packets) | closes | over | (waits & ~waited).any() | concerned
             ),
         ]
         return s
@@ -182,11 +183,17 @@ class JobCloser(wiring.Component):
     def _look_through(self, m: Module, s: SimpleNamespace) -> None:
         """Operations, then slots."""
         n_jobs, last = self.config.cou.n_jobs, self.config.buffer_slots - 1
-        ended, closed = self.holds[s.index], s.looked_at
-        # They end a cycle later: an entry takes more than that to hold another operation.
-        m.d.sync += self.ends.eq(0)
+        closed = s.looked_at
+        m.d.comb += closed.addr.eq(Mux(s.of_packet, self.meta.job_id, self.holds[s.index].job_id))
+        # Whether a job is closed is read in one cycle and acted on in the next. Operations end two cycles after they
+        # were looked at: an entry takes more than that to hold another one.
+        m.d.sync += [s.is_closed.eq(closed.data), s.looks.eq(0), s.looked.eq(s.index)]
+        for j in range(n_jobs):
+            m.d.sync += self.ends[j].eq(s.looks & (s.looked == j) & self.holds[j].live & s.is_closed)
         with m.State("IDLE"):
-            m.d.sync += [s.index.eq(0), s.slot.eq(0), s.batch.eq(0), s.waited.eq(0)]
+            m.d.sync += [
+                s.index.eq(0), s.slot.eq(0), s.batch.eq(0), s.waited.eq(0), s.of_packet.eq(~s.some_operation),
+            ]
             with m.If(s.some_operation):
                 m.d.comb += s.looks_at_operations.eq(1)
                 m.next = "OPERATION"
@@ -194,10 +201,7 @@ class JobCloser(wiring.Component):
                 m.d.comb += s.looks_at_packets.eq(1)
                 m.next = "HOLD"
         with m.State("OPERATION"):
-            m.d.comb += closed.addr.eq(ended.job_id)
-            for j in range(n_jobs):
-                m.d.sync += self.ends[j].eq((s.index == j) & ended.live & closed.data)
-            m.d.sync += s.index.eq(s.index + 1)
+            m.d.sync += [s.looks.eq(1), s.index.eq(s.index + 1)]
             with m.If(s.index == n_jobs - 1):
                 m.next = "IDLE"
         with m.State("PAUSE"):
@@ -212,17 +216,20 @@ class JobCloser(wiring.Component):
             with m.If(stands):
                 m.next = "JUDGE"
         with m.State("JUDGE"):
-            owned = Cat(
-                operation.live & (operation.job_id == self.meta.job_id) for operation in self.holds
-            ).any()
-            m.d.comb += closed.addr.eq(self.meta.job_id)
+            alike = [operation.live & (operation.job_id == self.meta.job_id) for operation in self.holds]
+            m.d.sync += [
+                s.is_owned.eq(Cat(alike).any()),
+                s.waiting.eq(Cat(same & operation.waits for same, operation in zip(alike, self.holds, strict=True))),
+            ]
+            m.next = "JUDGED"
+        with m.State("JUDGED"):
             m.next = "NEXT"
-            m.d.comb += s.passes_over.eq(closed.data & owned)
+            m.d.comb += s.passes_over.eq(s.is_closed & s.is_owned)
             m.d.sync += s.foreign.eq(0)
-            with m.If(closed.data & ~owned):
+            with m.If(s.is_closed & ~s.is_owned):
                 self._look_up(m)
-            for j, operation in enumerate(self.holds):
-                with m.If(operation.live & operation.waits & (operation.job_id == self.meta.job_id)):
+            for j in range(n_jobs):
+                with m.If(s.waiting[j]):
                     m.d.sync += s.owner.eq(j)
                     m.next = "COMPARE"
         with m.State("NEXT"):
@@ -258,7 +265,9 @@ class JobCloser(wiring.Component):
 
     def _drop(self, m: Module, s: SimpleNamespace) -> None:
         """Drops the packet in a slot, if there is one. The trigger stands still until no look-up can find it."""
-        answer, went = self.i_lookup, self.freed & (self.freed_slot == s.slot)
+        # What was freed counts a cycle later: `freeing` is high in the cycle in which it is.
+        answer, went, freed = self.i_lookup, Signal(name="just_went"), Signal(name="just_freed")
+        m.d.sync += [freed.eq(self.freed), went.eq(self.freed & (self.freed_slot == s.slot))]
         with m.State("LOOK UP"):
             m.d.sync += s.went.eq(0)
             with m.If(self.lookup.ready):
@@ -273,7 +282,7 @@ class JobCloser(wiring.Component):
                         m.next = "REPORT"
         # One that its operation has consumed may not have been freed yet: then another look finds nothing.
         with m.State("WAIT"):
-            m.d.sync += s.waited.eq(s.waited + self.freed)
+            m.d.sync += s.waited.eq(s.waited + freed)
             with m.If(s.went | went):
                 m.next = "NEXT"
             with m.Elif(~self.freeing | (s.waited == self.FREES)):
@@ -291,6 +300,6 @@ class JobCloser(wiring.Component):
                 m.d.sync += self.o_credit.valid.eq(1)
                 m.next = "CREDIT"
         with m.State("CREDIT"):
-            m.d.comb += self.dropped.eq(self.o_credit.ready)
-            with m.If(self.o_credit.ready):
+            m.d.comb += self.dropped.eq(~self.o_credit.valid)
+            with m.If(~self.o_credit.valid):
                 m.next = "NEXT"

@@ -59,7 +59,7 @@ class JobReporter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.arbiter = arbiter = StreamArbiter(shape=JobReport, n=3)
+        m.submodules.arbiter = arbiter = StreamArbiter(shape=JobReport, n=3, full_rate=False)
         m.submodules.pulses = pulses = StreamFifo(shape=formats.PULSE_BITS, depth=_ENDINGS)
         connect(m, arbiter.o, flipped(self.o))
 

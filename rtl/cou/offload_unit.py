@@ -5,14 +5,15 @@ Architecture: ``rtl/cou/README.md``; NIC paper, sections 1.2 and 1.3.
 
 from types import SimpleNamespace
 
-from amaranth import Module, Mux
-from amaranth.lib import stream, wiring
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import UnitState
 from firmware_models.config import Config
 from rtl.buffer.buffer_statistics import statistics_layout
+from rtl.buffer.layouts import free_layout, hash_bits, key_hash
 from rtl.buffer.packet_buffer import FaultOrder, PacketBuffer
 from rtl.cou.activity import Activity
 from rtl.cou.aggregator import Aggregator
@@ -117,9 +118,9 @@ class OffloadUnit(wiring.Component):
         config = self.config
         units = {
             "store": SequenceStore(config), "operations": OperationTable(config), "trigger": Trigger(config),
-            "loader": OperandLoader(config), "buffer": PacketBuffer(config), "credit_table": CreditTable(config),
-            "credit_return": CreditReturn(config), "aggregator": Aggregator(config), "reporter": JobReporter(),
-            "closer": JobCloser(config),
+            "loader": OperandLoader(config), "buffer": PacketBuffer(config, hashed=True),
+            "credit_table": CreditTable(config), "credit_return": CreditReturn(config),
+            "aggregator": Aggregator(config), "reporter": JobReporter(), "closer": JobCloser(config),
             "activity": Activity(),
         }
         for name, unit in units.items():
@@ -254,7 +255,9 @@ class OffloadUnit(wiring.Component):
         )
         # An operation does not end while an error of it may be on its way.
         sources = trigger.o_fault, trigger.o_damage, loader.o_fault, aggregator.o_fault, u.closer.o_fault
-        m.submodules.faults = faults = StreamArbiter(shape=loader.o_fault.payload.shape(), n=len(sources))
+        m.submodules.faults = faults = StreamArbiter(
+            shape=loader.o_fault.payload.shape(), n=len(sources), full_rate=False, chooses_ahead=True
+        )
         for number, (source, sink) in enumerate(zip(sources, faults.i, strict=True)):
             m.submodules[f"fault_{number}_stage"] = stage = StreamFifo(
                 shape=source.payload.shape(), depth=1, guarded=False
@@ -287,7 +290,10 @@ class OffloadUnit(wiring.Component):
         that it drops leaves as consumed ones do, when none of those does.
         """
         operations, trigger, buffer, aggregator, closer = u.operations, u.trigger, u.buffer, u.aggregator, u.closer
-        m.submodules.free_turn = turn = StreamFifo(shape=aggregator.o_free.payload.shape(), depth=1)
+        m.submodules.free_turn = turn = StreamFifo(
+            shape=data.StructLayout({"free": free_layout(self.config), "hash": hash_bits(self.config)}), depth=1
+        )
+        leaving = Signal(free_layout(self.config))
         u.parts.append(turn)
         looks, answers, theirs = buffer.lookup, buffer.o_lookup, trigger.held
         m.d.comb += [
@@ -307,16 +313,29 @@ class OffloadUnit(wiring.Component):
             closer.freeing.eq(aggregator.freeing | buffer.free.valid),
             closer.freed.eq(buffer.free.valid & buffer.free.ready), closer.freed_slot.eq(buffer.free.payload.slot),
         ]
-        for name, theirs_too, sink in (
-            ("free", aggregator.o_free, turn.i), ("credit", aggregator.o_credit, u.credit_return.i),
+        for name, theirs_too, sink, item in (
+            ("free", aggregator.o_free, turn.i, leaving),
+            ("credit", aggregator.o_credit, u.credit_return.i, u.credit_return.i.payload),
         ):
             mine = getattr(closer, f"o_{name}")
             m.d.comb += [
                 sink.valid.eq(theirs_too.valid | mine.valid), theirs_too.ready.eq(sink.ready),
                 mine.ready.eq(sink.ready & ~theirs_too.valid),
-                sink.payload.eq(Mux(theirs_too.valid, theirs_too.payload, mine.payload)),
+                item.eq(Mux(theirs_too.valid, theirs_too.payload, mine.payload)),
             ]
-        connect(m, turn.o, buffer.free)
+        m.d.comb += [
+            turn.i.payload.free.eq(leaving), turn.i.payload.hash.eq(key_hash(self.config, leaving.key)),
+            buffer.free.valid.eq(turn.o.valid), turn.o.ready.eq(buffer.free.ready),
+            buffer.free.payload.eq(turn.o.payload.free),
+        ]
+        if buffer.hashed:
+            # What the closer looks up is a header that has stood for some cycles.
+            mine = Signal.like(trigger.lookup_hash, name="closer_hash")
+            m.d.sync += mine.eq(key_hash(self.config, closer.lookup.payload))
+            m.d.comb += [
+                buffer.hashes.lookup.eq(Mux(closer.lookup.valid, mine, trigger.lookup_hash)),
+                buffer.hashes.free.eq(turn.o.payload.hash),
+            ]
         connect(m, flipped(self.closing), closer.order)
 
     def _rest(self, m: Module, parts: list) -> None:

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import connect, flipped
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status, TraceKind
 from firmware_models.config import Config
+from rtl.buffer.layouts import hash_bits, key_hash
 from rtl.cou.act_stage import ActStage
 from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile
@@ -115,12 +116,20 @@ class Trigger(wiring.Component):
         """Look-ups are answered in order: a queue keeps their contexts, with room for one of each context."""
         n = max(2, self.config.cou.n_contexts)
         shapes = self.shapes
-        m.submodules.asking = asking = StreamFifo(shape=act.o_lookup.payload.shape(), depth=2)
+        m.submodules.asking = asking = StreamFifo(
+            shape=data.StructLayout({"lookup": act.o_lookup.payload.shape(), "hash": hash_bits(self.config)}), depth=2
+        )
         m.submodules.asked = asked = StreamFifo(
             shape=data.StructLayout({"context": shapes.context, "job": shapes.job, "search": 1}), depth=n
         )
-        connect(m, act.o_lookup, asking.i)
-        whose, asker, answer = asking.o.payload, asked.o.payload, self.i_lookup.payload
+        m.d.comb += [
+            asking.i.valid.eq(act.o_lookup.valid), act.o_lookup.ready.eq(asking.i.ready),
+            asking.i.payload.lookup.eq(act.o_lookup.payload),
+            asking.i.payload.hash.eq(key_hash(self.config, act.o_lookup.payload.key)),
+        ]
+        if hash_bits(self.config):
+            m.d.comb += self.lookup_hash.eq(asking.o.payload.hash)
+        whose, asker, answer = asking.o.payload.lookup, asked.o.payload, self.i_lookup.payload
         # An error of a tag is reported before the answer counts.
         damage, damaged, came = self.o_damage, answer.error & ~asker.search, Signal()
         m.d.comb += [

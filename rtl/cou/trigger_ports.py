@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, HashKey, PacketHeader
-from rtl.buffer.layouts import arrival_layout
+from rtl.buffer.layouts import arrival_layout, hash_bits
 from rtl.buffer.tag_table import answer_layout
 from rtl.cou.activity import Doing
 from rtl.cou.command import CouShapes
@@ -29,8 +29,9 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
         Look-up in the sequence store: the descriptor at address `place` a cycle after `fetch`, until the next one.
     o_load, i_loaded, loader_idle :
         Operand loader; it is idle.
-    o_lookup, i_lookup, i_arrival, meta_enable, meta_slot, meta :
-        Packet buffer; the header in a slot comes a cycle after `meta_enable`, and stays until the next one.
+    o_lookup, lookup_hash, i_lookup, i_arrival, meta_enable, meta_slot, meta :
+        Packet buffer; with a look-up comes the hash of its key, unless the table has hashes of its own. The header in
+        a slot comes a cycle after `meta_enable`, and stays until the next one.
     o_credit, credit_hold, i_credit, returned, returned_peer :
         Credit table.
     window : ``Out(WindowSignature())``
@@ -65,6 +66,7 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
         "o_load": Out(stream.Signature(shapes.load)), "i_loaded": In(stream.Signature(shapes.loaded)),
         "loader_idle": In(1),
         "o_lookup": Out(stream.Signature(HashKey)),
+        **({"lookup_hash": Out(hash_bits(config))} if hash_bits(config) else {}),
         "i_lookup": In(stream.Signature(answer_layout(shapes.packet))),
         "meta_enable": Out(1), "meta_slot": Out(shapes.packet), "meta": In(PacketHeader),
         "i_arrival": In(stream.Signature(arrival_layout(shapes.packet))),

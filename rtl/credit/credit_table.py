@@ -168,7 +168,7 @@ class CreditTable(wiring.Component):
         m.submodules.total = total = BlockMemory(shape=totals, depth=1 << formats.JOB_BITS, apart=True)
         t = SimpleNamespace(
             address=Signal(formats.JOB_BITS + self.peer_bits), job=Signal(formats.JOB_BITS), n_counts=counts.length,
-            enable=Signal(name="reads"), back=Signal(COUNT_BITS),
+            enable=Signal(name="reads"), back=Signal(COUNT_BITS), last=Signal(name="gives_last"),
             # What comes out of the memories, from registers that a state of its own fills.
             stored=Signal(entry), sum_out=Signal(totals), fill=Signal(),
             # What goes into them, through registers: nothing is read in the state after it.
@@ -208,44 +208,50 @@ class CreditTable(wiring.Component):
                         m.next = "IDLE"
 
     def _count(self, m: Module, t: SimpleNamespace) -> None:
-        """Of the credits that a peer returns, no more are counted than are out."""
+        """Of the credits that a peer returns, no more are counted than are out. Whether they are the last ones of their
+        window slot is known as early."""
         giving = self.i_return.payload
         with m.State("COUNT"):
-            m.d.sync += t.back.eq(0)
+            m.d.sync += [t.back.eq(0), t.last.eq(0)]
             for k in range(t.n_counts):
+                more = t.stored.out[k] > giving.credits
                 with m.If(giving.window_slot == k):
-                    m.d.sync += t.back.eq(Mux(t.stored.out[k] > giving.credits, giving.credits, t.stored.out[k]))
+                    m.d.sync += [t.back.eq(Mux(more, giving.credits, t.stored.out[k])), t.last.eq(~more)]
             m.next = "GIVE"
 
     def _choose(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
         """The state in which nothing is in hand. A request in progress goes first: it is on the path from a packet's
         arrival to its effect. That it is there is known late in a cycle, so what is read does not depend on it: others
-        have a cycle after one without a request.
+        have a cycle after one without a request. Which of them is chosen in the cycle before, for whoever asks stays:
+        so what a returned credit reads stands in a register.
         """
         # A report must not overtake the one before it.
-        may_tell, others = ~self.o_rest.valid, Signal(name="others_turn")
+        may_tell, others = ~self.o_rest.valid, Signal(3, name="others_turn")
+        given = Signal.like(t.address, name="given_address")
         ends, gives = self.i_end.valid & may_tell & ~loans.flushing, self.i_return.valid & may_tell
         with m.State("IDLE"):
             m.d.comb += t.enable.eq(1)
+            m.d.sync += others.eq(0)
             with m.If(self.i_write_off.valid & ~loans.flushing):
                 m.d.comb += t.job.eq(self.i_write_off.payload.job_id)
                 m.next = "READ_WRITE_OFF"
-            with m.Elif(~others):
+            with m.Elif(others == 0):
                 m.d.comb += t.address.eq(t.ask_address)
                 with m.If(self.i.valid & ~self.o.valid):
                     m.next = "READ_TAKE"
-                with m.Elif(ends | gives | loans.flushing):
-                    m.d.sync += others.eq(1)
+                with m.If(gives):
+                    m.d.sync += given.eq(t.give_address)
+                with m.If(~self.i.valid | self.o.valid):
+                    m.d.sync += others.eq(Cat(ends, gives & ~ends, loans.flushing & ~ends & ~gives))
             with m.Else():
-                m.d.sync += others.eq(0)
-                with m.If(ends):
+                with m.If(others[0]):
                     m.d.comb += t.job.eq(self.i_end.payload.job_id)
                     m.next = "READ_END"
-                with m.Elif(gives):
-                    m.d.comb += t.address.eq(t.give_address)
+                with m.Elif(others[1]):
+                    m.d.comb += t.address.eq(given)
                     m.next = "READ_COUNT"
                 if self._shares:
-                    with m.Elif(loans.flushing):
+                    with m.Else():
                         found = loans.full.bit_select(loans.step, 1) & (loans.kept.data.job_id == loans.flushed_job)
                         m.d.comb += [t.address.eq(self._kept_address(loans)), loans.next_step.eq(~found)]
                         with m.If(found):
@@ -323,7 +329,7 @@ class CreditTable(wiring.Component):
             m.d.comb += [
                 t.address.eq(t.give_address), t.updates.eq(1), self.i_return.ready.eq(1),
                 # A window slot is free with the last of its credits: a request before would only delay these.
-                self.returned.eq(~stored.group | self._is_last(t)),
+                self.returned.eq(~stored.group | t.last),
                 update.eq(stored), t.sums_up.eq(1), after.out.eq(sum_out.out - back),
             ]
             for k in range(t.n_counts):
@@ -344,12 +350,6 @@ class CreditTable(wiring.Component):
                 m.d.comb += after.watched.eq(0)
                 self._tell(m, giving.job_id, ended=0, owing=0)
             m.next = "WRITE"
-
-    def _is_last(self, t: SimpleNamespace):
-        """The last outstanding credit of its window slot returns."""
-        return Cat(
-            (self.i_return.payload.window_slot == k) & (t.stored.out[k] == t.back) for k in range(t.n_counts)
-        ).any()
 
     def _end(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
         """An operation ends: a report says if credits are outstanding, and shared credits that are here return, one
