@@ -37,7 +37,7 @@ class ActStage(wiring.Component):
     Members
     -------
     i : ``In(stream.Signature(plan))``
-        Plans.
+        Plans; after each one there is a cycle without one.
     o_load : ``Out(stream.Signature(load))``, loader_idle : ``In(1)``
         Operand loader; it is idle.
     o_lookup : ``Out(stream.Signature({key, context, job, search}))``, i_found : ``In(stream.Signature({missing}))``
@@ -50,8 +50,8 @@ class ActStage(wiring.Component):
         Passes that combine or write, and those that only send.
     o_fault : ``Out(stream.Signature(fault))``
         Errors.
-    granted : ``Out(1)``
-        Pulse: the selected context has got a credit.
+    asks, granted : ``Out(1)``
+        The selected context awaits an answer of the credit table; pulse: it has got a credit.
     select, sleep, next_phase, wait, wait_key, loads, fire, advance, ends, cut, clears, drop, oldest, certain, finish :
         Context file.
     fired : ``Out(1)``
@@ -78,7 +78,7 @@ class ActStage(wiring.Component):
             "window": Out(WindowSignature()),
             "o_credit": Out(stream.Signature(credit_request())), "credit_hold": Out(1),
             "i_credit": In(stream.Signature(credit_answer())),
-            "returned": In(1), "granted": Out(1),
+            "returned": In(1), "asks": Out(1), "granted": Out(1),
             "o_run": Out(stream.Signature(shapes.run)), "o_send": Out(stream.Signature(shapes.send)),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "select": Out(shapes.context), "sleep": Out(1), "next_phase": Out(Phase),
@@ -111,17 +111,8 @@ class ActStage(wiring.Component):
         def sleep(phase):
             m.d.comb += [self.sleep.eq(1), self.next_phase.eq(phase), leave.eq(1)]
 
-        def hand_over():
-            """Gives the pass away."""
-            runs, sends = self.o_run, self.o_send
-            m.d.comb += [runs.valid.eq(~plan.direct), sends.valid.eq(plan.direct)]
-            with m.If(Mux(plan.direct, sends.ready, runs.ready)):
-                m.d.comb += [
-                    self.fire.eq(1), self.fired.eq(plan.final),
-                    self.write_started.eq(self.o_run.payload.output.write_back),
-                ]
-                sleep(Phase.RUNNING)
-
+        # That an answer of the credit table is waited for stands beside the state: it decides whether a pass goes.
+        m.d.sync += self.asks.eq(self.asks & ~self.i_credit.valid)
         with m.FSM() as fsm:
             with m.State("ACT"):
                 with m.If(self.i.valid & plan.unsure & ~self.certain):
@@ -156,6 +147,7 @@ class ActStage(wiring.Component):
                         m.d.comb += self.o_credit.valid.eq(1)
                         m.d.sync += came.eq(changed)
                         with m.If(self.o_credit.ready):
+                            m.d.sync += self.asks.eq(1)
                             m.next = "CREDIT"
                     with m.Elif(step.check & ~window_known):
                         m.d.comb += self.window.query.valid.eq(1)
@@ -164,8 +156,6 @@ class ActStage(wiring.Component):
                     # With a credit the pass will go, so this is reported once, and before the operation can end.
                     with m.Elif(remarkable & ~reported):
                         m.next = "MISMATCH"
-                    with m.Else():
-                        hand_over()
 
             self._report(m, missing=missing, reported=reported)
             # A cycle of its own: whether a context is given up stands at the beginning of what others do.
@@ -182,14 +172,31 @@ class ActStage(wiring.Component):
                     m.d.comb += self.granted.eq(self.i_credit.payload.ok)
                     with m.If(self.i_credit.payload.ok):
                         m.d.sync += credited.eq(1)
-                        with m.If(~step.check & ~remarkable):
-                            hand_over()
                     with m.Else():
                         sleep(Mux(came | changed, Phase.READY, Phase.BLOCKED))
 
-        # The next plan knows nothing of this one.
-        with m.If(leave):
-            m.d.comb += self.i.ready.eq(1)
+        # The pass is given away when nothing is left to be done before. A plan has one step, so none but the three that
+        # lead here is looked at.
+        runs, sends = self.o_run, self.o_send
+        settled = step.run | step.credit & credited | step.check & window_known & (credited | ~plan.sends)
+        sure = ~plan.unsure | self.certain
+        acts = self.i.valid & sure & (~plan.fill | filled | self.loader_idle) & settled & (~remarkable | reported)
+        grants = self.i_credit.valid & self.i_credit.payload.ok & ~step.check & ~remarkable
+        goes = Signal()
+        m.d.comb += [
+            goes.eq(fsm.ongoing("ACT") & acts | self.asks & grants),
+            runs.valid.eq(goes & ~plan.direct), sends.valid.eq(goes & plan.direct),
+            self.fire.eq(goes & Mux(plan.direct, sends.ready, runs.ready)),
+            self.fired.eq(self.fire & plan.final),
+            self.write_started.eq(self.fire & self.o_run.payload.output.write_back),
+        ]
+        with m.If(self.fire):
+            m.d.comb += [self.sleep.eq(1), leave.eq(1)]
+
+        # The next plan knows nothing of this one. It comes after a cycle without a plan, and that there is one is known
+        # early.
+        m.d.comb += self.i.ready.eq(leave)
+        with m.If(~self.i.valid):
             m.d.sync += [
                 known.eq(0) for known in (window_known, credited, filled, reported, waited, came)
             ]

@@ -69,6 +69,9 @@ class BlockCutter(wiring.Component):
             Signal(32, name=name) for name in ("quotient", "rest", "divisor", "elements")
         )
         count = Signal(range(33))
+        # The rest was 0 in the cycle before, and a 0 has been added: a register, for this is asked in a wide choice.
+        cleared = Signal()
+        m.d.sync += cleared.eq((rest == 0) & ~quotient[-1])
         trial, fits = Signal(33), Signal()
         m.d.comb += [
             trial.eq((rest << 1) | quotient[-1]),
@@ -92,9 +95,10 @@ class BlockCutter(wiring.Component):
         with m.If(self.start):
             m.d.sync += [
                 log2.eq(wanted_log2), elements.eq(self.length >> wanted_log2), sized.eq(0), self.busy.eq(1),
+                cleared.eq(1),
             ]
             divide(self.length >> wanted_log2, self.block_count, bits=32)
-        with m.Elif(~sized & (rest == 0) & (quotient[-SKIPPED:] == 0) & (count > SKIPPED)):
+        with m.Elif(~sized & cleared & (quotient[-SKIPPED:] == 0) & (count > SKIPPED)):
             m.d.sync += [quotient.eq(quotient << SKIPPED), count.eq(count - SKIPPED)]
         with m.Elif(count != 0):
             step()

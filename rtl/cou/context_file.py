@@ -97,10 +97,10 @@ class ContextFile(wiring.Component):
         That context becomes free.
     finish : ``Out(1)``
         Some context becomes free.
-    peer, granted, returned, returned_peer : ``In``
-        The selected context wants a credit of `peer`, and takes one with `granted`; one has returned from
-        `returned_peer`. Of the contexts of each job that are blocked for want of a credit of that peer, the oldest
-        becomes ready two cycles later. If it is granted one it calls the next.
+    peer, asks, granted, returned, returned_peer : ``In``
+        The selected context wants a credit of `peer`: it `asks` for one, and takes one with `granted`; one has
+        returned from `returned_peer`. Of the contexts of each job that are blocked for want of a credit of that peer,
+        the oldest becomes ready two cycles later. If it is granted one it calls the next.
     expire : ``In(n_jobs)``
         Jobs whose operation a time-out ends: their waiting and blocked contexts become ready (a waiting one not
         before its look-up is answered, so that no answer can reach a later user of the context).
@@ -132,7 +132,8 @@ class ContextFile(wiring.Component):
             "answer_packet": In(shapes.packet),
             "loaded": In(1), "loaded_context": In(shapes.context),
             "done": In(1), "done_context": In(shapes.context), "done_ends": Out(1), "finish": Out(1),
-            "peer": In(formats.PEER_BITS), "granted": In(1), "returned": In(1), "returned_peer": In(formats.PEER_BITS),
+            "peer": In(formats.PEER_BITS), "asks": In(1), "granted": In(1),
+            "returned": In(1), "returned_peer": In(formats.PEER_BITS),
             "expire": In(config.cou.n_jobs),
             "free": Out(n),
             "active": Out(config.cou.n_jobs),
@@ -264,7 +265,8 @@ class ContextFile(wiring.Component):
         n = self.config.cou.n_contexts
         wants = Array(Signal(formats.PEER_BITS, name=f"wants_{c}") for c in range(n))
         concerned, called = Signal(n), Signal(n)
-        with m.If(self.sleep & (self.next_phase == Phase.BLOCKED)):
+        # Whoever is blocked has asked before.
+        with m.If(self.asks):
             m.d.sync += wants[self.select].eq(self.peer)
         m.d.comb += concerned.eq(Cat(
             (phase[c] == Phase.BLOCKED)

@@ -87,7 +87,7 @@ class OperationTable(wiring.Component):
         n_jobs = self.config.cou.n_jobs
         table = SimpleNamespace(
             **{name: Array(Signal(shape, name=f"{name}_{j}") for j in range(n_jobs)) for name, shape in (
-                ("operation", self.shapes.operation), ("offset", 32), ("pulses", formats.PULSE_BITS),
+                ("operation", self.shapes.operation), ("offset", 32), ("rest", 32), ("pulses", formats.PULSE_BITS),
                 ("status", STATUS_BITS), ("detail", 64),
             )},
             **{name: Signal(n_jobs, name=name) for name in ("live", "started", "expired", "finished")},
@@ -158,6 +158,7 @@ class OperationTable(wiring.Component):
         with m.If(self.i.valid & (self.i.payload.job == j)):
             m.d.sync += [
                 table.operation[j].eq(self.i.payload), table.offset[j].eq(0), table.pulses[j].eq(0),
+                table.rest[j].eq(self.i.payload.blocks.bytes),
                 status[j].eq(Status.OK), detail[j].eq(0), detailed.eq(0), live.eq(1), started.eq(0), expired.eq(0),
                 idle_cycles.eq(0),
             ]
@@ -194,9 +195,7 @@ class OperationTable(wiring.Component):
         fresh = self.i.valid & ~start.valid & ~picked & (settle == 0) & (seen.n_free != 0) & ~turn.grant.any()
         m.d.sync += [picked.eq(turn.grant.any() | fresh), job.eq(Mux(fresh, self.i.payload.job, turn.index))]
         with m.If(picked):
-            chosen, offset = table.operation[job], table.offset[job]
-            rest = Signal(32)
-            m.d.comb += rest.eq(chosen.blocks.bytes - offset)
+            chosen, offset, rest = table.operation[job], table.offset[job], table.rest[job]
             whole = rest > chosen.pulse_bytes
             m.d.sync += [
                 start.valid.eq(1), start.payload.job.eq(job), start.payload.job_id.eq(chosen.job_id),
@@ -204,7 +203,7 @@ class OperationTable(wiring.Component):
                 start.payload.offset.eq(offset),
                 start.payload.pulse.eq(chosen.base_pulse + table.pulses[job]),
                 start.payload.bytes.eq(Mux(whole, chosen.pulse_bytes, rest)),
-                offset.eq(offset + chosen.pulse_bytes),
+                offset.eq(offset + chosen.pulse_bytes), rest.eq(rest - chosen.pulse_bytes),
                 table.pulses[job].eq(table.pulses[job] + 1),
             ]
             with m.If(~whole):

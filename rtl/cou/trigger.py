@@ -87,7 +87,7 @@ class Trigger(wiring.Component):
             act.certain.eq(contexts.certain),
             act.oldest.eq(contexts.oldest), act.finish.eq(contexts.finish), act.returned.eq(self.returned),
             contexts.returned.eq(self.returned), contexts.returned_peer.eq(self.returned_peer),
-            contexts.granted.eq(act.granted), contexts.peer.eq(act.o_credit.payload.peer),
+            contexts.asks.eq(act.asks), contexts.granted.eq(act.granted), contexts.peer.eq(act.o_credit.payload.peer),
             contexts.expire.eq(self.expire),
             self.write_started.eq(act.write_started), self.write_job.eq(act.job), self.fired.eq(act.fired),
         ]

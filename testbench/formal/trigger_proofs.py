@@ -42,12 +42,11 @@ _ORDER = (
     ),
     Mutation(
         name="two-passes-at-once", module=_ACT,
-        old="sleep(Phase.RUNNING)", new="sleep(Phase.READY)",
+        old="self.next_phase.eq(Phase.RUNNING)", new="self.next_phase.eq(Phase.READY)",
     ),
     Mutation(
         name="takes-what-is-only-announced", module=_ACT,
-        old="with m.If(self.i.valid & plan.unsure & ~self.certain):",
-        new="with m.If(self.i.valid & plan.unsure & ~self.certain & (waited != 0)):",
+        old="sure = ~plan.unsure | self.certain", new="sure = ~plan.unsure | self.certain | (waited == 0)",
     ),
     Mutation(
         name="another-slot-confirms", module=_CONTEXTS,
@@ -90,7 +89,7 @@ _FAULTS = (
     ),
     Mutation(
         name="goes-without-being-reported", module=_ACT,
-        old="with m.If(~step.check & ~remarkable):", new="with m.If(~step.check):",
+        old="self.i_credit.payload.ok & ~step.check & ~remarkable", new="self.i_credit.payload.ok & ~step.check",
     ),
     Mutation(
         name="bad-address-not-reported", module=_ACT,
