@@ -128,7 +128,6 @@ class Lane(wiring.Component):
             shape=CreditNotice, depth=self.UNDER_WAY, full_rate=False, guarded=False
         )
         m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY, prompt=False)
-        connect(m, flipped(self.i), waiting.i)
         connect(m, reads.o, flipped(self.o_read))
         connect(m, owed.o, flipped(self.o_credit))
         connect(m, reader.operands, flipped(self.operands))
@@ -136,14 +135,16 @@ class Lane(wiring.Component):
 
         if isinstance(waiting, AlternatingQueue):
             m.d.comb += waiting.wanted.eq(~self.crowded)
-        run = waiting.o.payload
+        run, comes = waiting.o.payload.todo, self.i.payload
         reading, begins = reader.i.payload, reader.begins
         # Room for all that a pass may bring about, whatever it does. Only passes that begin take room: what was there
         # in the cycle before is there if none began in it.
         roomy = Signal()
         m.d.sync += roomy.eq(self.o_output.ready & reads.i.ready & owed.i.ready & held.i.ready & ~begins)
         m.d.comb += [
-            reading.a.eq(run.a),
+            waiting.i.valid.eq(self.i.valid), self.i.ready.eq(waiting.i.ready), waiting.i.payload.todo.eq(comes),
+            waiting.i.payload.single.eq(comes.output.bytes <= self.config.datapath.flit_bytes),
+            reading.a.eq(run.a), reading.single.eq(waiting.o.payload.single),
             *(reading[name].eq(run.output[name]) for name in ("context", "position", "bytes")),
             *(reading.aside[name].eq(run[name].as_value() if name == "select" else run[name])
               for name in ("select", "datatype", "operator", "use_packet", "consume")),

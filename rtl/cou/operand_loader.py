@@ -187,8 +187,9 @@ class OperandLoader(wiring.Component):
         m.submodules.walk = walk = PieceWalk(config)
         place, at, left = Signal(place_bits), Signal(6), Signal(shapes.bytes)
         # `here` bytes of the beat that comes, from `at` on, and whether the piece `ends` with them and is the `last`
-        # one are found out with the beat before. The next piece begins at `next_at`.
-        here, ends, last, writes, next_at = Signal(lane_bits + 1), Signal(), Signal(), Signal(), Signal.like(at)
+        # one are found out with the beat before. The next piece begins at `next_at`, and is a `whole` one or not.
+        here, ends, last, writes = Signal(lane_bits + 1), Signal(), Signal(), Signal()
+        next_at, whole = Signal.like(at), Signal()
 
         def finds(room, n_bytes):
             """There is room for so many bytes of `n_bytes` in the next beat."""
@@ -234,9 +235,10 @@ class OperandLoader(wiring.Component):
             with m.State("IDLE"):
                 m.d.sync += [
                     place.eq(0), failed.eq(0), at.eq(current.addr), next_at.eq(current.addr + current.pieces.stride),
-                    last.eq(walk.last),
+                    last.eq(walk.last), whole.eq(current.pieces.count > 1),
                 ]
-                m.d.sync += finds(flit_bytes - current.addr[:lane_bits], walk.size)
+                first_bytes = Mux(current.pieces.count != 0, current.pieces.bytes, current.pieces.last_bytes)
+                m.d.sync += finds(flit_bytes - current.addr[:lane_bits], first_bytes)
                 with m.If(load.valid):
                     m.next = "MOVE"
                     with m.If(current.from_payload):
@@ -257,12 +259,12 @@ class OperandLoader(wiring.Component):
                         m.d.comb += walk.advance.eq(1)
                         m.d.sync += [
                             at.eq(next_at), next_at.eq(next_at + current.pieces.stride), last.eq(walk.next_last),
+                            whole.eq(walk.whole_then),
+                            *finds(
+                                flit_bytes - next_at[:lane_bits],
+                                Mux(whole, current.pieces.bytes, current.pieces.last_bytes),
+                            ),
                         ]
-                        room = flit_bytes - next_at[:lane_bits]
-                        with m.If(walk.next_whole):
-                            m.d.sync += finds(room, current.pieces.bytes)
-                        with m.Else():
-                            m.d.sync += finds(room, current.pieces.last_bytes)
                         with m.If(last):
                             m.d.comb += load.ready.eq(1)
                             m.d.sync += [

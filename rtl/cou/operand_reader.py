@@ -17,10 +17,10 @@ from rtl.kit.skid import TurnBuffer
 
 
 def read_layout(shapes: CouShapes, aside: ShapeLike) -> data.StructLayout:
-    """A read of an operand: source, length, and the fields that travel with it."""
+    """A read of an operand: source, length, whether that is a beat at most, and the fields that travel with it."""
     return data.StructLayout({
         "a": Source, "context": shapes.context, "position": shapes.result_bytes, "bytes": shapes.result_bytes,
-        "aside": aside,
+        "single": 1, "aside": aside,
     })
 
 
@@ -44,10 +44,15 @@ def pass_queue(
     """The queue of passes, one of each context: it is known late in a cycle that the next one begins.
 
     Passes for different peers (`key`) take turns. Packets of one peer would otherwise come in bursts and keep others
-    from links that are idle. Passes of the `kind` that is wanted go first, if there are more than two contexts.
+    from links that are idle. Passes of the `kind` that is wanted go first, if there are more than two contexts. What is
+    kept says of each pass whether it is `single`: a beat at most.
     """
-    n = max(2, config.cou.n_contexts)
-    return TurnBuffer(shape=shape) if n == 2 else AlternatingQueue(shape=shape, depth=n, key=key, kind=kind)
+    n, kept = max(2, config.cou.n_contexts), data.StructLayout({"todo": shape, "single": 1})
+    if n == 2:
+        return TurnBuffer(shape=kept)
+    return AlternatingQueue(
+        shape=kept, depth=n, key=lambda item: key(item.todo), kind=kind and (lambda item: kind(item.todo))
+    )
 
 
 class OperandReader(wiring.Component):
@@ -124,7 +129,7 @@ class OperandReader(wiring.Component):
             asks.eq(self.i.valid & to_read & (~first | (begun | self.may_begin) & here)),
             self.begins.eq(self.i.valid & first & ~begun & self.may_begin),
             offered.a.eq(todo.a), offered.first.eq(first), offered.odd.eq(index[0]), offered.empty.eq(todo.bytes == 0),
-            offered.last.eq(Mux(first, todo.bytes <= self.config.datapath.flit_bytes, final)),
+            offered.last.eq(Mux(first, todo.single, final)),
             offered.aside.eq(todo.aside),
             self.i.ready.eq(asks & offered.last),
             place.eq(Mux(first, todo.position, behind)), offered.place.eq(place),

@@ -21,9 +21,10 @@ class PieceWalk(wiring.Component):
         Goes on to the next piece; after the last one to the first one of what comes then.
     size, offset : ``Out``
         Of this piece; `offset` from the first one.
-    next_offset : ``Out``, next_whole, next_last : ``Out(1)``
-        Of the piece behind it, if this is not the last one: where it begins, whether it has `bytes` and not
-        `last_bytes`, whether none comes behind it.
+    next_offset : ``Out``, next_last : ``Out(1)``
+        Of the piece behind it, if this is not the last one: where it begins, whether none comes behind it.
+    whole_then : ``Out(1)``
+        Of the one behind that: it has `bytes`, not `last_bytes`.
     last : ``Out(1)``
         No piece comes behind this one.
     """
@@ -33,7 +34,7 @@ class PieceWalk(wiring.Component):
         super().__init__({
             "pieces": In(shapes.pieces), "advance": In(1),
             "size": Out(shapes.bytes), "offset": Out(32),
-            "next_offset": Out(32), "next_whole": Out(1), "next_last": Out(1),
+            "next_offset": Out(32), "next_last": Out(1), "whole_then": Out(1),
             "last": Out(1),
         })
 
@@ -45,9 +46,9 @@ class PieceWalk(wiring.Component):
         m.d.comb += [
             behind.eq(number + 1),
             self.size.eq(Mux(number < pieces.count, pieces.bytes, pieces.last_bytes)),
-            self.next_whole.eq(behind < pieces.count), self.next_offset.eq(self.offset + pieces.stride),
+            self.whole_then.eq(number + 2 < pieces.count), self.next_offset.eq(self.offset + pieces.stride),
             self.last.eq((number >= pieces.count) | (behind == pieces.count) & none_over),
-            self.next_last.eq((behind >= pieces.count) | (behind + 1 == pieces.count) & none_over),
+            self.next_last.eq((behind >= pieces.count) | (number + 2 == pieces.count) & none_over),
         ]
         with m.If(self.advance):
             m.d.sync += [number.eq(Mux(self.last, 0, behind)), self.offset.eq(Mux(self.last, 0, self.next_offset))]

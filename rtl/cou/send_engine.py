@@ -73,14 +73,15 @@ class SendEngine(wiring.Component):
             shape=self.tx.header.payload.shape(), depth=3, full_rate=False, guarded=False
         )
         m.submodules.beats = beats = StreamFifo(shape=beat(width), depth=self.DEPTH, guarded=False)
-        connect(m, flipped(self.i), waiting.i)
         connect(m, headers.o, flipped(self.tx).header)
         connect(m, beats.o, flipped(self.tx).payload)
         connect(m, reader.operands, flipped(self.operands))
         connect(m, reader.results, flipped(self.results))
 
-        todo, reading, announced = waiting.o.payload, reader.i.payload, Signal()
+        todo, reading, announced, comes = waiting.o.payload.todo, reader.i.payload, Signal(), self.i.payload
         m.d.comb += [
+            waiting.i.valid.eq(self.i.valid), self.i.ready.eq(waiting.i.ready), waiting.i.payload.todo.eq(comes),
+            waiting.i.payload.single.eq(comes.bytes <= flit_bytes), reading.single.eq(waiting.o.payload.single),
             *(reading[name].eq(todo[name]) for name in ("a", "context", "position", "bytes")),
             reading.aside.context.eq(todo.context), reading.aside.send.eq(todo.send), reading.aside.tail.eq(todo.bytes),
             reader.filling.eq(self.filling), reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),

@@ -156,11 +156,12 @@ class StreamFifo(wiring.Component):
         write_at, read_at, kept = Signal(range(n_entries)), Signal(range(n_entries)), Signal(range(n_entries + 1))
         full, some = Signal(), Signal()
         m.d.comb += room.eq(~full)
+        # Both come late in a cycle: sums of products for the flags, no enables.
+        m.d.sync += [
+            some.eq(push | (some & ~(pop & (kept == 1)))), full.eq(~pop & (full | (push & (kept == n_entries - 1)))),
+        ]
         with m.If(push != pop):
-            m.d.sync += [
-                kept.eq(Mux(push, kept + 1, kept - 1)), some.eq(push | (kept != 1)),
-                full.eq(push & (kept == n_entries - 1)),
-            ]
+            m.d.sync += kept.eq(Mux(push, kept + 1, kept - 1))
         for moves, at in ((push, write_at), (pop, read_at)):
             with m.If(moves):
                 m.d.sync += at.eq(Mux(at == n_entries - 1, 0, at + 1))
@@ -180,7 +181,7 @@ class StreamFifo(wiring.Component):
         m.d.comb += [
             put.en.eq(came), put.addr.eq(write_at), put.data.eq(self.i.payload), get.addr.eq(read_at),
             pass_by.eq(take & ~some if self.prompt else 0),
-            push.eq(came & ~pass_by), pop.eq(take & some),
+            push.eq(came & (~take | some) if self.prompt else came), pop.eq(take & some),
             self.level.eq(kept + full),
         ]
         if not self.full_rate:

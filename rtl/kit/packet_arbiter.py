@@ -1,6 +1,6 @@
 """Merges streams of packets."""
 
-from amaranth import Array, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,8 +13,9 @@ class PacketArbiter(wiring.Component):
 
     The grant is held from the header to the last beat of the payload, so packets never mix.
 
-    Timing: combinational in both directions, no latency; the next header follows right after the last
-    beat of the packet before. A choice once offered on ``o.header`` stands until it is taken.
+    Timing: no latency for the input that is chosen; which one that is is a register, so a header waits for a cycle if
+    nobody had one and another input was chosen last. The next header follows right after the last beat of the packet
+    before. A choice once offered on ``o.header`` stands until it is taken.
 
     Parameters
     ----------
@@ -48,24 +49,23 @@ class PacketArbiter(wiring.Component):
         m = Module()
         m.submodules.turn = turn = RoundRobin(n=self.n)
 
-        # Headers: no payload of the packet before may be under way. One that was offered but not taken is held.
-        in_payload, held = Signal(), Signal()
+        # Headers: no payload of the packet before may be under way. The next choice is made while one is taken, or
+        # while the chosen input has none.
+        in_payload, taken, waits = Signal(), Signal(), Signal(self.n)
         choice, owner = Signal(range(max(self.n, 2))), Signal(range(max(self.n, 2)))
         headers = Array(self.i[k].header.payload for k in range(self.n))
+        valids = Array(self.i[k].header.valid for k in range(self.n))
         header = self.o.header
-        # A header is there or not, whoever has the turn: one that is held stands until it is taken.
         m.d.comb += [
-            choice.eq(Mux(held, owner, turn.index)),
-            header.payload.eq(headers[choice]),
-            header.valid.eq(~in_payload & turn.requests.any()),
-            turn.advance.eq(~in_payload & ~held),
+            header.payload.eq(headers[choice]), header.valid.eq(~in_payload & valids[choice]),
+            taken.eq(header.valid & header.ready),
+            waits.eq(Cat(self.i[k].header.valid & (choice != k) for k in range(self.n))),
+            turn.requests.eq(waits), turn.advance.eq(taken | ~valids[choice]),
         ]
-        with m.If(header.valid):
-            m.d.sync += [
-                owner.eq(choice),
-                held.eq(~header.ready),
-                in_payload.eq(header.ready & (header.payload.length != 0)),
-            ]
+        with m.If(turn.advance & waits.any()):
+            m.d.sync += choice.eq(turn.index)
+        with m.If(taken):
+            m.d.sync += [owner.eq(choice), in_payload.eq(header.payload.length != 0)]
 
         # Payload of the packet whose header went out last.
         payload = self.o.payload
@@ -80,11 +80,10 @@ class PacketArbiter(wiring.Component):
 
         for k in range(self.n):
             m.d.comb += [
-                turn.requests[k].eq(self.i[k].header.valid),
                 self.i[k].header.ready.eq(~in_payload & (choice == k) & header.ready),
                 self.i[k].payload.ready.eq(in_payload & (owner == k) & payload.ready),
             ]
 
-        m.d.sync += self.moves.eq((header.valid & header.ready) | (payload.valid & payload.ready))
+        m.d.sync += self.moves.eq(taken | (turn.advance & waits.any()) | (payload.valid & payload.ready))
 
         return m

@@ -53,11 +53,13 @@ class SkidBuffer(wiring.Component):
         with m.If(ready & comes):
             m.d.sync += skid.eq(self.i.payload)
         with m.If(~valid | self.o.ready):
-            m.d.sync += [valid.eq(self.i.valid | ~ready), ready.eq(1)]
             with m.If(~ready | comes):
                 m.d.sync += shown.eq(Mux(ready, self.i.payload, skid))
-        with m.Elif(self.i.valid):
-            m.d.sync += ready.eq(0)
+        # Sums of products, no enables: o.ready comes late in the cycle.
+        m.d.sync += [
+            valid.eq(self.i.valid | ~ready | (valid & ~self.o.ready)),
+            ready.eq(~valid | self.o.ready | (ready & ~self.i.valid)),
+        ]
 
         m.d.sync += self.moves.eq((self.i.valid & ready) | (valid & self.o.ready))
 
@@ -104,11 +106,9 @@ class TurnBuffer(wiring.Component):
         for k, place in enumerate(places):
             with m.If(~full & (put_at == k)):
                 m.d.sync += place.eq(self.i.payload)
-        with m.If(put):
-            m.d.sync += put_at.eq(~put_at)
-        with m.If(get):
-            m.d.sync += get_at.eq(~get_at)
-        with m.If(put != get):
-            m.d.sync += [some.eq(put | full), full.eq(put & some)]
+        m.d.sync += [
+            put_at.eq(put_at ^ put), get_at.eq(get_at ^ get),
+            some.eq(put | full | (some & ~get)), full.eq(~get & (full | (put & some))),
+        ]
         m.d.sync += self.moves.eq(put | get)
         return m

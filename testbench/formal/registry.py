@@ -132,8 +132,8 @@ PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="loses-the-skid",
                 module=_SKID,
-                old="valid.eq(self.i.valid | ~ready),",
-                new="valid.eq(self.i.valid),",
+                old="valid.eq(self.i.valid | ~ready |",
+                new="valid.eq(self.i.valid |",
             ),
         ),
     ),
@@ -162,14 +162,14 @@ PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="loses-the-skid",
                 module=_SKID,
-                old="valid.eq(self.i.valid | ~ready),",
-                new="valid.eq(self.i.valid),",
+                old="valid.eq(self.i.valid | ~ready |",
+                new="valid.eq(self.i.valid |",
             ),
             Mutation(
                 name="doubles-the-skid",
                 module=_SKID,
-                old=", ready.eq(1)]",
-                new=", ready.eq(ready | self.i.valid)]",
+                old="ready.eq(~valid | self.o.ready | (ready & ~self.i.valid)),",
+                new="ready.eq(Mux(~valid | self.o.ready, ready | self.i.valid, ready & ~self.i.valid)),",
             ),
         ),
     ),
@@ -182,15 +182,15 @@ PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="place-filled-twice", module=_SKID,
-                old="full.eq(put & some)", new="full.eq(put & full)",
+                old="full.eq(~get & (full | (put & some)))", new="full.eq(~get & full)",
             ),
             Mutation(
                 name="emptied-out-of-turn", module=_SKID,
-                old="m.d.sync += get_at.eq(~get_at)", new="m.d.sync += get_at.eq(~put_at)",
+                old="get_at.eq(get_at ^ get)", new="get_at.eq(Mux(get, ~put_at, get_at))",
             ),
             Mutation(
                 name="both-at-once-counts", module=_SKID,
-                old="with m.If(put != get):", new="with m.If(put | get):",
+                old="some.eq(put | full | (some & ~get))", new="some.eq(put | (some & ~get))",
             ),
         ),
     ),
