@@ -1,6 +1,6 @@
 """Merges streams of packets."""
 
-from amaranth import Array, Cat, Module, Signal
+from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,9 +13,10 @@ class PacketArbiter(wiring.Component):
 
     The grant is held from the header to the last beat of the payload, so packets never mix.
 
-    Timing: no latency for the input that is chosen; which one that is is a register, so a header waits for a cycle if
-    nobody had one and another input was chosen last. The next header follows right after the last beat of the packet
-    before. A choice once offered on ``o.header`` stands until it is taken.
+    Timing: combinational in both directions, no latency; the next header follows right after the last beat of the
+    packet before. A choice once offered on ``o.header`` stands until it is taken. If it `chooses_ahead`, the choice is
+    a register, and no input's ``ready`` depends on another one's ``valid``: a header waits for a cycle if nobody had
+    one and another input was chosen last.
 
     Parameters
     ----------
@@ -23,6 +24,8 @@ class PacketArbiter(wiring.Component):
         Bits of a flit.
     n : int
         Number of inputs. At least 1.
+    chooses_ahead : bool
+        If true, the next input is chosen in the cycle before its header goes.
 
     Members
     -------
@@ -34,11 +37,11 @@ class PacketArbiter(wiring.Component):
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, data_width: int, n: int):
+    def __init__(self, *, data_width: int, n: int, chooses_ahead: bool = False):
         if not isinstance(n, int) or n < 1:
             raise ValueError(f"n must be a positive integer, not {n!r}")
         self.data_width = data_width
-        self.n = n
+        self.n, self.chooses_ahead = n, chooses_ahead
         super().__init__({
             "moves": Out(1),
             "i": In(PacketSignature(data_width)).array(n),
@@ -47,23 +50,26 @@ class PacketArbiter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.turn = turn = RoundRobin(n=self.n)
+        m.submodules.turn = self._turn = turn = RoundRobin(n=self.n)
 
-        # Headers: no payload of the packet before may be under way. The next choice is made while one is taken, or
-        # while the chosen input has none.
-        in_payload, taken, waits = Signal(), Signal(), Signal(self.n)
+        # Headers: no payload of the packet before may be under way.
+        in_payload, taken, changes = Signal(), Signal(), Signal()
         choice, owner = Signal(range(max(self.n, 2))), Signal(range(max(self.n, 2)))
         headers = Array(self.i[k].header.payload for k in range(self.n))
-        valids = Array(self.i[k].header.valid for k in range(self.n))
         header = self.o.header
-        m.d.comb += [
-            header.payload.eq(headers[choice]), header.valid.eq(~in_payload & valids[choice]),
-            taken.eq(header.valid & header.ready),
-            waits.eq(Cat(self.i[k].header.valid & (choice != k) for k in range(self.n))),
-            turn.requests.eq(waits), turn.advance.eq(taken | ~valids[choice]),
-        ]
-        with m.If(turn.advance & waits.any()):
-            m.d.sync += choice.eq(turn.index)
+        m.d.comb += [header.payload.eq(headers[choice]), taken.eq(header.valid & header.ready)]
+        if self.chooses_ahead:
+            self._choose_ahead(m, choice, in_payload, taken, changes)
+        else:
+            # One that was offered but not taken is held. A header is there or not, whoever has the turn.
+            held = Signal()
+            m.d.comb += [
+                turn.requests.eq(Cat(self.i[k].header.valid for k in range(self.n))),
+                choice.eq(Mux(held, owner, turn.index)), header.valid.eq(~in_payload & turn.requests.any()),
+                turn.advance.eq(~in_payload & ~held),
+            ]
+            with m.If(header.valid):
+                m.d.sync += [owner.eq(choice), held.eq(~header.ready)]
         with m.If(taken):
             m.d.sync += [owner.eq(choice), in_payload.eq(header.payload.length != 0)]
 
@@ -84,6 +90,18 @@ class PacketArbiter(wiring.Component):
                 self.i[k].payload.ready.eq(in_payload & (owner == k) & payload.ready),
             ]
 
-        m.d.sync += self.moves.eq(taken | (turn.advance & waits.any()) | (payload.valid & payload.ready))
+        m.d.sync += self.moves.eq(taken | changes | (payload.valid & payload.ready))
 
         return m
+
+    def _choose_ahead(self, m: Module, choice, in_payload, taken, changes) -> None:
+        """The next choice is made while a header is taken, or while the chosen input has none."""
+        turn, header, waits = self._turn, self.o.header, Signal(self.n)
+        valids = Array(self.i[k].header.valid for k in range(self.n))
+        m.d.comb += [
+            header.valid.eq(~in_payload & valids[choice]),
+            waits.eq(Cat(self.i[k].header.valid & (choice != k) for k in range(self.n))),
+            turn.requests.eq(waits), turn.advance.eq(taken | ~valids[choice]), changes.eq(turn.advance & waits.any()),
+        ]
+        with m.If(changes):
+            m.d.sync += choice.eq(turn.index)

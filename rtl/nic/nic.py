@@ -247,7 +247,9 @@ class Nic(wiring.Component):
         lost = list(layer.status.lost) if config.link.reliable else []
         link_events = {f"link_{name}": [layer.status[name]] if config.link.reliable else [] for name in LINK_EVENTS}
         for vc in range(config.link.n_vcs):
-            m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(data_width=width, n=len(units))
+            m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(
+                data_width=width, n=len(units), chooses_ahead=True
+            )
             m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width)
             m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
             m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(

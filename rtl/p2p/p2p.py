@@ -156,7 +156,9 @@ class P2p(wiring.Component):
             connect(m, asker.window, flipped(window))
 
         # What this node asks of others.
-        m.submodules.arbiter = arbiter = PacketArbiter(data_width=width, n=len(senders))
+        m.submodules.arbiter = arbiter = PacketArbiter(
+            data_width=width, n=len(senders), chooses_ahead=True
+        )
         is_get = (self.i_desc.payload.desc.p2p_op == P2pOp.GET) if self.config.nic.get else 0
         m.d.comb += [
             self.i_desc.ready.eq(Mux(is_get, senders[-1].i.ready, transmit.i.ready)),
@@ -187,7 +189,9 @@ class P2p(wiring.Component):
 
         # What others ask of this node.
         connect(m, flipped(self.rx[0]), receive.i)
-        m.submodules.replies = replies = PacketArbiter(data_width=width, n=len(repliers))
+        m.submodules.replies = replies = PacketArbiter(
+            data_width=width, n=len(repliers), chooses_ahead=True
+        )
         for index, replier in enumerate(repliers):
             connect(m, replier.o, replies.i[index])
         connect(m, replies.o, outgoing[1].i)

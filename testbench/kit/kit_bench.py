@@ -282,12 +282,13 @@ async def arbiter_is_fair(dut: SimHandleBase, n: int, gap: int) -> None:
 
 
 @cocotb.test()
-@cocotb.parametrize(n=PACKET_ARBITER_INPUTS, idle=(0, None))
-async def packet_arbiter_merges(dut: SimHandleBase, n: int, idle: float | None) -> None:
+@cocotb.parametrize(n=PACKET_ARBITER_INPUTS, ahead=(0, 1), idle=(0, None))
+async def packet_arbiter_merges(dut: SimHandleBase, n: int, ahead: int, idle: float | None) -> None:
     """Packets come whole, once, those of one input in order; lengths at the boundaries of a beat."""
     lengths = (0, 1, 7, 8, 9, 15, 16, 17, 64)
-    sources = [PacketSource(dut, f"packet_arbiter_{n}__i__{k}", DATA_WIDTH, idle=idle) for k in range(n)]
-    sink = PacketSink(dut, f"packet_arbiter_{n}__o", DATA_WIDTH, stall=idle)
+    name = f"packet_arbiter_{n}_{ahead}"
+    sources = [PacketSource(dut, f"{name}__i__{k}", DATA_WIDTH, idle=idle) for k in range(n)]
+    sink = PacketSink(dut, f"{name}__o", DATA_WIDTH, stall=idle)
     await clock.start(dut)
     numbers = rng("packets")
     sent = [

@@ -71,6 +71,7 @@ def kit_bundle() -> Bundle:
             for registers in (False, True)
         },
         **{
-            f"packet_arbiter_{n}": PacketArbiter(data_width=DATA_WIDTH, n=n) for n in PACKET_ARBITER_INPUTS
+            f"packet_arbiter_{n}_{ahead:d}": PacketArbiter(data_width=DATA_WIDTH, n=n, chooses_ahead=ahead)
+            for n in PACKET_ARBITER_INPUTS for ahead in (False, True)
         },
     })
