@@ -48,7 +48,7 @@ class SendEngine(wiring.Component):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         self.aside = data.StructLayout({
-            "context": shapes.context, "send": 1, "tail": (config.datapath.flit_bytes - 1).bit_length(),
+            "context": shapes.context, "payload": 1, "tail": (config.datapath.flit_bytes - 1).bit_length(),
         })
         width = config.datapath.data_width
         beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
@@ -83,7 +83,8 @@ class SendEngine(wiring.Component):
             waiting.i.valid.eq(self.i.valid), self.i.ready.eq(waiting.i.ready), waiting.i.payload.todo.eq(comes),
             waiting.i.payload.single.eq(comes.bytes <= flit_bytes), reading.single.eq(waiting.o.payload.single),
             *(reading[name].eq(todo[name]) for name in ("a", "context", "position", "bytes")),
-            reading.aside.context.eq(todo.context), reading.aside.send.eq(todo.send), reading.aside.tail.eq(todo.bytes),
+            reading.aside.context.eq(todo.context), reading.aside.tail.eq(todo.bytes),
+            reading.aside.payload.eq(todo.send & (todo.bytes != 0)),
             reader.filling.eq(self.filling), reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
             headers.i.payload.eq(todo.header), headers.i.valid.eq(waiting.o.valid & todo.send & ~announced),
             reader.may_begin.eq(announced | ~todo.send | headers.i.ready),
@@ -97,7 +98,7 @@ class SendEngine(wiring.Component):
         # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
         here = reader.o.payload
         mask = Array(Const((1 << 8 * (count or flit_bytes)) - 1, width) for count in range(flit_bytes))[here.aside.tail]
-        sends, tells = here.aside.send & ~here.empty, here.last
+        sends, tells = here.aside.payload, here.last
         m.d.comb += [
             beats.i.payload.last.eq(here.last), beats.i.payload.data.eq(here.data),
             beats.i.valid.eq(reader.o.valid & sends & (~tells | self.o_done.ready)),
