@@ -104,7 +104,7 @@ class DmaWriter(wiring.Component):
         # `owner` is the client once more, one bit for each: a beat's way out of its buffer begins with it.
         turn_layout = data.StructLayout({
             "burst": splitters[0].burst, "client": range(self.n), "owner": self.n,
-            "last_beat": range(splitters[0].burst_beats),
+            "last_beat": range(splitters[0].burst_beats), "single": 1,
         })
         m.submodules.turns = turns = StreamFifo(shape=turn_layout, depth=2)
         m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
@@ -163,6 +163,7 @@ class DmaWriter(wiring.Component):
             turns.i.payload.burst.eq(granted.burst),
             turns.i.payload.client.eq(granted.client),
             turns.i.payload.last_beat.eq(granted.burst.beats - 1),
+            turns.i.payload.single.eq(granted.burst.beats == 1),
             turns.i.payload.owner.eq(Cat(granted.client == k for k in range(self.n))),
             order.i.valid.eq(arbiter.o.valid & go),
             order.i.payload.client.eq(granted.client),
@@ -182,17 +183,20 @@ class DmaWriter(wiring.Component):
         w_beat = data.StructLayout({"data": self.data_width, "strb": flit_bytes, "last": 1})
         m.submodules.w = w = SkidBuffer(shape=w_beat)
         turn = turns.o.payload
-        count = Signal.like(turn.last_beat)
-        w_last = Signal()
+        # That a beat is the last one is known before it comes: `left` more follow the current one, unless it is the
+        # first one, of which the turn says so.
+        left = Signal.like(turn.last_beat)
+        first, at_last, w_last = Signal(init=1), Signal(), Signal()
+        more = Mux(first, turn.last_beat, left)
         tail_strobes = Array(Const((1 << (tail or flit_bytes)) - 1, flit_bytes) for tail in range(flit_bytes))
         head_strobes = Array(Const((1 << flit_bytes) - (1 << head), flit_bytes) for head in range(flit_bytes))
         m.d.comb += [
-            w_last.eq(count == turn.last_beat),
+            w_last.eq(Mux(first, turn.single, at_last)),
             w.i.valid.eq(turns.o.valid & Array(buffer.o.valid for buffer in buffers)[turn.client]),
             w.i.payload.data.eq(Array(buffer.o.payload for buffer in buffers)[turn.client]),
             w.i.payload.strb.eq(
                 Mux(turn.burst.last & w_last, tail_strobes[turn.burst.tail], ~0)
-                & Mux(count == 0, head_strobes[turn.burst.head], ~0)
+                & Mux(first, head_strobes[turn.burst.head], ~0)
             ),
             w.i.payload.last.eq(w_last),
             turns.o.ready.eq(w.i.valid & w.i.ready & w_last),
@@ -203,7 +207,7 @@ class DmaWriter(wiring.Component):
             w.o.ready.eq(axi.wready),
         ]
         with m.If(w.i.valid & w.i.ready):
-            m.d.sync += count.eq(Mux(w_last, 0, count + 1))
+            m.d.sync += [first.eq(w_last), left.eq(more - 1), at_last.eq(more == 1)]
         return w
 
     def _admit(self, m: Module, k: int, splitter: BurstSplitter, done: StreamFifo) -> None:

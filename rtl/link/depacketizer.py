@@ -101,7 +101,10 @@ class Depacketizer(wiring.Component):
             m.d.sync += stored.eq(committed)
         # A packet is dropped when something has come, so when there was room: none is missing afterwards. Its beats are
         # counted for a cycle more, in which none can come. That a beat comes is known late: sums do not wait for it.
-        dropped, after, left_over = Signal(), Signal.like(level), Signal.like(level)
+        # `some` beats of good packets are there: a register, found without the sums.
+        dropped, after, left_over, some = Signal(), Signal.like(level), Signal.like(level), Signal()
+        none, one = level == 0, level == 1
+        none_kept, one_kept = kept_level == 0, kept_level == 1
         m.d.comb += [
             after.eq(Mux(
                 store.write_enable == store.read_enable, level, level + Mux(store.read_enable, -1, 1)
@@ -111,12 +114,16 @@ class Depacketizer(wiring.Component):
         m.d.sync += [
             dropped.eq(drops), level.eq(Mux(dropped, left_over, after)),
             kept_level.eq(Mux(good & ~dropped, after, left_over)),
+            some.eq(Mux(
+                good & ~dropped, store.write_enable | ~(none | one & store.read_enable),
+                ~(none_kept | one_kept & store.read_enable),
+            )),
             full.eq(
                 ~drops & ~dropped & ~store.read_enable
                 & ((level == depth) | (level == depth - 1) & store.write_enable)
             ),
         ]
-        self._pass_on(m, waiting, store, taken=taken, some=kept_level != 0, goes=goes)
+        self._pass_on(m, waiting, store, taken=taken, some=some, goes=goes)
 
         m.d.sync += self.moves.eq(
             any_moves(self.i.valid & self.i.ready, goes, self.o.payload.valid & self.o.payload.ready)

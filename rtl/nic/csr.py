@@ -140,7 +140,7 @@ class RegisterFile(wiring.Component):
         ]
         self._compose(m, held, write_data)
         stands = Signal(JobStanding)
-        clear_irq = self._write(m, held, front.o_write, stands)
+        clear_irq, taken = self._write(m, held, front.o_write, stands)
 
         # What happens in the cycle of the clearing must not be lost.
         irq_status = Signal()
@@ -151,7 +151,7 @@ class RegisterFile(wiring.Component):
         m.d.sync += self.irq.eq((irq_status & held["irq_enable"]).any())
 
         reads = self._read(m, front, counters, self._shown(stands) | held | {"irq_status": irq_status})
-        m.d.comb += self.moves.eq(front.moves | counters.moves | reads)
+        m.d.comb += self.moves.eq(front.moves | counters.moves | reads | taken)
         return m
 
     def _compose(self, m: Module, held: dict, write_data) -> None:
@@ -175,8 +175,8 @@ class RegisterFile(wiring.Component):
             ),
         ]
 
-    def _write(self, m: Module, held: dict, write, stands: Signal) -> Signal:
-        """Delivers a write. Returns a flag: it clears the interrupt.
+    def _write(self, m: Module, held: dict, write, stands: Signal) -> tuple[Signal, Signal]:
+        """Delivers a write. Returns two flags: it clears the interrupt; it has been taken.
 
         It stands at the front for a cycle before it is delivered: what it means is worked out in that cycle. VP pages
         stand in the upper half of the address space.
@@ -190,7 +190,11 @@ class RegisterFile(wiring.Component):
         # Of the control page: the rest of the address, for all its registers at once.
         on_page = Signal()
         m.d.sync += on_page.eq(~write.payload.addr[_OFFSET_BITS:].any())
-        delivers = write.valid & on_page
+        # Who takes a write answers late in a cycle: the front hears of it in the next one. What is waited for is summed
+        # up in parallel, for a write has one meaning at most.
+        taken = Signal()
+        stands_there = write.valid & ~taken
+        delivers = stands_there & on_page
 
         def means(name, condition):
             """High if the current write is to the register `name`; a register, valid with ``write.valid``."""
@@ -205,10 +209,10 @@ class RegisterFile(wiring.Component):
             with m.If(page_offset == register.offset):
                 m.d.sync += self.doorbell.payload.kind.eq(DOORBELLS[register.name])
         m.d.comb += [
-            self.doorbell.payload.vp.eq(page_vp), self.doorbell.payload.index.eq(write.payload.data), write.ready.eq(1),
+            self.doorbell.payload.vp.eq(page_vp), self.doorbell.payload.index.eq(write.payload.data),
+            self.doorbell.valid.eq(rings_bell & stands_there), write.ready.eq(taken),
         ]
-        with m.If(rings_bell):
-            m.d.comb += [self.doorbell.valid.eq(write.valid), write.ready.eq(self.doorbell.ready)]
+        hears, answers = [rings_bell], [rings_bell & self.doorbell.ready]
 
         always = Const(1)
         vp_known, window_known = held["vp_select"] < n_vps, held["window_select"] < self.config.nic.n_windows
@@ -229,13 +233,17 @@ class RegisterFile(wiring.Component):
                 m.d.comb += self.buffer_arm.eq(means(register.name, here) & delivers)
             elif register.name in waits:
                 taker, known = waits[register.name]
-                with m.If(means(register.name, here & known) & on_page):
-                    m.d.comb += [taker.valid.eq(write.valid), write.ready.eq(taker.ready)]
+                meant = means(register.name, here & known) & on_page
+                m.d.comb += taker.valid.eq(meant & stands_there)
+                hears.append(meant)
+                answers.append(meant & taker.ready)
         job_control = CONTROL_PAGE["job_control"].offset
-        self._order_job(
-            m, held, write, meant=means("job_control", control_offset == job_control) & on_page, stands=stands,
-        )
-        return clear_irq
+        meant = means("job_control", control_offset == job_control) & on_page
+        self._order_job(m, held, write, meant=meant & stands_there, stands=stands)
+        hears.append(meant)
+        answers.append(meant & self.standing.valid)
+        m.d.sync += taken.eq(stands_there & (~Cat(hears).any() | Cat(answers).any()))
+        return clear_irq, taken
 
     def _order_job(self, m: Module, held: dict, write, *, meant: Value, stands: Signal) -> None:
         """A write to job_control is answered when its order is: what job_state shows then is not older."""
@@ -252,8 +260,7 @@ class RegisterFile(wiring.Component):
             ),
             standing.ready.eq(1),
         ]
-        with m.If(meant):
-            m.d.comb += [order.valid.eq(write.valid & ~asked), write.ready.eq(standing.valid)]
+        m.d.comb += order.valid.eq(meant & ~asked)
         with m.If(order.valid & order.ready):
             m.d.sync += asked.eq(1)
         with m.If(standing.valid):

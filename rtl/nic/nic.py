@@ -150,7 +150,7 @@ class Nic(wiring.Component):
         )
         vp_table = VpTable(
             n_vps=config.nic.n_vps, data_width=width, n_windows=config.nic.n_windows, n_clients=len(windows),
-            address_bits=config.nic.address_bits,
+            address_bits=config.nic.address_bits, batch=config.nic.fetch_batch,
         )
         m.submodules.csr = csr = RegisterFile(config)
         m.submodules.vp_table = vp_table

@@ -107,8 +107,11 @@ class Fragmenter(wiring.Component):
         free = Signal(range(N_BUFFERS + 1), init=N_BUFFERS)
         reading = Signal(range(N_BUFFERS + 1))
         reserve, begin_read, end_read = Signal(), Signal(), Signal()
+        # That a slot is returned is known late in a cycle.
+        returned = Signal()
         m.d.sync += [
-            free.eq(free - reserve + self.returned),
+            returned.eq(self.returned),
+            free.eq(free - reserve + returned),
             reading.eq(reading + begin_read - end_read),
         ]
 
@@ -124,7 +127,7 @@ class Fragmenter(wiring.Component):
         room = SimpleNamespace(free=free, reading=reading, reserve=reserve, begin_read=begin_read)
         reading_on = self._execute(m, fragments, buffer, room)
 
-        m.d.sync += self.moves.eq(any_moves(reading_on, fragments.moves, reads.moves, buffer.moves))
+        m.d.sync += self.moves.eq(any_moves(reading_on, returned, fragments.moves, reads.moves, buffer.moves))
 
         return m
 
@@ -133,19 +136,19 @@ class Fragmenter(wiring.Component):
         flit_bytes = self.data_width // 8
         n_beats = formats.PAYLOAD_BYTES // flit_bytes
         op = SimpleNamespace(
-            desc=Signal(Descriptor), number=Signal(NUMBER_BITS), refusal=Signal(Status),
+            desc=Signal(Descriptor), number=Signal(NUMBER_BITS), refusal=Signal(Status), is_mini=Signal(),
             local=Signal(self.address_bits), remote=Signal(ADDRESS_BITS), left=Signal(32),
             # Of the data that a descriptor carries.
             beat=Signal(range(n_beats)), beats_left=Signal(range(n_beats + 1)), has_beats=Signal(), puts=Signal(),
             index=Signal(formats.FRAGMENT_BITS), length=Signal(formats.PACKET_HEADER["length"].width), final=Signal(),
         )
-        desc, refusal = op.desc, op.refusal
+        desc, refusal, offered = op.desc, op.refusal, self.i.payload.desc
         # `left` stands for a cycle before a fragment is made of it, so these need not wait for the comparison.
         m.d.sync += [
             op.final.eq(op.left <= self.mtu),
             op.length.eq(Mux(op.left <= self.mtu, op.left, self.mtu)),
         ]
-        reason = self._refusal(m, self.i.payload.desc)
+        reason = self._refusal(m, offered)
         self._describe(m, fragments.i.payload, op)
         # A register says that there is nothing in hand, for those who ask for room: it is set a cycle after the state.
         idle = Signal()
@@ -162,9 +165,10 @@ class Fragmenter(wiring.Component):
                 m.d.sync += [
                     opening.eq(self.i.valid & self.i.ready),
                     idle.eq(~self.i.valid | ~self.i.ready),
-                    desc.eq(self.i.payload.desc),
+                    desc.eq(offered),
                     op.number.eq(self.i_number.payload),
                     refusal.eq(reason),
+                    op.is_mini.eq((offered.kind == Kind.MP) | (offered.length == 0)),
                 ]
                 with m.If(self.i.valid & self.i.ready):
                     m.next = "OPEN"
@@ -183,7 +187,7 @@ class Fragmenter(wiring.Component):
                 with m.If(self.o_open.ready):
                     with m.If(refusal != Status.OK):
                         m.next = "REFUSE"
-                    with m.Elif((desc.kind == Kind.MP) | (desc.length == 0)):
+                    with m.Elif(op.is_mini):
                         m.next = "MINI"
                     with m.Else():
                         m.next = "CHOOSE"

@@ -18,6 +18,7 @@ from rtl.interface import (
 )
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
+from rtl.kit.skid import TurnBuffer
 from rtl.kit.stage import StreamStage
 from rtl.p2p.admission import Admission
 from rtl.p2p.delivery import Delivery
@@ -74,9 +75,7 @@ class P2pReceive(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.admission = admission = Admission(address_bits=self.address_bits)
-        m.submodules.admitted = admitted = StreamFifo(
-            shape=admitted_layout(self.address_bits), depth=2
-        )
+        m.submodules.admitted = admitted = TurnBuffer(shape=admitted_layout(self.address_bits))
         m.submodules.payload = payload = StreamFifo(
             shape=beat(self.data_width), depth=PAYLOAD_BEATS
         )

@@ -134,6 +134,8 @@ class Tracker(wiring.Component):
         v = pipeline.step(
             "find", late=time.is_watched & ~(time.limit - old.stamp)[STAMP_BITS - 1], is_get=old.kind == CplKind.GET,
             is_mine=is_alive & (old.generation == command.number[self._entry_bits:]),
+            answered=old.unanswered == 0, one_left=old.unanswered == 1,
+            all_land=old.unanswered == old.landing, none_lands=old.landing == 0,
         )
         found = self._update(m, v, command, old, now=time.now, is_alive=is_alive)
         decided = pipeline.step(
@@ -274,7 +276,7 @@ class Tracker(wiring.Component):
             with m.If((old.status == Status.OK) & (status != Status.OK)):
                 m.d.comb += [new.status.eq(status), new.detail.eq(detail)]
 
-        m.d.comb += [new.eq(old), none_left.eq(old.unanswered == 0)]
+        m.d.comb += [new.eq(old), none_left.eq(v.answered)]
         with m.Switch(command.op):
             with m.Case(TrackerOp.OPEN):
                 m.d.comb += [
@@ -289,22 +291,22 @@ class Tracker(wiring.Component):
                 m.d.comb += [
                     touched.eq(1),
                     new.unanswered.eq(old.unanswered + command.sent),
-                    none_left.eq((old.unanswered == 0) & ~command.sent),
+                    none_left.eq(v.answered & ~command.sent),
                     new.sending.eq(~command.final),
                     new.stamp.eq(Mux(command.sent, now, old.stamp)),
                 ]
                 note_error(command.status, command.detail)
             with m.Case(TrackerOp.ANSWER):
                 m.d.comb += [
-                    touched.eq(v.is_mine & ~v.is_get & (old.unanswered != 0)),
+                    touched.eq(v.is_mine & ~v.is_get & ~v.answered),
                     new.unanswered.eq(old.unanswered - 1),
-                    none_left.eq(old.unanswered == 1),
+                    none_left.eq(v.one_left),
                     new.stamp.eq(now),
                 ]
                 note_error(command.status, command.detail)
             with m.Case(TrackerOp.LAND):
                 m.d.comb += [
-                    touched.eq(v.is_mine & v.is_get & (old.unanswered != old.landing)),
+                    touched.eq(v.is_mine & v.is_get & ~v.all_land),
                     new.landing.eq(old.landing + 1),
                     new.stamp.eq(now),
                 ]
@@ -312,14 +314,14 @@ class Tracker(wiring.Component):
                 m.d.comb += [
                     touched.eq(1),
                     new.unanswered.eq(old.unanswered - 1),
-                    none_left.eq(old.unanswered == 1),
+                    none_left.eq(v.one_left),
                     new.landing.eq(old.landing - 1),
                     new.stamp.eq(now),
                 ]
                 note_error(command.status, command.detail)
             with m.Case(TrackerOp.CHECK):
                 # What is being written is going to end; its operation must not end before it.
-                m.d.comb += [expired.eq(is_alive & v.late & (old.landing == 0)), touched.eq(expired)]
+                m.d.comb += [expired.eq(is_alive & v.late & v.none_lands), touched.eq(expired)]
                 note_error(Status.TIMEOUT, old.unanswered)
         return found
 

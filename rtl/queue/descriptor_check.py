@@ -111,7 +111,10 @@ class DescriptorCheck(wiring.Component):
             found.bad, Status.BAD_DESCRIPTOR,
             Mux(found.lacking, Status.UNSUPPORTED, Mux(found.overlong.any(), Status.BAD_LENGTH, Status.OK)),
         )
-        self._judge(m, found=status, wrong=found.bad | found.lacking | found.overlong.any())
+        self._judge(
+            m, found=status, wrong=found.bad | found.lacking | found.overlong.any(),
+            wants_operand=found.operand, wants_result=found.result,
+        )
         return m
 
     @property
@@ -158,19 +161,24 @@ class DescriptorCheck(wiring.Component):
         return {"n_slice": n_slice[:len(n_blocks)], "all_bytes": n_blocks * desc.pulse_bytes}
 
     def _slice(self, v: SimpleNamespace) -> dict:
-        """What it takes of the slice."""
-        return {"slice_bytes": v.n_slice * self.desc.pulse_bytes}
+        """What it takes of the slice; what the numbers before break."""
+        return {
+            "slice_bytes": v.n_slice * self.desc.pulse_bytes, "beyond": v.end > v.limit,
+            "too_many": v.all_bytes > self.intermediate_bytes,
+        }
 
     def _compare(self, v: SimpleNamespace) -> dict:
-        """What is wrong. Of the lengths each comparison by itself: they take longest."""
+        """What is wrong. Of the lengths each comparison by itself: they take longest. Which memory is asked for."""
+        desc, has_bytes = self.desc, self.desc.length != 0
         return {
             "bad": self._bad_descriptor(v).any(), "lacking": self._unsupported(v).any(),
-            "overlong": self._bad_length(v),
+            "overlong": self._bad_length(v), "operand": self._from_memory & has_bytes,
+            "result": desc.c & desc.write_back & has_bytes,
         }
 
     def _bad_descriptor(self, v: SimpleNamespace):
         desc, collective, mini = self.desc, self.desc.c, self.desc.kind == Kind.MP
-        beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, v.end > v.limit) & ~v.empty
+        beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, v.beyond) & ~v.empty
 
         def unknown(name: str):
             """High if an enumerated field has a value that is no member."""
@@ -216,18 +224,18 @@ class DescriptorCheck(wiring.Component):
             self._from_payload & (desc.length > formats.PAYLOAD_BYTES),
             collective & (desc.pulse_bytes[:4].any() | (~cut & desc.pulse_bytes[4:6].any())),
             collective & (
-                (desc.pulse_bytes == 0) | (v.slice_bytes > self.mtu) | (v.all_bytes > self.intermediate_bytes)
+                (desc.pulse_bytes == 0) | (v.slice_bytes > self.mtu) | v.too_many
             ),
             collective & (desc.reduce_flag | cut) & (desc.length[:4] & element_mask).any(),
         )
 
-    def _judge(self, m: Module, *, found, wrong) -> None:
-        """Notes what was `found`, and whether that is `wrong`; asks for the windows of what is right so far."""
+    def _judge(self, m: Module, *, found, wrong, wants_operand, wants_result) -> None:
+        """Notes what was `found`, and whether that is `wrong`; asks for the windows of what is right so far: of
+        an operand and of a result, if it wants them.
+        """
         desc, status, judged = self.desc, self.status, Signal()
         m.d.comb += self.judged.eq(judged)
         ask_operand, ask_result = Signal(), Signal()
-        has_bytes = desc.length != 0
-        wants_operand, wants_result = self._from_memory & has_bytes, desc.c & desc.write_back & has_bytes
         query, answer = self.window.query, self.window.answer
         m.d.comb += [
             query.payload.vp.eq(self.vp),

@@ -51,7 +51,7 @@ class DescriptorFetch(wiring.Component):
     read : ``Out(ReadSignature(data_width))``
         DMA engine.
     o : ``Out(stream.Signature(FetchedDescriptor))``
-        Descriptors in order; `desc` means nothing if `error`.
+        Descriptors in order; `desc` means nothing if `error`. Not `ready` unless `valid`: that comes late in a cycle.
     numbers, fields : ``Out(1)``
         The control words of ``o.payload.desc`` have come; all of it but `payload` has. Up until it is taken.
     """
@@ -113,6 +113,6 @@ class DescriptorFetch(wiring.Component):
             for mark, size in ((self.numbers, _NUMBER_BYTES), (self.fields, _FIELD_BYTES)):
                 with m.If(index == -(-8 * size // self.data_width) - 1):
                     m.d.sync += mark.eq(1)
-        with m.If(self.o.valid & self.o.ready):
+        with m.If(self.o.ready):
             m.d.sync += [self.o.valid.eq(0), self.numbers.eq(0), self.fields.eq(0)]
         return m

@@ -18,7 +18,7 @@ from rtl.interface import (
 )
 from rtl.queue.descriptor_check import DescriptorCheck
 from rtl.queue.descriptor_fetch import DescriptorFetch
-from rtl.queue.records import TurnEnd, turn_layout
+from rtl.queue.records import FETCH_BATCH, TurnEnd, turn_layout
 from rtl.queue.scheduler import Scheduler
 
 
@@ -73,7 +73,7 @@ class DescriptorQueue(wiring.Component):
 
     def __init__(
         self, *, data_width: int, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int, n_cous: int,
-        sequence_depth: int, supported: Collection[tuple[Datatype, Operator]], batch: int = 8,
+        sequence_depth: int, supported: Collection[tuple[Datatype, Operator]], batch: int = FETCH_BATCH,
         get: bool = True, address_bits: int = ADDRESS_BITS,
     ):
         self.data_width = data_width

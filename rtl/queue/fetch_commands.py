@@ -24,35 +24,23 @@ class FetchCommands:
 
     Members
     -------
-    more, resting
-        Set by the scheduler: the turn in progress needs more (a register); none is in progress.
-    begins, wanted
-        There is something to serve in the offered turn; so many descriptors are fetched to begin with.
+    more
+        Set by the scheduler: the turn in progress needs more; a register.
     further
         So many are fetched for the turn in progress when it needs more.
-    wants_all
-        That is all that there are.
     asked
         They have been asked for. Cleared by the scheduler when it takes the turn.
     """
 
     def __init__(self, m: Module, *, turn, stale, fetch, serving: TurnInProgress, batch: int):
-        self.more, self.resting, self.begins, self.asked, self.wants_all = (
-            Signal(name=name) for name in ("more", "resting", "begins", "asked", "wants_all")
-        )
-        self.wanted, self.further = (Signal(range(batch + 1), name=name) for name in ("wanted", "further"))
+        self.more, self.asked = Signal(name="more"), Signal(name="asked")
+        self.further = Signal(range(batch + 1), name="further")
         offered, command, waits = turn.payload, fetch.payload, Signal(name="command_waits")
 
-        def at_most(count):
-            return Mux(count < batch, count, batch)
-
-        may_begin = ((serving.covered | self.resting) & ~stale) | waits
+        may_begin = ((serving.covered | serving.stands.TURN) & ~stale) | waits
         m.d.comb += [
-            self.begins.eq(offered.enable & (offered.count != 0) & (offered.room != 0)),
-            self.wanted.eq(Mux(offered.blocked, 1, at_most(offered.count))),
-            self.further.eq(at_most(serving.left)),
-            self.wants_all.eq(offered.count <= Mux(offered.blocked, 1, batch)),
-            fetch.valid.eq(self.more | (turn.valid & self.begins & ~self.asked & may_begin)),
+            self.further.eq(Mux(serving.left < batch, serving.left, batch)),
+            fetch.valid.eq(self.more | (turn.valid & offered.serves & ~self.asked & may_begin)),
         ]
         with m.If(fetch.ready):
             m.d.sync += self.more.eq(0)
@@ -65,7 +53,7 @@ class FetchCommands:
         with m.Else():
             m.d.comb += [
                 command.base.eq(offered.base), command.mask.eq(offered.mask), command.index.eq(offered.cons),
-                command.count.eq(self.wanted),
+                command.count.eq(offered.first),
             ]
         with m.If(~self.more & fetch.valid & fetch.ready):
             m.d.sync += self.asked.eq(1)

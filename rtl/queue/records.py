@@ -52,6 +52,9 @@ class DoorbellKind(enum.Enum, shape=2):
     """Index after the last receive entry read."""
 
 
+FETCH_BATCH = 8
+"""Most descriptors that are fetched at once, where nothing else is said."""
+
 Doorbell = data.StructLayout({"vp": formats.VP_BITS, "kind": DoorbellKind, "index": INDEX_BITS})
 
 
@@ -61,6 +64,8 @@ def turn_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
     `mask`: the bits of an index that count in the ring, which has a power of two entries.
     `blocked`: its last turn ended at a unit that could not be taken. `expired`: the first unit has been waiting for
     room for `retry_limit` cycles, and is to be refused.
+    `serves`: some unit may be served: it is enabled, and neither `count` nor `room` is 0. `first` descriptors are
+    fetched to begin with; `whole`: these are all that there are.
     """
     return data.StructLayout({
         "vp": formats.VP_BITS,
@@ -72,6 +77,9 @@ def turn_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
         "room": INDEX_BITS,
         "blocked": 1,
         "expired": 1,
+        "serves": 1,
+        "first": INDEX_BITS,
+        "whole": 1,
     })
 
 

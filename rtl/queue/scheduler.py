@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,7 +12,7 @@ from rtl.abi import Descriptor
 from rtl.interface import ADDRESS_BITS, STATUS_BITS, CompletionEvent, PlacementSignature, SequenceSignature
 from rtl.queue.descriptor_fetch import FetchedDescriptor, fetch_command
 from rtl.queue.fetch_commands import FetchCommands
-from rtl.queue.records import INDEX_BITS, TurnEnd, turn_layout
+from rtl.queue.records import FETCH_BATCH, INDEX_BITS, TurnEnd, turn_layout
 from rtl.queue.turn_in_progress import TurnInProgress
 from rtl.queue.unit_record import RULES, UnitRecord
 
@@ -77,7 +77,7 @@ class Scheduler(wiring.Component):
     """
 
     def __init__(
-        self, *, n_cous: int, sequence_depth: int, batch: int = 8, address_bits: int = ADDRESS_BITS,
+        self, *, n_cous: int, sequence_depth: int, batch: int = FETCH_BATCH, address_bits: int = ADDRESS_BITS,
     ):
         if n_cous < 1 or n_cous & (n_cous - 1):
             raise ValueError(f"n_cous must be a power of two, not {n_cous!r}")
@@ -116,6 +116,8 @@ class Scheduler(wiring.Component):
         m.d.sync += [rules.eq(unit.broken), broken.eq(rules.any())]
         m.d.comb += [
             unit.desc.eq(self.i.payload.desc), unit.vp.eq(turn.vp), unit.inside.eq(serving.inside),
+            # The record follows what is at hand until the state is left.
+            unit.begin.eq(serving.stands.UNIT),
             self.i.ready.eq(serving.discards), self.consumed.eq(serving.consumes),
             self.at_hand.eq(~serving.none_pending), self.vp.eq(turn.vp),
             self.o_p2p.payload.desc.eq(self.i.payload.desc),
@@ -127,6 +129,7 @@ class Scheduler(wiring.Component):
             m, turn=self.turn, stale=self.stale, fetch=self.fetch, serving=serving, batch=self.batch,
         )
         target = self._connect_target(m, unit)
+        self._dispose(m, serving, target)
 
         # Why the current descriptor is not taken: what is wrong with it, or nothing: its job has another operation.
         reason = Signal(STATUS_BITS)
@@ -135,7 +138,7 @@ class Scheduler(wiring.Component):
 
         def reject(why):
             m.d.sync += reason.eq(why)
-            m.next = "REJECT"
+            serving.go("REJECT")
 
         def judge():
             """Goes on with a descriptor of which all but the payload is there."""
@@ -145,17 +148,18 @@ class Scheduler(wiring.Component):
             with m.Elif(self.status != Status.OK):
                 reject(self.status)
             with m.Elif(serving.inside):
-                m.next = "DELIVER"
+                serving.go("DELIVER")
             with m.Elif(desc.c):
-                m.next = "LOCATE"
+                serving.go("LOCATE")
                 m.d.sync += locating.eq(1)
             with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
-                m.next = "P2P"
+                serving.go("P2P")
             with m.Else():
                 reject(Status.NO_PLACE)
 
+        taken = self._take_up(m, serving, commands)
         with m.FSM() as fsm:
-            self._begin(m, serving, commands)
+            self._begin(m, serving, commands, taken=taken)
             self._look(m, serving, unit, commands, judge=judge)
             self._place(m, serving, target, locating=locating, reject=reject)
             self._hand_over(m, serving, unit, target)
@@ -164,7 +168,10 @@ class Scheduler(wiring.Component):
             self._end(m, serving)
         # In these it waits for a turn or for descriptors; what comes is seen where it comes from.
         waits = Cat(fsm.ongoing(state) for state in ("TURN", "UNIT", "INSIDE", "DRAIN", "SKIP")).any()
-        m.d.sync += self.moves.eq(~waits | self.fetch.valid)
+        stands = serving.stands
+        m.d.sync += self.moves.eq(
+            ~waits | self.fetch.valid | stands.DELIVER | stands.P2P | stands.SKIPPED | stands.POST
+        )
         return m
 
     def _connect_target(self, m: Module, unit: UnitRecord) -> SimpleNamespace:
@@ -198,46 +205,60 @@ class Scheduler(wiring.Component):
             ]
         return target
 
-    def _begin(self, m: Module, serving: TurnInProgress, commands: FetchCommands) -> None:
-        """A turn begins, once its descriptors have been asked for; more of them are."""
+    def _dispose(self, m: Module, serving: TurnInProgress, target: SimpleNamespace) -> None:
+        """When the current descriptor goes, and a unit ends."""
+        stands, readable = serving.stands, self.i.valid & ~self.i.payload.error
+        delivered = stands.DELIVER & readable & target.descriptor_ready
+        sent = stands.P2P & readable & self.o_p2p.ready
+        m.d.comb += [
+            serving.consumes.eq(delivered | sent | (stands.SKIP & serving.faulty) | stands.SKIPPED),
+            serving.discards.eq(
+                serving.consumes | (stands.DRAIN & ~serving.none_pending & self.i.valid & self.judged)
+            ),
+            serving.counts.eq((delivered & self.i.payload.desc.ct) | sent | (stands.POST & self.o_event.ready)),
+        ]
+
+    def _take_up(self, m: Module, serving: TurnInProgress, commands: FetchCommands) -> Value:
+        """A turn is taken, once its descriptors have been asked for. Returns whether it is, in the state TURN."""
+        offered = self.turn.payload
+        fetched = commands.asked | (self.fetch.valid & self.fetch.ready)
+        may_go = fetched | ~offered.serves | (self.stale & ~self.fetch.valid)
+        m.d.comb += self.turn.ready.eq(serving.stands.TURN & may_go)
+        taken = self.turn.valid & may_go
+        with m.If(serving.stands.TURN):
+            serving.load(offered, asked=taken & fetched, stale=self.stale)
+        return taken
+
+    def _begin(self, m: Module, serving: TurnInProgress, commands: FetchCommands, *, taken: Value) -> None:
+        """A turn begins; more of its descriptors are asked for."""
         offered = self.turn.payload
         with m.State("TURN"):
-            fetched = commands.asked | (self.fetch.valid & self.fetch.ready)
-            m.d.comb += [
-                commands.resting.eq(1),
-                self.turn.ready.eq(fetched | ~commands.begins | (self.stale & ~self.fetch.valid)),
-            ]
-            taken = self.turn.valid & self.turn.ready
-            serving.load(offered, asked=taken & fetched, wanted=commands.wanted, wants_all=commands.wants_all)
             with m.If(taken):
                 m.d.sync += commands.asked.eq(0)
-                m.next = "UNIT"
+                serving.go("UNIT")
                 with m.If(self.stale):
-                    m.next = "DRAIN"
-                with m.Elif(~commands.begins):
-                    m.d.sync += serving.blocked.eq(offered.enable & (offered.count != 0))
-                    m.next = "END"
+                    serving.go("DRAIN")
+                with m.Elif(~offered.serves):
+                    serving.go("END")
         with m.State("FETCH"):
             with m.If(self.fetch.ready):
                 m.d.sync += [
                     serving.pending.eq(commands.further), serving.none_pending.eq(0),
                     serving.covered.eq(serving.left <= self.batch), serving.extended.eq(1),
                 ]
-                m.next = "INSIDE"
+                serving.go("INSIDE")
                 with m.If(serving.refused):
-                    m.next = "SKIP"
+                    serving.go("SKIP")
 
     def _look(
         self, m: Module, serving: TurnInProgress, unit: UnitRecord, commands: FetchCommands, *, judge
     ) -> None:
         """Looks at the next descriptor: between units, or in a sequence that has an entry at its offload unit."""
         with m.State("UNIT"):
-            # The record follows what is at hand until the state is left.
-            m.d.comb += unit.begin.eq(1)
             with m.If(serving.none_pending):
-                m.next = "END"
+                serving.go("END")
             with m.Elif(serving.extended | serving.no_room):
-                m.next = "DRAIN"
+                serving.go("DRAIN")
             with m.Elif(self.judged):
                 judge()
         with m.State("INSIDE"):
@@ -246,7 +267,7 @@ class Scheduler(wiring.Component):
                     serving.refuse(Status.BAD_SEQUENCE, at_hand=0, members_follow=0)
                 with m.Else():
                     m.d.sync += commands.more.eq(1)
-                    m.next = "FETCH"
+                    serving.go("FETCH")
             with m.Elif(self.judged):
                 judge()
 
@@ -256,14 +277,14 @@ class Scheduler(wiring.Component):
         m.d.comb += query.valid.eq(locating)
         with m.State("LOCATE"):
             with m.If(query.ready):
-                m.next = "LOCATED"
+                serving.go("LOCATED")
                 m.d.sync += locating.eq(0)
         with m.State("LOCATED"):
             m.d.comb += placed.ready.eq(1)
             m.d.sync += [target.number.eq(placed.payload.unit), target.base_pulse.eq(placed.payload.base_pulse)]
             with m.If(placed.valid):
                 with m.If(placed.payload.ok):
-                    m.next = "PROBE"
+                    serving.go("PROBE")
                 with m.Elif(placed.payload.closed):
                     reject(Status.JOB_CLOSED)
                 with m.Else():
@@ -271,13 +292,13 @@ class Scheduler(wiring.Component):
         with m.State("PROBE"):
             m.d.comb += target.probing.eq(1)
             with m.If(target.probe_ready):
-                m.next = "ANSWER"
+                serving.go("ANSWER")
         with m.State("ANSWER"):
             m.d.comb += target.answering.eq(1)
             with m.If(target.answer_valid):
                 with m.If(target.answer_ok):
                     m.d.sync += serving.inside.eq(1)
-                    m.next = "DELIVER"
+                    serving.go("DELIVER")
                 with m.Else():
                     reject(Status.NO_PLACE)
 
@@ -289,20 +310,16 @@ class Scheduler(wiring.Component):
             with m.If(whole & unreadable):
                 serving.refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
             with m.Elif(whole & target.descriptor_ready):
-                serving.consume()
                 m.d.comb += unit.advance.eq(1)
-                m.next = "INSIDE"
+                serving.go("INSIDE")
                 with m.If(self.i.payload.desc.ct):
-                    serving.count_unit()
-                    m.next = "UNIT"
+                    serving.go("UNIT")
         with m.State("P2P"):
             m.d.comb += self.o_p2p.valid.eq(whole & ~unreadable)
             with m.If(whole & unreadable):
                 serving.refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
             with m.Elif(whole & self.o_p2p.ready):
-                serving.consume()
-                serving.count_unit()
-                m.next = "UNIT"
+                serving.go("UNIT")
 
     def _reject(self, m: Module, serving: TurnInProgress, *, reason) -> None:
         """The descriptor cannot be taken, for a `reason`: now, or at all."""
@@ -328,44 +345,39 @@ class Scheduler(wiring.Component):
             m.d.comb += target.aborting.eq(1)
             with m.If(target.descriptor_ready):
                 m.d.sync += serving.inside.eq(0)
-                m.next = "SKIP"
+                serving.go("SKIP")
         with m.State("SKIP"):
             with m.If(serving.faulty):
-                serving.consume()
                 m.d.sync += serving.faulty.eq(0)
             with m.Elif(~serving.skip):
-                m.next = "POST"
+                serving.go("POST")
             with m.Elif(serving.none_pending):
                 m.d.sync += commands.more.eq(~serving.none_left)
-                m.next = "FETCH"
+                serving.go("FETCH")
                 with m.If(serving.none_left):
-                    m.next = "POST"
+                    serving.go("POST")
             with m.Elif(self.i.valid & self.judged):
                 with m.If(self.i.payload.error | ~desc.c | desc.ch | unit.overlong):
-                    m.next = "POST"
+                    serving.go("POST")
                 with m.Else():
-                    m.next = "SKIPPED"
+                    serving.go("SKIPPED")
         # A cycle of its own: nobody waits for it, and what to do with a descriptor would be found out late in a cycle.
         with m.State("SKIPPED"):
-            serving.consume()
             m.d.comb += unit.advance.eq(1)
-            m.next = "SKIP"
+            serving.go("SKIP")
             with m.If(desc.ct):
-                m.next = "POST"
+                serving.go("POST")
         with m.State("POST"):
             m.d.comb += self.o_event.valid.eq(1)
             with m.If(self.o_event.ready):
-                serving.count_unit()
-                m.next = "UNIT"
+                serving.go("UNIT")
 
     def _end(self, m: Module, serving: TurnInProgress) -> None:
         """The turn ends. Descriptors that were fetched ahead stay in the ring: their next turn reads them again."""
         with m.State("DRAIN"):
             with m.If(serving.none_pending):
-                m.next = "END"
-            with m.Elif(self.i.valid & self.judged):
-                serving.discard()
+                serving.go("END")
         with m.State("END"):
             m.d.comb += self.end.valid.eq(1)
             with m.If(self.end.ready):
-                m.next = "TURN"
+                serving.go("TURN")

@@ -1,9 +1,12 @@
 """The turn that the scheduler serves: its registers, and the verbs that change them."""
 
-from amaranth import Module, Signal
+from amaranth import Cat, Module, Signal
+from amaranth.lib import data
 
 from rtl.queue.records import INDEX_BITS
 from rtl.queue.unit_record import UnitRecord
+
+_STANDS = ("TURN", "UNIT", "DELIVER", "P2P", "SKIP", "SKIPPED", "POST", "DRAIN")
 
 
 class TurnInProgress:
@@ -38,8 +41,11 @@ class TurnInProgress:
         An entry at an offload unit is reserved for the sequence.
     refused, faulty, skip
         A unit is refused; the current descriptor belongs to it; so may those behind it.
-    discards, consumes
-        Pulses: the current descriptor is released; it is also consumed from the ring.
+    stands
+        The states of the scheduler in which much is decided late in a cycle, a bit each; registers beside its state.
+    discards, consumes, counts
+        Pulses, set by the scheduler: the current descriptor is released; it is also consumed from the ring. The current
+        unit spends the room that its completion needs.
     """
 
     def __init__(self, m: Module, *, layout, batch: int, unit: UnitRecord):
@@ -61,39 +67,37 @@ class TurnInProgress:
                 ("none_pending", 1), ("none_left", 0), ("no_room", 0), ("covered", 0),
             )
         )
-        self.discards, self.consumes = Signal(name="discards"), Signal(name="consumes")
+        self.stands = Signal(data.StructLayout(dict.fromkeys(_STANDS, 1)), init={"TURN": 1}, name="stands")
+        self.discards, self.consumes, self.counts = (Signal(name=name) for name in ("discards", "consumes", "counts"))
+        with m.If(self.discards):
+            m.d.sync += [self.pending.eq(self.pending - 1), self.none_pending.eq(self.pending == 1)]
+        with m.If(self.consumes):
+            m.d.sync += [
+                self.cons.eq(self.cons + 1), self.left.eq(self.left - 1), self.none_left.eq(self.left == 1),
+            ]
+        with m.If(self.counts):
+            m.d.sync += [
+                self.taken.eq(self.taken + 1), self.room.eq(self.room - 1), self.no_room.eq(self.room == 1),
+                self.inside.eq(0), self.refused.eq(0),
+            ]
 
-    def load(self, offered, *, asked, wanted, wants_all) -> None:
-        """Takes up a turn, of which `wanted` descriptors have been asked for, if it is `asked`, which comes late. They
-        are all that there are if `wants_all`.
+    def go(self, state: str) -> None:
+        """Goes on to a state of the scheduler."""
+        self._m.next = state
+        self._m.d.sync += self.stands.eq(Cat(state == name for name in _STANDS))
+
+    def load(self, offered, *, asked, stale) -> None:
+        """Takes up a turn, whose first descriptors have been asked for, if it is `asked`, which comes late.
+
+        One without room is blocked, unless it is `stale`.
         """
         self._m.d.sync += [
             self.turn.eq(offered),
             self.cons.eq(offered.cons), self.left.eq(offered.count), self.room.eq(offered.room),
             self.none_left.eq(offered.count == 0), self.no_room.eq(offered.room == 0),
-            self.pending.eq(wanted), self.none_pending.eq(~asked), self.covered.eq(wants_all),
-            self.blocked.eq(0),
+            self.pending.eq(offered.first), self.none_pending.eq(~asked), self.covered.eq(offered.whole),
+            self.blocked.eq(offered.enable & (offered.count != 0) & ~offered.serves & ~stale),
             *(register.eq(0) for register in (self.taken, self.crowded, self.extended, self.inside, self.refused)),
-        ]
-
-    def discard(self) -> None:
-        """Releases the current descriptor; it stays in the ring."""
-        self._m.d.comb += self.discards.eq(1)
-        self._m.d.sync += [self.pending.eq(self.pending - 1), self.none_pending.eq(self.pending == 1)]
-
-    def consume(self) -> None:
-        """Consumes the current descriptor: it is no longer in the ring."""
-        self.discard()
-        self._m.d.comb += self.consumes.eq(1)
-        self._m.d.sync += [
-            self.cons.eq(self.cons + 1), self.left.eq(self.left - 1), self.none_left.eq(self.left == 1),
-        ]
-
-    def count_unit(self) -> None:
-        """Spends the room that the unit's completion needs."""
-        self._m.d.sync += [
-            self.taken.eq(self.taken + 1), self.room.eq(self.room - 1), self.no_room.eq(self.room == 1),
-            self.inside.eq(0), self.refused.eq(0),
         ]
 
     def refuse(self, status, *, at_hand, members_follow) -> None:
@@ -104,11 +108,11 @@ class TurnInProgress:
         m = self._m
         m.d.comb += [self._unit.refuse.eq(1), self._unit.status.eq(status)]
         m.d.sync += [self.refused.eq(1), self.faulty.eq(at_hand), self.skip.eq(members_follow)]
-        m.next = "SKIP"
+        self.go("SKIP")
         with m.If(self.inside):
-            m.next = "ABORT"
+            self.go("ABORT")
 
     def block(self) -> None:
         """Ends the turn: the current unit cannot be taken now."""
         self._m.d.sync += self.blocked.eq(1)
-        self._m.next = "DRAIN"
+        self.go("DRAIN")

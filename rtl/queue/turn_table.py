@@ -10,7 +10,7 @@ from firmware_models.abi import formats
 from rtl.interface import ADDRESS_BITS, check_address_bits
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
-from rtl.queue.records import INDEX_BITS, Doorbell, DoorbellKind, TurnEnd, VpCommit, turn_layout
+from rtl.queue.records import FETCH_BATCH, INDEX_BITS, Doorbell, DoorbellKind, TurnEnd, VpCommit, turn_layout
 
 _CYCLE_BITS = 32
 DESCRIPTOR_LOG2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
@@ -57,6 +57,8 @@ class TurnTable(wiring.Component):
         Ring indexes after a commit.
     address_bits : int
         Bits of a host address, 32 to 64.
+    batch : int
+        Most descriptors to fetch at once.
 
     Members
     -------
@@ -84,12 +86,13 @@ class TurnTable(wiring.Component):
     """
 
     def __init__(
-        self, *, n_vps: int, retry_cycles: int = 32, first_index: int = 0, address_bits: int = ADDRESS_BITS
+        self, *, n_vps: int, retry_cycles: int = 32, first_index: int = 0, address_bits: int = ADDRESS_BITS,
+        batch: int = FETCH_BATCH,
     ):
         if retry_cycles < 1:
             raise ValueError(f"retry_cycles must be at least 1, not {retry_cycles!r}")
         self.n_vps, self.retry_cycles, self.first_index = n_vps, retry_cycles, first_index
-        self.address_bits = check_address_bits(address_bits)
+        self.address_bits, self.batch = check_address_bits(address_bits), batch
         super().__init__({
             "moves": Out(1),
             "enable": In(1),
@@ -233,13 +236,18 @@ class TurnTable(wiring.Component):
         used = (state.reserved - records["cq_cons"].read.data)[:INDEX_BITS]
         # Since when the unit at the head of a ring has been waiting for room.
         waited = (self.cycles - state.since)[:_CYCLE_BITS]
+        # What the scheduler decides by is found here: there it would be compared late in a cycle.
+        count = (produced - state.cons)[:INDEX_BITS]
         return [
             now.vp.eq(vp),
             now.enable.eq(ring.enable),
             now.base.eq(ring.base << DESCRIPTOR_LOG2),
             now.mask.eq(Cat(ring.log2 > bit for bit in range(INDEX_BITS))),
             now.cons.eq(state.cons),
-            now.count.eq(produced - state.cons),
+            now.count.eq(count),
+            now.serves.eq(ring.enable & (produced != state.cons) & (used < size)),
+            now.first.eq(Mux(state.blocked, 1, Mux(count < self.batch, count, self.batch))),
+            now.whole.eq(count <= Mux(state.blocked, 1, self.batch)),
             now.room.eq(Mux(used < size, size - used, 0)),
             now.blocked.eq(state.blocked),
             now.expired.eq(state.crowded & (self.retry_limit != 0) & (waited >= self.retry_limit)),

@@ -8,6 +8,7 @@ from firmware_models.abi import formats
 from rtl.interface import ADDRESS_BITS, ReceiveSlotSignature, WindowSignature, check_address_bits
 from rtl.kit.quiescence import any_moves
 from rtl.queue.records import (
+    FETCH_BATCH,
     INDEX_BITS,
     WINDOW_BITS,
     Doorbell,
@@ -44,6 +45,8 @@ class VpTable(wiring.Component):
         All ring indexes after a commit. The register map says 0; benches begin close to the wrap.
     address_bits : int
         Bits of a host address, 32 to 64: what records and windows have beyond them is forgotten.
+    batch : int
+        Most descriptors that the descriptor queue fetches at once.
 
     Members
     -------
@@ -75,7 +78,7 @@ class VpTable(wiring.Component):
 
     def __init__(
         self, *, n_vps: int, data_width: int, n_windows: int, n_clients: int, retry_cycles: int = 32,
-        first_index: int = 0, address_bits: int = ADDRESS_BITS,
+        first_index: int = 0, address_bits: int = ADDRESS_BITS, batch: int = FETCH_BATCH,
     ):
         if n_vps & (n_vps - 1) or not 2 <= n_vps <= 1 << formats.VP_BITS:
             raise ValueError(f"n_vps must be a power of two, 2 to {1 << formats.VP_BITS}, not {n_vps!r}")
@@ -87,7 +90,7 @@ class VpTable(wiring.Component):
             raise ValueError(f"first_index must be 0 to {(1 << INDEX_BITS) - 1}, not {first_index!r}")
         self.n_vps, self.data_width, self.n_windows = n_vps, data_width, n_windows
         self.n_clients, self.address_bits = n_clients, check_address_bits(address_bits)
-        self.retry_cycles, self.first_index = retry_cycles, first_index
+        self.retry_cycles, self.first_index, self.batch = retry_cycles, first_index, batch
         super().__init__({
             "moves": Out(1),
             "enable": In(1),
@@ -109,7 +112,7 @@ class VpTable(wiring.Component):
         m = Module()
         m.submodules.turns = turns = TurnTable(
             n_vps=self.n_vps, retry_cycles=self.retry_cycles, first_index=self.first_index,
-            address_bits=self.address_bits,
+            address_bits=self.address_bits, batch=self.batch,
         )
         m.submodules.completions = completions = RingSlots(
             n_vps=self.n_vps, ring="cq", entry_bytes=formats.COMPLETION.bytes, check_room=False,

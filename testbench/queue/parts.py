@@ -63,6 +63,7 @@ class QueueSystem(wiring.Component):
         m.submodules.table = table = VpTable(
             n_vps=N_VPS, data_width=DATA_WIDTH, n_windows=CONFIG.nic.n_windows, n_clients=N_CLIENTS + 1,
             retry_cycles=RETRY_CYCLES, first_index=FIRST_INDEX, address_bits=self.config.nic.address_bits,
+            batch=BATCH,
         )
         m.submodules.descriptors = descriptors = DescriptorQueue(
             data_width=DATA_WIDTH, mtu=CONFIG.datapath.mtu, n_peers=CONFIG.cou.n_peers, n_blocks=CONFIG.cou.n_blocks,

@@ -209,6 +209,8 @@ class Bench:
             "vp": vp, "enable": int(self.rng.random() < 0.95), "cons": (FIRST_INDEX + self.cons[vp]) % INDEXES,
             "count": count, "room": room,
         }
+        enabled, first = self.offered["enable"], 1 if state["blocked"] else min(count, self.batch)
+        self.offered |= {"serves": int(bool(enabled and count and room)), "first": first, "whole": int(count <= first)}
         self.turns += 1
         self.turn.append(self.offered)
 
