@@ -17,6 +17,7 @@ from rtl.cou.terms import differ, terms_of
 from rtl.credit.layouts import notice_fields
 from rtl.interface import ADDRESS_BITS, STATUS_BITS
 from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.successor import is_next
 
 CUTS = ("compare",)
 """Steps that end in registers."""
@@ -130,7 +131,8 @@ class PassPlanner(wiring.Component):
         progress, desc, packet = self.progress, self.desc, self.packet
         return {
             "some": self.slice.size != 0,
-            "packets_left": progress.consumed != desc.cp_count, "one_left": progress.consumed + 1 == desc.cp_count,
+            "packets_left": progress.consumed != desc.cp_count,
+            "one_left": is_next(progress.consumed, desc.cp_count),
             "fits": packet.length == self.slice.size, "bears_mark": packet.status != Status.OK,
             "other_terms": differ(packet, self.operation.terms),
             "brings_address": packet.swap_addr & ~self.operation.blocks.cut,
