@@ -40,8 +40,7 @@ class JobCloser(wiring.Component):
     some at a time (:attr:`AT_ONCE`), and goes on for as long in between. The tag table knows whether what a slot
     shows is still there.
 
-    Timing: four cycles for a slot, and one more for the first of those that are looked at at once. After a reset all
-    jobs are open after as many cycles as there are JobIDs.
+    Timing: four cycles for a slot. After a reset all jobs are open after as many cycles as there are JobIDs.
 
     Members
     -------
@@ -127,7 +126,7 @@ class JobCloser(wiring.Component):
         # What others see of the state they see in registers: a state that few runs visit is on no path of theirs.
         m.d.sync += self.hold.eq(~Cat(fsm.ongoing(state) for state in ("IDLE", "OPERATION", "PAUSE")).any())
         m.d.sync += self.moves.eq(any_moves(
-            ~fsm.ongoing("IDLE"), s.some_operation, s.some_packet, self.order.valid, ~s.swept, self.hold,
+            ~fsm.ongoing("IDLE"), s.some_operation, s.some_packet, self.order.valid, ~s.swept,
         ))
         return m
 
@@ -183,9 +182,6 @@ class JobCloser(wiring.Component):
 
     def _look_through(self, m: Module, s: SimpleNamespace) -> None:
         """Operations, then slots."""
-        # That the trigger stands counts a cycle later; it then stands for as long as it is to.
-        held = Signal(name="stood")
-        m.d.sync += held.eq(self.hold & self.held)
         n_jobs, last = self.config.cou.n_jobs, self.config.buffer_slots - 1
         closed = s.looked_at
         m.d.comb += closed.addr.eq(Mux(s.of_packet, self.meta.job_id, self.holds[s.index].job_id))
@@ -215,7 +211,7 @@ class JobCloser(wiring.Component):
                 m.next = "HOLD"
         with m.State("HOLD"):
             # From one look to the next one there is a cycle in which it was not to stand still.
-            stands = self.hold & held
+            stands = self.hold & self.held
             m.d.comb += self.meta_enable.eq(stands)
             with m.If(stands):
                 m.next = "JUDGE"
