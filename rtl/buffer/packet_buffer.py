@@ -192,15 +192,17 @@ class PacketBuffer(wiring.Component):
         arriving = Signal(tag_shape)
         receiving, slot = Signal(), Signal(self.slot_bits)
         header, payload = self.i.header, self.i.payload
-        accept, offered, take, tells = (Signal(name=name) for name in ("accept", "offered", "take", "tells"))
+        accept, offered, free, take, tells = (
+            Signal(name=name) for name in ("accept", "offered", "may_enter", "take", "tells")
+        )
         m.d.comb += [
             *(arriving.key[name].eq(value) for name, value in key_fields(header.payload).items()),
             arriving.slot.eq(pool.o.payload),
-            offered.eq(header.valid & ~receiving & pool.o.valid & entered.i.ready & ~tells),
+            free.eq(~receiving & pool.o.valid & entered.i.ready & ~tells), offered.eq(header.valid & free),
             entering.i.valid.eq(offered), entering.i.payload.tag.eq(arriving),
             entering.i.payload.hash.eq(key_hash(self.config, arriving.key)),
             table.insert.valid.eq(entering.o.valid), entering.o.ready.eq(table.insert.ready),
-            table.insert.payload.eq(entering.o.payload.tag), accept.eq(offered & entering.i.ready),
+            table.insert.payload.eq(entering.o.payload.tag), accept.eq(header.valid & (free & entering.i.ready)),
             header.ready.eq(accept), pool.o.ready.eq(accept),
             entered.i.valid.eq(accept), entered.i.payload.eq(arriving),
             lent.i.valid.eq(accept), lent.i.payload.eq(travels_lent(header.payload)), lent.o.ready.eq(entered.o.ready),
@@ -237,7 +239,8 @@ class PacketBuffer(wiring.Component):
         m.d.comb += [
             # An outcome is that of a packet that entered: it is never alone.
             tells.eq(outcome.o.valid),
-            self.o_arrival.valid.eq(accept | tells & (~outcome.o.payload | dropped)),
+            # None is taken beside it, and that one is taken is known late.
+            self.o_arrival.valid.eq(Mux(tells, ~outcome.o.payload | dropped, accept)),
             reported.eq(Mux(tells, oldest, arriving)), event.key.eq(reported.key), event.slot.eq(reported.slot),
             event.what.eq(Mux(tells, Mux(outcome.o.payload, Arrival.DROPPED, Arrival.THERE), Arrival.COMING)),
             dropped.eq(drops & ~table.removed & gone.i.ready),

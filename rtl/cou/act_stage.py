@@ -63,7 +63,7 @@ class ActStage(wiring.Component):
     """
 
     #: Cycles that a packet which has been announced is waited for here: as many as a tag takes into an idle table,
-    #: less those of looking at the context.
+    #: less those of looking at the context. A power of two.
     PATIENCE = 4
 
     def __init__(self, config: Config):
@@ -91,15 +91,19 @@ class ActStage(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         plan, step = self.i.payload, self.i.payload.step
-        remarkable = plan.mismatch | plan.marked | plan.differs
+        remarkable = plan.remarkable
 
         # What was found out of this plan while it stands here.
         window_known, window_ok, credited, searched, filled, reported = (
             Signal(name=name) for name in ("window_known", "window_ok", "credited", "searched", "filled", "reported")
         )
         ahead, missing = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS)
+        # Its highest bit says that this was long enough.
         waited = Signal(range(self.PATIENCE + 1))
+        tired = waited[-1]
         leave, came = Signal(), Signal()
+        # All that its step waits for is there. A credit is taken before an address is checked, so either is the last.
+        settled = Signal()
         # A credit that returns while one is refused, or an older context that ends, is a reason to ask again.
         changed = self.returned | self.finish
         with m.If(changed):
@@ -109,7 +113,7 @@ class ActStage(wiring.Component):
         self._say(m, ahead=ahead, window_ok=window_ok, answer=answer)
 
         def sleep(phase):
-            m.d.comb += [self.sleep.eq(1), self.next_phase.eq(phase), leave.eq(1)]
+            m.d.comb += self.next_phase.eq(phase)
 
         # That an answer of the credit table is waited for stands beside the state: it decides whether a pass goes.
         m.d.sync += self.asks.eq(self.asks & ~self.i_credit.valid)
@@ -118,7 +122,7 @@ class ActStage(wiring.Component):
                 with m.If(self.i.valid & plan.unsure & ~self.certain):
                     m.d.sync += waited.eq(waited + 1)
                     m.d.comb += self.credit_hold.eq(1)
-                    with m.If(waited == self.PATIENCE):
+                    with m.If(tired):
                         sleep(Phase.WAITING)
                     with m.Else():
                         m.d.comb += self.o_credit.valid.eq(step.credit)
@@ -131,77 +135,87 @@ class ActStage(wiring.Component):
                         # A loader with nothing to do takes it at once.
                         m.d.comb += [self.o_load.valid.eq(1), self.o_load.payload.beside.eq(1), self.loads.eq(1)]
                         m.d.sync += filled.eq(1)
+                    # A plan has one step, so none of these looks at the others.
                     with m.If(step.search & ~searched):
                         m.d.comb += [self.o_lookup.valid.eq(1), lookup.search.eq(1)]
                         with m.If(self.o_lookup.ready):
                             m.next = "SEARCH"
-                    with m.Elif(step.search | step.give_up):
+                    with m.If(step.search & searched | step.give_up):
                         m.next = "TIMEOUT"
-                    with m.Elif(step.ask):
+                    with m.If(step.ask):
                         m.d.comb += self.o_lookup.valid.eq(1)
                         with m.If(self.o_lookup.ready):
                             m.d.comb += self.wait.eq(1)
                             sleep(Phase.WAITING)
                     # The credit first: an address is checked once, and reported once.
-                    with m.Elif((step.credit | step.check & plan.sends) & ~credited):
+                    with m.If((step.credit | step.check & plan.sends) & ~credited):
                         m.d.comb += self.o_credit.valid.eq(1)
                         m.d.sync += came.eq(changed)
                         with m.If(self.o_credit.ready):
                             m.d.sync += self.asks.eq(1)
                             m.next = "CREDIT"
-                    with m.Elif(step.check & ~window_known):
+                    with m.If(step.check & ~window_known & (credited | ~plan.sends)):
                         m.d.comb += self.window.query.valid.eq(1)
                         with m.If(self.window.query.ready):
                             m.next = "CHECK"
                     # With a credit the pass will go, so this is reported once, and before the operation can end.
-                    with m.Elif(remarkable & ~reported):
+                    with m.If((step.run | settled) & remarkable & ~reported):
                         m.next = "MISMATCH"
 
             self._report(m, missing=missing, reported=reported)
-            # A cycle of its own: whether a context is given up stands at the beginning of what others do.
+            # A cycle of its own: whether a context is given up stands in a register at the beginning of what others do.
             with m.State("DROP"):
-                m.d.comb += [self.drop.eq(1), leave.eq(1)]
+                m.d.sync += self.drop.eq(0)
                 m.d.sync += [known.eq(0) for known in (searched, ahead, missing)]
                 m.next = "ACT"
             self._search(m, ahead=ahead, missing=missing, searched=searched)
-            self._check(m, known=window_known, ok=window_ok)
+            self._check(m, known=window_known, ok=window_ok, settled=settled)
             with m.State("CREDIT"):
                 m.d.comb += self.i_credit.ready.eq(1)
                 with m.If(self.i_credit.valid):
                     m.next = "ACT"
                     m.d.comb += self.granted.eq(self.i_credit.payload.ok)
                     with m.If(self.i_credit.payload.ok):
-                        m.d.sync += credited.eq(1)
+                        m.d.sync += [credited.eq(1), settled.eq(step.credit)]
                     with m.Else():
                         sleep(Mux(came | changed, Phase.READY, Phase.BLOCKED))
 
         # The pass is given away when nothing is left to be done before. A plan has one step, so none but the three that
         # lead here is looked at.
         runs, sends = self.o_run, self.o_send
-        settled = step.run | step.credit & credited | step.check & window_known & (credited | ~plan.sends)
+        here = self.i.valid & fsm.ongoing("ACT")
         sure = ~plan.unsure | self.certain
-        acts = self.i.valid & sure & (~plan.fill | filled | self.loader_idle) & settled & (~remarkable | reported)
+        loads, brought = step.load | plan.fill & ~filled & ~self.loader_idle, ~plan.fill | filled | self.loader_idle
+        acts = sure & brought & (step.run | settled) & (~remarkable | reported)
         grants = self.i_credit.valid & self.i_credit.payload.ok & ~step.check & ~remarkable
         goes = Signal()
         m.d.comb += [
-            goes.eq(fsm.ongoing("ACT") & acts | self.asks & grants),
+            goes.eq(here & acts | self.asks & grants),
             runs.valid.eq(goes & ~plan.direct), sends.valid.eq(goes & plan.direct),
             self.fire.eq(goes & Mux(plan.direct, sends.ready, runs.ready)),
             self.fired.eq(self.fire & plan.final),
             self.write_started.eq(self.fire & self.o_run.payload.output.write_back),
         ]
-        with m.If(self.fire):
-            m.d.comb += [self.sleep.eq(1), leave.eq(1)]
+        # Whether the context goes to sleep is gathered beside the states, of which each says only how.
+        asks = self.o_lookup.ready & step.ask & ~loads
+        m.d.comb += [
+            self.sleep.eq(
+                self.fire | here & Mux(sure, self.o_load.ready & loads | asks, tired)
+                | self.asks & self.i_credit.valid & ~self.i_credit.payload.ok
+            ),
+            leave.eq(self.sleep | self.drop),
+        ]
 
         # The next plan knows nothing of this one. It comes after a cycle without a plan, and that there is one is known
         # early.
         m.d.comb += self.i.ready.eq(leave)
         with m.If(~self.i.valid):
             m.d.sync += [
-                known.eq(0) for known in (window_known, credited, filled, reported, waited, came)
+                known.eq(0) for known in (window_known, credited, filled, reported, settled, waited, came)
             ]
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("ACT"), self.i.valid & self.i.ready, waited != 0))
+        # That a plan leaves shows where it stands, in the stage before.
+        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("ACT"), waited != 0))
         return m
 
     def _answer_of_credit_table(self, m: Module):
@@ -261,6 +275,7 @@ class ActStage(wiring.Component):
             ]
             with m.If(self.o_fault.ready):
                 m.next = "DROP"
+                m.d.sync += self.drop.eq(1)
         with m.State("MISMATCH"):
             m.d.comb += [
                 self.o_fault.valid.eq(1), fault.status.eq(Status.LENGTH_MISMATCH),
@@ -282,7 +297,7 @@ class ActStage(wiring.Component):
                 m.d.sync += reported.eq(1)
                 m.next = "ACT"
 
-    def _check(self, m: Module, *, known, ok):
+    def _check(self, m: Module, *, known, ok, settled):
         """An address that a packet brought, or that the descriptor did not announce. If it is not the VP's own nothing
         is written there."""
         fault = self.o_fault.payload
@@ -294,5 +309,5 @@ class ActStage(wiring.Component):
                 self.window.answer.ready.eq(valid | self.o_fault.ready),
             ]
             with m.If(self.window.answer.valid & self.window.answer.ready):
-                m.d.sync += [known.eq(1), ok.eq(valid)]
+                m.d.sync += [known.eq(1), ok.eq(valid), settled.eq(1)]
                 m.next = "ACT"

@@ -295,20 +295,22 @@ class OffloadUnit(wiring.Component):
         )
         leaving = Signal(free_layout(self.config))
         u.parts.append(turn)
-        looks, answers, theirs = buffer.lookup, buffer.o_lookup, trigger.held
+        looks, answers = buffer.lookup, buffer.o_lookup
         m.d.comb += [
             self.dropped.eq(closer.dropped), closer.holds.eq(operations.holds),
             operations.close.eq(closer.ends), closer.arrival.eq(buffer.o_arrival.payload),
-            closer.arrives.eq(buffer.o_arrival.valid), trigger.hold.eq(closer.hold), closer.held.eq(theirs),
+            closer.arrives.eq(buffer.o_arrival.valid), trigger.hold.eq(closer.hold), closer.held.eq(trigger.held),
             closer.meta.eq(buffer.meta), buffer.meta_enable.eq(trigger.meta_enable | closer.meta_enable),
-            buffer.meta_slot.eq(Mux(theirs, closer.meta_slot, trigger.meta_slot)),
+            # One that is to stand still asks for no header any more.
+            buffer.meta_slot.eq(Mux(closer.hold, closer.meta_slot, trigger.meta_slot)),
             # The closer asks only while the trigger, which stands still, asks nothing.
             looks.payload.eq(Mux(closer.lookup.valid, closer.lookup.payload, trigger.o_lookup.payload)),
             looks.valid.eq(closer.lookup.valid | trigger.o_lookup.valid),
             closer.lookup.ready.eq(looks.ready), trigger.o_lookup.ready.eq(~closer.lookup.valid & looks.ready),
             closer.i_lookup.payload.eq(answers.payload), trigger.i_lookup.payload.eq(answers.payload),
-            closer.i_lookup.valid.eq(theirs & answers.valid), trigger.i_lookup.valid.eq(~theirs & answers.valid),
-            answers.ready.eq(Mux(theirs, closer.i_lookup.ready, trigger.i_lookup.ready)),
+            # Each knows whether it has asked, and takes what is not its own at once.
+            closer.i_lookup.valid.eq(answers.valid), trigger.i_lookup.valid.eq(answers.valid),
+            answers.ready.eq(trigger.i_lookup.ready),
             aggregator.barred.eq(closer.taken),
             closer.freeing.eq(aggregator.freeing | buffer.free.valid),
             closer.freed.eq(buffer.free.valid & buffer.free.ready), closer.freed_slot.eq(buffer.free.payload.slot),

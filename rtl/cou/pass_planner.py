@@ -17,6 +17,7 @@ from rtl.cou.terms import differ, terms_of
 from rtl.credit.layouts import notice_fields
 from rtl.interface import ADDRESS_BITS, STATUS_BITS
 from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.successor import is_next
 
 CUTS = ("compare",)
 """Steps that end in registers."""
@@ -50,7 +51,8 @@ def plan_layout(shapes: CouShapes) -> data.StructLayout:
     """The plan for a context.
 
     `fill`: the operand comes with the descriptor and is not loaded yet. `unsure`: the packet is only announced.
-    `marked`: the packet says that its sender had an error; `differs`: that it is of another operation.
+    `marked`: the packet says that its sender had an error; `differs`: that it is of another operation. `remarkable`:
+    either of them, or `mismatch`.
     """
     return data.StructLayout({
         "context": shapes.context, "job": shapes.job, "place": shapes.place, "step": Step,
@@ -58,6 +60,7 @@ def plan_layout(shapes: CouShapes) -> data.StructLayout:
         "query": data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32, "right": 2}),
         "members": formats.MEMBER_BITS, "sends": 1, "foreign": 1, "mismatch": 1, "brought_bytes": 16,
         "marked": 1, "marked_by": formats.NODE_BITS, "mark": 8, "differs": 1, "brought_terms": formats.TERMS_BITS,
+        "remarkable": 1,
         "direct": 1, "final": 1, "ends": 1, "cut": 1, "clears": 1,
         "after": progress_layout(shapes), "run": shapes.run,
     })
@@ -130,7 +133,8 @@ class PassPlanner(wiring.Component):
         progress, desc, packet = self.progress, self.desc, self.packet
         return {
             "some": self.slice.size != 0,
-            "packets_left": progress.consumed != desc.cp_count, "one_left": progress.consumed + 1 == desc.cp_count,
+            "packets_left": progress.consumed != desc.cp_count,
+            "one_left": is_next(progress.consumed, desc.cp_count),
             "fits": packet.length == self.slice.size, "bears_mark": packet.status != Status.OK,
             "other_terms": differ(packet, self.operation.terms),
             "brings_address": packet.swap_addr & ~self.operation.blocks.cut,
@@ -203,7 +207,8 @@ class PassPlanner(wiring.Component):
             plan.sends.eq(v.sends), plan.foreign.eq(v.foreign), plan.direct.eq(v.direct),
             plan.mismatch.eq(v.mismatch), plan.brought_bytes.eq(self.packet.length),
             plan.marked.eq(v.marked), plan.marked_by.eq(self.packet.source_id), plan.mark.eq(self.packet.status),
-            plan.differs.eq(v.differs), plan.brought_terms.eq(terms_of(self.packet)),
+            plan.differs.eq(v.differs), plan.remarkable.eq(v.mismatch | v.marked | v.differs),
+            plan.brought_terms.eq(terms_of(self.packet)),
             plan.final.eq((v.final & ~clear) | self.expired),
             plan.ends.eq((v.final & desc.ct & ~clear) | v.ends | self.expired),
             plan.after.eq(progress), plan.after.consumed.eq(progress.consumed + v.more), plan.after.has_data.eq(1),

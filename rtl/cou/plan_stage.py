@@ -97,8 +97,11 @@ class PlanStage(wiring.Component):
         # The memories hold what they have read until they are asked again: that is when the plan before has gone.
         context, look = Signal(shapes.context), Signal(look_layout(shapes))
         kept = Signal(plan_layout(shapes))
-        fetch, planned, output_free, pending = Signal(), Signal(), Signal(), Signal()
-        m.d.sync += pending.eq(self.fault_pending)
+        fetch, planned, output_free, pending, expired = (
+            Signal(name=name) for name in ("fetch", "planned", "output_free", "pending", "expired")
+        )
+        # A time-out that comes too late for this plan wakes the context up again.
+        m.d.sync += [pending.eq(self.fault_pending), expired.eq(self.expired)]
         m.d.comb += [
             self.look.eq(self.i.payload), fetch.eq(self.i.valid & self.i.ready),
             far_read.addr.eq(self.i.payload), far_read.en.eq(fetch),
@@ -107,7 +110,7 @@ class PlanStage(wiring.Component):
             self.select.eq(look.job),
             planner.context.eq(context), planner.look.eq(look), planner.progress.eq(far_read.data),
             planner.slice.eq(slice_read.data), planner.desc.eq(self.control), planner.packet.eq(self.meta),
-            planner.operation.eq(self.operation), planner.expired.eq(self.expired), planner.status.eq(self.status),
+            planner.operation.eq(self.operation), planner.expired.eq(expired), planner.status.eq(self.status),
             planner.node_id.eq(self.node_id),
             output_free.eq(~self.o.valid & ~pending), self.o.payload.eq(kept),
             *meter.measures(far_read.data, self.control, self.operation), self.measured.eq(context),
@@ -171,5 +174,8 @@ class PlanStage(wiring.Component):
             m.d.comb += [slice_write.data[name].eq(value) for name, value in begin_slice(begins.payload).items()]
             m.d.comb += [pieces.count.eq(1), pieces.bytes.eq(begins.payload.bytes)]
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), self.o.valid & self.o.ready))
+        # Whether a plan leaves is known late: that one has left shows in the cycle after.
+        moved, stood = Signal(), Signal()
+        m.d.sync += [moved.eq(any_moves(~fsm.ongoing("IDLE"))), stood.eq(self.o.valid)]
+        m.d.comb += self.moves.eq(moved | stood & ~self.o.valid)
         return m

@@ -130,8 +130,10 @@ class Trigger(wiring.Component):
         if hash_bits(self.config):
             m.d.comb += self.lookup_hash.eq(asking.o.payload.hash)
         whose, asker, answer = asking.o.payload.lookup, asked.o.payload, self.i_lookup.payload
-        # An error of a tag is reported before the answer counts.
-        damage, damaged, came = self.o_damage, answer.error & ~asker.search, Signal()
+        # An error of a tag is reported before the answer counts. What is answered while nothing has been asked is not
+        # the trigger's.
+        damage, damaged, came = self.o_damage, answer.error & asked.o.valid & ~asker.search, Signal()
+        answers = self.i_lookup.valid & asked.o.valid
         m.d.comb += [
             came.eq(~damaged | damage.ready), self.held.eq(held & ~asking.o.valid & ~asked.o.valid),
             self.o_lookup.valid.eq(asking.o.valid & asked.i.ready), self.o_lookup.payload.eq(whose.key),
@@ -141,9 +143,9 @@ class Trigger(wiring.Component):
             asked.i.payload.context.eq(whose.context), asked.i.payload.search.eq(whose.search),
             asked.i.payload.job.eq(whose.job),
             self.i_lookup.ready.eq(came), asked.o.ready.eq(self.i_lookup.valid & came),
-            contexts.answered.eq(self.i_lookup.valid & came & ~asker.search), contexts.answer_context.eq(asker.context),
+            contexts.answered.eq(answers & came & ~asker.search), contexts.answer_context.eq(asker.context),
             contexts.answer_hit.eq(answer.hit), contexts.answer_packet.eq(answer.slot),
-            act.i_found.valid.eq(self.i_lookup.valid & came & asker.search),
+            act.i_found.valid.eq(answers & came & asker.search),
             act.i_found.payload.missing.eq(~answer.hit),
             damage.payload.job.eq(asker.job), damage.payload.status.eq(Status.BUFFER_ERROR),
             damage.valid.eq(self.i_lookup.valid & damaged),

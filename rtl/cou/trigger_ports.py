@@ -31,7 +31,7 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
         Operand loader; it is idle.
     o_lookup, lookup_hash, i_lookup, i_arrival, meta_enable, meta_slot, meta :
         Packet buffer; with a look-up comes the hash of its key, unless the table has hashes of its own. The header in
-        a slot comes a cycle after `meta_enable`, and stays until the next one.
+        a slot comes a cycle after `meta_enable`, and stays until the next one. Answers to others are let pass.
     o_credit, credit_hold, i_credit, returned, returned_peer :
         Credit table.
     window : ``Out(WindowSignature())``

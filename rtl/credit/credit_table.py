@@ -120,6 +120,7 @@ class CreditTable(wiring.Component):
                 m.d.sync += port.valid.eq(0)
 
         sweep = Signal(len(t.address))
+        self._look(m, t, loans)
         with m.FSM(init="CLEAR") as fsm:
             self._read(m, t)
             self._count(m, t)
@@ -167,6 +168,10 @@ class CreditTable(wiring.Component):
         totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1, **asked})
         m.submodules.total = total = BlockMemory(shape=totals, depth=1 << formats.JOB_BITS, apart=True)
         t = SimpleNamespace(
+            # What is read and what is written: reading is for one state, so its address does not depend on the state.
+            look=Signal(formats.JOB_BITS + self.peer_bits, name="look_address"),
+            # Whose turn it is in the next cycle, if not a request's; what a returned credit reads.
+            others=Signal(3, name="others_turn"), given=Signal(formats.JOB_BITS + self.peer_bits, name="given_address"),
             address=Signal(formats.JOB_BITS + self.peer_bits), job=Signal(formats.JOB_BITS), n_counts=counts.length,
             enable=Signal(name="reads"), back=Signal(COUNT_BITS), last=Signal(name="gives_last"),
             # What comes out of the memories, from registers that a state of its own fills.
@@ -180,7 +185,8 @@ class CreditTable(wiring.Component):
             m.d.sync += [t.stored.eq(out.read_data), t.sum_out.eq(total.read_data)]
         m.d.comb += [
             out.read_enable.eq(t.enable), total.read_enable.eq(t.enable),
-            out.read_address.eq(t.address), t.job.eq(t.address >> self.peer_bits), total.read_address.eq(t.job),
+            out.read_address.eq(t.look), total.read_address.eq(t.look >> self.peer_bits),
+            t.job.eq(t.address >> self.peer_bits),
             t.after.eq(t.sum_out),
         ]
         m.d.sync += [
@@ -219,6 +225,20 @@ class CreditTable(wiring.Component):
                     m.d.sync += [t.back.eq(Mux(more, giving.credits, t.stored.out[k])), t.last.eq(~more)]
             m.next = "GIVE"
 
+    def _look(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
+        """What is read, when nothing is in hand."""
+        with m.If(self.i_write_off.valid & ~loans.flushing):
+            m.d.comb += t.look[self.peer_bits :].eq(self.i_write_off.payload.job_id)
+        with m.Elif(t.others[0]):
+            m.d.comb += t.look[self.peer_bits :].eq(self.i_end.payload.job_id)
+        with m.Elif(t.others[1]):
+            m.d.comb += t.look.eq(t.given)
+        with m.Elif(t.others[2]):
+            if self._shares:
+                m.d.comb += t.look.eq(self._kept_address(loans))
+        with m.Else():
+            m.d.comb += t.look.eq(t.ask_address)
+
     def _choose(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
         """The state in which nothing is in hand. A request in progress goes first: it is on the path from a packet's
         arrival to its effect. That it is there is known late in a cycle, so what is read does not depend on it: others
@@ -226,17 +246,14 @@ class CreditTable(wiring.Component):
         so what a returned credit reads stands in a register.
         """
         # A report must not overtake the one before it.
-        may_tell, others = ~self.o_rest.valid, Signal(3, name="others_turn")
-        given = Signal.like(t.address, name="given_address")
+        may_tell, others, given = ~self.o_rest.valid, t.others, t.given
         ends, gives = self.i_end.valid & may_tell & ~loans.flushing, self.i_return.valid & may_tell
         with m.State("IDLE"):
             m.d.comb += t.enable.eq(1)
             m.d.sync += others.eq(0)
             with m.If(self.i_write_off.valid & ~loans.flushing):
-                m.d.comb += t.job.eq(self.i_write_off.payload.job_id)
                 m.next = "READ_WRITE_OFF"
             with m.Elif(others == 0):
-                m.d.comb += t.address.eq(t.ask_address)
                 with m.If(self.i.valid & ~self.o.valid):
                     m.next = "READ_TAKE"
                 with m.If(gives):
@@ -245,15 +262,13 @@ class CreditTable(wiring.Component):
                     m.d.sync += others.eq(Cat(ends, gives & ~ends, loans.flushing & ~ends & ~gives))
             with m.Else():
                 with m.If(others[0]):
-                    m.d.comb += t.job.eq(self.i_end.payload.job_id)
                     m.next = "READ_END"
                 with m.Elif(others[1]):
-                    m.d.comb += t.address.eq(given)
                     m.next = "READ_COUNT"
                 if self._shares:
                     with m.Else():
                         found = loans.full.bit_select(loans.step, 1) & (loans.kept.data.job_id == loans.flushed_job)
-                        m.d.comb += [t.address.eq(self._kept_address(loans)), loans.next_step.eq(~found)]
+                        m.d.comb += loans.next_step.eq(~found)
                         with m.If(found):
                             m.next = "READ_FLUSH"
 

@@ -77,8 +77,8 @@ TABLE_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="gap-not-closed",
                 module=_LINEAR,
-                old="m.d.comb += [write.en.eq(1), moving.eq(1)]",
-                new="m.d.comb += moving.eq(1)",
+                old="m.d.comb += write.en.eq(1)\n                    m.d.sync += hole",
+                new="m.d.sync += hole",
             ),
             Mutation(
                 name="moves-past-its-home",

@@ -106,7 +106,7 @@ _FAULTS = (
     ),
     Mutation(
         name="given-up-twice", module=_ACT,
-        old="m.d.comb += [self.drop.eq(1), leave.eq(1)]", new="m.d.comb += self.drop.eq(1)",
+        old="leave.eq(self.sleep | self.drop)", new="leave.eq(self.sleep)",
     ),
     Mutation(
         name="ends-beside-one-that-is-given-up", module=_TRIGGER,
