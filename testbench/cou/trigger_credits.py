@@ -100,7 +100,9 @@ class Credits:
         return pair[1]
 
     def _wake(self, pair: Pair, now: int) -> None:
-        self._in_turn[pair], self._woken[pair] = 0, now
+        """Whoever was refused a credit of this peer is called, of whatever job."""
+        for called in {pair, *(other for other in self._in_turn if other[1] == pair[1])}:
+            self._in_turn[called], self._woken[called] = 0, now
 
     def forget(self, job_id: int) -> None:
         """The operation of this job is given up: its pulses ask no more."""
