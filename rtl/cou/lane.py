@@ -35,7 +35,6 @@ def tag_layout(config: Config) -> data.StructLayout:
     })
 
 
-
 class Lane(wiring.Component):
     """Brings together what a pass combines: operand a, and a packet's data.
 
