@@ -186,14 +186,18 @@ class OperandLoader(wiring.Component):
         current, incoming = load.payload, self.read.data
         m.submodules.walk = walk = PieceWalk(config)
         place, at, left = Signal(place_bits), Signal(6), Signal(shapes.bytes)
-        # `here` bytes of the beat that comes, from `at` on, and whether the piece `ends` with them and is the `last`
-        # one are found out with the beat before. The next piece begins at `next_at`, and is a `whole` one or not.
-        here, ends, last, writes = Signal(lane_bits + 1), Signal(), Signal(), Signal()
+        # `here` bytes of the beat that comes, from `at` on, and whether the piece `ends` with them, or the load does
+        # (`final`), are found out with the beat before. The next piece begins at `next_at`, and is a `whole` one or not.
+        here, ends, final, last, writes = Signal(lane_bits + 1), Signal(), Signal(), Signal(), Signal()
         next_at, whole = Signal.like(at), Signal()
 
-        def finds(room, n_bytes):
-            """There is room for so many bytes of `n_bytes` in the next beat."""
-            return [left.eq(n_bytes), ends.eq(n_bytes <= room), here.eq(Mux(n_bytes <= room, n_bytes, room))]
+        def finds(room, n_bytes, is_last):
+            """There is room for so many bytes of `n_bytes`, of the last piece or not, in the next beat."""
+            fits = n_bytes <= room
+            return [
+                left.eq(n_bytes), ends.eq(fits), final.eq(fits & is_last), last.eq(is_last),
+                here.eq(Mux(fits, n_bytes, room)),
+            ]
 
         words = [self.payload[k * width:(k + 1) * width] for k in range(8 * formats.PAYLOAD_BYTES // width)]
         for choice in at[lane_bits:]:
@@ -235,10 +239,10 @@ class OperandLoader(wiring.Component):
             with m.State("IDLE"):
                 m.d.sync += [
                     place.eq(0), failed.eq(0), at.eq(current.addr), next_at.eq(current.addr + current.pieces.stride),
-                    last.eq(walk.last), whole.eq(current.pieces.count > 1),
+                    whole.eq(current.pieces.count > 1),
                 ]
                 first_bytes = Mux(current.pieces.count != 0, current.pieces.bytes, current.pieces.last_bytes)
-                m.d.sync += finds(flit_bytes - current.addr[:lane_bits], first_bytes)
+                m.d.sync += finds(flit_bytes - current.addr[:lane_bits], first_bytes, walk.last)
                 with m.If(load.valid):
                     m.next = "MOVE"
                     with m.If(current.from_payload):
@@ -248,24 +252,24 @@ class OperandLoader(wiring.Component):
                 m.next = "MOVE"
             with m.State("MOVE"):
                 # The load before has been reported before this one ends.
-                may_end = ~(telling & ends & last)
+                may_end = ~(telling & final)
                 m.d.comb += incoming.ready.eq(~current.from_payload & may_end)
                 with m.If((current.from_payload | incoming.valid) & may_end):
                     m.d.comb += writes.eq(1)
-                    m.d.sync += [place.eq(place + here), at.eq(at + here), *finds(flit_bytes, left - here)]
+                    m.d.sync += [place.eq(place + here), at.eq(at + here), *finds(flit_bytes, left - here, last)]
                     refused = ~current.from_payload & incoming.payload.last & incoming.payload.error
                     m.d.sync += failed.eq(failed | refused)
                     with m.If(ends):
                         m.d.comb += walk.advance.eq(1)
                         m.d.sync += [
-                            at.eq(next_at), next_at.eq(next_at + current.pieces.stride), last.eq(walk.next_last),
+                            at.eq(next_at), next_at.eq(next_at + current.pieces.stride),
                             whole.eq(walk.whole_then),
                             *finds(
                                 flit_bytes - next_at[:lane_bits],
-                                Mux(whole, current.pieces.bytes, current.pieces.last_bytes),
+                                Mux(whole, current.pieces.bytes, current.pieces.last_bytes), walk.next_last,
                             ),
                         ]
-                        with m.If(last):
+                        with m.If(final):
                             m.d.comb += load.ready.eq(1)
                             m.d.sync += [
                                 telling.eq(~current.beside), loaded.context.eq(current.context),

@@ -119,19 +119,19 @@ class OperandReader(wiring.Component):
         offered, read, there = Signal(info), Signal(info), Signal(info)
         asks, read_valid, there_valid, first, here = Signal(), Signal(), Signal(), Signal(init=1), Signal()
         # What a pass brings about when it begins does not wait for those before it to get out of the way.
-        begun = Signal()
+        begun, able = Signal(), Signal()
         to_read, to_there = Signal(), Signal()
         # Where a beat lies, and whether it is the last one, is found out with the beat before it.
         place, behind, final = Signal(result_log2), Signal(result_log2), Signal()
         m.d.comb += [
             to_there.eq(~there_valid | self.o.ready), to_read.eq(~read_valid | to_there),
             here.eq((todo.a != Source.OPERAND) | ~self.filling.bit_select(todo.context, 1)),
-            asks.eq(self.i.valid & to_read & (~first | (begun | self.may_begin) & here)),
+            able.eq(to_read & (~first | (begun | self.may_begin) & here)), asks.eq(self.i.valid & able),
             self.begins.eq(self.i.valid & first & ~begun & self.may_begin),
             offered.a.eq(todo.a), offered.first.eq(first), offered.odd.eq(index[0]), offered.empty.eq(todo.bytes == 0),
             offered.last.eq(Mux(first, todo.single, final)),
             offered.aside.eq(todo.aside),
-            self.i.ready.eq(asks & offered.last),
+            self.i.ready.eq(able & offered.last),
             place.eq(Mux(first, todo.position, behind)), offered.place.eq(place),
             # The memories may read what nobody has asked for: it counts if somebody has.
             self.operands.address.eq(Cat(index[: self.beat_bits], todo.context)), self.operands.enable.eq(to_read),

@@ -90,7 +90,7 @@ class SendEngine(wiring.Component):
             reader.may_begin.eq(announced | ~todo.send | headers.i.ready),
         ]
         # The header goes as soon as there is room for it, whatever the payload waits for.
-        with m.If(waiting.o.ready):
+        with m.If(waiting.o.valid & waiting.o.ready):
             m.d.sync += announced.eq(0)
         with m.Elif(headers.i.valid & headers.i.ready):
             m.d.sync += announced.eq(1)
