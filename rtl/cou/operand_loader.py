@@ -187,7 +187,7 @@ class OperandLoader(wiring.Component):
         m.submodules.walk = walk = PieceWalk(config)
         place, at, left = Signal(place_bits), Signal(6), Signal(shapes.bytes)
         # `here` bytes of the beat that comes, from `at` on, and whether the piece `ends` with them, or the load does
-        # (`final`), are found out with the beat before. The next piece begins at `next_at`, and is a `whole` one or not.
+        # (`final`), are found out with the beat before. The next piece begins at `next_at`, and is `whole` or not.
         here, ends, final, last, writes = Signal(lane_bits + 1), Signal(), Signal(), Signal(), Signal()
         next_at, whole = Signal.like(at), Signal()
 
