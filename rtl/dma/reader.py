@@ -130,7 +130,8 @@ class DmaReader(wiring.Component):
 
         buffers = [
             StreamFifo(
-                shape=self.i[0].data.payload.shape(), depth=self.buffer_beats, shallow=self.block_memories,
+                shape=self.i[0].data.payload.shape(), depth=self.buffer_beats, guarded=False,
+                shallow=self.block_memories,
             ) for _ in range(self.n)
         ]
         for k, (client, splitter) in enumerate(zip(self.i, splitters, strict=True)):

@@ -31,6 +31,8 @@ UPPER_HALVES = tuple(
 
 _OFFSET_BITS = max(register.offset for register in CONTROL_PAGE).bit_length()
 """Of an address: what tells the registers of the control page apart."""
+_WORDS_AT_ONCE = 12
+"""Registers whose words are summed up in one cycle when one of them is read."""
 
 
 class RegisterFile(wiring.Component):
@@ -178,8 +180,9 @@ class RegisterFile(wiring.Component):
     def _write(self, m: Module, held: dict, write, stands: Signal) -> tuple[Signal, Signal]:
         """Delivers a write. Returns two flags: it clears the interrupt; it has been taken.
 
-        It stands at the front for a cycle before it is delivered: what it means is worked out in that cycle. VP pages
-        stand in the upper half of the address space.
+        It stands at the front for a cycle before it is delivered: what it means is worked out in that cycle. Whoever
+        gets the contents of several registers is offered them a cycle later. VP pages stand in the upper half of the
+        address space.
         """
         n_vps = self.config.nic.n_vps
         in_pages = write.payload.addr[registers.VP_PAGES.bit_length() - 1]
@@ -234,9 +237,11 @@ class RegisterFile(wiring.Component):
             elif register.name in waits:
                 taker, known = waits[register.name]
                 meant = means(register.name, here & known) & on_page
-                m.d.comb += taker.valid.eq(meant & stands_there)
+                offers, goes = Signal(name=f"offers_{register.name}"), taker.valid & taker.ready
+                m.d.comb += taker.valid.eq(offers)
+                m.d.sync += offers.eq(meant & stands_there & ~goes)
                 hears.append(meant)
-                answers.append(meant & taker.ready)
+                answers.append(goes)
         job_control = CONTROL_PAGE["job_control"].offset
         meant = means("job_control", control_offset == job_control) & on_page
         self._order_job(m, held, write, meant=meant & stands_there, stands=stands)
@@ -291,7 +296,7 @@ class RegisterFile(wiring.Component):
         }
 
     def _read(self, m: Module, front: AxiLiteFront, counters: EventCounters, shown: dict) -> Value:
-        """Answers reads, which take five cycles, so that the selection begins and ends in registers; gives whether one
+        """Answers reads, which take six cycles, so that the selection begins and ends in registers; gives whether one
         is on its way.
         """
         # The upper half of a sum is that of the moment at which the lower one was read. Sums share the register.
@@ -321,10 +326,12 @@ class RegisterFile(wiring.Component):
         on_page = Signal()
         hits = Cat((read.payload.addr[:_OFFSET_BITS] == register.offset) & on_page for register in readable)
         asking, looking, seeing, asked, counted = Signal(), Signal(), Signal(), Signal(), Signal(32)
+        chosen = Signal()
         hit, hit_counter, hit_state = Signal(len(readable)), Signal(), Signal()
         m.d.sync += [
             on_page.eq(~read.payload.addr[_OFFSET_BITS:].any()),
             asking.eq(read.valid & read.ready), looking.eq(asking), seeing.eq(looking), asked.eq(seeing),
+            chosen.eq(asked),
             hit.eq(hits), hit_counter.eq(in_counters | in_states), hit_state.eq(in_states),
         ]
         with m.If(looking & hit_state & ~state_high):
@@ -343,9 +350,14 @@ class RegisterFile(wiring.Component):
                     m.d.sync += sum_hi.eq(sums[register.name.removesuffix("_lo")][32:])
         with m.If(answer.ready):
             m.d.sync += answer.valid.eq(0)
+        # One word at most is not 0: some are summed up at a time, and the sums in the next cycle.
+        some = [words[at : at + _WORDS_AT_ONCE] for at in range(0, len(words), _WORDS_AT_ONCE)]
+        partial = [Signal(32, name=f"words_{k}") for k in range(len(some))]
         with m.If(asked):
+            m.d.sync += [register.eq(reduce(or_, part)) for register, part in zip(partial, some, strict=True)]
+        with m.If(chosen):
             m.d.sync += [
                 answer.valid.eq(1), answer.payload.error.eq(~hit_counter & ~hit.any()),
-                answer.payload.data.eq(reduce(or_, words)),
+                answer.payload.data.eq(reduce(or_, partial)),
             ]
-        return asking | looking | seeing | asked
+        return asking | looking | seeing | asked | chosen

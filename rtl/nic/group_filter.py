@@ -1,6 +1,6 @@
 """Membership of a NIC in multicast groups: keeps the packets of its groups, discards the others."""
 
-from amaranth import Array, Module, Signal
+from amaranth import Array, Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -81,7 +81,9 @@ class GroupFilter(wiring.Component):
 
         # A multicast waits a cycle for its verdict, and keeps it, whatever is written meanwhile.
         header = self.i.header.payload
-        member = Signal(n_groups)
+        # The groups that it is compared with are summed up by fours: the verdict begins late in a long path.
+        fours = [range(at, min(at + 4, n_groups)) for at in range(0, n_groups, 4)]
+        member = Signal(len(fours))
         own, judged = Signal(), Signal()
         waits, drop = header.multicast & ~judged, header.multicast & (~member.any() | own)
         in_payload, dropping = Signal(), Signal()
@@ -90,7 +92,10 @@ class GroupFilter(wiring.Component):
         with m.If(~judged):
             m.d.sync += [
                 own.eq(header.source_id == self.node_id),
-                *(member[k].eq(joined[k] & (header.dest_id == mgid)) for k, mgid in enumerate(mgids)),
+                *(
+                    member[at].eq(Cat(joined[k] & (header.dest_id == mgids[k]) for k in four).any())
+                    for at, four in enumerate(fours)
+                ),
             ]
         with m.If(waits):
             m.d.comb += [self.o.header.valid.eq(0), self.i.header.ready.eq(0)]

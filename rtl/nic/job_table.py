@@ -61,7 +61,8 @@ class JobTable(wiring.Component):
 
     Timing: an answer comes three cycles after its query if nobody else wants the table, which takes a touch in two
     cycles; an assignment takes as many cycles more as the tournament of the units has rounds if another one came right
-    before. ``credit`` takes two cycles, one in two. After a reset the table is cleared first, one job a cycle.
+    before. ``credit`` takes two cycles, one in two, or three if its job's entry is being written. After a reset the
+    table is cleared first, one job a cycle.
 
     Parameters
     ----------
@@ -379,20 +380,21 @@ class JobTable(wiring.Component):
 
     def _look(self, m: Module, write, swept: Signal) -> None:
         """A look needs no turn: a credit that is to be found concerns a job that was assigned long ago. It has a memory
-        of its own, which `write` fills too: so few bits do not wait for a block RAM.
+        of its own, which `write` fills too. An entry that is being written is looked at in the next cycle.
         """
-        m.submodules.places = places = memory.Memory(shape=self.place, depth=self.n_jobs, init=[])
-        put, glance = places.write_port(), places.read_port(domain="comb")
+        m.submodules.places = places = memory.Memory(
+            shape=self.place, depth=self.n_jobs, init=[], attrs={"no_rw_check": 1, "ram_style": "block"},
+        )
+        put, glance = places.write_port(), places.read_port()
         look, seen, looking = self.credit.query, self.credit.answer, Signal()
-        looked_at = Signal.like(put.addr)
+        written = put.en & (put.addr == glance.addr)
         m.d.comb += [
             put.en.eq(write.en), put.addr.eq(write.addr),
             put.data.unit.eq(write.data.unit), put.data.held.eq(write.data.held),
-            look.ready.eq(swept & ~looking & (~seen.valid | seen.ready)), glance.addr.eq(looked_at),
+            look.ready.eq(swept & ~looking & (~seen.valid | seen.ready) & ~written),
+            glance.addr.eq(look.payload.job_id), glance.en.eq(look.valid & look.ready),
         ]
         m.d.sync += looking.eq(look.valid & look.ready)
-        with m.If(look.valid & look.ready):
-            m.d.sync += looked_at.eq(look.payload.job_id)
         # The answer before has gone when a look begins.
         with m.If(looking):
             m.d.sync += [seen.valid.eq(1), seen.payload.ok.eq(glance.data.held), seen.payload.unit.eq(glance.data.unit)]

@@ -157,6 +157,15 @@ class Fragmenter(wiring.Component):
             self.i_number.ready.eq(idle & self.i.valid),
         ]
 
+        # What is accepted then comes into registers, which are many: they listen to this one.
+        with m.If(idle):
+            m.d.sync += [
+                desc.eq(offered),
+                op.number.eq(self.i_number.payload),
+                refusal.eq(reason),
+                op.is_mini.eq((offered.kind == Kind.MP) | (offered.length == 0)),
+            ]
+
         # Says what the state OPEN says, to the tracker, which has many to listen to.
         opening = Signal()
         m.d.comb += self.o_open.valid.eq(opening)
@@ -165,10 +174,6 @@ class Fragmenter(wiring.Component):
                 m.d.sync += [
                     opening.eq(self.i.valid & self.i.ready),
                     idle.eq(~self.i.valid | ~self.i.ready),
-                    desc.eq(offered),
-                    op.number.eq(self.i_number.payload),
-                    refusal.eq(reason),
-                    op.is_mini.eq((offered.kind == Kind.MP) | (offered.length == 0)),
                 ]
                 with m.If(self.i.valid & self.i.ready):
                     m.next = "OPEN"

@@ -52,6 +52,8 @@ class DescriptorFetch(wiring.Component):
         DMA engine.
     o : ``Out(stream.Signature(FetchedDescriptor))``
         Descriptors in order; `desc` means nothing if `error`. Not `ready` unless `valid`: that comes late in a cycle.
+    comes : ``Out(1)``
+        The last beat comes, and there was no error: in the next cycle the descriptor is valid.
     numbers, fields : ``Out(1)``
         The control words of ``o.payload.desc`` have come; all of it but `payload` has. Up until it is taken.
     """
@@ -66,6 +68,7 @@ class DescriptorFetch(wiring.Component):
             "enable": In(1),
             "read": Out(ReadSignature(data_width)),
             "o": Out(stream.Signature(FetchedDescriptor)),
+            "comes": Out(1),
             "numbers": Out(1),
             "fields": Out(1),
         })
@@ -94,19 +97,23 @@ class DescriptorFetch(wiring.Component):
                 more.eq(Mux(request.valid, command.count != 2, coming.count != 1)),
             ]
 
-        # Each beat goes to its own register, so that the fields stand still once they have come.
+        # Each beat goes to its own register, so that the fields stand still once they have come. The register of the
+        # beat that is expected follows what is offered, there or not: only what counts it waits for that.
         n_beats = formats.DESCRIPTOR.width // self.data_width
         words = Signal(data.ArrayLayout(self.data_width, n_beats))
-        index = Signal(range(n_beats))
+        index, expected = Signal(range(n_beats)), Signal(n_beats, init=1)
         beat = self.read.data
         m.d.comb += [
             self.o.payload.desc.as_value().eq(words),
             beat.ready.eq(~self.o.valid & self.enable),
+            self.comes.eq(beat.valid & beat.ready & beat.payload.last & ~beat.payload.error),
         ]
+        for k, word in enumerate(words):
+            with m.If(beat.ready & expected[k]):
+                m.d.sync += word.eq(beat.payload.data)
         with m.If(beat.valid & beat.ready):
             m.d.sync += [
-                words[index].eq(beat.payload.data),
-                index.eq(index + 1),
+                index.eq(index + 1), expected.eq(expected.rotate_left(1)),
                 self.o.valid.eq(beat.payload.last),
                 self.o.payload.error.eq(beat.payload.error),
             ]

@@ -121,6 +121,7 @@ class DescriptorQueue(wiring.Component):
             check.gone.eq(scheduler.i.ready),
             scheduler.judged.eq(check.judged), scheduler.status.eq(check.status),
             scheduler.i.payload.eq(fetch.o.payload), scheduler.i.valid.eq(fetch.o.valid),
+            scheduler.comes.eq(fetch.comes),
             # It is released only while it is valid and judged.
             fetch.o.ready.eq(scheduler.i.ready),
         ]

@@ -53,6 +53,9 @@ class Scheduler(wiring.Component):
         Nothing of the offered turn may be served: it ends at once. Until it is taken, once it is high.
     fetch : ``Out(stream.Signature(fetch_command(address_bits)))``, i : ``In(stream.Signature(FetchedDescriptor))``
         Descriptor fetch. A descriptor is valid once it is there whole; it is released when it is judged, too.
+    comes : ``In(1)``
+        In the next cycle a readable descriptor is valid. Without it the descriptor is handed over a cycle later, if
+        its target is known before it is there whole.
     at_hand : ``Out(1)``
         What comes is of the turn in progress, and `vp` its VP; as long as not, it waits.
     judged : ``In(1)``, status : ``In``
@@ -92,6 +95,7 @@ class Scheduler(wiring.Component):
             "end": Out(stream.Signature(TurnEnd)),
             "fetch": Out(stream.Signature(fetch_command(address_bits))),
             "i": In(stream.Signature(FetchedDescriptor)),
+            "comes": In(1),
             "at_hand": Out(1),
             "judged": In(1),
             "status": In(STATUS_BITS),
@@ -128,7 +132,7 @@ class Scheduler(wiring.Component):
         commands = FetchCommands(
             m, turn=self.turn, stale=self.stale, fetch=self.fetch, serving=serving, batch=self.batch,
         )
-        target = self._connect_target(m, unit)
+        target = self._connect_target(m, unit, aborting=serving.stands.ABORT)
         self._dispose(m, serving, target)
 
         # Why the current descriptor is not taken: what is wrong with it, or nothing: its job has another operation.
@@ -149,11 +153,13 @@ class Scheduler(wiring.Component):
                 reject(self.status)
             with m.Elif(serving.inside):
                 serving.go("DELIVER")
+                m.d.sync += target.delivering.eq(target.readable)
             with m.Elif(desc.c):
                 serving.go("LOCATE")
                 m.d.sync += locating.eq(1)
             with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
                 serving.go("P2P")
+                m.d.sync += target.sending.eq(target.readable)
             with m.Else():
                 reject(Status.NO_PLACE)
 
@@ -174,17 +180,27 @@ class Scheduler(wiring.Component):
         )
         return m
 
-    def _connect_target(self, m: Module, unit: UnitRecord) -> SimpleNamespace:
-        """Ports of the offload unit that the sequence goes to."""
+    def _connect_target(self, m: Module, unit: UnitRecord, *, aborting) -> SimpleNamespace:
+        """Ports of the offload unit that the sequence goes to.
+
+        That the descriptor is offered, `delivering` to the unit or `sending` to the point-to-point block, are
+        registers: wide ones are loaded with it there, and the state goes on with what they answer.
+        """
         target = SimpleNamespace(
             number=Signal(range(max(2, self.n_cous)), name="target"), base_pulse=Signal(formats.PULSE_BITS),
             **{name: Signal(name=name) for name in (
                 "probe_ready", "answer_valid", "answer_ok", "descriptor_ready",
-                "probing", "answering", "delivering", "aborting",
+                "probing", "answering", "delivering", "sending", "aborting",
+                "readable", "delivered", "sent",
             )},
         )
         desc, port = self.i.payload.desc, Array(self.cou)[target.number]
         m.d.comb += [
+            target.aborting.eq(aborting),
+            target.readable.eq((self.i.valid & ~self.i.payload.error) | self.comes),
+            target.delivered.eq(target.delivering & target.descriptor_ready),
+            target.sent.eq(target.sending & self.o_p2p.ready),
+            self.o_p2p.valid.eq(target.sending),
             self.placement.query.payload.job_id.eq(unit.job_id),
             target.probe_ready.eq(port.probe.ready),
             target.answer_valid.eq(port.answer.valid),
@@ -207,9 +223,8 @@ class Scheduler(wiring.Component):
 
     def _dispose(self, m: Module, serving: TurnInProgress, target: SimpleNamespace) -> None:
         """When the current descriptor goes, and a unit ends."""
-        stands, readable = serving.stands, self.i.valid & ~self.i.payload.error
-        delivered = stands.DELIVER & readable & target.descriptor_ready
-        sent = stands.P2P & readable & self.o_p2p.ready
+        stands = serving.stands
+        delivered, sent = target.delivered, target.sent
         m.d.comb += [
             serving.consumes.eq(delivered | sent | (stands.SKIP & serving.faulty) | stands.SKIPPED),
             serving.discards.eq(
@@ -297,7 +312,7 @@ class Scheduler(wiring.Component):
             m.d.comb += target.answering.eq(1)
             with m.If(target.answer_valid):
                 with m.If(target.answer_ok):
-                    m.d.sync += serving.inside.eq(1)
+                    m.d.sync += [serving.inside.eq(1), target.delivering.eq(target.readable)]
                     serving.go("DELIVER")
                 with m.Else():
                     reject(Status.NO_PLACE)
@@ -306,19 +321,19 @@ class Scheduler(wiring.Component):
         """The descriptor, which is judged, goes to its target. From here on it has to be there whole."""
         whole, unreadable = self.i.valid, self.i.payload.error
         with m.State("DELIVER"):
-            m.d.comb += target.delivering.eq(whole & ~unreadable)
+            m.d.sync += target.delivering.eq(target.readable & ~target.delivered)
             with m.If(whole & unreadable):
                 serving.refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
-            with m.Elif(whole & target.descriptor_ready):
+            with m.Elif(target.delivered):
                 m.d.comb += unit.advance.eq(1)
                 serving.go("INSIDE")
                 with m.If(self.i.payload.desc.ct):
                     serving.go("UNIT")
         with m.State("P2P"):
-            m.d.comb += self.o_p2p.valid.eq(whole & ~unreadable)
+            m.d.sync += target.sending.eq(target.readable & ~target.sent)
             with m.If(whole & unreadable):
                 serving.refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
-            with m.Elif(whole & self.o_p2p.ready):
+            with m.Elif(target.sent):
                 serving.go("UNIT")
 
     def _reject(self, m: Module, serving: TurnInProgress, *, reason) -> None:
@@ -342,7 +357,6 @@ class Scheduler(wiring.Component):
         """A unit that is refused ends: at its offload unit first, then in the ring, then in an event."""
         desc = self.i.payload.desc
         with m.State("ABORT"):
-            m.d.comb += target.aborting.eq(1)
             with m.If(target.descriptor_ready):
                 m.d.sync += serving.inside.eq(0)
                 serving.go("SKIP")

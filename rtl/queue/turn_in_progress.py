@@ -6,7 +6,7 @@ from amaranth.lib import data
 from rtl.queue.records import INDEX_BITS
 from rtl.queue.unit_record import UnitRecord
 
-_STANDS = ("TURN", "UNIT", "DELIVER", "P2P", "SKIP", "SKIPPED", "POST", "DRAIN")
+_STANDS = ("TURN", "UNIT", "DELIVER", "P2P", "ABORT", "SKIP", "SKIPPED", "POST", "DRAIN")
 
 
 class TurnInProgress:

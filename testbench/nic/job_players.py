@@ -279,7 +279,11 @@ class Peers:
         """A packet of the job: one that a credit covers, or not."""
         software = self.table.software
         lent = int(self.idle[job] > 0 and self.rng.random() < 0.7)
-        honest = bool(lent) or self.out[job] < self.share
+        # One that no credit covered when it was sent may take the next one that is free before this one.
+        greedy = any(
+            of == job and not asked[1] for of, asked in zip(self.table.packet.waiting, self.asked, strict=True)
+        )
+        honest = bool(lent) or (self.out[job] < self.share and not greedy)
         if lent:
             self.idle[job] -= 1
         elif honest:
