@@ -22,6 +22,8 @@ class GuardedMemory(wiring.Component):
         Of the memory, without check bits.
     ecc : bool
         If true, single errors are corrected.
+    careless : bool
+        The user may read the word that is being written, but then what comes is not used: nothing is compared.
     copies : int
         1 or 2; without `ecc` there is one all the same.
 
@@ -37,10 +39,11 @@ class GuardedMemory(wiring.Component):
         Test input: bits to be inverted in what is written, from `flip_bit` on, in the first part of the first copy.
     """
 
-    def __init__(self, *, width: int, depth: int, ecc: bool, copies: int = 1):
+    def __init__(self, *, width: int, depth: int, ecc: bool, copies: int = 1, careless: bool = False):
         if copies not in (1, 2):
             raise ValueError(f"copies must be 1 or 2, not {copies!r}")
         self.width, self.depth, self.ecc, self.copies = width, depth, ecc, copies if ecc else 1
+        self.careless = careless
         address = range(max(2, depth))
         super().__init__({
             "write_enable": In(1), "write_address": In(address), "write_data": In(width),
@@ -53,7 +56,9 @@ class GuardedMemory(wiring.Component):
         m = Module()
         codes = [Secded(min(64, self.width - start)) for start in range(0, self.width, 64)]
         stored = sum(code.width for code in codes) if self.ecc else self.width
-        m.submodules.cells = cells = BlockMemory(shape=stored * self.copies, depth=max(2, self.depth))
+        m.submodules.cells = cells = BlockMemory(
+            shape=stored * self.copies, depth=max(2, self.depth), careless=self.careless
+        )
         m.d.comb += [
             cells.write_enable.eq(self.write_enable), cells.write_address.eq(self.write_address),
             cells.read_enable.eq(self.read_enable), cells.read_address.eq(self.read_address),

@@ -67,6 +67,7 @@ class PacketBuffer(wiring.Component):
     - A look-up that is taken after the packet's free does not find it.
     - Events may come before the payload: what is read then waits for beats that are still to come. They do come,
       since whoever sends a packet here has it whole.
+    - What is read of a header in a slot that is free means nothing.
     - A packet whose key is there already is dropped and counted; the one that is there stays as it is.
     - With ``config.buffer_packets`` packets in it, or no room for a tag, the next packet waits at ``i``; everything
       else goes on.
@@ -113,9 +114,9 @@ class PacketBuffer(wiring.Component):
     duplicate : ``Out(1)``
         Pulse: a packet was dropped because its key was there.
     level, peak : ``Out(range(buffer_slots + 1))``
-        Slots in use, and the most since reset.
+        Slots in use, and the most since reset; a packet counts from the second cycle after its header on.
     full : ``Out(1)``
-        No slot is free.
+        No slot is free, as late.
     read_error : ``Out(1)``
         With a beat on ``o_read``: it has an error that could not be corrected.
     unlent : ``In``
@@ -165,7 +166,7 @@ class PacketBuffer(wiring.Component):
             data_width=datapath.data_width, mtu=datapath.mtu, slot_bits=self.slot_bits
         )
         m.submodules.headers = headers = GuardedMemory(
-            width=PacketHeader.size, depth=self.n_slots, ecc=ecc, copies=2
+            width=PacketHeader.size, depth=self.n_slots, ecc=ecc, copies=2, careless=True
         )
         m.submodules.payloads = payloads = GuardedMemory(
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
@@ -183,13 +184,13 @@ class PacketBuffer(wiring.Component):
         connect(m, reader.o, flipped(self.o_read))
 
         # Packets come in one after the other. A tag goes to the table with its header.
-        m.submodules.entered = entered = StreamFifo(shape=tag_shape, depth=8)
-        m.submodules.lent = lent = StreamFifo(shape=1, depth=8)
+        kept_shape = data.StructLayout({"tag": tag_shape, "lent": 1})
+        m.submodules.entered = entered = StreamFifo(shape=kept_shape, depth=8)
         m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8)
         m.submodules.entering = entering = StreamFifo(
-            shape=data.StructLayout({"tag": tag_shape, "hash": hash_bits(self.config)}), depth=1
+            shape=data.StructLayout({"kept": kept_shape, "hash": hash_bits(self.config)}), depth=1
         )
-        arriving = Signal(tag_shape)
+        arriving, accepted = Signal(tag_shape), Signal()
         receiving, slot = Signal(), Signal(self.slot_bits)
         header, payload = self.i.header, self.i.payload
         accept, offered, free, take, tells = (
@@ -199,13 +200,16 @@ class PacketBuffer(wiring.Component):
             *(arriving.key[name].eq(value) for name, value in key_fields(header.payload).items()),
             arriving.slot.eq(pool.o.payload),
             free.eq(~receiving & pool.o.valid & entered.i.ready & ~tells), offered.eq(header.valid & free),
-            entering.i.valid.eq(offered), entering.i.payload.tag.eq(arriving),
+            entering.i.valid.eq(offered), entering.i.payload.kept.tag.eq(arriving),
+            entering.i.payload.kept.lent.eq(travels_lent(header.payload)),
             entering.i.payload.hash.eq(key_hash(self.config, arriving.key)),
             table.insert.valid.eq(entering.o.valid), entering.o.ready.eq(table.insert.ready),
-            table.insert.payload.eq(entering.o.payload.tag), accept.eq(header.valid & (free & entering.i.ready)),
-            header.ready.eq(accept), pool.o.ready.eq(accept),
-            entered.i.valid.eq(accept), entered.i.payload.eq(arriving),
-            lent.i.valid.eq(accept), lent.i.payload.eq(travels_lent(header.payload)), lent.o.ready.eq(entered.o.ready),
+            table.insert.payload.eq(entering.o.payload.kept.tag), accept.eq(header.valid & (free & entering.i.ready)),
+            header.ready.eq(accept),
+            # None is taken right after another one. So what that one is taken from changes in the cycle after, and its
+            # tag is noted as it goes to the table: there was room when it was taken.
+            pool.o.ready.eq(accepted),
+            entered.i.valid.eq(entering.o.valid & table.insert.ready), entered.i.payload.eq(entering.o.payload.kept),
             outcome.i.valid.eq(table.done), outcome.i.payload.eq(table.duplicate),
         ]
         if isinstance(table, LinearTable) and self.hashed:
@@ -217,13 +221,15 @@ class PacketBuffer(wiring.Component):
         index = Signal(reader.beat_bits)
         m.d.comb += [
             headers.write_address.eq(arriving.slot), headers.write_data.eq(header.payload),
-            headers.write_enable.eq(accept),
+            # A slot that is free takes any header that waits.
+            headers.write_enable.eq(header.valid & pool.o.valid & ~receiving & ~accepted),
             payload.ready.eq(receiving), take.eq(payload.valid & receiving),
             payloads.write_address.eq(Cat(index, slot)), payloads.write_data.eq(payload.payload.data),
             payloads.write_enable.eq(take),
             # What is read of a packet that is still coming in is there, or waited for.
             reader.coming.eq(receiving), reader.coming_slot.eq(slot), reader.coming_beat.eq(index),
         ]
+        m.d.sync += accepted.eq(accept)
         with m.If(take):
             m.d.sync += [index.eq(index + 1), receiving.eq(~payload.payload.last)]
         with m.If(accept):
@@ -231,7 +237,7 @@ class PacketBuffer(wiring.Component):
 
         # A packet has arrived when its tag is there; its payload follows. A duplicate returns its slot instead, when no
         # other slot is just returning; packets that have been read wait for it.
-        oldest = entered.o.payload
+        oldest = entered.o.payload.tag
         dropped = Signal()
         # It is announced as soon as it is taken. The event about one that is there comes first: whether
         # there is one stands in registers, and the next header has some cycles to spare.
@@ -247,7 +253,7 @@ class PacketBuffer(wiring.Component):
             gone.i.valid.eq((self.free.valid & table.remove.ready & ~drops) | dropped),
             gone.i.payload.job_id.eq(Mux(drops, oldest.key.job_id, self.free.payload.key.job_id)),
             gone.i.payload.count.eq(Mux(drops, 1, self.free.payload.gone)),
-            gone.i.payload.duplicate.eq(drops), gone.i.payload.lent.eq(drops & lent.o.payload),
+            gone.i.payload.duplicate.eq(drops), gone.i.payload.lent.eq(drops & entered.o.payload.lent),
             entered.o.ready.eq(Mux(outcome.o.payload, dropped, tells)),
             outcome.o.ready.eq(entered.o.ready),
             pool.i.valid.eq(table.removed | dropped),
@@ -260,7 +266,7 @@ class PacketBuffer(wiring.Component):
         ]
 
         self._elaborate_answers(m, table, accept=accept, arriving=arriving)
-        self._elaborate_faults(m, table, headers, payloads)
+        self._elaborate_faults(m, table, headers, payloads, accept=accept)
 
         # Headers and payloads on demand; the output registers of the memories hold what was asked for.
         m.d.comb += [
@@ -272,7 +278,7 @@ class PacketBuffer(wiring.Component):
         count = self._elaborate_statistics(m, table, pool, headers, payloads)
         m.d.sync += self.moves.eq(any_moves(
             table.moves, pool.moves, reader.moves, gone.moves, entered.moves, outcome.moves, entering.moves,
-            count.moves,
+            count.moves, accepted,
         ))
 
         return m
@@ -333,7 +339,7 @@ class PacketBuffer(wiring.Component):
             self.o_lookup.payload.error.eq(checking.error & proven),
         ]
 
-    def _elaborate_faults(self, m: Module, table, headers, payloads):
+    def _elaborate_faults(self, m: Module, table, headers, payloads, *, accept):
         """An ordered fault waits for the write that it is to spoil."""
         order = Signal(FaultOrder)
         spoiled = Signal()
@@ -351,6 +357,6 @@ class PacketBuffer(wiring.Component):
             with m.Case(FaultMemory.TAG):
                 m.d.comb += spoiled.eq(table.flipped)
             with m.Case(FaultMemory.HEADER):
-                m.d.comb += spoiled.eq(headers.write_enable)
+                m.d.comb += spoiled.eq(accept)
             with m.Case(FaultMemory.PAYLOAD):
                 m.d.comb += spoiled.eq(payloads.write_enable)

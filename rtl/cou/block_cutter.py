@@ -34,6 +34,8 @@ class BlockCutter(wiring.Component):
     -------
     start : ``In(1)``
         Begins with these inputs.
+    clear : ``In(1)``
+        High with `start`; may be high without it, then the outputs mean nothing until the next one.
     length, block_count, datatype : ``In``
         Of the message; `length` a whole number of elements, `block_count` at least 1.
     busy : ``Out(1)``
@@ -48,7 +50,7 @@ class BlockCutter(wiring.Component):
         self.n_blocks = n_blocks
         super().__init__({
             "moves": Out(1),
-            "start": In(1), "length": In(32), "block_count": In(16),
+            "start": In(1), "clear": In(1), "length": In(32), "block_count": In(16),
             "datatype": In(formats.DESCRIPTOR["datatype"].width),
             "busy": Out(1), "block_bytes": Out(32), "n_full": Out(range(n_blocks + 1)), "tail_bytes": Out(32),
         })
@@ -80,10 +82,8 @@ class BlockCutter(wiring.Component):
         ]
 
         def divide(dividend, by, *, bits):
-            """Of a quotient of so many bits; what of the dividend is above them is less than the divisor."""
-            m.d.sync += [
-                quotient.eq(dividend << (32 - bits)), rest.eq(dividend >> bits), divisor.eq(by), count.eq(bits),
-            ]
+            """Of a quotient of so many bits; what of the dividend is above them, less than the divisor, is the rest."""
+            m.d.sync += [quotient.eq(dividend << (32 - bits)), divisor.eq(by), count.eq(bits)]
 
         def step():
             m.d.sync += [
@@ -104,8 +104,13 @@ class BlockCutter(wiring.Component):
             step()
         with m.Elif(~sized):
             m.d.sync += sized.eq(1)
-            divide(elements, quotient + (rest != 0), bits=bits_for(self.n_blocks))
+            bits = bits_for(self.n_blocks)
+            divide(elements, quotient + (rest != 0), bits=bits)
+            m.d.sync += rest.eq(elements >> bits)
         with m.Else():
             m.d.sync += self.busy.eq(0)
+        # Whether there is anything to divide is known late, and the rest is wide.
+        with m.If(self.clear):
+            m.d.sync += rest.eq(0)
         m.d.sync += self.moves.eq((count != 0) | ~sized)
         return m

@@ -77,7 +77,8 @@ class ContextFile(wiring.Component):
     loads : ``In(1)``
         Its operand is there, or will be before it is read.
     fire, advance, ends, cut, clears : ``In``
-        It is given a pass, which forgets the packet that it had; with `advance` its descriptor's last, with `ends` the
+        It is given a pass, which forgets the packet that it had a cycle later, in which `select`, `advance`, `cut` and
+        `clears` stay; with `advance` its descriptor's last, with `ends` the
         sequence's. `cut`: the next slice has to be measured; `clears`: so has this one, once more.
     drop : ``In``
         A time-out ends it: frees it.
@@ -166,6 +167,11 @@ class ContextFile(wiring.Component):
         called = self._call(m, phase=phase, older=older)
         aged = self._age(m, phase=phase, registers=registers, older=older, ending=ending, finished=finished)
 
+        # That a pass goes is known late in a cycle. What its context forgets with it is not read before the pass has
+        # ended, so it does so in the next one, in which the plan still stands.
+        went = Signal()
+        m.d.sync += went.eq(self.fire)
+
         # A key that is alike takes effect a cycle later: a context that waits is left alone by the trigger, and one
         # that is given up meanwhile wants it no more. A packet that was announced is known by its slot.
         came, arrival = Signal.like(self.i_arrival.payload, name="came"), self.i_arrival.payload
@@ -213,14 +219,15 @@ class ContextFile(wiring.Component):
                 m.d.sync += [registers_c.sure.eq(1), certain[c].eq(1), wanting[c].eq(0)]
             with m.Elif(arrived | found):
                 m.d.sync += [there.eq(1), registers_c.sure.eq(1), wanting[c].eq(0)]
-                with m.If(arrived):
-                    m.d.sync += registers_c.packet.eq(came.slot)
-                with m.Else():
-                    m.d.sync += registers_c.packet.eq(self.answer_packet)
             with m.Elif(withdrawn):
                 m.d.sync += there.eq(0)
             with m.Elif(announced):
-                m.d.sync += [there.eq(1), registers_c.packet.eq(came.slot), certain[c].eq(0)]
+                m.d.sync += [there.eq(1), certain[c].eq(0)]
+            # A packet that is being confirmed can only be found where it is: the slot does not wait for the event.
+            with m.If(found & ~arrived):
+                m.d.sync += registers_c.packet.eq(self.answer_packet)
+            with m.Elif(arrived | announced):
+                m.d.sync += registers_c.packet.eq(came.slot)
             with m.If(self.loaded & (self.loaded_context == c) | selected & self.loads):
                 m.d.sync += registers_c.loaded.eq(1)
             with m.If(self.measure & (self.measured == c)):
@@ -232,7 +239,9 @@ class ContextFile(wiring.Component):
             with m.If(selected & self.wait):
                 m.d.sync += [key[c].eq(self.wait_key), wanting[c].eq(1), asking[c].eq(1)]
             with m.If(selected & self.fire):
-                m.d.sync += [there.eq(0), registers_c.sure.eq(0), ending[c].eq(self.ends)]
+                m.d.sync += ending[c].eq(self.ends)
+            with m.If(went & (self.select == c)):
+                m.d.sync += [there.eq(0), registers_c.sure.eq(0)]
                 with m.If(self.advance):
                     m.d.sync += [
                         registers_c.position.eq(registers_c.position + 1), registers_c.loaded.eq(0),

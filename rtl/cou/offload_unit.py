@@ -69,7 +69,7 @@ class OffloadUnit(wiring.Component):
     node_id, watchdog : ``In``
         From the registers.
     busy, fired, inserted, duplicate, trace_valid : ``Out(1)``; trace_event : ``Out(TraceEvent)``; statistics : ``Out``
-        For counters, registers and timelines.
+        For counters, registers and timelines; `fired` a cycle late.
     loan_granted, loan_unused : ``Out(1)``
         Likewise: a shared credit is granted; one has returned unused.
     returned_valid : ``In(1)``
@@ -280,10 +280,12 @@ class OffloadUnit(wiring.Component):
         m.d.comb += [
             activity.doing.eq(trigger.doing), activity.lane.eq(aggregator.activity[0]),
             activity.engine.eq(aggregator.activity[1]), self.state.eq(activity.o),
-            self.busy.eq(store.busy), self.fired.eq(trigger.fired), self.inserted.eq(buffer.inserted),
+            self.busy.eq(store.busy), self.inserted.eq(buffer.inserted),
             self.duplicate.eq(buffer.duplicate),
             self.trace_valid.eq(trigger.trace_valid), self.trace_event.eq(trigger.trace_event),
         ]
+        # Known late in its cycle, and only counted.
+        m.d.sync += self.fired.eq(trigger.fired)
 
     def _connect_closer(self, m: Module, u: SimpleNamespace) -> None:
         """What becomes of closed jobs. While the trigger stands still, look-ups and headers are the closer's; a packet
@@ -354,7 +356,7 @@ class OffloadUnit(wiring.Component):
             self.o_report, *(half for packet in self.tx for half in (packet.header, packet.payload)),
         )
         m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles())
-        m.d.sync += self.moves.eq(any_moves(*(part.moves for part in parts)))
+        m.d.sync += self.moves.eq(any_moves(self.fired, *(part.moves for part in parts)))
         m.d.comb += [
             quiescence.moves.eq(any_moves(self.moves, *(offer.valid for offer in offers))),
             quiescence.event.eq(any_moves(self.arm, self.returned_valid, *(item.valid for item in coming))),

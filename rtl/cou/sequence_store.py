@@ -80,8 +80,9 @@ class SequenceStore(wiring.Component):
         shapes = self.shapes
         depth = 1 << (shapes.place + shapes.job)
 
-        m.submodules.controls = control = BlockMemory(shape=DescriptorControl, depth=depth)
-        m.submodules.payloads = payload = BlockMemory(shape=8 * formats.PAYLOAD_BYTES, depth=depth)
+        # Nobody uses a descriptor before its sequence is complete.
+        m.submodules.controls = control = BlockMemory(shape=DescriptorControl, depth=depth, careless=True)
+        m.submodules.payloads = payload = BlockMemory(shape=8 * formats.PAYLOAD_BYTES, depth=depth, careless=True)
         m.d.comb += [
             control.read_enable.eq(self.fetch), control.read_address.eq(self.place), self.control.eq(control.read_data),
             payload.read_enable.eq(1), payload.read_address.eq(self.payload_place), self.payload.eq(payload.read_data),
@@ -151,11 +152,13 @@ class SequenceStore(wiring.Component):
             operation.valid.eq(complete & ~(blocks.cut & cutter.busy) & ~unclear),
             control.write_address.eq(Cat(position, filling)), control.write_data.eq(bits[:split]),
             payload.write_address.eq(Cat(position, filling)), payload.write_data.eq(bits[split:]),
+            # What waits belongs there as well: it is written whether it is taken or not.
+            control.write_enable.eq(incoming.valid), payload.write_enable.eq(incoming.valid),
+            cutter.clear.eq(incoming.valid & (position == 0) & ~complete),
         ]
         with m.If(operation.valid & operation.ready):
             m.d.sync += complete.eq(0)
         with m.If(incoming.valid & incoming.ready):
-            m.d.comb += [control.write_enable.eq(1), payload.write_enable.eq(1)]
             m.d.sync += position.eq(position + 1)
             # The tag of a sequence is that of its first descriptor, and so are the terms.
             with m.If(position == 0):

@@ -77,10 +77,10 @@ class Part:
 async def cut(part: Part, message: Message, datatype: Datatype) -> tuple[int, int, int]:
     """Has the message cut and checks the sizes; (bytes of a block, full ones, bytes of the one behind them)."""
     part.set(
-        start=1, length=message.elements * message.item, block_count=message.n_blocks, datatype=int(datatype)
+        start=1, clear=1, length=message.elements * message.item, block_count=message.n_blocks, datatype=int(datatype)
     )
     await RisingEdge(part.dut.clk)
-    part.set(start=0, length=0, block_count=0)  # they need not stay
+    part.set(start=0, clear=0, length=0, block_count=0)  # they need not stay
     await RisingEdge(part.dut.clk)
     while part.get("busy"):
         await RisingEdge(part.dut.clk)
@@ -110,7 +110,7 @@ async def slices_lie_where_their_bytes_do(dut: SimHandleBase, size: tuple[int, i
     most, result = size
     cutter, meter = Part(dut, f"cutter_{most}"), Part(dut, f"meter_{most}")
     await clock.start(dut, max_cycles=2_000_000)
-    cutter.set(start=0)
+    cutter.set(start=0, clear=0)
     meter.set(run=0)
     numbers = rng(f"slices {most}")
     measured = 0
