@@ -152,8 +152,8 @@ class SequenceStore(wiring.Component):
             operation.valid.eq(complete & ~(blocks.cut & cutter.busy) & ~unclear),
             control.write_address.eq(Cat(position, filling)), control.write_data.eq(bits[:split]),
             payload.write_address.eq(Cat(position, filling)), payload.write_data.eq(bits[split:]),
-            # What waits belongs there as well: it is written whether it is taken or not.
-            control.write_enable.eq(incoming.valid), payload.write_enable.eq(incoming.valid),
+            control.write_enable.eq(incoming.valid & incoming.ready),
+            payload.write_enable.eq(incoming.valid & incoming.ready),
             cutter.clear.eq(incoming.valid & (position == 0) & ~complete),
         ]
         with m.If(operation.valid & operation.ready):
