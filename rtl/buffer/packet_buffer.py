@@ -268,20 +268,22 @@ class PacketBuffer(wiring.Component):
         self._elaborate_answers(m, table, accept=accept, arriving=arriving)
         self._elaborate_faults(m, table, headers, payloads, accept=accept)
 
-        # Headers and payloads on demand; the output registers of the memories hold what was asked for.
+        self._elaborate_reads(m, headers, payloads, reader)
+        count = self._elaborate_statistics(m, table, pool, headers, payloads)
+        m.d.sync += self.moves.eq(any_moves(
+            table.moves, pool.moves, reader.moves, gone.moves, entered.moves, outcome.moves, entering.moves,
+            count.moves, accepted,
+        ))
+        return m
+
+    def _elaborate_reads(self, m: Module, headers, payloads, reader) -> None:
+        """Headers and payloads on demand; the output registers of the memories hold what was asked for."""
         m.d.comb += [
             headers.read_address.eq(self.meta_slot), headers.read_enable.eq(self.meta_enable),
             self.meta.eq(headers.read_data),
             payloads.read_address.eq(reader.address), payloads.read_enable.eq(reader.enable),
             reader.read_data.eq(payloads.read_data), self.read_error.eq(payloads.uncorrectable),
         ]
-        count = self._elaborate_statistics(m, table, pool, headers, payloads)
-        m.d.sync += self.moves.eq(any_moves(
-            table.moves, pool.moves, reader.moves, gone.moves, entered.moves, outcome.moves, entering.moves,
-            count.moves, accepted,
-        ))
-
-        return m
 
     def _elaborate_statistics(self, m: Module, table, pool, headers, payloads) -> BufferStatistics:
         """Statistics."""

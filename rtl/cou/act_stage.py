@@ -163,22 +163,10 @@ class ActStage(wiring.Component):
                         m.next = "MISMATCH"
 
             self._report(m, missing=missing, reported=reported)
-            # A cycle of its own: whether a context is given up stands in a register at the beginning of what others do.
-            with m.State("DROP"):
-                m.d.sync += self.drop.eq(0)
-                m.d.sync += [known.eq(0) for known in (searched, ahead, missing)]
-                m.next = "ACT"
+            self._drop(m, forgets=(searched, ahead, missing))
             self._search(m, ahead=ahead, missing=missing, searched=searched)
             self._check(m, known=window_known, ok=window_ok, settled=settled)
-            with m.State("CREDIT"):
-                m.d.comb += self.i_credit.ready.eq(1)
-                with m.If(self.i_credit.valid):
-                    m.next = "ACT"
-                    m.d.comb += self.granted.eq(self.i_credit.payload.ok)
-                    with m.If(self.i_credit.payload.ok):
-                        m.d.sync += [credited.eq(1), settled.eq(step.credit)]
-                    with m.Else():
-                        sleep(Mux(came | changed, Phase.READY, Phase.BLOCKED))
+            self._take_credit(m, credited=credited, settled=settled, again=came | changed, sleep=sleep)
 
         # The pass is given away when nothing is left to be done before. A plan has one step, so none but the three that
         # lead here is looked at.
@@ -311,3 +299,22 @@ class ActStage(wiring.Component):
             with m.If(self.window.answer.valid & self.window.answer.ready):
                 m.d.sync += [known.eq(1), ok.eq(valid), settled.eq(1)]
                 m.next = "ACT"
+
+    def _drop(self, m: Module, *, forgets) -> None:
+        """A cycle of its own: whether a context is given up stands in a register at the beginning of what others do."""
+        with m.State("DROP"):
+            m.d.sync += self.drop.eq(0)
+            m.d.sync += [known.eq(0) for known in forgets]
+            m.next = "ACT"
+
+    def _take_credit(self, m: Module, *, credited, settled, again, sleep) -> None:
+        """The credit table answers. One that is refused asks again at once if there has been a reason to."""
+        with m.State("CREDIT"):
+            m.d.comb += self.i_credit.ready.eq(1)
+            with m.If(self.i_credit.valid):
+                m.next = "ACT"
+                m.d.comb += self.granted.eq(self.i_credit.payload.ok)
+                with m.If(self.i_credit.payload.ok):
+                    m.d.sync += [credited.eq(1), settled.eq(self.i.payload.step.credit)]
+                with m.Else():
+                    sleep(Mux(again, Phase.READY, Phase.BLOCKED))

@@ -250,13 +250,8 @@ class ContextFile(wiring.Component):
                 with m.Elif(self.clears):
                     m.d.sync += registers_c.measured.eq(0)
 
-            # Beginning and end of a pulse.
             with m.If(self.start & (self.start_context == c)):
-                m.d.sync += [
-                    phase[c].eq(Mux(self.start_taken, Phase.TAKEN, Phase.READY)), registers_c.eq(0),
-                    registers_c.job.eq(self.start_job), registers_c.measured.eq(~self.start_cut),
-                    wanting[c].eq(0), ending[c].eq(0),
-                ]
+                m.d.sync += self._begins(phase[c], registers_c, wanting[c], ending[c])
             with m.If(finish & (finished == c)):
                 m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there.eq(0), registers_c.sure.eq(0)]
 
@@ -264,6 +259,13 @@ class ContextFile(wiring.Component):
         m.d.comb += self.first.eq(Cat(self.ready[c] & ~(older[c] & self.ready).any() for c in range(n)))
         self._tell(m, phase=phase, registers=registers, older=older)
         return m
+
+    def _begins(self, phase, registers, wanting, ending) -> list:
+        """A pulse begins in a context: what its registers then hold."""
+        return [
+            phase.eq(Mux(self.start_taken, Phase.TAKEN, Phase.READY)), registers.eq(0),
+            registers.job.eq(self.start_job), registers.measured.eq(~self.start_cut), wanting.eq(0), ending.eq(0),
+        ]
 
     def _call(self, m: Module, *, phase, older):
         """Which blocked contexts a credit may be for: of each job the oldest of those that want one of its peer. To

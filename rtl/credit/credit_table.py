@@ -214,7 +214,7 @@ class CreditTable(wiring.Component):
                         m.next = "IDLE"
 
     def _count(self, m: Module, t: SimpleNamespace) -> None:
-        """Of the credits that a peer returns, no more are counted than are out. Whether they are the last ones of their
+        """Of the credits that a peer returns, no more are counted than are out. That they are the last ones of their
         window slot is known as early."""
         giving = self.i_return.payload
         with m.State("COUNT"):

@@ -1,6 +1,6 @@
 """Receiving end of a link: a buffer for each of the two virtual channels."""
 
-from amaranth import Module, Mux, ResetSignal, Signal
+from amaranth import Module, ResetSignal, Signal
 from amaranth.hdl import Assert
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -81,8 +81,7 @@ class LinkRx(wiring.Component):
                 left.eq(fifo.o.valid & fifo.o.ready),
                 turn.requests[vc].eq(left | (owed != 0)),
             ]
-            with m.If(left != turn.grant[vc]):
-                m.d.sync += owed.eq(Mux(left, owed + 1, owed - 1))
+            m.d.sync += owed.eq(owed + left - turn.grant[vc])
 
         credit_valid, credit_vc = Signal(), Signal()
         m.d.sync += [

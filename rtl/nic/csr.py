@@ -243,7 +243,8 @@ class RegisterFile(wiring.Component):
                 hears.append(meant)
                 answers.append(goes)
         job_control = CONTROL_PAGE["job_control"].offset
-        meant = means("job_control", control_offset == job_control) & on_page
+        to_jobs = means("job_control", control_offset == job_control)
+        meant = Cat(to_jobs, on_page).all()
         self._order_job(m, held, write, meant=meant & stands_there, stands=stands)
         hears.append(meant)
         answers.append(meant & self.standing.valid)

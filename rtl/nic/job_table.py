@@ -239,24 +239,13 @@ class JobTable(wiring.Component):
             m.d.comb += [write.addr.eq(entry_job), write.data.eq(entry), write.data.held.eq(held)]
         with m.If(assigns):
             m.d.comb += after.unit.eq(least.unit)
-        with m.If(admits):
-            m.d.comb += [
-                after.packets.eq(entry.packets + 1), after.taken.eq(entry.taken + ~at_lent),
-                after.lent.eq(entry.lent + at_lent),
-            ]
-        with m.If(let_in):
-            m.d.comb += after.busy.eq(1)
+        self._let_in(m, entry, after, admits=admits, let_in=let_in, at_lent=at_lent)
         self._report(m, reported, acting, entry, after, known)
         self._obey(m, ordered, command, entry, after, at_rest)
         for k in range(n_units):
             m.d.sync += self.jobs[k].eq(self.jobs[k] + (comes & (entry.unit == k)) - (goes & (entry.unit == k)))
 
-        # Shared credits that have returned.
-        returns = act & reported & (acting.kind == JobReportKind.RETURNED)
-        m.d.sync += self.unknown.eq(returns & ~known)
-        for k in range(n_units):
-            m.d.sync += self.returned[k].eq(returns & known & (entry.unit == k))
-
+        self._take_back(m, entry, returns=act & reported & (acting.kind == JobReportKind.RETURNED), known=known)
         self._answer(m, packet_answer, act & by_packet, admits, entry, after)
         self._answer(m, sequence_answer, act & by_sequence, let_in, entry, after)
         self._stand(m, command, entry, after, limits, ordered=ordered, act=act, at_rest=at_rest)
@@ -265,8 +254,23 @@ class JobTable(wiring.Component):
         m.d.sync += self.moves.eq(any_moves(
             act, acted, is_read, report_valid, ~swept, ~least.valid, self.given_valid,
         ))
-
         return m
+
+    def _let_in(self, m: Module, entry, after, *, admits, let_in, at_lent) -> None:
+        """A packet that a credit covers, or a sequence."""
+        with m.If(admits):
+            m.d.comb += [
+                after.packets.eq(entry.packets + 1), after.taken.eq(entry.taken + ~at_lent),
+                after.lent.eq(entry.lent + at_lent),
+            ]
+        with m.If(let_in):
+            m.d.comb += after.busy.eq(1)
+
+    def _take_back(self, m: Module, entry, *, returns, known) -> None:
+        """Shared credits that have returned."""
+        m.d.sync += self.unknown.eq(returns & ~known)
+        for k in range(self.n_units):
+            m.d.sync += self.returned[k].eq(returns & known & (entry.unit == k))
 
     def _allow(self, m: Module, swept: Signal, sweep: Signal):
         """Counts what CREDIT packets give, job by job; one leaves in every cycle at most. Gives a port that reads how

@@ -53,7 +53,7 @@ class DoorbellKind(enum.Enum, shape=2):
 
 
 FETCH_BATCH = 8
-"""Most descriptors that are fetched at once, where nothing else is said."""
+"""Most descriptors that are fetched at once, by default."""
 
 Doorbell = data.StructLayout({"vp": formats.VP_BITS, "kind": DoorbellKind, "index": INDEX_BITS})
 

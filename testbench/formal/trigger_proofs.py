@@ -143,7 +143,7 @@ _PROGRESS = (
     ),
     Mutation(
         name="credit-beside-the-answer-missed", module=_ACT,
-        old="sleep(Mux(came | changed, Phase.READY, Phase.BLOCKED))", new="sleep(Phase.BLOCKED)",
+        old="sleep(Mux(again, Phase.READY, Phase.BLOCKED))", new="sleep(Phase.BLOCKED)",
     ),
     Mutation(
         name="credit-missed", module=_CONTEXTS,
