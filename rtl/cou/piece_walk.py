@@ -21,8 +21,8 @@ class PieceWalk(wiring.Component):
         Goes on to the next piece; after the last one to the first one of what comes then.
     size, offset : ``Out``
         Of this piece; `offset` from the first one.
-    next_offset : ``Out``, next_last : ``Out(1)``
-        Of the piece behind it, if this is not the last one: where it begins, whether none comes behind it.
+    next_last : ``Out(1)``
+        Of the piece behind it, if this is not the last one: none comes behind it.
     whole_then : ``Out(1)``
         Of the one behind that: it has `bytes`, not `last_bytes`.
     last : ``Out(1)``
@@ -34,7 +34,7 @@ class PieceWalk(wiring.Component):
         super().__init__({
             "pieces": In(shapes.pieces), "advance": In(1),
             "size": Out(shapes.bytes), "offset": Out(32),
-            "next_offset": Out(32), "next_last": Out(1), "whole_then": Out(1),
+            "next_last": Out(1), "whole_then": Out(1),
             "last": Out(1),
         })
 
@@ -46,10 +46,12 @@ class PieceWalk(wiring.Component):
         m.d.comb += [
             behind.eq(number + 1),
             self.size.eq(Mux(number < pieces.count, pieces.bytes, pieces.last_bytes)),
-            self.whole_then.eq(number + 2 < pieces.count), self.next_offset.eq(self.offset + pieces.stride),
+            self.whole_then.eq(number + 2 < pieces.count),
             self.last.eq((number >= pieces.count) | (behind == pieces.count) & none_over),
             self.next_last.eq((behind >= pieces.count) | (number + 2 == pieces.count) & none_over),
         ]
         with m.If(self.advance):
-            m.d.sync += [number.eq(Mux(self.last, 0, behind)), self.offset.eq(Mux(self.last, 0, self.next_offset))]
+            m.d.sync += [
+                number.eq(Mux(self.last, 0, behind)), self.offset.eq(Mux(self.last, 0, self.offset + pieces.stride)),
+            ]
         return m

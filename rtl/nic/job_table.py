@@ -5,7 +5,7 @@ Architecture: ``docs/jobs.md``, ``docs/decisions/0009-jobs-move-at-rest.md``.
 
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
@@ -19,8 +19,10 @@ from rtl.interface import (
     JobStanding,
     PlacementSignature,
 )
+from rtl.kit.memory import BlockMemory
 from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
+from rtl.nic.job_places import JobPlaces
 from rtl.nic.least_unit import LeastUnit
 
 
@@ -118,8 +120,6 @@ class JobTable(wiring.Component):
             "pulses": formats.PULSE_BITS, "closed": 1, "refused": 1, "taken": bits_for(n_credits),
             "lent": bits_for(pool),
         })
-        # What is looked at without a turn.
-        self.place = data.StructLayout({"unit": (n_units - 1).bit_length(), "held": 1})
         # How far `taken` and `lent` may count, modulo their width.
         self.limits = data.StructLayout({"taken": bits_for(n_credits), "lent": bits_for(pool)})
         super().__init__({
@@ -139,11 +139,7 @@ class JobTable(wiring.Component):
         m = Module()
         n_units = self.n_units
         job_bits = max(1, (self.n_jobs - 1).bit_length())
-        # What is read while it is being written is not used: synthesis need not build a way around block RAM.
-        m.submodules.table = table = memory.Memory(
-            shape=self.entry, depth=self.n_jobs, init=[], attrs={"no_rw_check": 1, "ram_style": "block"},
-        )
-        write, read = table.write_port(), table.read_port()
+        m.submodules.table = table = BlockMemory(shape=self.entry, depth=self.n_jobs, shallow=True, careless=True)
         m.submodules.least = least = LeastUnit(n_units=n_units, n_jobs=self.n_jobs, level_bits=self.level_bits)
         for k in range(n_units):
             m.d.comb += [least.jobs[k].eq(self.jobs[k]), least.levels[k].eq(self.levels[k])]
@@ -172,7 +168,7 @@ class JobTable(wiring.Component):
             job.eq(Mux(other, Mux(
                 by_report, report.job_id, Mux(by_order, order.payload.job_id, sequence.payload.job_id)
             ), question.payload.job_id)),
-            read.en.eq(advance), read.addr.eq(job), allowed.addr.eq(at_job),
+            table.read_enable.eq(advance), table.read_address.eq(job), allowed.addr.eq(at_job),
         ]
         with m.If(advance):
             m.d.sync += was_other.eq(other)
@@ -207,8 +203,8 @@ class JobTable(wiring.Component):
             m.d.sync += entry_job.eq(at_job)
         # What is read comes late in the cycle: one choice is behind it.
         with m.If(Mux(is_read, other_job, ~blocked)):
-            m.d.sync += entry.eq(Mux(is_read, read.data, after))
-        m.d.sync += entry.held.eq(Mux(is_read & other_job, read.data.held, held))
+            m.d.sync += entry.eq(Mux(is_read, table.read_data, after))
+        m.d.sync += entry.held.eq(Mux(is_read & other_job, table.read_data.held, held))
         packet_answer, sequence_answer = self.packet.answer, self.sequence.answer
         let_in = by_sequence & ~entry.busy & ~entry.closed
         admits = Signal()
@@ -232,11 +228,11 @@ class JobTable(wiring.Component):
             blocked.eq(waits | (at_rest & (by_packet | by_sequence) & ~least.valid)),
             act.eq((by_packet | by_sequence | reported | ordered) & ~blocked),
             after.eq(entry),
-            write.addr.eq(sweep), write.data.eq(0), write.en.eq(acted | ~swept),
+            table.write_address.eq(sweep), table.write_data.eq(0), table.write_enable.eq(acted | ~swept),
         ]
         m.d.sync += acted.eq(act)
         with m.If(swept):
-            m.d.comb += [write.addr.eq(entry_job), write.data.eq(entry), write.data.held.eq(held)]
+            m.d.comb += [table.write_address.eq(entry_job), table.write_data.eq(entry), table.write_data.held.eq(held)]
         with m.If(assigns):
             m.d.comb += after.unit.eq(least.unit)
         self._let_in(m, entry, after, admits=admits, let_in=let_in, at_lent=at_lent)
@@ -249,12 +245,22 @@ class JobTable(wiring.Component):
         self._answer(m, packet_answer, act & by_packet, admits, entry, after)
         self._answer(m, sequence_answer, act & by_sequence, let_in, entry, after)
         self._stand(m, command, entry, after, limits, ordered=ordered, act=act, at_rest=at_rest)
-        self._look(m, write, swept)
+        self._show_places(m, table, swept)
 
         m.d.sync += self.moves.eq(any_moves(
             act, acted, is_read, report_valid, ~swept, ~least.valid, self.given_valid,
         ))
         return m
+
+    def _show_places(self, m: Module, table: BlockMemory, swept: Signal) -> None:
+        """Fills the memory for looks with what is written into the table."""
+        m.submodules.places = places = JobPlaces(n_units=self.n_units, n_jobs=self.n_jobs)
+        connect(m, flipped(self.credit), places.look)
+        m.d.comb += [
+            places.swept.eq(swept), places.write_enable.eq(table.write_enable),
+            places.write_address.eq(table.write_address),
+            *(places.write_data[name].eq(table.write_data[name]) for name in ("unit", "held")),
+        ]
 
     def _let_in(self, m: Module, entry, after, *, admits, let_in, at_lent) -> None:
         """A packet that a credit covers, or a sequence."""
@@ -381,26 +387,3 @@ class JobTable(wiring.Component):
                 standing.payload.job_id.eq(command.job_id),
                 *(standing.payload[name].eq(after[name]) for name in ("closed", "refused", "busy", "owing")),
             ]
-
-    def _look(self, m: Module, write, swept: Signal) -> None:
-        """A look needs no turn: a credit that is to be found concerns a job that was assigned long ago. It has a memory
-        of its own, which `write` fills too. An entry that is being written is looked at in the next cycle.
-        """
-        m.submodules.places = places = memory.Memory(
-            shape=self.place, depth=self.n_jobs, init=[], attrs={"no_rw_check": 1, "ram_style": "block"},
-        )
-        put, glance = places.write_port(), places.read_port()
-        look, seen, looking = self.credit.query, self.credit.answer, Signal()
-        written = put.en & (put.addr == glance.addr)
-        m.d.comb += [
-            put.en.eq(write.en), put.addr.eq(write.addr),
-            put.data.unit.eq(write.data.unit), put.data.held.eq(write.data.held),
-            look.ready.eq(swept & ~looking & (~seen.valid | seen.ready) & ~written),
-            glance.addr.eq(look.payload.job_id), glance.en.eq(look.valid & look.ready),
-        ]
-        m.d.sync += looking.eq(look.valid & look.ready)
-        # The answer before has gone when a look begins.
-        with m.If(looking):
-            m.d.sync += [seen.valid.eq(1), seen.payload.ok.eq(glance.data.held), seen.payload.unit.eq(glance.data.unit)]
-        with m.Elif(seen.ready):
-            m.d.sync += seen.valid.eq(0)
