@@ -13,7 +13,7 @@ from testbench.clock import cycles
 from testbench.nic.job_players import Table
 from testbench.runner import parameters, report, rng
 
-STANDS_FOR = ("LeastUnit",)
+STANDS_FOR = ("JobPlaces", "LeastUnit")
 """Parts that are built by no other test: this bench is theirs."""
 
 
