@@ -272,7 +272,8 @@ class PacketBuffer(wiring.Component):
         count = self._elaborate_statistics(m, table, pool, headers, payloads)
         m.d.sync += self.moves.eq(any_moves(
             table.moves, pool.moves, reader.moves, gone.moves, entered.moves, outcome.moves, entering.moves,
-            count.moves, accepted,
+            # A header that waits is written all the while.
+            count.moves, headers.write_enable,
         ))
         return m
 
