@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from fpga.blocks import CATEGORIES, by_block, read_cells
 from fpga.board import Board
 from fpga.board_top import BoardTop
 from fpga.floorplan import HALVES, gather
-from fpga.place import Part, configure, place
+from fpga.place import Part, Placement, configure, place
 from fpga.synthesis import synthesise
 
 NAME = "conic_selftest"
@@ -109,22 +109,18 @@ def build_bitstream(
 
     progress("synthesise", 1, 4)
     mapped = synthesise(files["il"].read_text(), top=NAME, keep=files["json"], language="rtlil")
-    part = board_part(board)
+    die = board_part(board).die
     if board.n_nics > 1:
-        places = zip(range(board.n_nics), HALVES[part.die], strict=True)
+        places = zip(range(board.n_nics), HALVES[die], strict=True)
         gather(
-            files["json"], top=NAME, device=part.die, blocks={f"selftest.memory_{n}": place for n, place in places}
+            files["json"], top=NAME, device=die, blocks={f"selftest.memory_{n}": place for n, place in places}
         )
     if board.routing:
         configure(files["json"], top=NAME, settings=board.routing)
 
     progress("place and route", 2, 4)
-    placed = place(
-        files["json"], part=part, seed=seed,
-        arguments=[
-            "--lpf", files["lpf"].name, "--textcfg", files["config"].name, "--log", files["log"].name,
-            *board.placement,
-        ],
+    placed = place_design(
+        board, folder, seed=seed, arguments=["--textcfg", files["config"].name, "--log", files["log"].name]
     )
 
     progress("pack", 3, 4)
@@ -143,6 +139,31 @@ def build_bitstream(
     )
     (folder / REPORT).write_text(json.dumps(summary(result), indent=1) + "\n")
     return result
+
+
+def place_design(board: Board, folder: Path, *, seed: int, arguments: Sequence[str] = ()) -> Placement:
+    """Places and routes what has been mapped for a board.
+
+    Parameters
+    ----------
+    board : Board
+        The board.
+    folder : Path
+        Where :func:`build_bitstream` has left netlist and constraints.
+    seed : int
+        Seed of the placer.
+    arguments : sequence of str
+        Further arguments of nextpnr.
+
+    Raises
+    ------
+    PlacementError
+        If nextpnr refuses the design.
+    """
+    return place(
+        folder / f"{NAME}.json", part=board_part(board), seed=seed,
+        arguments=["--lpf", f"{NAME}.lpf", *arguments, *board.placement],
+    )
 
 
 def summary(result: Bitstream) -> dict[str, Any]:

@@ -35,6 +35,7 @@ def test_row_of_a_board(tmp_path: Path) -> None:
         "utilisation": {"cells": {"lut4": 3}, "device": {}, "blocks": {}},
     }
     (tmp_path / "versa_ecp5_5g" / "conic_selftest.report.json").write_text(json.dumps(report))
-    row = row_of(read_report(tmp_path, "versa_ecp5_5g"))
+    row = row_of(read_report(tmp_path, "versa_ecp5_5g"), {2: 71.0, 3: 69.5})
     assert (row["fmax_mhz"], row["required_mhz"], row["n_nics"], row["speed"]) == (70.0, 50.0, 1, 8)
     assert row["cells"] == {"lut4": 3}
+    assert row["fmax_mhz_by_seed"] == {"1": 70.0, "2": 71.0, "3": 69.5}
