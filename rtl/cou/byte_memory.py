@@ -83,10 +83,13 @@ class ByteMemory(wiring.Component):
 
         # A byte goes to the lane that its address says; lanes below the first one belong to the beat behind.
         put = SimpleNamespace()
-        for name in ("enable", "address", "data", "first", "count"):
+        for name in ("address", "data", "first", "count"):
             given = getattr(self, f"write_{name}")
             setattr(put, name, Signal.like(given, name=f"put_{name}"))
             m.d.sync += getattr(put, name).eq(given)
+        # Where nothing is written no byte is.
+        with m.If(~self.write_enable):
+            m.d.sync += put.count.eq(0)
         lane = put.address[:lane_bits]
         turned = Signal(self.data_width)
         places = Signal(lane_bits)
@@ -102,7 +105,7 @@ class ByteMemory(wiring.Component):
             other = wide[flit_bytes:] if parity == 1 else wide[:flit_bytes]
             m.d.sync += [
                 bank.write_address.eq(beat_of(put.address, parity)), bank.write_data.eq(turned),
-                bank.write_enable.eq(Mux(put.enable, Mux(write_odd, own, other), 0)),
+                bank.write_enable.eq(Mux(write_odd, own, other)),
             ]
 
         # Lanes from the first byte's on come from the beat of the address, those below from the one behind.

@@ -163,7 +163,7 @@ class Lane(wiring.Component):
 
         # Beats meet.
         here, request = reader.o.payload, self.o.payload
-        damaged, faulty, tag = Signal(), Signal(), Signal(self.tag)
+        damaged, faulty, calm, tag = Signal(), Signal(), Signal(), Signal(self.tag)
         meets, may_end, takes = Signal(), Signal(), Signal()
         m.d.comb += [
             request.a.eq(here.data), request.b.eq(self.i_read.payload.data),
@@ -171,20 +171,22 @@ class Lane(wiring.Component):
             request.odd.eq(here.odd), request.tag.eq(tag), tag.last.eq(here.last), tag.place.eq(here.place),
             tag.store.eq(~here.empty), tag.send.eq(here.aside.send & ~here.empty),
             *(tag[name].eq(here.aside[name]) for name in ("write_back", "tail", "context")),
-            # Damage is reported before the pass ends: so passes end only while there is room for a report.
+            # Damage is reported before the pass ends: so passes end only while there is room for a report. What was
+            # there in the cycle before is there if none was made in it.
             faulty.eq(damaged | (self.packet_error & here.aside.use_packet)),
-            may_end.eq(~here.last | self.o_fault.ready),
+            may_end.eq(~here.last | calm),
             meets.eq(reader.o.valid & (~here.aside.use_packet | self.i_read.valid)),
             self.o.valid.eq(meets & may_end), takes.eq(meets & may_end & self.o.ready),
             reader.o.ready.eq(self.o.ready & may_end & (~here.aside.use_packet | self.i_read.valid)),
             self.i_read.ready.eq(takes & here.aside.use_packet),
-            self.o_fault.valid.eq(meets & here.last & faulty & self.o.ready),
+            self.o_fault.valid.eq(takes & here.last & faulty),
             self.o_fault.payload.job.eq(here.aside.job), self.o_fault.payload.status.eq(Status.BUFFER_ERROR),
             self.o_release.eq(takes & (here.last if self.config.cou.ecc else here.first) & here.aside.send),
             self.spoilt.eq(faulty if self.config.cou.ecc else 0),
             self.activity.works.eq(takes), self.activity.held.eq(meets & ~takes),
             self.activity.starved.eq(reader.o.valid & ~meets),
         ]
+        m.d.sync += calm.eq(self.o_fault.ready & ~self.o_fault.valid)
         with m.If(takes):
             m.d.sync += damaged.eq(faulty & ~here.last)
 
