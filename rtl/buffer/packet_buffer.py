@@ -190,8 +190,7 @@ class PacketBuffer(wiring.Component):
         m.submodules.entering = entering = StreamFifo(
             shape=data.StructLayout({"kept": kept_shape, "hash": hash_bits(self.config)}), depth=1
         )
-        arriving, accepted = Signal(tag_shape), Signal()
-        receiving, slot = Signal(), Signal(self.slot_bits)
+        arriving, accepted, receiving, slot = Signal(tag_shape), Signal(), Signal(), Signal(self.slot_bits)
         header, payload = self.i.header, self.i.payload
         accept, offered, free, take, tells = (
             Signal(name=name) for name in ("accept", "offered", "may_enter", "take", "tells")

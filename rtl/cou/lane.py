@@ -127,8 +127,10 @@ class Lane(wiring.Component):
             shape=CreditNotice, depth=self.UNDER_WAY, full_rate=False, guarded=False
         )
         m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY, prompt=False)
+        m.submodules.reports = reports = StreamFifo(shape=shapes.fault, depth=1, guarded=False)
         connect(m, reads.o, flipped(self.o_read))
         connect(m, owed.o, flipped(self.o_credit))
+        connect(m, reports.o, flipped(self.o_fault))
         connect(m, reader.operands, flipped(self.operands))
         connect(m, reader.results, flipped(self.results))
 
@@ -179,14 +181,14 @@ class Lane(wiring.Component):
             self.o.valid.eq(meets & may_end), takes.eq(meets & may_end & self.o.ready),
             reader.o.ready.eq(self.o.ready & may_end & (~here.aside.use_packet | self.i_read.valid)),
             self.i_read.ready.eq(takes & here.aside.use_packet),
-            self.o_fault.valid.eq(takes & here.last & faulty),
-            self.o_fault.payload.job.eq(here.aside.job), self.o_fault.payload.status.eq(Status.BUFFER_ERROR),
+            reports.i.valid.eq(takes & here.last & faulty),
+            reports.i.payload.job.eq(here.aside.job), reports.i.payload.status.eq(Status.BUFFER_ERROR),
             self.o_release.eq(takes & (here.last if self.config.cou.ecc else here.first) & here.aside.send),
             self.spoilt.eq(faulty if self.config.cou.ecc else 0),
             self.activity.works.eq(takes), self.activity.held.eq(meets & ~takes),
             self.activity.starved.eq(reader.o.valid & ~meets),
         ]
-        m.d.sync += calm.eq(self.o_fault.ready & ~self.o_fault.valid)
+        m.d.sync += calm.eq(reports.i.ready & ~reports.i.valid)
         with m.If(takes):
             m.d.sync += damaged.eq(faulty & ~here.last)
 
@@ -201,6 +203,6 @@ class Lane(wiring.Component):
         m.d.sync += to_free.eq(to_free + ends - frees)
 
         m.d.sync += self.moves.eq(any_moves(
-            waiting.moves, reader.moves, reads.moves, owed.moves, held.moves, takes,
+            waiting.moves, reader.moves, reads.moves, owed.moves, held.moves, reports.moves, takes,
         ))
         return m
