@@ -166,20 +166,19 @@ class Lane(wiring.Component):
         # Beats meet.
         here, request = reader.o.payload, self.o.payload
         damaged, faulty, calm, tag = Signal(), Signal(), Signal(), Signal(self.tag)
-        meets, may_end, takes = Signal(), Signal(), Signal()
+        meets, takes = Signal(), Signal()
         m.d.comb += [
             request.a.eq(here.data), request.b.eq(self.i_read.payload.data),
             *(request[name].eq(here.aside[name]) for name in ("select", "datatype", "operator")),
             request.odd.eq(here.odd), request.tag.eq(tag), tag.last.eq(here.last), tag.place.eq(here.place),
             tag.store.eq(~here.empty), tag.send.eq(here.aside.send & ~here.empty),
             *(tag[name].eq(here.aside[name]) for name in ("write_back", "tail", "context")),
-            # Damage is reported before the pass ends: so passes end only while there is room for a report. What was
+            # Damage is reported when the pass ends: so beats go on only while there is room for a report. What was
             # there in the cycle before is there if none was made in it.
             faulty.eq(damaged | (self.packet_error & here.aside.use_packet)),
-            may_end.eq(~here.last | calm),
             meets.eq(reader.o.valid & (~here.aside.use_packet | self.i_read.valid)),
-            self.o.valid.eq(meets & may_end), takes.eq(meets & may_end & self.o.ready),
-            reader.o.ready.eq(self.o.ready & may_end & (~here.aside.use_packet | self.i_read.valid)),
+            self.o.valid.eq(meets & calm), takes.eq(meets & calm & self.o.ready),
+            reader.o.ready.eq(self.o.ready & calm & (~here.aside.use_packet | self.i_read.valid)),
             self.i_read.ready.eq(takes & here.aside.use_packet),
             reports.i.valid.eq(takes & here.last & faulty),
             reports.i.payload.job.eq(here.aside.job), reports.i.payload.status.eq(Status.BUFFER_ERROR),

@@ -127,9 +127,12 @@ class OperationTable(wiring.Component):
         # An expired operation starts no more pulses.
         with m.If(live & (self.watchdog != 0)):
             m.d.sync += idle_cycles.eq(idle_cycles + 1)
+        # The comparison is a cycle old: it does not count if there was progress in that cycle.
+        late = Signal(name=f"late_{j}")
+        m.d.sync += late.eq(live & (self.watchdog != 0) & (idle_cycles >= self.watchdog) & ~seen.progress[j])
         with m.If(seen.progress[j]):
             m.d.sync += idle_cycles.eq(0)
-        with m.Elif(live & (self.watchdog != 0) & (idle_cycles >= self.watchdog)):
+        with m.Elif(live & late):
             m.d.sync += [expired.eq(1), started.eq(1)]
             with m.If(status[j] == Status.OK):
                 m.d.sync += status[j].eq(Status.TIMEOUT)

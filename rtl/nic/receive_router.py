@@ -89,9 +89,10 @@ class ReceiveRouter(wiring.Component):
             packets.header.ready.eq(drop | (route & header_ready).any()),
             packets.payload.ready.eq(dropping | (latched & payload_ready).any()),
         ]
+        m.d.sync += [self.misplaced.eq(0), self.unknown.eq(0), self.uncovered.eq(0)]
         with m.If(packets.header.valid & packets.header.ready):
             uncovered = is_collective & self.not_covered
-            m.d.comb += [
+            m.d.sync += [
                 self.misplaced.eq(drop & ~unknown), self.unknown.eq(unknown & ~uncovered),
                 self.uncovered.eq(uncovered),
             ]

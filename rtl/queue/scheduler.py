@@ -137,8 +137,10 @@ class Scheduler(wiring.Component):
 
         # Why the current descriptor is not taken: what is wrong with it, or nothing: its job has another operation.
         reason = Signal(STATUS_BITS)
-        # Says what the state LOCATE says: the job table's reads wait for it.
+        # The job table is asked, until it has taken the question. That is known late: the state waits for the answer.
         locating = Signal()
+        with m.If(self.placement.query.ready):
+            m.d.sync += locating.eq(0)
 
         def reject(why):
             m.d.sync += reason.eq(why)
@@ -155,7 +157,7 @@ class Scheduler(wiring.Component):
                 serving.go("DELIVER")
                 m.d.sync += target.delivering.eq(target.readable)
             with m.Elif(desc.c):
-                serving.go("LOCATE")
+                serving.go("LOCATED")
                 m.d.sync += locating.eq(1)
             with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
                 serving.go("P2P")
@@ -290,10 +292,6 @@ class Scheduler(wiring.Component):
         """A sequence finds its offload unit. The job table's answer is asked for once; it lets the operation in."""
         query, placed = self.placement.query, self.placement.answer
         m.d.comb += query.valid.eq(locating)
-        with m.State("LOCATE"):
-            with m.If(query.ready):
-                serving.go("LOCATED")
-                m.d.sync += locating.eq(0)
         with m.State("LOCATED"):
             m.d.comb += placed.ready.eq(1)
             m.d.sync += [target.number.eq(placed.payload.unit), target.base_pulse.eq(placed.payload.base_pulse)]
