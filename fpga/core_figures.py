@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from firmware_models.config import load_preset
-from fpga.place import ROOMY_DEVICE, Part
+from fpga.place import PATIENT_ROUTER, ROOMY_DEVICE, Part
 from fpga.rows import replace_rows
 from fpga.unit import measure_unit
 from rtl.nic.nic import Nic
@@ -33,7 +33,7 @@ def measure() -> dict[str, Any]:
     config = load_preset(PRESET)
     figures = measure_unit(
         lambda: Nic(config), seeds=SEEDS, part=PART, pins=_PINS, arguments=["--freq", "100", *ROOMY_DEVICE],
-        max_fanout=_MAX_FANOUT, wire_delay=_WIRE_DELAY,
+        max_fanout=_MAX_FANOUT, wire_delay=_WIRE_DELAY, settings=PATIENT_ROUTER,
     )
     begin, end, delay = figures.placements[0].critical_path
     return {

@@ -1,23 +1,27 @@
 """Area and speed of one unit by itself on an ECP5: synthesised alone, placed in the harness, median of fixed seeds."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 from amaranth.back import rtlil, verilog
 from amaranth.lib import wiring
 
 from fpga.fanout import split
 from fpga.harness import Harness
-from fpga.place import Part, Placement, place
+from fpga.place import Part, Placement, configure, place
 from fpga.synthesis import READERS, WIRE_DELAY, synthesise
 
 SEEDS = (1, 2, 3, 4, 5)
 """Seeds of the placer: single seeds spread by 5%, so medians of five are compared."""
+
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+"""nextpnr as it is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +74,7 @@ class UnitFigures:
 def measure_unit(
     component: Callable[[], wiring.Component], *, seeds: Sequence[int] = SEEDS, part: Part | None = None,
     advance: Callable[[], None] = lambda: None, pins: str = "", arguments: Sequence[str] = (),
-    max_fanout: int | None = None, wire_delay: int = WIRE_DELAY,
+    max_fanout: int | None = None, wire_delay: int = WIRE_DELAY, settings: Mapping[str, str] = NO_SETTINGS,
 ) -> UnitFigures:
     """Synthesises a unit alone, and places it in the harness once a seed.
 
@@ -92,6 +96,8 @@ def measure_unit(
         As for :func:`fpga.synthesis.synthesise`.
     max_fanout : int, optional
         The most loads of a driver in the harness (:func:`fpga.fanout.split`); without, as many as there are.
+    settings : mapping of str to str
+        As for :func:`fpga.place.configure`.
     """
     cells = synthesise(export(component()), top="unit", wire_delay=wire_delay)
     if not seeds:
@@ -105,6 +111,7 @@ def measure_unit(
         synthesise(export(Harness(component())), top="unit", keep=netlist, wire_delay=wire_delay)
         if max_fanout is not None:
             split(netlist, top="unit", max_fanout=max_fanout)
+        configure(netlist, top="unit", settings=settings)
 
         def run(seed: int) -> Placement:
             placement = place(netlist, part=part or Part(), seed=seed, arguments=[*located, *arguments])
