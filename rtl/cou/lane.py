@@ -191,15 +191,17 @@ class Lane(wiring.Component):
         with m.If(takes):
             m.d.sync += damaged.eq(faulty & ~here.last)
 
-        # A packet is freed when all of it has been taken.
-        to_free = Signal(range(self.UNDER_WAY + 2))
+        # A packet is freed when all of it has been taken. There are `some`: a register, since it chooses a wide key.
+        to_free, some = Signal(range(self.UNDER_WAY + 2)), Signal()
         ends, frees = Signal(), Signal()
         m.d.comb += [
             ends.eq(takes & here.last & here.aside.consume), frees.eq(self.o_free.valid & self.o_free.ready),
-            self.o_free.valid.eq(to_free != 0), self.o_free.payload.eq(held.o.payload), held.o.ready.eq(frees),
+            self.o_free.valid.eq(some), self.o_free.payload.eq(held.o.payload), held.o.ready.eq(frees),
             self.freeing.eq(held.o.valid),
         ]
-        m.d.sync += to_free.eq(to_free + ends - frees)
+        m.d.sync += [
+            to_free.eq(to_free + ends - frees), some.eq(ends | (to_free > 1) | ((to_free == 1) & ~frees)),
+        ]
 
         m.d.sync += self.moves.eq(any_moves(
             waiting.moves, reader.moves, reads.moves, owed.moves, held.moves, reports.moves, takes,
