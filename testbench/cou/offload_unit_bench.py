@@ -4,10 +4,11 @@ from collections import Counter
 
 import cocotb
 from cocotb.triggers import RisingEdge
+from cocotb.utils import get_sim_time
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Right, Status
-from testbench.clock import cycles
+from testbench.clock import PERIOD_NS, cycles
 from testbench.cou.message_shapes import in_blocks, shape_of, whole
 from testbench.cou.operation_model import ELEMENTS, make_operation
 from testbench.cou.single_operation import single_operation, single_packet
@@ -181,19 +182,24 @@ async def watchdog_ends_a_wait_for_nothing(dut):
     """Without its packet an operation ends in TIMEOUT, names what it waited for, and frees everything."""
     unit = Unit(dut)
     await unit.start()
-    dut.watchdog.value = 500
+    dut.watchdog.value = watchdog = 500
+    waited = []
     for pulse, (wanted, there) in enumerate(((2, {0}), (1, set()), (9, {0, 1, 4, 6, 8}), (40, {1, 3}))):
         await unit.submit(single_operation(unit, cp_count=wanted))
         for seq_id in unit.rng.sample(sorted(there), len(there)):
             unit.arrives(single_packet(seq_id=seq_id, pulse=pulse))
+        waits_from = get_sim_time("ns")
         event = await unit.events.receive()
         assert event["status"] == Status.TIMEOUT
+        waited.append((get_sim_time("ns") - waits_from) / PERIOD_NS)
         consumed = next(seq_id for seq_id in range(33) if seq_id not in there)
         missing = {seq_id % 32 for seq_id in range(consumed, min(wanted, consumed + 32))} - there
         assert event["detail"] & 0xFFFFFFFF == consumed | pulse << 16
         assert event["detail"] >> 32 == sum(1 << seq_id for seq_id in missing), f"{missing} are missing"
         await cycles(dut, 50)
         assert int(dut.busy.value) == 0
+    # What comes in the meantime is progress: the shortest wait is that without any, from a start some cycles later on.
+    assert watchdog <= min(waited) <= watchdog + 60
     # The unit still works.
     await unit.submit(single_operation(unit))
     unit.arrives(single_packet(pulse=4))
