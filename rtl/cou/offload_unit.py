@@ -254,11 +254,12 @@ class OffloadUnit(wiring.Component):
             u.store, u.operations, u.trigger, u.loader, u.buffer, u.aggregator, u.activity
         )
         # An operation does not end while an error of it may be on its way.
-        sources = trigger.o_fault, trigger.o_damage, loader.o_fault, aggregator.o_fault, u.closer.o_fault
+        sources = aggregator.o_fault, trigger.o_fault, trigger.o_damage, loader.o_fault, u.closer.o_fault
         m.submodules.faults = faults = StreamArbiter(
             shape=loader.o_fault.payload.shape(), n=len(sources), full_rate=False, chooses_ahead=True
         )
-        for number, (source, sink) in enumerate(zip(sources, faults.i, strict=True)):
+        connect(m, aggregator.o_fault, faults.i[0])  # waits in the lane already
+        for number, (source, sink) in enumerate(zip(sources[1:], faults.i[1:], strict=True), start=1):
             m.submodules[f"fault_{number}_stage"] = stage = StreamFifo(
                 shape=source.payload.shape(), depth=1, guarded=False
             )

@@ -157,7 +157,7 @@ class Scheduler(wiring.Component):
                 serving.go("DELIVER")
                 m.d.sync += target.delivering.eq(target.readable)
             with m.Elif(desc.c):
-                serving.go("LOCATED")
+                serving.go("LOCATE")
                 m.d.sync += locating.eq(1)
             with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
                 serving.go("P2P")
@@ -292,7 +292,7 @@ class Scheduler(wiring.Component):
         """A sequence finds its offload unit. The job table's answer is asked for once; it lets the operation in."""
         query, placed = self.placement.query, self.placement.answer
         m.d.comb += query.valid.eq(locating)
-        with m.State("LOCATED"):
+        with m.State("LOCATE"):
             m.d.comb += placed.ready.eq(1)
             m.d.sync += [target.number.eq(placed.payload.unit), target.base_pulse.eq(placed.payload.base_pulse)]
             with m.If(placed.valid):
