@@ -16,7 +16,7 @@ from rtl.nic.nic import Nic
 
 PRESET = "ecpix5_85f"
 SEEDS = (2,)
-"""Placed once: a seed with which the router comes to an end. With seed 1 some 20 paths of this netlist stay too slow."""
+"""Placed once: a seed with which the router comes to an end. With seed 1 some 20 paths stay too slow."""
 
 PART = Part(device="85k", speed=8, package="CABGA381")
 
