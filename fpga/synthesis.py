@@ -45,7 +45,7 @@ class SynthesisError(RuntimeError):
 
 def synthesise(
     text: str, *, top: str, family: str = "ecp5", keep: Path | None = None, language: str = "verilog",
-    wire_delay: int = WIRE_DELAY,
+    wire_delay: int = WIRE_DELAY, delay_target: int | None = None,
 ) -> dict[str, int]:
     """Maps a design to the cells of an FPGA: a flat netlist for ECP5, the modules as they are for UltraScale+.
 
@@ -63,6 +63,8 @@ def synthesise(
         A key of :data:`READERS`: what the design is written in. Its assertions are left out.
     wire_delay : int
         ECP5: what a wire takes, in ps, when it is decided how tables follow each other.
+    delay_target : int, optional
+        ECP5: ps that paths may take. Where they take less, fewer tables are made of them; without it, nowhere.
 
     Returns
     -------
@@ -95,7 +97,7 @@ def synthesise(
                 "delete t:$print",
                 *((*_APART, *_KEPT) if language == "rtlil" else ()),
                 *preparation,
-                *_mapping(family, top, Path(folder), wire_delay),
+                *_mapping(family, top, Path(folder), wire_delay, delay_target),
                 *([] if keep is None else [f'write_json "{keep.resolve()}"']),
                 f'tee -q -o "{statistics}" stat -json',
             ]
@@ -110,15 +112,16 @@ def synthesise(
     return {name: int(count) for name, count in sorted(cells.items()) if name != "$scopeinfo"}  # names, no cells
 
 
-def _mapping(family: str, top: str, folder: Path, wire_delay: int) -> list[str]:
+def _mapping(family: str, top: str, folder: Path, wire_delay: int, delay_target: int | None) -> list[str]:
     """The commands that map a design to cells; `folder` is for files that they read."""
     if family == "ecp5":
         script = f"synth_ecp5 -top {top}"
-        if wire_delay == WIRE_DELAY:
+        if wire_delay == WIRE_DELAY and delay_target is None:
             return [script]
+        target = [] if delay_target is None else [f"scratchpad -set abc9.D {delay_target}"]
         return [
             f"{script} -run begin:map_luts", "techmap -map +/lattice/latches_map.v",
-            "scratchpad -copy abc9.script.flow3 abc9.script", f"abc9 -W {wire_delay}", "clean",
+            "scratchpad -copy abc9.script.flow3 abc9.script", *target, f"abc9 -W {wire_delay}", "clean",
             f"{script} -run map_cells:",
         ]
     # The list of memories that comes with Yosys says that RAM512X1S has 16 address bits. So it is the cheapest for each
