@@ -43,6 +43,8 @@ class SendEngine(wiring.Component):
 
     #: Beats that wait for the link.
     DEPTH = 8
+    #: Flits of a header from which on one waits for the link, not three: what it announces is read while it passes.
+    LONG_HEADER = 4
 
     def __init__(self, config: Config):
         self.config = config
@@ -69,8 +71,9 @@ class SendEngine(wiring.Component):
             self.shapes.send, self.config, key=lambda send: send.header.peer
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
+        shape, long = self.tx.header.payload.shape(), self.config.header_flits >= self.LONG_HEADER
         m.submodules.headers = headers = StreamFifo(
-            shape=self.tx.header.payload.shape(), depth=3, full_rate=False, guarded=False
+            shape=shape, depth=1 if long else 3, full_rate=long, guarded=False
         )
         m.submodules.beats = beats = StreamFifo(shape=beat(width), depth=self.DEPTH, guarded=False)
         connect(m, headers.o, flipped(self.tx).header)

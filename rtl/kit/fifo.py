@@ -31,16 +31,16 @@ class StreamFifo(wiring.Component):
         faster design in the same cycles, for a register and a choice more a bit.
     full_rate : bool
         If true, items may leave one right after the other. Else one leaves in two cycles, and the register that offers
-        them is loaded while it is empty: its many enables do not wait for whoever takes it. For buffers in LUTs, which
-        must be `registered`.
+        them is loaded while it is empty: its many enables do not wait for whoever takes it. For `registered` buffers in
+        LUTs, and for those of two that are not `prompt`: two registers in a row, without a table between them.
     guarded : bool
         If true, what is offered is a register that takes over items only, never what stands at ``i`` without one: for
         inputs from outside, which may change at any time. Else its enable does not wait for whether there is an item,
         as that of buffers of two never does.
     prompt : bool
         If true, an item that finds a buffer in LUTs empty goes past its memory. Else it comes out a cycle later, and
-        there is no choice of two in front of the register that offers it. For buffers in LUTs, which must be
-        `registered`.
+        there is no choice of two in front of the register that offers it. For `registered` buffers in LUTs, and for
+        those of two that are not of `full_rate`.
     shallow : bool
         If true, synchronous memory is in block RAM however few the items are; otherwise synthesis chooses.
 
@@ -62,8 +62,9 @@ class StreamFifo(wiring.Component):
     ):
         if not isinstance(depth, int) or depth < 1:
             raise ValueError(f"depth must be a positive integer, not {depth!r}")
+        in_a_row = depth == 2 and not full_rate and not prompt
         for name, value in (("full_rate", full_rate), ("prompt", prompt)):
-            if not value and not (registered and 2 < depth <= REGISTER_FILE_DEPTH):
+            if not value and not (registered and (2 < depth <= REGISTER_FILE_DEPTH or in_a_row)):
                 raise ValueError(f"{name} must be True if not registered or of a depth of {depth}")
         self.shape = shape
         self.depth = depth
@@ -80,6 +81,9 @@ class StreamFifo(wiring.Component):
     def elaborate(self, platform):
         m = Module()
 
+        if self.depth == 2 and not self.full_rate:
+            self._pass_on(m)
+            return m
         if self.depth == 2:
             # A skid buffer holds two as well, in fewer cells than a LUT memory of sixteen.
             m.submodules.pair = pair = SkidBuffer(shape=self.shape)
@@ -147,6 +151,23 @@ class StreamFifo(wiring.Component):
             with m.If(ahead | came if self.guarded else 1):
                 m.d.sync += head.eq(Mux(ahead, store.read_data, self.i.payload))
         return m
+
+    def _pass_on(self, m):
+        """Two registers, each of which is loaded while it is empty."""
+        first, last = Signal(self.shape), Signal(self.shape)
+        waits, offered, came = Signal(), Signal(), Signal()
+        m.d.comb += [
+            self.i.ready.eq(~waits), came.eq(self.i.valid & ~waits),
+            self.o.valid.eq(offered), self.o.payload.eq(last), self.level.eq(waits + offered),
+        ]
+        m.d.sync += [
+            waits.eq(came | (waits & offered)), offered.eq(Mux(offered, ~self.o.ready, waits)),
+            self.moves.eq(came | (offered & self.o.ready)),
+        ]
+        with m.If(came if self.guarded else ~waits):
+            m.d.sync += first.eq(self.i.payload)
+        with m.If(~offered):
+            m.d.sync += last.eq(first)
 
     def _ring(self, m, n_entries, push, pop, room):
         """Addresses of the next write and read in a memory of `n_entries`, the number of items, and a flag: any?

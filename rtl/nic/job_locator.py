@@ -15,6 +15,9 @@ from rtl.kit.quiescence import any_moves
 _DEPTH = 4
 """Headers, and beats of payload, that can be inside: as many as pass while an answer is on its way."""
 
+_LONG_HEADER = 4
+"""Flits of a header from which on two can be inside: the third one is not there before the first one's answer."""
+
 
 class JobLocator(wiring.Component):
     """Adds the offload unit of its job to each collective packet (each CREDIT packet on channel 1).
@@ -64,7 +67,8 @@ class JobLocator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         entry = data.StructLayout({"header": PacketHeader, "collective": 1, "asked": 1})
-        m.submodules.headers = headers = StreamFifo(shape=entry, depth=_DEPTH, full_rate=False, prompt=False)
+        places = 2 if self.config.header_flits >= _LONG_HEADER else _DEPTH
+        m.submodules.headers = headers = StreamFifo(shape=entry, depth=places, full_rate=False, prompt=False)
         m.submodules.beats = beats = StreamFifo(shape=beat(self.config.datapath.data_width), depth=_DEPTH)
         connect(m, flipped(self.i.payload), beats.i)
 

@@ -87,6 +87,34 @@ KIT_PROOFS: tuple[Proof, ...] = (
         ),
     ),
     Proof(
+        name="registers-in-a-row",
+        claim="the same of the variant that is two registers in a row",
+        contract="testbench.formal.contracts.stream_order:FifoContract",
+        parameters={"depth": 2, "registered": True, "full_rate": False, "prompt": False},
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="loads-over-what-waits",
+                module=_FIFO,
+                old="with m.If(came if self.guarded else ~waits):",
+                new="with m.If(self.i.valid if self.guarded else ~waits):",
+            ),
+            Mutation(
+                name="offers-while-it-loads",
+                module=_FIFO,
+                old="with m.If(~offered):",
+                new="with m.If(self.o.ready):",
+            ),
+            Mutation(
+                name="offers-once-more",
+                module=_FIFO,
+                old="offered.eq(Mux(offered, ~self.o.ready, waits)),",
+                new="offered.eq(Mux(offered, ~self.o.ready | waits, waits)),",
+            ),
+        ),
+    ),
+    Proof(
         name="unguarded-fifo",
         claim="the same of the variant whose register also takes over what is no item",
         contract="testbench.formal.contracts.stream_order:FifoContract",

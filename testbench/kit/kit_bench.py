@@ -18,6 +18,7 @@ from testbench.kit.parts import (
     MEMORY_DEPTH,
     MEMORY_WIDTH,
     PACKET_ARBITER_INPUTS,
+    PATIENT,
 )
 from testbench.packet import Packet, PacketSink, PacketSource
 from testbench.runner import rng
@@ -111,9 +112,10 @@ async def half_rate_fifo_keeps_order(dut: SimHandleBase, depth: int, pause: floa
 
 
 @cocotb.test()
-@cocotb.parametrize(depth=HALF_RATE_DEPTHS, full_rate=(0, 1), pause=(None, 0))
-async def patient_fifo_keeps_order(dut: SimHandleBase, depth: int, full_rate: int, pause: float | None) -> None:
+@cocotb.parametrize(variant=PATIENT, pause=(None, 0))
+async def patient_fifo_keeps_order(dut: SimHandleBase, variant: tuple[int, int], pause: float | None) -> None:
     """With random gaps; without gaps, an item a cycle, or one in two, from the second cycle on."""
+    depth, full_rate = variant
     elapsed = await pass_through(dut, f"patient_fifo_{depth}_{full_rate}", idle=pause, stall=pause, count=ITEMS)
     assert pause is None or elapsed <= (2 - full_rate) * ITEMS + 6
 

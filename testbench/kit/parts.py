@@ -12,6 +12,8 @@ from testbench.bundle import Bundle
 DATA_WIDTH = 64
 FIFO_DEPTHS = (1, 2, 3, 5, REGISTER_FILE_DEPTH, REGISTER_FILE_DEPTH + 1, 64)
 HALF_RATE_DEPTHS = (3, 5, REGISTER_FILE_DEPTH)
+PATIENT = ((2, 0), *((depth, full_rate) for depth in HALF_RATE_DEPTHS for full_rate in (0, 1)))
+"""Depths and rates of those that are not prompt."""
 ALTERNATING_DEPTHS = (2, 3, 8, 9)
 ARBITER_INPUTS = (1, 2, 5)
 ARBITER_GAPS = (1, 2, 3)
@@ -35,9 +37,9 @@ def kit_bundle() -> Bundle:
             for depth in HALF_RATE_DEPTHS
         },
         **{
-            f"patient_fifo_{depth}_{full_rate:d}": StreamFifo(
-                shape=ITEM, depth=depth, full_rate=full_rate, prompt=False
-            ) for depth in HALF_RATE_DEPTHS for full_rate in (False, True)
+            f"patient_fifo_{depth}_{full_rate}": StreamFifo(
+                shape=ITEM, depth=depth, full_rate=bool(full_rate), prompt=False
+            ) for depth, full_rate in PATIENT
         },
         **{
             f"unguarded_fifo_{depth}": StreamFifo(shape=ITEM, depth=depth, guarded=False) for depth in FIFO_DEPTHS
