@@ -15,12 +15,12 @@ from fpga.unit import measure_unit
 from rtl.nic.nic import Nic
 
 PRESET = "ecpix5_85f"
-SEEDS = (2,)
-"""Placed once: a seed with which the router comes to an end. With seed 1 some 20 paths stay too slow."""
+SEEDS = (1,)
+"""Placed once: a seed with which the router comes to an end (decision 32)."""
 
 PART = Part(device="85k", speed=8, package="CABGA381")
 
-ASKED_MHZ = 110.8
+ASKED_MHZ = 110.4
 """What the router is asked for. It stops as soon as it has reached that, and not before."""
 
 _WIRE_DELAY = 450
