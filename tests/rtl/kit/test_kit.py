@@ -28,6 +28,16 @@ def test_sizes_are_checked(bad):
 
 
 @pytest.mark.usefixtures("refusal")
+@pytest.mark.parametrize(("depth", "options"), [
+    (2, {"full_rate": False}), (2, {"prompt": False}), (1, {"prompt": False}), (17, {"full_rate": False}),
+    (2, {"full_rate": False, "prompt": False, "registered": False}),
+])
+def test_variants_are_checked(depth, options):
+    with pytest.raises(ValueError, match=f"must be True with a depth of {depth}"):
+        StreamFifo(shape=8, depth=depth, **options)
+
+
+@pytest.mark.usefixtures("refusal")
 @pytest.mark.parametrize("bad", [1, 0, -1, 2.0])
 def test_depth_of_turns_is_checked(bad):
     with pytest.raises(ValueError, match=f"^depth must be an integer of at least 2, not {bad!r}$"):
