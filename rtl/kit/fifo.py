@@ -65,7 +65,7 @@ class StreamFifo(wiring.Component):
         in_a_row = depth == 2 and not full_rate and not prompt
         for name, value in (("full_rate", full_rate), ("prompt", prompt)):
             if not value and not (registered and (2 < depth <= REGISTER_FILE_DEPTH or in_a_row)):
-                raise ValueError(f"{name} must be True with a depth of {depth}, if not registered, or alone with one of 2")
+                raise ValueError(f"{name} must be True with a depth of {depth}, if not registered, or alone at 2")
         self.shape = shape
         self.depth = depth
         self.registered, self.guarded = registered, guarded
