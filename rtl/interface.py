@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import JobOrderKind, Status
 from firmware_models.abi.registers import CONTROL_PAGE
-from rtl.abi import Descriptor, PacketHeader, register_layout
+from rtl.abi import DescriptorControl, PacketHeader, register_layout
 
 ADDRESS_BITS = 64
 """Bits of an address wherever it goes from block to block. A build may have fewer (`nic.address_bits`): the upper ones
@@ -219,13 +219,24 @@ JobReport = data.StructLayout({
 """From an offload unit to the job table: one reason for a job to stay at the unit has ended."""
 
 
+def inline_layout(data_width: int) -> data.StructLayout:
+    """Inline data: the payload of the descriptor that was handed over last, word by word, to all who get descriptors.
+
+    The first `valid` word comes two cycles after the descriptor was handed over, the others follow without a gap, with
+    their `index`. Nobody asks for them and nobody holds them up: who took the descriptor takes them. The next
+    descriptor is handed over when they are through.
+    """
+    n_words = -(-8 * formats.PAYLOAD_BYTES // data_width)
+    return data.StructLayout({"valid": 1, "index": (n_words - 1).bit_length(), "data": data_width})
+
+
 class SequenceSignature(wiring.Signature):
     """The scheduler's port on a collective offload unit.
 
     ``probe`` asks for an entry for a sequence of `job_id`, whose first pulse has the number `base_pulse`. ``answer``
     grants it (`ok`) or refuses. Then ``descriptor`` brings the sequence, checked and in order; the one with `last`
     (CT) commits it. `abort` (with `last`), which may come first of all, releases the entry instead: nothing of the
-    sequence is executed, no completion comes.
+    sequence is executed, no completion comes. Inline data follow each descriptor by themselves (:func:`inline_layout`).
     """
 
     def __init__(self):
@@ -234,7 +245,7 @@ class SequenceSignature(wiring.Signature):
                 "job_id": formats.JOB_BITS, "base_pulse": formats.PULSE_BITS,
             }))),
             "answer": In(stream.Signature(data.StructLayout({"ok": 1}))),
-            "descriptor": Out(stream.Signature(data.StructLayout({"desc": Descriptor, "last": 1, "abort": 1}))),
+            "descriptor": Out(stream.Signature(data.StructLayout({"desc": DescriptorControl, "last": 1, "abort": 1}))),
         })
 
 

@@ -7,7 +7,7 @@ from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.abi import HashKey, PacketHeader
 from rtl.credit.layouts import CreditNotice
-from rtl.interface import ADDRESS_BITS
+from rtl.interface import ADDRESS_BITS, inline_layout
 from rtl.kit.index import index_bits
 
 
@@ -39,6 +39,9 @@ class CouShapes:
         self.place = index_bits(config.cou.sequence_depth)
         self.packet = index_bits(config.buffer_slots)
         self.peer = index_bits(config.cou.n_peers)
+        inline = inline_layout(config.datapath.data_width)
+        self.word_place = data.StructLayout({"index": inline["index"].width, "position": self.place, "job": self.job})
+        """Place of a word of inline data in the memory of a unit."""
         self.beats_per_context = config.datapath.mtu // config.datapath.flit_bytes
         self.beats = bits_for(self.beats_per_context)
         self.flit_log2 = index_bits(config.datapath.flit_bytes)

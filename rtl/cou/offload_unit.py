@@ -37,6 +37,7 @@ from rtl.interface import (
     TraceEvent,
     WindowSignature,
     WriteSignature,
+    inline_layout,
 )
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
@@ -48,12 +49,14 @@ from rtl.kit.stage import connect_through
 class OffloadUnit(wiring.Component):
     """Executes the collective operations of its jobs.
 
-    Timing: every stream but packets passes a register on its way in or out.
+    Timing: every stream but packets and descriptors passes a register on its way in or out.
 
     Members
     -------
     port : ``In(SequenceSignature())``
         Sequences from the scheduler.
+    inline_data : ``In(inline_layout(data_width))``
+        Inline data of descriptors.
     rx : array of 2 ``In(PacketSignature(data_width))``
         COLLECTIVE packets, and CREDIT packets (which are always taken at once).
     tx : array of 2 ``Out(PacketSignature(data_width))``
@@ -94,7 +97,7 @@ class OffloadUnit(wiring.Component):
         width = config.datapath.data_width
         super().__init__({
             "quiescent": Out(1), "moves": Out(1),
-            "port": In(SequenceSignature()),
+            "port": In(SequenceSignature()), "inline_data": In(inline_layout(width)),
             "rx": In(PacketSignature(width)).array(2),
             "tx": Out(PacketSignature(width)).array(2),
             "read": Out(ReadSignature(width)),
@@ -150,7 +153,8 @@ class OffloadUnit(wiring.Component):
         store, operations, trigger = u.store, u.operations, u.trigger
         u.cross("probe", flipped(self.port).probe, store.port.probe)
         u.cross("answer", store.port.answer, flipped(self.port).answer)
-        u.cross("descriptor", flipped(self.port).descriptor, store.port.descriptor)
+        connect(m, flipped(self.port).descriptor, store.port.descriptor)
+        m.d.comb += store.inline_data.eq(self.inline_data)
         connect(m, store.o_operation, operations.i)
         connect(m, operations.o_release, store.i_release)
         connect(m, operations.o_start, trigger.i_start)
@@ -177,7 +181,7 @@ class OffloadUnit(wiring.Component):
         u.cross("read_request", loader.read.request, flipped(self.read).request)
         u.cross("read_data", flipped(self.read).data, loader.read.data, full_rate=True)
         m.d.comb += [
-            store.payload_place.eq(loader.payload_place), loader.payload.eq(store.payload),
+            store.word_place.eq(loader.word_place), loader.word.eq(store.word), store.word_taken.eq(loader.word_taken),
             trigger.loader_idle.eq(loader.idle), aggregator.filling.eq(loader.filling),
         ]
         for asking, asked in zip(aggregator.operands, loader.operands, strict=True):

@@ -1,10 +1,9 @@
 """Brings local operands on chip before their descriptors need them."""
 
 from amaranth import Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.cou.byte_memory import ByteMemory
@@ -41,8 +40,8 @@ class OperandLoader(wiring.Component):
         Nothing is being loaded: what comes with a descriptor is laid down at once.
     filling : ``Out(n_contexts)``
         Contexts whose operand is being loaded `beside`: it cannot be read yet.
-    payload_place, payload : ``Out``, ``In``
-        Payload port of the sequence store.
+    word_place, word, word_taken : ``Out``, ``In``, ``Out``
+        Inline data in the sequence store.
     operands : array of :data:`N_READERS` ``In(OperandPort)``
         Read ports of the operand memory: beat in context, context.
     moves : ``Out(1)``
@@ -68,8 +67,7 @@ class OperandLoader(wiring.Component):
             "o": Out(stream.Signature(shapes.loaded)), "o_fault": Out(stream.Signature(shapes.fault)),
             "idle": Out(1), "filling": Out(config.cou.n_contexts),
             "read": Out(ReadSignature(width)),
-            "payload_place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
-            "payload": In(8 * formats.PAYLOAD_BYTES),
+            "word_place": Out(shapes.word_place), "word": In(width), "word_taken": Out(1),
             "operands": In(
                 OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)
             ).array(N_READERS),
@@ -199,14 +197,14 @@ class OperandLoader(wiring.Component):
                 here.eq(Mux(fits, n_bytes, room)),
             ]
 
-        words = [self.payload[k * width:(k + 1) * width] for k in range(8 * formats.PAYLOAD_BYTES // width)]
-        for choice in at[lane_bits:]:
-            words = [Mux(choice, odd, even) for even, odd in zip(words[::2], words[1::2], strict=True)]
-        (word,) = words
+        # Inline data come a cycle after their place, so that is the place of the next beat.
+        then_at = Signal.like(at)
         m.d.comb += [
-            walk.pieces.eq(current.pieces),
-            self.payload_place.job.eq(current.job), self.payload_place.position.eq(current.place),
+            walk.pieces.eq(current.pieces), then_at.eq(at), self.word_place.index.eq(then_at[lane_bits:]),
+            self.word_place.job.eq(current.job), self.word_place.position.eq(current.place),
         ]
+        m.d.comb += self.word_taken.eq(writes & current.from_payload)
+        m.d.sync += at.eq(then_at)
 
         # The memory, a copy of it for each that reads. What is written reaches it some cycles later: a load is reported
         # first, and read later still.
@@ -219,7 +217,7 @@ class OperandLoader(wiring.Component):
                 operands.read_advance.eq(port.advance), port.data.eq(operands.read_data),
                 operands.write_enable.eq(writes), operands.write_address.eq(Cat(place, current.context)),
                 operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),
-                operands.write_data.eq(Mux(current.from_payload, word, incoming.payload.data)),
+                operands.write_data.eq(Mux(current.from_payload, self.word, incoming.payload.data)),
             ]
 
         # A finished load waits for its report, beside the next load.
@@ -237,8 +235,9 @@ class OperandLoader(wiring.Component):
 
         with m.FSM():
             with m.State("IDLE"):
+                m.d.comb += then_at.eq(current.addr)
                 m.d.sync += [
-                    place.eq(0), failed.eq(0), at.eq(current.addr), next_at.eq(current.addr + current.pieces.stride),
+                    place.eq(0), failed.eq(0), next_at.eq(current.addr + current.pieces.stride),
                     whole.eq(current.pieces.count > 1),
                 ]
                 first_bytes = Mux(current.pieces.count != 0, current.pieces.bytes, current.pieces.last_bytes)
@@ -248,21 +247,21 @@ class OperandLoader(wiring.Component):
                     with m.If(current.from_payload):
                         m.next = "FETCH"
             with m.State("FETCH"):
-                # The payload comes out of its memory.
+                # The first word comes out of its memory.
                 m.next = "MOVE"
             with m.State("MOVE"):
                 # The load before has been reported before this one ends.
                 may_end = ~(telling & final)
                 m.d.comb += incoming.ready.eq(~current.from_payload & may_end)
                 with m.If((current.from_payload | incoming.valid) & may_end):
-                    m.d.comb += writes.eq(1)
-                    m.d.sync += [place.eq(place + here), at.eq(at + here), *finds(flit_bytes, left - here, last)]
+                    m.d.comb += [writes.eq(1), then_at.eq(at + here)]
+                    m.d.sync += [place.eq(place + here), *finds(flit_bytes, left - here, last)]
                     refused = ~current.from_payload & incoming.payload.last & incoming.payload.error
                     m.d.sync += failed.eq(failed | refused)
                     with m.If(ends):
-                        m.d.comb += walk.advance.eq(1)
+                        m.d.comb += [walk.advance.eq(1), then_at.eq(next_at)]
                         m.d.sync += [
-                            at.eq(next_at), next_at.eq(next_at + current.pieces.stride),
+                            next_at.eq(next_at + current.pieces.stride),
                             whole.eq(walk.whole_then),
                             *finds(
                                 flit_bytes - next_at[:lane_bits],

@@ -6,6 +6,7 @@ Architecture: ``rtl/cou/README.md``. Golden model: ``firmware_models.golden.exec
 from types import SimpleNamespace
 
 from amaranth import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Assert
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -15,7 +16,7 @@ from firmware_models.config import Config
 from rtl.abi import DescriptorControl
 from rtl.cou.block_cutter import BlockCutter
 from rtl.cou.command import CouShapes
-from rtl.interface import SequenceSignature
+from rtl.interface import SequenceSignature, inline_layout
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.memory import BlockMemory
 from rtl.kit.quiescence import any_moves
@@ -41,6 +42,8 @@ class SequenceStore(wiring.Component):
     -------
     port : ``In(SequenceSignature())``
         From the scheduler.
+    inline_data : ``In(inline_layout(data_width))``
+        Inline data of the descriptors.
     o_operation : ``Out(stream.Signature(operation))``
         Committed operations.
     i_release : ``In(stream.Signature({job, pulses}))``
@@ -49,8 +52,10 @@ class SequenceStore(wiring.Component):
         The operation, refused or aborted sequence has ended; it had so many pulses.
     fetch, place, control : ``In``, ``In``, ``Out``
         Descriptor at address `place` (job, position); one cycle after `fetch`, until the next one.
-    payload_place, payload : ``In``, ``Out``
-        Payload of a descriptor; one cycle later.
+    word_place, word : ``In``, ``Out``
+        Word of inline data (number of the word, position, job); one cycle later.
+    word_taken : ``In(1)``
+        The word is used in this cycle: an assertion sees to it that it had come when it was read.
     busy : ``Out(1)``
         Some operation is in progress.
     moves : ``Out(1)``
@@ -62,15 +67,15 @@ class SequenceStore(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         super().__init__({
             "moves": Out(1),
-            "port": In(SequenceSignature()),
+            "port": In(SequenceSignature()), "inline_data": In(inline_layout(config.datapath.data_width)),
             "o_operation": Out(stream.Signature(shapes.operation)),
             "i_release": In(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
             "o_ended": Out(stream.Signature(_ended)),
             "fetch": In(1),
             "place": In(data.StructLayout({"position": shapes.place, "job": shapes.job})),
             "control": Out(DescriptorControl),
-            "payload_place": In(data.StructLayout({"position": shapes.place, "job": shapes.job})),
-            "payload": Out(8 * formats.PAYLOAD_BYTES),
+            "word_place": In(shapes.word_place), "word": Out(config.datapath.data_width),
+            "word_taken": In(1),
             "busy": Out(1),
         })
 
@@ -82,10 +87,8 @@ class SequenceStore(wiring.Component):
 
         # Nobody uses a descriptor before its sequence is complete.
         m.submodules.controls = control = BlockMemory(shape=DescriptorControl, depth=depth, careless=True)
-        m.submodules.payloads = payload = BlockMemory(shape=8 * formats.PAYLOAD_BYTES, depth=depth, careless=True)
         m.d.comb += [
             control.read_enable.eq(self.fetch), control.read_address.eq(self.place), self.control.eq(control.read_data),
-            payload.read_enable.eq(1), payload.read_address.eq(self.payload_place), self.payload.eq(payload.read_data),
         ]
 
         # `over`: something that was let in has not begun. `begun`: a sequence is on its way, into entry `filling`.
@@ -96,9 +99,10 @@ class SequenceStore(wiring.Component):
         )
         m.d.comb += self.busy.eq(s.taken.any())
         self._answer_probes(m, s)
-        cutter = self._take_up(m, s, control=control, payload=payload)
+        cutter = self._take_up(m, s, control=control)
+        receives = self._keep_inline(m, s)
         ended = self._tell_ends(m, s)
-        m.d.sync += self.moves.eq(any_moves(cutter.moves, ended.moves))
+        m.d.sync += self.moves.eq(any_moves(cutter.moves, ended.moves, receives))
 
         return m
 
@@ -131,7 +135,7 @@ class SequenceStore(wiring.Component):
             with m.Elif(~in_progress):
                 m.d.sync += [over.eq(1), s.over_job.eq(self.port.probe.payload.job_id)]
 
-    def _take_up(self, m: Module, s: SimpleNamespace, *, control: BlockMemory, payload: BlockMemory) -> BlockCutter:
+    def _take_up(self, m: Module, s: SimpleNamespace, *, control: BlockMemory) -> BlockCutter:
         """Writes the descriptors as they come, and makes an operation of them when the last one is there."""
         position, filling = s.position, s.filling
         # Blocks are those of the first descriptor; the scheduler sees to it that the others agree.
@@ -139,8 +143,6 @@ class SequenceStore(wiring.Component):
         clear, lazy, unclear = self._what_is_read(m, first=position == 0)
 
         incoming = self.port.descriptor
-        bits = incoming.payload.desc.as_value()
-        split = DescriptorControl.size
         operation = self.o_operation
         complete = Signal()
         taken_up = Signal(self.shapes.operation)
@@ -150,10 +152,8 @@ class SequenceStore(wiring.Component):
             cutter.length.eq(incoming.payload.desc.length), cutter.datatype.eq(incoming.payload.desc.datatype),
             cutter.block_count.eq(incoming.payload.desc.block_count),
             operation.valid.eq(complete & ~(blocks.cut & cutter.busy) & ~unclear),
-            control.write_address.eq(Cat(position, filling)), control.write_data.eq(bits[:split]),
-            payload.write_address.eq(Cat(position, filling)), payload.write_data.eq(bits[split:]),
+            control.write_address.eq(Cat(position, filling)), control.write_data.eq(incoming.payload.desc),
             control.write_enable.eq(incoming.valid & incoming.ready),
-            payload.write_enable.eq(incoming.valid & incoming.ready),
             cutter.clear.eq(incoming.valid & (position == 0) & ~complete),
         ]
         with m.If(operation.valid & operation.ready):
@@ -194,6 +194,36 @@ class SequenceStore(wiring.Component):
             operation.payload.lazy.eq(lazy),
         ]
         return cutter
+
+    def _keep_inline(self, m: Module, s: SimpleNamespace) -> Signal:
+        """Writes inline data as they come. The first pulse of the operation asks for a word ten cycles after the
+        descriptor was taken at the earliest, in which eight of them come. Returns a flag: some are still to come.
+        """
+        width, incoming = self.config.datapath.data_width, self.port.descriptor
+        n_words = 8 * formats.PAYLOAD_BYTES // width
+        m.submodules.words = words = BlockMemory(
+            shape=width, depth=1 << self.shapes.word_place.size, careless=True,
+            shallow=self.config.datapath.block_memories,
+        )
+        receives, place = Signal(), Signal(self.shapes.place + self.shapes.job)
+        with m.If(incoming.valid & incoming.ready):
+            m.d.sync += [receives.eq(~incoming.payload.abort), place.eq(Cat(s.position, s.filling))]
+        with m.Elif(self.inline_data.valid & (self.inline_data.index == n_words - 1)):
+            m.d.sync += receives.eq(0)
+        m.d.comb += [
+            words.write_enable.eq(self.inline_data.valid & receives), words.write_data.eq(self.inline_data.data),
+            words.write_address.eq(Cat(self.inline_data.index, place)),
+            words.read_enable.eq(1), words.read_address.eq(self.word_place), self.word.eq(words.read_data),
+        ]
+        wanted, missing = self.word_place, Signal()
+        m.d.sync += [
+            missing.eq(
+                receives & (Cat(wanted.position, wanted.job) == place)
+                & ~(self.inline_data.valid & (self.inline_data.index > wanted.index))
+            ),
+            Assert(~(self.word_taken & missing), "inline data are read before they have come"),
+        ]
+        return receives
 
     def _tell_ends(self, m: Module, s: SimpleNamespace) -> StreamArbiter:
         """Frees entries and reports their end. An entry is free before the report, so an operation that is let in
@@ -242,7 +272,9 @@ class SequenceStore(wiring.Component):
         ]
         with m.If(coming.came):
             m.d.sync += consumed.eq(desc.cp_count)
-        m.d.sync += seen.eq(coming)
+        m.d.sync += seen.came.eq(coming.came)
+        with m.If(port.valid):
+            m.d.sync += [seen[name].eq(coming[name]) for name in ("first", "reads", "passes", "slice")]
         with m.If(seen.came):
             missing = seen.reads & (seen.slice & ~known).any()
             wanted = seen.reads & (seen.slice & kept).any()

@@ -198,7 +198,10 @@ class Nic(wiring.Component):
         connect(m, completions.slot, vp_table.completion)
         connect(m, p2p.receive_slot, vp_table.receive)
         connect(m, queue.placement, nic.job_table.sequence)
-        m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
+        m.d.comb += [
+            queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room), p2p.inline_data.eq(queue.inline_data),
+            *(unit.inline_data.eq(queue.inline_data) for unit in cous),
+        ]
         windows = list(zip(nic.windows, vp_table.windows, strict=True))
         reads = list(zip(nic.reads, nic.dma.i_read, strict=True))
         writes = list(zip(nic.writes, nic.dma.i_write, strict=True))

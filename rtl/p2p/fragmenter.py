@@ -3,13 +3,13 @@
 from types import SimpleNamespace
 
 from amaranth import Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Status
-from rtl.abi import Descriptor, PacketHeader
-from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
+from rtl.abi import DescriptorControl, PacketHeader
+from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inline_layout
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
@@ -43,6 +43,8 @@ class Fragmenter(wiring.Component):
     -------
     i : ``In(stream.Signature({desc}))``
         Checked descriptors; taken while ``room``.
+    inline_data : ``In(inline_layout(data_width))``
+        Inline data of descriptors.
     room : ``Out(1)``
         A descriptor offered now is taken at once.
     i_number : ``In(stream.Signature(16))``
@@ -76,7 +78,8 @@ class Fragmenter(wiring.Component):
         self.address_bits = check_address_bits(address_bits)
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
+            "i": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
+            "inline_data": In(inline_layout(data_width)),
             "room": Out(1),
             "i_number": In(stream.Signature(NUMBER_BITS)),
             "o_open": Out(stream.Signature(TrackerCommand)),
@@ -131,15 +134,33 @@ class Fragmenter(wiring.Component):
 
         return m
 
+    def _keep_inline(self, m: Module) -> tuple[memory.ReadPort, Signal]:
+        """The inline data of the descriptor that is executed; and whether some are still to come."""
+        n_words = formats.PAYLOAD_BYTES * 8 // self.data_width
+        m.submodules.inline_words = words = memory.Memory(shape=self.data_width, depth=n_words, init=[])
+        write, read = words.write_port(), words.read_port(domain="comb")
+        receives = Signal()
+        m.d.comb += [
+            write.en.eq(receives & self.inline_data.valid), write.addr.eq(self.inline_data.index),
+            write.data.eq(self.inline_data.data),
+        ]
+        with m.If(self.i.valid & self.i.ready):
+            m.d.sync += receives.eq(1)
+        with m.Elif(self.inline_data.valid & (self.inline_data.index == n_words - 1)):
+            m.d.sync += receives.eq(0)
+        return read, receives
+
     def _execute(self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: SimpleNamespace) -> Value:
         """Executes one descriptor after the other. Returns a flag: there is one."""
         flit_bytes = self.data_width // 8
         n_beats = formats.PAYLOAD_BYTES // flit_bytes
+        word, receives = self._keep_inline(m)
         op = SimpleNamespace(
-            desc=Signal(Descriptor), number=Signal(NUMBER_BITS), refusal=Signal(Status), is_mini=Signal(),
+            desc=Signal(DescriptorControl), number=Signal(NUMBER_BITS), refusal=Signal(Status), is_mini=Signal(),
             local=Signal(self.address_bits), remote=Signal(ADDRESS_BITS), left=Signal(32),
             # Of the data that a descriptor carries.
-            beat=Signal(range(n_beats)), beats_left=Signal(range(n_beats + 1)), has_beats=Signal(), puts=Signal(),
+            word=word, beat=Signal(range(n_beats)), beats_left=Signal(range(n_beats + 1)), has_beats=Signal(),
+            puts=Signal(),
             index=Signal(formats.FRAGMENT_BITS), length=Signal(formats.PACKET_HEADER["length"].width), final=Signal(),
         )
         desc, refusal, offered = op.desc, op.refusal, self.i.payload.desc
@@ -210,7 +231,7 @@ class Fragmenter(wiring.Component):
 
             self._carry(m, fragments, buffer, room, op)
             self._read(m, fragments, room, op)
-        return ~fsm.ongoing("IDLE")
+        return ~fsm.ongoing("IDLE") | receives
 
     def _describe(self, m: Module, fragment, op: SimpleNamespace) -> None:
         """Fields of the operation, of its next fragment and of the read of its data."""
@@ -244,13 +265,14 @@ class Fragmenter(wiring.Component):
     def _carry(
         self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: SimpleNamespace, op: SimpleNamespace
     ) -> None:
-        """States of an operation of one fragment, whose data stand in the descriptor."""
-        beats = data.View(data.ArrayLayout(self.data_width, len(op.desc.payload) // self.data_width), op.desc.payload)
+        """States of an operation of one fragment, whose data come with the descriptor: its first word is there when
+        MINI_DATA begins, and the others come as fast as they go.
+        """
         at, left, puts, arrived = op.beat, op.beats_left, op.puts, self.read.data
         # No data come while those of a descriptor are put there, which waits until all reads are over.
         m.d.comb += [
             buffer.i.valid.eq(puts | (arrived.valid & arrived.ready)),
-            buffer.i.payload.eq(Mux(puts, beats[at], arrived.payload.data)),
+            op.word.addr.eq(at), buffer.i.payload.eq(Mux(puts, op.word.data, arrived.payload.data)),
         ]
         with m.State("MINI"):
             with m.If((room.free != 0) & (room.reading == 0)):

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, PacketType, Status
-from rtl.abi import Descriptor, PacketHeader
+from rtl.abi import DescriptorControl, PacketHeader
 from rtl.interface import ADDRESS_BITS, PacketSignature
 from rtl.p2p.records import GET_COUNT_BITS, GET_WINDOW, NUMBER_BITS, TrackerCommand, booking_layout
 
@@ -63,7 +63,7 @@ class GetRequester(wiring.Component):
         self.n = n
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
+            "i": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
             "room": Out(1),
             "i_number": In(stream.Signature(NUMBER_BITS)),
             "o_book": Out(stream.Signature(booking_layout(address_bits))),

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import P2pOp
 from firmware_models.config import Config
-from rtl.abi import Descriptor
+from rtl.abi import DescriptorControl
 from rtl.interface import (
     CompletionEvent,
     PacketSignature,
@@ -17,6 +17,7 @@ from rtl.interface import (
     ReceiveSlotSignature,
     WindowSignature,
     WriteSignature,
+    inline_layout,
 )
 from rtl.kit.arbiter import PacketArbiter
 from rtl.kit.quiescence import any_moves
@@ -48,6 +49,8 @@ class P2p(wiring.Component):
     -------
     i_desc : ``In(stream.Signature({desc}))``
         Descriptors whose fields, and whose local addresses, have been checked.
+    inline_data : ``In(inline_layout(data_width))``
+        Their inline data.
     room, get_room : ``Out(1)``
         A SEND or PUT, or a GET, offered now is taken at once. Stay up until a descriptor is.
     tx : array of 2 ``Out(PacketSignature)``
@@ -81,7 +84,8 @@ class P2p(wiring.Component):
         width = config.datapath.data_width
         super().__init__({
             "moves": Out(1),
-            "i_desc": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
+            "i_desc": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
+            "inline_data": In(inline_layout(width)),
             "room": Out(1),
             "get_room": Out(1),
             "tx": Out(PacketSignature(width)).array(2),
@@ -181,7 +185,7 @@ class P2p(wiring.Component):
         connect(m, incoming.o, answers.i)
         connect(m, tracker.o_event, flipped(self.o_event))
         m.d.comb += [
-            self.room.eq(transmit.room),
+            self.room.eq(transmit.room), transmit.inline_data.eq(self.inline_data),
             self.busy.eq(tracker.busy),
             tracker.cycles.eq(self.cycles),
             tracker.watchdog.eq(self.watchdog),

@@ -5,8 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
-from rtl.abi import Descriptor
-from rtl.interface import ADDRESS_BITS, PacketSignature, ReadSignature
+from rtl.abi import DescriptorControl
+from rtl.interface import ADDRESS_BITS, PacketSignature, ReadSignature, inline_layout
 from rtl.kit.quiescence import any_moves
 from rtl.p2p.fragmenter import Fragmenter
 from rtl.p2p.records import NUMBER_BITS, TrackerCommand
@@ -29,7 +29,7 @@ class P2pTransmit(wiring.Component):
 
     Members
     -------
-    i, room, i_number, o_open, read, node_id
+    i, inline_data, room, i_number, o_open, read, node_id
         Those of :class:`Fragmenter`.
     o_progress, o
         Those of :class:`FragmentSender`.
@@ -48,7 +48,8 @@ class P2pTransmit(wiring.Component):
         self.address_bits = address_bits
         super().__init__({
             "moves": Out(1),
-            "i": In(stream.Signature(data.StructLayout({"desc": Descriptor}))),
+            "i": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
+            "inline_data": In(inline_layout(data_width)),
             "room": Out(1),
             "i_number": In(stream.Signature(NUMBER_BITS)),
             "o_open": Out(stream.Signature(TrackerCommand)),
@@ -77,7 +78,7 @@ class P2pTransmit(wiring.Component):
         connect(m, sender.o_progress, flipped(self.o_progress))
         connect(m, sender.o, flipped(self.o))
         m.d.comb += [
-            self.room.eq(fragmenter.room),
+            self.room.eq(fragmenter.room), fragmenter.inline_data.eq(self.inline_data),
             fragmenter.node_id.eq(self.node_id),
             fragmenter.failed.eq(self.failed),
             fragmenter.returned.eq(sender.returned),

@@ -11,7 +11,7 @@ from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator, P2pOp, Right, Status
-from rtl.abi import Descriptor
+from rtl.abi import DescriptorControl
 from rtl.interface import STATUS_BITS, WindowSignature
 from rtl.kit.step_pipeline import StepPipeline
 
@@ -60,7 +60,7 @@ class DescriptorCheck(wiring.Component):
 
     Members
     -------
-    desc : ``In(Descriptor)``, vp : ``In(11)``
+    desc : ``In(DescriptorControl)``, vp : ``In(11)``
         The descriptor (its payload does not matter), and the VP of its queue.
     numbers, fields : ``In(1)``
         The lengths and the blocks have come; all but the payload has. High until `gone`.
@@ -89,7 +89,7 @@ class DescriptorCheck(wiring.Component):
         self.get = get
         super().__init__({
             "moves": Out(1),
-            "desc": In(Descriptor),
+            "desc": In(DescriptorControl),
             "vp": In(formats.VP_BITS),
             "numbers": In(1),
             "fields": In(1),

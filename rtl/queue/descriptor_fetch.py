@@ -1,20 +1,18 @@
 """Fetches descriptors from a ring in host memory."""
 
-from amaranth import Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth import Module, Mux, Signal, Value
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from rtl.abi import Descriptor
-from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
+from rtl.abi import DescriptorControl
+from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inline_layout
 from rtl.queue.records import INDEX_BITS
 
-_FIELD_BYTES = formats.DESCRIPTOR.bytes - formats.PAYLOAD_BYTES
-"""The payload stands at the end."""
 _NUMBER_BYTES = 32
 """Control words: all but addresses and tag."""
 
-FetchedDescriptor = data.StructLayout({"desc": Descriptor, "error": 1})
+FetchedDescriptor = data.StructLayout({"desc": DescriptorControl, "error": 1})
 
 
 def fetch_command(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
@@ -29,10 +27,12 @@ class DescriptorFetch(wiring.Component):
     of its own, so that an error of the memory concerns that one alone.
 
     A descriptor's fields (all but its payload) are shown while the payload still comes in, so that they can be looked
-    at meanwhile. They are unverified: `error` comes with the whole descriptor.
+    at meanwhile. They are unverified: `error` comes with the whole descriptor. The payload, which most descriptors do
+    not use, is no part of what is shown: it waits in a memory, and follows the descriptor.
 
     Timing: a request is made in the cycle after its command, the others of the command follow one a cycle. A descriptor
-    is valid one cycle after its last beat, its fields are one cycle after their last one. The next command is taken
+    is valid one cycle after its last beat, its fields are one cycle after their last one. Its payload follows as
+    :func:`rtl.interface.inline_layout` says, while the next one's fields may come already. The next command is taken
     when all descriptors of the one before have been requested.
 
     Parameters
@@ -52,6 +52,8 @@ class DescriptorFetch(wiring.Component):
         DMA engine.
     o : ``Out(stream.Signature(FetchedDescriptor))``
         Descriptors in order; `desc` means nothing if `error`. Not `ready` unless `valid`: that comes late in a cycle.
+    inline_data : ``Out(inline_layout(data_width))``
+        Payload of the descriptor that was taken last.
     comes : ``Out(1)``
         The last beat comes, and there was no error: in the next cycle the descriptor is valid.
     numbers, fields : ``Out(1)``
@@ -68,6 +70,7 @@ class DescriptorFetch(wiring.Component):
             "enable": In(1),
             "read": Out(ReadSignature(data_width)),
             "o": Out(stream.Signature(FetchedDescriptor)),
+            "inline_data": Out(inline_layout(data_width)),
             "comes": Out(1),
             "numbers": Out(1),
             "fields": Out(1),
@@ -99,9 +102,10 @@ class DescriptorFetch(wiring.Component):
 
         # Each beat goes to its own register, so that the fields stand still once they have come. The register of the
         # beat that is expected follows what is offered, there or not: only what counts it waits for that.
-        n_beats = formats.DESCRIPTOR.width // self.data_width
-        words = Signal(data.ArrayLayout(self.data_width, n_beats))
-        index, expected = Signal(range(n_beats)), Signal(n_beats, init=1)
+        # The payload is the second half of a descriptor, and goes to a memory.
+        n_words = formats.DESCRIPTOR.width // self.data_width // 2
+        words = Signal(data.ArrayLayout(self.data_width, n_words))
+        index, expected = Signal(range(2 * n_words)), Signal(2 * n_words, init=1)
         beat = self.read.data
         m.d.comb += [
             self.o.payload.desc.as_value().eq(words),
@@ -117,9 +121,25 @@ class DescriptorFetch(wiring.Component):
                 self.o.valid.eq(beat.payload.last),
                 self.o.payload.error.eq(beat.payload.error),
             ]
-            for mark, size in ((self.numbers, _NUMBER_BYTES), (self.fields, _FIELD_BYTES)):
-                with m.If(index == -(-8 * size // self.data_width) - 1):
+            for mark, count in ((self.numbers, -(-8 * _NUMBER_BYTES // self.data_width)), (self.fields, n_words)):
+                with m.If(index == count - 1):
                     m.d.sync += mark.eq(1)
         with m.If(self.o.ready):
             m.d.sync += [self.o.valid.eq(0), self.numbers.eq(0), self.fields.eq(0)]
+        self._send_on(m, n_words, put=beat.valid & beat.ready & index[-1], index=index[:-1])
         return m
+
+    def _send_on(self, m: Module, n_words: int, *, put: Value, index: Value) -> None:
+        """Keeps the payload, and sends it behind the descriptor that is taken: a word has gone long before the same one
+        of the next descriptor comes, since that one's fields come first.
+        """
+        m.submodules.payload = payload = memory.Memory(shape=self.data_width, depth=n_words, init=[])
+        write, read = payload.write_port(), payload.read_port(domain="comb")
+        sends, at = Signal(), Signal(range(n_words))
+        m.d.comb += [
+            write.en.eq(put), write.addr.eq(index), write.data.eq(self.read.data.payload.data), read.addr.eq(at),
+        ]
+        m.d.sync += self.inline_data.valid.eq(sends)
+        with m.If(sends):
+            m.d.sync += [self.inline_data.index.eq(at), self.inline_data.data.eq(read.data), at.eq(at + 1)]
+        m.d.sync += sends.eq(self.o.ready | (sends & (at != n_words - 1)))

@@ -7,7 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Datatype, Operator
-from rtl.abi import Descriptor
+from rtl.abi import DescriptorControl
 from rtl.interface import (
     ADDRESS_BITS,
     CompletionEvent,
@@ -15,6 +15,7 @@ from rtl.interface import (
     ReadSignature,
     SequenceSignature,
     WindowSignature,
+    inline_layout,
 )
 from rtl.queue.descriptor_check import DescriptorCheck
 from rtl.queue.descriptor_fetch import DescriptorFetch
@@ -63,6 +64,8 @@ class DescriptorQueue(wiring.Component):
         The point-to-point block takes one more SEND or PUT, or GET. Stay high until a descriptor has been taken.
     o_p2p : ``Out(stream.Signature({desc}))``
         Point-to-point descriptors.
+    inline_data : ``Out(inline_layout(data_width))``
+        Inline data of what was handed over last.
     o_event : ``Out(stream.Signature(CompletionEvent))``
         Units that were refused.
     consumed : ``Out(1)``
@@ -97,7 +100,8 @@ class DescriptorQueue(wiring.Component):
             "cou": Out(SequenceSignature()).array(n_cous),
             "p2p_room": In(1),
             "get_room": In(1),
-            "o_p2p": Out(stream.Signature(data.StructLayout({"desc": Descriptor}))),
+            "o_p2p": Out(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
+            "inline_data": Out(inline_layout(data_width)),
             "o_event": Out(stream.Signature(CompletionEvent)),
             "consumed": Out(1),
         })
@@ -127,7 +131,7 @@ class DescriptorQueue(wiring.Component):
         ]
         m.d.comb += [
             scheduler.stale.eq(self.stale), scheduler.p2p_room.eq(self.p2p_room), scheduler.get_room.eq(self.get_room),
-            self.consumed.eq(scheduler.consumed),
+            self.consumed.eq(scheduler.consumed), self.inline_data.eq(fetch.inline_data),
         ]
         m.d.comb += self.moves.eq(check.moves | scheduler.moves)
         return m

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import P2pOp, Status
-from rtl.abi import Descriptor
+from rtl.abi import DescriptorControl
 from rtl.interface import ADDRESS_BITS, STATUS_BITS, CompletionEvent, PlacementSignature, SequenceSignature
 from rtl.queue.descriptor_fetch import FetchedDescriptor, fetch_command
 from rtl.queue.fetch_commands import FetchCommands
@@ -104,7 +104,7 @@ class Scheduler(wiring.Component):
             "cou": Out(SequenceSignature()).array(n_cous),
             "p2p_room": In(1),
             "get_room": In(1),
-            "o_p2p": Out(stream.Signature(data.StructLayout({"desc": Descriptor}))),
+            "o_p2p": Out(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
             "o_event": Out(stream.Signature(CompletionEvent)),
             "consumed": Out(1),
         })

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, P2pOp, Status
-from rtl.abi import Descriptor
+from rtl.abi import DescriptorControl
 from rtl.interface import STATUS_BITS, CompletionEvent
 from rtl.queue.records import INDEX_BITS
 
@@ -26,7 +26,7 @@ class UnitRecord(wiring.Component):
 
     Members
     -------
-    desc : ``In(Descriptor)``, vp : ``In(11)``
+    desc : ``In(DescriptorControl)``, vp : ``In(11)``
         The current descriptor, and the VP of its queue.
     inside : ``In(1)``
         A sequence has begun: `desc` is to be one of its later members.
@@ -52,7 +52,7 @@ class UnitRecord(wiring.Component):
             raise ValueError(f"sequence_depth must be 1 to {(1 << INDEX_BITS) - 1}, not {sequence_depth!r}")
         self.sequence_depth = sequence_depth
         super().__init__({
-            "desc": In(Descriptor),
+            "desc": In(DescriptorControl),
             "vp": In(formats.VP_BITS),
             "inside": In(1),
             "begin": In(1),

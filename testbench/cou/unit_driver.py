@@ -17,6 +17,7 @@ from testbench.clock import cycles, start
 from testbench.cou.operation_model import NODE_ID, Operation
 from testbench.cou.port_memory import PortMemory
 from testbench.credit.lending_peers import Receivers, Sender
+from testbench.inline import DescriptorSource
 from testbench.packet import Packet, PacketSink, PacketSource
 from testbench.runner import parameters, rng
 from testbench.stream import StreamSink, StreamSource
@@ -42,7 +43,9 @@ class Unit:
         self.memory = PortMemory(dut, width, _MEMORY_BYTES)
         self.probe = StreamSource(dut, "port__probe", _SHAPES["probe"])
         self.answer = StreamSink(dut, "port__answer", _SHAPES["answer"])
-        self.descriptor = StreamSource(dut, "port__descriptor", _SHAPES["descriptor"])
+        self.descriptor = DescriptorSource(
+            dut, "port__descriptor", _SHAPES["descriptor"], inline="inline_data", data_width=width,
+        )
         self.rx = [PacketSource(dut, f"rx__{vc}", width) for vc in range(2)]
         callbacks = self._sent, self._came_back
         self.tx = [PacketSink(dut, f"tx__{vc}", width, callback=callback) for vc, callback in enumerate(callbacks)]

@@ -9,14 +9,15 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Kind, P2pOp, Right, Status
-from rtl.abi import Descriptor
+from rtl.abi import DescriptorControl
 from rtl.interface import CompletionEvent
 from testbench import clock
 from testbench.bundle import Bundle
 from testbench.edge import bits, every_cycle, level
+from testbench.inline import DescriptorSource
 from testbench.p2p.host import ENTRY_BYTES, Loopback, Memory, Pulse, VirtualPorts
 from testbench.runner import rng
-from testbench.stream import StreamSink, StreamSource
+from testbench.stream import StreamSink
 from testbench.unit_config import UNIT
 
 MTU = 256
@@ -54,7 +55,9 @@ class Bench:
         self.memory = Memory(dut, prefix, width, MEMORY_BYTES, pause=pause)
         self.vps = VirtualPorts(dut, prefix, flit=self.flit, pause=pause)
         self.network = Loopback(dut, prefix, width, pause=pause, delay=delay)
-        self.descriptors = StreamSource(dut, f"{prefix}i_desc", Bench.desc_shape(), idle=pause)
+        self.descriptors = DescriptorSource(
+            dut, f"{prefix}i_desc", Bench.desc_shape(), inline=f"{prefix}inline_data", data_width=width, idle=pause,
+        )
         self.events = StreamSink(dut, f"{prefix}o_event", CompletionEvent, stall=pause)
         self.unknown, self.delivered = Pulse(dut, f"{prefix}unknown"), Pulse(dut, f"{prefix}delivered")
         self.expected: dict[int, dict[str, int]] = {}
@@ -71,7 +74,7 @@ class Bench:
         """Payload of i_desc."""
         from amaranth.lib import data
 
-        return data.StructLayout({"desc": Descriptor})
+        return data.StructLayout({"desc": DescriptorControl})
 
     async def start(self) -> None:
         """Reset, then time runs and `room` is watched."""

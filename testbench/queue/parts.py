@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi.encoding import Datatype, Operator
 from firmware_models.abi.registers import ADDRESS_BITS
 from firmware_models.config import load_preset
-from rtl.abi import Descriptor
+from rtl.abi import DescriptorControl
 from rtl.interface import (
     CompletionEvent,
     PlacementSignature,
@@ -16,6 +16,7 @@ from rtl.interface import (
     SequenceSignature,
     WindowSignature,
     WriteSignature,
+    inline_layout,
 )
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.nic.csr import RegisterFile
@@ -34,7 +35,7 @@ RETRY_CYCLES = 200
 """Longer than a turn takes, so that the bench can tell a pause from a slow turn."""
 FIRST_INDEX = (1 << 16) - 21
 """Not 0: every ring passes the wrap of its indexes soon."""
-P2pDescriptor = data.StructLayout({"desc": Descriptor})
+P2pDescriptor = data.StructLayout({"desc": DescriptorControl})
 
 
 class QueueSystem(wiring.Component):
@@ -52,6 +53,7 @@ class QueueSystem(wiring.Component):
             "p2p_room": In(1),
             "get_room": In(1),
             "o_p2p": Out(stream.Signature(P2pDescriptor)),
+            "inline_data": Out(inline_layout(DATA_WIDTH)),
             "i_event": In(stream.Signature(CompletionEvent)).array(N_COUS + 1),
             "windows": In(WindowSignature()).array(N_CLIENTS),
             "receive": In(ReceiveSlotSignature()),
@@ -102,6 +104,6 @@ class QueueSystem(wiring.Component):
             csr.events.completion_errors.eq(completions.posted_error),
             descriptors.stale.eq(table.stale),
             descriptors.p2p_room.eq(self.p2p_room), descriptors.get_room.eq(self.get_room),
-            self.irq.eq(csr.irq),
+            self.irq.eq(csr.irq), self.inline_data.eq(descriptors.inline_data),
         ]
         return m

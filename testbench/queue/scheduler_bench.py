@@ -86,7 +86,7 @@ class FetchStandIn:
                 self.dut.i__payload.value = self._rng.getrandbits(_WIDTH)
                 self._stage = "coming"
             case "coming":
-                # The fields have come; what stands where the payload belongs, and the error, mean nothing yet.
+                # The fields have come; the error, which is known with the payload, means nothing yet.
                 self.dut.i__payload.value = shown ^ self._rng.getrandbits(_WIDTH) >> _PAYLOAD << _PAYLOAD
                 entry.low, self._stage, self._wait = [False, False], "fields", 1
             case "fields":

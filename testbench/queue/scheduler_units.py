@@ -43,9 +43,10 @@ class UnitDealer:
         return self._p2p(number, what) if kind == "p2p" else self._sequence(number, what)
 
     def _desc(self, **fields: int) -> Fields:
-        """A descriptor with anything in all other fields."""
+        """A descriptor with anything in all other fields; its payload does not pass the scheduler."""
         self._tag += 1
         desc = formats.DESCRIPTOR.from_int(self.rng.getrandbits(8 * formats.DESCRIPTOR.bytes))
+        del desc["payload"]
         return desc | {"tag": self._tag} | fields
 
     def _p2p(self, op: int, what: str) -> list[Entry]:

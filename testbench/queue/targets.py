@@ -8,7 +8,8 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import CplKind, P2pOp
 from rtl.interface import CompletionEvent, PlacementSignature, SequenceSignature
-from testbench.queue.parts import N_COUS, P2pDescriptor
+from testbench.inline import InlineMonitor
+from testbench.queue.parts import DATA_WIDTH, N_COUS, P2pDescriptor
 from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
 
@@ -83,6 +84,7 @@ class OffloadStandIn:
         self._reserved: int | None = None
         self._sequence: list[dict[str, int]] = []
         self._rng = rng(f"offload unit {unit}")
+        self._inline = InlineMonitor(dut, "inline_data", DATA_WIDTH)
         self._answers = StreamSource(dut, f"cou__{unit}__answer", _answer)
         self.events = StreamSource(dut, f"i_event__{unit}", CompletionEvent)
         StreamSink(dut, f"cou__{unit}__probe", _probe, callback=self._probe)
@@ -103,7 +105,9 @@ class OffloadStandIn:
         assert self._reserved is not None, "a descriptor without a place"
         job = self._reserved
         if not item["abort"]:
-            self._sequence.append(item["desc"])
+            desc = item["desc"]
+            self._sequence.append(desc)
+            self._inline.follow(lambda payload: desc.update(payload=payload))
         if not item["last"]:
             return
         sequence, self._sequence, self._reserved = self._sequence, [], None
@@ -131,6 +135,7 @@ class P2pStandIn:
         self.accepted: list[dict[str, int]] = []
         self._used = 0
         self._rng = rng("p2p")
+        self._inline = InlineMonitor(dut, "inline_data", DATA_WIDTH)
         self.events = StreamSource(dut, f"i_event__{N_COUS}", CompletionEvent)
         self.sink = StreamSink(dut, "o_p2p", P2pDescriptor, callback=self._take)
         self._rooms = {dut.p2p_room: lambda: not self.held, dut.get_room: lambda: not self.get_held}
@@ -153,8 +158,10 @@ class P2pStandIn:
     def _take(self, item: dict[str, Any]) -> None:
         assert self._used < self.places, "a descriptor without room"
         self._used += 1
-        self.accepted.append(item["desc"])
-        cocotb.start_soon(self._finish(item["desc"]))
+        desc = item["desc"]
+        self.accepted.append(desc)
+        self._inline.follow(lambda payload: desc.update(payload=payload))
+        cocotb.start_soon(self._finish(desc))
 
     async def _finish(self, desc: dict[str, int]) -> None:
         for _ in range(self._rng.choice((0, 10, 300))):
