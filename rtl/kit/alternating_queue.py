@@ -83,7 +83,7 @@ class AlternatingQueue(wiring.Component):
             for k in range(n)
         )
         valid, used = Signal(n), Signal(n)
-        head, full, last = Signal(self.shape), Signal(), Signal(len(key))
+        head, full, last = Signal(self.shape, reset_less=True), Signal(), Signal(len(key))
 
         # The choice is made among registers; an item that nobody waits before goes past them.
         other, chosen, slot, free = Signal(n), Signal(slot_bits), Signal(slot_bits), Signal(slot_bits)

@@ -64,7 +64,7 @@ class StreamArbiter(wiring.Component):
         free = Signal()
         m.d.comb += [turn.requests[k].eq(self.i[k].valid) for k in range(self.n)]
         valid = Signal()
-        payload = Signal(self.shape)
+        payload = Signal(self.shape, reset_less=True)
         if self.chooses_ahead:
             # What was chosen stays valid until it is taken, in the next cycle.
             choice, choosing = Signal(self.n), Signal()

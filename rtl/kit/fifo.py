@@ -108,7 +108,7 @@ class StreamFifo(wiring.Component):
 
         # What is offered is a register: the memory's read path, and what decides whether an item goes, are not part of
         # the path of whoever takes it. An item that finds the memory empty goes past it into that register.
-        head, full, room = Signal(self.shape), Signal(), Signal()
+        head, full, room = Signal(self.shape, reset_less=True), Signal(), Signal()
         take, came = Signal(), Signal()
         m.d.comb += [
             take.eq(~full | (self.o.ready if self.full_rate else 0)),
@@ -154,7 +154,7 @@ class StreamFifo(wiring.Component):
 
     def _pass_on(self, m):
         """Two registers, each of which is loaded while it is empty."""
-        first, last = Signal(self.shape), Signal(self.shape)
+        first, last = Signal(self.shape, reset_less=True), Signal(self.shape, reset_less=True)
         waits, offered, came = Signal(), Signal(), Signal()
         m.d.comb += [
             self.i.ready.eq(~waits), came.eq(self.i.valid & ~waits),

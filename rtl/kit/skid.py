@@ -39,9 +39,9 @@ class SkidBuffer(wiring.Component):
         # `skid` catches the item that was under way when the receiver stopped: i.ready tells the
         # sender of it only a cycle later.
         valid = Signal()
-        shown = Signal(self.shape)
+        shown = Signal(self.shape, reset_less=True)
         ready = Signal(init=1)
-        skid = Signal(self.shape)
+        skid = Signal(self.shape, reset_less=True)
         m.d.comb += [
             self.o.valid.eq(valid),
             self.o.payload.eq(shown),
@@ -95,7 +95,7 @@ class TurnBuffer(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        places = [Signal(self.shape, name=f"place_{k}") for k in range(2)]
+        places = [Signal(self.shape, name=f"place_{k}", reset_less=True) for k in range(2)]
         put_at, get_at, some, full = (Signal(name=name) for name in ("put_at", "get_at", "some", "full"))
         put, get = Signal(), Signal()
         m.d.comb += [

@@ -73,7 +73,7 @@ class CompletionQueue(wiring.Component):
 
         event, slot, write = arbiter.o.payload, self.slot, self.write
         n_beats = formats.COMPLETION.width // self.data_width
-        completion = Signal(Completion)
+        completion = Signal(Completion, reset_less=True)
         beat = Signal(range(max(n_beats, 2)))
         bits = completion.as_value()
         m.d.comb += [

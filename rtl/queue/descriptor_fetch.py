@@ -104,7 +104,7 @@ class DescriptorFetch(wiring.Component):
         # beat that is expected follows what is offered, there or not: only what counts it waits for that.
         # The payload is the second half of a descriptor, and goes to a memory.
         n_words = formats.DESCRIPTOR.width // self.data_width // 2
-        words = Signal(data.ArrayLayout(self.data_width, n_words))
+        words = Signal(data.ArrayLayout(self.data_width, n_words), reset_less=True)
         index, expected = Signal(range(2 * n_words)), Signal(2 * n_words, init=1)
         beat = self.read.data
         m.d.comb += [
