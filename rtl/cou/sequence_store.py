@@ -201,7 +201,7 @@ class SequenceStore(wiring.Component):
         """
         width, incoming = self.config.datapath.data_width, self.port.descriptor
         n_words = 8 * formats.PAYLOAD_BYTES // width
-        m.submodules.words = words = BlockMemory(
+        m.submodules.inline_words = words = BlockMemory(
             shape=width, depth=1 << self.shapes.word_place.size, careless=True,
             shallow=self.config.datapath.block_memories,
         )

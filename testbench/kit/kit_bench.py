@@ -221,7 +221,7 @@ async def preferring_queue_forgets_nobody(dut: SimHandleBase, depth: int) -> Non
     sink = StreamSink(dut, f"preferring_{depth}__o", ITEM, stall=0.5)
     await clock.start(dut)
     getattr(dut, f"preferring_{depth}__wanted").value = 1
-    sent = [{"data": k, "last": int(k % 40 != 3)} for k in range(8 * AlternatingQueue.OVER)]
+    sent = [{"data": k, "last": int(k % 40 != 3)} for k in range(24 * AlternatingQueue.OVER)]
     source.extend(sent)
     received = await sink.receive_all(len(sent))
     assert sorted(item["data"] for item in received) == [item["data"] for item in sent]
