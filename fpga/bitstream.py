@@ -118,7 +118,8 @@ def build_bitstream(
 
     progress("synthesise", 1, 4)
     mapped = synthesise(
-        files["il"].read_text(), top=NAME, keep=files["json"], language="rtlil", delay_target=DELAY_TARGET
+        files["il"].read_text(), top=NAME, keep=files["json"], language="rtlil", delay_target=DELAY_TARGET,
+        block_ram=board.block_ram,
     )
     die = board_part(board).die
     if board.n_nics > 1:
