@@ -54,11 +54,12 @@ class RestProof:
 
 
 def is_event(top: str) -> Callable[[str], bool]:
-    """True if an input of this name is an event: an input of `Quiescence`, or the reset."""
+    """True if an input of this name is an event: an input of `Quiescence`, or the reset. Inline data are none: they
+    follow a descriptor, which was one."""
     ends = ("_valid",) if top == "unit" else (
         "tvalid", "credit_valid", "_awvalid", "_wvalid", "_arvalid", "_rvalid", "_bvalid"
     )
-    return lambda name: name in ("rst", "arm") or name.endswith(ends)
+    return lambda name: name in ("rst", "arm") or (name.endswith(ends) and not name.startswith("inline_data"))
 
 
 _OVER = "rtl.kit.quiescence"
