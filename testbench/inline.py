@@ -20,7 +20,8 @@ _PAYLOAD = formats.DESCRIPTOR.offset("payload")
 
 
 class DescriptorSource(StreamSource):
-    """Drives descriptors onto a stream, and their inline data behind each, as the descriptor queue does.
+    """Drives descriptors onto a stream, and their inline data behind each, as the descriptor queue does; now and then
+    also those of a descriptor that somebody else has got.
 
     An item has a field `desc`, a whole descriptor: its bits, or a dict of fields.
 
@@ -49,11 +50,16 @@ class DescriptorSource(StreamSource):
 
     async def _driver_send(self, transaction: Any, sync: bool = True) -> None:
         whole = encode(Descriptor, transaction["desc"])
-        edge, width = RisingEdge(self.clock), self._layout["data"].width
         await super()._driver_send(transaction | {"desc": whole & ((1 << _PAYLOAD) - 1)}, sync=sync)
-        await edge
+        await RisingEdge(self.clock)
+        await self._follow(whole >> _PAYLOAD)
+        if self._words.random() < 0.3:
+            await self._follow(self._words.getrandbits(8 * formats.PAYLOAD_BYTES))
+
+    async def _follow(self, payload: int) -> None:
+        edge, width = RisingEdge(self.clock), self._layout["data"].width
         for index in range(self.n_words):
-            word = whole >> (_PAYLOAD + index * width) & ((1 << width) - 1)
+            word = payload >> index * width & ((1 << width) - 1)
             self._port.value = encode(self._layout, {"valid": 1, "index": index, "data": word})
             await edge
         self._no_word()
