@@ -118,8 +118,7 @@ def build_bitstream(
 
     progress("synthesise", 1, 4)
     mapped = synthesise(
-        files["il"].read_text(), top=NAME, keep=files["json"], language="rtlil", delay_target=DELAY_TARGET,
-        block_ram=board.block_ram,
+        files["il"].read_text(), top=NAME, keep=files["json"], language="rtlil", delay_target=DELAY_TARGET
     )
     die = board_part(board).die
     if board.n_nics > 1:

@@ -29,10 +29,6 @@ class Light:
     part: str | None = None
 
 
-RECORDS = ("cou_0.store.controls", "cou_0.buffer.headers.cells", "p2p.tracker.records")
-"""Wide memories of few words. Block RAM is slower than tables, but tables are what a board has least of."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Board:
     """A board and the self-test design for it.
@@ -65,8 +61,6 @@ class Board:
         Options of nextpnr for the design.
     routing : mapping of str to str
         Settings of nextpnr that have no option.
-    block_ram : tuple of str
-        Memories that are kept in block RAM however few words they have: ends of names, from the NIC on.
     """
 
     name: str
@@ -86,7 +80,6 @@ class Board:
     resources: tuple[Resource, ...] = ()
     placement: tuple[str, ...] = FULL_DEVICE
     routing: Mapping[str, str] = field(default_factory=dict)
-    block_ram: tuple[str, ...] = RECORDS
 
     @property
     def device(self) -> str:

@@ -6,7 +6,6 @@ Yosys runs in a process of its own: an error in it ends the process, and its log
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,7 +45,7 @@ class SynthesisError(RuntimeError):
 
 def synthesise(
     text: str, *, top: str, family: str = "ecp5", keep: Path | None = None, language: str = "verilog",
-    wire_delay: int = WIRE_DELAY, delay_target: int | None = None, block_ram: Sequence[str] = (),
+    wire_delay: int = WIRE_DELAY, delay_target: int | None = None,
 ) -> dict[str, int]:
     """Maps a design to the cells of an FPGA: a flat netlist for ECP5, the modules as they are for UltraScale+.
 
@@ -66,8 +65,6 @@ def synthesise(
         ECP5: what a wire takes, in ps, when it is decided how tables follow each other.
     delay_target : int, optional
         ECP5: ps that paths may take. Where they take less, fewer tables are made of them; without it, nowhere.
-    block_ram : sequence of str
-        Memories that are kept in block RAM however few words they have: what the names of their modules end with.
 
     Returns
     -------
@@ -99,9 +96,6 @@ def synthesise(
                 "chformal -remove",
                 "delete t:$print",
                 *((*_APART, *_KEPT) if language == "rtlil" else ()),
-                *(command for name in block_ram for command in (
-                    f"select -assert-any *.{name}/m:*", f'setattr -set ram_style "block" *.{name}/m:*',
-                )),
                 *preparation,
                 *_mapping(family, top, Path(folder), wire_delay, delay_target),
                 *([] if keep is None else [f'write_json "{keep.resolve()}"']),

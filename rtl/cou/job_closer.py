@@ -133,15 +133,18 @@ class JobCloser(wiring.Component):
     def _remember(self, m: Module) -> SimpleNamespace:
         """Which jobs are closed, how many, and what is to be looked through."""
         n_jobs = self.config.cou.n_jobs
-        m.submodules.closed = closed = memory.Memory(shape=1, depth=1 << formats.JOB_BITS, init=[])
+        m.submodules.closed = closed = memory.Memory(
+            shape=1, depth=1 << formats.JOB_BITS, init=[], attrs={"ram_style": "block"},
+        )
         write = closed.write_port()
-        of_job, of_arrival = closed.read_port(domain="comb"), closed.read_port(domain="comb")
+        of_job, of_arrival = closed.read_port(), closed.read_port(transparent_for=[write])
         count, swept, sweep = Signal(formats.JOB_BITS + 1), Signal(), Signal(formats.JOB_BITS)
         s = SimpleNamespace(
             **{name: Signal(name=name) for name in (
                 "some_operation", "some_packet", "looks_at_operations", "looks_at_packets", "passes_over",
-                "passed_over", "of_packet", "is_closed", "is_owned", "looks",
-            )}, looked_at=of_job, waiting=Signal(n_jobs, name="waiting"), looked=Signal(self.shapes.job, name="looked"),
+                "passed_over", "of_packet", "is_owned", "looks",
+            )}, looked_at=of_job, is_closed=of_job.data, waiting=Signal(n_jobs, name="waiting"),
+            looked=Signal(self.shapes.job, name="looked"),
             index=Signal(self.shapes.job, name="index"), swept=swept, foreign=Signal(name="foreign"),
             owner=Signal(self.shapes.job, name="owner"),
         )
@@ -157,7 +160,10 @@ class JobCloser(wiring.Component):
             m.d.sync += count.eq(Mux(self.order.payload.closed, count + 1, count - 1))
 
         arrived, came, waits = Signal(), Signal(formats.JOB_BITS), Signal(n_jobs)
-        m.d.comb += [of_arrival.addr.eq(came), waits.eq(Cat(self.holds[j].waits for j in range(n_jobs)))]
+        m.d.comb += [
+            of_arrival.addr.eq(self.arrival.key.job_id), of_arrival.en.eq(self.arrives),
+            waits.eq(Cat(self.holds[j].waits for j in range(n_jobs))),
+        ]
         m.d.sync += arrived.eq(self.arrives & (self.arrival.what == Arrival.THERE) & ((count != 0) | waits.any()))
         with m.If(self.arrives):
             m.d.sync += came.eq(self.arrival.key.job_id)
@@ -183,11 +189,10 @@ class JobCloser(wiring.Component):
     def _look_through(self, m: Module, s: SimpleNamespace) -> None:
         """Operations, then slots."""
         n_jobs, last = self.config.cou.n_jobs, self.config.buffer_slots - 1
-        closed = s.looked_at
-        m.d.comb += closed.addr.eq(Mux(s.of_packet, self.meta.job_id, self.holds[s.index].job_id))
+        m.d.comb += s.looked_at.addr.eq(Mux(s.of_packet, self.meta.job_id, self.holds[s.index].job_id))
         # Whether a job is closed is read in one cycle and acted on in the next. Operations end two cycles after they
         # were looked at: an entry takes more than that to hold another one.
-        m.d.sync += [s.is_closed.eq(closed.data), s.looks.eq(0), s.looked.eq(s.index)]
+        m.d.sync += [s.looks.eq(0), s.looked.eq(s.index)]
         for j in range(n_jobs):
             m.d.sync += self.ends[j].eq(s.looks & (s.looked == j) & self.holds[j].live & s.is_closed)
         with m.State("IDLE"):

@@ -168,7 +168,7 @@ class JobTable(wiring.Component):
             job.eq(Mux(other, Mux(
                 by_report, report.job_id, Mux(by_order, order.payload.job_id, sequence.payload.job_id)
             ), question.payload.job_id)),
-            table.read_enable.eq(advance), table.read_address.eq(job), allowed.addr.eq(at_job),
+            table.read_enable.eq(advance), table.read_address.eq(job), allowed.addr.eq(Mux(advance, job, at_job)),
         ]
         with m.If(advance):
             m.d.sync += was_other.eq(other)
@@ -282,9 +282,11 @@ class JobTable(wiring.Component):
         """Counts what CREDIT packets give, job by job; one leaves in every cycle at most. Gives a port that reads how
         far a job's packets may count: they may come in the cycle after.
         """
-        m.submodules.limits = store = memory.Memory(shape=self.limits, depth=self.n_jobs, init=[])
+        m.submodules.limits = store = memory.Memory(
+            shape=self.limits, depth=self.n_jobs, init=[], attrs={"ram_style": "block"},
+        )
         write = store.write_port()
-        before, allowed = store.read_port(transparent_for=[write]), store.read_port(domain="comb")
+        before, allowed = (store.read_port(transparent_for=[write]) for _ in range(2))
         giving, given = Signal(), Signal(CreditGiven)
         job_bits = len(sweep)
         lent = given.lent & (self.pool > 0)

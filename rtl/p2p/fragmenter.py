@@ -156,7 +156,8 @@ class Fragmenter(wiring.Component):
         n_beats = formats.PAYLOAD_BYTES // flit_bytes
         word, receives = self._keep_inline(m)
         op = SimpleNamespace(
-            desc=Signal(DescriptorControl, reset_less=True), number=Signal(NUMBER_BITS), refusal=Signal(Status), is_mini=Signal(),
+            desc=Signal(DescriptorControl, reset_less=True), number=Signal(NUMBER_BITS), refusal=Signal(Status),
+            is_mini=Signal(),
             local=Signal(self.address_bits), remote=Signal(ADDRESS_BITS), left=Signal(32),
             # Of the data that a descriptor carries.
             word=word, beat=Signal(range(n_beats)), beats_left=Signal(range(n_beats + 1)), has_beats=Signal(),

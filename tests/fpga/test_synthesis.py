@@ -7,13 +7,11 @@ import pytest
 from amaranth import Module, Signal
 from amaranth.back import rtlil, verilog
 from amaranth.lib import data
-from amaranth.lib.wiring import Out
 
 from firmware_models.config import load_preset
 from fpga.synthesis import READERS, SynthesisError, synthesise
 from fpga.unit import export
 from rtl.emit import emit_verilog
-from rtl.kit.memory import BlockMemory
 from rtl.kit.skid import SkidBuffer
 
 ADDER = """
@@ -75,24 +73,6 @@ def test_languages(language: str) -> None:
                     lambda: synthesise(text, top="unit", language="vhdl")):
         with pytest.raises(ValueError, match=r"^language must be one of verilog, rtlil, not 'vhdl'$"):
             refuses()
-
-
-def test_block_ram() -> None:
-    """A memory of few words goes to block RAM if it is named, and a name that no memory has is an error."""
-    m = Module()
-    m.submodules.records = records = BlockMemory(shape=32, depth=4)
-    ports = [Signal.like(getattr(records, name), name=name) for name in records.signature.members]
-    m.d.comb += [
-        port.eq(getattr(records, name)) if member.flow is Out else getattr(records, name).eq(port)
-        for port, (name, member) in zip(ports, records.signature.members.items(), strict=True)
-    ]
-    text = rtlil.convert(m, name="unit", ports=ports)
-    named = {block_ram: synthesise(text, top="unit", language="rtlil", block_ram=block_ram)
-             for block_ram in ((), ("records",))}
-    assert ["TRELLIS_DPR16X4" in cells for cells in named.values()] == [True, False]
-    assert ["DP16KD" in cells for cells in named.values()] == [False, True]
-    with pytest.raises(SynthesisError, match="ERROR"):
-        synthesise(text, top="unit", language="rtlil", block_ram=("record",))
 
 
 @pytest.mark.long
