@@ -15,6 +15,8 @@ are 0 then, but for addresses that no window check has seen yet, and those of ot
 
 STATUS_BITS = max(Status).bit_length()
 """Of the statuses that there are; completions and packets have room for more."""
+LONG_HEADER = 4
+"""Flits of a header from which on few headers need a place where they wait: the next one comes late enough."""
 
 
 def check_address_bits(address_bits: int) -> int:

@@ -9,7 +9,7 @@ from rtl.cou.activity import Path
 from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
 from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bits
-from rtl.interface import PacketSignature, beat
+from rtl.interface import LONG_HEADER, PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 
@@ -43,8 +43,6 @@ class SendEngine(wiring.Component):
 
     #: Beats that wait for the link.
     DEPTH = 8
-    #: Flits of a header from which on one waits for the link, not three: what it announces is read while it passes.
-    LONG_HEADER = 4
 
     def __init__(self, config: Config):
         self.config = config
@@ -71,7 +69,8 @@ class SendEngine(wiring.Component):
             self.shapes.send, self.config, key=lambda send: send.header.peer
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
-        shape, long = self.tx.header.payload.shape(), self.config.header_flits >= self.LONG_HEADER
+        # While a long header passes what the next one announces is read: one waits for the link, not three.
+        shape, long = self.tx.header.payload.shape(), self.config.header_flits >= LONG_HEADER
         m.submodules.headers = headers = StreamFifo(
             shape=shape, depth=1 if long else 3, full_rate=long, guarded=False
         )

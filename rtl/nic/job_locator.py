@@ -8,15 +8,12 @@ from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
 from rtl.abi import PacketHeader
 from rtl.buffer.layouts import travels_lent
-from rtl.interface import UNIT_BITS, PacketSignature, PlacementSignature, beat
+from rtl.interface import LONG_HEADER, UNIT_BITS, PacketSignature, PlacementSignature, beat
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 
 _DEPTH = 4
 """Headers, and beats of payload, that can be inside: as many as pass while an answer is on its way."""
-
-_LONG_HEADER = 4
-"""Flits of a header from which on two can be inside: the third one is not there before the first one's answer."""
 
 
 class JobLocator(wiring.Component):
@@ -67,7 +64,8 @@ class JobLocator(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         entry = data.StructLayout({"header": PacketHeader, "collective": 1, "asked": 1})
-        places = 2 if self.config.header_flits >= _LONG_HEADER else _DEPTH
+        # Of long headers the third one is not there before the first one's answer.
+        places = 2 if self.config.header_flits >= LONG_HEADER else _DEPTH
         m.submodules.headers = headers = StreamFifo(shape=entry, depth=places, full_rate=False, prompt=False)
         m.submodules.beats = beats = StreamFifo(shape=beat(self.config.datapath.data_width), depth=_DEPTH)
         connect(m, flipped(self.i.payload), beats.i)
