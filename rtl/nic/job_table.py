@@ -286,7 +286,8 @@ class JobTable(wiring.Component):
             shape=self.limits, depth=self.n_jobs, init=[], attrs={"ram_style": "block"},
         )
         write = store.write_port()
-        before, allowed = (store.read_port(transparent_for=[write]) for _ in range(2))
+        before = store.read_port(transparent_for=[write])
+        allowed = store.read_port(transparent_for=[write])
         giving, given = Signal(), Signal(CreditGiven)
         job_bits = len(sweep)
         lent = given.lent & (self.pool > 0)

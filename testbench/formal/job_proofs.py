@@ -104,12 +104,15 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="a-credit-is-seen-late", module=_JOBS,
-                old="allowed.addr.eq(at_job)", new="allowed.addr.eq(job)",
+                old="allowed = store.read_port(transparent_for=[write])", new="allowed = store.read_port()",
+            ),
+            Mutation(
+                name="limits-are-those-of-another-job", module=_JOBS,
+                old="allowed.addr.eq(Mux(advance, job, at_job))", new="allowed.addr.eq(job)",
             ),
             Mutation(
                 name="credits-in-a-row-count-once", module=_JOBS,
-                old="before, allowed = store.read_port(transparent_for=[write])",
-                new="before, allowed = store.read_port()",
+                old="before = store.read_port(transparent_for=[write])", new="before = store.read_port()",
             ),
             Mutation(
                 name="returns-twice", module=_JOBS,
