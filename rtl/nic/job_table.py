@@ -168,7 +168,8 @@ class JobTable(wiring.Component):
             job.eq(Mux(other, Mux(
                 by_report, report.job_id, Mux(by_order, order.payload.job_id, sequence.payload.job_id)
             ), question.payload.job_id)),
-            table.read_enable.eq(advance), table.read_address.eq(job), allowed.addr.eq(Mux(advance, job, at_job)),
+            table.read_enable.eq(advance), table.read_address.eq(job),
+            allowed.en.eq(advance), allowed.addr.eq(job),
         ]
         with m.If(advance):
             m.d.sync += was_other.eq(other)

@@ -108,7 +108,7 @@ JOB_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="limits-are-those-of-another-job", module=_JOBS,
-                old="allowed.addr.eq(Mux(advance, job, at_job))", new="allowed.addr.eq(job)",
+                old="allowed.addr.eq(job)", new="allowed.addr.eq(at_job)",
             ),
             Mutation(
                 name="credits-in-a-row-count-once", module=_JOBS,
