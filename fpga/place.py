@@ -20,9 +20,9 @@ FULL_DEVICE = ("--placer-heap-timingweight", "40", "--placer-heap-critexp", "4",
 """Options of nextpnr for a design that takes most of its device: timing weighs more than by default when cells are
 placed, and wires are negotiated for."""
 
-CROWDED_DEVICE = (*FULL_DEVICE, "--tmg-ripup")
-"""Options of nextpnr for a design that takes most of its device and has no time to spare: besides, wires that make a
-path too slow are laid anew. With :data:`PATIENT_ROUTER`."""
+CROWDED_DEVICE = (*FULL_DEVICE, "--placer-heap-alpha", "0.05", "--tmg-ripup")
+"""Options of nextpnr for a design that takes most of its device and has no time to spare: besides, cells are held in
+their places less, for shorter wires, and wires that make a path too slow are laid anew. With :data:`PATIENT_ROUTER`."""
 
 ROOMY_DEVICE = ("--placer", "static", "--router", "router2", "--tmg-ripup")
 """Options of nextpnr for a large design with room around it: cells spread like charges, so that wires are shorter, and
