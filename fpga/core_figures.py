@@ -16,7 +16,7 @@ from rtl.nic.nic import Nic
 
 PRESET = "ecpix5_85f"
 SEEDS = (1,)
-"""Placed once: a seed with which the router comes to an end (decision 32)."""
+"""Placed once: a seed with which the router came to an end (decision 32), not with today's netlist (decision 33)."""
 
 PART = Part(device="85k", speed=8, package="CABGA381")
 

@@ -221,6 +221,11 @@ JobReport = data.StructLayout({
 """From an offload unit to the job table: one reason for a job to stay at the unit has ended."""
 
 
+def inline_words(data_width: int) -> int:
+    """Words of inline data behind a descriptor."""
+    return 8 * formats.PAYLOAD_BYTES // data_width
+
+
 def inline_layout(data_width: int) -> data.StructLayout:
     """Inline data: the payload of the descriptor that was handed over last, word by word, to all who get descriptors.
 
@@ -228,8 +233,7 @@ def inline_layout(data_width: int) -> data.StructLayout:
     their `index`. Nobody asks for them and nobody holds them up: who took the descriptor takes them. The next
     descriptor is handed over when they are through.
     """
-    n_words = -(-8 * formats.PAYLOAD_BYTES // data_width)
-    return data.StructLayout({"valid": 1, "index": (n_words - 1).bit_length(), "data": data_width})
+    return data.StructLayout({"valid": 1, "index": (inline_words(data_width) - 1).bit_length(), "data": data_width})
 
 
 class SequenceSignature(wiring.Signature):

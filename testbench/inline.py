@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 
 from firmware_models.abi import formats
 from rtl.abi import Descriptor
-from rtl.interface import inline_layout
+from rtl.interface import inline_layout, inline_words
 from testbench.codec import encode
 from testbench.edge import bits
 from testbench.runner import rng
@@ -42,7 +42,7 @@ class DescriptorSource(StreamSource):
         super().__init__(dut, name, shape, idle=idle)
         self._port, self._layout = getattr(dut, inline), inline_layout(data_width)
         self._words = rng(f"{name} words")
-        self.n_words = 8 * formats.PAYLOAD_BYTES // data_width
+        self.n_words = inline_words(data_width)
         self._no_word()
 
     def _no_word(self) -> None:
@@ -84,7 +84,7 @@ class InlineMonitor:
     def __init__(self, dut: SimHandleBase, name: str, data_width: int):
         self._dut, self._layout = dut, inline_layout(data_width)
         self._sample = bits(getattr(dut, name))
-        self._n_words = 8 * formats.PAYLOAD_BYTES // data_width
+        self._n_words = inline_words(data_width)
 
     def follow(self, then: Callable[[int], None]) -> None:
         """Call it when a descriptor has been handed over; `then` gets its payload."""

@@ -16,7 +16,7 @@ from firmware_models.config import Config
 from rtl.abi import DescriptorControl
 from rtl.cou.block_cutter import BlockCutter
 from rtl.cou.command import CouShapes
-from rtl.interface import SequenceSignature, inline_layout
+from rtl.interface import SequenceSignature, inline_layout, inline_words
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.memory import BlockMemory
 from rtl.kit.quiescence import any_moves
@@ -200,7 +200,7 @@ class SequenceStore(wiring.Component):
         descriptor was taken at the earliest, in which eight of them come. Returns a flag: some are still to come.
         """
         width, incoming = self.config.datapath.data_width, self.port.descriptor
-        n_words = 8 * formats.PAYLOAD_BYTES // width
+        n_words = inline_words(width)
         m.submodules.inline_words = words = BlockMemory(
             shape=width, depth=1 << self.shapes.word_place.size, careless=True,
             shallow=self.config.datapath.block_memories,

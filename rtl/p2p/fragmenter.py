@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Status
 from rtl.abi import DescriptorControl, PacketHeader
-from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inline_layout
+from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inline_layout, inline_words
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
@@ -136,7 +136,7 @@ class Fragmenter(wiring.Component):
 
     def _keep_inline(self, m: Module) -> tuple[memory.ReadPort, Signal]:
         """The inline data of the descriptor that is executed; and whether some are still to come."""
-        n_words = formats.PAYLOAD_BYTES * 8 // self.data_width
+        n_words = inline_words(self.data_width)
         m.submodules.inline_words = words = memory.Memory(shape=self.data_width, depth=n_words, init=[])
         write, read = words.write_port(), words.read_port(domain="comb")
         receives = Signal()

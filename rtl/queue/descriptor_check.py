@@ -61,7 +61,7 @@ class DescriptorCheck(wiring.Component):
     Members
     -------
     desc : ``In(DescriptorControl)``, vp : ``In(11)``
-        The descriptor (its payload does not matter), and the VP of its queue.
+        The descriptor, and the VP of its queue.
     numbers, fields : ``In(1)``
         The lengths and the blocks have come; all but the payload has. High until `gone`.
     gone : ``In(1)``

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from rtl.abi import DescriptorControl
-from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inline_layout
+from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inline_layout, inline_words
 from rtl.queue.records import INDEX_BITS
 
 _NUMBER_BYTES = 32
@@ -103,7 +103,7 @@ class DescriptorFetch(wiring.Component):
         # Each beat goes to its own register, so that the fields stand still once they have come. The register of the
         # beat that is expected follows what is offered, there or not: only what counts it waits for that.
         # The payload is the second half of a descriptor, and goes to a memory.
-        n_words = formats.DESCRIPTOR.width // self.data_width // 2
+        n_words = inline_words(self.data_width)
         words = Signal(data.ArrayLayout(self.data_width, n_words), reset_less=True)
         index, expected = Signal(range(2 * n_words)), Signal(2 * n_words, init=1)
         beat = self.read.data
