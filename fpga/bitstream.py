@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fpga.addresses import tie_spare_bits
 from fpga.blocks import CATEGORIES, by_block, read_cells
 from fpga.board import Board
 from fpga.board_top import BoardTop
@@ -120,6 +121,7 @@ def build_bitstream(
     mapped = synthesise(
         files["il"].read_text(), top=NAME, keep=files["json"], language="rtlil", delay_target=DELAY_TARGET
     )
+    tie_spare_bits(files["json"], top=NAME)
     die = board_part(board).die
     if board.n_nics > 1:
         places = zip(range(board.n_nics), HALVES[die], strict=True)

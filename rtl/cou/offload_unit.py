@@ -318,7 +318,7 @@ class OffloadUnit(wiring.Component):
             # Each knows whether it has asked, and takes what is not its own at once.
             closer.i_lookup.valid.eq(answers.valid), trigger.i_lookup.valid.eq(answers.valid),
             answers.ready.eq(trigger.i_lookup.ready),
-            aggregator.barred.eq(closer.taken),
+            aggregator.barred.eq(closer.bars),
             closer.freeing.eq(aggregator.freeing | buffer.free.valid),
             closer.freed.eq(buffer.free.valid & buffer.free.ready), closer.freed_slot.eq(buffer.free.payload.slot),
         ]
