@@ -63,8 +63,8 @@ class JobCloser(wiring.Component):
     taken, consumed : ``Out``; gone : ``In(2)``
         The pool of shared credits.
     bars : ``Out(1)``
-        High as `taken` is: nobody else may consume a packet then. A register of its own, for the pool and the lane that
-        consumes lie far apart.
+        Nobody else may consume a packet: high as `taken` is, and a cycle longer, so that synthesis makes two registers
+        of the two. The pool and the lane that consumes lie far apart.
     o_free, o_credit : ``Out(stream.Signature(free))``, ``Out(stream.Signature(credit))``
         As of consumed packets.
     dropped : ``Out(1)``
@@ -117,16 +117,14 @@ class JobCloser(wiring.Component):
             credit.job_id.eq(header.job_id), credit.source_vp.eq(header.dest_vp),
             *(credit[name].eq(value) for name, value in (notice | {"loan": 0}).items()),
         ]
-        bars = Signal(attrs={"keep": 1})
-        m.d.comb += self.bars.eq(bars)
-        m.d.sync += [self.taken.eq(0), bars.eq(0)]
+        m.d.sync += [self.taken.eq(0), self.bars.eq(self.taken)]
         for port in (self.lookup, self.o_free, self.o_credit):
             with m.If(port.ready):
                 m.d.sync += port.valid.eq(0)
         with m.FSM() as fsm:
             self._look_through(m, s)
             self._compare(m, s)
-            self._drop(m, s, bars)
+            self._drop(m, s)
         # What others see of the state they see in registers: a state that few runs visit is on no path of theirs.
         m.d.sync += self.hold.eq(~Cat(fsm.ongoing(state) for state in ("IDLE", "OPERATION", "PAUSE")).any())
         m.d.sync += self.moves.eq(any_moves(
@@ -272,7 +270,7 @@ class JobCloser(wiring.Component):
         m.d.sync += self.lookup.valid.eq(1)
         m.next = "LOOK UP"
 
-    def _drop(self, m: Module, s: SimpleNamespace, bars: Signal) -> None:
+    def _drop(self, m: Module, s: SimpleNamespace) -> None:
         """Drops the packet in a slot, if there is one. The trigger stands still until no look-up can find it."""
         # What was freed counts a cycle later: `freeing` is high in the cycle in which it is.
         answer, went, freed = self.i_lookup, Signal(name="just_went"), Signal(name="just_freed")
@@ -295,7 +293,7 @@ class JobCloser(wiring.Component):
             with m.If(s.went | went):
                 m.next = "NEXT"
             with m.Elif(~self.freeing | (s.waited == self.FREES)):
-                m.d.sync += [self.taken.eq(1), bars.eq(1)]
+                m.d.sync += [self.taken.eq(1), self.bars.eq(1)]
                 m.next = "TAKE"
         with m.State("TAKE"):
             m.d.sync += [s.gone.eq(self.gone), s.batch.eq(self.AT_ONCE - 1), self.o_free.valid.eq(1)]
