@@ -1,10 +1,11 @@
 """How fast the NIC core is by itself on an ECP5 of speed 8: ``python -m fpga.core_figures FILE``.
 
-FILE is ``docs/figures/core.json``. The NIC of preset :data:`PRESET` in the harness of :mod:`fpga.harness`. Place and
-route takes a quarter of an hour.
+FILE is ``docs/figures/core.json``. The NIC of preset :data:`PRESET`, with the point-to-point path that boards
+leave out, in the harness of :mod:`fpga.harness`. Place and route takes a quarter of an hour.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,8 @@ _PINS = 'LOCATE COMP "clk" SITE "G2";\n'
 
 def measure() -> dict[str, Any]:
     """Cells of the NIC by itself, and its frequency."""
-    config = load_preset(PRESET)
+    board = load_preset(PRESET)
+    config = replace(board, nic=replace(board.nic, p2p=True))
     figures = measure_unit(
         lambda: Nic(config), seeds=SEEDS, part=PART, pins=_PINS, arguments=["--freq", f"{ASKED_MHZ}", *ROOMY_DEVICE],
         max_fanout=_MAX_FANOUT, wire_delay=_WIRE_DELAY, settings=PATIENT_ROUTER,

@@ -70,6 +70,8 @@ class NicConfig:
     """Beats that one block of the NIC can have asked for and not taken, at least max_burst_beats."""
     fetch_batch: Annotated[int, Field(ge=2, le=64), POWER_OF_TWO]
     """Most descriptors that are fetched at once; also the most units of a virtual port's turn."""
+    p2p: bool
+    """If true, the NIC has a point-to-point path; otherwise its descriptors are refused as UNSUPPORTED."""
     get: bool
     """If true, the NIC can GET, and others can GET from it; otherwise a GET descriptor is refused as UNSUPPORTED."""
     n_groups: Annotated[int, Field(ge=1, le=256)]
@@ -79,6 +81,8 @@ class NicConfig:
 
     @model_validator(mode="after")
     def _check(self) -> "NicConfig":
+        if self.get and not self.p2p:
+            raise ValueError(f"get must be false without a point-to-point path (p2p: false), not {self.get!r}")
         if self.read_ahead_beats < self.max_burst_beats:
             raise ValueError(
                 f"read_ahead_beats must be at least max_burst_beats ({self.max_burst_beats}), "

@@ -109,7 +109,7 @@ class Nic(wiring.Component):
         # The words of a reliable link tell each end that the other one is there: it is never at rest.
         network_events = [self.rx.valid] if self.config.link.reliable else [self.rx.valid, self.tx.credit_valid]
         axil, axi = self.s_axil, self.m_axi
-        parts = [nic.csr, nic.vp_table, nic.queue, nic.completions, nic.dma, nic.p2p, *nic.cous, nic.job_table]
+        parts = [nic.csr, nic.vp_table, nic.queue, nic.completions, nic.dma, *nic.p2p, *nic.cous, nic.job_table]
         m.d.comb += [
             quiescence.moves.eq(
                 1 if self.config.link.reliable else any_moves(*(part.moves for part in (*parts, *network.parts)))
@@ -126,23 +126,23 @@ class Nic(wiring.Component):
         config = self.config
         n_cous, width = config.nic.n_cous, config.datapath.data_width
         cous = [OffloadUnit(config) for _ in range(n_cous)]
-        p2p = P2p(config)
+        p2p = [P2p(config)] if config.nic.p2p else []  # one, or none: all that is connected to it goes with it
         queue = DescriptorQueue(
             data_width=width, mtu=config.datapath.mtu, n_peers=config.cou.n_peers, n_blocks=config.cou.n_blocks,
             intermediate_bytes=config.cou.intermediate_bytes, n_cous=n_cous,
-            sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce), get=config.nic.get,
-            address_bits=config.nic.address_bits, batch=config.nic.fetch_batch,
+            sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce),
+            p2p=config.nic.p2p, get=config.nic.get, address_bits=config.nic.address_bits, batch=config.nic.fetch_batch,
         )
         # Who asks for windows, reads and writes host memory and reports events, in the order of ports. What others
         # GET, and what GETs bring, are clients of their own, so that answers wait for no request.
-        units = (*cous, p2p, queue)
+        units = (*cous, *p2p, queue)
         completions = CompletionQueue(n=len(units), data_width=width)
         windows, reads = [unit.window for unit in units], [unit.read for unit in units]
-        writes = [unit.write for unit in (*cous, p2p, completions)]
+        writes = [unit.write for unit in (*cous, *p2p, completions)]
         if config.nic.get:
-            windows += p2p.get_window
-            reads.append(p2p.get_read)
-            writes.append(p2p.get_write)
+            windows += p2p[0].get_window
+            reads.append(p2p[0].get_read)
+            writes.append(p2p[0].get_write)
         dma = DmaEngine(
             n_readers=len(reads), n_writers=len(writes), data_width=width, max_burst_beats=config.nic.max_burst_beats,
             max_outstanding_reads=config.nic.reads_under_way, read_buffer_beats=config.nic.read_ahead_beats,
@@ -157,7 +157,8 @@ class Nic(wiring.Component):
         m.submodules.descriptor_queue = queue
         m.submodules.completion_queue = completions
         m.submodules.dma = dma
-        m.submodules.p2p = p2p
+        for block in p2p:
+            m.submodules.p2p = block
         for index, cou in enumerate(cous):
             m.submodules[f"cou_{index}"] = shared(SHARED_UNIT, cou, platform)
 
@@ -190,22 +191,21 @@ class Nic(wiring.Component):
 
     def _connect_units(self, m: Module, nic: SimpleNamespace) -> None:
         """Descriptors to the units, events back; their windows and their ways to host memory."""
-        vp_table, queue, p2p, cous, completions = nic.vp_table, nic.queue, nic.p2p, nic.cous, nic.completions
+        vp_table, queue, cous, completions = nic.vp_table, nic.queue, nic.cous, nic.completions
         connect(m, vp_table.turn, queue.turn)
         m.d.comb += queue.stale.eq(vp_table.stale)
         connect(m, queue.end, vp_table.end)
-        connect(m, queue.o_p2p, p2p.i_desc)
         connect(m, completions.slot, vp_table.completion)
-        connect(m, p2p.receive_slot, vp_table.receive)
         connect(m, queue.placement, nic.job_table.sequence)
-        m.d.comb += [
-            queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room), p2p.inline_data.eq(queue.inline_data),
-            *(unit.inline_data.eq(queue.inline_data) for unit in cous),
-        ]
+        for p2p in nic.p2p:
+            connect(m, queue.o_p2p, p2p.i_desc)
+            connect(m, p2p.receive_slot, vp_table.receive)
+            m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
+        m.d.comb += [unit.inline_data.eq(queue.inline_data) for unit in (*cous, *nic.p2p)]
         windows = list(zip(nic.windows, vp_table.windows, strict=True))
         reads = list(zip(nic.reads, nic.dma.i_read, strict=True))
         writes = list(zip(nic.writes, nic.dma.i_write, strict=True))
-        events = [(unit.o_event, port) for unit, port in zip((*cous, p2p, queue), completions.i, strict=True)]
+        events = [(unit.o_event, port) for unit, port in zip((*cous, *nic.p2p, queue), completions.i, strict=True)]
         n_units = len(events)
         for client, port in (*windows[n_units:], *reads[n_units:], *writes[n_units:]):
             connect(m, client, port)
@@ -226,8 +226,8 @@ class Nic(wiring.Component):
         """The network, a path for each virtual channel. Gives its `parts` that may be at work, the group filter, and
         the pulses that are counted.
         """
-        config, csr, p2p, cous, job_table = self.config, nic.csr, nic.p2p, nic.cous, nic.job_table
-        units, width = (*cous, p2p), config.datapath.data_width
+        config, csr, cous, job_table = self.config, nic.csr, nic.cous, nic.job_table
+        units, width = (*cous, *nic.p2p), config.datapath.data_width
         m.submodules.link_tx = link_tx = LinkTx(data_width=width, buffer_flits=config.link.buffer_flits)
         m.submodules.link_rx = link_rx = LinkRx(
             data_width=width, buffer_flits=config.link.buffer_flits, marked=config.link.reliable,
@@ -246,7 +246,7 @@ class Nic(wiring.Component):
             connect(m, flipped(self.rx), link_rx.link)
         parts = [link_tx, link_rx]
         received, malformed, wrong_node, sent = [], [], [], []
-        unknown, uncovered = [p2p.unknown, job_table.unknown], []
+        unknown, uncovered = [*(p2p.unknown for p2p in nic.p2p), job_table.unknown], []
         lost = list(layer.status.lost) if config.link.reliable else []
         link_events = {f"link_{name}": [layer.status[name]] if config.link.reliable else [] for name in LINK_EVENTS}
         for vc in range(config.link.n_vcs):
@@ -314,7 +314,7 @@ class Nic(wiring.Component):
     def _connect_registers(self, m: Module, nic: SimpleNamespace, network: SimpleNamespace) -> None:
         """Settings from the registers, status to them; counters and traces."""
         csr, vp_table, queue, completions = nic.csr, nic.vp_table, nic.queue, nic.completions
-        p2p, cous, groups = nic.p2p, nic.cous, network.groups
+        cous, groups = nic.cous, network.groups
         connect(m, csr.group_write, groups.write)
         m.d.comb += [
             groups.node_id.eq(csr.node_id), groups.select.eq(csr.group_select), csr.group.eq(groups.entry),
@@ -367,12 +367,13 @@ class Nic(wiring.Component):
             m.d.comb += [
                 unit.fault.eq(csr.buffer_fault), unit.arm.eq(csr.buffer_arm & (csr.buffer_select == index)),
             ]
+        for p2p in nic.p2p:
+            m.d.comb += [p2p.node_id.eq(csr.node_id), p2p.watchdog.eq(csr.watchdog), p2p.cycles.eq(csr.cycles)]
         m.d.comb += [
-            p2p.node_id.eq(csr.node_id), p2p.watchdog.eq(csr.watchdog), p2p.cycles.eq(csr.cycles),
             csr.busy.eq(
-                Cat(unit.busy for unit in cous).any() | p2p.busy | completions.busy | (csr.enable & vp_table.busy)
+                Cat(unit.busy for unit in (*cous, *nic.p2p)).any() | completions.busy | (csr.enable & vp_table.busy)
             ),
-            csr.notify.eq(completions.written | p2p.delivered),
+            csr.notify.eq(completions.written | Cat(p2p.delivered for p2p in nic.p2p).any()),
         ]
         # What is counted is on nobody's way: a cycle late, so that what says so is on no way either.
         events = {

@@ -11,7 +11,8 @@ from rtl.interface import UNIT_BITS, PacketSignature
 
 class ReceiveRouter(wiring.Component):
     """Routes the packets of one virtual channel: collective ones to the unit of their job, the others to the
-    point-to-point path. Those of no job, and GETs and their answers if there is no GET, are dropped and reported.
+    point-to-point path. Those of no job, and those that what they are for is not there, are dropped and reported: all
+    others without a point-to-point path, GETs and their answers without GET.
 
     A packet on a channel that its type does not belong to could make one channel wait for the other; it is dropped
     whole and reported.
@@ -31,11 +32,11 @@ class ReceiveRouter(wiring.Component):
         With the header: the unit of its job, and a flag that the packet goes there, low for all but collective ones;
         of a collective one: there is a unit; there is none because no credit covers the packet.
     o : array of n_cous + 1 ``Out(PacketSignature(data_width))``
-        One for each offload unit, the last one for the point-to-point path.
+        One for each offload unit, the last one for the point-to-point path, if there is one.
     misplaced : ``Out(1)``
         Pulse: a packet that does not belong to the channel has been dropped.
     unknown : ``Out(1)``
-        Pulse: a collective packet of no job, or one that a GET would need, has been dropped.
+        Pulse: a collective packet of no job, or one for what is not there, has been dropped.
     uncovered : ``Out(1)``
         Pulse: a collective packet that no credit covers has been dropped.
     """
@@ -47,7 +48,7 @@ class ReceiveRouter(wiring.Component):
         width = config.datapath.data_width
         super().__init__({
             "i": In(PacketSignature(width)),
-            "o": Out(PacketSignature(width)).array(config.nic.n_cous + 1),
+            "o": Out(PacketSignature(width)).array(config.nic.n_cous + config.nic.p2p),
             "unit": In(UNIT_BITS),
             "placed": In(1), "known": In(1), "not_covered": In(1),
             "uncovered": Out(1),
@@ -57,26 +58,29 @@ class ReceiveRouter(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        n_cous = self.config.nic.n_cous
+        n_cous, n_targets = self.config.nic.n_cous, len(self.o)
         to_cou, to_p2p = (
             ({PacketType.CREDIT}, {PacketType.ACK, PacketType.GET_DATA}) if self.vc
             else ({PacketType.COLLECTIVE}, {PacketType.SEND, PacketType.PUT, PacketType.GET})
         )
-        absent = set() if self.config.nic.get else to_p2p & {PacketType.GET, PacketType.GET_DATA}
+        served = to_p2p if self.config.nic.p2p else set()
+        if not self.config.nic.get:
+            served = served - {PacketType.GET, PacketType.GET_DATA}
+        absent = to_p2p - served
 
         # One bit for each target: no number stands between who is ready and what is taken.
         packets, header = self.i, self.i.header.payload
         is_collective, is_p2p, is_absent = (
-            Cat(header.type == member for member in types).any() for types in (to_cou, to_p2p - absent, absent)
+            Cat(header.type == member for member in types).any() for types in (to_cou, served, absent)
         )
         unit = self.unit[:(n_cous - 1).bit_length()]
-        route = Signal(n_cous + 1)
+        route = Signal(n_targets)
         # What goes to a unit need not be told from other packets here.
         m.d.comb += route.eq(Cat(*(self.placed & (unit == k) for k in range(n_cous)), is_p2p))
         drop, unknown = ~(is_p2p | self.placed), is_absent | is_collective & ~self.known
 
         # The next header comes behind the payload, so nothing has to hold it back here.
-        latched, dropping = Signal(n_cous + 1), Signal()
+        latched, dropping = Signal(n_targets), Signal()
         for index, port in enumerate(self.o):
             m.d.comb += [
                 port.header.payload.eq(header), port.payload.payload.eq(packets.payload.payload),

@@ -30,8 +30,8 @@ class DescriptorCheck(wiring.Component):
        multicast without receivers or with an `mlid` below 0xC000; a point-to-point one with `ch` or `ct`, a SEND that
        is not MP, a GET that is. A point-to-point descriptor may have anything in the fields that only collective ones
        use, an RDMA descriptor anything in its payload.
-    2. ``UNSUPPORTED``: a point-to-point multicast, a GET where there is none, more than `n_blocks` blocks, blocks with
-       SwapRemoteAddr, a reduction that is not in `supported`.
+    2. ``UNSUPPORTED``: a point-to-point multicast, or anything of the kind or a GET where there is none, more than
+       `n_blocks` blocks, blocks with SwapRemoteAddr, a reduction that is not in `supported`.
     3. ``BAD_LENGTH``: a payload of more than 64 bytes; `pulse_bytes` that is 0 or not a multiple of 64, with blocks of
        16; the slice's share of a pulse longer than the mtu, or that of all blocks than `intermediate_bytes`; a
        reduction, or blocks, of broken elements.
@@ -55,8 +55,8 @@ class DescriptorCheck(wiring.Component):
         Most blocks of a message, and most bytes of them all in one pulse; powers of two, the latter at least the mtu.
     supported : collection of (Datatype, Operator)
         Reductions that this build has.
-    get : bool
-        If true, this build can GET.
+    p2p, get : bool
+        If true, this build has a point-to-point path; it can GET.
 
     Members
     -------
@@ -76,7 +76,7 @@ class DescriptorCheck(wiring.Component):
 
     def __init__(
         self, *, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int,
-        supported: Collection[tuple[Datatype, Operator]], get: bool = True,
+        supported: Collection[tuple[Datatype, Operator]], p2p: bool = True, get: bool = True,
     ):
         for name, value, low, high in (
             ("mtu", mtu, 64, 1 << 15), ("n_peers", n_peers, 1, 1 << formats.PEER_BITS), ("n_blocks", n_blocks, 1, 256),
@@ -86,7 +86,7 @@ class DescriptorCheck(wiring.Component):
                 raise ValueError(f"{name} must be a power of two, {low} to {high}, not {value!r}")
         self.mtu, self.n_peers, self.supported = mtu, n_peers, tuple(supported)
         self.n_blocks, self.intermediate_bytes = n_blocks, intermediate_bytes
-        self.get = get
+        self.p2p, self.get = p2p, get
         super().__init__({
             "moves": Out(1),
             "desc": In(DescriptorControl),
@@ -207,7 +207,7 @@ class DescriptorCheck(wiring.Component):
             (desc.datatype == datatype) & (desc.operator == operator) for datatype, operator in self.supported
         ).any()
         return Cat(
-            ~collective & desc.multicast,
+            ~collective & (desc.multicast if self.p2p else 1),
             0 if self.get else self._is_get,
             collective & (desc.block_count > self.n_blocks),
             collective & v.cut & desc.swap_remote_addr,

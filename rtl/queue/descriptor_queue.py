@@ -41,8 +41,8 @@ class DescriptorQueue(wiring.Component):
         Reductions that this build has.
     batch : int
         Most descriptors to fetch at once.
-    get : bool
-        If true, this build can GET.
+    p2p, get : bool
+        If true, this build has a point-to-point path; it can GET.
     address_bits : int
         Bits of a host address, 32 to 64.
 
@@ -77,14 +77,14 @@ class DescriptorQueue(wiring.Component):
     def __init__(
         self, *, data_width: int, mtu: int, n_peers: int, n_blocks: int, intermediate_bytes: int, n_cous: int,
         sequence_depth: int, supported: Collection[tuple[Datatype, Operator]], batch: int = FETCH_BATCH,
-        get: bool = True, address_bits: int = ADDRESS_BITS,
+        p2p: bool = True, get: bool = True, address_bits: int = ADDRESS_BITS,
     ):
         self.data_width = data_width
         self.n_cous = n_cous
         self._fetch = DescriptorFetch(data_width=data_width, address_bits=address_bits)
         self._check = DescriptorCheck(
             mtu=mtu, n_peers=n_peers, n_blocks=n_blocks, intermediate_bytes=intermediate_bytes, supported=supported,
-            get=get,
+            p2p=p2p, get=get,
         )
         self._scheduler = Scheduler(
             n_cous=n_cous, sequence_depth=sequence_depth, batch=batch, address_bits=address_bits

@@ -41,7 +41,8 @@ def measure(config: Config) -> dict[str, Any]:
     sizes = [size for size in sizes if size <= datapath.mtu]
     parameters = {
         "data_width": datapath.data_width, "mtu": datapath.mtu, "buffer_flits": config.link.buffer_flits,
-        "sizes": sizes, "sweep_cycles": 1_000 + max(config.cou.n_peers << JOB_BITS, 4 * config.nic.n_vps),
+        "sizes": sizes, "p2p": config.nic.p2p,
+        "sweep_cycles": 1_000 + max(config.cou.n_peers << JOB_BITS, 4 * config.nic.n_vps),
     }
     with contextlib.redirect_stdout(sys.stderr):
         found = run_bench(

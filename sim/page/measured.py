@@ -101,6 +101,7 @@ LATER: dict[str, Callable[[Config], Any]] = {
     "link.reliable": lambda _: False, "link.replay_flits": lambda _: 1024, "link.replay_cycles": lambda _: 2048,
     "link.dead_cycles": lambda _: 16384, "nic.reads_under_way": lambda _: 16, "nic.fetch_batch": lambda _: 8,
     "nic.read_ahead_beats": lambda config: 4 * config.nic.max_burst_beats, "switch.readers": lambda _: 1,
+    "nic.p2p": lambda _: True,
 }
 """Fields that came after figures were measured, and the value at which hardware is what it was: it does not count.
 

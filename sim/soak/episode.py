@@ -159,7 +159,7 @@ class Episode:
                 for operation in operations:
                     queue.append((port, operation.descriptors[rank]))
                     wanted[operation.tag] = CplKind.COLLECTIVE
-                    if rng.random() < 0.15:
+                    if self._config.nic.p2p and rng.random() < 0.15:
                         message = self._messages.post(port, self._next_tag())
                         queue.append((port, message.descriptor))
                         wanted[message.tag] = CplKind.PUT if message.is_put else CplKind.SEND

@@ -221,16 +221,19 @@ async def latencies(dut: SimHandleBase) -> None:
 
     doorbells = {}
     mini = {"kind": Kind.MP, "operand": Operand.PAYLOAD, "local_addr": 0, "cp": 1}
-    for name, fields in (
-        ("collective, 8 bytes in the descriptor", unit.collective(8, 0, **mini, reduce_flag=0)),
-        ("collective, 64 bytes in the descriptor", unit.collective(64, 0, **mini, reduce_flag=0)),
-        ("collective without data", unit.collective(0, 0, cp=1)),
-        ("collective, 8 bytes from memory", unit.collective(8, 0, cp=1, reduce_flag=0)),
+    messages = (
         ("mini packet of 8 bytes", {"p2p_op": P2pOp.SEND, "dest_id": PEER, "dest_vp": VP, "length": 8}),
         ("put of 8 bytes", {
             "kind": Kind.RDMA, "p2p_op": P2pOp.PUT, "dest_id": PEER, "dest_vp": VP, "length": 8, "local_addr": WINDOW,
             "remote_addr": 64,
         }),
+    )
+    for name, fields in (
+        ("collective, 8 bytes in the descriptor", unit.collective(8, 0, **mini, reduce_flag=0)),
+        ("collective, 64 bytes in the descriptor", unit.collective(64, 0, **mini, reduce_flag=0)),
+        ("collective without data", unit.collective(0, 0, cp=1)),
+        ("collective, 8 bytes from memory", unit.collective(8, 0, cp=1, reduce_flag=0)),
+        *(messages if parameters()["p2p"] else ()),
     ):
         probe.clear()
         await unit.post(**fields)

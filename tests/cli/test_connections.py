@@ -142,6 +142,7 @@ def test_violations(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
     ("--processes 8 --proxy some", "--proxy: must be a whole number or all, not 'some'"),
     ("--processes 8 --max-dynamic 0", "max_dynamic must be 1 to 1073741824, not 0"),
     ("--processes 8 --message-ns -1", "--message-ns: must be a number of at least 0, not '-1'"),
+    ("--processes 8 --preset ulx3s_85f stencil:2x2x2", "nic.p2p must be true for the messages of a trace, not False"),
     ("--processes 8 --preset large",
      "preset must be one of ecpix5_85f, paper, small, ulx3s_85f, versa_ecp5_5g, not 'large'"),
     ("nowhere.csv --processes 8", "'nowhere.csv': No such file or directory"),

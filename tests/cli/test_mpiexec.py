@@ -39,6 +39,8 @@ COLLECTIVES = (
     (("-n", "2", "--algorithm", "bcast=ring", "true"),
      "--algorithm: of broadcast must be one of binomial, double-binary-tree, multicast, not 'ring'"),
     (("-n", "4", "--topology", "star:3", "true"), "nodes must be 2 to 3, the terminals of 'star:3', not 4"),
+    (("-n", "2", "--preset", "ulx3s_85f", "true"),
+     "nic.p2p must be true for what a message takes to be measured, not False"),
     (("-n", "2", "--preset", "large", "true"),
      "preset must be one of ecpix5_85f, paper, small, ulx3s_85f, versa_ecp5_5g, not 'large'"),
 ])

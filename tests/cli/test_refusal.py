@@ -94,7 +94,7 @@ def test_config_typo(conic: Conic) -> None:
     refused(conic(*shlex.split(f"{ALLREDUCE} --config typo.yaml")),
             "conic run: typo.yaml: nic.n_vp: no such field (got 16); "
             "allowed: n_vps, n_cous, n_p2p_tags, n_windows, max_burst_beats, reads_under_way, "
-            "read_ahead_beats, fetch_batch, get, n_groups, address_bits")
+            "read_ahead_beats, fetch_batch, p2p, get, n_groups, address_bits")
 
 
 def test_config_with_wires(conic: Conic) -> None:

@@ -43,7 +43,7 @@ def test_words_are_found_and_first_ones_are_the_same(tmp_path: Path, depth: int)
     netlist = tmp_path / "netlist.json"
     synthesise(design(depth), top="top", keep=netlist)
     before = tables_of(netlist)
-    spare = sum(port.count("0") for table in before for port in (table["connections"]["RAD"], table["connections"]["WAD"]))
+    spare = sum(table["connections"][port].count("0") for table in before for port in ("RAD", "WAD"))
     assert before
     assert bool(spare) == (depth <= 8)
     assert tie_spare_bits(netlist, top="top") == spare

@@ -79,6 +79,8 @@ def command(
     if shutil.which(program) is None:
         raise click.UsageError(f"PROGRAM: must be a program that can be run, not {program!r}")
     name, tree = hardware(preset, config)
+    if not tree.nic.p2p:
+        raise ConfigError(f"nic.p2p must be true for what a message takes to be measured, not {tree.nic.p2p!r}")
     wired = topology or f"star:{ranks}"
     with progress_bars() as progress:
         result = run_program(

@@ -41,9 +41,11 @@ REFUSED = {
     "nic: {n_vps: 16.0}": "x.yaml: nic.n_vps: must be 2 to 2048, a power of two, not 16.0",
     "nic: {n_vps: .nan}": "x.yaml: nic.n_vps: must be 2 to 2048, a power of two, not nan",
     "nic: {get: 1}": "x.yaml: nic.get: must be true or false, not 1",
+    "nic: {p2p: false}":
+        "x.yaml: nic: get must be false without a point-to-point path (p2p: false), not True",
     "nic: {n_vp: 16}":
         "x.yaml: nic.n_vp: no such field (got 16); allowed: n_vps, n_cous, n_p2p_tags, n_windows, max_burst_beats, "
-        "reads_under_way, read_ahead_beats, fetch_batch, get, n_groups, address_bits",
+        "reads_under_way, read_ahead_beats, fetch_batch, p2p, get, n_groups, address_bits",
     "nic: {read_ahead_beats: 32}": "x.yaml: nic: read_ahead_beats must be at least max_burst_beats (64), not 32",
     "nic: {fetch_batch: 12}": "x.yaml: nic.fetch_batch: must be 2 to 64, a power of two, not 12",
     "nic: {reads_under_way: 512}": "x.yaml: nic.reads_under_way: must be 1 to 256, a power of two, not 512",

@@ -37,6 +37,13 @@ def test_without_get():
     assert run_bench(partial(Nic, config), bench="testbench.nic.no_get_bench", parameters=parameters).tests == 2
 
 
+def test_without_p2p():
+    """A NIC that is built without a point-to-point path refuses what is for it, counts what comes, does the rest."""
+    parameters = {"data_width": 64, "mtu": 128, "buffer_flits": 32}
+    config = replace(CONFIG, nic=replace(CONFIG.nic, p2p=False, get=False, n_cous=1))
+    assert run_bench(partial(Nic, config), bench="testbench.nic.no_p2p_bench", parameters=parameters).tests == 2
+
+
 @pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.long)])
 def test_intruders_and_jobs(times):
     """Packets that nobody asked for; jobs on their units, and more of them than there are places."""
