@@ -15,8 +15,8 @@ FOLDER = ROOT / "docs" / "figures"
 
 KNOWN = {"boards", "buffer_load", "core", "fpga", "offload_area", "scale", "simulator", "units"}
 """Of presets `small` and `paper` as they were before mtu and buffers grew, and of the boards with adders of 8 cycles:
-hours to measure. `core`: of the netlist before decisions 32 to 34, with the path that the preset left out since. None may be
-added.
+hours to measure. `core`: of the netlist before decisions 32 to 34, with the path that its preset has left out since.
+None may be added.
 """
 
 
