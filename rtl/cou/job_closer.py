@@ -40,7 +40,7 @@ class JobCloser(wiring.Component):
     some at a time (:attr:`AT_ONCE`), and goes on for as long in between. The tag table knows whether what a slot
     shows is still there.
 
-    Timing: four cycles for a slot. After a reset all jobs are open after as many cycles as there are JobIDs.
+    Timing: five cycles for a slot. After a reset all jobs are open after as many cycles as there are JobIDs.
 
     Members
     -------
@@ -221,7 +221,12 @@ class JobCloser(wiring.Component):
             stands = self.hold & self.held
             m.d.comb += self.meta_enable.eq(stands)
             with m.If(stands):
-                m.next = "JUDGE"
+                m.next = "READ"
+        # The memory says late whether a job is closed: what follows looks at a register.
+        was_closed = Signal()
+        m.d.sync += was_closed.eq(s.is_closed)
+        with m.State("READ"):
+            m.next = "JUDGE"
         with m.State("JUDGE"):
             alike = [operation.live & (operation.job_id == self.meta.job_id) for operation in self.holds]
             m.d.sync += [
@@ -231,9 +236,9 @@ class JobCloser(wiring.Component):
             m.next = "JUDGED"
         with m.State("JUDGED"):
             m.next = "NEXT"
-            m.d.comb += s.passes_over.eq(s.is_closed & s.is_owned)
+            m.d.comb += s.passes_over.eq(was_closed & s.is_owned)
             m.d.sync += s.foreign.eq(0)
-            with m.If(s.is_closed & ~s.is_owned):
+            with m.If(was_closed & ~s.is_owned):
                 self._look_up(m)
             for j in range(n_jobs):
                 with m.If(s.waiting[j]):
