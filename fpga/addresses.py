@@ -29,9 +29,7 @@ def tie_spare_bits(netlist: Path, *, top: str) -> int:
         How many bits of addresses to be written and to be read have been tied.
     """
     design = json.loads(netlist.read_text())
-    tied = sum(
-        _tie(cell) for cell in design["modules"][top]["cells"].values() if cell["type"] == _TABLE
-    )
+    tied = sum(_tie(cell) for cell in design["modules"][top]["cells"].values() if cell["type"] == _TABLE)
     netlist.write_text(json.dumps(design))
     return tied
 

@@ -17,7 +17,7 @@ from rtl.nic.nic import Nic
 
 PRESET = "ecpix5_85f"
 SEEDS = (3,)
-"""Placed once: a seed with which the router comes to an end."""
+"""Placed once: a seed with which the router came to an end, on the netlist before the job closer last changed."""
 
 PART = Part(device="85k", speed=8, package="CABGA381")
 
