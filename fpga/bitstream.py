@@ -14,7 +14,7 @@ from fpga.blocks import CATEGORIES, by_block, read_cells
 from fpga.board import Board
 from fpga.board_top import BoardTop
 from fpga.floorplan import HALVES, gather
-from fpga.place import Part, Placement, configure, place
+from fpga.place import FULL_DEVICE, PATIENT_ROUTER, Part, Placement, configure, place
 from fpga.synthesis import synthesise
 
 NAME = "conic_selftest"
@@ -23,7 +23,7 @@ REPORT = f"{NAME}.report.json"
 SEED = 1
 """Seed of the placer, unless another is asked for."""
 
-HEADROOM = 1.08
+HEADROOM = 1.10
 """So many times a board's clocks are asked for: the router stops at what it takes for that, which is off by up to a
 hundredth, and a twentieth is to be left with every seed."""
 
@@ -128,8 +128,7 @@ def build_bitstream(
         gather(
             files["json"], top=NAME, device=die, blocks={f"selftest.memory_{n}": place for n, place in places}
         )
-    if board.routing:
-        configure(files["json"], top=NAME, settings=board.routing)
+    configure(files["json"], top=NAME, settings=PATIENT_ROUTER)
 
     progress("place and route", 2, 4)
     placed = place_design(
@@ -183,7 +182,7 @@ def place_design(board: Board, folder: Path, *, seed: int, arguments: Sequence[s
     """
     return place(
         folder / f"{NAME}.json", part=board_part(board), seed=seed,
-        arguments=["--lpf", f"{NAME}.lpf", *arguments, *board.placement],
+        arguments=["--lpf", f"{NAME}.lpf", *arguments, *FULL_DEVICE],
     )
 
 

@@ -1,7 +1,6 @@
 """The FPGA boards: what amaranth-boards knows of them, and the design that fits each."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth.build import Attrs, Pins, Resource
@@ -12,8 +11,6 @@ from amaranth_boards.kcu105 import KCU105Platform
 from amaranth_boards.resources import UARTResource
 from amaranth_boards.ulx3s import ULX3S_85F_Platform
 from amaranth_boards.versa_ecp5_5g import VersaECP55GPlatform
-
-from fpga.place import CROWDED_DEVICE, FULL_DEVICE, PATIENT_ROUTER
 
 
 class BoardError(ValueError):
@@ -57,10 +54,6 @@ class Board:
         ``ecp5``, ``series7`` or ``ultrascale``: which clock primitives it has.
     resources : tuple of Resource
         What the board has and its platform does not know.
-    placement : tuple of str
-        Options of nextpnr for the design.
-    routing : mapping of str to str
-        Settings of nextpnr that have no option.
     """
 
     name: str
@@ -78,8 +71,6 @@ class Board:
     baud: int = 1_000_000
     family: str = "ecp5"
     resources: tuple[Resource, ...] = ()
-    placement: tuple[str, ...] = FULL_DEVICE
-    routing: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def device(self) -> str:
@@ -118,7 +109,6 @@ BOARDS = {board.name: board for board in (
     Board(
         name="ulx3s_85f", title="Radiona ULX3S 85F", platform=ULX3S_85F_Platform, preset="ulx3s_85f", n_nics=2,
         memory_bytes=1 << 15, design_hz=50_000_000, reset=("button_fire", 0), **_row("led"),
-        placement=CROWDED_DEVICE, routing=PATIENT_ROUTER,
     ),
     Board(
         name="ecpix5_85f", title="LambdaConcept ECPIX-5 85F", platform=ECPIX585Platform, preset="ecpix5_85f", n_nics=2,

