@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firmware_models.abi.encoding import Datatype, Operator
-from firmware_models.config import Config
+from firmware_models.config import Config, ConfigError, need_messages
 from firmware_models.golden import dtype_of
 from firmware_models.schedule import (
     Combine,
@@ -128,8 +128,10 @@ class CollectiveRequest:
             return
         if self.host is None:
             raise RequestError("host must be given if hosts carry it out, not left out")
-        if not self.config.nic.get:
-            raise RequestError("nic.get must be true for hosts to get long messages, not False")
+        try:
+            need_messages(self.config, "hosts to get long messages", get=True)
+        except ConfigError as error:
+            raise RequestError(str(error)) from None
         if self.schedule.groups():
             raise RequestError(
                 f"algorithm of {self.collective} must be one without multicast if hosts carry it out, "

@@ -11,6 +11,7 @@ from .load import (
     trace_config,
     trace_preset,
 )
+from .need import need_messages
 from .tree import (
     Config,
     CouConfig,
@@ -23,6 +24,6 @@ from .tree import (
 
 __all__ = [
     "FIELDS", "SECTIONS", "Config", "ConfigError", "CouConfig", "DatapathConfig", "FieldDescription", "LinkConfig",
-    "Loaded", "NicConfig", "ReduceConfig", "SwitchConfig", "derived", "load_config", "load_preset", "parse_config",
-    "preset_names", "trace_config", "trace_preset",
+    "Loaded", "NicConfig", "ReduceConfig", "SwitchConfig", "derived", "load_config", "load_preset", "need_messages",
+    "parse_config", "preset_names", "trace_config", "trace_preset",
 ]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from firmware_models.config import Config
+from firmware_models.config import Config, ConfigError, need_messages
 from firmware_models.host import NodeDriver
 from firmware_models.schedule import ScheduleError
 from sim.activities import activities
@@ -75,8 +75,10 @@ class GoalRequest:
             _ = self.wired
         except TopologyError as error:
             raise GoalError(str(error)) from None
-        if not self.config.nic.get:
-            raise GoalError("nic.get must be true for hosts to get long messages, not False")
+        try:
+            need_messages(self.config, "hosts to get long messages", get=True)
+        except ConfigError as error:
+            raise GoalError(str(error)) from None
         check(self.plan, eager_bytes=self.host.mpi.eager_bytes)
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         most = there // 2 // self.plan.n_ranks

@@ -1,10 +1,11 @@
 """From a board to its bitstream: blocks, refusals; the whole way in the long tests."""
 
+import json
 from pathlib import Path
 
 import pytest
 from amaranth import Module
-from amaranth.lib import wiring
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from fpga.bitstream import board_part, build_bitstream, hastened
@@ -12,6 +13,7 @@ from fpga.blocks import by_block
 from fpga.board import BOARDS, VIVADO_BOARDS, Board
 from fpga.board_top import BoardTop
 from fpga.mmcm import VCO_MHZ, MmcmError, plan_mmcm
+from fpga.place import PATIENT_ROUTER, Placement
 from fpga.vivado import write_core
 
 
@@ -64,6 +66,38 @@ def test_pins(monkeypatch: pytest.MonkeyPatch, name: str, dark: int) -> None:
     # Of what the router is asked for nothing else differs.
     asked = hastened(constraints)
     assert asked.replace(f"{1.10 * board.clock_hz} HZ", clock) == constraints != asked
+
+
+class FiveWords(Wires):
+    """The ports of the self-test design in front of a memory whose words need three bits of the four of a table."""
+
+    def elaborate(self, platform: object) -> Module:
+        """Words go in and come out in turn."""
+        m = Module()
+        m.submodules.store = store = memory.Memory(shape=4, depth=5, init=[])
+        write, read = store.write_port(), store.read_port(domain="comb")
+        m.d.sync += [read.addr.eq(read.addr + 1), write.addr.eq(read.addr), self.tx.eq(read.data.xor())]
+        m.d.comb += [write.en.eq(self.rx), write.data.eq(read.addr + 1)]
+        return m
+
+
+def test_what_nextpnr_gets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A netlist whose tables have no address bit tied to zero, with the settings of the router."""
+    class PlacedError(Exception):
+        """The netlist is there."""
+
+    def stop(*_: object, **__: object) -> Placement:
+        raise PlacedError
+
+    monkeypatch.setattr("fpga.board_top.SelfTest", lambda **_: FiveWords())
+    monkeypatch.setattr("fpga.bitstream.place_design", stop)
+    with pytest.raises(PlacedError):
+        build_bitstream(BOARDS["versa_ecp5_5g"], tmp_path)
+    top = json.loads((tmp_path / "conic_selftest.json").read_text())["modules"]["conic_selftest"]
+    tables = [cell["connections"] for cell in top["cells"].values() if cell["type"] == "TRELLIS_DPR16X4"]
+    assert tables
+    assert all(isinstance(bit, int) for table in tables for bit in table["RAD"] + table["WAD"])
+    assert top["settings"].items() >= PATIENT_ROUTER.items()
 
 
 @pytest.mark.parametrize("board", VIVADO_BOARDS.values(), ids=lambda board: board.name)

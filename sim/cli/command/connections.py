@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from firmware_models.config import ConfigError
+from firmware_models.config import ConfigError, need_messages
 from firmware_models.connections import (
     ConnectionsError,
     Costs,
@@ -82,8 +82,8 @@ def command(
     chosen = _schemes(schemes)
     _check_group_size(group_size, is_trace=trace is not None)
     name, tree = hardware(preset or (None if config else "paper"), config)
-    if trace is not None and not tree.nic.p2p:
-        raise ConfigError(f"nic.p2p must be true for the messages of a trace, not {tree.nic.p2p!r}")
+    if trace is not None:
+        need_messages(tree, "the messages of a trace")
     report: dict[str, Any] = {"processes": processes, "cores": cores, "nodes": machine.n_nodes, "trace": trace,
                               "preset": name, "seed": seed}
     rows: list[dict[str, Any]] = []

@@ -12,6 +12,7 @@ from firmware_models.config import (
     derived,
     load_config,
     load_preset,
+    need_messages,
     parse_config,
     preset_names,
     trace_config,
@@ -192,3 +193,15 @@ def test_changed_is_checked(change, message):
     """Bounds hold in Python as in files."""
     with pytest.raises(ValueError, match=message):
         load_preset("small").changed(**change)
+
+
+def test_hardware_without_messages():
+    """A use that needs messages, or GET, says so before anything is built."""
+    small, board = load_preset("small"), load_preset("ulx3s_85f")
+    without_get = small.changed(nic={"get": False})
+    for get in (False, True):
+        need_messages(small, "this", get=get)
+    need_messages(without_get, "this")
+    for config, get, field in ((board, False, "p2p"), (board, True, "get"), (without_get, True, "get")):
+        with pytest.raises(ConfigError, match=re.escape(f"nic.{field} must be true for this, not False")):
+            need_messages(config, "this", get=get)

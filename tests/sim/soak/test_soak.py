@@ -35,6 +35,15 @@ def test_two_thousand_operations(small: Config) -> None:
     assert set(covered.ranks) == {2, 3, 4}
 
 
+@pytest.mark.long  # a library of its own
+def test_without_point_to_point_path(small: Config) -> None:
+    """Operations alone: no message is posted."""
+    print(f"seed {SEED}")
+    covered = soak(small.changed(nic={"p2p": False, "get": False}), operations=40, nodes=4, seed=SEED)
+    assert covered.operations == 40
+    assert (covered.sends, covered.puts) == (0, 0)
+
+
 def planted(monkeypatch: pytest.MonkeyPatch, config: Config, **limits: int) -> str:
     """The message of a soak that fails."""
     for name, value in limits.items():
