@@ -13,10 +13,9 @@ from sim.page.measured import FIGURES, record, stale
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "figures"
 
-KNOWN = {"boards", "buffer_load", "core", "fpga", "offload_area", "scale", "simulator", "units"}
+KNOWN = {"boards", "buffer_load", "fpga", "offload_area", "scale", "simulator", "units"}
 """Of presets `small` and `paper` as they were before mtu and buffers grew, and of the boards with adders of 8 cycles:
-hours to measure. `core`: of the netlist before decisions 32 to 34, with the path that its preset has left out since.
-None may be added.
+hours to measure. None may be added.
 """
 
 
