@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from firmware_models.config import Config
+from firmware_models.config import Config, need_messages
 from firmware_models.schedule import collective_names
 from sim.activities import activities
 from sim.cluster import build_library
@@ -92,11 +92,14 @@ def run_program(program: Program, *, progress: ProgressCallback | None = None) -
 
     Raises
     ------
+    ConfigError
+        If its NICs have no point-to-point path.
     MpiError
         If there is no MPI to run it under.
     TopologyError
         If there is no such topology.
     """
+    need_messages(program.config, "what a message takes to be measured")
     interposer = build_interposer()
     topology = parse_topology(program.topology, n_nodes=program.ranks)
     config = wired(program.config, topology, ranks=program.ranks)

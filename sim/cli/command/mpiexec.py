@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from firmware_models.config import ConfigError, need_messages
+from firmware_models.config import ConfigError
 from firmware_models.files import write_text
 from firmware_models.schedule import algorithm_names, collective_names
 from sim.cli.shared.console import answer, progress_bars
@@ -79,7 +79,6 @@ def command(
     if shutil.which(program) is None:
         raise click.UsageError(f"PROGRAM: must be a program that can be run, not {program!r}")
     name, tree = hardware(preset, config)
-    need_messages(tree, "what a message takes to be measured")
     wired = topology or f"star:{ranks}"
     with progress_bars() as progress:
         result = run_program(
