@@ -124,5 +124,9 @@ REST_PROOFS = (
             old="                with m.If(self.i.valid):\n                    m.d.sync += stamp",
             new="                if True:\n                    m.d.sync += stamp",
         ),
+        Mutation(
+            name="inline-data-without-end", module="rtl.queue.descriptor_fetch", old="(sends & (at != n_words - 1))",
+            new="sends",
+        ),
     )),
 )

@@ -8,8 +8,9 @@ from testbench.formal.stability.gates import FALSE, TRUE, Gates, negated
 from testbench.formal.stability.netlist import Bit, Evaluator, Netlist
 from testbench.formal.stability.solver import GateSolver
 
-_FRAMES = 4
-"""Cycles in a row that are looked at together: what takes no more steps to its end need not tell that it moves."""
+_FRAMES, _LONG = 4, 12
+"""Cycles in a row that are looked at together: what takes no more steps to its end need not tell that it moves. The
+second number is for what the first one leaves, as the eight words of inline data that follow a descriptor."""
 
 
 @dataclass
@@ -69,7 +70,7 @@ class Rest:
         """Goes through the steps of the argument; what does not hold is in the report."""
         report = Report(forced=self._force())
         stable = self._settle(report)
-        report.cycles = len(report.forced) + (_FRAMES - 2) * len(report.settled) + 2
+        report.cycles += len(report.forced) + 2
         report.faults += [f"{name} does not come to rest" for name in self._groups(set(self.registers) - stable)]
         report.faults += [
             f"{memory.name} may be written" for memory in self.netlist.memories if memory.name not in self.read_only
@@ -142,31 +143,45 @@ class Rest:
         """Registers that rest, step by step: those that do so because those of the steps before do."""
         stable: set[Bit] = set(self.constants)
         while len(stable) < len(self.registers):
-            gates = Gates()
-            solver, words = GateSolver(gates), Words(gates, self.read_only)
-            state = before = self._free_state(gates)
-            for frame in range(_FRAMES):
-                nets = self._cycle(gates, state, words)
-                for literal in self._quiet(nets):
-                    solver.claim(literal)
-                if frame < _FRAMES - 1:
-                    before, after = state, self._next(nets, (bit for bit in self.registers if bit not in stable))
-                    state = state | after
-            words.agree(solver)
-            written = {
-                memory.name for memory in self.netlist.memories if memory.name not in self.read_only
-                and solver.which({nets[bit] for bit in memory.write_enable} - {FALSE})
-            }
-            quiet = {memory.name for memory in self.netlist.memories} - written - self.read_only
-            rested = self._unchanged(solver, {
-                bit: gates.differ(before[bit], state[bit]) for bit in self.registers if bit not in stable
-            })
-            if not rested and not quiet:
+            for n_frames in (_FRAMES, _LONG):
+                rested, quiet = self._step(stable, n_frames)
+                if rested or quiet:
+                    break
+            else:
                 break
             report.settled.append(len(rested))
+            report.cycles += n_frames - 2
             stable |= rested
             self.read_only |= quiet
         return stable
+
+    def _step(self, stable: set[Bit], n_frames: int) -> tuple[set[Bit], set[str]]:
+        """Registers that the last of so many cycles does not change, and memories that it does not write, if `stable`
+        registers rest. In many cycles it also counts what would change those: what only a count ends has no end while
+        something that rests keeps it going.
+        """
+        gates = Gates()
+        solver, words = GateSolver(gates), Words(gates, self.read_only)
+        state = before = self._free_state(gates)
+        for frame in range(n_frames):
+            nets = self._cycle(gates, state, words)
+            for literal in self._quiet(nets):
+                solver.claim(literal)
+            if n_frames == _LONG:
+                for bit, literal in self._next(nets, stable - self.constants.keys()).items():
+                    solver.claim(negated(gates.differ(literal, state[bit])))
+            if frame < n_frames - 1:
+                before, after = state, self._next(nets, (bit for bit in self.registers if bit not in stable))
+                state = state | after
+        words.agree(solver)
+        written = {
+            memory.name for memory in self.netlist.memories if memory.name not in self.read_only
+            and solver.which({nets[bit] for bit in memory.write_enable} - {FALSE})
+        }
+        quiet = {memory.name for memory in self.netlist.memories} - written - self.read_only
+        return self._unchanged(solver, {
+            bit: gates.differ(before[bit], state[bit]) for bit in self.registers if bit not in stable
+        }), quiet
 
     def _unchanged(self, solver: GateSolver, changes: dict[Bit, int]) -> set[Bit]:
         """Those whose change is impossible. Bits of one register mostly have one reason: one of them is tried first."""
