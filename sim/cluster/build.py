@@ -14,7 +14,7 @@ from firmware_models.config import Config, load_preset
 from rtl.nic.nic import SHARED_UNIT
 from rtl.simulation import SimulationVerilog, simulation_verilog
 from sim.cluster.model_state import state_header
-from sim.cluster.units_apart import resting_wrapper
+from sim.cluster.units_apart import edge_of_all, resting_wrapper
 from sim.report.progress import ProgressCallback
 from testbench.toolchain import verilator_version
 from testbench.verilated_model import (
@@ -39,7 +39,9 @@ _VERILATOR = (
 # A model's code is longer than the caches that feed a core, and runs through once in a cycle: what -O2 does beyond -O1
 # takes half as much again of the compiler's time and gains nothing (docs/cluster.md).
 _HOT, _COLD = ("-O1",), ("-O0",)
-_APART = ("--hierarchical", "--build", "-CFLAGS", "-fPIC", "-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0")
+# That of units that stand apart runs through once for all of them, and is worth it. But where GCC 12 makes vectors of
+# statements, as it does from -O2 on, it goes wrong: 68,207 cycles where 68,188 are right (docs/cluster.md).
+_HOT_APART = ("-O2", "-fno-tree-slp-vectorize")
 _PARTS = 4
 """Files that the hot code is compiled as, so that several cores have work."""
 _FEWEST_UNITS_APART = 4
@@ -120,8 +122,9 @@ def _model_parts(top: str, config: Config, *, waves: bool) -> list[str]:
     names = (f"{top}_model.cpp", "verilated_model.h", "model.h", "model_state.py", "units_apart.py")
     sources = [_text(name) for name in names]
     return [
-        _design(), top, repr(config), str(waves), *_VERILATOR, *_HOT, *_COLD, *compiler_flags(_fst(waves), shared=True),
-        str(_units_stand_apart(config)), verilator_version(), compiler_version(), *sources,
+        _design(), top, repr(config), str(waves), *_VERILATOR, *_HOT, *_HOT_APART, *_COLD,
+        *compiler_flags(_fst(waves), shared=True), str(_units_stand_apart(config)), verilator_version(),
+        compiler_version(), *sources,
     ]
 
 
@@ -142,32 +145,41 @@ def _model(
         apart.write_text(f"`verilator_config\n{rule}")
         trace = ["--trace-fst", "--trace-structs"] if waves else []
         run_tool([
-            "verilator", *_VERILATOR, *trace, *(_APART if is_apart else ()), "--prefix", prefix,
+            "verilator", *_VERILATOR, *trace, *(["--hierarchical"] if is_apart else ()), "--prefix", prefix,
             "--top-module", design.top, "--Mdir", str(folder), str(apart), str(source),
         ])
+        if is_apart:
+            run_tool(["make", "-C", str(folder), "-f", f"{prefix}_hier.mk", "hier_verilation"])
         (folder / "ports.h").write_text(_ports_header(config, design, waves=waves))
         unit = (folder / f"V{SHARED_UNIT}", f"V{SHARED_UNIT}") if is_apart else None
         (folder / "state.h").write_text(state_header(folder, prefix, apart=unit, n_apart=config.nic.n_cous))
-        beside = [_HERE / f"{top}_model.cpp"]
-        if is_apart:
-            wrapper = folder / f"V{SHARED_UNIT}" / f"{SHARED_UNIT}.cpp"
-            resting = wrapper.with_name("resting.cpp")
-            resting.write_text(resting_wrapper(wrapper.read_text()))
-            beside.append(resting)
-        objects = _compile(folder, prefix, beside, waves=waves)
-        _archive(archive, [*objects, *_objects_apart(folder)])
+        objects = _compile(folder, prefix, [_HERE / f"{top}_model.cpp"], hot=_HOT, waves=waves)
+        if unit:
+            resting = _write_resting(*unit, n_units=config.nic.n_cous)
+            objects += _compile(*unit, [resting], hot=_HOT_APART, waves=waves)
+        _archive(archive, objects)
     return archive
 
 
-def _compile(folder: Path, prefix: str, beside: Sequence[Path], *, waves: bool) -> list[Path]:
+def _write_resting(folder: Path, prefix: str, *, n_units: int) -> Path:
+    """The wrapper of units that stand apart."""
+    code = "".join(path.read_text() for path in sorted(folder.glob(f"{prefix}___024root__*.cpp")))
+    resting = folder / "resting.cpp"
+    resting.write_text(resting_wrapper((folder / f"{SHARED_UNIT}.cpp").read_text(), edge_of_all(code), n_units))
+    return resting
+
+
+def _compile(
+    folder: Path, prefix: str, beside: Sequence[Path], *, hot: tuple[str, ...], waves: bool
+) -> list[Path]:
     """Objects of all that Verilator has written for a class, and of the files beside it."""
     common = (*compiler_flags(_fst(waves), shared=True), f"-I{folder}", f"-I{folder / f'V{SHARED_UNIT}'}", f"-I{_HERE}")
     written = sorted(folder.glob(f"{prefix}*.cpp"))
     cold = [path for path in written if path.stem.endswith("Slow")]
-    hot = [path for path in written if path not in cold]
-    groups = [(_COLD, group) for group in _balanced(cold, 2)] + [(_HOT, group) for group in _balanced(hot, _PARTS)]
-    groups += [(_HOT, [path]) for path in beside]
-    headers = {flags: precompiled_header(flags, _fst(waves), shared=True) for flags in (_HOT, _COLD)}
+    often = [path for path in written if path not in cold]
+    groups = [(_COLD, group) for group in _balanced(cold, 2)] + [(hot, group) for group in _balanced(often, _PARTS)]
+    groups += [(hot, [path]) for path in beside]
+    headers = {flags: precompiled_header(flags, _fst(waves), shared=True) for flags in (hot, _COLD)}
 
     def compiled(number: int) -> Path:
         flags, group = groups[number]
@@ -189,11 +201,6 @@ def _balanced(paths: Iterable[Path], count: int) -> list[list[Path]]:
         groups[least].append(path)
         sizes[least] += path.stat().st_size
     return [group for group in groups if group]
-
-
-def _objects_apart(folder: Path) -> list[Path]:
-    """Objects of the units that Verilator has taken as models of their own."""
-    return [path for path in folder.glob(f"V{SHARED_UNIT}/*.o") if path.name.startswith("V")]
 
 
 def _around(*, waves: bool) -> list[Path]:

@@ -1,4 +1,6 @@
-"""Offload units that stand apart: Verilator's wrapper of one, changed so that it evaluates no more than it must."""
+"""Offload units that stand apart: Verilator's wrapper of one, changed so that it evaluates no more than it must, and
+those of a NIC together.
+"""
 
 import re
 
@@ -11,17 +13,53 @@ _EVENT = re.compile(r"handlep__V->(\w*valid|arm|rst) = \(")
 _INPUT = re.compile(r"^ +(?:VL_SET_\w_SVLV\(\d+,  )?handlep__V->(\w+)(?: = \(\1\);|, \1 \+ 0\);)$", re.MULTILINE)
 _CONTAINER = re.compile(rf"class {_CLASS}_container: public {_CLASS} \{{\n  public:\n    long long m_seqnum;\n")
 _EDGE = "handlep__V->clk = (clk);\n        handlep__V->eval();"
+_CREATED = f"new {_CLASS}_container{{scopep__V}};\n"
+_ROOT = f"{_CLASS}___024root"
+_EDGE_CODE = re.compile(
+    rf"^void {_ROOT}___eval_nba\({_ROOT}\* vlSelf\) \{{\n.*?"
+    r"^    if \(\(1ULL & vlSelfRef\.__VnbaTriggered\[0U\]\)\) \{\n(.*?)^    \}\n\}\n",
+    re.MULTILINE | re.DOTALL,
+)
+_CALL = re.compile(r"^ {8}((\w+?)___nba_\w+)\((?:vlSelf|\(&(vlSymsp->\w+)\))\);\n", re.MULTILINE)
 _HEADERS = f"""#include <cstring>
+#include <memory>
 #include <type_traits>
-#include "{_CLASS}___024root.h"
+#include <vector>
+#include "{_ROOT}.h"
+#include "{_CLASS}__Syms.h"
 
-bool {_CLASS}___024root___eval_phase__act({_CLASS}___024root*);
-bool {_CLASS}___024root___eval_phase__nba({_CLASS}___024root*);
-
+bool {_ROOT}___eval_phase__act({_ROOT}*);
 """
 
 
-def resting_wrapper(text: str) -> str:
+def edge_of_all(text: str) -> str:
+    """A function that carries out a rising edge in several units: each step in all of them before the next one, so
+    that a step's code comes to the processor once for all units.
+
+    Parameters
+    ----------
+    text : str
+        The file with the unit's `eval_nba`.
+
+    Raises
+    ------
+    ValueError
+        If it is not as this version of Verilator writes it.
+    """
+    found = _EDGE_CODE.search(text)
+    if not found:
+        raise ValueError(f"no eval_nba of {SHARED_UNIT} as expected: is this another version of Verilator?")
+    calls = _CALL.findall(found[1])
+    if _CALL.sub("", found[1]):  # small units have steps that are no functions: all of a unit is one step then
+        calls = [(f"{_ROOT}___eval_nba", _ROOT, "")]
+    declared = "".join(dict.fromkeys(f"void {name}({kind}*);\n" for name, kind, _part in calls))
+    steps = "".join(
+        f"    for (auto* unit : units) {name}({f'&unit->{part}' if part else 'unit'});\n" for name, _kind, part in calls
+    )
+    return f"{declared}\nstatic void edge_of_all(const std::vector<{_ROOT}*>& units) {{\n{steps}}}\n\n"
+
+
+def resting_wrapper(text: str, edge: str, n_units: int) -> str:
     """The wrapper, changed so that a unit is evaluated no more often than something in it can change.
 
     Verilator's wrapper evaluates a unit at both edges of the clock and whenever the model around it looks at its
@@ -32,8 +70,18 @@ def resting_wrapper(text: str) -> str:
       registers nor outputs change. An edge that is left out is hidden from it, so that no later evaluation takes it for
       one of its own;
     - a rising edge carries out what follows it and nothing before, for inputs have been taken when they came;
+    - so it may come to all units of a NIC with the first of them;
     - a falling edge does nothing, and may be left out;
     - inputs are taken when one of them has changed.
+
+    Parameters
+    ----------
+    text : str
+        Verilator's wrapper.
+    edge : str
+        What :func:`edge_of_all` returned.
+    n_units : int
+        Units of a NIC. They are created one after the other.
 
     Raises
     ------
@@ -42,33 +90,59 @@ def resting_wrapper(text: str) -> str:
     """
     events = list(dict.fromkeys(_EVENT.findall(text)))
     inputs = [name for name in dict.fromkeys(_INPUT.findall(text)) if name != "clk"]
-    is_known = _CONTAINER.search(text) and text.count(_EDGE) == 1 and set(events) <= set(inputs)
+    is_known = (
+        _CONTAINER.search(text) and text.count(_EDGE) == 1 and text.count(_CREATED) == 1 and set(events) <= set(inputs)
+    )
     if not is_known or not {"arm", "rst", *_HELD} < set(inputs) or len(events) < 5:
         raise ValueError(f"the wrapper of {SHARED_UNIT} is not as expected: is this another version of Verilator?")
     members = "".join(f"    std::remove_reference_t<decltype({name})> taken_{name};\n" for name in inputs)
     changed = " ||\n            ".join(f"std::memcmp(&taken_{name}, &{name}, sizeof {name})" for name in inputs)
     take = "".join(f"        std::memcpy(&taken_{name}, &{name}, sizeof {name});\n" for name in inputs)
-    return _HEADERS + _CONTAINER.sub(
+    text = text.replace(_CREATED, _CREATED + "        handlep__V->join();\n")
+    return _HEADERS + edge + _CONTAINER.sub(
         lambda match: match[0] + f"""
+    void join() {{
+        // A NIC creates its units in one go, in the thread that evaluates it first.
+        thread_local std::shared_ptr<std::vector<{_CLASS}_container*>> forming;
+        if (!forming || forming->size() == {n_units}) forming.reset(new std::vector<{_CLASS}_container*>);
+        forming->push_back(this);
+        units = forming;
+    }}
     void edge() {{
-        auto& seen = rootp->__Vtrigprevexpr___TOP__clk__0;
-        if (rests()) {{
-            seen = clk;
-        }} else if (!begun) {{
-            take_inputs();
-        }} else {{
-            seen = 0;
-            if (!clk) return;
-            do {{
-                while ({_CLASS}___024root___eval_phase__act(rootp)) {{}}
-            }} while ({_CLASS}___024root___eval_phase__nba(rootp));
+        if (has_risen) {{
+            has_risen = false;
+            return;
         }}
+        thread_local std::vector<{_ROOT}*> awake;
+        awake.clear();
+        for (auto* unit : *units) {{
+            unit->clk = clk;
+            unit->has_risen = unit != this;
+            if (unit->rises()) awake.push_back(unit->rootp);
+        }}
+        if (awake.empty()) return;
+        edge_of_all(awake);
+        for (auto* unit : awake) unit->__VnbaTriggered[0] = 0;
     }}
     void eval() {{
         if (!rests() && (!begun || changed())) take_inputs();
     }}
 
   private:
+    bool rises() {{
+        auto& seen = rootp->__Vtrigprevexpr___TOP__clk__0;
+        if (rests()) {{
+            seen = clk;
+            return false;
+        }}
+        if (!begun) {{
+            take_inputs();
+            return false;
+        }}
+        seen = 0;
+        if (clk) {_ROOT}___eval_phase__act(rootp);
+        return clk;
+    }}
     bool rests() {{
         const bool events = {' || '.join(events)};
         if (quiescent && calm && !events && {' && '.join(f'{name} == held_{name}' for name in _HELD)}) return true;
@@ -84,7 +158,8 @@ def resting_wrapper(text: str) -> str:
         {_CLASS}::eval();
     }}
 {members}    IData {', '.join(f'held_{name} = 0' for name in _HELD)};
-    bool calm = false, begun = false;
+    bool calm = false, begun = false, has_risen = false;
+    std::shared_ptr<std::vector<{_CLASS}_container*>> units;
 
   public:
 """, text.replace(_EDGE, _EDGE.replace("eval", "edge")))

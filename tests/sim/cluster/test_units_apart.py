@@ -6,6 +6,7 @@ import pytest
 
 import sim.cluster.build
 from firmware_models.config import Config
+from sim.cluster.units_apart import edge_of_all
 from sim.collective import CollectiveRequest, CollectiveResult, run_collective
 from testbench.unit_config import UNIT
 
@@ -40,3 +41,38 @@ def test_cycles(monkeypatch: pytest.MonkeyPatch, reliable: bool) -> None:
     assert apart.cycles == flat.cycles
     assert apart.sha256 == flat.sha256
     assert [entry.timestamp for entry in apart.completions] == [entry.timestamp for entry in flat.completions]
+
+
+ROOT = "Vconic_offload_unit___024root"
+
+
+def code(*statements: str, guard: str = "(1ULL & vlSelfRef.__VnbaTriggered[0U])") -> str:
+    """What Verilator writes around the statements of a rising edge."""
+    body = "".join(f"        {statement}\n" for statement in statements)
+    return (
+        f"void {ROOT}___eval_nba({ROOT}* vlSelf) {{\n    // Body\n    if ({guard}) {{\n{body}    }}\n}}\n"
+    )
+
+
+def test_each_step_is_carried_out_in_all_units() -> None:
+    """Before the next one; functions of a part of the unit get that part."""
+    lines = edge_of_all(code(f"{ROOT}___nba_first(vlSelf);", "Vlane___nba_second((&vlSymsp->TOP__lane));")).splitlines()
+    assert lines[:2] == [f"void {ROOT}___nba_first({ROOT}*);", "void Vlane___nba_second(Vlane*);"]
+    assert [line.strip() for line in lines if "unit :" in line] == [
+        f"for (auto* unit : units) {ROOT}___nba_first(unit);",
+        "for (auto* unit : units) Vlane___nba_second(&unit->vlSymsp->TOP__lane);",
+    ]
+
+
+def test_a_unit_with_other_statements_is_one_step() -> None:
+    """Which small ones have: nothing is left out."""
+    text = edge_of_all(code(f"{ROOT}___nba_first(vlSelf);", "vlSelfRef.count = 1U;"))
+    assert [line.strip() for line in text.splitlines() if "unit :" in line] == [
+        f"for (auto* unit : units) {ROOT}___eval_nba(unit);",
+    ]
+
+
+def test_another_condition_is_refused() -> None:
+    """A unit with two clocks, or another version of Verilator."""
+    with pytest.raises(ValueError, match="another version of Verilator"):
+        edge_of_all(code(f"{ROOT}___nba_first(vlSelf);", guard="(3ULL & vlSelfRef.__VnbaTriggered[0U])"))
