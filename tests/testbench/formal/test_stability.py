@@ -1,12 +1,21 @@
 """What says that it is at rest stays so; a defect of it is found; the steps of the argument are sound."""
 
 import random
+from pathlib import Path
 
 import pytest
+from amaranth import Module, Signal
+from amaranth.back import rtlil
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
+from rtl.emit import Boundary
+from rtl.kit.quiescence import Quiescence
 from testbench.formal.stability.__main__ import main, prove, run_mutation
 from testbench.formal.stability.designs import REST_PROOFS, RestProof
 from testbench.formal.stability.gates import FALSE, TRUE, Gates, negated
+from testbench.formal.stability.netlist import Netlist
+from testbench.formal.stability.rest import Report, Rest
 from testbench.formal.stability.solver import GateSolver
 
 PROOFS = [
@@ -30,6 +39,49 @@ def test_rest(proof: RestProof) -> None:
 ])
 def test_mutation(proof: str, mutation: str) -> None:
     assert run_mutation(proof, mutation)
+
+
+class Train(wiring.Component):
+    """Sends words by itself after an event, of which nothing tells: `n_words`, or without end."""
+
+    def __init__(self, n_words: int, *, has_end: bool):
+        self.n_words, self.has_end = n_words, has_end
+        super().__init__({"event": In(1), "at": Out(range(n_words)), "quiescent": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.quiescence = quiescence = Quiescence(cycles=64)
+        begins, sends = Signal(), Signal()
+        m.d.comb += [
+            quiescence.event.eq(self.event), quiescence.moves.eq(begins), self.quiescent.eq(quiescence.quiescent),
+        ]
+        m.d.sync += [
+            begins.eq(self.event), sends.eq(begins | (sends & ((self.at != self.n_words - 1) | (not self.has_end)))),
+        ]
+        with m.If(sends):
+            m.d.sync += self.at.eq(self.at + 1)
+        return m
+
+
+def rest_of(train: Train, folder: Path) -> Report:
+    """What is said of it."""
+    (folder / "top.il").write_text(rtlil.convert(Boundary(train), name="top", emit_src=False))
+    return Rest(Netlist(folder), events=["event", "rst"]).prove()
+
+
+@pytest.mark.parametrize("n_words", [2, 8])
+def test_a_short_count_ends(tmp_path: Path, n_words: int) -> None:
+    """Though nothing tells that it goes on; the cycles that it takes are needed."""
+    report = rest_of(Train(n_words, has_end=True), tmp_path)
+    assert report.faults == []
+    assert report.cycles > n_words
+
+
+@pytest.mark.parametrize(("n_words", "has_end"), [(2, False), (8, False), (16, True)])
+def test_what_is_not_seen_to_end(tmp_path: Path, n_words: int, has_end: bool) -> None:
+    """Because it does not, or because it takes longer than is looked at."""
+    faults = rest_of(Train(n_words, has_end=has_end), tmp_path).faults
+    assert any("at does not come to rest" in fault for fault in faults)
 
 
 def test_gates_and_solver() -> None:
