@@ -14,6 +14,7 @@ from firmware_models.config import Config, load_preset
 from rtl.nic.nic import SHARED_UNIT
 from rtl.simulation import SimulationVerilog, simulation_verilog
 from sim.cluster.model_state import state_header
+from sim.cluster.still_units import comparison, noting_writes, with_note
 from sim.cluster.units_apart import edge_of_all, resting_wrapper
 from sim.report.progress import ProgressCallback
 from testbench.toolchain import verilator_version
@@ -119,7 +120,7 @@ def _units_stand_apart(config: Config) -> bool:
 
 def _model_parts(top: str, config: Config, *, waves: bool) -> list[str]:
     """All that decides over the archive of a model."""
-    names = (f"{top}_model.cpp", "verilated_model.h", "model.h", "model_state.py", "units_apart.py")
+    names = (f"{top}_model.cpp", "verilated_model.h", "model.h", "model_state.py", "still_units.py", "units_apart.py")
     sources = [_text(name) for name in names]
     return [
         _design(), top, repr(config), str(waves), *_VERILATOR, *_HOT, *_HOT_APART, *_COLD,
@@ -152,20 +153,30 @@ def _model(
             run_tool(["make", "-C", str(folder), "-f", f"{prefix}_hier.mk", "hier_verilation"])
         (folder / "ports.h").write_text(_ports_header(config, design, waves=waves))
         unit = (folder / f"V{SHARED_UNIT}", f"V{SHARED_UNIT}") if is_apart else None
+        resting = _write_resting(*unit, n_units=config.nic.n_cous) if unit else None
         (folder / "state.h").write_text(state_header(folder, prefix, apart=unit, n_apart=config.nic.n_cous))
         objects = _compile(folder, prefix, [_HERE / f"{top}_model.cpp"], hot=_HOT, waves=waves)
-        if unit:
-            resting = _write_resting(*unit, n_units=config.nic.n_cous)
+        if unit and resting:
             objects += _compile(*unit, [resting], hot=_HOT_APART, waves=waves)
         _archive(archive, objects)
     return archive
 
 
 def _write_resting(folder: Path, prefix: str, *, n_units: int) -> Path:
-    """The wrapper of units that stand apart."""
-    code = "".join(path.read_text() for path in sorted(folder.glob(f"{prefix}___024root__*.cpp")))
+    """The wrapper of units that stand apart; their code is changed so that it notes writes to memories."""
+    root = folder / f"{prefix}___024root.h"
+    header, code = root.read_text(), ""
+    for path in sorted(folder.glob(f"{prefix}___024root__*.cpp")):
+        text = path.read_text()
+        code += text
+        if not path.stem.endswith("Slow"):
+            path.write_text(noting_writes(text, header))
+    root.write_text(with_note(header))
     resting = folder / "resting.cpp"
-    resting.write_text(resting_wrapper((folder / f"{SHARED_UNIT}.cpp").read_text(), edge_of_all(code), n_units))
+    resting.write_text(resting_wrapper(
+        (folder / f"{SHARED_UNIT}.cpp").read_text(), edge_of_all(code),
+        comparison(header, (folder / f"{prefix}__Syms.h").read_text()), n_units,
+    ))
     return resting
 
 

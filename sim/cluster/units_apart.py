@@ -5,6 +5,7 @@ those of a NIC together.
 import re
 
 from rtl.nic.nic import SHARED_UNIT
+from sim.cluster.still_units import UNSEEN
 
 _CLASS = f"V{SHARED_UNIT}"
 _HELD = ("node_id", "watchdog")
@@ -21,9 +22,11 @@ _EDGE_CODE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _CALL = re.compile(r"^ {8}((\w+?)___nba_\w+)\((?:vlSelf|\(&(vlSymsp->\w+)\))\);\n", re.MULTILINE)
-_HEADERS = f"""#include <cstring>
+_HEADERS = f"""#include <array>
+#include <cstring>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 #include "{_ROOT}.h"
 #include "{_CLASS}__Syms.h"
@@ -59,7 +62,7 @@ def edge_of_all(text: str) -> str:
     return f"{declared}\nstatic void edge_of_all(const std::vector<{_ROOT}*>& units) {{\n{steps}}}\n\n"
 
 
-def resting_wrapper(text: str, edge: str, n_units: int) -> str:
+def resting_wrapper(text: str, edge: str, comparison: str, n_units: int) -> str:
     """The wrapper, changed so that a unit is evaluated no more often than something in it can change.
 
     Verilator's wrapper evaluates a unit at both edges of the clock and whenever the model around it looks at its
@@ -69,10 +72,12 @@ def resting_wrapper(text: str, edge: str, n_units: int) -> str:
     - a unit at rest without an event at its inputs is left alone: by the contract of `OffloadUnit.quiescent` neither
       registers nor outputs change. An edge that is left out is hidden from it, so that no later evaluation takes it for
       one of its own;
+    - so is a unit in which the last edge has changed nothing, as long as no input changes (:mod:`still_units`). That is
+      looked at where no part of it has been at work: elsewhere it would nearly always be in vain;
     - a rising edge carries out what follows it and nothing before, for inputs have been taken when they came;
     - so it may come to all units of a NIC with the first of them;
     - a falling edge does nothing, and may be left out;
-    - inputs are taken when one of them has changed.
+    - inputs are taken when one of them has changed; payloads that nobody looks at stay as they were.
 
     Parameters
     ----------
@@ -80,6 +85,8 @@ def resting_wrapper(text: str, edge: str, n_units: int) -> str:
         Verilator's wrapper.
     edge : str
         What :func:`edge_of_all` returned.
+    comparison : str
+        What :func:`still_units.comparison` returned.
     n_units : int
         Units of a NIC. They are created one after the other.
 
@@ -97,6 +104,11 @@ def resting_wrapper(text: str, edge: str, n_units: int) -> str:
         raise ValueError(f"the wrapper of {SHARED_UNIT} is not as expected: is this another version of Verilator?")
     members = "".join(f"    std::remove_reference_t<decltype({name})> taken_{name};\n" for name in inputs)
     changed = " ||\n            ".join(f"std::memcmp(&taken_{name}, &{name}, sizeof {name})" for name in inputs)
+    ports = {name: name.replace("___05F", "__") for name in inputs}
+    unseen = "".join(
+        f"            if (!{name.removesuffix('payload')}valid) std::memcpy(&{name}, &taken_{name}, sizeof {name});\n"
+        for name, port in ports.items() if port in UNSEEN
+    )
     take = "".join(f"        std::memcpy(&taken_{name}, &{name}, sizeof {name});\n" for name in inputs)
     text = text.replace(_CREATED, _CREATED + "        handlep__V->join();\n")
     return _HEADERS + edge + _CONTAINER.sub(
@@ -114,24 +126,35 @@ def resting_wrapper(text: str, edge: str, n_units: int) -> str:
             return;
         }}
         thread_local std::vector<{_ROOT}*> awake;
+        thread_local std::vector<{_CLASS}_container*> idle;
         awake.clear();
+        idle.clear();
         for (auto* unit : *units) {{
             unit->clk = clk;
             unit->has_risen = unit != this;
-            if (unit->rises()) awake.push_back(unit->rootp);
+            if (!unit->rises()) continue;
+            awake.push_back(unit->rootp);
+            if (unit->moves) continue;
+            idle.push_back(unit);
+            unit->keep_registers();
         }}
         if (awake.empty()) return;
         edge_of_all(awake);
         for (auto* unit : awake) unit->__VnbaTriggered[0] = 0;
+        for (auto* unit : idle) unit->still = !unit->has_changed();
     }}
     void eval() {{
-        if (!rests() && (!begun || changed())) take_inputs();
+        if (rests()) return;
+        if (begun) {{
+{unseen}            if (!changed()) return;
+        }}
+        take_inputs();
     }}
 
   private:
     bool rises() {{
         auto& seen = rootp->__Vtrigprevexpr___TOP__clk__0;
-        if (rests()) {{
+        if (rests() || still) {{
             seen = clk;
             return false;
         }}
@@ -155,11 +178,12 @@ def resting_wrapper(text: str, edge: str, n_units: int) -> str:
     }}
     void take_inputs() {{
 {take}        begun = true;
+        still = false;
         {_CLASS}::eval();
     }}
 {members}    IData {', '.join(f'held_{name} = 0' for name in _HELD)};
-    bool calm = false, begun = false, has_risen = false;
-    std::shared_ptr<std::vector<{_CLASS}_container*>> units;
+    bool calm = false, begun = false, has_risen = false, still = false;
+{comparison}    std::shared_ptr<std::vector<{_CLASS}_container*>> units;
 
   public:
 """, text.replace(_EDGE, _EDGE.replace("eval", "edge")))

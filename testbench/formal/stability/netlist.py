@@ -1,7 +1,7 @@
 """A flat netlist, as Yosys writes it, and what a cycle of it computes."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,26 @@ _SCRIPT = (
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory cell: bits of its ports."""
+    """A memory cell: bits of its write ports, one port behind the other; there is an enable for each bit of data."""
 
     name: str
     write_enable: list[Bit]
+    write_address: list[Bit]
+    write_data: list[Bit]
+    n_writes: int
+
+    def writes(self) -> Iterator[tuple[Bit, list[Bit]]]:
+        """Each different enable of a port, with the nets that count while it is high: address and data."""
+        if not self.write_enable:
+            return
+        width = len(self.write_enable) // self.n_writes
+        bits = len(self.write_address) // self.n_writes
+        for port in range(self.n_writes):
+            data: dict[Bit, list[Bit]] = {}
+            for place in range(port * width, (port + 1) * width):
+                data.setdefault(self.write_enable[place], []).append(self.write_data[place])
+            for enable, nets in data.items():
+                yield enable, self.write_address[port * bits:(port + 1) * bits] + nets
 
 
 class Netlist:
@@ -92,7 +108,9 @@ class Netlist:
                     self.registers.update(zip(data, got, strict=True))
                     data = got
                 reads.append((wires["RD_ADDR"][k * bits:(k + 1) * bits], data, wires["RD_EN"][k]))
-            self.memories.append(Memory(name, wires["WR_EN"]))
+            self.memories.append(Memory(
+                name, wires["WR_EN"], wires["WR_ADDR"], wires["WR_DATA"], int(cell["parameters"]["WR_PORTS"], 2),
+            ))
             cell["reads"], cell["name"], cell["kept"] = reads, name, wires["RD_DATA"]
             cell["clocked"] = clocked
             out = [bit for _, data, _ in reads for bit in data]
