@@ -11,9 +11,10 @@ from pathlib import Path
 from amaranth.back import rtlil
 
 from testbench.formal.emit import MutantFinder
-from testbench.formal.stability.designs import REST_PROOFS, RestProof, is_event
+from testbench.formal.stability.designs import REST_PROOFS, UNSEEN, RestProof, is_event
 from testbench.formal.stability.netlist import Netlist
 from testbench.formal.stability.rest import Report, Rest
+from testbench.formal.stability.unseen import faults_of_unseen
 from testbench.toolchain import build_folder
 
 COUNT_CYCLES = ("core.csr.cycles", "core.states_0.run")
@@ -35,11 +36,14 @@ def prove(proof: RestProof, mutation: str | None = None) -> Report:
     (folder / "top.il").write_text(rtlil.convert(Boundary(component), name="top", emit_src=False))
     netlist = Netlist(folder)
     is_unit = proof.top == "unit"
-    return Rest(
+    report = Rest(
         netlist, events=list(filter(is_event(proof.top), netlist.inputs)),
         held=("watchdog", "node_id") if is_unit else (), excepted=COUNT_CYCLES if proof.top == "nic" else (),
         answers=[name for name in netlist.outputs if is_unit and name.endswith("_ready")],
     ).prove()
+    for stream in UNSEEN if is_unit else ():
+        report.faults += faults_of_unseen(netlist, stream)
+    return report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

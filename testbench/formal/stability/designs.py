@@ -62,9 +62,16 @@ def is_event(top: str) -> Callable[[str], bool]:
     return lambda name: name in ("rst", "arm") or (name.endswith(ends) and not name.startswith("inline_data"))
 
 
+UNSEEN = ("port_descriptor", "port_probe", "read_data", "rx_0_payload", "rx_1_payload", "window_answer", "write_done")
+"""Streams of an offload unit whose payloads nothing follows while they are not valid."""
+
 _OVER = "rtl.kit.quiescence"
 _short = Mutation(name="drains-too-short", module=_OVER, old="DRAIN_CYCLES = 16", new="DRAIN_CYCLES = 8")
 _deaf = Mutation(name="goes-on-through-events", module=_OVER, old="moved | self.event", new="moved")
+_seen = Mutation(
+    name="payload-taken-without-valid", module="rtl.buffer.packet_buffer", old="take.eq(payload.valid & receiving)",
+    new="take.eq(receiving)",
+)
 
 REST_PROOFS = (
     RestProof(name="switch", top="switch", mutations=(
@@ -106,12 +113,14 @@ REST_PROOFS = (
             name="offers-forgotten", module="rtl.cou.offload_unit",
             old="any_moves(self.moves, *(offer.valid for offer in offers))", new="self.moves",
         ),
+        _seen,
     )),
     RestProof(name="unit-linear", top="unit", change={"cou": {"buffer_mode": "linear"}}, mutations=(
         Mutation(
             name="table-left-out", module="rtl.buffer.linear_table", old="self.moves.eq(updates | looks)",
             new="self.moves.eq(looks)",
         ),
+        _seen,
     )),
     RestProof(name="nic", top="nic", quick=False, mutations=(
         Mutation(

@@ -1,5 +1,6 @@
 """A NIC whose offload units are translated once, as a model of their own, is the same NIC."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ import sim.cluster.build
 from firmware_models.config import Config
 from sim.cluster.units_apart import edge_of_all
 from sim.collective import CollectiveRequest, CollectiveResult, run_collective
+from sim.stalls import random_stalls
 from testbench.unit_config import UNIT
 
 # Everything is as small as it can be: it has to be compiled.
@@ -21,11 +23,22 @@ CONFIG = UNIT.changed(
 )
 
 
-def run(config: Config) -> CollectiveResult:
-    """Four jobs, one to each unit."""
-    return run_collective(CollectiveRequest(
-        collective="allreduce", algorithm="recursive-doubling", nodes=3, jobs=4, size=512, config=config, preset="test",
-    ))
+WORK = (
+    ("allreduce", "recursive-doubling"), ("allreduce", "rabenseifner"), ("allreduce", "ring"),
+    ("reduce", "binomial"), ("broadcast", "double-binary-tree"), ("barrier", "dissemination"),
+)
+N_SEEDS = 3
+
+
+def runs(config: Config) -> Iterator[CollectiveResult]:
+    """Four jobs, one to each unit: undisturbed, and with random latencies, jitter, stalls and starts."""
+    for collective, algorithm in WORK:
+        for seed in range(N_SEEDS):
+            request = CollectiveRequest(
+                collective=collective, algorithm=algorithm, nodes=3, jobs=4, size=0 if collective == "barrier" else 512,
+                config=config, preset="test", seed=seed,
+            )
+            yield run_collective(replace(request, stalls=random_stalls(seed)) if seed else request)
 
 
 @pytest.mark.long
@@ -33,14 +46,15 @@ def run(config: Config) -> CollectiveResult:
 def test_cycles(monkeypatch: pytest.MonkeyPatch, reliable: bool) -> None:
     """Every bit is right, and it is cycle for cycle what one flat model does."""
     config = CONFIG.changed(link={"reliable": reliable})
-    apart = run(config)
-    assert apart.mismatched_bits == 0
-    assert len(apart.completions) == 3 * 4
+    apart = list(runs(config))
     monkeypatch.setattr(sim.cluster.build, "_units_stand_apart", lambda _config: False)
-    flat = run(replace(config))
-    assert apart.cycles == flat.cycles
-    assert apart.sha256 == flat.sha256
-    assert [entry.timestamp for entry in apart.completions] == [entry.timestamp for entry in flat.completions]
+    for ours, flat in zip(apart, runs(config), strict=True):
+        assert ours.mismatched_bits == 0
+        assert len(ours.completions) == len(flat.completions) > 0
+        assert ours.cycles == flat.cycles
+        assert ours.sha256 == flat.sha256
+        assert ours.stalls == flat.stalls
+        assert [entry.timestamp for entry in ours.completions] == [entry.timestamp for entry in flat.completions]
 
 
 ROOT = "Vconic_offload_unit___024root"
