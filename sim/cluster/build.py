@@ -15,6 +15,7 @@ from rtl.nic.nic import SHARED_UNIT
 from rtl.simulation import SimulationVerilog, simulation_verilog
 from sim.cluster.model_state import state_header
 from sim.cluster.still_units import comparison, noting_writes, with_note
+from sim.cluster.unit_calls import direct_calls
 from sim.cluster.units_apart import edge_of_all, resting_wrapper
 from sim.report.progress import ProgressCallback
 from testbench.toolchain import verilator_version
@@ -120,7 +121,10 @@ def _units_stand_apart(config: Config) -> bool:
 
 def _model_parts(top: str, config: Config, *, waves: bool) -> list[str]:
     """All that decides over the archive of a model."""
-    names = (f"{top}_model.cpp", "verilated_model.h", "model.h", "model_state.py", "still_units.py", "units_apart.py")
+    names = (
+        f"{top}_model.cpp", "verilated_model.h", "model.h", "model_state.py", "still_units.py", "unit_calls.py",
+        "units_apart.py",
+    )
     sources = [_text(name) for name in names]
     return [
         _design(), top, repr(config), str(waves), *_VERILATOR, *_HOT, *_HOT_APART, *_COLD,
@@ -153,7 +157,7 @@ def _model(
             run_tool(["make", "-C", str(folder), "-f", f"{prefix}_hier.mk", "hier_verilation"])
         (folder / "ports.h").write_text(_ports_header(config, design, waves=waves))
         unit = (folder / f"V{SHARED_UNIT}", f"V{SHARED_UNIT}") if is_apart else None
-        resting = _write_resting(*unit, n_units=config.nic.n_cous) if unit else None
+        resting = _write_resting(folder, prefix, unit, n_units=config.nic.n_cous) if unit else None
         (folder / "state.h").write_text(state_header(folder, prefix, apart=unit, n_apart=config.nic.n_cous))
         objects = _compile(folder, prefix, [_HERE / f"{top}_model.cpp"], hot=_HOT, waves=waves)
         if unit and resting:
@@ -162,8 +166,16 @@ def _model(
     return archive
 
 
-def _write_resting(folder: Path, prefix: str, *, n_units: int) -> Path:
-    """The wrapper of units that stand apart; their code is changed so that it notes writes to memories."""
+def _write_resting(nic: Path, nic_prefix: str, unit: tuple[Path, str], *, n_units: int) -> Path:
+    """The wrapper of units that stand apart. Their code is changed so that it notes writes to memories, the NIC's so
+    that it calls them directly.
+    """
+    calls = ""
+    for path in sorted(nic.glob(f"{nic_prefix}_{SHARED_UNIT}__*.cpp")):
+        text, defined = direct_calls(path.read_text())
+        path.write_text(text)
+        calls += defined
+    folder, prefix = unit
     root = folder / f"{prefix}___024root.h"
     header, code = root.read_text(), ""
     for path in sorted(folder.glob(f"{prefix}___024root__*.cpp")):
@@ -175,7 +187,7 @@ def _write_resting(folder: Path, prefix: str, *, n_units: int) -> Path:
     resting = folder / "resting.cpp"
     resting.write_text(resting_wrapper(
         (folder / f"{SHARED_UNIT}.cpp").read_text(), edge_of_all(code),
-        comparison(header, (folder / f"{prefix}__Syms.h").read_text()), n_units,
+        comparison(header, (folder / f"{prefix}__Syms.h").read_text()), calls, n_units,
     ))
     return resting
 
