@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sim.page import latency_tables, walk_tables
+from sim.page import latency_tables, study_tables, walk_tables
 from sim.page.measured import FIGURES
 from sim.report.table import Row, Table
 from sim.study import congestion_tables, connections_tables, routing_tables
@@ -187,6 +187,13 @@ TABLES = {
     "latency_stages": Table(source="latency", rows=latency_tables.stages),
     "latency_triggers": Table(source="latency", rows=latency_tables.triggers),
     "measured": Table(source="measured", words=4, rows=_measured),
+    "occupancy": Table(source="../studies/buffer-occupancy", words=2, rows=study_tables.occupancy),
+    "nic_allreduce": Table(source="../studies/nic-allreduce", words=2, rows=study_tables.points("nic-allreduce")),
+    "nic_allreduce_hosts": Table(source="../studies/nic-allreduce", rows=study_tables.other_hosts),
+    "nic_broadcast": Table(source="../studies/nic-broadcast", words=2, rows=study_tables.points("nic-broadcast")),
+    "nic_broadcast_hosts": Table(source="../studies/nic-broadcast", rows=study_tables.other_hosts),
+    "nic_reduce": Table(source="../studies/nic-reduce", words=2, rows=study_tables.points("nic-reduce")),
+    "nic_reduce_hosts": Table(source="../studies/nic-reduce", rows=study_tables.other_hosts),
     "multicast": Table(source="multicast", words=2, rows=_cluster),
     "offload_area": Table(source="offload_area", rows=_offload_area),
     "paper": Table(source="paper", words=2, rows=_paper),

@@ -1,4 +1,4 @@
-"""A Markdown table of one of the files in ``docs/figures``."""
+"""A Markdown table of a file of figures."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Table:
     Parameters
     ----------
     source : str
-        Stem of the JSON file that it is made of.
+        Stem of the JSON file that it is made of, from ``docs/figures``.
     words : int
         Columns with words, which come first; those with numbers follow.
     rows : callable

@@ -1,0 +1,47 @@
+"""Tables of kept studies (``docs/studies``) for pages."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from sim.report.table import Row
+from sim.report.words import number
+from sim.study.nic_points import EXPERIMENTS
+from sim.study.nic_tables import size_words, speed_ups
+
+
+def points(study: str) -> Callable[[dict[str, Any]], Iterator[Row]]:
+    """What one of the NIC paper's experiments took, a line for each number of jobs and size."""
+    paper = EXPERIMENTS[study].paper
+
+    def rows(kept: dict[str, Any]) -> Iterator[Row]:
+        yield "jobs", "message", "offloaded, µs", "by hosts, µs", "speed-up", "the paper's"
+        for row in sorted(speed_ups(kept["rows"]), key=lambda row: (row["jobs"], row["bytes"])):
+            beside = paper.get((row["bytes"], row["jobs"]))
+            yield (row["jobs"], size_words(row["bytes"]), number(row["offloaded"]), number(row["host-based"]),
+                   f"{row['speed_up']:.2f}", "" if beside is None else f"{beside:.2f}")
+
+    return rows
+
+
+def other_hosts(kept: dict[str, Any]) -> Iterator[Row]:
+    """Speed-ups with other hosts, a line for each change, a column for each size; with the paper's host first."""
+    found = {
+        (row["change"], row["bytes"]): row["speed_up"]
+        for row in [*speed_ups(kept["rows"]), *speed_ups(kept["rows"], "host")] if row["jobs"] == 1
+    }
+    sizes = sorted({size for change, size in found if change})
+    yield "host", *map(size_words, sizes)
+    for change in dict.fromkeys(change for change, _ in found):
+        cells = [found.get((change, size)) for size in sizes]
+        yield change or "`paper`", *("" if cell is None else f"{cell:.2f}" for cell in cells)
+
+
+def occupancy(kept: dict[str, Any]) -> Iterator[Row]:
+    """How full the buffers of the root were, in percent of what is usable."""
+    rows = sorted((row for row in kept["rows"] if row["kind"] == "point"), key=lambda row: (row["jobs"], row["bytes"]))
+    units = range(len(rows[0]["occupancy"])) if rows else range(0)
+    yield "jobs", "message", *(f"unit {unit}" for unit in units), "mean", "most"
+    for row in rows:
+        shares = [100 * share for share in row["occupancy"]]
+        yield (row["jobs"], size_words(row["bytes"]), *map(number, shares), number(sum(shares) / len(shares)),
+               number(100 * max(row["peak"])))
