@@ -1,4 +1,4 @@
-"""What `docs/studies` keeps of studies: rows that they can still judge, claims that hold, a page each."""
+"""What `docs/studies` keeps of studies: rows that they can still judge, claims that hold or are known not to, pages."""
 
 import importlib
 import json
@@ -9,6 +9,8 @@ import pytest
 from sim.study import STUDIES
 from sim.study.rows_file import load_rows
 
+MISSED = {"nic-allreduce": {"1 MiB, jobs 8: the speed-up is at least the paper's"}}
+"""Claims of kept studies that do not hold; docs/hosts.md says why."""
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "studies"
 
 
@@ -20,7 +22,7 @@ def test_kept(name: str) -> None:
     claims = importlib.import_module(STUDIES[name].module).claims(load_rows(path, name))
     assert claims == content["claims"]
     assert claims
-    assert all(claim["holds"] for claim in claims)
+    assert {claim["claim"] for claim in claims if not claim["holds"]} == MISSED.get(name, set())
     text = (FOLDER.parent / "studies.md").read_text()
     assert f"`{content['command']}`" in text
     assert f"studies/{name}.html" in text
