@@ -96,10 +96,10 @@ def _points(
         for way in WAYS:
             key = (("kind", "point"), ("jobs", jobs), ("bytes", size), ("way", way))
             yield f"jobs={jobs}", Point(key, (setting, "as it is", jobs, size, way), work(setting, jobs, size))
-    for change, size in changes(is_quick):
-        for way in WAYS:
-            other = (("kind", "host"), ("change", change), ("jobs", 1), ("bytes", size), ("way", way))
-            yield "hosts", Point(other, (setting, change, 1, size, way), work(setting, 1, size))
+    for change, jobs, size, ways in changes(is_quick):
+        for way in ways:
+            other = (("kind", "host"), ("change", change), ("jobs", jobs), ("bytes", size), ("way", way))
+            yield "hosts", Point(other, (setting, change, jobs, size, way), work(setting, jobs, size))
 
 
 def work(setting: Setting, jobs: int, size: int) -> float:

@@ -104,7 +104,7 @@ def measure_message(setting: Setting) -> Row:
 
 
 def changed(host: Host, change: dict[str, float]) -> Host:
-    """The host with other software times, another time to combine, or another way to send."""
+    """The host with other software times, another time to combine, another way to send, other memory."""
     software, mpi = change.get("software", 1.0), {
         name: int(change[name]) for name in ("eager_bytes", "segment_bytes") if name in change
     }
@@ -116,6 +116,7 @@ def changed(host: Host, change: dict[str, float]) -> Host:
             poll_ns=max(1.0, cpu.poll_ns * software), take_ns=cpu.take_ns * software,
             reduce_ns=cpu.reduce_ns * change.get("reduction", 1.0),
         ),
+        memory=replace(host.memory, gbytes=host.memory.gbytes * change.get("memory", 1.0)),
         mpi=replace(library, call_ns=library.call_ns * software, match_ns=library.match_ns * software, **mpi),
     )
 

@@ -61,9 +61,13 @@ CHANGES: dict[str, dict[str, float]] = {
     "segments of 16 KiB": {"segment_bytes": 16 * KIB},
     "PCIe × 0.25": {"pcie": 0.25},
     "PCIe × 0.5": {"pcie": 0.5},
+    "memory × 0.5": {"memory": 0.5},
+    "memory × 0.25": {"memory": 0.25},
 }
-"""Other hosts: what software takes, combining, how a library sends, how far the NIC is."""
+"""Other hosts: what software takes, combining, how a library sends, how far the NIC is, what its cores share."""
 _CHANGE_SIZES = (256, 16 * KIB, 1 << 20)
+_SHARED = (8, 1 << 20)
+"""Jobs and bytes for which the memory that all cores share matters: one job alone does not fill it."""
 
 
 def cases(is_quick: bool) -> Iterator[tuple[int, int]]:
@@ -78,10 +82,13 @@ def cases(is_quick: bool) -> Iterator[tuple[int, int]]:
             yield jobs, size
 
 
-def changes(is_quick: bool) -> Iterator[tuple[str, int]]:
-    """Changes of the host and bytes, for one job."""
+def changes(is_quick: bool) -> Iterator[tuple[str, int, int, tuple[str, ...]]]:
+    """Changes of the host, jobs, bytes, and the ways that differ: NICs do not use what the cores of a host share."""
     for name, change in CHANGES.items():
+        if "memory" in change:
+            if not is_quick:
+                yield name, *_SHARED, ("host-based",)
         # Another PCIe is another cluster, whose start takes longer than the quick points.
-        if change and not (is_quick and "pcie" in change):
+        elif change and not (is_quick and "pcie" in change):
             for size in _CHANGE_SIZES[:1] if is_quick else _CHANGE_SIZES:
-                yield name, size
+                yield name, 1, size, WAYS

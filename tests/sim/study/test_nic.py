@@ -9,7 +9,7 @@ from sim.host import load_host, parse_host
 from sim.study.nic_claims import claims
 from sim.study.nic_formula import estimate, terms
 from sim.study.nic_measure import changed
-from sim.study.nic_points import CHANGES, EXPERIMENTS, JOBS, SIZES, cases
+from sim.study.nic_points import CHANGES, EXPERIMENTS, JOBS, SIZES, cases, changes
 from sim.study.nic_tables import speed_ups, tables
 
 
@@ -44,6 +44,7 @@ def test_changes() -> None:
     assert changed(host, CHANGES["software × 2"]).cpu.post_ns == 2 * host.cpu.post_ns
     assert changed(host, CHANGES["reduction × 0.25"]).cpu.reduce_ns == host.cpu.reduce_ns / 4
     assert changed(host, CHANGES["eager to 8 KiB"]).mpi.eager_bytes == 8192
+    assert changed(host, CHANGES["memory × 0.25"]).memory.gbytes == host.memory.gbytes / 4
     for name, change in CHANGES.items():
         assert (changed(host, change) == host) == (name == "as it is")
 
@@ -73,6 +74,31 @@ def test_other_hosts() -> None:
     found = claims(EXPERIMENTS["nic-broadcast"], rows)[-1]
     assert not found["holds"]  # the paper has 2.11 there
     assert claims(EXPERIMENTS["nic-reduce"], rows)[-1]["holds"]
+
+
+def test_hosts_with_less_memory() -> None:
+    """NICs do not use what the cores of a host share: the offloaded operation is measured once."""
+    rows = [row(8, 1 << 20, "offloaded", 100), row(8, 1 << 20, "host-based", 170)]
+    rows += [row(8, 1 << 20, "host-based", 200, kind="host", change="memory × 0.5")]
+    assert [each["speed_up"] for each in speed_ups(rows, "host")] == [2.0]
+    assert not claims(EXPERIMENTS["nic-reduce"], rows)[-1]["holds"]  # the paper's range goes up to 2.42
+    rows += [row(8, 1 << 20, "host-based", 250, kind="host", change="memory × 0.25")]
+    found = claims(EXPERIMENTS["nic-reduce"], rows)[-1]
+    assert found["holds"]
+    assert found["claim"].endswith("most with memory × 0.25")
+    assert speed_ups(rows[1:], "host") == []
+
+
+def test_other_hosts_of_the_grid() -> None:
+    """Less memory for eight jobs, and by hosts alone; all else for one job and both ways; in the full grid only."""
+    found = list(changes(is_quick=False))
+    assert {(jobs, size, ways) for name, jobs, size, ways in found if name.startswith("memory")} == {
+        (8, 1 << 20, ("host-based",)),
+    }
+    assert {(jobs, ways) for name, jobs, _size, ways in found if not name.startswith("memory")} == {
+        (1, ("offloaded", "host-based")),
+    }
+    assert not [name for name, *_ in changes(is_quick=True) if "memory" in name]
 
 
 def test_tables() -> None:
