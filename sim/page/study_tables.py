@@ -6,19 +6,16 @@ from typing import Any
 from sim.report.table import Row
 from sim.report.words import number
 from sim.study.nic_points import EXPERIMENTS
-from sim.study.nic_tables import size_words, speed_ups
+from sim.study.nic_tables import point_cells, size_words, speed_ups
 
 
 def points(study: str) -> Callable[[dict[str, Any]], Iterator[Row]]:
     """What one of the NIC paper's experiments took, a line for each number of jobs and size."""
-    paper = EXPERIMENTS[study].paper
-
     def rows(kept: dict[str, Any]) -> Iterator[Row]:
-        yield "jobs", "message", "offloaded, µs", "by hosts, µs", "speed-up", "the paper's"
-        for row in sorted(speed_ups(kept["rows"]), key=lambda row: (row["jobs"], row["bytes"])):
-            beside = paper.get((row["bytes"], row["jobs"]))
-            yield (row["jobs"], size_words(row["bytes"]), number(row["offloaded"]), number(row["host-based"]),
-                   f"{row['speed_up']:.2f}", "" if beside is None else f"{beside:.2f}")
+        yield "jobs", "message", "offloaded, µs", "by hosts, µs", "speed-up", "the paper's", "its formula"
+        yield from point_cells(
+            EXPERIMENTS[study], sorted(kept["rows"], key=lambda row: (row.get("jobs", 0), row.get("bytes", 0))),
+        )
 
     return rows
 

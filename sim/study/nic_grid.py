@@ -15,7 +15,7 @@ from sim.study import GridOptions, StudyError
 from sim.study.grid import Grid, Point, run_as_asked
 from sim.study.head import fields_of, sources_of
 from sim.study.nic_measure import Setting, measure, measure_message
-from sim.study.nic_points import CHANGES, JOBS, WAYS, Experiment, cases, changes
+from sim.study.nic_points import CHANGES, JOBS, WAYS, Experiment, cases, changes, ways_of
 
 Row = dict[str, Any]
 JOBS_PARTS = tuple(f"jobs={jobs}" for jobs in JOBS)
@@ -96,8 +96,8 @@ def _points(
         for way in WAYS:
             key = (("kind", "point"), ("jobs", jobs), ("bytes", size), ("way", way))
             yield f"jobs={jobs}", Point(key, (setting, "as it is", jobs, size, way), work(setting, jobs, size))
-    for change, jobs, size, ways in changes(is_quick):
-        for way in ways:
+    for change, jobs, size in changes(is_quick):
+        for way in ways_of(change):
             other = (("kind", "host"), ("change", change), ("jobs", jobs), ("bytes", size), ("way", way))
             yield "hosts", Point(other, (setting, change, jobs, size, way), work(setting, jobs, size))
 

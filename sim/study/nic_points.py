@@ -82,13 +82,18 @@ def cases(is_quick: bool) -> Iterator[tuple[int, int]]:
             yield jobs, size
 
 
-def changes(is_quick: bool) -> Iterator[tuple[str, int, int, tuple[str, ...]]]:
-    """Changes of the host, jobs, bytes, and the ways that differ: NICs do not use what the cores of a host share."""
+def ways_of(change: str) -> tuple[str, ...]:
+    """The ways for which a change of the host makes a difference: NICs do not use what the cores of a host share."""
+    return ("host-based",) if "memory" in CHANGES.get(change, ()) else WAYS
+
+
+def changes(is_quick: bool) -> Iterator[tuple[str, int, int]]:
+    """Changes of the host, jobs and bytes."""
     for name, change in CHANGES.items():
         if "memory" in change:
             if not is_quick:
-                yield name, *_SHARED, ("host-based",)
+                yield name, *_SHARED
         # Another PCIe is another cluster, whose start takes longer than the quick points.
         elif change and not (is_quick and "pcie" in change):
             for size in _CHANGE_SIZES[:1] if is_quick else _CHANGE_SIZES:
-                yield name, 1, size, WAYS
+                yield name, 1, size

@@ -5,11 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from firmware_models.config import load_preset
 from sim.report.progress import ProgressCallback
 from sim.study import GridOptions, StudyResult
 from sim.study.nic_claims import claims
 from sim.study.nic_formula import rows as formula_rows
-from sim.study.nic_grid import PARTS, nic_grid
+from sim.study.nic_grid import PARTS, host_of, nic_grid
 from sim.study.nic_plots import plots
 from sim.study.nic_points import EXPERIMENTS, Experiment
 from sim.study.nic_tables import about, tables
@@ -33,7 +34,8 @@ def run(
         plots=partial(plots, experiment),
     )
     return report.write(
-        rows, is_quick=is_quick, parts=parts, row_files=row_files, save_to=save_rows, folder=folder,
+        _with_formula(experiment, rows, options), is_quick=is_quick, parts=parts, row_files=row_files,
+        save_to=save_rows, folder=folder,
     )
 
 
@@ -42,9 +44,16 @@ def _measure(
     options: GridOptions,
 ) -> list[Row]:
     of = nic_grid(experiment, is_quick=is_quick, parts=[*parts, "message"] if parts else (), options=options)
-    rows = of.rows(folder, options, progress)
-    message = next(row for row in rows if row["kind"] == "message")
+    return of.rows(folder, options, progress)
+
+
+def _with_formula(experiment: Experiment, rows: list[Row], options: GridOptions) -> list[Row]:
+    """The rows, and what the paper's formula says of each size, unless they have it: rows as they came have not."""
+    message = next((row for row in rows if row["kind"] == "message"), None)
+    if message is None or any(row["kind"] == "formula" for row in rows):
+        return rows
     sizes = sorted({row["bytes"] for row in rows if row["kind"] == "point"})
     return rows + formula_rows(
-        experiment.collective, of.host, of.config, sizes=sizes, network_ns=message["network_ns"],
+        experiment.collective, host_of(options), load_preset(options.preset), sizes=sizes,
+        network_ns=message["network_ns"],
     )

@@ -6,7 +6,7 @@ from typing import Any
 from sim.report.table import Row as Cells
 from sim.report.words import number
 from sim.study.nic_formula import MEANINGS
-from sim.study.nic_points import CHANGES, KIB, Experiment
+from sim.study.nic_points import KIB, Experiment, ways_of
 from sim.study.page import PageTable
 
 Row = dict[str, Any]
@@ -38,7 +38,7 @@ def speed_ups(rows: list[Row], kind: str = "point") -> list[Row]:
         (row["jobs"], row["bytes"]): row for row in rows if row["kind"] == "point" and row["way"] == "offloaded"
     }
     for (change, jobs, size), both in ways.items():
-        if "memory" in CHANGES.get(change, ()) and (jobs, size) in offloaded:
+        if "offloaded" not in ways_of(change) and (jobs, size) in offloaded:
             both["offloaded"] = offloaded[jobs, size]
     return [
         {
@@ -54,7 +54,7 @@ def tables(experiment: Experiment, rows: list[Row]) -> list[PageTable]:
     """All tables."""
     found = [PageTable("Times and speed-ups", 2, [
         ("jobs", "message", "offloaded, µs", "host-based, µs", "speed-up", "paper", "formula"),
-        *_points(experiment, rows),
+        *point_cells(experiment, rows),
     ])]
     others = speed_ups(rows, "host")
     if others:
@@ -82,7 +82,8 @@ def tables(experiment: Experiment, rows: list[Row]) -> list[PageTable]:
     return found
 
 
-def _points(experiment: Experiment, rows: list[Row]) -> Iterator[Cells]:
+def point_cells(experiment: Experiment, rows: list[Row]) -> Iterator[Cells]:
+    """Jobs, message, what both ways took, the speed-up, the paper's, and the formula's, a line for each point."""
     estimates = {row["bytes"]: row["estimate"] for row in rows if row["kind"] == "formula"}
     for row in speed_ups(rows):
         paper = experiment.paper.get((row["bytes"], row["jobs"]))

@@ -18,7 +18,8 @@ Conic = Callable[..., Any]
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grid of a few points."""
     monkeypatch.setattr(nic_grid, "cases", lambda _is_quick: iter([(1, 256), (8, 128)]))
-    monkeypatch.setattr(nic_grid, "changes", lambda _is_quick: iter([("eager to 8 KiB", 256), ("PCIe × 0.25", 256)]))
+    others = [("eager to 8 KiB", 1, 256), ("PCIe × 0.25", 1, 256), ("memory × 0.25", 1, 256)]
+    monkeypatch.setattr(nic_grid, "changes", lambda _is_quick: iter(others))
 
 
 @pytest.mark.usefixtures("few")

@@ -5,7 +5,7 @@ A simulation may leave out a cycle in which nothing but such a payload has chang
 
 from collections.abc import Iterator
 
-from testbench.formal.stability.gates import FALSE, Gates, negated
+from testbench.formal.stability.gates import FALSE, TRUE, Gates
 from testbench.formal.stability.netlist import Bit, Netlist
 from testbench.formal.stability.rest import Words
 from testbench.formal.stability.solver import GateSolver
@@ -54,10 +54,10 @@ def faults_of_unseen(netlist: Netlist, stream: str) -> list[str]:
         return differs != FALSE and solver.possible(differs, enabled)
 
     faults = [
-        f"{name} follows {stream}" for name, bits in _looked_at(netlist) if follow(bits, negated(FALSE))
+        f"{name} follows {stream}" for name, bits in _looked_at(netlist) if follow(bits, TRUE)
     ]
     for memory in netlist.memories:
-        if follow(memory.write_enable, negated(FALSE)):
+        if follow(memory.write_enable, TRUE):
             faults.append(f"a write to {memory.name} follows {stream}")
         for enable, bits in memory.writes():
             if follow(bits, cycles[0][enable]):

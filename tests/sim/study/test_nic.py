@@ -9,7 +9,7 @@ from sim.host import load_host, parse_host
 from sim.study.nic_claims import claims
 from sim.study.nic_formula import estimate, terms
 from sim.study.nic_measure import changed
-from sim.study.nic_points import CHANGES, EXPERIMENTS, JOBS, SIZES, cases, changes
+from sim.study.nic_points import CHANGES, EXPERIMENTS, JOBS, SIZES, cases, changes, ways_of
 from sim.study.nic_tables import speed_ups, tables
 
 
@@ -92,10 +92,10 @@ def test_hosts_with_less_memory() -> None:
 def test_other_hosts_of_the_grid() -> None:
     """Less memory for eight jobs, and by hosts alone; all else for one job and both ways; in the full grid only."""
     found = list(changes(is_quick=False))
-    assert {(jobs, size, ways) for name, jobs, size, ways in found if name.startswith("memory")} == {
+    assert {(jobs, size, ways_of(name)) for name, jobs, size in found if name.startswith("memory")} == {
         (8, 1 << 20, ("host-based",)),
     }
-    assert {(jobs, ways) for name, jobs, _size, ways in found if not name.startswith("memory")} == {
+    assert {(jobs, ways_of(name)) for name, jobs, _size in found if not name.startswith("memory")} == {
         (1, ("offloaded", "host-based")),
     }
     assert not [name for name, *_ in changes(is_quick=True) if "memory" in name]
