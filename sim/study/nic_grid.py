@@ -96,8 +96,9 @@ def _points(
         for way in WAYS:
             key = (("kind", "point"), ("jobs", jobs), ("bytes", size), ("way", way))
             yield f"jobs={jobs}", Point(key, (setting, "as it is", jobs, size, way), work(setting, jobs, size))
+    able = max(jobs for jobs, _ in points)
     for change, jobs, size in changes(is_quick):
-        for way in ways_of(change):
+        for way in ways_of(change) if jobs <= able else ():
             other = (("kind", "host"), ("change", change), ("jobs", jobs), ("bytes", size), ("way", way))
             yield "hosts", Point(other, (setting, change, jobs, size, way), work(setting, jobs, size))
 

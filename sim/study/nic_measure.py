@@ -104,13 +104,17 @@ def measure_message(setting: Setting) -> Row:
 
 
 def changed(host: Host, change: dict[str, float]) -> Host:
-    """The host with other software times, another time to combine, another way to send, other memory."""
+    """The host with other software times, another time to combine, another way to send, other memory, another PCIe."""
     software, mpi = change.get("software", 1.0), {
         name: int(change[name]) for name in ("eager_bytes", "segment_bytes") if name in change
     }
     cpu, library = host.cpu, host.mpi
     return replace(
-        host, pcie=replace(host.pcie, one_way_ns=host.pcie.one_way_ns * change.get("pcie", 1.0)),
+        host,
+        pcie=replace(
+            host.pcie, one_way_ns=host.pcie.one_way_ns * change.get("pcie", 1.0),
+            gbits=change.get("pcie_gbits", host.pcie.gbits),
+        ),
         cpu=replace(
             cpu, post_ns=cpu.post_ns * software, doorbell_ns=cpu.doorbell_ns * software,
             poll_ns=max(1.0, cpu.poll_ns * software), take_ns=cpu.take_ns * software,

@@ -50,6 +50,9 @@ EXPERIMENTS = {
 }
 
 _QUICK = ((1, (256, 4 * KIB, 64 * KIB, 1 << 20)), (8, (256, 4 * KIB, 16 * KIB)), (32, (256, 4 * KIB)))
+PCIE_8_LANES_GBITS = 57.5
+"""Payload each way of PCIe generation 3 with 8 lanes, the most that one block of a Virtex-7 or Virtex UltraScale device
+has (AMD PG023 and PG156): 8 GB/s, of which packets of 256 bytes leave 89.8% (Intel AN 708, writes)."""
 CHANGES: dict[str, dict[str, float]] = {
     "as it is": {},
     "software × 0.25": {"software": 0.25},
@@ -63,11 +66,14 @@ CHANGES: dict[str, dict[str, float]] = {
     "PCIe × 0.5": {"pcie": 0.5},
     "memory × 0.5": {"memory": 0.5},
     "memory × 0.25": {"memory": 0.25},
+    "PCIe of 8 lanes": {"pcie_gbits": PCIE_8_LANES_GBITS},
 }
 """Other hosts: what software takes, combining, how a library sends, how far the NIC is, what its cores share."""
 _CHANGE_SIZES = (256, 16 * KIB, 1 << 20)
 _SHARED = (8, 1 << 20)
 """Jobs and bytes for which the memory that all cores share matters: one job alone does not fill it."""
+_WIDE = tuple((jobs, 1 << 20) for jobs in JOBS)
+"""Jobs and bytes for which the rate of PCIe matters."""
 
 
 def cases(is_quick: bool) -> Iterator[tuple[int, int]]:
@@ -90,9 +96,10 @@ def ways_of(change: str) -> tuple[str, ...]:
 def changes(is_quick: bool) -> Iterator[tuple[str, int, int]]:
     """Changes of the host, jobs and bytes."""
     for name, change in CHANGES.items():
-        if "memory" in change:
+        if "memory" in change or "pcie_gbits" in change:
             if not is_quick:
-                yield name, *_SHARED
+                for jobs, size in (_SHARED,) if "memory" in change else _WIDE:
+                    yield name, jobs, size
         # Another PCIe is another cluster, whose start takes longer than the quick points.
         elif change and not (is_quick and "pcie" in change):
             for size in _CHANGE_SIZES[:1] if is_quick else _CHANGE_SIZES:
