@@ -48,7 +48,7 @@ class Processes(Crew):
         """As :class:`Crew` says."""
         # Spawned, so that they are this process's children: they end with it, however it ends.
         with ProcessPoolExecutor(
-            min(self.size, len(arguments)), multiprocessing.get_context("spawn"), _end_with_parent,
+            min(self.size, len(arguments)), multiprocessing.get_context("spawn"), end_with_parent,
         ) as pool:
             waiting = iter(enumerate(arguments))
             running: dict[Future[Row], int] = {}
@@ -69,8 +69,11 @@ class Processes(Crew):
                 raise
 
 
-def _end_with_parent() -> None:
-    """This process ends when its parent does, by SIGKILL for one; an interruption is the parent's to hear."""
+def end_with_parent() -> None:
+    """This process ends when its parent does, by SIGKILL for one; an interruption is the parent's to hear.
+
+    Its own children do not: each has to call this, too.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     libc = ctypes.CDLL(None)
     if hasattr(libc, "prctl"):

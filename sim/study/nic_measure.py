@@ -23,6 +23,7 @@ from sim.host import Host
 from sim.process.run import HostedRun, last, memory_timing
 from sim.request import CollectiveRequest
 from sim.session import Session
+from sim.study.crew import end_with_parent
 
 Row = dict[str, Any]
 _MOST_CYCLES = 1 << 40
@@ -149,6 +150,7 @@ def _in_a_copy(call: Callable[[], Row]) -> Row:
         # Nothing of this process may run to its end twice: exit handlers, buffers, the pool's.
         code = 1
         try:
+            end_with_parent()
             os.close(reading)
             try:
                 answer: Row = {"row": call()}

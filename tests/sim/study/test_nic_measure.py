@@ -1,5 +1,10 @@
 """A point on the RTL: what is asked of it reaches hardware and hosts, and nothing is left of the point before."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from firmware_models.config import load_preset
@@ -28,3 +33,32 @@ def test_a_point(monkeypatch: pytest.MonkeyPatch) -> None:
     assert max(usual["peak"]) > max(usual["occupancy"]) > 0
     late = host.cycles(5000)
     assert usual["cycles"] + 0.9 * late < noisy["cycles"] < usual["cycles"] + 1.1 * late
+
+
+COPY = """
+import os
+import time
+from sim.study.nic_measure import _in_a_copy
+
+def measured():
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+    return {}
+
+_in_a_copy(measured)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_copy_ends_with_its_process(how: signal.Signals) -> None:
+    """Interrupted studies leave nobody behind who goes on measuring for nobody."""
+    with subprocess.Popen([sys.executable, "-c", COPY], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        copy = int(process.stdout.readline())
+        process.send_signal(how)
+        try:
+            # The pipe is the copy's as well: its end comes when both are gone.
+            process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.kill(copy, signal.SIGKILL)
+            raise
