@@ -21,15 +21,16 @@ def points(study: str) -> Callable[[dict[str, Any]], Iterator[Row]]:
 
 
 def other_hosts(kept: dict[str, Any]) -> Iterator[Row]:
-    """Speed-ups with other hosts, a line for each change, a column for each size; with the paper's host first."""
+    """Speed-ups with other hosts, a line for each change, a column for each number of jobs and size; with the paper's
+    host first."""
     found = {
-        (row["change"], row["bytes"]): row["speed_up"]
-        for row in [*speed_ups(kept["rows"]), *speed_ups(kept["rows"], "host")] if row["jobs"] == 1
+        (row["change"], (row["jobs"], row["bytes"])): row["speed_up"]
+        for row in [*speed_ups(kept["rows"]), *speed_ups(kept["rows"], "host")]
     }
-    sizes = sorted({size for change, size in found if change})
-    yield "host", *map(size_words, sizes)
+    points = sorted({point for change, point in found if change})
+    yield "host", *(f"{jobs} jobs, {size_words(size)}" if jobs > 1 else size_words(size) for jobs, size in points)
     for change in dict.fromkeys(change for change, _ in found):
-        cells = [found.get((change, size)) for size in sizes]
+        cells = [found.get((change, point)) for point in points]
         yield change or "`paper`", *("" if cell is None else f"{cell:.2f}" for cell in cells)
 
 
