@@ -24,6 +24,8 @@ CYCLES_A_SECOND = 30_000
 """Of a NIC of preset paper, on one core: for the estimate of a grid of which nothing has been measured."""
 START_CYCLES = 14_000
 """Cycles in which the memories of every NIC are swept and registers are written."""
+_UNIT_WORK = 0.2
+"""Work of a unit, beside that of a NIC with one."""
 _ROOM_BYTES = 1 << 20
 """Memory of a node for the probe of the network."""
 
@@ -95,17 +97,23 @@ def _points(
     for jobs, size in points:
         for way in WAYS:
             key = (("kind", "point"), ("jobs", jobs), ("bytes", size), ("way", way))
-            yield f"jobs={jobs}", Point(key, (setting, "as it is", jobs, size, way), work(setting, jobs, size))
+            yield f"jobs={jobs}", Point(key, (setting, "as it is", jobs, size, way), work(setting, jobs, size, way))
     able = max(jobs for jobs, _ in points)
     for change, jobs, size in changes(is_quick):
         for way in ways_of(change) if jobs <= able else ():
             other = (("kind", "host"), ("change", change), ("jobs", jobs), ("bytes", size), ("way", way))
-            yield "hosts", Point(other, (setting, change, jobs, size, way), work(setting, jobs, size))
+            yield "hosts", Point(other, (setting, change, jobs, size, way), work(setting, jobs, size, way))
 
 
-def work(setting: Setting, jobs: int, size: int) -> float:
-    """About how many cycles of NICs it takes: what the busiest link carries, twice, and what each job begins with."""
-    flits = 2 * size / load_preset(setting.preset).datapath.flit_bytes
+def work(setting: Setting, jobs: int, size: int, way: str) -> float:
+    """About how many cycles of NICs it takes: what the busiest link carries, twice, and what each job begins with.
+
+    A cycle in which all offload units have work takes some times as long as one of a NIC without.
+    """
+    config = load_preset(setting.preset)
+    flits = 2 * size / config.datapath.flit_bytes
+    if way == "offloaded":
+        flits *= 1 + _UNIT_WORK * (min(jobs, config.nic.n_cous) - 1)
     return setting.nodes * (3000 + jobs * (500 + flits))
 
 

@@ -93,7 +93,7 @@ def _points(setting: Setting, is_quick: bool, parts: Sequence[str]) -> Iterator[
             for seed in range(_SEEDS[is_quick] if name != QUIET else 1):
                 for way in WAYS:
                     key = (("kind", "noise"), ("noise", name), ("bytes", size), ("way", way), ("seed", seed))
-                    yield Point(key, (setting, name, size, way, seed), work(setting, 1, size))
+                    yield Point(key, (setting, name, size, way, seed), work(setting, 1, size, way))
 
 
 def measure(setting: Setting, name: str, size: int, way: str, seed: int) -> Row:
