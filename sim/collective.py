@@ -66,7 +66,7 @@ class CollectiveResult:
     counters : dict
         Event counters, summed over the nodes.
     events : list of Activity
-        What every node did.
+        What every node did, if they were to be kept.
     stalls : list of dict
         Cycles of every offload unit by what it did or waited for (``registers.STATE_COUNTERS``), with `node` and
         `cou`; what is left of `cycles` is `nothing`.
@@ -118,9 +118,11 @@ class VerifyResult:
 
 def run_collective(
     request: CollectiveRequest, *, waves: Waves | None = None, progress: ProgressCallback | None = None,
-    check_boundary: bool = False, execution: Execution | None = None,
+    check_boundary: bool = False, execution: Execution | None = None, keeps_events: bool = True,
 ) -> CollectiveResult:
     """Carries out `request` on the RTL; `waves`, `check_boundary` and `execution` as for :class:`sim.cluster.Cluster`.
+
+    Without `keeps_events` the result has no `events`: with 32 nodes, 32 jobs and 1 MiB they would take more than 20 GB.
 
     Raises
     ------
@@ -132,7 +134,9 @@ def run_collective(
     library = build_library(request.hardware(), waves=waves is not None, progress=progress)
     say = progress or (lambda _stage, _done, _total: None)
     say("simulation", 0, 1)
-    result = _run(library, request, waves=waves, check_boundary=check_boundary, execution=execution)
+    result = _run(
+        library, request, waves=waves, check_boundary=check_boundary, execution=execution, keeps_events=keeps_events,
+    )
     say("simulation", 1, 1)
     return result
 
@@ -186,17 +190,17 @@ def _in_order(
 
 def _run(
     library: Path, request: CollectiveRequest, *, waves: Waves | None = None, check_boundary: bool = False,
-    order: int = 0, execution: Execution | None = None,
+    order: int = 0, execution: Execution | None = None, keeps_events: bool = False,
 ) -> CollectiveResult:
     try:
-        return _simulate(library, request, waves, check_boundary, order, execution)
+        return _simulate(library, request, waves, check_boundary, order, execution, keeps_events)
     except (SimulationFaultError, RegisterAccessError, ProcessError) as fault:
         raise CollectiveError(f"{request.collective}: {fault}") from None
 
 
 def _simulate(
     library: Path, request: CollectiveRequest, waves: Waves | None, check_boundary: bool, order: int,
-    execution: Execution | None,
+    execution: Execution | None, keeps_events: bool,
 ) -> CollectiveResult:
     stalls = request.stalls
     rng = random.Random(f"{request.seed} start {order}")
@@ -212,7 +216,7 @@ def _simulate(
         ]
         session.configure()
         session.warm_up()
-        cluster.log_events(True)
+        cluster.log_events(keeps_events)
         idle = [_states(driver, request.config.nic.n_cous) for driver in session.drivers]
         begin = cluster.cycle
         skews = [[rng.randint(0, stalls.start_skew) for _ in job.ports] for job in jobs]

@@ -53,7 +53,7 @@ def measure(
         result = run_collective(CollectiveRequest(
             collective=collective, algorithm=algorithm, nodes=size, size=message, jobs=n_jobs,
             config=load_preset(preset), preset=preset,
-        ))
+        ), keeps_events=False)
         if result.mismatched_bits:
             raise CollectiveError(f"{name}: {result.mismatched_bits} bits differ from the golden model")
         yield {

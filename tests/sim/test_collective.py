@@ -103,6 +103,16 @@ def test_runs_repeat_exactly():
     assert runs[0].cycles != runs[2].cycles
 
 
+def test_what_nobody_keeps():
+    """Without events a run is the same: keeping them takes memory and no cycle."""
+    kept, bare = (run_collective(request_for(stalls=random_stalls(7)), keeps_events=keeps) for keeps in (True, False))
+    assert kept.events
+    assert bare.events == []
+    assert (bare.cycles, bare.last_cycle, bare.sha256, bare.counters, bare.stalls) == (
+        kept.cycles, kept.last_cycle, kept.sha256, kept.counters, kept.stalls
+    )
+
+
 def test_verify():
     """Many orders, stalls, delays and pulse sizes: one result."""
     request = request_for("reduce", nodes=5, size=1000)

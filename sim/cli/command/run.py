@@ -56,7 +56,9 @@ def command(
         return _on_board(output_file, as_json=as_json, board=board, baud=baud, **flags)
     request = collective_request(**flags)
     with progress_bars() as progress, written_whole(asked, keep=CollectiveError) as part:
-        result = run_collective(request, waves=part, progress=progress)
+        result = run_collective(
+            request, waves=part, progress=progress, keeps_events=trace is not None or timeline is not None,
+        )
     if output_file is not None:
         _save(output_file, result.outputs)
     if trace is not None:
