@@ -122,7 +122,7 @@ def run_collective(
 ) -> CollectiveResult:
     """Carries out `request` on the RTL; `waves`, `check_boundary` and `execution` as for :class:`sim.cluster.Cluster`.
 
-    Without `keeps_events` the result has no `events`: with 32 nodes, 32 jobs and 1 MiB they would take more than 20 GB.
+    Without `keeps_events` the result has no `events`: with 32 nodes, 32 jobs and 1 MiB they do not fit into 24 GB.
 
     Raises
     ------

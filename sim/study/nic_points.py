@@ -70,10 +70,10 @@ CHANGES: dict[str, dict[str, float]] = {
 }
 """Other hosts: what software takes, combining, how a library sends, how far the NIC is, what its cores share."""
 _CHANGE_SIZES = (256, 16 * KIB, 1 << 20)
-_SHARED = (8, 1 << 20)
-"""Jobs and bytes for which the memory that all cores share matters: one job alone does not fill it."""
-_WIDE = ((1, 1 << 20), (8, 1 << 20))
-"""Jobs and bytes for which the rate of PCIe matters; with 32 jobs they would be hours more of a core."""
+_SHARED: dict[str, tuple[tuple[int, int], ...]] = {
+    "memory": ((8, 1 << 20),), "pcie_gbits": ((1, 1 << 20), (8, 1 << 20)),
+}
+"""Jobs and bytes for which what jobs share matters; 32 jobs would be hours more of a core."""
 
 
 def cases(is_quick: bool) -> Iterator[tuple[int, int]]:
@@ -96,10 +96,10 @@ def ways_of(change: str) -> tuple[str, ...]:
 def changes(is_quick: bool) -> Iterator[tuple[str, int, int]]:
     """Changes of the host, jobs and bytes."""
     for name, change in CHANGES.items():
-        if "memory" in change or "pcie_gbits" in change:
+        shared = [point for kind in change for point in _SHARED.get(kind, ())]
+        if shared:
             if not is_quick:
-                for jobs, size in (_SHARED,) if "memory" in change else _WIDE:
-                    yield name, jobs, size
+                yield from ((name, *point) for point in shared)
         # Another PCIe is another cluster, whose start takes longer than the quick points.
         elif change and not (is_quick and "pcie" in change):
             for size in _CHANGE_SIZES[:1] if is_quick else _CHANGE_SIZES:
