@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import get_context
@@ -22,6 +23,7 @@ from sim.bounds import link_load
 from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, Waves, build_library
 from sim.host import Host
 from sim.multicast import set_up_groups
+from sim.pace import told
 from sim.process.process import ProcessError
 from sim.process.run import HostedRun, last, memory_needed, memory_timing
 from sim.report.activity import Activity
@@ -136,6 +138,7 @@ def run_collective(
     say("simulation", 0, 1)
     result = _run(
         library, request, waves=waves, check_boundary=check_boundary, execution=execution, keeps_events=keeps_events,
+        progress=progress,
     )
     say("simulation", 1, 1)
     return result
@@ -191,16 +194,17 @@ def _in_order(
 def _run(
     library: Path, request: CollectiveRequest, *, waves: Waves | None = None, check_boundary: bool = False,
     order: int = 0, execution: Execution | None = None, keeps_events: bool = False,
+    progress: ProgressCallback | None = None,
 ) -> CollectiveResult:
     try:
-        return _simulate(library, request, waves, check_boundary, order, execution, keeps_events)
+        return _simulate(library, request, waves, check_boundary, order, execution, keeps_events, progress)
     except (SimulationFaultError, RegisterAccessError, ProcessError) as fault:
         raise CollectiveError(f"{request.collective}: {fault}") from None
 
 
 def _simulate(
     library: Path, request: CollectiveRequest, waves: Waves | None, check_boundary: bool, order: int,
-    execution: Execution | None, keeps_events: bool,
+    execution: Execution | None, keeps_events: bool, progress: ProgressCallback | None,
 ) -> CollectiveResult:
     stalls = request.stalls
     rng = random.Random(f"{request.seed} start {order}")
@@ -222,11 +226,13 @@ def _simulate(
         skews = [[rng.randint(0, stalls.start_skew) for _ in job.ports] for job in jobs]
         completions: list[Completion] = []
         ended: list[list[float]] = []
-        if hosted:
-            ended = hosted.run(skews, most=_cycle_budget(request))
-            cycles = last(ended)
-        else:
-            cycles = _wait(session, request, jobs, [[begin + skew for skew in row] for row in skews])
+        with nullcontext() if progress is None else told(cluster, _least_cycles(request), progress):
+            if hosted:
+                ended = hosted.run(skews, most=_cycle_budget(request))
+                cycles = last(ended)
+            else:
+                cycles = _wait(session, request, jobs, [[begin + skew for skew in row] for row in skews])
+        if not hosted:
             completions = list(session.completions(jobs))
         cluster.log_events(False)
         result = _result(request, cluster, session, jobs, completions, cycles, idle)
@@ -264,7 +270,7 @@ def _result(
     flit_bytes = request.config.datapath.flit_bytes
     return CollectiveResult(
         cycles=cycles, bytes=request.size, goodput_fraction=load.received_bytes / (cycles * flit_bytes),
-        bound_fraction=-(-load.payload_bytes // flit_bytes) / cycles,
+        bound_fraction=_least_cycles(request) / cycles,
         framing_fraction=None if request.host_based else load.flits / cycles,
         wire_fraction=None if request.host_based else load.wire_flits / cycles, mismatched_bits=mismatched,
         sha256=sha256(np.stack(outputs)), outputs=outputs[0], completions=completions,
@@ -300,6 +306,11 @@ def _occupancy(driver: NodeDriver, cou: int) -> dict[str, float]:
         "node": driver.node, "cou": cou, "now": figures.now, "peak": figures.peak, "mean": figures.mean,
         "unlent": figures.unlent,
     }
+
+
+def _least_cycles(request: CollectiveRequest) -> int:
+    """What the payload of the busiest link direction takes."""
+    return -(-link_load(request).payload_bytes // request.config.datapath.flit_bytes)
 
 
 def _cycle_budget(request: CollectiveRequest) -> int:
