@@ -23,7 +23,7 @@ from sim.bounds import link_load
 from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, Waves, build_library
 from sim.host import Host
 from sim.multicast import set_up_groups
-from sim.pace import told
+from sim.pace import shown
 from sim.process.process import ProcessError
 from sim.process.run import HostedRun, last, memory_needed, memory_timing
 from sim.report.activity import Activity
@@ -226,7 +226,7 @@ def _simulate(
         skews = [[rng.randint(0, stalls.start_skew) for _ in job.ports] for job in jobs]
         completions: list[Completion] = []
         ended: list[list[float]] = []
-        with nullcontext() if progress is None else told(cluster, _least_cycles(request), progress):
+        with nullcontext() if progress is None else shown(cluster, _least_cycles(request), progress):
             if hosted:
                 ended = hosted.run(skews, most=_cycle_budget(request))
                 cycles = last(ended)

@@ -1,4 +1,4 @@
-"""How far a cluster is in an operation, told while it runs."""
+"""How far a cluster is in an operation, shown while it runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _SECONDS = 1.0
 
 
 @contextmanager
-def told(cluster: Cluster, at_least: int, progress: ProgressCallback) -> Iterator[None]:
+def shown(cluster: Cluster, at_least: int, progress: ProgressCallback) -> Iterator[None]:
     """Tells `progress` about once a second how many cycles the cluster has run since the beginning of the block.
 
     How many it will take is not known before: `at_least` is what is shown as the total, as long as it is not passed.

@@ -1,4 +1,4 @@
-"""What is told of a run while it goes on."""
+"""What is shown of a run while it goes on."""
 
 import threading
 from dataclasses import replace
@@ -20,7 +20,7 @@ REQUEST = CollectiveRequest(
 @pytest.mark.parametrize("request_", [
     REQUEST, replace(REQUEST, host=load_host("paper")), replace(REQUEST, host=load_host("paper"), host_based=True),
 ], ids=["NICs", "with hosts", "by hosts"])
-def test_cycles_are_told(request_, monkeypatch):
+def test_cycles_are_shown(request_, monkeypatch):
     """While it runs, more and more of them, none that the operation does not take; and they change no cycle."""
     monkeypatch.setattr(pace, "_SECONDS", 0.002)
     seen = []
@@ -43,7 +43,7 @@ def test_nobody_tells_behind_an_error():
     class Cluster:
         cycle = 7
 
-    with pytest.raises(KeyError), pace.told(Cluster(), 100, lambda *each: seen.append(each)):
+    with pytest.raises(KeyError), pace.shown(Cluster(), 100, lambda *each: seen.append(each)):
         raise KeyError
     assert seen == [(pace.STAGE, 0, 100)]
     assert not [each for each in threading.enumerate() if each.name == "pace"]
