@@ -17,6 +17,8 @@ class LinkLoad:
     -------
     payload_bytes : int
         Payload.
+    payload_flits : int
+        Flits that it would fill without headers: cycles that it takes at the very least.
     flits : int
         Flits, with headers, and last ones that are not full.
     wire_flits : int
@@ -26,6 +28,7 @@ class LinkLoad:
     """
 
     payload_bytes: int
+    payload_flits: int
     flits: int
     wire_flits: int
     received_bytes: int
@@ -58,5 +61,6 @@ def link_load(request: CollectiveRequest) -> LinkLoad:
         received[:, packet.sender] += answers
     payload, flits, wire = (int(most) for most in np.maximum(sent, received).max(axis=1))
     return LinkLoad(
-        payload_bytes=payload, flits=flits, wire_flits=wire, received_bytes=int(received[0].max())
+        payload_bytes=payload, payload_flits=-(-payload // config.datapath.flit_bytes), flits=flits, wire_flits=wire,
+        received_bytes=int(received[0].max()),
     )

@@ -19,7 +19,7 @@ from firmware_models.golden import sha256
 from firmware_models.host import Completion, NodeDriver
 from firmware_models.schedule import MulticastGroup, largest_pulse
 from sim.activities import activities
-from sim.bounds import link_load
+from sim.bounds import LinkLoad, link_load
 from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, Waves, build_library
 from sim.host import Host
 from sim.multicast import set_up_groups
@@ -206,7 +206,7 @@ def _simulate(
     library: Path, request: CollectiveRequest, waves: Waves | None, check_boundary: bool, order: int,
     execution: Execution | None, keeps_events: bool, progress: ProgressCallback | None,
 ) -> CollectiveResult:
-    stalls = request.stalls
+    stalls, load = request.stalls, link_load(request)
     rng = random.Random(f"{request.seed} start {order}")
     with Cluster(
         library, request.wired, memory_bytes=memory_needed(request), memory=memory_timing(request), links=stalls.links,
@@ -226,16 +226,15 @@ def _simulate(
         skews = [[rng.randint(0, stalls.start_skew) for _ in job.ports] for job in jobs]
         completions: list[Completion] = []
         ended: list[list[float]] = []
-        with nullcontext() if progress is None else shown(cluster, _least_cycles(request), progress):
+        with nullcontext() if progress is None else shown(cluster, load.payload_flits, progress):
             if hosted:
                 ended = hosted.run(skews, most=_cycle_budget(request))
                 cycles = last(ended)
             else:
                 cycles = _wait(session, request, jobs, [[begin + skew for skew in row] for row in skews])
-        if not hosted:
-            completions = list(session.completions(jobs))
+                completions = list(session.completions(jobs))
         cluster.log_events(False)
-        result = _result(request, cluster, session, jobs, completions, cycles, idle)
+        result = _result(request, cluster, session, jobs, completions, cycles, idle, load)
         return replace(
             result, first_cycle=begin, last_cycle=cluster.cycle, damaged_words=cluster.damaged, process_cycles=ended,
         )
@@ -262,15 +261,14 @@ def _groups(request: CollectiveRequest, cluster: Cluster, session: Session) -> t
 
 def _result(
     request: CollectiveRequest, cluster: Cluster, session: Session, jobs: list[Posted],
-    completions: list[Completion], cycles: int, idle: list[list[dict[str, int]]],
+    completions: list[Completion], cycles: int, idle: list[list[dict[str, int]]], load: LinkLoad,
 ) -> CollectiveResult:
     drivers = session.drivers
     outputs, mismatched = session.compare(request, jobs)
-    load = link_load(request)
     flit_bytes = request.config.datapath.flit_bytes
     return CollectiveResult(
         cycles=cycles, bytes=request.size, goodput_fraction=load.received_bytes / (cycles * flit_bytes),
-        bound_fraction=_least_cycles(request) / cycles,
+        bound_fraction=load.payload_flits / cycles,
         framing_fraction=None if request.host_based else load.flits / cycles,
         wire_fraction=None if request.host_based else load.wire_flits / cycles, mismatched_bits=mismatched,
         sha256=sha256(np.stack(outputs)), outputs=outputs[0], completions=completions,
@@ -306,11 +304,6 @@ def _occupancy(driver: NodeDriver, cou: int) -> dict[str, float]:
         "node": driver.node, "cou": cou, "now": figures.now, "peak": figures.peak, "mean": figures.mean,
         "unlent": figures.unlent,
     }
-
-
-def _least_cycles(request: CollectiveRequest) -> int:
-    """What the payload of the busiest link direction takes."""
-    return -(-link_load(request).payload_bytes // request.config.datapath.flit_bytes)
 
 
 def _cycle_budget(request: CollectiveRequest) -> int:

@@ -24,6 +24,7 @@ def test_one_packet_more_or_less(size, flits):
     """Two nodes: each sends the message once."""
     load = link_load(request_for("allreduce", "recursive-doubling", nodes=2, size=size))
     assert (load.payload_bytes, load.flits, load.received_bytes) == (size, flits, size)
+    assert load.payload_flits == (size + FLIT - 1) // FLIT
     # A credit is a header without payload, and each sends one for each packet of the other one.
     assert load.wire_flits == flits + HEADER * -(-size // MTU)
 
