@@ -61,7 +61,7 @@ waves: $(STAMP) ## run TEST (a pytest node) and keep its waveform
 	@[ -n "$(TEST)" ] || { echo "say which: make waves TEST=tests/rtl/kit/test_kit.py" >&2; exit 2; }
 	CONIC_WAVES=1 $(BIN)/python -m pytest -s $(TEST)
 
-bench: $(STAMP) ## measure the figures of the README again (minutes)
+bench: $(STAMP) ## measure the figures of the pages again (hours)
 	$(BIN)/python -m sim.page.figures docs/figures/cluster.json
 	$(BIN)/python -m sim.page.figures docs/figures/multicast.json
 	$(BIN)/python -m sim.page.figures docs/figures/paper.json
