@@ -1,8 +1,7 @@
 """Initial values of memories in short blocks.
 
-Yosys looks at all assignments of an ``initial`` block before each of its next: it took 3.4 s to read the values of
-4,096 words in one block, 110 s for 16,384, and with a memory of 65,536 words gave no sign within half an hour. Many
-short blocks mean the same and are read in seconds.
+Yosys looks at all assignments of an ``initial`` block before each of its next, so the time grows with the square of the
+words, and a packet buffer has tens of thousands. Many short blocks mean the same, and their time grows with the words.
 """
 
 import re

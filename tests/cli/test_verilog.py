@@ -35,7 +35,7 @@ def test_small(top: str, conic: Conic, tmp_path: Path) -> None:
         assert re.search(rf"\b{port}", ports), port
     # Who bears the name of a signal beside it is renamed, and whoever looks for it in a waveform finds nothing.
     assert not re.findall(r"^  \\\S+ +\\(\S+\$\d+) +\($", text, re.MULTILINE)
-    # Yosys needs hours to read the initial values of a large memory in one block.
+    # Yosys takes time that grows with the square of the words of a block.
     blocks = re.findall(r"^ *initial begin\n(?: .* = .*;\n)+", text, re.MULTILINE)
     assert max(block.count(";") for block in blocks) == LONGEST
     lint = subprocess.run(
