@@ -19,7 +19,7 @@ from sim.mpi.error import FabricError
 from sim.mpi.interposer import tool
 from sim.mpi.links import Door, Link
 from sim.mpi.mpich import PLAIN, library_path
-from sim.mpi.service import Service
+from sim.mpi.service import DESERTED, Service
 
 _LOOK_SECONDS = 0.25
 _GRACE_SECONDS = 1.5
@@ -107,8 +107,9 @@ def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links
                     if key.data is None:
                         over = True
                     elif isinstance(key.data, Door):
-                        links.append(door.accept())
-                        selector.register(links[-1].socket, selectors.EVENT_READ, links[-1])
+                        if (link := door.accept()) is not None:
+                            links.append(link)
+                            selector.register(link.socket, selectors.EVENT_READ, link)
                     elif not _hear_all(service, key.data):
                         selector.unregister(key.data.socket)
                         links.remove(key.data)
@@ -120,13 +121,21 @@ def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links
                     for line in service.check_patience(links):
                         print(f"conic mpiexec: {line}", file=sys.stderr, flush=True)
                 if over and not links:
-                    return None
+                    return _desertion(service.deserters())
         except (DisagreementError, FabricError) as error:
             return str(error)
         except (SimulationFaultError, RegisterAccessError) as error:
             return f"the simulated hardware: {error}"
         finally:
             os.close(ended)
+
+
+def _desertion(ranks: Sequence[int]) -> str | None:
+    """What to say if ranks have ended while no other one waited for them: the launcher may have been faster."""
+    if not ranks:
+        return None
+    listed = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
+    return f"MPI_COMM_WORLD: ended without MPI_Finalize, as seen one after the other: {listed}"
 
 
 def _hear_all(service: Service, link: Link) -> bool:
@@ -138,7 +147,7 @@ def _hear_all(service: Service, link: Link) -> bool:
             return True
         if heard is None:
             if not service.has_finalized(link.rank):
-                service.lose(link.rank, "has ended without MPI_Finalize")
+                service.lose(link.rank, DESERTED)
             return False
         service.hear(link, *heard)
 

@@ -67,11 +67,17 @@ class Door:
         self.socket.listen(256)
         self.socket.setblocking(False)
 
-    def accept(self) -> Link:
-        """Takes a connection and its segment."""
+    def accept(self) -> Link | None:
+        """Takes a connection and its segment; None if the rank has ended before it sent who it is."""
         connection, _ = self.socket.accept()
         descriptors = array("i")
-        message, extra, _, _ = connection.recvmsg(_MOST_BYTES, socket.CMSG_SPACE(descriptors.itemsize))
+        try:
+            message, extra, _, _ = connection.recvmsg(_MOST_BYTES, socket.CMSG_SPACE(descriptors.itemsize))
+        except ConnectionResetError:
+            message, extra = b"", []
+        if not message:
+            connection.close()
+            return None
         for _level, _kind, data in extra:
             descriptors.frombytes(data[:descriptors.itemsize])
         request, _ = read_request(message)

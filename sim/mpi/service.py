@@ -21,6 +21,9 @@ from sim.mpi.tally import Tally, name_of, reason_text
 from sim.mpi.timeline import Timeline
 from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Request, RequestKind, text
 
+DESERTED = "has ended without MPI_Finalize"
+"""What is said of a rank that is gone and has not taken its leave."""
+
 
 class Service:
     """State of a program's collectives.
@@ -87,6 +90,10 @@ class Service:
     def has_finalized(self, rank: int) -> bool:
         """True if a rank has called MPI_Finalize."""
         return rank in self._gone
+
+    def deserters(self) -> list[int]:
+        """Ranks that have ended without MPI_Finalize, in the order in which that was seen."""
+        return [rank for rank, how in self._gone.items() if how == DESERTED]
 
     def advance(self) -> bool:
         """Begins what can begin, and lets time pass for what is under way; whether anything is."""

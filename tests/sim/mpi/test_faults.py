@@ -26,6 +26,7 @@ MESSAGES = {
     "moved": "MPI_COMM_WORLD, operation 1: ranks do not agree on how much there is: "
              "ranks 0, 1: Bcast of 4 MPI_DOUBLE, root 0; rank 2: Bcast of 3 MPI_DOUBLE, root 0",
     "dies": "MPI_COMM_WORLD, operation 2: some rank will never come: ",
+    "deserts": "MPI_COMM_WORLD: ended without MPI_Finalize, as seen one after the other: ranks ",
     "leaves": "MPI_COMM_WORLD, operation 1: some rank will never come: ",
     "never": "MPI_COMM_WORLD, operation 1: no rank has come for 3 s (--patience): "
              "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come, and does nothing outside of MPI",
@@ -44,7 +45,8 @@ SAID = {
     "datatype": ("Allreduce of 4 MPI_DOUBLE by MPI_SUM", "rank 2: Allreduce of 4 MPI_FLOAT by MPI_SUM"),
     "operator": ("Allreduce of 4 MPI_DOUBLE by MPI_SUM", "rank 2: Allreduce of 4 MPI_DOUBLE by MPI_MAX"),
     "root": ("Bcast of 4 MPI_DOUBLE, root 0", "rank 2: Bcast of 4 MPI_DOUBLE, root 2"),
-    "dies": ("Barrier; ", "rank 2: has ended without MPI_Finalize"),
+    "deserts": ("0", "1", "2"),
+    "dies": ("Ibarrier; ", "rank 2: has ended without MPI_Finalize"),
     "leaves": ("Allreduce of 4 MPI_DOUBLE by MPI_SUM; ", "rank 2: has called MPI_Finalize"),
     "order": ("has not come, but is in operation 1 of ",),
 }

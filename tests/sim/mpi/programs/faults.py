@@ -58,11 +58,23 @@ def order():
 
 
 def dies():
-    """The last rank ends without a word."""
+    """The last rank ends without a word, where all others have called something and say so."""
+    COMM.Barrier()
+    if LAST:
+        for rank in range(COMM.size - 1):
+            COMM.recv(source=rank)
+        os._exit(0)
+    call = COMM.Ibarrier()
+    COMM.send("called", dest=COMM.size - 1)
+    call.Wait()
+
+
+def deserts():
+    """The last rank ends without a word, where nobody waits for it; the launcher ends the others."""
     COMM.Barrier()
     if LAST:
         os._exit(0)
-    COMM.Barrier()
+    time.sleep(60)
 
 
 def leaves():
