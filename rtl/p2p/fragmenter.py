@@ -16,8 +16,6 @@ from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
 
 (_TO_KIND,) = {CplKind[op.name] - op for op in P2pOp}
 """From what a descriptor asks for to the kind of its completion: the encodings count in the same order."""
-N_BUFFERS = 4
-"""Fragments held at once: some being read, one being sent, so that the latency of memory does not show."""
 
 
 class Fragmenter(wiring.Component):
@@ -36,6 +34,8 @@ class Fragmenter(wiring.Component):
         Largest fragment in bytes.
     n : int
         Entries of the tracker.
+    n_held : int
+        Fragments held at once: some being read, one being sent (:func:`rtl.p2p.records.fragments_held`).
     address_bits : int
         Bits of a local address, 32 to 64; a remote one has 64.
 
@@ -70,11 +70,12 @@ class Fragmenter(wiring.Component):
     """
 
     def __init__(
-        self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS
+        self, *, data_width: int, mtu: int, n: int, n_held: int, address_bits: int = ADDRESS_BITS
     ):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
+        self.n_held = n_held
         self.address_bits = check_address_bits(address_bits)
         super().__init__({
             "moves": Out(1),
@@ -95,20 +96,20 @@ class Fragmenter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         flit_bytes = self.data_width // 8
-        m.submodules.fragments = fragments = StreamFifo(shape=Fragment, depth=N_BUFFERS, prompt=False)
+        m.submodules.fragments = fragments = StreamFifo(shape=Fragment, depth=self.n_held, prompt=False)
         m.submodules.reads = reads = StreamFifo(
-            shape=self.o_read.payload.shape(), depth=N_BUFFERS
+            shape=self.o_read.payload.shape(), depth=self.n_held
         )
         m.submodules.buffer = buffer = StreamFifo(
-            shape=self.data_width, depth=N_BUFFERS * self.mtu // flit_bytes
+            shape=self.data_width, depth=self.n_held * self.mtu // flit_bytes
         )
         connect(m, fragments.o, flipped(self.o_fragment))
         connect(m, reads.o, flipped(self.o_read))
         connect(m, buffer.o, flipped(self.o_data))
 
         # Slots of the buffer that are free, and reads that have not come back.
-        free = Signal(range(N_BUFFERS + 1), init=N_BUFFERS)
-        reading = Signal(range(N_BUFFERS + 1))
+        free = Signal(range(self.n_held + 1), init=self.n_held)
+        reading = Signal(range(self.n_held + 1))
         reserve, begin_read, end_read = Signal(), Signal(), Signal()
         # That a slot is returned is known late in a cycle.
         returned = Signal()

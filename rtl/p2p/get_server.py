@@ -12,8 +12,6 @@ from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import GET_WINDOW, STATUS_BITS
 
-N_BUFFERS = 4
-"""Fragments held at once, so that the latency of memory does not show."""
 N_REQUESTS = GET_WINDOW
 """Requests that may wait: all that one requester has, so that it does not hold up what comes behind them."""
 
@@ -33,6 +31,8 @@ class GetServer(wiring.Component):
         Bits of a flit.
     mtu : int
         Largest fragment in bytes.
+    n_held : int
+        Fragments held at once: some being read, one being sent (:func:`rtl.p2p.records.fragments_held`).
 
     Members
     -------
@@ -50,9 +50,10 @@ class GetServer(wiring.Component):
         High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
-    def __init__(self, *, data_width: int, mtu: int):
+    def __init__(self, *, data_width: int, mtu: int, n_held: int):
         self.data_width = data_width
         self.mtu = mtu
+        self.n_held = n_held
         super().__init__({
             "moves": Out(1),
             "i": In(stream.Signature(PacketHeader)),
@@ -67,13 +68,13 @@ class GetServer(wiring.Component):
         flit_bytes = self.data_width // 8
         job = data.StructLayout({"request": PacketHeader, "read": 1, "status": STATUS_BITS})
         m.submodules.requests = requests = StreamFifo(shape=PacketHeader, depth=N_REQUESTS, prompt=False)
-        m.submodules.jobs = jobs = StreamFifo(shape=job, depth=N_BUFFERS, prompt=False)
-        m.submodules.reads = reads = StreamFifo(shape=data.StructLayout({"error": 1}), depth=N_BUFFERS)
-        m.submodules.buffer = buffer = StreamFifo(shape=self.data_width, depth=N_BUFFERS * self.mtu // flit_bytes)
+        m.submodules.jobs = jobs = StreamFifo(shape=job, depth=self.n_held, prompt=False)
+        m.submodules.reads = reads = StreamFifo(shape=data.StructLayout({"error": 1}), depth=self.n_held)
+        m.submodules.buffer = buffer = StreamFifo(shape=self.data_width, depth=self.n_held * self.mtu // flit_bytes)
         connect(m, flipped(self.i), requests.i)
 
         # Slots of the buffer that are free.
-        free = Signal(range(N_BUFFERS + 1), init=N_BUFFERS)
+        free = Signal(range(self.n_held + 1), init=self.n_held)
         reserve, returned = Signal(), Signal()
         m.d.sync += free.eq(free - reserve + returned)
 

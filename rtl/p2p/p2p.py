@@ -27,6 +27,7 @@ from rtl.p2p.get_landing import GetLanding
 from rtl.p2p.get_requester import GetRequester
 from rtl.p2p.get_server import GetServer
 from rtl.p2p.receive import P2pReceive
+from rtl.p2p.records import fragments_held
 from rtl.p2p.tracker import Tracker
 from rtl.p2p.transmit import P2pTransmit
 
@@ -43,7 +44,7 @@ class P2p(wiring.Component):
     Parameters
     ----------
     config : Config
-        `datapath`, `nic.n_p2p_tags`, `nic.get` and `nic.address_bits`.
+        `datapath`, `nic.n_p2p_tags`, `nic.get`, `nic.read_ahead_beats` and `nic.address_bits`.
 
     Members
     -------
@@ -111,7 +112,10 @@ class P2p(wiring.Component):
         width, n, mtu = self.config.datapath.data_width, self.config.nic.n_p2p_tags, self.config.datapath.mtu
         address_bits = self.config.nic.address_bits
         m.submodules.tracker = tracker = Tracker(n=n)
-        m.submodules.transmit = transmit = P2pTransmit(data_width=width, mtu=mtu, n=n, address_bits=address_bits)
+        n_held = fragments_held(self.config)
+        m.submodules.transmit = transmit = P2pTransmit(
+            data_width=width, mtu=mtu, n=n, n_held=n_held, address_bits=address_bits
+        )
         m.submodules.receive = receive = P2pReceive(data_width=width, address_bits=address_bits)
         m.submodules.answers = answers = AnswerReceiver(data_width=width)
         senders: list[P2pTransmit | GetRequester] = [transmit]
@@ -125,7 +129,7 @@ class P2p(wiring.Component):
                 data_width=width, mtu=mtu, n=n, address_bits=address_bits
             )
             m.submodules.landing = landing = GetLanding(data_width=width, mtu=mtu, n=n, address_bits=address_bits)
-            m.submodules.server = server = GetServer(data_width=width, mtu=mtu)
+            m.submodules.server = server = GetServer(data_width=width, mtu=mtu, n_held=n_held)
             senders.append(requester)
             repliers.append(server)
             commands.append(("landed", landing.o_landed, tracker.i_landed))

@@ -3,6 +3,7 @@
 from amaranth.lib import data, enum
 
 from firmware_models.abi import formats
+from firmware_models.config import Config
 from rtl.abi import PacketHeader
 from rtl.interface import ADDRESS_BITS
 
@@ -17,6 +18,17 @@ GET_WINDOW = 16
 """Fragments that the GETs of one node may have asked for and not received."""
 GET_COUNT_BITS = (2 * GET_WINDOW).bit_length()
 """Bits of a count of them; the limit can be overshot by the few that the tracker has not counted yet."""
+
+
+def fragments_held(config: Config) -> int:
+    """Fragments whose data are on their way from memory, or leave: from 4 to :data:`GET_WINDOW`.
+
+    `nic.read_ahead_beats` come while memory answers. Another fragment leaves meanwhile, and the place of one more is
+    becoming free. A GET has no more than :data:`GET_WINDOW` under way.
+    """
+    ahead = config.nic.read_ahead_beats * config.datapath.flit_bytes // config.datapath.mtu
+    return min(max(4, ahead + 2), GET_WINDOW)
+
 
 Fragment = data.StructLayout({
     "header": PacketHeader,

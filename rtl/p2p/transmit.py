@@ -24,6 +24,8 @@ class P2pTransmit(wiring.Component):
         Largest fragment in bytes.
     n : int
         Entries of the tracker.
+    n_held : int
+        Fragments held at once.
     address_bits : int
         Bits of a local address, 32 to 64.
 
@@ -40,11 +42,12 @@ class P2pTransmit(wiring.Component):
     """
 
     def __init__(
-        self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS
+        self, *, data_width: int, mtu: int, n: int, n_held: int, address_bits: int = ADDRESS_BITS
     ):
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
+        self.n_held = n_held
         self.address_bits = address_bits
         super().__init__({
             "moves": Out(1),
@@ -63,7 +66,7 @@ class P2pTransmit(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.fragmenter = fragmenter = Fragmenter(
-            data_width=self.data_width, mtu=self.mtu, n=self.n,
+            data_width=self.data_width, mtu=self.mtu, n=self.n, n_held=self.n_held,
             address_bits=self.address_bits,
         )
         m.submodules.sender = sender = FragmentSender(data_width=self.data_width, n=self.n)

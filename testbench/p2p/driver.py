@@ -23,6 +23,11 @@ from testbench.unit_config import UNIT
 MTU = 256
 TAGS = {64: 8, 256: 2}
 """Operations in flight of the instance of each width."""
+READ_AHEAD_BEATS = {64: 128, 256: 32}
+"""Likewise: :data:`HELD` fragments are held, few enough to be all in use at times."""
+HELD = 6
+LATENCY = 200
+"""Cycles of memory that is late: what is held covers some of them, and as many fragments fewer would show."""
 NODE = 0x00C0DE
 MEMORY_BYTES = 1 << 20
 SOURCE, BAD_SOURCE, RINGS, TARGET = 0, 0x30000, 0x40000, 0x80000
@@ -38,7 +43,8 @@ def bundle(*, widths: Iterable[int] = tuple(TAGS), address_bits: int = 64) -> Bu
     return Bundle({
         f"p2p_{width}": P2p(UNIT.changed(
             datapath={"data_width": width, "mtu": MTU},
-            nic={"n_p2p_tags": TAGS[width], "address_bits": address_bits},
+            nic={"n_p2p_tags": TAGS[width], "address_bits": address_bits,
+                 "read_ahead_beats": READ_AHEAD_BEATS[width]},
         ))
         for width in widths
     })
@@ -47,12 +53,14 @@ def bundle(*, widths: Iterable[int] = tuple(TAGS), address_bits: int = 64) -> Bu
 class Bench:
     """The instance with everything around it, and the account of descriptors and completions."""
 
-    def __init__(self, dut: SimHandleBase, width: int, *, pause: float | None = None, delay: int = 40):
+    def __init__(
+        self, dut: SimHandleBase, width: int, *, pause: float | None = None, delay: int = 40, latency: int = 0
+    ):
         prefix = f"p2p_{width}__"
         self.dut = dut
         self.flit = width // 8
         self.numbers = rng(f"operations {width}")
-        self.memory = Memory(dut, prefix, width, MEMORY_BYTES, pause=pause)
+        self.memory = Memory(dut, prefix, width, MEMORY_BYTES, pause=pause, latency=latency)
         self.vps = VirtualPorts(dut, prefix, flit=self.flit, pause=pause)
         self.network = Loopback(dut, prefix, width, pause=pause, delay=delay)
         self.descriptors = DescriptorSource(
@@ -137,6 +145,15 @@ class Bench:
         assert self._next_target <= MEMORY_BYTES - 0x2000
         return start
 
+    async def time(self) -> int:
+        """Waits for what was posted. Cycles until the first completion came."""
+        elapsed = 0
+        while not self.events.received:
+            await RisingEdge(self.dut.clk)
+            elapsed += 1
+        await self.settle()
+        return elapsed
+
     async def settle(self, patience: int = 20_000) -> None:
         """Waits for all completions, `patience` cycles for each, and checks that each came once, as expected."""
         waited = done = 0
@@ -186,3 +203,8 @@ def post_put(bench: Bench, length: int, mini: bool) -> tuple[int, bytes]:
         data = bytes(bench.memory.content[source:source + length])
         bench.post({}, p2p_op=P2pOp.PUT, kind=Kind.RDMA, length=length, local_addr=source, remote_addr=target)
     return target, data
+
+
+def check_ahead(packets: int, beats: int, elapsed: int) -> None:
+    """Of each fragment its place is taken while memory answers, while its data come, and while they leave."""
+    assert elapsed <= packets * (LATENCY + 2 * beats + 20) // HELD + LATENCY + 100, elapsed

@@ -13,6 +13,7 @@ from testbench import clock
 from testbench.p2p.driver import (
     BAD_SOURCE,
     CLOSED_VP,
+    LATENCY,
     MEMORY_BYTES,
     MTU,
     NODE,
@@ -22,6 +23,7 @@ from testbench.p2p.driver import (
     TAGS,
     TARGET,
     Bench,
+    check_ahead,
     lengths,
     post_put,
 )
@@ -377,13 +379,22 @@ async def full_speed_of_gets(dut: SimHandleBase, width: int) -> None:
     await bench.start()
     length = 64 * MTU
     bench.get(length, remote_addr=SOURCE)
-    elapsed = 0
-    while not bench.events.received:
-        await RisingEdge(dut.clk)
-        elapsed += 1
-    await bench.settle()
+    elapsed = await bench.time()
     bench.check_memory()
     beats, packets = length // bench.flit, length // MTU
     dut._log.info("%d cycles for %d beats of %d bits in %d fragments", elapsed, beats, width, packets)
     # A packet is judged in about twelve cycles, while the one before it is written.
     assert elapsed <= packets * max(beats // packets + 6, 18) + 200, elapsed
+
+
+@cocotb.test()
+@cocotb.parametrize(width=tuple(TAGS))
+async def memory_is_asked_ahead(dut: SimHandleBase, width: int) -> None:
+    """Behind memory that is late, as many fragments of a GET are read at once as are held."""
+    bench = GetBench(dut, width, pause=0, delay=1, latency=LATENCY)
+    await bench.start()
+    length = 64 * MTU
+    bench.get(length, remote_addr=SOURCE)
+    elapsed = await bench.time()
+    bench.check_memory()
+    check_ahead(length // MTU, MTU // bench.flit, elapsed)

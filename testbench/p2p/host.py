@@ -26,15 +26,22 @@ def port(driver: type, dut: SimHandleBase, name: str, signature: Any, stream: st
 class Memory:
     """Answers reads and writes as the DMA engine does; ranges of `bad` addresses answer errors.
 
-    A write of which any beat is refused is not carried out at all. Each port is a client of its own.
+    A write of which any beat is refused is not carried out at all. Each port is a client of its own. Reads are answered
+    `latency` cycles after they were asked for, or at once.
     """
 
-    def __init__(self, dut: SimHandleBase, prefix: str, width: int, size: int, *, pause: float | None = None):
+    def __init__(
+        self, dut: SimHandleBase, prefix: str, width: int, size: int, *, pause: float | None = None, latency: int = 0
+    ):
         self.content = bytearray(rng("memory").randbytes(size))
         self.bad: list[range] = []
         self.written: list[range] = []
         """Ranges in the order in which they were written."""
         self.flit = width // 8
+        self._latency, self._now = latency, 0
+        self._asked: deque[tuple[int, StreamSource, list[dict[str, int]]]] = deque()
+        if latency:
+            every_cycle(dut.clk, self._answer)
         reads = ReadSignature(width)
         for name in ("read", "get_read"):
             source = port(StreamSource, dut, f"{prefix}{name}", reads, "data", idle=pause)
@@ -56,15 +63,26 @@ class Memory:
         def read(request: dict[str, int]) -> None:
             addr, count = request["addr"], request["bytes"]
             self.check(request)
-            beats = -(-count // self.flit)
+            beats, answer = -(-count // self.flit), []
             for k in range(beats):
                 start = addr + k * self.flit
                 last = k == beats - 1
                 error = last and self.refuses(range(addr, addr + count))
                 word = int.from_bytes(self.content[start:start + self.flit], "little")
-                source.append({"data": word, "last": int(last), "error": int(error)})
+                answer.append({"data": word, "last": int(last), "error": int(error)})
+            if self._latency:
+                self._asked.append((self._now + self._latency, source, answer))
+            else:
+                source.extend(answer)
 
         return read
+
+    def _answer(self) -> None:
+        """Lets time pass for what has been asked for."""
+        self._now += 1
+        while self._asked and self._asked[0][0] <= self._now:
+            _, source, answer = self._asked.popleft()
+            source.extend(answer)
 
 
 class Writer:

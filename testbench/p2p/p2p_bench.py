@@ -14,6 +14,7 @@ from testbench.p2p.driver import (
     CLOSED_VP,
     FULL_ENTRIES,
     FULL_VP,
+    LATENCY,
     MEMORY_BYTES,
     MTU,
     NODE,
@@ -22,6 +23,7 @@ from testbench.p2p.driver import (
     TAGS,
     TARGET,
     Bench,
+    check_ahead,
     check_entries,
     lengths,
     post_put,
@@ -281,12 +283,22 @@ async def full_speed(dut: SimHandleBase, width: int) -> None:
     length = 64 * MTU
     target = bench.target(length)
     bench.post({}, p2p_op=P2pOp.PUT, kind=Kind.RDMA, length=length, local_addr=SOURCE, remote_addr=target)
-    elapsed = 0
-    while not bench.events.received:
-        await RisingEdge(dut.clk)
-        elapsed += 1
-    await bench.settle()
+    elapsed = await bench.time()
     beats, packets = length // bench.flit, length // MTU
     assert bench.memory.content[target:target + length] == bench.memory.content[SOURCE:SOURCE + length]
     # The bench's drivers need three cycles between packets.
     assert elapsed <= beats + 6 * packets + 150, elapsed
+
+
+@cocotb.test()
+@cocotb.parametrize(width=tuple(TAGS))
+async def memory_is_asked_ahead(dut: SimHandleBase, width: int) -> None:
+    """Behind memory that is late, as many fragments of a PUT are read at once as are held."""
+    bench = Bench(dut, width, pause=0, delay=1, latency=LATENCY)
+    await bench.start()
+    length = 64 * MTU
+    target = bench.target(length)
+    bench.post({}, p2p_op=P2pOp.PUT, kind=Kind.RDMA, length=length, local_addr=SOURCE, remote_addr=target)
+    elapsed = await bench.time()
+    assert bench.memory.content[target:target + length] == bench.memory.content[SOURCE:SOURCE + length]
+    check_ahead(length // MTU, MTU // bench.flit, elapsed)
