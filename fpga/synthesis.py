@@ -10,8 +10,6 @@ from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from fpga.initial_blocks import short_initial_blocks
-
 _PROGRAM = """
 import sys
 from pyosys import libyosys
@@ -87,7 +85,7 @@ def synthesise(
         raise ValueError(f"language must be one of {', '.join(READERS)}, not {language!r}")
     with TemporaryDirectory() as folder:
         source, statistics = Path(folder, "design.v"), Path(folder, "stat.json")
-        source.write_text(short_initial_blocks(text) if language == "verilog" else text)
+        source.write_text(text)
         # ABC9 of Yosys 0.70 gives some of its wires the names of others, in designs with certain names: it ends in a
         # failed assertion then. Without names it does not.
         flat = ["flatten"] if family == "ecp5" else []

@@ -13,6 +13,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
 from firmware_models.config import Config
+from rtl.initial_blocks import short_initial_blocks
 from rtl.interface import LinkSignature
 from rtl.kit.library import verilog_modules
 from rtl.nic.nic import Nic
@@ -42,7 +43,7 @@ def emit_verilog(top: str, config: Config) -> str:
 
 def module_verilog(name: str, boundary: "Boundary") -> str:
     """The Verilog of any component as module `name`, in the same manner."""
-    text = "".join(verilog_modules(name, boundary))
+    text = short_initial_blocks("".join(verilog_modules(name, boundary)))
     return _LINT + _ASSERTION.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", text)
 
 

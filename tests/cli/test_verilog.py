@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fpga.initial_blocks import LONGEST
+from rtl.initial_blocks import LONGEST
 from testbench.toolchain import environment, verilator_root
 
 Conic = Callable[..., Any]

@@ -12,7 +12,6 @@ from firmware_models.files import write_text
 from firmware_models.host import DRIVER_FILES
 from fpga.core_package import core_file, port_page
 from fpga.core_package import example as verilog_example
-from fpga.initial_blocks import short_initial_blocks
 from rtl.emit import TOPS, EmitError, emit_verilog
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
@@ -47,7 +46,7 @@ def command(
     texts |= {output_dir / path.name: path.read_text() for path in DRIVER_FILES}
     with progress_bars() as progress:
         progress(f"exporting {top} ({name})", 0, 1)
-        texts[verilog_file] = short_initial_blocks(emit_verilog(top, tree))
+        texts[verilog_file] = emit_verilog(top, tree)
         texts |= {
             output_dir / f"conic_{top}.md": port_page(top, tree), output_dir / f"conic_{top}.core": core_file(top),
             output_dir / f"conic_{top}_example.v": verilog_example(top, tree),

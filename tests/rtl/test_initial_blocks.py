@@ -10,8 +10,9 @@ from amaranth.back import verilog
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from fpga.initial_blocks import LONGEST, short_initial_blocks
 from fpga.synthesis import synthesise
+from rtl.emit import Boundary, module_verilog
+from rtl.initial_blocks import LONGEST, short_initial_blocks
 
 
 class Store(wiring.Component):
@@ -76,9 +77,11 @@ def test_a_memory_with_an_escaped_name() -> None:
 
 
 def test_what_is_synthesised(tmp_path: Path) -> None:
-    """The block RAM of the mapped design holds the words that the design has."""
+    """Verilog comes out of the project with short blocks; the block RAM of the mapped design holds its words."""
     netlist = tmp_path / "store.json"
-    assert synthesise(_verilog(1024), top="store", keep=netlist)["DP16KD"] == 1
+    text = module_verilog("store", Boundary(Store(1024)))
+    assert [len(block) for block in _blocks(text)] == [LONGEST] * (1024 // LONGEST)
+    assert synthesise(text, top="store", keep=netlist)["DP16KD"] == 1
     cells = json.loads(netlist.read_text())["modules"]["store"]["cells"].values()
     parameters = next(cell["parameters"] for cell in cells if cell["type"] == "DP16KD")
     # 64 rows of 16 words; a word takes 20 bits of its row, of which 18 are there, the lowest first.
