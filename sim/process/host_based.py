@@ -1,5 +1,6 @@
 """A collective that hosts carry out: memory for its processes, and what each of them does."""
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,18 @@ from firmware_models.schedule import Combine
 from sim.host import Host
 from sim.host.model import ELEMENT_BYTES
 from sim.process.arithmetic import combined
-from sim.process.messenger import Messenger, Place
+from sim.process.messenger import Messenger, Place, Waiting
 from sim.process.notice import SHORT_BYTES
 from sim.process.process import Body, Process
-from sim.process.program import SEGMENTED, Deliver, Load, Message, Program, Send, programs
+from sim.process.program import TREES, Deliver, Load, Message, Program, Send, chains, programs
 from sim.request import CollectiveRequest
 from sim.session import Posted, Session
 
 _AHEAD = 4
-"""Segments that a process of a tree asks for before it needs them."""
+"""Parts of its program that a process of a tree has begun and not ended, each with a message that it has asked for."""
 _ALIGNMENT = 64
 _MOST_LOG2 = 15
+_OVER = object()
 
 
 class HostBasedJob:
@@ -50,8 +52,7 @@ class HostBasedJob:
         self._programs = programs(
             schedule, n_bytes=request.size, item=self._kind.itemsize, segment_bytes=host.mpi.segment_bytes
         )
-        is_segmented = host.mpi.segment_bytes and (schedule.collective, schedule.algorithm) in SEGMENTED
-        self._ahead = _AHEAD if is_segmented else 1
+        self._is_tree = (schedule.collective, schedule.algorithm) in TREES
         self._flit = request.config.datapath.flit_bytes
         inputs = request.data(number)
         ports, results = [], []
@@ -65,7 +66,8 @@ class HostBasedJob:
             operand, vector, result = (driver.allocate(request.size) for _ in range(3))
             driver.store(operand, inputs[rank].tobytes())
             buffer_bytes = _aligned(max((message.n_bytes for message in received), default=0) + self._flit)
-            buffers = driver.allocate((self._ahead + 1) * buffer_bytes)
+            n_buffers = _AHEAD if self._is_tree else 1
+            buffers = driver.allocate(n_buffers * buffer_bytes)
             slots = tuple(
                 driver.allocate(message.n_bytes) if SHORT_BYTES < message.n_bytes <= host.mpi.eager_bytes else 0
                 for message in received
@@ -79,19 +81,32 @@ class HostBasedJob:
             results.append(result)
             self._operands.append(operand)
             self.places.append(Place(
-                node_id=driver.node, vp=number, vector=vector, buffers=buffers, n_buffers=self._ahead + 1,
-                buffer_bytes=buffer_bytes, bounce=bounce, slots=slots,
+                node_id=driver.node, vp=number, vector=vector, bounce=bounce, slots=slots,
+                buffers=tuple(range(buffers, buffers + n_buffers * buffer_bytes, buffer_bytes)),
             ))
         self.posted = Posted(inputs, ports, results, [self.request] * len(ports))
 
     def body(self, rank: int, process: Process) -> Body:
         """What the process of `rank` does."""
-        program, memory, here = self._programs[rank], process.port.driver.memory, self.places[rank]
-        messenger = Messenger(
-            process, rank, self.places, _received(program), ahead=self._ahead, flit_bytes=self._flit
-        )
-        operand, result = self._operands[rank], self.posted.result_addresses[rank]
+        program = self._programs[rank]
+        messenger = Messenger(process, rank, self.places, _received(program), flit_bytes=self._flit)
         process.work(self.host.mpi.call_ns)
+        parts = deque(chains(program) if self._is_tree else [program])
+        begun: list[Waiting] = []
+        while parts or begun:
+            while parts and len(begun) < _AHEAD:
+                begun.append(self._carry_out(parts.popleft(), rank, process, messenger))
+            # Each goes on as far as it can; whoever is still there waits for something that has to come.
+            begun = [part for part in begun if next(part, _OVER) is not _OVER]
+            if begun and (len(begun) == _AHEAD or not parts):
+                yield from messenger.take()
+        while messenger.is_sending:
+            yield from messenger.take()
+
+    def _carry_out(self, program: Program, rank: int, process: Process, messenger: Messenger) -> Waiting:
+        """Carries out a part of a program; yields when it has to wait for something to come."""
+        memory, here = process.port.driver.memory, self.places[rank]
+        operand, result = self._operands[rank], self.posted.result_addresses[rank]
         for action in program:
             match action:
                 case Load(first, last):
@@ -107,7 +122,6 @@ class HostBasedJob:
                         self._absorb(process, action, data, memory[here.vector:])
                 case Deliver(first, last):
                     memory[result + first:result + last] = memory[here.vector + first:here.vector + last]
-        yield from messenger.flush()
 
     def _absorb(self, process: Process, message: Message, data: NDArray[np.uint8], vector: NDArray[Any]) -> None:
         """Makes of a message what becomes of it."""
@@ -137,7 +151,7 @@ def memory_bytes(request: CollectiveRequest, host: Host) -> int:
         messages = [*_received(program), *(each.message for each in program if isinstance(each, Send))]
         eager = sum(_aligned(each.n_bytes) for each in messages if each.n_bytes <= host.mpi.eager_bytes)
         longest = max((message.n_bytes for message in messages), default=0)
-        most = max(most, eager + (_AHEAD + 1) * (longest + 2 * _ALIGNMENT) + (128 << _log2(len(messages))))
+        most = max(most, eager + _AHEAD * (longest + 2 * _ALIGNMENT) + (128 << _log2(len(messages))))
     return (1 << 16) + request.jobs * ((1 << 16) + 3 * (request.size + _ALIGNMENT) + most + 8 * _ALIGNMENT)
 
 

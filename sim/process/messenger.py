@@ -10,7 +10,7 @@ sent; otherwise into a buffer from which it is combined, or copied. Slots are ne
 while time passes: both favour hosts.
 """
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
@@ -38,11 +38,10 @@ class Place:
     -------
     node_id, vp : int
         Of its port.
-    vector, buffers, bounce : int
-        Addresses: of the vector that it works on; of buffers for messages, `buffer_bytes` each; of memory from which
-        eager messages leave.
-    n_buffers, buffer_bytes : int
-        Buffers.
+    vector, bounce : int
+        Addresses: of the vector that it works on; of memory from which eager messages leave.
+    buffers : tuple of int
+        Addresses of buffers for messages.
     slots : tuple of int
         Of each message that it receives: address of its slot if it comes eagerly, or 0.
     """
@@ -50,10 +49,8 @@ class Place:
     node_id: int
     vp: int
     vector: int
-    buffers: int
-    n_buffers: int
-    buffer_bytes: int
     bounce: int
+    buffers: tuple[int, ...]
     slots: tuple[int, ...]
 
 
@@ -70,26 +67,25 @@ class Messenger:
         Of all processes of the job.
     messages : sequence of Message
         What it will receive.
-    ahead : int
-        Messages that it may ask for before it needs them; 1: none.
     flit_bytes : int
         Alignment of addresses on the NIC.
     """
 
     def __init__(
-        self, process: Process, rank: int, places: Sequence[Place], messages: Sequence[Message], *, ahead: int,
-        flit_bytes: int,
+        self, process: Process, rank: int, places: Sequence[Place], messages: Sequence[Message], *, flit_bytes: int
     ):
         self.process, self.rank, self.places, self.messages = process, rank, places, messages
         self.here = places[rank]
         self._ranks = {place.node_id: number for number, place in enumerate(places)}
         self._memory = process.port.driver.memory
-        self._ahead, self._flit = ahead, flit_bytes
+        self._flit = flit_bytes
         self._eager = process.host.mpi.eager_bytes
-        self._wanted = 0  # messages that have been asked for
-        self._expected: dict[int, deque[int]] = defaultdict(deque)
+        self._wanted: set[int] = set()  # somebody waits for these, and they have not been announced
+        self._expected: dict[int, set[int]] = defaultdict(set)
         for message in messages:
-            self._expected[message.sender].append(message.number)
+            self._expected[message.sender].add(message.number)
+        self._free = list(self.here.buffers)
+        self._buffer_of: dict[int, int] = {}
         self._ready: dict[int, int] = {}  # announced and not asked for yet: address at the sender
         self._where: dict[int, int] = {}  # of each message that is on its way or there: its address here
         self._there: set[int] = set()
@@ -130,34 +126,36 @@ class Messenger:
     def settle(self, first: int, last: int) -> Waiting:
         """Waits until nothing of bytes [first, last) of the vector is still being sent."""
         while any(low < last and first < high for low, high in self._unfree.values()):
-            yield from self._next()
+            yield
 
-    def flush(self) -> Waiting:
-        """Waits until everything that was sent has been read."""
-        while self._unfree:
-            yield from self._next()
+    @property
+    def is_sending(self) -> bool:
+        """True if something that was sent has not been read."""
+        return bool(self._unfree)
 
     def _room(self) -> Waiting:
         while self.process.port.room < _RESERVE:
-            yield from self._next()
+            yield
 
     # Receiving.
 
     def receive(self, number: int) -> Generator[None, None, Bytes | None]:
         """The data of the message `number`; None if they are already where they belong in the vector."""
         self.process.work(self.process.host.mpi.match_ns)
-        while self._wanted < min(number + self._ahead, len(self.messages)):
-            self._wanted += 1
-            if self._wanted - 1 in self._ready:
-                self._get(self._wanted - 1)
+        if number in self._ready:
+            self._get(number)
+        elif number not in self._there:
+            self._wanted.add(number)
         while number not in self._there:
-            yield from self._next()
+            yield
         message, short = self.messages[number], self._short.pop(number, None)
         if short is not None:
             return np.frombuffer(short, np.uint8)
         address = self._where.pop(number)
         if address == self.here.vector + message.first:
             return None
+        if number in self._buffer_of:
+            self._free.append(self._buffer_of.pop(number))
         return np.array(self._memory[address:address + message.n_bytes])
 
     def _get(self, number: int) -> None:
@@ -168,7 +166,8 @@ class Messenger:
         is_busy = any(low < last and message.first < high for low, high in self._unfree.values())
         if not message.replaces or is_busy or skew or target % self._flit:
             # Whole flits are read, so that the first one begins on a boundary at both ends.
-            target = self.here.buffers + number % self.here.n_buffers * self.here.buffer_bytes
+            # There is one for each part of the program that has been begun, and each waits for one message.
+            target = self._buffer_of[number] = self._free.pop()
         self._where[number] = target + skew
         self._post(transfer(
             P2pOp.GET, self.here.vp, self._peer(message.sender), message.n_bytes + skew, local=target,
@@ -177,7 +176,8 @@ class Messenger:
 
     # What comes.
 
-    def _next(self) -> Waiting:
+    def take(self) -> Waiting:
+        """Takes the next entry of the process's rings, once it has come."""
         entry = yield from self.process.next_entry()
         if isinstance(entry, Completion):
             if entry.tag != UNTAGGED:
@@ -195,8 +195,9 @@ class Messenger:
         if kind is Notice.FREE:
             del self._unfree[peer, number]
             return
-        if not self._expected[peer] or self._expected[peer].popleft() != number:
-            raise ProcessError(f"{self.process.name}: message {number} of rank {peer} came out of turn")
+        if number not in self._expected[peer]:
+            raise ProcessError(f"{self.process.name}: message {number} of rank {peer} is not expected, or came twice")
+        self._expected[peer].remove(number)
         match kind:
             case Notice.SHORT:
                 self._short[number] = entry.payload[HEADER_BYTES:]
@@ -206,7 +207,8 @@ class Messenger:
                 self._there.add(number)
             case Notice.READY:
                 self._ready[number] = address
-                if number < self._wanted:
+                if number in self._wanted:
+                    self._wanted.remove(number)
                     self._get(number)
 
     # Descriptors.

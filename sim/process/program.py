@@ -4,6 +4,7 @@ The steps are those of the schedule, so results have its bits; but each step wor
 that knows nothing of pulses. Trees may be cut into segments, which follow each other down the tree.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 from firmware_models.golden import block_bounds
 from firmware_models.schedule import Combine, Schedule, Source
 
-SEGMENTED = {("broadcast", "binomial"), ("broadcast", "double-binary-tree"), ("reduce", "binomial")}
-"""Collectives and algorithms that libraries pipeline: trees, whose inner nodes would wait for all of a message."""
+TREES = {("broadcast", "binomial"), ("broadcast", "double-binary-tree"), ("reduce", "binomial")}
+"""Collectives and algorithms that libraries cut into segments, so that inner nodes do not wait for all of a message."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def programs(schedule: Schedule, *, n_bytes: int, item: int, segment_bytes: int)
     bounds = [(low * item, high * item) for low, high in block_bounds(n_bytes // item, count)]
     longest = max(high - low for low, high in bounds)
     step = longest
-    if segment_bytes and (schedule.collective, schedule.algorithm) in SEGMENTED:
+    if segment_bytes and (schedule.collective, schedule.algorithm) in TREES:
         step = max(item, segment_bytes // item * item)
     n_segments = max(1, -(-longest // step)) if step else 1
 
@@ -115,6 +116,36 @@ def programs(schedule: Schedule, *, n_bytes: int, item: int, segment_bytes: int)
                     program.append(Deliver(low, high))
         found.append(program)
     return found
+
+
+def chains(program: Program) -> list[Program]:
+    """Parts of a program that touch no byte of each other, each in its order: they need not wait for each other.
+
+    The two trees of a double tree are such parts, and so are their segments. What touches no byte at all is one part.
+    """
+    spans = [_span(action) for action in program]
+    bounds: list[tuple[int, int]] = []
+    for first, last in sorted(span for span in spans if span[0] < span[1]):
+        if bounds and first < bounds[-1][1]:
+            bounds[-1] = bounds[-1][0], max(last, bounds[-1][1])
+        else:
+            bounds.append((first, last))
+    starts = [first for first, _ in bounds]
+    found: dict[int, Program] = defaultdict(list)
+    for (first, last), action in zip(spans, program, strict=True):
+        found[bisect_right(starts, first) if first < last else 0].append(action)
+    return list(found.values())
+
+
+def _span(action: Action) -> tuple[int, int]:
+    """The bytes that an action touches: the first one, and the one behind the last."""
+    match action:
+        case Load(first, last) | Deliver(first, last):
+            return first, last
+        case Send(first, message):
+            return first, first + message.n_bytes
+        case Message():
+            return action.first, action.first + action.n_bytes
 
 
 def _receptions(schedule: Schedule, rank: int, span: Span, n_segments: int) -> list[Message]:

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from firmware_models.schedule import algorithm_names, build, collective_names
-from sim.process.program import SEGMENTED, Message, Program, Send, programs
+from sim.process.program import TREES, Action, Deliver, Load, Message, Program, Send, chains, programs
 
 PLAIN = [
     (collective, algorithm) for collective in collective_names() for algorithm in algorithm_names(collective)
@@ -29,7 +29,7 @@ def test_sent_is_received(collective: str, algorithm: str, n_nodes: int) -> None
         assert [message.number for message in messages(program)] == list(range(len(messages(program))))
 
 
-@pytest.mark.parametrize(("collective", "algorithm"), sorted(SEGMENTED))
+@pytest.mark.parametrize(("collective", "algorithm"), sorted(TREES))
 def test_segments(collective: str, algorithm: str) -> None:
     """Each rank receives what it does without segments, in pieces of at most a segment, each byte once."""
     schedule = build(collective, algorithm, n_nodes=6)
@@ -49,3 +49,43 @@ def test_segments_are_elements() -> None:
     found = programs(schedule, n_bytes=64, item=16, segment_bytes=1)
     spans = [(message.first, message.n_bytes) for message in messages(found[1])]
     assert spans == [(0, 16), (16, 16), (32, 16), (48, 16)]
+
+
+def touched(action: Action) -> set[int]:
+    match action:
+        case Load(first, last) | Deliver(first, last):
+            return set(range(first, last))
+        case Send(first, message):
+            return set(range(first, first + message.n_bytes))
+        case Message():
+            return set(range(action.first, action.first + action.n_bytes))
+
+
+@pytest.mark.parametrize(("collective", "algorithm"), PLAIN)
+@pytest.mark.parametrize("segment_bytes", [0, 16, 24])
+@pytest.mark.parametrize("elements", [1, 2, 41])
+def test_chains(collective: str, algorithm: str, segment_bytes: int, elements: int) -> None:
+    """Every action is in one of them, in its order, and no byte in two; those of one share bytes, one with another."""
+    schedule = build(collective, algorithm, n_nodes=5)
+    for program in programs(schedule, n_bytes=8 * elements, item=8, segment_bytes=segment_bytes):
+        found = chains(program)
+        places = {id(action): place for place, action in enumerate(program)}
+        assert sorted(places[id(action)] for chain in found for action in chain) == list(range(len(program)))
+        bytes_of = []
+        for chain in found:
+            order = [places[id(action)] for action in chain]
+            assert order == sorted(order)
+            sets = [touched(action) for action in chain]
+            together = sets.pop(max(range(len(sets)), key=lambda n: len(sets[n])))
+            while joined := [each for each in sets if each & together]:
+                together = together.union(*joined)
+                sets = [each for each in sets if not each & together]
+            assert not any(sets)
+            bytes_of.append(together)
+        assert sum(map(len, bytes_of)) == len(set().union(*bytes_of))
+
+
+def test_trees_of_a_double_tree_are_apart() -> None:
+    schedule = build("broadcast", "double-binary-tree", n_nodes=8)
+    assert {len(chains(each)) for each in programs(schedule, n_bytes=512, item=8, segment_bytes=0)} == {2}
+    assert {len(chains(each)) for each in programs(schedule, n_bytes=512, item=8, segment_bytes=64)} == {8}
