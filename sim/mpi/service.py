@@ -22,7 +22,7 @@ from sim.mpi.timeline import Timeline
 from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Request, RequestKind, text
 
 DESERTED = "has ended without MPI_Finalize"
-"""What is said of a rank that is gone and has not taken its leave."""
+"""How messages describe a rank that is gone and has not taken its leave."""
 
 
 class Service:
