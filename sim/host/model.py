@@ -59,6 +59,8 @@ class Memory:
     """GB/s that all cores of a host share: two passes to copy, three to combine."""
     core_gbytes: _Rate
     """GB/s that one core reaches alone."""
+    dma_passes: Annotated[float, Field(ge=0, le=100, strict=False)]
+    """How often a byte of a message that its NIC reads or writes passes the memory that cores share; 0: in a cache."""
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)

@@ -114,6 +114,7 @@ class Messenger:
         source = self._bounce
         self._bounce += -(-message.n_bytes // 64) * 64
         self.process.move(2, message.n_bytes)
+        self.process.count_dma(message.n_bytes)  # a little early: its NIC reads it right after the doorbell
         self._memory[source:source + message.n_bytes] = data
         self._post(
             transfer(
@@ -187,13 +188,15 @@ class Messenger:
 
     def _has_read(self, number: int) -> None:
         self._there.add(number)
+        self.process.count_dma(self.messages[number].n_bytes)
         self._post(self._notice(self.messages[number].sender, Notice.FREE, number))
 
     def _hear(self, entry: Received) -> None:
         kind, number, address = parsed(entry.payload)
         peer = self._ranks[entry.source_id]
         if kind is Notice.FREE:
-            del self._unfree[peer, number]
+            first, last = self._unfree.pop((peer, number))
+            self.process.count_dma(last - first)
             return
         if number not in self._expected[peer]:
             raise ProcessError(f"{self.process.name}: message {number} of rank {peer} is not expected, or came twice")
@@ -205,6 +208,7 @@ class Messenger:
             case Notice.EAGER:
                 self._where[number] = self.here.slots[number]
                 self._there.add(number)
+                self.process.count_dma(self.messages[number].n_bytes)
             case Notice.READY:
                 self._ready[number] = address
                 if number in self._wanted:

@@ -118,6 +118,15 @@ class Process:
         alone = self.host.cycles(max(nanoseconds, moved / memory.core_gbytes))
         self._occupy(max(alone, self.node.memory - begin))
 
+    def count_dma(self, n_bytes: int) -> None:
+        """The NIC has read or written `n_bytes` of a message: before now, as far as memory was free then.
+
+        NICs do not wait for a memory that cores keep busy; cores wait for what NICs have moved.
+        """
+        memory = self.host.memory
+        cycles = self.host.cycles(memory.dma_passes * n_bytes / memory.gbytes)
+        self.node.memory = max(self.node.memory, self.time - cycles) + cycles
+
     def _occupy(self, cycles: float) -> None:
         begin = max(self.time, self.node.cores[self._core])
         self.time = self.node.cores[self._core] = self.node.interruptions[self._core].end_of(begin, cycles)

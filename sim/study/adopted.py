@@ -53,12 +53,12 @@ def adopt(
     Raises
     ------
     StudyError
-        If `old` differs in anything but its sources, has no row that `new` lacks, or if a row is not the same: then
-        none is taken over.
+        If `old` differs in anything but its sources, and parameters that they did not have; has no row that `new`
+        lacks; or if a row is not the same: then none is taken over.
     """
     head, rows = _load(old)
-    for name in dict.fromkeys([*grid.head, *head]):
-        if name != _SOURCES and head.get(name) != grid.head.get(name):
+    for name in head:
+        if name != _SOURCES and head[name] != grid.head.get(name):
             raise StudyError(
                 f"OLD: {shown(old)} has rows for {name} {shown(head.get(name))}, not {shown(grid.head.get(name))}"
             )

@@ -95,6 +95,17 @@ def test_every_parameter_counts(small: Config, change: str) -> None:
     assert run_collective(other).cycles > run_collective(plain).cycles
 
 
+@pytest.mark.parametrize("eager_bytes", [64, 1000])
+def test_what_nics_move_counts(small: Config, eager_bytes: int) -> None:
+    """Where it keeps the memory of a host busy, that is: with several jobs."""
+    few, many = (
+        asked(small, parse_host(
+            f"memory:\n  gbytes: 1\n  dma_passes: {passes}\nmpi:\n  eager_bytes: {eager_bytes}", source="x",
+        ), nodes=2, size=512, jobs=4) for passes in (0, 20)
+    )
+    assert run_collective(many).cycles > run_collective(few).cycles
+
+
 def test_cores_count(small: Config) -> None:
     few, many = (
         asked(small, parse_host(f"cpu:\n  cores: {cores}\n  reduce_ns: 50", source="x"), nodes=2, jobs=4, size=512)

@@ -131,6 +131,27 @@ memory:
     assert several[0].time == 80
 
 
+def test_what_nics_move_passes_the_memory_too() -> None:
+    """It has passed while the process did something else, if memory was free; if not, or if it is much, cores wait."""
+    host: Host = parse_host("""
+network:
+  clock_mhz: 1000
+memory:
+  gbytes: 20
+  core_gbytes: 20
+  dma_passes: 2
+""", source="x")
+    node = Node(0, host)
+    one = process(node, 0)
+    one.work(50)
+    one.count_dma(100)  # 10 ns, which are over
+    one.move(1, 100)
+    assert one.time == 55
+    one.count_dma(200)  # 20 ns, none of which memory was free
+    one.move(1, 100)
+    assert one.time == 55 + 20 + 5
+
+
 def test_an_error_is_told() -> None:
     one = process(Node(3, HOST), 1, ring=Ring(status=Status.TIMEOUT))
     one.arrive(Arrival(0, 0, is_message=False))
