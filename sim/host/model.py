@@ -75,6 +75,8 @@ class Mpi:
     """Longest message that is sent without asking; longer ones are announced, and the receiver gets them."""
     segment_bytes: Annotated[int, Field(ge=0, le=1 << 30)]
     """Trees send long messages in segments of so many bytes; 0: whole."""
+    operand_copies: Annotated[int, Field(ge=0, le=4)]
+    """How often a reduction copies a process's operand to where it combines; hosts only. 0: it lies there already."""
 
 
 @dataclass(frozen=True, config=_strict, kw_only=True)

@@ -52,6 +52,9 @@ class HostBasedJob:
         self._programs = programs(
             schedule, n_bytes=request.size, item=self._kind.itemsize, segment_bytes=host.mpi.segment_bytes
         )
+        self._combines = any(
+            action.combine is Combine.REDUCE for program in self._programs for action in _received(program)
+        )
         self._is_tree = (schedule.collective, schedule.algorithm) in TREES
         self._flit = request.config.datapath.flit_bytes
         inputs = request.data(number)
@@ -110,8 +113,10 @@ class HostBasedJob:
         for action in program:
             match action:
                 case Load(first, last):
-                    # A library reads the operand where it is: that costs nothing here, and not to overwrite does.
                     yield from messenger.settle(first, last)
+                    # Without reductions a library reads the operand where it is.
+                    if self._combines:
+                        process.move(2 * self.host.mpi.operand_copies, last - first)
                     memory[here.vector + first:here.vector + last] = memory[operand + first:operand + last]
                 case Send():
                     yield from messenger.send(action.message, action.first)

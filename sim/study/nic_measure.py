@@ -107,7 +107,7 @@ def measure_message(setting: Setting) -> Row:
 def changed(host: Host, change: dict[str, float]) -> Host:
     """The host with other software times, another time to combine, another way to send, other memory, another PCIe."""
     software, mpi = change.get("software", 1.0), {
-        name: int(change[name]) for name in ("eager_bytes", "segment_bytes") if name in change
+        name: int(change[name]) for name in ("eager_bytes", "segment_bytes", "operand_copies") if name in change
     }
     cpu, library = host.cpu, host.mpi
     return replace(

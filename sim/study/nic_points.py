@@ -62,6 +62,7 @@ CHANGES: dict[str, dict[str, float]] = {
     "reduction × 2": {"reduction": 2.0},
     "eager to 8 KiB": {"eager_bytes": 8 * KIB},
     "segments of 16 KiB": {"segment_bytes": 16 * KIB},
+    "operand in place": {"operand_copies": 0},
     "PCIe × 0.25": {"pcie": 0.25},
     "PCIe × 0.5": {"pcie": 0.5},
     "memory × 0.5": {"memory": 0.5},

@@ -89,6 +89,7 @@ def test_values_that_are_none(small: Config) -> None:
     "cpu:\n  post_ns: 900", "cpu:\n  take_ns: 900", "cpu:\n  doorbell_ns: 900", "cpu:\n  poll_ns: 3000",
     "cpu:\n  reduce_ns: 90", "pcie:\n  one_way_ns: 900", "pcie:\n  gbits: 2", "memory:\n  latency_ns: 900",
     "memory:\n  gbytes: 0.5", "memory:\n  core_gbytes: 0.5", "mpi:\n  match_ns: 900", "mpi:\n  call_ns: 2000",
+    "mpi:\n  operand_copies: 4",
 ])
 def test_every_parameter_counts(small: Config, change: str) -> None:
     plain, other = (asked(small, host, size=512, nodes=2) for host in (HOSTS["long"], parse_host(change, source="x")))
