@@ -5,6 +5,7 @@ operation never meets. ``python -m sim.study.adopted nic-reduce OLD.jsonl NEW.js
 measures some again; a row that is taken over says by which sources it was measured.
 """
 
+import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -57,10 +58,11 @@ def adopt(
         lacks; or if a row is not the same: then none is taken over.
     """
     head, rows = _load(old)
+    wanted = json.loads(json.dumps(dict(grid.head)))  # as a file has it
     for name in head:
-        if name != _SOURCES and head[name] != grid.head.get(name):
+        if name != _SOURCES and head[name] != wanted.get(name):
             raise StudyError(
-                f"OLD: {shown(old)} has rows for {name} {shown(head.get(name))}, not {shown(grid.head.get(name))}"
+                f"OLD: {shown(old)} has rows for {name} {shown(head.get(name))}, not {shown(wanted.get(name))}"
             )
     file = RowsFile(new, grid.head)
     there = [point for point in grid.points if _row(point, rows) and not _row(point, file.rows)]

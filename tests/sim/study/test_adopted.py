@@ -12,7 +12,7 @@ from sim.study.adopted import ADOPTED, adopt
 from sim.study.grid import Grid, Point, run_grid
 from sim.study.kept_rows import RowsFile
 
-HEAD = {"study": "squares", "nodes": 4, "sources": "new"}
+HEAD = {"study": "squares", "nodes": 4, "datatypes": ["float64"], "sources": "new"}
 
 
 def square(number: int) -> dict[str, Any]:
@@ -21,7 +21,8 @@ def square(number: int) -> dict[str, Any]:
 
 def grid(count: int) -> Grid:
     points = [Point((("kind", "point"), ("number", number)), (number,), number + 1.0) for number in range(count)]
-    return Grid(head=HEAD, points=points, measure=square, work_a_second=10.0)
+    head = HEAD | {"datatypes": ("float64",), "added": 1}
+    return Grid(head=head, points=points, measure=square, work_a_second=10.0)
 
 
 def old_rows(path: Path, count: int, head: dict[str, Any] | None = None, wrong: int | None = None) -> Path:
@@ -45,7 +46,7 @@ def test_rows_are_taken_over(tmp_path: Path) -> None:
     found = adopted(old_rows(tmp_path / "old.jsonl", 8), new)
     assert (found.measured, found.adopted) == (3, 5)
     head, *rows = map(json.loads, new.read_text().splitlines())
-    assert head == HEAD
+    assert head == HEAD | {"added": 1}
     assert sorted(row["number"] for row in rows) == list(range(8))
     assert [row.get(ADOPTED) for row in rows] == 3 * [None] + 5 * ["old"]
     assert {row["seconds"] for row in rows if ADOPTED not in row} == {0.5}
@@ -65,7 +66,7 @@ def test_a_row_that_differs(tmp_path: Path, wrong: int) -> None:
 
 def test_rows_that_are_there_stay(tmp_path: Path) -> None:
     new = tmp_path / "new.jsonl"
-    RowsFile(new, HEAD).add({"kind": "point", "number": 3, **square(3)})
+    RowsFile(new, HEAD | {"added": 1}).add({"kind": "point", "number": 3, **square(3)})
     found = adopted(old_rows(tmp_path / "old.jsonl", 5), new, seconds=0)
     assert (found.measured, found.adopted) == (1, 3)
     rows = [json.loads(line) for line in new.read_text().splitlines()[1:]]
@@ -86,6 +87,6 @@ def test_what_is_refused(tmp_path: Path, head: dict[str, Any] | None, count: int
 
 
 def test_nothing_to_take_over(tmp_path: Path) -> None:
-    old = old_rows(tmp_path / "old.jsonl", 3, HEAD)
+    old = old_rows(tmp_path / "old.jsonl", 3, HEAD | {"added": 1})
     with pytest.raises(StudyError, match=r"must have a row of the grid that .* has not"):
         adopted(old, old)
