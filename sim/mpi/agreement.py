@@ -163,11 +163,12 @@ class Communicator:
             lines.setdefault(found.calls[rank].words, []).append(rank)
         for rank in self.missing(found):
             lines.setdefault((notes or {}).get(rank, "has not come"), []).append(rank)
-        calls = "; ".join(f"{_ranks(ranks)}: {words}" for words, ranks in lines.items())
+        calls = "; ".join(f"{rank_words(ranks)}: {words}" for words, ranks in lines.items())
         return f"{self.name}, operation {found.number + 1}: {what}: {calls}"
 
 
-def _ranks(ranks: Iterable[int]) -> str:
+def rank_words(ranks: Iterable[int]) -> str:
+    """``rank 2``, or ``ranks 0, 1``."""
     listed = list(ranks)
     return f"rank{'s' * (len(listed) > 1)} {', '.join(map(str, listed))}"
 

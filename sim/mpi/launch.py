@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from sim.cluster import RegisterAccessError, SimulationFaultError
-from sim.mpi.agreement import DisagreementError
+from sim.mpi.agreement import DisagreementError, rank_words
 from sim.mpi.error import FabricError
 from sim.mpi.interposer import tool
 from sim.mpi.links import Door, Link
@@ -134,8 +134,7 @@ def _desertion(ranks: Sequence[int]) -> str | None:
     """What to say if ranks have ended while no other one waited for them: the launcher may have been faster."""
     if not ranks:
         return None
-    listed = f"rank {ranks[0]}" if len(ranks) == 1 else f"ranks {', '.join(map(str, ranks))}"
-    return f"MPI_COMM_WORLD: ended without MPI_Finalize, as seen one after the other: {listed}"
+    return f"MPI_COMM_WORLD: ended without MPI_Finalize, as seen one after the other: {rank_words(ranks)}"
 
 
 def _hear_all(service: Service, link: Link) -> bool:

@@ -14,10 +14,10 @@ from typing import Any
 
 import click
 
-from firmware_models.files import FileError, parse_json, read_text, shown
+from firmware_models.files import FileError, read_text, shown
 from sim.study import GridOptions, StudyError
-from sim.study.grid import Grid, Point
-from sim.study.kept_rows import RowsFile
+from sim.study.grid import Grid, Key, Point, found_rows
+from sim.study.kept_rows import RowsFile, lines_of
 from sim.study.nic_grid import nic_grid
 from sim.study.nic_points import EXPERIMENTS, WAYS
 
@@ -64,42 +64,39 @@ def adopt(
             raise StudyError(
                 f"OLD: {shown(old)} has rows for {name} {shown(head.get(name))}, not {shown(wanted.get(name))}"
             )
-    file = RowsFile(new, grid.head)
-    there = [point for point in grid.points if _row(point, rows) and not _row(point, file.rows)]
+    before, after = found_rows(grid.points, rows), found_rows(grid.points, RowsFile(new, grid.head).rows)
+    there = [point for point in grid.points if point.key in before and point.key not in after]
     if not there:
         raise StudyError(f"OLD: {shown(old)} must have a row of the grid that {shown(new)} has not")
-    sample = _drawn(there, rows, seconds, random.Random(seed))
+    sample = _drawn(there, before, seconds, random.Random(seed))
     for point, again in zip(sample, measure(replace(grid, points=sample)), strict=True):
-        _compare(point, _row(point, rows), again)
+        _compare(point, before[point.key], again)
     file = RowsFile(new, grid.head)
     others = [point for point in there if point not in sample]
     for point in others:
-        file.add({ADOPTED: head.get(_SOURCES)} | _row(point, rows))
+        file.add({ADOPTED: head.get(_SOURCES)} | before[point.key])
     return Adoption(len(sample), len(others))
 
 
 def _load(path: Path) -> tuple[Row, list[Row]]:
     try:
-        head, *rows = [parse_json(line) for line in read_text(path).rpartition("\n")[0].splitlines()]
-    except (FileError, ValueError) as error:
-        raise StudyError(f"OLD: {shown(path)} must hold rows that a study has written: {error}") from None
-    return head, rows
+        lines = lines_of(read_text(path))
+    except FileError as error:
+        raise StudyError(f"OLD: {shown(path)} {error}") from None
+    if not lines or not all(isinstance(line, dict) for line in lines):
+        raise StudyError(f"OLD: {shown(path)} must hold rows that a study has written, a JSON object a line")
+    return lines[0], lines[1:]
 
 
-def _row(point: Point, rows: list[Row]) -> Row:
-    """The row of a point, or an empty one."""
-    return next((row for row in rows if all(row.get(name) == value for name, value in point.key)), {})
-
-
-def _drawn(points: list[Point], rows: list[Row], seconds: float, numbers: random.Random) -> list[Point]:
-    drawn, left = numbers.sample(points, len(points)), seconds
+def _drawn(points: list[Point], rows: Mapping[Key, Row], seconds: float, numbers: random.Random) -> list[Point]:
+    """Points in drawn order, as long as there is time for them; at least the one that takes the least."""
+    took = {point.key: float(rows[point.key]["seconds"]) for point in points}
     sample: list[Point] = []
-    for point in drawn:
-        took = _row(point, rows)["seconds"]
-        if took <= left:
+    for point in numbers.sample(points, len(points)):
+        if took[point.key] <= seconds:
             sample.append(point)
-            left -= took
-    return sample or [min(points, key=lambda point: float(_row(point, rows)["seconds"]))]
+            seconds -= took[point.key]
+    return sample or [min(points, key=lambda point: took[point.key])]
 
 
 def _compare(point: Point, before: Mapping[str, Any], again: Mapping[str, Any]) -> None:

@@ -83,7 +83,7 @@ def run_grid(
         If the file has rows of something else, if it would take too long, or if there is no such scheduler.
     """
     file = RowsFile(path, grid.head)
-    found = _found(grid.points, file.rows)
+    found = found_rows(grid.points, file.rows)
     missing = sorted((point for point in grid.points if point.key not in found), key=lambda point: -point.work)
     if missing:
         with Processes(processes) if scheduler is None else Workers(scheduler) as crew:
@@ -159,7 +159,7 @@ class _Clock:
         self._progress("percent of the work", round(100 * self._done / self._work) if self._work else 100, 100)
 
 
-def _found(points: Sequence[Point], rows: Sequence[Row]) -> dict[Key, Row]:
+def found_rows(points: Sequence[Point], rows: Sequence[Row]) -> dict[Key, Row]:
     """The rows of these points, by their keys."""
     kept: dict[Key, Row] = {}
     for names in dict.fromkeys(tuple(name for name, _ in point.key) for point in points):

@@ -11,6 +11,17 @@ from sim.study import StudyError
 Row = dict[str, Any]
 
 
+def lines_of(text: str) -> list[Any]:
+    """The JSON of each line of a file of rows, its head first; a line that is cut off is none.
+
+    Raises
+    ------
+    FileError
+        If a line is no JSON.
+    """
+    return [parse_json(line) for line in text.rpartition("\n")[0].splitlines()]
+
+
 class RowsFile:
     """Rows as JSON lines behind a line with what they depend on.
 
@@ -42,8 +53,7 @@ class RowsFile:
         where = f"--results: {shown(self.path)}"
         try:
             text = read_text(self.path)
-            whole, _, rest = text.rpartition("\n")
-            lines = [parse_json(line) for line in whole.splitlines()]
+            lines = lines_of(text)
         except FileError as error:
             raise StudyError(f"{where} {error}") from None
         if not lines or not all(isinstance(line, dict) for line in lines):
@@ -56,7 +66,7 @@ class RowsFile:
                     "another file, or remove it"
                 )
         self.rows = lines[1:]
-        self._is_whole = not rest
+        self._is_whole = text.endswith("\n")
 
     def add(self, row: Row) -> None:
         """Keeps one more row. However this ends, a later run finds all rows before it."""

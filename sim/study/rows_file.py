@@ -8,6 +8,7 @@ from typing import Any
 
 from firmware_models.files import FileError, parse_json, read_text, shown, write_text
 from sim.study import StudyError
+from sim.study.kept_rows import lines_of
 
 Row = dict[str, Any]
 
@@ -37,8 +38,7 @@ def load_rows(path: Path, *studies: str) -> list[Row]:
 
 def _kept(text: str) -> Any:
     """Rows behind a line with what they depend on, in the form of :func:`save_rows`; a last line may be cut off."""
-    whole, _, _ = text.rpartition("\n")
-    head, *rows = [parse_json(line) for line in whole.splitlines()] or [None]
+    head, *rows = lines_of(text) or [None]
     return {"command": f"conic study {head.get('study')}", "rows": rows} if isinstance(head, dict) else None
 
 

@@ -27,7 +27,7 @@ READ_AHEAD_BEATS = {64: 128, 256: 32}
 """Likewise: :data:`HELD` fragments are held, few enough to be all in use at times."""
 HELD = 6
 LATENCY = 200
-"""Cycles of memory that is late: what is held covers some of them, and as many fragments fewer would show."""
+"""Cycles of memory that is late: more than what is held covers, so one fragment fewer shows."""
 NODE = 0x00C0DE
 MEMORY_BYTES = 1 << 20
 SOURCE, BAD_SOURCE, RINGS, TARGET = 0, 0x30000, 0x40000, 0x80000

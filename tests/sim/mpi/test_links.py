@@ -7,7 +7,7 @@ from sim.mpi.links import Door
 
 
 def test_rank_that_ends_before_it_says_who_it_is():
-    """Its connection is taken and closed; the next one is served."""
+    """Its connection is taken and is no link; so is the next one's."""
     with closing(Door()) as door:
         for _ in range(2):
             rank = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
