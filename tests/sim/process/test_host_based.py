@@ -9,7 +9,7 @@ import pytest
 from firmware_models.config import Config
 from sim.collective import CollectiveError, CollectiveRequest, RequestError, run_collective, verify
 from sim.host import Host, load_host, parse_host
-from sim.process import messenger
+from sim.process import host_based, messenger
 
 HOSTS = {
     "long": load_host("paper"),  # everything but mini packets is announced
@@ -105,6 +105,18 @@ def test_what_nics_move_counts(small: Config, eager_bytes: int) -> None:
         ), nodes=2, size=512, jobs=4) for passes in (0, 20)
     )
     assert run_collective(many).cycles > run_collective(few).cycles
+
+
+@pytest.mark.parametrize("segment_bytes", [0, 512])
+def test_trees_do_not_wait_for_each_other(small: Config, monkeypatch: pytest.MonkeyPatch, segment_bytes: int) -> None:
+    """A process with several parts of its program begun is sooner done than with one after the other."""
+    host = parse_host(f"base: paper\nmpi:\n  segment_bytes: {segment_bytes}", source="x")
+    request = asked(small, host, collective="broadcast", algorithm="double-binary-tree", nodes=7, size=4096)
+    together = run_collective(request)
+    monkeypatch.setattr(host_based, "_AHEAD", 1)
+    alone = run_collective(request)
+    assert (together.mismatched_bits, alone.mismatched_bits) == (0, 0)
+    assert together.cycles < alone.cycles
 
 
 def test_cores_count(small: Config) -> None:
