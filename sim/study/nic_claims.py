@@ -30,11 +30,13 @@ def _claims(experiment: Experiment, rows: list[Row]) -> Iterator[Claim]:
     others = speed_ups(rows, "host")
     alone = [row for row in others if row["jobs"] == 1]
     if alone:
-        worst = min(alone, key=lambda row: row["speed_up"])
-        holds = all(row["speed_up"] >= _paper(experiment, row["bytes"], 1) for row in alone)
+        # Judged where it comes closest to the paper's: at another size it may be less, and the paper's less still.
+        worst = min(alone, key=lambda row: row["speed_up"] / _paper(experiment, row["bytes"], 1))
+        least = _paper(experiment, worst["bytes"], 1)
         yield _claim(
-            f"{len(alone)} other hosts: the speed-up stays at least the paper's; least with {worst['change']}",
-            holds, worst["speed_up"], f">= {experiment.paper['least']}",
+            f"{len(alone)} points of other hosts: the speed-up stays at least the paper's; closest with "
+            f"{worst['change']}, {size_words(worst['bytes'])}",
+            worst["speed_up"] >= least, worst["speed_up"], f">= {least}",
         )
     yield from _shared(experiment, [row for row in others if row["jobs"] > 1])
 

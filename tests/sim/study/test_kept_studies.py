@@ -10,13 +10,18 @@ from sim.study import STUDIES
 from sim.study.rows_file import load_rows
 
 LEAST, NAMED = "the least that the paper has", "the paper's"
-SHARED = [(f"{size} KiB, jobs 8", LEAST) for size in (128, 256, 384, 512, 768)] + [("1 MiB, jobs 8", NAMED)]
+SHARED = [(f"{size} KiB, jobs 8", LEAST) for size in (128, 256, 384, 512, 768)] + [
+    ("1 MiB, jobs 8", NAMED), ("1 MiB, jobs 32", NAMED),
+]
+OTHERS = "31 points of other hosts: the speed-up stays at least the paper's; closest with operand in place, 1 MiB"
 MISSED = {
     name: {f"{point}: the speed-up is at least {whose}" for point, whose in points}
     for name, points in {
-        "nic-allreduce": SHARED, "nic-reduce": [("64 KiB, jobs 8", LEAST), ("64 KiB, jobs 32", LEAST), *SHARED],
+        "nic-allreduce": [("128 KiB, jobs 32", LEAST), *SHARED],
+        "nic-reduce": [("64 KiB, jobs 8", LEAST), ("64 KiB, jobs 32", LEAST), *SHARED],
     }.items()
 }
+MISSED["nic-allreduce"].add(OTHERS)
 """Claims of kept studies that do not hold; docs/hosts.md says why."""
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "studies"
 
