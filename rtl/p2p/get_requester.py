@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -25,8 +25,9 @@ from rtl.p2p.records import (
 class GetRequester(wiring.Component):
     """Executes GET descriptors: books the landing, opens the operation, asks for each fragment.
 
-    Up to :data:`~rtl.p2p.records.GETS_IN_HAND` operations take turns, fragment by fragment, so that one whose node is
-    slow to answer holds up none of another node. Of each at most :data:`~rtl.p2p.records.GET_WINDOW` fragments are
+    Up to :data:`~rtl.p2p.records.GETS_IN_HAND` operations are in hand. Those of different nodes take turns, fragment by
+    fragment, so that a node which is slow to answer holds up no other; those of one node follow each other, so that the
+    first of them has all that the node can send. Of each at most :data:`~rtl.p2p.records.GET_WINDOW` fragments are
     asked for and not there yet, and of all of them :data:`~rtl.p2p.records.REQUESTS_UNDER_WAY`, so that requests do not
     pile up in the network in front of what others send. It stands beside :class:`rtl.p2p.transmit.P2pTransmit`, which a
     long GET therefore does not hold up.
@@ -102,7 +103,7 @@ class GetRequester(wiring.Component):
         m.submodules.places = places = memory.Memory(shape=self._rest(), depth=GETS_IN_HAND, init=[])
         look, put = places.read_port(), places.write_port()
         rest = look.data
-        hand = self._hold(m, opened=number)
+        hand = self._hold(m, number=number, dest=desc.dest_id)
 
         # `rest` stands for a cycle before a request is made of it, so these need not wait for the comparison.
         size, final = Signal(formats.PACKET_HEADER["length"].width), Signal()
@@ -235,10 +236,10 @@ class GetRequester(wiring.Component):
             "index": formats.FRAGMENT_BITS,
         })
 
-    def _hold(self, m: Module, *, opened: Signal) -> SimpleNamespace:
+    def _hold(self, m: Module, *, number: Signal, dest: Signal) -> SimpleNamespace:
         """The operations in hand: which places are `taken`, whose `turn` it is, and how many fragments each awaits.
 
-        `begins` takes the place `free` for the operation `opened`; `asks` and `ends` are of that in `place`.
+        `begins` takes the place `free` for operation `number` of node `dest`; `asks` and `ends` are of that in `place`.
         """
         m.submodules.turn = turn = RoundRobin(n=GETS_IN_HAND)
         hand = SimpleNamespace(
@@ -251,16 +252,27 @@ class GetRequester(wiring.Component):
         for k in reversed(range(GETS_IN_HAND)):
             with m.If(~hand.taken[k]):
                 m.d.comb += hand.free.eq(k)
+        # A place is chosen among those taken, by number, so what frees one and what takes one never meet.
+        freed = Signal(GETS_IN_HAND)
+        m.d.comb += freed.eq(Mux(hand.ends, 1 << hand.place, 0))
+        m.d.sync += hand.taken.eq((hand.taken & ~freed) | Mux(hand.begins, 1 << hand.free, 0))
+        nodes = [Signal(formats.NODE_BITS, name=f"node_{k}") for k in range(GETS_IN_HAND)]
+        rivals = Cat(node == dest for node in nodes) & hand.taken & ~freed
         for k in range(GETS_IN_HAND):
             entry, waiting = Signal(range(self.n), name=f"entry_{k}"), Signal(range(GET_WINDOW + 1), name=f"waiting_{k}")
-            begins, is_mine = hand.begins & (hand.free == k), hand.place == k
+            before = Signal(GETS_IN_HAND, name=f"before_{k}")
             m.d.comb += [
                 hand.failed[k].eq(self.failed.bit_select(entry, 1)),
-                turn.requests[k].eq(hand.taken[k] & (hand.failed[k] | (may_ask & (waiting != GET_WINDOW)))),
+                turn.requests[k].eq(
+                    hand.taken[k] & (hand.failed[k] | (may_ask & (waiting != GET_WINDOW) & (before == 0)))
+                ),
             ]
-            m.d.sync += waiting.eq(waiting + (hand.asks & is_mine) - (self.landed & hand.taken[k] & (self.landed_entry == entry)))
-            with m.If(begins):
-                m.d.sync += [hand.taken[k].eq(1), entry.eq(opened), waiting.eq(0)]
-            with m.Elif(hand.ends & is_mine):
-                m.d.sync += hand.taken[k].eq(0)
+            m.d.sync += [
+                before.eq(before & ~freed),
+                waiting.eq(waiting + (hand.asks & (hand.place == k)) - (
+                    self.landed & hand.taken[k] & (self.landed_entry == entry)
+                )),
+            ]
+            with m.If(hand.begins & (hand.free == k)):
+                m.d.sync += [entry.eq(number), nodes[k].eq(dest), waiting.eq(0), before.eq(rivals)]
         return hand

@@ -16,9 +16,9 @@ FRAGMENT_COUNT_BITS = 32 - 6 + 1
 
 GET_WINDOW = 16
 """Fragments that a GET may have asked for and not received: so many cover the way there and back."""
-GETS_IN_HAND = 4
-"""GETs of one node that take turns."""
-REQUESTS_UNDER_WAY = GETS_IN_HAND * GET_WINDOW
+GETS_IN_HAND = 8
+"""GETs that one node may have begun, of which it has not asked for all."""
+REQUESTS_UNDER_WAY = 4 * GET_WINDOW
 """Fragments that all GETs of one node may have asked for and not received."""
 GET_COUNT_BITS = (2 * REQUESTS_UNDER_WAY).bit_length()
 """Bits of a count of them; the limit can be overshot by the few that the tracker has not counted yet."""
