@@ -1,26 +1,40 @@
 """From GET descriptors to requests."""
 
-from amaranth import Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from types import SimpleNamespace
+
+from amaranth import Cat, Module, Mux, Signal
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, PacketType, Status
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.interface import ADDRESS_BITS, PacketSignature
-from rtl.p2p.records import GET_COUNT_BITS, GET_WINDOW, NUMBER_BITS, TrackerCommand, booking_layout
+from rtl.kit.round_robin import RoundRobin
+from rtl.p2p.records import (
+    GET_COUNT_BITS,
+    GET_WINDOW,
+    GETS_IN_HAND,
+    NUMBER_BITS,
+    REQUESTS_UNDER_WAY,
+    TrackerCommand,
+    booking_layout,
+)
 
 
 class GetRequester(wiring.Component):
-    """Executes GET descriptors one by one: books the landing, opens the operation, asks for each fragment.
+    """Executes GET descriptors: books the landing, opens the operation, asks for each fragment.
 
-    At most :data:`~rtl.p2p.records.GET_WINDOW` fragments of all operations are asked for and not there yet, so that
-    requests do not pile up in the network in front of what others send. It stands beside
-    :class:`rtl.p2p.transmit.P2pTransmit`, which a long GET therefore does not hold up.
+    Up to :data:`~rtl.p2p.records.GETS_IN_HAND` operations are in hand. Those of different nodes take turns, fragment by
+    fragment, so that a node which is slow to answer holds up no other; those of one node follow each other, so that the
+    first of them has all that the node can send. Of each at most :data:`~rtl.p2p.records.GET_WINDOW` fragments are
+    asked for and not there yet, and of all of them :data:`~rtl.p2p.records.REQUESTS_UNDER_WAY`, so that requests do not
+    pile up in the network in front of what others send. It stands beside :class:`rtl.p2p.transmit.P2pTransmit`, which a
+    long GET therefore does not hold up.
 
     Once an operation has failed no more of it is asked for.
 
-    Timing: a request in three cycles.
+    Timing: a request in four cycles.
 
     Parameters
     ----------
@@ -49,6 +63,8 @@ class GetRequester(wiring.Component):
         Operations, by entry, of which no more needs to be asked for.
     n_waiting : ``In``
         Fragments asked for that are not there.
+    landed : ``In(1)``, landed_entry : ``In(range(n))``
+        Pulse: one of them is there; and of which operation, by entry.
     o : ``Out(PacketSignature(data_width))``
         GET packets, which have no payload.
     node_id : ``In(24)``
@@ -71,42 +87,47 @@ class GetRequester(wiring.Component):
             "o_progress": Out(stream.Signature(TrackerCommand)),
             "failed": In(n),
             "n_waiting": In(GET_COUNT_BITS),
+            "landed": In(1),
+            "landed_entry": In(range(n)),
             "o": Out(PacketSignature(data_width)),
             "node_id": In(formats.NODE_BITS),
         })
 
     def elaborate(self, platform):
         m = Module()
-        # The operation in hand; of its descriptor only what a GET uses.
+        # A descriptor that is being opened; only what a GET uses of it.
         number = Signal(NUMBER_BITS)
-        kept = ("dest_id", "dest_vp", "source_vp", "length", "local_addr", "tag")
+        kept = ("dest_id", "dest_vp", "source_vp", "length", "local_addr", "remote_addr", "tag")
         desc = Signal(data.StructLayout({name: formats.DESCRIPTOR[name].width for name in kept}))
-        remote, left = Signal(ADDRESS_BITS), Signal(32)
-        index = Signal(formats.FRAGMENT_BITS)
-        size = Signal(formats.PACKET_HEADER["length"].width)
-        final, failed = Signal(), Signal()
-        m.d.comb += failed.eq(self.failed.bit_select(number[:self.n.bit_length() - 1], 1))
-        # `left` stands for a cycle before a request is made of it, so these need not wait for the comparison.
+        # What is still to be asked for of the operations in hand, each in a place; and of that whose turn it is.
+        m.submodules.places = places = memory.Memory(shape=self._rest(), depth=GETS_IN_HAND, init=[])
+        look, put = places.read_port(), places.write_port()
+        rest = look.data
+        hand = self._hold(m, number=number, dest=desc.dest_id)
+
+        # `rest` stands for a cycle before a request is made of it, so these need not wait for the comparison.
+        size, final = Signal(formats.PACKET_HEADER["length"].width), Signal()
         m.d.sync += [
-            final.eq(left <= self.mtu),
-            size.eq(Mux(left <= self.mtu, left, self.mtu)),
+            final.eq(rest.left <= self.mtu),
+            size.eq(Mux(rest.left <= self.mtu, rest.left, self.mtu)),
         ]
 
         # Signals of their own, outside of any condition: constant bits next to conditional ones make Verilog that
         # simulators warn about.
         header, opened, progress = Signal(PacketHeader), Signal(TrackerCommand), Signal(TrackerCommand)
-        stopping = Signal()
+        stopping, asked = Signal(), Signal()
+        begun, after = Signal(self._rest()), Signal(self._rest())
         m.d.comb += [
             header.type.eq(PacketType.GET),
             header.version.eq(formats.PACKET_VERSION),
-            header.fragment.eq(index),
-            header.dest_id.eq(desc.dest_id),
-            header.dest_vp.eq(desc.dest_vp),
-            header.source_vp.eq(desc.source_vp),
+            header.fragment.eq(rest.index),
+            header.dest_id.eq(rest.dest_id),
+            header.dest_vp.eq(rest.dest_vp),
+            header.source_vp.eq(rest.source_vp),
             header.source_id.eq(self.node_id),
             header.pulse.eq(size),
-            header.tag.eq(number),
-            header.addr.eq(remote),
+            header.tag.eq(rest.number),
+            header.addr.eq(rest.remote),
             self.o.header.payload.eq(header),
             opened.number.eq(number),
             opened.vp.eq(desc.source_vp),
@@ -114,7 +135,7 @@ class GetRequester(wiring.Component):
             opened.bytes.eq(desc.length),
             opened.tag.eq(desc.tag),
             self.o_open.payload.eq(opened),
-            progress.number.eq(number),
+            progress.number.eq(rest.number),
             progress.sent.eq(~stopping),
             progress.final.eq(final | stopping),
             progress.status.eq(Status.OK),
@@ -123,28 +144,39 @@ class GetRequester(wiring.Component):
             self.o_book.payload.vp.eq(desc.source_vp),
             self.o_book.payload.node.eq(desc.dest_id),
             self.o_book.payload.local.eq(desc.local_addr),
-            self.o_book.payload.remote.eq(remote),
-            self.o_book.payload.left.eq(left),
+            self.o_book.payload.remote.eq(desc.remote_addr),
+            self.o_book.payload.left.eq(desc.length),
             self.o_book.payload.over.eq(0),
+            *(begun[name].eq(desc[name]) for name in ("dest_id", "dest_vp", "source_vp")),
+            begun.number.eq(number),
+            begun.remote.eq(desc.remote_addr),
+            begun.left.eq(desc.length),
+            begun.index.eq(0),
+            after.eq(rest),
+            after.remote.eq(rest.remote + self.mtu),
+            after.left.eq(rest.left - self.mtu),
+            after.index.eq(rest.index + 1),
+            put.en.eq(asked | hand.begins),
+            put.addr.eq(Mux(asked, hand.place, hand.free)),
+            put.data.eq(Mux(asked, after, begun)),
+            look.addr.eq(hand.turn.index),
+            look.en.eq(0),  # what was read stands until the next turn
         ]
 
-        with m.FSM() as fsm:
+        # Two that know little of each other: a descriptor becomes an operation in hand while requests leave.
+        with m.FSM(name="open_fsm") as opening:
             with m.State("IDLE"):
                 m.d.comb += [
-                    self.room.eq(self.i_number.valid),
+                    self.room.eq(self.i_number.valid & ~hand.taken.all()),
                     self.i.ready.eq(self.room),
-                    self.i_number.ready.eq(self.i.valid),
+                    self.i_number.ready.eq(self.i.valid & ~hand.taken.all()),
                 ]
                 m.d.sync += [
                     *(desc[name].eq(self.i.payload.desc[name]) for name in kept),
-                    remote.eq(self.i.payload.desc.remote_addr),
-                    left.eq(self.i.payload.desc.length),
                     number.eq(self.i_number.payload),
-                    index.eq(0),
                 ]
                 with m.If(self.i.valid & self.i.ready):
                     m.next = "BOOK"
-
             with m.State("BOOK"):
                 m.d.comb += self.o_book.valid.eq(1)
                 with m.If(self.o_book.ready):
@@ -152,29 +184,95 @@ class GetRequester(wiring.Component):
             with m.State("OPEN"):
                 m.d.comb += self.o_open.valid.eq(1)
                 with m.If(self.o_open.ready):
-                    m.next = "CHOOSE"
+                    m.next = "HOLD"
+            with m.State("HOLD"):
+                with m.If(~asked):
+                    m.d.comb += hand.begins.eq(1)
+                    m.next = "IDLE"
 
+        with m.FSM(name="ask_fsm") as asking:
             with m.State("CHOOSE"):
-                with m.If(failed):
+                m.d.comb += [look.en.eq(1), hand.turn.advance.eq(1)]
+                m.d.sync += [
+                    hand.place.eq(hand.turn.index),
+                    hand.gives_up.eq((hand.turn.grant & hand.failed).any()),
+                ]
+                with m.If(hand.turn.requests.any()):
+                    m.next = "MEASURE"
+            with m.State("MEASURE"):
+                m.next = "TELL"
+                with m.If(hand.gives_up):
                     m.next = "STOP"
-                with m.Elif(self.n_waiting < GET_WINDOW):
-                    m.next = "TELL"
             with m.State("STOP"):
                 m.d.comb += [stopping.eq(1), self.o_progress.valid.eq(1)]
                 with m.If(self.o_progress.ready):
-                    m.next = "IDLE"
+                    m.d.comb += hand.ends.eq(1)
+                    m.next = "CHOOSE"
             with m.State("TELL"):
                 m.d.comb += self.o_progress.valid.eq(1)
                 with m.If(self.o_progress.ready):
+                    m.d.comb += hand.asks.eq(1)
                     m.next = "SEND"
             with m.State("SEND"):
-                m.d.comb += self.o.header.valid.eq(1)
-                with m.If(self.o.header.ready):
-                    m.d.sync += [remote.eq(remote + self.mtu), left.eq(left - self.mtu), index.eq(index + 1)]
+                m.d.comb += [self.o.header.valid.eq(1), asked.eq(self.o.header.ready)]
+                with m.If(asked):
+                    m.d.comb += hand.ends.eq(final)
                     m.next = "CHOOSE"
-                    with m.If(final):
-                        m.next = "IDLE"
 
-        m.d.sync += self.moves.eq(~(fsm.ongoing("IDLE") | fsm.ongoing("CHOOSE")))
+        m.d.sync += self.moves.eq(
+            ~opening.ongoing("IDLE") | ~asking.ongoing("CHOOSE") | hand.turn.requests.any()
+        )
 
         return m
+
+    @staticmethod
+    def _rest() -> data.StructLayout:
+        """What is still to be asked for of an operation."""
+        return data.StructLayout({
+            "number": NUMBER_BITS,
+            **{name: formats.DESCRIPTOR[name].width for name in ("dest_id", "dest_vp", "source_vp")},
+            "remote": ADDRESS_BITS,
+            "left": 32,
+            "index": formats.FRAGMENT_BITS,
+        })
+
+    def _hold(self, m: Module, *, number: Signal, dest: Signal) -> SimpleNamespace:
+        """The operations in hand: which places are `taken`, whose `turn` it is, and how many fragments each awaits.
+
+        `begins` takes the place `free` for operation `number` of node `dest`; `asks` and `ends` are of that in `place`.
+        """
+        m.submodules.turn = turn = RoundRobin(n=GETS_IN_HAND)
+        hand = SimpleNamespace(
+            turn=turn, taken=Signal(GETS_IN_HAND), failed=Signal(GETS_IN_HAND), gives_up=Signal(),
+            place=Signal(range(GETS_IN_HAND)), free=Signal(range(GETS_IN_HAND)),
+            begins=Signal(), asks=Signal(), ends=Signal(),
+        )
+        may_ask = Signal()
+        m.d.comb += may_ask.eq(self.n_waiting < REQUESTS_UNDER_WAY)
+        for k in reversed(range(GETS_IN_HAND)):
+            with m.If(~hand.taken[k]):
+                m.d.comb += hand.free.eq(k)
+        # A place is chosen among those taken, by number, so what frees one and what takes one never meet.
+        freed = Signal(GETS_IN_HAND)
+        m.d.comb += freed.eq(Mux(hand.ends, 1 << hand.place, 0))
+        m.d.sync += hand.taken.eq((hand.taken & ~freed) | Mux(hand.begins, 1 << hand.free, 0))
+        nodes = [Signal(formats.NODE_BITS, name=f"node_{k}") for k in range(GETS_IN_HAND)]
+        rivals = Cat(node == dest for node in nodes) & hand.taken & ~freed
+        for k in range(GETS_IN_HAND):
+            entry, waiting = Signal(range(self.n), name=f"entry_{k}"), Signal(range(GET_WINDOW + 1), name=f"waiting_{k}")
+            before = Signal(GETS_IN_HAND, name=f"before_{k}")
+            m.d.comb += [
+                hand.failed[k].eq(self.failed.bit_select(entry, 1)),
+                turn.requests[k].eq(
+                    hand.taken[k] & (hand.failed[k] | (may_ask & (waiting != GET_WINDOW) & (before == 0)))
+                ),
+            ]
+            m.d.sync += [
+                before.eq(before & ~freed),
+                waiting.eq(waiting + (hand.asks & (hand.place == k)) - (
+                    self.landed & hand.taken[k] & (self.landed_entry == entry)
+                )),
+            ]
+            with m.If(hand.begins & (hand.free == k)):
+                m.d.sync += [entry.eq(number), nodes[k].eq(dest), waiting.eq(0), before.eq(rivals)]
+        return hand

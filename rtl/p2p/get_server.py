@@ -10,9 +10,9 @@ from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, ReadSignature, WindowSignature
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.quiescence import any_moves
-from rtl.p2p.records import GET_WINDOW, STATUS_BITS
+from rtl.p2p.records import REQUESTS_UNDER_WAY, STATUS_BITS
 
-N_REQUESTS = GET_WINDOW
+N_REQUESTS = REQUESTS_UNDER_WAY
 """Requests that may wait: all that one requester has, so that it does not hold up what comes behind them."""
 
 
@@ -67,7 +67,7 @@ class GetServer(wiring.Component):
         m = Module()
         flit_bytes = self.data_width // 8
         job = data.StructLayout({"request": PacketHeader, "read": 1, "status": STATUS_BITS})
-        m.submodules.requests = requests = StreamFifo(shape=PacketHeader, depth=N_REQUESTS, prompt=False)
+        m.submodules.requests = requests = StreamFifo(shape=PacketHeader, depth=N_REQUESTS)
         m.submodules.jobs = jobs = StreamFifo(shape=job, depth=self.n_held, prompt=False)
         m.submodules.reads = reads = StreamFifo(shape=data.StructLayout({"error": 1}), depth=self.n_held)
         m.submodules.buffer = buffer = StreamFifo(shape=self.data_width, depth=self.n_held * self.mtu // flit_bytes)

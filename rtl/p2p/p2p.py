@@ -144,6 +144,7 @@ class P2p(wiring.Component):
             connect(m, server.read, flipped(self.get_read))
             m.d.comb += [
                 self.get_room.eq(requester.room), requester.n_waiting.eq(tracker.n_waiting),
+                requester.landed.eq(tracker.landed), requester.landed_entry.eq(tracker.landed_entry),
                 server.node_id.eq(self.node_id),
             ]
 

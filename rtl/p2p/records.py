@@ -15,8 +15,12 @@ FRAGMENT_COUNT_BITS = 32 - 6 + 1
 """Bits of a count of fragments: a message has less than 2**32 bytes, a fragment at least 64."""
 
 GET_WINDOW = 16
-"""Fragments that the GETs of one node may have asked for and not received."""
-GET_COUNT_BITS = (2 * GET_WINDOW).bit_length()
+"""Fragments that a GET may have asked for and not received: so many cover the way there and back."""
+GETS_IN_HAND = 8
+"""GETs that one node may have begun, of which it has not asked for all."""
+REQUESTS_UNDER_WAY = 4 * GET_WINDOW
+"""Fragments that all GETs of one node may have asked for and not received."""
+GET_COUNT_BITS = (2 * REQUESTS_UNDER_WAY).bit_length()
 """Bits of a count of them; the limit can be overshot by the few that the tracker has not counted yet."""
 
 

@@ -69,6 +69,8 @@ class Tracker(wiring.Component):
         High if a LAND is in order: its operation is a GET in progress with an answer to come. A LANDED follows.
     n_waiting : ``Out``
         Fragments of GETs that have been asked for and are not there.
+    landed : ``Out(1)``, landed_entry : ``Out(range(n))``
+        Pulse: one of them is there; and of which operation, by entry.
     failed : ``Out(n)``
         For each entry: the operation has failed, the rest of it need not be sent.
     busy : ``Out(1)``
@@ -97,6 +99,8 @@ class Tracker(wiring.Component):
             "i_landed": In(stream.Signature(TrackerCommand)),
             "o_land": Out(stream.Signature(1)),
             "n_waiting": Out(GET_COUNT_BITS),
+            "landed": Out(1),
+            "landed_entry": Out(range(n)),
             "failed": Out(n),
             "busy": Out(1),
             "o_event": Out(stream.Signature(CompletionEvent)),
@@ -155,7 +159,7 @@ class Tracker(wiring.Component):
         connect(m, verdicts.o, flipped(self.o_land))
         m.d.comb += verdicts.i.payload.eq(found.touched)
 
-        m.d.sync += self.unknown.eq(0)
+        m.d.sync += [self.unknown.eq(0), self.landed.eq(0)]
         with m.FSM() as fsm:
             with m.State("READ"):
                 m.d.comb += records.read_enable.eq(1)
@@ -335,7 +339,7 @@ class Tracker(wiring.Component):
             with m.Elif(command.op == TrackerOp.PROGRESS):
                 m.d.sync += self.n_waiting.eq(self.n_waiting + command.sent)
             with m.Elif(command.op == TrackerOp.LANDED):
-                m.d.sync += self.n_waiting.eq(self.n_waiting - 1)
+                m.d.sync += [self.n_waiting.eq(self.n_waiting - 1), self.landed.eq(1), self.landed_entry.eq(entry)]
         with m.If(decided.touched):
             m.d.sync += entries.failed.bit_select(entry, 1).eq(decided.record.status != Status.OK)
         with m.If(command.op == TrackerOp.OPEN):

@@ -15,7 +15,7 @@ SIZES = pytest.mark.parametrize(
 
 def run(bench, operations, rounds):
     """Runs a bench on an instance of each width; short runs of GET on the narrow one alone."""
-    narrow = rounds == 1 and bench.endswith("get_bench")
+    narrow = rounds == 1 and ".get_" in bench
     run_bench(
         partial(bundle, widths=(64,) if narrow else (64, 256)), bench=bench,
         parameters={"operations": operations, "rounds": rounds}, testcase="width=64" if narrow else None,
@@ -30,6 +30,11 @@ def test_p2p(operations, rounds):
 @SIZES
 def test_get(operations, rounds):
     run("testbench.p2p.get_bench", operations, rounds)
+
+
+@SIZES
+def test_turns_of_gets(operations, rounds):
+    run("testbench.p2p.get_turns_bench", operations, rounds)
 
 
 @pytest.mark.parametrize(("bench", "address_bits"), [
