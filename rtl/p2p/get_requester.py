@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,6 +10,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, PacketType, Status
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.interface import ADDRESS_BITS, PacketSignature
+from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.p2p.records import (
     GET_COUNT_BITS,
@@ -20,6 +21,9 @@ from rtl.p2p.records import (
     TrackerCommand,
     booking_layout,
 )
+
+KEPT = ("dest_id", "dest_vp", "source_vp", "length", "local_addr", "remote_addr", "tag")
+"""What a GET uses of a descriptor."""
 
 
 class GetRequester(wiring.Component):
@@ -97,56 +101,15 @@ class GetRequester(wiring.Component):
         m = Module()
         # A descriptor that is being opened; only what a GET uses of it.
         number = Signal(NUMBER_BITS)
-        kept = ("dest_id", "dest_vp", "source_vp", "length", "local_addr", "remote_addr", "tag")
-        desc = Signal(data.StructLayout({name: formats.DESCRIPTOR[name].width for name in kept}))
+        desc = Signal(data.StructLayout({name: formats.DESCRIPTOR[name].width for name in KEPT}))
         # What is still to be asked for of the operations in hand, each in a place; and of that whose turn it is.
         m.submodules.places = places = memory.Memory(shape=self._rest(), depth=GETS_IN_HAND, init=[])
         look, put = places.read_port(), places.write_port()
         rest = look.data
         hand = self._hold(m, number=number, dest=desc.dest_id)
 
-        # `rest` stands for a cycle before a request is made of it, so these need not wait for the comparison.
-        size, final = Signal(formats.PACKET_HEADER["length"].width), Signal()
-        m.d.sync += [
-            final.eq(rest.left <= self.mtu),
-            size.eq(Mux(rest.left <= self.mtu, rest.left, self.mtu)),
-        ]
-
-        # Signals of their own, outside of any condition: constant bits next to conditional ones make Verilog that
-        # simulators warn about.
-        header, opened, progress = Signal(PacketHeader), Signal(TrackerCommand), Signal(TrackerCommand)
-        stopping, asked = Signal(), Signal()
-        begun, after = Signal(self._rest()), Signal(self._rest())
+        begun, after, asked = Signal(self._rest()), Signal(self._rest()), Signal()
         m.d.comb += [
-            header.type.eq(PacketType.GET),
-            header.version.eq(formats.PACKET_VERSION),
-            header.fragment.eq(rest.index),
-            header.dest_id.eq(rest.dest_id),
-            header.dest_vp.eq(rest.dest_vp),
-            header.source_vp.eq(rest.source_vp),
-            header.source_id.eq(self.node_id),
-            header.pulse.eq(size),
-            header.tag.eq(rest.number),
-            header.addr.eq(rest.remote),
-            self.o.header.payload.eq(header),
-            opened.number.eq(number),
-            opened.vp.eq(desc.source_vp),
-            opened.kind.eq(CplKind.GET),
-            opened.bytes.eq(desc.length),
-            opened.tag.eq(desc.tag),
-            self.o_open.payload.eq(opened),
-            progress.number.eq(rest.number),
-            progress.sent.eq(~stopping),
-            progress.final.eq(final | stopping),
-            progress.status.eq(Status.OK),
-            self.o_progress.payload.eq(progress),
-            self.o_book.payload.number.eq(number),
-            self.o_book.payload.vp.eq(desc.source_vp),
-            self.o_book.payload.node.eq(desc.dest_id),
-            self.o_book.payload.local.eq(desc.local_addr),
-            self.o_book.payload.remote.eq(desc.remote_addr),
-            self.o_book.payload.left.eq(desc.length),
-            self.o_book.payload.over.eq(0),
             *(begun[name].eq(desc[name]) for name in ("dest_id", "dest_vp", "source_vp")),
             begun.number.eq(number),
             begun.remote.eq(desc.remote_addr),
@@ -160,11 +123,37 @@ class GetRequester(wiring.Component):
             put.addr.eq(Mux(asked, hand.place, hand.free)),
             put.data.eq(Mux(asked, after, begun)),
             look.addr.eq(hand.turn.index),
-            look.en.eq(0),  # what was read stands until the next turn
+            look.en.eq(hand.turn.advance),  # what was read stands until the next turn
         ]
-
         # Two that know little of each other: a descriptor becomes an operation in hand while requests leave.
-        with m.FSM(name="open_fsm") as opening:
+        opens = self._open(m, hand, number, desc, waits=asked | hand.ends)
+        asks = self._ask(m, hand, rest, asked)
+        m.d.sync += self.moves.eq(any_moves(opens, asks, hand.turn.requests.any()))
+
+        return m
+
+    def _open(self, m: Module, hand: SimpleNamespace, number: Signal, desc, *, waits: Value) -> Value:
+        """Descriptors: their landing is booked, their operation opened, and taken in hand unless that `waits`.
+
+        Returns a flag: there is one.
+        """
+        opened = Signal(TrackerCommand)
+        m.d.comb += [
+            opened.number.eq(number),
+            opened.vp.eq(desc.source_vp),
+            opened.kind.eq(CplKind.GET),
+            opened.bytes.eq(desc.length),
+            opened.tag.eq(desc.tag),
+            self.o_open.payload.eq(opened),
+            self.o_book.payload.number.eq(number),
+            self.o_book.payload.vp.eq(desc.source_vp),
+            self.o_book.payload.node.eq(desc.dest_id),
+            self.o_book.payload.local.eq(desc.local_addr),
+            self.o_book.payload.remote.eq(desc.remote_addr),
+            self.o_book.payload.left.eq(desc.length),
+            self.o_book.payload.over.eq(0),
+        ]
+        with m.FSM(name="open_fsm") as fsm:
             with m.State("IDLE"):
                 m.d.comb += [
                     self.room.eq(self.i_number.valid & ~hand.taken.all()),
@@ -172,7 +161,7 @@ class GetRequester(wiring.Component):
                     self.i_number.ready.eq(self.i.valid & ~hand.taken.all()),
                 ]
                 m.d.sync += [
-                    *(desc[name].eq(self.i.payload.desc[name]) for name in kept),
+                    *(desc[name].eq(self.i.payload.desc[name]) for name in KEPT),
                     number.eq(self.i_number.payload),
                 ]
                 with m.If(self.i.valid & self.i.ready):
@@ -186,13 +175,46 @@ class GetRequester(wiring.Component):
                 with m.If(self.o_open.ready):
                     m.next = "HOLD"
             with m.State("HOLD"):
-                with m.If(~asked):
+                with m.If(~waits):
                     m.d.comb += hand.begins.eq(1)
                     m.next = "IDLE"
+        return ~fsm.ongoing("IDLE")
 
-        with m.FSM(name="ask_fsm") as asking:
+    def _ask(self, m: Module, hand: SimpleNamespace, rest, asked: Signal) -> Value:
+        """Asks for the next fragment of whatever operation in hand has its turn; pulses `asked` as the request leaves.
+
+        Returns a flag: one of them has.
+        """
+        # `rest` stands for a cycle before a request is made of it, so these need not wait for the comparison.
+        size, final = Signal(formats.PACKET_HEADER["length"].width), Signal()
+        m.d.sync += [
+            final.eq(rest.left <= self.mtu),
+            size.eq(Mux(rest.left <= self.mtu, rest.left, self.mtu)),
+        ]
+        # Signals of their own, outside of any condition: constant bits next to conditional ones make Verilog that
+        # simulators warn about.
+        header, progress, stopping = Signal(PacketHeader), Signal(TrackerCommand), Signal()
+        m.d.comb += [
+            header.type.eq(PacketType.GET),
+            header.version.eq(formats.PACKET_VERSION),
+            header.fragment.eq(rest.index),
+            header.dest_id.eq(rest.dest_id),
+            header.dest_vp.eq(rest.dest_vp),
+            header.source_vp.eq(rest.source_vp),
+            header.source_id.eq(self.node_id),
+            header.pulse.eq(size),
+            header.tag.eq(rest.number),
+            header.addr.eq(rest.remote),
+            self.o.header.payload.eq(header),
+            progress.number.eq(rest.number),
+            progress.sent.eq(~stopping),
+            progress.final.eq(final | stopping),
+            progress.status.eq(Status.OK),
+            self.o_progress.payload.eq(progress),
+        ]
+        with m.FSM(name="ask_fsm") as fsm:
             with m.State("CHOOSE"):
-                m.d.comb += [look.en.eq(1), hand.turn.advance.eq(1)]
+                m.d.comb += hand.turn.advance.eq(1)
                 m.d.sync += [
                     hand.place.eq(hand.turn.index),
                     hand.gives_up.eq((hand.turn.grant & hand.failed).any()),
@@ -218,12 +240,7 @@ class GetRequester(wiring.Component):
                 with m.If(asked):
                     m.d.comb += hand.ends.eq(final)
                     m.next = "CHOOSE"
-
-        m.d.sync += self.moves.eq(
-            ~opening.ongoing("IDLE") | ~asking.ongoing("CHOOSE") | hand.turn.requests.any()
-        )
-
-        return m
+        return ~fsm.ongoing("CHOOSE")
 
     @staticmethod
     def _rest() -> data.StructLayout:
@@ -239,7 +256,8 @@ class GetRequester(wiring.Component):
     def _hold(self, m: Module, *, number: Signal, dest: Signal) -> SimpleNamespace:
         """The operations in hand: which places are `taken`, whose `turn` it is, and how many fragments each awaits.
 
-        `begins` takes the place `free` for operation `number` of node `dest`; `asks` and `ends` are of that in `place`.
+        `begins` takes the place `free` for operation `number` of node `dest`, never as one `ends`; that and `asks` are
+        of the operation in `place`.
         """
         m.submodules.turn = turn = RoundRobin(n=GETS_IN_HAND)
         hand = SimpleNamespace(
@@ -252,15 +270,14 @@ class GetRequester(wiring.Component):
         for k in reversed(range(GETS_IN_HAND)):
             with m.If(~hand.taken[k]):
                 m.d.comb += hand.free.eq(k)
-        # A place is chosen among those taken, by number, so what frees one and what takes one never meet.
         freed = Signal(GETS_IN_HAND)
         m.d.comb += freed.eq(Mux(hand.ends, 1 << hand.place, 0))
         m.d.sync += hand.taken.eq((hand.taken & ~freed) | Mux(hand.begins, 1 << hand.free, 0))
         nodes = [Signal(formats.NODE_BITS, name=f"node_{k}") for k in range(GETS_IN_HAND)]
-        rivals = Cat(node == dest for node in nodes) & hand.taken & ~freed
+        rivals = Cat(node == dest for node in nodes) & hand.taken
         for k in range(GETS_IN_HAND):
-            entry, waiting = Signal(range(self.n), name=f"entry_{k}"), Signal(range(GET_WINDOW + 1), name=f"waiting_{k}")
-            before = Signal(GETS_IN_HAND, name=f"before_{k}")
+            entry, before = Signal(range(self.n), name=f"entry_{k}"), Signal(GETS_IN_HAND, name=f"before_{k}")
+            waiting = Signal(range(GET_WINDOW + 1), name=f"waiting_{k}")
             m.d.comb += [
                 hand.failed[k].eq(self.failed.bit_select(entry, 1)),
                 turn.requests[k].eq(
