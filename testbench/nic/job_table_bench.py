@@ -88,13 +88,14 @@ async def what_is_lost_is_written_off(dut: SimHandleBase) -> None:
         for _ in range(turn + 2):
             table.peers.ask(lost)
         table.peers.ask(kept)
-        await cycles(dut, 60)
+        await cycles(dut, 200)
         for kind, closed in (
             (JobOrderKind.WRITE_OFF, 0), (JobOrderKind.CLOSE, 1), (JobOrderKind.OPEN, 1), (JobOrderKind.WRITE_OFF, 1),
             (JobOrderKind.OPEN, 0),
         ):
             software.order(lost, kind)
-            await cycles(dut, 40)
+            while software.waits(lost):
+                await RisingEdge(dut.clk)
             assert software.last["closed"] == closed, kind
             assert software.n_written_off == turn + (kind is JobOrderKind.WRITE_OFF and bool(closed)) \
                 + (kind is JobOrderKind.OPEN and not closed), kind
