@@ -4,6 +4,7 @@ from testbench.formal.arithmetic_proofs import ARITHMETIC_PROOFS
 from testbench.formal.job_proofs import JOB_PROOFS
 from testbench.formal.kit_proofs import KIT_PROOFS
 from testbench.formal.link_proofs import LINK_PROOFS
+from testbench.formal.p2p_proofs import P2P_PROOFS
 from testbench.formal.proof import Mutation, Proof
 from testbench.formal.switch_proofs import SWITCH_PROOFS
 from testbench.formal.table_proofs import TABLE_PROOFS
@@ -154,6 +155,7 @@ PROOFS: tuple[Proof, ...] = (
     ),
     *JOB_PROOFS,
     *LINK_PROOFS,
+    *P2P_PROOFS,
     *TABLE_PROOFS,
     *TRIGGER_PROOFS,
     *SWITCH_PROOFS,

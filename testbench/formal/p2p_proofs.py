@@ -1,0 +1,73 @@
+"""Proofs of the point-to-point path."""
+
+from testbench.formal.proof import Mutation, Proof
+
+_GETS = "rtl.p2p.get_requester"
+
+P2P_PROOFS: tuple[Proof, ...] = (
+    Proof(
+        name="get-requester",
+        claim="each fragment is asked for once and in order; of one node one GET goes after the other; bounds hold",
+        contract="testbench.formal.contracts.get_requester:GetRequesterContract",
+        parameters={"in_hand": 2, "window": 2, "under_way": 2, "bound": 7},
+        depth=21,
+        quick=False,
+        any_memory=False,  # a place is always written before it is read; so bits that are never set need no search
+        mutations=(
+            Mutation(
+                name="rivals-of-one-node-not-seen", module=_GETS,
+                old="waiting.eq(0), before.eq(rivals)]", new="waiting.eq(0), before.eq(0)]",
+            ),
+            Mutation(
+                name="wait-never-over", module=_GETS, old="before.eq(before & ~freed),", new="before.eq(before),",
+            ),
+            Mutation(
+                name="window-not-looked-at", module=_GETS, old="(waiting != GET_WINDOW) & ", new="",
+            ),
+            Mutation(
+                name="bound-of-all-not-looked-at", module=_GETS,
+                old="may_ask.eq(self.n_waiting < REQUESTS_UNDER_WAY)", new="may_ask.eq(1)",
+            ),
+            Mutation(
+                name="landing-of-another-counted", module=_GETS,
+                old="self.landed & hand.taken[k] & (self.landed_entry == entry)", new="self.landed & hand.taken[k]",
+            ),
+            Mutation(
+                name="failed-one-goes-on", module=_GETS,
+                old='with m.If(hand.gives_up):\n                    m.next = "STOP"', new="",
+            ),
+            Mutation(
+                name="failed-one-waits-for-its-window", module=_GETS,
+                old="(hand.failed[k] | (may_ask", new="((may_ask",
+            ),
+            Mutation(
+                name="place-written-by-both-sides", module=_GETS,
+                old="waits=asked | hand.ends)", new="waits=asked & hand.ends)",
+            ),
+            Mutation(
+                name="rival-ends-as-another-begins", module=_GETS,
+                old="waits=asked | hand.ends)", new="waits=asked & ~hand.ends)",
+            ),
+            Mutation(
+                name="opened-before-it-is-booked", module=_GETS,
+                old='with m.If(self.o_book.ready):\n                    m.next = "OPEN"', new='m.next = "OPEN"',
+            ),
+            Mutation(
+                name="address-stays", module=_GETS,
+                old="after.remote.eq(rest.remote + self.mtu),", new="after.remote.eq(rest.remote),",
+            ),
+            Mutation(
+                name="place-kept-after-the-last", module=_GETS,
+                old="m.d.comb += hand.ends.eq(final)", new="m.d.comb += hand.ends.eq(0)",
+            ),
+            Mutation(
+                name="turn-goes-on-while-it-asks", module=_GETS,
+                old="look.en.eq(hand.turn.advance),", new="look.en.eq(1),",
+            ),
+            Mutation(
+                name="always-the-first-place", module="rtl.kit.round_robin",
+                old="m.d.sync += after.eq(Cat(self.grant[:k].any() for k in range(self.n)))", new="pass",
+            ),
+        ),
+    ),
+)
