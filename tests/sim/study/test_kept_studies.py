@@ -19,7 +19,7 @@ MISSED = {
     for name, points in {
         "nic-allreduce": [("128 KiB, jobs 32", LEAST), *SHARED],
         "nic-reduce": [
-            ("64 KiB, jobs 8", LEAST), *((f"{size} KiB, jobs 32", LEAST) for size in (64, 128, 256)), *SHARED,
+            ("64 KiB, jobs 8", LEAST), *((f"{size} KiB, jobs 32", LEAST) for size in (64, 128, 256, 384)), *SHARED,
         ],
     }.items()
 }
