@@ -49,6 +49,13 @@ P2P_PROOFS: tuple[Proof, ...] = (
                 old="waits=asked | hand.ends)", new="waits=asked & ~hand.ends)",
             ),
             Mutation(
+                name="one-in-hand", module=_GETS,
+                old="~hand.taken.all()),\n                    self.i.ready.eq(self.room),\n                    "
+                "self.i_number.ready.eq(self.i.valid & ~hand.taken.all()),",
+                new="~hand.taken.any()),\n                    self.i.ready.eq(self.room),\n                    "
+                "self.i_number.ready.eq(self.i.valid & ~hand.taken.any()),",
+            ),
+            Mutation(
                 name="opened-before-it-is-booked", module=_GETS,
                 old='with m.If(self.o_book.ready):\n                    m.next = "OPEN"', new='m.next = "OPEN"',
             ),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Mux, Signal, Value
 
 from firmware_models.abi import formats
 from testbench.formal.contract import Contract
@@ -66,20 +66,22 @@ class Operations:
         self.leaves = header.valid & header.ready
         self._events(m)
 
+    @staticmethod
+    def of(m: Module, signals: list[Signal], entry: Value) -> Signal:
+        """That of the signals which belongs to an entry."""
+        value = Signal.like(signals[0])
+        with m.Switch(entry):
+            for k, signal in enumerate(signals):
+                with m.Case(k):
+                    m.d.comb += value.eq(signal)
+        return value
+
     def _events(self, m: Module) -> None:
         contract, unit, bits = self.contract, self.unit, self.bits
 
         def event(name: str) -> tuple[Signal, Signal]:
             """Something that may happen to one entry in any cycle."""
             return contract.free(1, name), contract.free(bits, f"{name}_entry")
-
-        def of(signals: list[Signal], entry: Signal) -> Signal:
-            value = Signal.like(signals[0])
-            with m.Switch(entry):
-                for k, signal in enumerate(signals):
-                    with m.Case(k):
-                        m.d.comb += value.eq(signal)
-            return value
 
         fails, fails_entry = event("fails")
         expires, expires_entry = event("expires")
@@ -89,14 +91,14 @@ class Operations:
         live = self.opened & ~self.expired
         contract.assume(~fails | live.bit_select(fails_entry, 1))
         contract.assume(~expires | live.bit_select(expires_entry, 1) & ~self.uncounted & ~self.announced)
-        contract.assume(~lands | (of(self.left, lands_entry) != 0) & (self.waiting != 0))
+        contract.assume(~lands | (self.of(m, self.left, lands_entry) != 0) & (self.waiting != 0))
         contract.assume(~(lands & expires) | (lands_entry != expires_entry))
-        last = lands & (lands_entry == release_entry) & (of(self.awaited, release_entry) == 1)
+        last = lands & (lands_entry == release_entry) & (self.of(m, self.awaited, release_entry) == 1)
         contract.assume(
             ~release | self.closed.bit_select(release_entry, 1) & ~self.uncounted
-            & ((of(self.awaited, release_entry) == 0) | last)
+            & ((self.of(m, self.awaited, release_entry) == 0) | last)
         )
-        self.lands, self.released, self.released_entry = lands, release, release_entry
+        self.released, self.released_entry = release, release_entry
 
         alive = live.bit_select(self.announced_entry, 1)
         m.d.comb += [unit.failed.eq(self.failed), unit.n_waiting.eq(self.waiting)]
@@ -105,7 +107,7 @@ class Operations:
             self.uncounted.eq(self.announced & alive | self.uncounted & ~counts),
             self.waiting.eq(
                 self.waiting + (self.uncounted & counts) - lands
-                - Mux(expires, of(self.awaited, expires_entry), 0)
+                - Mux(expires, self.of(m, self.awaited, expires_entry), 0)
             ),
             self.stuck.eq(self.announced | self.stuck & ~self.leaves),
         ]
@@ -113,7 +115,7 @@ class Operations:
             m.d.sync += self.announced_number.eq(unit.o_progress.payload.number)
         leaves_entry = unit.o.header.payload.tag[:bits]
         # A request whose operation has run out of time while it was held up is nobody's any more.
-        mine = live.bit_select(leaves_entry, 1) & (of(self.numbers, leaves_entry) == unit.o.header.payload.tag)
+        mine = live.bit_select(leaves_entry, 1) & (self.of(m, self.numbers, leaves_entry) == unit.o.header.payload.tag)
         for k in range(unit.n):
             awaited, left = self.awaited[k], self.left[k]
             with m.If(expires & (expires_entry == k)):

@@ -15,6 +15,8 @@ FIELDS = {
 """Bits of what a descriptor has: up to four fragments of one of two nodes."""
 REMOTE_BITS = 9
 INDEX_BITS = 3
+TAKEN_WITHIN = 6
+"""Cycles until a descriptor for which there is a place is taken, those not counted in which others hold it up."""
 
 
 class GetRequesterContract(Contract):
@@ -180,11 +182,7 @@ class GetRequesterContract(Contract):
     def _progress(self, m: Module) -> None:
         """What may be asked for is, and what may be taken is taken."""
         unit, operations = self.unit, self.operations
-        failed, awaited = operations.failed.bit_select(self.entry, 1), Signal.like(operations.awaited[0])
-        with m.Switch(self.entry):
-            for k, count in enumerate(operations.awaited):
-                with m.Case(k):
-                    m.d.comb += awaited.eq(count)
+        failed, awaited = operations.failed.bit_select(self.entry, 1), operations.of(m, operations.awaited, self.entry)
         may = failed | (operations.waiting < self.under_way) & (awaited < self.window) & ~self.before.any()
         stalled = Cat(port.valid & ~port.ready for port in (unit.o_progress, unit.o.header)).any()
         patience = Signal(range(self.bound + 2))
@@ -196,10 +194,10 @@ class GetRequesterContract(Contract):
 
         going = sum(operations.taken[k] & ~operations.closed[k] for k in range(ENTRIES))
         stalled = stalled | Cat(port.valid & ~port.ready for port in (unit.o_book, unit.o_open)).any()
-        ignored = Signal(range(10))
+        ignored = Signal(range(TAKEN_WITHIN + 2))
         with m.If(~(unit.i.valid & unit.i_number.valid) | unit.i.ready | (going >= self.in_hand)):
             m.d.sync += ignored.eq(0)
         with m.Elif(~stalled):
             m.d.sync += ignored.eq(ignored + 1)
-        self.check(ignored <= 6)
+        self.check(ignored <= TAKEN_WITHIN)
         self.reach((awaited == self.window) & (going == self.in_hand), "a full window, and all places taken")
