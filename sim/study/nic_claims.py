@@ -25,7 +25,7 @@ def _claims(experiment: Experiment, rows: list[Row]) -> Iterator[Claim]:
         whose = "the paper's" if (row["bytes"], row["jobs"]) in experiment.paper else "the least that the paper has"
         yield _claim(
             f"{size_words(row['bytes'])}, jobs {row['jobs']}: the speed-up is at least {whose}",
-            row["speed_up"] >= least, row["speed_up"], f">= {least}",
+            row["speed_up"] >= least, round(row["speed_up"], 3), f">= {least}",
         )
     others = speed_ups(rows, "host")
     alone = [row for row in others if row["jobs"] == 1]
@@ -36,7 +36,7 @@ def _claims(experiment: Experiment, rows: list[Row]) -> Iterator[Claim]:
         yield _claim(
             f"{len(alone)} points of other hosts: the speed-up stays at least the paper's; closest with "
             f"{worst['change']}, {size_words(worst['bytes'])}",
-            worst["speed_up"] >= least, worst["speed_up"], f">= {least}",
+            worst["speed_up"] >= least, round(worst["speed_up"], 3), f">= {least}",
         )
     yield from _shared(experiment, [row for row in others if row["jobs"] > 1])
 
@@ -49,7 +49,7 @@ def _shared(experiment: Experiment, others: list[Row]) -> Iterator[Claim]:
         yield _claim(
             f"{size_words(size)}, jobs {jobs}: with one of {len(there)} other hosts the speed-up is at least the "
             f"paper's; most with {most['change']}",
-            most["speed_up"] >= least, most["speed_up"], f">= {least}",
+            most["speed_up"] >= least, round(most["speed_up"], 3), f">= {least}",
         )
 
 

@@ -44,7 +44,7 @@ def speed_ups(rows: list[Row], kind: str = "point") -> list[Row]:
         {
             "change": change, "jobs": jobs, "bytes": size, "offloaded": both["offloaded"]["microseconds"],
             "host-based": both["host-based"]["microseconds"],
-            "speed_up": round(both["host-based"]["cycles"] / both["offloaded"]["cycles"], 3),
+            "speed_up": both["host-based"]["cycles"] / both["offloaded"]["cycles"],
         }
         for (change, jobs, size), both in ways.items() if len(both) == 2
     ]

@@ -68,6 +68,13 @@ def test_claims_can_fail(change: dict[str, Any], holds: list[bool]) -> None:
     assert [claim["holds"] for claim in claims(EXPERIMENTS["nic-reduce"], rows)] == holds
 
 
+def test_claims_do_not_round() -> None:
+    """1.4596 is 1.460 with three digits, and below the 1.46 of the paper."""
+    rows = [row(1, 256, "offloaded", 10_000), row(1, 256, "host-based", 14_596)]
+    found = claims(EXPERIMENTS["nic-reduce"], rows)[-1]
+    assert (found["holds"], found["measured"]) == (False, 1.46)
+
+
 def test_other_hosts() -> None:
     rows = [
         row(1, 256, way, cycles, kind="host", change="software × 2") for way, cycles in
