@@ -5,8 +5,10 @@ from typing import Any
 
 from sim.report.table import Row
 from sim.report.words import number
-from sim.study.nic_points import EXPERIMENTS
+from sim.study.nic_points import EXPERIMENTS, WAYS
 from sim.study.nic_tables import point_cells, size_words, speed_ups
+from sim.study.noise_claims import QUIET, added, hidden
+from sim.study.pulses_claims import lines
 
 
 def points(study: str) -> Callable[[dict[str, Any]], Iterator[Row]]:
@@ -43,3 +45,28 @@ def occupancy(kept: dict[str, Any]) -> Iterator[Row]:
         shares = [100 * share for share in row["occupancy"]]
         yield (row["jobs"], size_words(row["bytes"]), *map(number, shares), number(sum(shares) / len(shares)),
                number(100 * max(row["peak"])))
+
+
+def noise(kept: dict[str, Any]) -> Iterator[Row]:
+    """What an operation takes without noise, and what each noise adds to it: microseconds, mean over the seeds."""
+    rows = kept["rows"]
+    found = added(rows)
+    sizes = sorted({row["bytes"] for row in rows})
+    yield "noise", *(cell for size in sizes for cell in (f"{size_words(size)}: offloaded", "by hosts", "hidden"))
+    quiet = {(row["bytes"], row["way"]): row["microseconds"] for row in rows if row["noise"] == QUIET}
+    yield QUIET, *(cell for size in sizes for cell in (*(number(quiet[size, way]) for way in WAYS), ""))
+    for name in dict.fromkeys(name for name, _ in found):
+        each = [found[name, size] for size in sizes]
+        yield name, *(cell for one in each for cell in (*(f"{one[way]:+.1f}" for way in WAYS), hidden(one)))
+
+
+def pulses(kept: dict[str, Any]) -> Iterator[Row]:
+    """Microseconds, and most packets at once in the root's fullest buffer, by bytes that a pulse takes of a block."""
+    rows = kept["rows"]
+    sizes = sorted({row["pulse_bytes"] for row in rows})
+    yield "algorithm", "message", "hardware", *(f"{size:,}" for size in sizes)
+    for algorithm, size in sorted({(row["algorithm"], row["bytes"]) for row in rows}):
+        mine = [row for row in rows if (row["algorithm"], row["bytes"]) == (algorithm, size)]
+        for hardware, line in lines(mine).items():
+            cells = {row["pulse_bytes"]: f"{number(row['microseconds'])} ({row['most_packets']})" for row in line}
+            yield algorithm, size_words(size), hardware, *(cells.get(each, "") for each in sizes)

@@ -36,7 +36,8 @@ def hidden(each: dict[str, Any]) -> str:
     """How much less is added to the offloaded operation, of what is added to the host-based one."""
     if each["host-based"] <= 0:
         return ""
-    return f"{1 - each['offloaded'] / each['host-based']:.0%}"
+    # Adding nothing makes the minus zero of a share that rounds to it a plain one.
+    return f"{round(1 - each['offloaded'] / each['host-based'], 2) + 0.0:.0%}"
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:

@@ -28,6 +28,7 @@ def test_added() -> None:
     assert found["cut", 256] == {"offloaded": 2, "host-based": 8, "seeds": 2}
     assert [hidden(each) for each in found.values()] == ["0%", "75%"]
     assert hidden({"offloaded": 1, "host-based": 0}) == ""
+    assert hidden({"offloaded": 10.02, "host-based": 10}) == "0%"
 
 
 @pytest.mark.parametrize(("place", "change", "fails"), [
