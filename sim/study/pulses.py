@@ -38,7 +38,8 @@ VARIANTS: dict[str, Sections] = {
     "mtu 512": {"datapath": {"mtu": 512}},
     "mtu 1024": {"datapath": {"mtu": 1024}},
 }
-"""Packets that a peer may have outstanding, without shared credits; pulses at once; the largest packet."""
+"""Packets that a peer may have outstanding, without shared credits; pulses at once, of which each of the preset's four
+jobs may have one at any time, so that one job gets one; the largest packet."""
 _QUICK = (AS_IT_IS, ONE_PACKET, "mtu 512")
 _ALGORITHMS = ("recursive-doubling", "rabenseifner")
 _PULSES = (16, 32, 64, 128, 256, 512, 1024, 2048)
@@ -49,7 +50,8 @@ _ABOUT = (
     "Allreduce of one job, offloaded, hosts included. A message is cut into pulses, which are in progress side by "
     "side; each takes so many bytes of every block (one by recursive doubling, one a node by Rabenseifner's "
     "algorithm), in packets of at most the mtu, each sent against a credit of its receiver. <em>Packets a peer</em>: "
-    "guaranteed credits, nothing lent; as it is, three and what is lent. Small pulses cost headers and passes; large "
+    "guaranteed credits, nothing lent; as it is, three and what is lent. <em>4 pulses at once</em>: one for each of "
+    "four jobs, so that this one's go one after the other. Small pulses cost headers and passes; large "
     "ones overlap less, and one packet a peer waits for the credit of the one before. Occupancy is that of the root's "
     "fullest buffer: mean over the operation, as a share of what is usable, and the most packets at once."
 )
