@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import signal
 from typing import Any
 
 import pytest
@@ -8,6 +9,11 @@ from amaranth.hdl import Elaboratable
 
 # Tests run beside each other already: a cluster takes the other cores only where a test asks for threads.
 os.environ.setdefault("CONIC_THREADS", "1")
+
+# A shell without job control starts what ends in "&" with SIGINT ignored, and all that it starts inherits that: tests
+# that interrupt a program would wait for nothing.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["testbench.cost", "testbench.failing"]
 
