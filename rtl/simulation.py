@@ -35,6 +35,22 @@ class SimulationVerilog:
     outputs: tuple[str, ...]
 
 
+def simulated(top: str, config: Config) -> "tuple[Boundary, ClusterPorts]":
+    """`top` ("nic" or "switch") as clusters simulate it, and what they call its ports.
+
+    Raises
+    ------
+    EmitError
+        If there is no top of that name.
+    """
+    if top not in ("nic", "switch"):
+        raise EmitError(f"top must be one of nic, switch, not {top!r}")
+    boundary = Boundary(Nic(config, skips=True) if top == "nic" else Switch(config))
+    # The simulator knows one kind of cable. The words of a reliable link are its flits, `control` its `last`.
+    words = _words(config.switch.radix if top == "switch" else 1) if config.link.reliable else ClusterPorts()
+    return boundary, words
+
+
 @cache
 def simulation_verilog(top: str, config: Config) -> SimulationVerilog:
     """`top` ("nic" or "switch") behind registers for its inputs, which ``in_clk`` loads.
@@ -49,17 +65,13 @@ def simulation_verilog(top: str, config: Config) -> SimulationVerilog:
     EmitError
         If there is no top of that name.
     """
-    if top not in ("nic", "switch"):
-        raise EmitError(f"top must be one of nic, switch, not {top!r}")
-    boundary = Boundary(Nic(config, skips=True) if top == "nic" else Switch(config))
+    boundary, words = simulated(top, config)
     core = module_verilog(f"conic_{top}", boundary)
     ports = [
         (name, len(getattr(boundary, name)), member.flow is Out) for name, member in boundary.signature.members.items()
     ]
     inputs = [("rst", 1), *((name, width) for name, width, is_output in ports if not is_output)]
     outputs = [(name, width) for name, width, is_output in ports if is_output]
-    # The simulator knows one kind of cable. The words of a reliable link are its flits, `control` its `last`.
-    words = _words(config.switch.radix if top == "switch" else 1) if config.link.reliable else _Words()
     module = f"conic_{top}_simulation"
     lines = [
         f"module {module}(",
@@ -91,7 +103,7 @@ def simulation_verilog(top: str, config: Config) -> SimulationVerilog:
 
 
 @dataclass(frozen=True)
-class _Words:
+class ClusterPorts:
     """How ports of reliable links are called where the simulator wants those of links.
 
     Members
@@ -112,7 +124,7 @@ class _Words:
         return self.names.get(name, name)
 
 
-def _words(n_ports: int) -> _Words:
+def _words(n_ports: int) -> ClusterPorts:
     """Those of a NIC, or of a switch with so many ports."""
     names: dict[str, str] = {}
     ignored: list[str] = []
@@ -129,4 +141,4 @@ def _words(n_ports: int) -> _Words:
             f"m_axis_tx{port}_tuser": 0, f"s_axis_rx{port}_tready": 1, f"rx{port}_credit_valid": 0,
             f"rx{port}_credit_vc": 0,
         }
-    return _Words(names, tuple(ignored), constant)
+    return ClusterPorts(names, tuple(ignored), constant)

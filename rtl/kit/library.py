@@ -67,7 +67,7 @@ def verilog_modules(name: str, component: wiring.Component, *, share: bool = Tru
     written: set[str] = set()
     while waiting:
         for module, one in waiting.items():
-            with _no_collection():
+            with collection_paused():
                 text = verilog.convert(
                     one, name=module, platform=library if share else None, emit_src=False, strip_internal_attrs=True,
                 )
@@ -77,7 +77,7 @@ def verilog_modules(name: str, component: wiring.Component, *, share: bool = Tru
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def collection_paused() -> Iterator[None]:
     """Keeps the garbage collector still: it would go through millions of objects in use, for half of the time."""
     was_on = gc.isenabled()
     gc.disable()

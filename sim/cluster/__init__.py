@@ -1,11 +1,14 @@
-"""Clusters of Verilated NICs and switches in one process."""
+"""Clusters of NICs and switches in one process."""
 
 from .build import ClusterBuildError, build_library
 from .cluster import EVENT, Cluster, EventKind, RegisterAccessError, SimulationFaultError
+from .engine import Engine, EngineError
 from .faults import AxiResponse, MemoryFaults, WireFault, WireRates
+from .registers import UnknownRegisterError
 from .settings import Execution, LinkTiming, MemoryTiming, Waves
 
 __all__ = [
-    "EVENT", "AxiResponse", "Cluster", "ClusterBuildError", "EventKind", "Execution", "LinkTiming", "MemoryFaults",
-    "MemoryTiming", "RegisterAccessError", "SimulationFaultError", "Waves", "WireFault", "WireRates", "build_library",
+    "EVENT", "AxiResponse", "Cluster", "ClusterBuildError", "Engine", "EngineError", "EventKind", "Execution",
+    "LinkTiming", "MemoryFaults", "MemoryTiming", "RegisterAccessError", "SimulationFaultError",
+    "UnknownRegisterError", "Waves", "WireFault", "WireRates", "build_library",
 ]

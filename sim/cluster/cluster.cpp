@@ -14,43 +14,62 @@ constexpr uint64_t kLeastShared = 12;
 }  // namespace
 
 Cluster::Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const MemoryTiming& memory,
-                 const LinkTiming& links, uint64_t seed, const Execution& execution)
-    : memory_timing_(memory), link_timing_(links), execution_(execution), waves_(make_waves()) {
-    void* context = waves_ ? waves_->context() : nullptr;
-    for (uint32_t n = 0; n < nodes; ++n) {
-        auto node = std::make_unique<Node>(n, make_nic("nic" + std::to_string(n), seed * 2 + n * 7919 + 1, context),
-                                           memory_bytes, memory, seed * 1000003 + n);
-        nodes_.push_back(node.get());
-        stations_.push_back(std::move(node));
-    }
-    for (uint32_t s = 0; s < switches; ++s) {
-        const std::string name = "switch" + std::to_string(s);
-        stations_.push_back(std::make_unique<Station>(name, s, make_switch(name, seed * 2 + s * 104729 + 2, context)));
-    }
-    count_stations();
+                 const LinkTiming& links, uint64_t seed, const Execution& execution, bool random_start)
+    : memory_timing_(memory), link_timing_(links), execution_(execution), waves_(make_waves()), random_start_(random_start) {
+    add_words(nodes, kNicLanes, false, seed, memory_bytes);
+    add_words(switches, kSwitchLanes, true, seed, 0);
+    count_words();
     // Models of one waveform share a context, which wants one thread.
-    const size_t most = waves_ ? 1 : stations_.size();
+    const size_t most = waves_ ? 1 : words_.size();
     execution_.threads = std::clamp<unsigned>(execution_.threads, 1, static_cast<unsigned>(most));
     workers_ = std::make_unique<Workers>(execution_.threads, [this](unsigned thread) { share(thread); });
+}
+
+// Words of NICs, or of switches, with so many of them in each.
+void Cluster::add_words(uint32_t count, unsigned lanes, bool is_switch, uint64_t seed, uint64_t memory_bytes) {
+    void* context = waves_ ? waves_->context() : nullptr;
+    for (uint32_t first = 0; first < count; first += lanes) {
+        const uint32_t last = std::min(count, first + lanes);
+        std::vector<Born> born;
+        for (uint32_t n = first; n < last; ++n)
+            born.push_back({(is_switch ? "switch" : "nic") + std::to_string(n),
+                            random_start_ ? seed * 2 + (is_switch ? n * 104729 + 2 : n * 7919 + 1) : 0});
+        Word& word = *words_.emplace_back(
+            std::make_unique<Word>(is_switch ? make_switches(born, context) : make_nics(born, context)));
+        for (uint32_t n = first; n < last; ++n) {
+            Model& model = word.bank().model(n - first);
+            if (is_switch) {
+                stations_.push_back(std::make_unique<Station>(born[n - first].name, n, model));
+            } else {
+                auto node = std::make_unique<Node>(n, model, memory_bytes, memory_timing_, seed * 1000003 + n);
+                nodes_.push_back(node.get());
+                stations_.push_back(std::move(node));
+            }
+            word.add(*stations_.back());
+        }
+    }
 }
 
 Cluster::~Cluster() {
     if (dumping_) waves_->close();  // while the models are still there
 }
 
-// What there is one of for each station.
-void Cluster::count_stations() {
-    faults_.resize(stations_.size());
-    taken_ = std::make_unique<std::atomic<uint64_t>[]>(stations_.size());
+// What there is one of for each word.
+void Cluster::count_words() {
+    faults_.resize(words_.size());
+    taken_ = std::make_unique<std::atomic<uint64_t>[]>(words_.size());
     window_number_ = 0;
 }
 
 uint32_t Cluster::add_player(unsigned credits) {
     const auto number = static_cast<uint32_t>(players_.size());
-    auto player = std::make_unique<Player>(number, stations_.front()->model().flit_bytes, credits);
+    auto model = std::make_unique<PlayedModel>(stations_.front()->model().flit_bytes, credits);
+    auto player = std::make_unique<Player>(number, *model);
+    words_.push_back(std::make_unique<Word>(std::move(model)));
+    words_.back()->add(*player);
     players_.push_back(player.get());
     stations_.push_back(std::move(player));
-    count_stations();
+    count_words();
     return static_cast<uint32_t>(stations_.size()) - 1;
 }
 
@@ -67,7 +86,7 @@ void Cluster::connect(uint32_t a, unsigned a_port, uint32_t b, unsigned b_port, 
 }
 
 void Cluster::reset() {
-    for (auto& station : stations_) station->reset();
+    for (auto& word : words_) word->reset();
     now_ = 0;
 }
 
@@ -78,7 +97,7 @@ bool Cluster::settled() const {
 bool Cluster::run(uint64_t most) {
     const uint64_t end = now_ + most;
     settled_at_ = now_;
-    for (auto& station : stations_) station->disturb();
+    for (auto& station : stations_) station->wake();
     while (!settled() && now_ < end) window(end - now_);
     for (const auto& station : stations_) settled_at_ = std::max(settled_at_, station->settled_at());
     return settled();
@@ -86,14 +105,14 @@ bool Cluster::run(uint64_t most) {
 
 bool Cluster::await_registers(const Station& station, uint64_t most) {
     const uint64_t end = now_ + most;
-    for (auto& each : stations_) each->disturb();
+    for (auto& each : stations_) each->wake();
     while (!station.registers.idle() && now_ < end) window(std::min(end - now_, kLongestWindow));
     return station.registers.idle();
 }
 
 void Cluster::step(uint64_t cycles) {
     const uint64_t end = now_ + cycles;
-    for (auto& station : stations_) station->disturb();
+    for (auto& station : stations_) station->wake();
     while (now_ < end) window(end - now_);
 }
 
@@ -103,7 +122,7 @@ void Cluster::window(uint64_t cycles) {
     const uint64_t length = std::min(longest, cycles);
     const bool lockstep = in_lockstep(length);
     if (lockstep != was_in_lockstep_)
-        for (auto& station : stations_) station->change_step(lockstep ? parity_ : 0);
+        for (auto& word : words_) word->change_step(lockstep ? parity_ : 0);
     was_in_lockstep_ = lockstep;
     if (lockstep) {
         for (uint64_t n = 0; n < length; ++n) cycle_in_lockstep();
@@ -129,7 +148,7 @@ void Cluster::window_apart(uint64_t until) {
         share(0);
     evaluated_ = evaluated();
     work_ = evaluated_ - before;
-    // The earliest fault is the one to tell of, and of those the one of the first station, whoever found it first.
+    // The earliest fault is the one to tell of, and of those the one of the first word, whoever found it first.
     const std::optional<Fault>* first = nullptr;
     for (const auto& fault : faults_)
         if (fault && (!first || fault->cycle < (*first)->cycle)) first = &fault;
@@ -142,16 +161,16 @@ void Cluster::window_apart(uint64_t until) {
     now_ = until;
 }
 
-// Takes its own stations, whose state is in the cache of its core, then those that others have not come to yet.
+// Takes its own words, whose state is in the cache of its core, then those that others have not come to yet.
 void Cluster::share(unsigned thread) {
-    const size_t count = stations_.size();
+    const size_t count = words_.size();
     const size_t first = count * thread / execution_.threads;
     for (size_t n = 0; n < count; ++n) {
         const size_t index = (first + n) % count;
         uint64_t before = taken_[index].load(std::memory_order_relaxed);
         if (before == window_number_ || !taken_[index].compare_exchange_strong(before, window_number_)) continue;
         try {
-            stations_[index]->advance(now_, until_, parity_, execution_.skip);
+            words_[index]->advance(now_, until_, parity_, execution_.skip);
         } catch (const Fault& fault) {
             faults_[index] = fault;
         } catch (const std::exception& error) {
@@ -164,22 +183,22 @@ void Cluster::share(unsigned thread) {
 // begin, and runs end, in the same cycles as in lockstep.
 void Cluster::leap(uint64_t until, uint64_t length) {
     uint64_t wake = UINT64_MAX;
-    for (const auto& station : stations_) wake = std::min(wake, station->next_event());
+    for (const auto& word : words_) wake = std::min(wake, word->next_event());
     if (wake <= now_ || settled()) return;
     for (const auto& lane : lanes_)
         if (!lane->empty()) return;
     if (now_ < dump_until_) until = std::min(until, std::max(dump_from_, now_));
     const uint64_t target = now_ + (std::min(wake, until) - now_) / length * length;
     if (target == now_) return;
-    for (auto& station : stations_) station->advance(now_, target, parity_ ^ 1, true);
+    for (auto& word : words_) word->advance(now_, target, parity_ ^ 1, true);
     now_ = target;
 }
 
 void Cluster::cycle_in_lockstep() {
     try {
-        for (auto& station : stations_) station->clock(now_, 0);
-        for (auto& station : stations_) station->collect(0);
-        for (auto& station : stations_) station->latch(now_, checking_);
+        for (auto& word : words_) word->clock(now_, 0);
+        for (auto& word : words_) word->collect(0);
+        for (auto& word : words_) word->latch(now_, checking_);
     } catch (const Fault& fault) {
         now_ = std::max(now_, fault.cycle);
         throw;
@@ -196,11 +215,7 @@ void Cluster::dump() {
     if (!dumping_) waves_->open(waves_path_.c_str());
     dumping_ = true;
     for (const uint8_t level : {1, 0}) {
-        for (auto& station : stations_) {
-            *station->model().clk = level;
-            // The edge was before: nothing moves, but Verilator only looks at what was evaluated since the last dump.
-            if (!level) station->model().latch();
-        }
+        for (auto& word : words_) word->bank().show_clock(level);
         waves_->dump(2 * now_ + !level);
     }
 }
@@ -238,16 +253,14 @@ void Cluster::open_waves(const char* path, uint64_t first, uint64_t last) {
 
 uint64_t Cluster::fingerprint() {
     uint64_t hash = 0xCBF29CE484222325;
-    for (auto& station : stations_) {
-        station->catch_up();
-        hash = (hash ^ station->model().fingerprint()) * 0x100000001B3;
-    }
+    for (auto& word : words_) word->catch_up();
+    for (auto& station : stations_) hash = (hash ^ station->fingerprint()) * 0x100000001B3;
     return hash;
 }
 
 uint64_t Cluster::evaluated() const {
     uint64_t sum = 0;
-    for (const auto& station : stations_) sum += station->evaluated();
+    for (const auto& word : words_) sum += word->evaluated();
     return sum;
 }
 

@@ -1,9 +1,10 @@
 // A cluster: NICs with their hosts, switches, and the links between them.
 //
-// Every output of a NIC and of a switch is a function of its registers, and a link takes some cycles. So each station goes
-// ahead by itself for a window of as many cycles as the fastest link takes, on any of several threads; between windows they
-// exchange what they have sent. Links of no latency, the check of the boundary, and the cycles of a waveform want lockstep:
-// every cycle of all stations before the next one of any. Both ways do the same, register for register (docs/cluster.md).
+// Every output of a NIC and of a switch is a function of its registers, and a link takes some cycles. So each word of stations
+// goes ahead by itself for a window of as many cycles as the fastest link takes, on any of several threads; between windows
+// they exchange what they have sent. Links of no latency, the check of the boundary, and the cycles of a waveform want
+// lockstep: every cycle of all words before the next one of any. Both ways do the same, register for register
+// (docs/cluster.md).
 #pragma once
 
 #include <atomic>
@@ -18,6 +19,7 @@
 #include "node.h"
 #include "player.h"
 #include "station.h"
+#include "word.h"
 #include "workers.h"
 
 namespace conic {
@@ -32,7 +34,7 @@ struct Execution {
 class Cluster {
 public:
     Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const MemoryTiming& memory, const LinkTiming& links,
-            uint64_t seed, const Execution& execution);
+            uint64_t seed, const Execution& execution, bool random_start);
     ~Cluster();
 
     // Adds both directions of a cable: two stations (NICs first, then switches) and a port of each.
@@ -71,6 +73,11 @@ public:
               is_switch ? stations_.size() - nodes_.size() - players_.size() : nodes_.size());
         return *stations_[is_switch ? nodes_.size() + number : number];
     }
+    // The same, with all cycles evaluated that were left out: its registers can be looked at.
+    Station& look_at(bool is_switch, uint32_t number) {
+        for (auto& word : words_) word->catch_up();
+        return station(is_switch, number);
+    }
     Player& player(uint32_t number) {
         check("player", number, players_.size());
         return *players_[number];
@@ -93,7 +100,8 @@ private:
         if (number >= count)
             throw Fault(std::string(what) + " must be below " + std::to_string(count) + ", not " + std::to_string(number));
     }
-    void count_stations();
+    void add_words(uint32_t count, unsigned lanes, bool is_switch, uint64_t seed, uint64_t memory_bytes);
+    void count_words();
     void window(uint64_t cycles);
     void window_apart(uint64_t until);
     bool in_lockstep(uint64_t length) const;
@@ -107,11 +115,13 @@ private:
     LinkTiming link_timing_;
     Execution execution_;
     std::unique_ptr<Waves> waves_;
+    std::vector<std::unique_ptr<Word>> words_;
     std::vector<std::unique_ptr<Station>> stations_;
     std::vector<Node*> nodes_;
     std::vector<Player*> players_;
     std::vector<std::unique_ptr<Lane>> lanes_;
     EventLog log_, landed_;
+    bool random_start_;  // of registers without reset
     bool checking_ = false, was_in_lockstep_ = false;
     uint64_t now_ = 0, settled_at_ = 0;
     Parity parity_ = 0;
@@ -123,7 +133,7 @@ private:
 
     // Of the window that is being carried out.
     uint64_t until_ = 0;
-    std::unique_ptr<std::atomic<uint64_t>[]> taken_;  // last window that each station was taken in, counted from 1
+    std::unique_ptr<std::atomic<uint64_t>[]> taken_;  // last window that each word was taken in, counted from 1
     uint64_t window_number_ = 0;
     uint64_t evaluated_ = 0, work_ = 0;  // evaluations so far, and in the window before
     std::vector<std::optional<Fault>> faults_;

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from firmware_models.abi import registers
 from sim.cluster.faults import ClusterFaults, WireFault
 from sim.cluster.interface import load_library
+from sim.cluster.registers import ClusterInside
 from sim.cluster.settings import Execution, LinkTiming, MemoryTiming, Waves
 from sim.topology import End, Topology
 
@@ -50,7 +51,7 @@ _FAULT = (1 << 64) - 1
 _NO_MEMORY = "std::bad_alloc"
 
 
-class Cluster(ClusterFaults):
+class Cluster(ClusterFaults, ClusterInside):
     """NICs and switches of one configuration, wired as a topology says.
 
     Parameters
@@ -74,6 +75,8 @@ class Cluster(ClusterFaults):
         it says; with a library built for waveforms all is on one thread.
     players : int
         The last so many nodes are only played: no NIC is there, and :meth:`play` says what they send. Links are plain.
+    random_start : bool
+        What has no reset begins with random values, so that a result that depends on one shows; otherwise with 0.
     player_credits : int
         Flits of each channel that a NIC or switch has room for (``link.buffer_flits``).
 
@@ -87,6 +90,7 @@ class Cluster(ClusterFaults):
         self, library: Path, topology: Topology, *, memory_bytes: int, memory: MemoryTiming | None = None,
         links: LinkTiming | None = None, seed: int = 0, waves: Waves | None = None,
         check_boundary: bool = False, execution: Execution | None = None, players: int = 0, player_credits: int = 0,
+        random_start: bool = True,
     ):
         memory, links, execution = memory or MemoryTiming(), links or LinkTiming(), execution or Execution()
         self.topology = topology
@@ -95,7 +99,7 @@ class Cluster(ClusterFaults):
         self._handle = self._api.conic_create(
             n_nics, len(topology.radixes), memory_bytes, memory.read_latency, memory.write_latency,
             memory.jitter, memory.stall, memory.beat_cycles, links.latency, links.jitter, links.stall, links.errors,
-            seed, execution.n_threads, execution.skip, execution.lockstep,
+            seed, random_start, execution.n_threads, execution.skip, execution.lockstep,
         )
         if not self._handle:
             reason = self._api.conic_fault().decode()

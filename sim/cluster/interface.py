@@ -13,7 +13,8 @@ def load_library(library: Path) -> CDLL:
     signatures: dict[str, tuple[Any, list[Any]]] = {
         "conic_create": (
             handle,
-            [u32, u32, u64, u64, u64, u64, c_double, c_double, u64, u64, c_double, c_double, u64, u32, c_int, c_int],
+            [u32, u32, u64, u64, u64, u64, c_double, c_double, u64, u64, c_double, c_double, u64, c_int, u32, c_int,
+             c_int],
         ),
         "conic_destroy": (None, [handle]),
         "conic_connect": (c_int, [handle, u32, u32, u32, u32, u64]),
@@ -55,6 +56,11 @@ def load_library(library: Path) -> CDLL:
         "conic_log_events": (c_int, [handle, c_int]),
         "conic_event_count": (u64, [handle]),
         "conic_events": (c_void_p, [handle]),
+        "conic_register_names": (c_char_p, [handle, c_int, u32]),
+        "conic_get_register": (u64, [handle, c_int, u32, c_char_p, c_void_p, c_void_p]),
+        "conic_set_register": (c_int, [handle, c_int, u32, c_char_p, c_void_p]),
+        "conic_select": (c_int, [handle, c_int, u32, c_char_p, c_void_p, u32]),
+        "conic_selected_hash": (u64, [handle, c_int, u32]),
         "conic_open_waves": (c_int, [handle, c_char_p, u64, u64]),
     }
     for name, (result, arguments) in signatures.items():

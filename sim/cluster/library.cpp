@@ -1,6 +1,7 @@
 // The C interface that cluster.py loads.
 #include "cluster.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -41,11 +42,13 @@ const char* conic_fault() { return fault.c_str(); }
 // How time passes: `threads`, whether quiescent models are left out, and whether all keep step in every cycle.
 Cluster* conic_create(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, uint64_t read_latency,
                       uint64_t write_latency, uint64_t memory_jitter, double memory_stall, double beat_cycles,
-                      uint64_t link_latency, uint64_t link_jitter, double link_stall, double link_errors, uint64_t seed, uint32_t threads,
+                      uint64_t link_latency, uint64_t link_jitter, double link_stall, double link_errors, uint64_t seed,
+                      int random_start, uint32_t threads,
                       int skip, int lockstep) {
     return guarded([&] {
         return new Cluster(nodes, switches, memory_bytes, {read_latency, write_latency, memory_jitter, memory_stall, beat_cycles},
-                           {link_latency, link_jitter, link_stall, link_errors}, seed, {threads, skip != 0, lockstep != 0});
+                           {link_latency, link_jitter, link_stall, link_errors}, seed,
+                           {threads, skip != 0, lockstep != 0}, random_start != 0);
     }, static_cast<Cluster*>(nullptr));
 }
 
@@ -149,6 +152,39 @@ int conic_stop(Cluster* cluster, uint32_t node, uint64_t at) { return guarded([&
 // An output by its name: up to 64 bits of it.
 uint64_t conic_output(Cluster* cluster, int is_switch, uint32_t number, const char* name) {
     return guarded([&] { return cluster->station(is_switch, number).output(name); }, kFault);
+}
+
+// Names of the registers and memories of a NIC or switch, a line each; they stand until the next call.
+const char* conic_register_names(Cluster* cluster, int is_switch, uint32_t number) {
+    static std::string names;
+    return guarded([&] {
+        names.clear();
+        for (const std::string& name : cluster->station(is_switch, number).model().register_names()) names += name + "\n";
+        return names.c_str();
+    }, static_cast<const char*>(nullptr));
+}
+
+// Words of a register; `values` and `known` (the bits that the model has) may be null. Returns how many there are.
+uint64_t conic_get_register(Cluster* cluster, int is_switch, uint32_t number, const char* name, uint64_t* values,
+                            uint64_t* known) {
+    return guarded([&] {
+        const conic::Register found = cluster->look_at(is_switch, number).model().find_register(name);
+        if (values) found.get(values);
+        if (known) std::copy(found.known.begin(), found.known.end(), known);
+        return uint64_t{found.n_words};
+    }, kFault);
+}
+
+int conic_set_register(Cluster* cluster, int is_switch, uint32_t number, const char* name, const uint64_t* values) {
+    return guarded([&] { cluster->look_at(is_switch, number).model().find_register(name).set(values); });
+}
+
+int conic_select(Cluster* cluster, int is_switch, uint32_t number, const char* name, const uint64_t* mask, uint32_t words) {
+    return guarded([&] { cluster->station(is_switch, number).select(name, {mask, mask + words}); });
+}
+
+uint64_t conic_selected_hash(Cluster* cluster, int is_switch, uint32_t number) {
+    return guarded([&] { return cluster->look_at(is_switch, number).selected_hash(); }, kFault);
 }
 
 int conic_fail_memory(Cluster* cluster, uint32_t node, int is_write, uint64_t from, uint64_t count, uint32_t code) {

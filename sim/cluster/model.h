@@ -1,11 +1,14 @@
-// A Verilated model as the cluster sees it: pins and clock edges. What is behind it is compiled apart, once for each
-// configuration (nic_model.cpp, switch_model.cpp); everything else in this folder is compiled once for all of them.
+// Models as the cluster sees them: pins and clock edges. What is behind them is compiled apart, once for each configuration;
+// everything else in this folder is compiled once for all of them.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace conic {
@@ -13,7 +16,7 @@ namespace conic {
 constexpr unsigned kMostFlitBytes = 64;
 constexpr unsigned kHeaderBytes = 32;
 
-// A port of the model of 1 to 8 bytes, as Verilator holds it.
+// A port of the model of 1 to 8 bytes.
 struct Pin {
     void* at = nullptr;
     uint8_t bytes = 0;
@@ -76,25 +79,30 @@ struct OutputPin {
     size_t bytes;
 };
 
-// Inputs reach the hardware through registers that a clock of their own loads (rtl/emit.py, `simulation_verilog`): so
-// nothing inside follows a port, and a cycle is one evaluation.
+// A register, or the words of a memory one behind the other: values in words of 64 bits, lowest first.
+struct Register {
+    size_t n_words = 0;
+    // The bits that the model has; others have been left out, for nothing follows them.
+    std::vector<uint64_t> known;
+    std::function<void(uint64_t*)> get;
+    std::function<void(const uint64_t*)> set;
+};
+
+// One NIC or switch as the cluster sees it: its pins.
 class Model {
 public:
     virtual ~Model() = default;
 
-    // Takes the inputs: what follows from them settles. No output changes.
-    virtual void latch() = 0;
-    // A clock edge with the inputs taken last.
-    virtual void clock() = 0;
-    // A clock edge with the inputs taken last; takes the inputs of the cycle that it begins.
-    virtual void step() = 0;
-
-    // Whether an assertion of the RTL has failed.
-    virtual bool failed() const = 0;
+    // The text of an assertion of the RTL that has failed; null if none has.
+    virtual const char* failed() const = 0;
     // A hash of everything that the model holds, with all inputs 0.
     virtual uint64_t fingerprint() = 0;
     // Bytes of the model.
     virtual size_t bytes() const = 0;
+
+    // Registers and memories by their names, as far as the model knows them.
+    virtual std::vector<std::string> register_names() { return {}; }
+    virtual Register find_register(const std::string& name) { throw std::out_of_range("there is no register " + name); }
 
     std::vector<LinkPins> links;
     RegisterPins registers{};
@@ -102,15 +110,42 @@ public:
     std::vector<TracePins> units;    // NICs only
     std::vector<OutputPin> outputs;
     uint8_t* reset = nullptr;
-    uint8_t* clk = nullptr;
     const uint8_t* quiescent = nullptr;
-    uint32_t* skipped = nullptr;     // NICs only: cycles that were not evaluated, for the cycle counter
     unsigned flit_bytes = 0;
 };
 
-// `context` is that of the waveform, or null for one of the model's own: models may then be evaluated on different threads.
-std::unique_ptr<Model> make_nic(const std::string& name, uint64_t seed, void* context);
-std::unique_ptr<Model> make_switch(const std::string& name, uint64_t seed, void* context);
+// Models whose clock edges come together, in the lanes of one word or alone. Nothing inside follows a pin before inputs are
+// taken: so a cycle is one evaluation.
+class Bank {
+public:
+    virtual ~Bank() = default;
+
+    virtual unsigned size() const = 0;
+    virtual Model& model(unsigned lane) = 0;
+
+    // Takes the inputs: what follows from them settles. No output changes.
+    virtual void latch() = 0;
+    // A clock edge with the inputs taken last.
+    virtual void clock() = 0;
+    // A clock edge with the inputs taken last; takes the inputs of the cycle that it begins. `skipped` cycles were not
+    // evaluated before it, which a NIC's cycle counter has to know.
+    virtual void step(uint32_t skipped) = 0;
+    // For waveforms: the level of the clock, when an edge has been carried out already.
+    virtual void show_clock(bool) {}
+};
+
+// A model's name, and the seed of its registers without reset; 0: they begin with 0.
+struct Born {
+    std::string name;
+    uint64_t seed;
+};
+
+// NICs or switches of one word. `context` is that of the waveform, or
+// null for one of their own: banks may then be evaluated on different threads.
+std::unique_ptr<Bank> make_nics(const std::vector<Born>& born, void* context);
+std::unique_ptr<Bank> make_switches(const std::vector<Born>& born, void* context);
+// How many of them a word has room for.
+extern const unsigned kNicLanes, kSwitchLanes;
 
 // Waveforms of several models in one file; nothing without support for them.
 class Waves {

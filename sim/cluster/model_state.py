@@ -1,4 +1,4 @@
-"""Finds in what Verilator has written which members of a model hold its state, for hashes of it."""
+"""Finds in what Verilator has written which members of a model hold its state: to hash them, and to look at them."""
 
 import re
 from collections.abc import Iterator
@@ -10,55 +10,69 @@ _OWN = "__V"
 """What Verilator's own members begin with: temporaries, and what remembers edges."""
 
 
-def bytes_apart(folder: Path, prefix: str) -> tuple[list[str], str]:
-    """Headers of a model that stands apart in `folder`, and an expression for its bytes."""
-    names = dict.fromkeys(name for _, name in _parts(folder, prefix))
-    headers = [f"{name}.h" for name in (prefix, *names)]
-    sizes = [f"sizeof({prefix})", *(f"sizeof({name})" for _, name in _parts(folder, prefix))]
-    return headers, " + ".join(sizes)
-
-
-def state_header(folder: Path, prefix: str, *, apart: tuple[Path, str] | None = None, n_apart: int = 0) -> str:
-    """Text of ``state.h``: functions that hash the members of class `prefix` and of its parts, and add up their bytes.
-
-    `apart` is the folder and the class of a model that `n_apart` parts of this one are: their bytes count, their
-    members are out of sight.
+def state_header(folder: Path, prefix: str, top: str) -> str:
+    """Text of ``state.h``: functions that hash the members of class `prefix` and of its parts, add up their bytes, and
+    list them by the names that they have in the design, whose top module is `top`.
 
     What follows from registers and inputs is hashed beside the registers, since Verilator does not tell them apart: two
     models with equal registers have equal hashes if their inputs are equal.
     """
-    hashes, sizes = [], [f"sizeof({prefix})"]
-    for path, name in _parts(folder, prefix):
+    hashes, sizes, members = [], [f"sizeof({prefix})"], []
+    for path, name, hierarchy in _parts(folder, prefix):
         sizes.append(f"sizeof({path})")
+        text = (folder / f"{name}.h").read_text()
         hashes += [
             f"    hash = mix(hash, &{path}.{first}, reinterpret_cast<const char*>(&{path}.{last} + 1) - "
             f"reinterpret_cast<const char*>(&{path}.{first}));"
-            for first, last in _runs((folder / f"{name}.h").read_text())
+            for first, last in _runs(text)
+        ]
+        members += [
+            f'    {{"{full}", {path}.{member}}},' for member in _members(text)
+            if (full := _name(hierarchy, member, top)) is not None
         ]
     headers = [path.name for path in sorted(folder.glob(f"{prefix}_*.h")) if "__pch" not in path.name]
-    if apart is not None:
-        more, size = bytes_apart(*apart)
-        headers += more
-        sizes.append(f"{n_apart} * ({size})")
     includes = "".join(f'#include "{name}"\n' for name in headers)
     return (
-        f'#pragma once\n{includes}#include "{prefix}.h"\n#include "verilated_model.h"\nnamespace conic {{\n'
+        f'#pragma once\n{includes}#include "{prefix}.h"\n#include "register_at.h"\nnamespace conic {{\n'
         f"inline uint64_t state_hash(const {prefix}& top) {{\n    uint64_t hash = 1;\n" + "\n".join(hashes)
         + "\n    return hash;\n}\n"
-        f"inline size_t state_bytes(const {prefix}& top) {{\n    return {' + '.join(sizes)};\n}}\n}}\n"
+        f"inline size_t state_bytes(const {prefix}& top) {{\n    return {' + '.join(sizes)};\n}}\n"
+        f"inline std::vector<RegisterAt> registers_of({prefix}& top) {{\n    return {{\n" + "\n".join(members)
+        + "\n    };\n}\n}\n"
     )
 
 
-def _parts(folder: Path, prefix: str) -> Iterator[tuple[str, str]]:
-    """Each object of a model, as an expression, with its class."""
-    waiting = [("(*top.rootp)", f"{prefix}___024root")]
+def _members(text: str) -> Iterator[str]:
+    """Names of all members that are no temporaries of Verilator's own."""
+    for line in text.splitlines():
+        member = _MEMBER.match(line)
+        if member and not member[2].startswith(_OWN):
+            yield member[2]
+
+
+def _name(hierarchy: str, member: str, top: str) -> str | None:
+    """A member's name in the design: below the instance that `top` has of it; None outside of that."""
+    full = ".".join(filter(None, (hierarchy, member.removeprefix("__PVT__").replace("__DOT__", "."))))
+    prefix = f"{top}.top."
+    return _decoded(full.removeprefix(prefix)) if full.startswith(prefix) else None
+
+
+def _decoded(name: str) -> str:
+    """A name as Verilog has it: Verilator writes what C++ has not in hexadecimal."""
+    return re.sub(r"__0([0-9A-F]{2})", lambda code: chr(int(code[1], 16)), name)
+
+
+def _parts(folder: Path, prefix: str) -> Iterator[tuple[str, str, str]]:
+    """Each object of a model, as an expression, with its class and its name in the design."""
+    waiting = [("(*top.rootp)", f"{prefix}___024root", "")]
     while waiting:
-        path, name = waiting.pop(0)
-        yield path, name
+        path, name, hierarchy = waiting.pop(0)
+        yield path, name, hierarchy
         for line in (folder / f"{name}.h").read_text().splitlines():
             instance = _INSTANCE.match(line)
             if instance and (folder / f"{instance[1]}.h").exists() and instance[1] != f"{prefix}__Syms":
-                waiting.append((f"(*{path}.{instance[2]})", instance[1]))
+                inner = instance[2].removeprefix("__PVT__").replace("__DOT__", ".")
+                waiting.append((f"(*{path}.{instance[2]})", instance[1], ".".join(filter(None, (hierarchy, inner)))))
 
 
 def _runs(text: str) -> Iterator[tuple[str, str]]:

@@ -17,9 +17,9 @@ namespace conic {
 
 class Node : public Station {
 public:
-    Node(uint32_t number, std::unique_ptr<Model> model, uint64_t memory_bytes, const MemoryTiming& timing, uint64_t seed)
-        : Station("nic" + std::to_string(number), number, std::move(model)),
-          memory(model_->memory, model_->flit_bytes, memory_bytes, timing, seed), rules_(model_->memory, model_->flit_bytes) {}
+    Node(uint32_t number, Model& model, uint64_t memory_bytes, const MemoryTiming& timing, uint64_t seed)
+        : Station("nic" + std::to_string(number), number, model),
+          memory(model.memory, model.flit_bytes, memory_bytes, timing, seed), rules_(model.memory, model.flit_bytes) {}
 
     // Makes a run wait until the NIC writes the word at `address`.
     void watch(uint64_t address) {
@@ -58,21 +58,21 @@ protected:
     bool drive_host() override { return memory.drive(); }
     bool host_is_idle() const override { return memory.idle(); }
     bool drives_host() const override {
-        const AxiPins& pins = model_->memory;
+        const AxiPins& pins = model_.memory;
         if (*pins.arvalid || *pins.awvalid || *pins.wvalid) return true;
-        return std::any_of(model_->units.begin(), model_->units.end(), [](const TracePins& unit) { return *unit.valid; });
+        return std::any_of(model_.units.begin(), model_.units.end(), [](const TracePins& unit) { return *unit.valid; });
     }
     void log_sent(const Flit& flit, uint64_t now, EventLog* log) override {
-        sent_.see(flit.data, model_->flit_bytes, flit.last, flit.vc, now, number_, log);
+        sent_.see(flit.data, model_.flit_bytes, flit.last, flit.vc, now, number_, log);
     }
     void log_received(const void* data, bool last, uint8_t vc, uint64_t now, EventLog* log) override {
-        received_.see(data, model_->flit_bytes, last, vc, now, number_, log);
+        received_.see(data, model_.flit_bytes, last, vc, now, number_, log);
     }
 
 private:
     void log_units(uint64_t now, EventLog& log) const {
-        for (size_t unit = 0; unit < model_->units.size(); ++unit) {
-            const TracePins& pins = model_->units[unit];
+        for (size_t unit = 0; unit < model_.units.size(); ++unit) {
+            const TracePins& pins = model_.units[unit];
             if (*pins.valid)
                 log.push_back({now, number_, EventKind::kUnit,
                                {unit, pins.event.get(), pins.job_id.get(), pins.pulse.get(), pins.index.get()}});

@@ -12,7 +12,7 @@
 
 namespace conic {
 
-class PlayedModel : public Model {
+class PlayedModel : public Model, public Bank {
 public:
     PlayedModel(unsigned bytes, unsigned credits) : credits_{credits, credits} {
         flit_bytes = bytes;
@@ -24,7 +24,7 @@ public:
             &zero_, &zero_, &zero_, &zero_, &zero_, &zero_, &zero_, &zeros_, &unused_, &unused_, &unused_, &unused_,
             &unused_, &unused_, &unused_, &unused_, Pin::of(unused_), Pin::of(unused_), &unused_word_,
         };
-        reset = clk = &unused_;
+        reset = &unused_;
         quiescent = &quiescent_;
     }
 
@@ -56,11 +56,13 @@ public:
         }
         quiescent_ = waiting_.empty() && !rx_credit_valid_;
     }
-    void step() override {
+    void step(uint32_t) override {
         clock();
         latch();
     }
-    bool failed() const override { return false; }
+    unsigned size() const override { return 1; }
+    Model& model(unsigned) override { return *this; }
+    const char* failed() const override { return nullptr; }
     uint64_t fingerprint() override { return waiting_.size() * 0x9E3779B97F4A7C15 ^ received_; }
     size_t bytes() const override { return sizeof(*this); }
 
@@ -81,23 +83,23 @@ private:
 
 class Player : public Station {
 public:
-    Player(uint32_t number, unsigned flit_bytes, unsigned credits)
-        : Station("player" + std::to_string(number), number, std::make_unique<PlayedModel>(flit_bytes, credits)) {}
+    Player(uint32_t number, PlayedModel& model)
+        : Station("player" + std::to_string(number), number, model), played_(model) {}
 
     // Queues a packet of so many flits.
     void send(uint8_t vc, const uint8_t* data, unsigned n_flits) {
         for (unsigned n = 0; n < n_flits; ++n) {
             Flit flit{0, n + 1 == n_flits, vc, {}};
-            std::memcpy(flit.data, data + n * model_->flit_bytes, model_->flit_bytes);
-            played().push(flit);
+            std::memcpy(flit.data, data + n * played_.flit_bytes, played_.flit_bytes);
+            played_.push(flit);
         }
-        disturb();
+        wake();
     }
-    uint64_t received() const { return static_cast<const PlayedModel&>(*model_).received(); }
-    bool settled() const override { return static_cast<const PlayedModel&>(*model_).idle(); }
+    uint64_t received() const { return played_.received(); }
+    bool settled() const override { return played_.idle(); }
 
 private:
-    PlayedModel& played() { return static_cast<PlayedModel&>(*model_); }
+    PlayedModel& played_;
 };
 
 }  // namespace conic

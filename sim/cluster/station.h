@@ -1,12 +1,14 @@
-// A model with all that stands beside it, and its own time: a NIC with its host, or a switch.
+// What stands beside a model, with its own part of time: a NIC's host and its link, or the links of a switch.
 //
 // Stations meet in mailboxes only. What one sends arrives `latency` cycles later at the earliest, so for that many cycles
-// each can go ahead by itself, on any thread, and nothing that the others do in the meantime can matter to it.
+// each can go ahead by itself, with those whose models are in the same word (word.h), and nothing that the others do in the
+// meantime can matter to it.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "boundary.h"
@@ -20,38 +22,59 @@ namespace conic {
 
 class Station {
 public:
-    Station(std::string name, uint32_t number, std::unique_ptr<Model> model);
+    Station(std::string name, uint32_t number, Model& model);
     virtual ~Station() = default;
 
-    Model& model() { return *model_; }
+    const std::string& name() const { return name_; }
+    Model& model() { return model_; }
     LinkEnd& link(unsigned port) { return links_.at(port); }
 
-    // Holds reset; the clock edge that begins cycle 0 is the last one in reset.
-    void reset();
+    // Holds reset, or lets it go.
+    void reset(bool level);
 
-    // Carries out the cycles from `from` up to, without, `until`: posts under `parity`, having collected what was posted
-    // under the other one. With `skip`, cycles in which nothing can change are not evaluated. Throws Fault.
-    void advance(uint64_t from, uint64_t until, Parity parity, bool skip);
-
-    // One cycle in parts, for stations in lockstep, where what is sent in a cycle may arrive in it: everybody does the first
-    // part, then everybody the second, and so on. They throw Fault.
-    void clock(uint64_t now, Parity parity);
+    // The parts of a cycle, in this order, with the model's edge between the first and the second; those that may find a
+    // fault throw Fault. `drive` drives the inputs, and remembers whether one of them is an event: something that a
+    // quiescent model may wake up from.
+    void drive(uint64_t now);
+    void transmit(uint64_t now, Parity parity);
+    void step_beside(uint64_t now);
+    // Takes over what others have posted under `parity`.
     void collect(Parity parity);
-    void latch(uint64_t now, bool check_boundary);
+    // A cycle of a model that has stopped.
+    void stand_still();
 
+    // Whether the cycle that was driven cannot change the model, and, if that was so, whether it drives something.
+    bool still() const { return *model_.quiescent && !had_event_ && !event_; }
+    bool drives_something() const;
+
+    // From cycle `now` on, until something comes, cycles change nothing.
+    void fall_asleep(uint64_t now);
+    bool was_still = false;  // in the cycle that is being carried out
+    void wake() { asleep_ = false; }
+    bool asleep(uint64_t now) const { return asleep_ && now < wake_at_; }
     // The cycle from which on something happens here by itself; UINT64_MAX: not before something comes.
     uint64_t next_event() const { return asleep_ ? wake_at_ : 0; }
-    // The host has changed something.
-    void disturb() { asleep_ = false; }
+    // What it knew of its sleep is void.
+    void forget_sleep() {
+        asleep_ = false;
+        event_ = true;
+    }
+
     // From cycle `at` on the model does nothing any more, and nothing that is sent to it arrives anywhere.
     void stop(uint64_t at) { stop_at_ = at; }
     bool stopped(uint64_t now) const { return now >= stop_at_; }
+    // A hash of the model, or of what it was when it stopped: its lane goes on.
+    uint64_t fingerprint() { return stopped_as_ ? *stopped_as_ : model_.fingerprint(); }
+    bool is_frozen() const { return stopped_as_.has_value(); }
+    void freeze() { stopped_as_ = model_.fingerprint(); }
     // An output by its name. Throws Fault if there is none.
     uint64_t output(const std::string& name) const;
-    // Evaluates what has been skipped, so that the model can be looked at.
-    void catch_up();
-    // From the next cycle on it keeps step with the others, or goes ahead again: what it knew of its sleep is void.
-    void change_step(Parity parity);
+
+    // A hash of some bits of some registers, those that were selected so far: the same for all engines.
+    void select(const std::string& name, std::vector<uint64_t> mask) {
+        selected_.push_back({model_.find_register(name), std::move(mask)});
+    }
+    uint64_t selected_hash() const;
 
     // Whether everything has happened that a run waits for, and the cycle after the last of it.
     virtual bool settled() const { return registers.idle(); }
@@ -62,12 +85,11 @@ public:
         return sum;
     }
     size_t n_links() const { return links_.size(); }
-
-    uint64_t evaluated() const { return evaluated_; }
     void log_events(bool on) { logging_ = on; }
 
     RegisterPort registers;
     EventLog log;
+    Boundary boundary;
 
 protected:
     virtual void step_host(uint64_t, EventLog*) {}
@@ -79,34 +101,23 @@ protected:
     virtual bool drives_host() const { return false; }
 
     uint32_t number_;
-    std::unique_ptr<Model> model_;
+    Model& model_;
     uint64_t settled_at_ = 0;
 
 private:
-    void cycle(uint64_t now, Parity parity, bool skip);
-    bool drive(uint64_t now);
-    void evaluate();
-    void transmit(uint64_t now, Parity parity);
-    void step_beside(uint64_t now);
-    void fall_asleep(uint64_t now);
-    void stand_still();
-    bool drives_something() const;
     EventLog* open_log() { return logging_ ? &log : nullptr; }
-
-    template <class Body>
-    void blamed(uint64_t now, Body body);
 
     std::string name_;
     std::vector<LinkEnd> links_;
-    Boundary boundary_;
     bool logging_ = false;
     bool random_ = false;     // a link draws random numbers in every cycle
-    bool event_ = false;      // the inputs of the cycle before held an event
+    bool event_ = false;      // the inputs of the cycle hold an event
+    bool had_event_ = false;  // those of the one before did
     bool asleep_ = false;
     uint64_t wake_at_ = 0;
     uint64_t stop_at_ = UINT64_MAX;
-    uint64_t skipped_ = 0;    // cycles that the model is behind
-    uint64_t evaluated_ = 0;  // cycles in which the model was evaluated
+    std::optional<uint64_t> stopped_as_;
+    std::vector<std::pair<Register, std::vector<uint64_t>>> selected_;
 };
 
 }  // namespace conic

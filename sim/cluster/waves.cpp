@@ -1,5 +1,9 @@
 // Waveforms of a whole cluster, where the models are built with support for them.
-#include "verilated_model.h"
+#include "model.h"
+#include "traced.h"
+#if CONIC_TRACE
+#include "verilated_fst_c.h"
+#endif
 
 namespace conic {
 

@@ -1,6 +1,6 @@
 """The claim that nothing follows a payload while its `valid` is low, shown from any state.
 
-A simulation may leave out a cycle in which nothing but such a payload has changed (``sim/cluster/still_units.py``).
+So whoever drives a stream may leave anything in the payload between two items.
 """
 
 from collections.abc import Iterator

@@ -10,8 +10,6 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.emit import Boundary
-from sim.cluster.still_units import UNSEEN as LEFT_OUT
-from testbench.formal.stability.designs import UNSEEN
 from testbench.formal.stability.netlist import Netlist
 from testbench.formal.stability.unseen import faults_of_unseen
 
@@ -69,8 +67,3 @@ def test_a_stream_must_be_one(tmp_path: Path, stream: str) -> None:
     (tmp_path / "top.il").write_text(rtlil.convert(Boundary(Sink("")), name="top", emit_src=False))
     with pytest.raises(ValueError, match=f"not '{stream}'"):
         faults_of_unseen(Netlist(tmp_path), stream)
-
-
-def test_the_simulator_leaves_out_what_is_proved() -> None:
-    """The names are those of Verilog there."""
-    assert {name.removesuffix("__payload").replace("__", "_") for name in LEFT_OUT} == set(UNSEEN)

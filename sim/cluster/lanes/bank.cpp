@@ -1,0 +1,504 @@
+// Nodes in the lanes of words: what carries out the code of a design's parts, and shows each lane as a model.
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "design.h"
+#include "lanes.h"
+#include "model.h"
+#include "pins.h"
+
+namespace conic::lanes {
+
+#if !CONIC_ISA
+const Spreads spreads;
+#endif
+
+namespace {
+
+constexpr std::size_t kLine = 64;
+
+struct Free {
+    void operator()(void* bytes) const { std::free(bytes); }
+};
+using Bytes = std::unique_ptr<char[], Free>;
+
+// Zeros; pages that nobody touches cost nothing.
+Bytes zeros(std::size_t count) {
+    count = std::max<std::size_t>(count, kLine);
+    auto* bytes = static_cast<char*>(std::calloc(count + kLine, 1));
+    if (!bytes) throw std::bad_alloc();
+    return Bytes(bytes);
+}
+
+char* aligned(char* bytes) {
+    return reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(bytes) + kLine - 1) / kLine * kLine);
+}
+
+std::uint64_t mixed(std::uint64_t x) {
+    x += 0x9E3779B97F4A7C15;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+    return x ^ (x >> 31);
+}
+
+std::uint64_t hash_of(const char* text) {
+    std::uint64_t hash = 0xCBF29CE484222325;
+    for (; *text; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001B3;
+    return hash;
+}
+
+std::uint64_t get_lane(const char* at, bool is_mask, unsigned lane) {
+    return is_mask ? std::uint64_t(static_cast<unsigned char>(*at) >> lane & 1)
+                   : reinterpret_cast<const std::uint64_t*>(at)[lane];
+}
+
+void set_lane(char* at, bool is_mask, unsigned lane, std::uint64_t value) {
+    if (is_mask)
+        *at = static_cast<char>((static_cast<unsigned char>(*at) & ~(1u << lane)) | unsigned(value & 1) << lane);
+    else
+        reinterpret_cast<std::uint64_t*>(at)[lane] = value;
+}
+
+// An instance of a module of the design.
+struct Instance {
+    const ModuleCode* code;
+    std::string path;
+    char* block;
+    std::vector<Bytes> memories;
+
+    std::uint64_t* activity(unsigned set) const {
+        return reinterpret_cast<std::uint64_t*>(block) + set * code->n_activity;
+    }
+    template <class Pointed>
+    Pointed*& pointer(std::uint32_t at, std::size_t index) const {
+        return *reinterpret_cast<Pointed**>(block + at + index * sizeof(Pointed*));
+    }
+    std::uint64_t* memory(std::size_t index) const {
+        return pointer<std::uint64_t>(code->memories, index);
+    }
+};
+
+// Parts of an instance in a stage: a word of marks.
+struct Turn {
+    std::uint64_t* marks;
+    const Function* parts;
+    char* block;
+};
+
+class LaneBank;
+
+class LaneModel : public Model {
+public:
+    LaneModel(LaneBank& bank, unsigned lane) : bank_(bank), lane_(lane) {}
+
+    const char* failed() const override;
+    std::uint64_t fingerprint() override;
+    std::size_t bytes() const override;
+    std::vector<std::string> register_names() override;
+    Register find_register(const std::string& name) override;
+
+    void bind(const Design& design, char* pins) {
+        Pins ports;
+        for (unsigned n = 0; n < design.n_ports; ++n) {
+            const PortCode& port = design.ports[n];
+            ports.add(port.name, pins + port.pin, port.pin_bytes);
+            if (port.is_output) outputs.push_back({port.name, pins + port.pin, port.pin_bytes});
+        }
+        ports.bind(*this, design.flit_bytes, design.words);
+    }
+
+private:
+    LaneBank& bank_;
+    unsigned lane_;
+};
+
+class LaneBank : public Bank {
+public:
+    LaneBank(const Design& design, const std::vector<Born>& born) : design_(design), n_(unsigned(born.size())) {
+        place();
+        connect();
+        for (unsigned lane = 0; lane < LANES; ++lane) begin(lane, lane < n_ ? born[lane].seed : 0);
+        pins_store_ = zeros(std::size_t{design.pin_bytes} * LANES);
+        pins_ = aligned(pins_store_.get());
+        taken_store_ = zeros(std::size_t{design.input_bytes} * LANES);
+        taken_ = aligned(taken_store_.get());
+        for (unsigned lane = 0; lane < n_; ++lane) {
+            models_.push_back(std::make_unique<LaneModel>(*this, lane));
+            models_.back()->bind(design, pins(lane));
+        }
+        for (unsigned n = 0; n < design.n_ports; ++n) {
+            const PortCode& port = design.ports[n];
+            if (!std::strcmp(port.name, "skipped")) skipped_ = &port;
+            if (port.is_output && !port.at)
+                for (unsigned lane = 0; lane < n_; ++lane) *(pins(lane) + port.pin) = static_cast<char>(port.n_marks);
+        }
+        mark_all();
+        evaluate();
+    }
+
+    unsigned size() const override { return n_; }
+    Model& model(unsigned lane) override { return *models_[lane]; }
+
+    void latch() override {
+        take_inputs();
+        evaluate();
+    }
+    void clock() override {
+        edge();
+        evaluate();
+    }
+    void step(std::uint32_t skipped) override {
+        if (skipped && skipped_) {
+            set_everywhere(*skipped_, skipped);
+            evaluate();
+        }
+        edge();
+        if (skipped && skipped_) set_everywhere(*skipped_, 0);
+        take_inputs();
+        evaluate();
+    }
+
+    // Of a lane.
+
+    const char* failed(unsigned lane) const { return failures_[lane]; }
+
+    std::uint64_t fingerprint(unsigned lane) const {
+        std::uint64_t hash = 1;
+        const auto add = [&hash](std::uint64_t value) {
+            hash = (hash ^ value) * 0x9E3779B97F4A7C15;
+            hash ^= hash >> 29;
+        };
+        for (const Instance& instance : instances_) {
+            const ModuleCode& code = *instance.code;
+            for (std::uint32_t at = code.masks; at < code.masks_end; ++at) add(get_lane(instance.block + at, true, lane));
+            for (std::uint32_t at = code.words; at < code.words_end; at += 8 * LANES)
+                add(get_lane(instance.block + at, false, lane));
+            for (unsigned n = 0; n < code.n_memories; ++n) {
+                const std::size_t words = code.memory[n].depth * code.memory[n].n_words;
+                for (std::size_t word = 0; word < words; ++word) add(instance.memory(n)[word * LANES + lane]);
+            }
+        }
+        return hash;
+    }
+
+    std::size_t bytes() const { return bytes_ / LANES; }
+
+    const std::vector<std::string>& names() {
+        index_registers();
+        return names_;
+    }
+
+    Register find_register(unsigned lane, const std::string& name) {
+        index_registers();
+        if (const auto memory = memories_.find(name); memory != memories_.end())
+            return memory_as_register(lane, *memory->second.first, memory->second.second);
+        const auto found = registers_.find(name);
+        if (found == registers_.end()) throw std::out_of_range("there is no register " + name);
+        const auto runs = found->second;
+        Register made;
+        for (const auto& [_, run] : runs) {
+            const unsigned last = run->first_bit + run->width;
+            if (made.known.size() < (last + 63) / 64) made.known.resize((last + 63) / 64);
+            for (unsigned bit = run->first_bit; bit < last; ++bit) made.known[bit / 64] |= std::uint64_t{1} << bit % 64;
+        }
+        made.n_words = made.known.size();
+        made.get = [runs, lane, n = made.n_words](std::uint64_t* words) {
+            std::fill_n(words, n, 0);
+            for (const auto& [instance, run] : runs) {
+                std::uint64_t bits = get_lane(instance->block + run->at, run->is_mask, lane) >> run->low;
+                if (run->width < 64) bits &= (std::uint64_t{1} << run->width) - 1;
+                const unsigned low = run->first_bit % 64;
+                words[run->first_bit / 64] |= bits << low;
+                if (low + run->width > 64) words[run->first_bit / 64 + 1] |= bits >> (64 - low);
+            }
+        };
+        made.set = [this, runs, lane](const std::uint64_t* words) {
+            for (const auto& [instance, run] : runs) {
+                std::uint64_t value = get_lane(instance->block + run->at, run->is_mask, lane);
+                for (unsigned bit = 0; bit < run->width; ++bit) {
+                    const unsigned place = run->first_bit + bit;
+                    const std::uint64_t level = words[place / 64] >> place % 64 & 1;
+                    value = (value & ~(std::uint64_t{1} << (run->low + bit))) | level << (run->low + bit);
+                }
+                set_lane(instance->block + run->at, run->is_mask, lane, value);
+            }
+            mark_all();
+            evaluate();
+        };
+        return made;
+    }
+
+private:
+    char* pins(unsigned lane) { return pins_ + std::size_t{lane} * design_.pin_bytes; }
+
+    void place() {
+        std::size_t size = 0;
+        for (unsigned n = 0; n < design_.n_instances; ++n)
+            size += (design_.instances[n].module->size + kLine - 1) / kLine * kLine;
+        store_ = zeros(size);
+        bytes_ = size;
+        char* at = aligned(store_.get());
+        instances_.reserve(design_.n_instances);
+        for (unsigned n = 0; n < design_.n_instances; ++n) {
+            const InstanceCode& one = design_.instances[n];
+            const ModuleCode& code = *one.module;
+            Instance& instance = instances_.emplace_back(Instance{&code, one.path, at, {}});
+            at += (code.size + kLine - 1) / kLine * kLine;
+            for (unsigned m = 0; m < code.n_memories; ++m) {
+                const std::size_t count = code.memory[m].depth * code.memory[m].n_words * LANES * 8;
+                bytes_ += count;
+                instance.memories.push_back(zeros(count));
+                instance.pointer<std::uint64_t>(code.memories, m) =
+                    reinterpret_cast<std::uint64_t*>(aligned(instance.memories.back().get()));
+            }
+            instance.pointer<std::uint64_t>(code.alarm, 0) = &alarm_;
+            if (one.around >= 0)
+                instances_[std::size_t(one.around)].pointer<char>(
+                    instances_[std::size_t(one.around)].code->children, one.slot) = instance.block;
+        }
+        for (unsigned stage = 0; stage < design_.n_stages; ++stage)
+            for (const Instance& instance : instances_) {
+                if (stage >= instance.code->n_stages) continue;
+                const unsigned first = stage ? instance.code->stage_ends[stage - 1] : 0;
+                for (unsigned word = first; word < instance.code->stage_ends[stage]; ++word)
+                    turns_.push_back({instance.activity(0) + word, instance.code->parts + 64 * word, instance.block});
+            }
+    }
+
+    // Who follows outputs of instances, and, of the top, pins.
+    void connect() {
+        std::vector<std::vector<std::vector<Listener>>> listeners(instances_.size());
+        for (std::size_t n = 0; n < instances_.size(); ++n) listeners[n].resize(instances_[n].code->n_outputs);
+        for (unsigned n = 0; n < design_.n_followers; ++n) {
+            const Follower& one = design_.followers[n];
+            const Instance& around = instances_[std::size_t(design_.instances[one.instance].around)];
+            listeners[one.instance][one.output].push_back({around.activity(0) + one.word, one.bits});
+        }
+        const unsigned n_outputs = design_.n_ports - design_.n_inputs;
+        dirty_.resize(n_outputs / 64 + 1);
+        for (unsigned n = 0; n < instances_[0].code->n_outputs; ++n)
+            listeners[0][n].push_back({&dirty_[n / 64], std::uint64_t{1} << n % 64});
+        std::size_t count = 0;
+        for (const auto& of : listeners)
+            for (const auto& each : of) count += each.size() + 1;
+        listeners_.reserve(count);
+        for (std::size_t n = 0; n < instances_.size(); ++n)
+            for (std::size_t output = 0; output < listeners[n].size(); ++output) {
+                instances_[n].pointer<Listener>(instances_[n].code->listeners, output) =
+                    listeners_.data() + listeners_.size();
+                for (const Listener& each : listeners[n][output]) listeners_.push_back(each);
+                listeners_.push_back({nullptr, 0});
+            }
+    }
+
+    // The values that a lane begins with.
+    void begin(unsigned lane, std::uint64_t seed) {
+        for (const Instance& instance : instances_) {
+            const ModuleCode& code = *instance.code;
+            const std::uint64_t own = mixed(seed) ^ hash_of(instance.path.c_str());
+            for (unsigned n = 0; n < code.n_starts; ++n) {
+                const Start& start = code.starts[n];
+                std::uint64_t value = start.value;
+                if (start.width && seed) value = mixed(own + start.at) >> (64 - start.width);
+                set_lane(instance.block + start.at, start.is_mask, lane, value);
+            }
+            for (unsigned m = 0; m < code.n_memories; ++m)
+                for (unsigned n = 0; n < code.memory[m].n_starts; ++n) {
+                    const MemoryStart& start = code.memory[m].starts[n];
+                    instance.memory(m)[(start.address * code.memory[m].n_words + start.word) * LANES + lane] = start.value;
+                }
+        }
+    }
+
+    void mark_all() {
+        for (const Instance& instance : instances_)
+            for (unsigned word = 0; word < instance.code->n_activity; ++word)
+                for (unsigned bit = 0; bit < 64; ++bit)
+                    if (instance.code->parts[64 * word + bit]) instance.activity(0)[word] |= std::uint64_t{1} << bit;
+    }
+
+    void evaluate() {
+        for (const Turn& turn : turns_) {
+            std::uint64_t marks = *turn.marks;
+            if (!marks) continue;
+            *turn.marks = 0;
+            for (; marks; marks &= marks - 1) turn.parts[std::countr_zero(marks)](turn.block);
+        }
+        for (std::size_t word = 0; word < dirty_.size(); ++word)
+            for (std::uint64_t marks = std::exchange(dirty_[word], 0); marks; marks &= marks - 1)
+                put(design_.ports[design_.n_inputs + 64 * word + unsigned(std::countr_zero(marks))]);
+    }
+
+    // An output to the pins of all lanes.
+    void put(const PortCode& port) {
+        const char* from = instances_[0].block + port.at;
+        char* to = pins_ + port.pin;
+        if (port.width == 1) {
+            for (unsigned lane = 0; lane < n_; ++lane, to += design_.pin_bytes) *to = *from >> lane & 1;
+            return;
+        }
+        const auto* words = reinterpret_cast<const std::uint64_t*>(from);
+        for (unsigned lane = 0; lane < n_; ++lane, to += design_.pin_bytes)
+            for (unsigned done = 0; done < port.pin_bytes; done += 8)
+                std::memcpy(to + done, words + (done / 8) * LANES + lane, std::min(8u, port.pin_bytes - done));
+    }
+
+    void take_inputs() {
+        for (unsigned lane = 0; lane < n_; ++lane) {
+            char* now = pins(lane);
+            char* before = taken_ + std::size_t{lane} * design_.input_bytes;
+            if (!std::memcmp(now, before, design_.input_bytes)) continue;
+            for (unsigned n = 0; n < design_.n_inputs; ++n) {
+                const PortCode& port = design_.ports[n];
+                if (!std::memcmp(now + port.pin, before + port.pin, port.pin_bytes)) continue;
+                if (port.at && &port != skipped_) take(port, lane, now + port.pin);
+            }
+            std::memcpy(before, now, design_.input_bytes);
+        }
+    }
+
+    void take(const PortCode& port, unsigned lane, const char* pin) {
+        char* to = instances_[0].block + port.at;
+        if (port.width == 1) {
+            set_lane(to, true, lane, static_cast<unsigned char>(*pin));
+        } else {
+            for (unsigned done = 0; done < port.pin_bytes; done += 8) {
+                std::uint64_t word = 0;
+                std::memcpy(&word, pin + done, std::min(8u, port.pin_bytes - done));
+                const unsigned left = port.width - 8 * done;
+                if (left < 64) word &= (std::uint64_t{1} << left) - 1;
+                set_lane(to + done * LANES, false, lane, word);
+            }
+        }
+        mark(port);
+    }
+
+    void mark(const PortCode& port) {
+        for (unsigned n = 0; n < port.n_marks; ++n) instances_[0].activity(0)[port.marks[n].word] |= port.marks[n].bits;
+    }
+
+    void set_everywhere(const PortCode& port, std::uint64_t value) {
+        if (!port.at) return;
+        for (unsigned lane = 0; lane < LANES; ++lane)
+            set_lane(instances_[0].block + port.at, port.width == 1, lane, value);
+        mark(port);
+    }
+
+    // Registers and memories take what the last evaluation has left for them.
+    void edge() {
+        if (alarm_) look_at_assertions();
+        for (const Instance& instance : instances_) {
+            const ModuleCode& code = *instance.code;
+            std::uint64_t* now = instance.activity(0);
+            std::uint64_t* next = instance.activity(1);
+            std::uint64_t* due = instance.activity(2);
+            for (unsigned word = 0; word < code.n_activity; ++word) {
+                for (std::uint64_t marks = due[word]; marks; marks &= marks - 1) {
+                    const unsigned part = 64 * word + unsigned(std::countr_zero(marks));
+                    copy(instance.block, code.runs[part]);
+                    if (code.writes[part]) code.writes[part](instance.block);
+                }
+                due[word] = 0;
+                now[word] |= next[word];
+                next[word] = 0;
+            }
+        }
+    }
+
+    static void copy(char* block, const Run& run) {
+        std::memcpy(block + run.masks, block + run.next_masks, run.n_masks);
+        auto* to = reinterpret_cast<V*>(block + run.words);
+        const auto* from = reinterpret_cast<const V*>(block + run.next_words);
+        for (unsigned n = 0; n < run.n_words; ++n) to[n] = from[n];
+    }
+
+    // Assertions stand for the edge to come.
+    void look_at_assertions() {
+        bool some = false;
+        for (const Instance& instance : instances_)
+            for (unsigned n = 0; n < instance.code->n_assertions; ++n) {
+                const AssertionCode& one = instance.code->assertions[n];
+                const auto lanes = static_cast<unsigned char>(instance.block[one.at]);
+                some |= lanes != 0;
+                for (unsigned lane = 0; lane < n_; ++lane)
+                    if (lanes >> lane & 1 && !failures_[lane]) failures_[lane] = one.text;
+            }
+        if (!some) alarm_ = 0;
+    }
+
+    Register memory_as_register(unsigned lane, const Instance& instance, unsigned index) {
+        const MemoryCode& code = instance.code->memory[index];
+        const std::size_t n = code.depth * code.n_words;
+        std::uint64_t* const words = instance.memory(index);
+        return {
+            n, std::vector<std::uint64_t>(n, ~std::uint64_t{0}),
+            [=](std::uint64_t* to) {
+                for (std::size_t word = 0; word < n; ++word) to[word] = words[word * LANES + lane];
+            },
+            [=, this](const std::uint64_t* from) {
+                for (std::size_t word = 0; word < n; ++word) words[word * LANES + lane] = from[word];
+                mark_all();
+                evaluate();
+            },
+        };
+    }
+
+    void index_registers() {
+        if (!names_.empty()) return;
+        for (const Instance& instance : instances_)
+            for (unsigned n = 0; n < instance.code->n_registers; ++n) {
+                const RegisterCode& run = instance.code->registers[n];
+                const std::string name = instance.path.empty() ? run.name : instance.path + "." + run.name;
+                auto& runs = registers_[name];
+                if (runs.empty()) names_.push_back(name);
+                runs.push_back({&instance, &run});
+            }
+        for (const Instance& instance : instances_)
+            for (unsigned n = 0; n < instance.code->n_memories; ++n) {
+                const std::string own = instance.code->memory[n].name;
+                names_.push_back(instance.path.empty() ? own : instance.path + "." + own);
+                memories_[names_.back()] = {&instance, n};
+            }
+    }
+
+    const Design& design_;
+    unsigned n_;
+    Bytes store_, pins_store_, taken_store_;
+    char *pins_ = nullptr, *taken_ = nullptr;  // of each lane; inputs as they were taken last
+    std::size_t bytes_ = 0;
+    std::vector<Instance> instances_;
+    std::vector<Turn> turns_;
+    std::vector<Listener> listeners_;
+    std::vector<std::uint64_t> dirty_;         // outputs that have changed
+    std::uint64_t alarm_ = 0;                  // some assertion has changed
+    const char* failures_[LANES] = {};
+    const PortCode* skipped_ = nullptr;
+    std::vector<std::unique_ptr<LaneModel>> models_;
+    std::vector<std::string> names_;
+    std::unordered_map<std::string, std::pair<const Instance*, unsigned>> memories_;
+    std::unordered_map<std::string, std::vector<std::pair<const Instance*, const RegisterCode*>>> registers_;
+};
+
+const char* LaneModel::failed() const { return bank_.failed(lane_); }
+std::uint64_t LaneModel::fingerprint() { return bank_.fingerprint(lane_); }
+std::size_t LaneModel::bytes() const { return bank_.bytes(); }
+std::vector<std::string> LaneModel::register_names() { return bank_.names(); }
+Register LaneModel::find_register(const std::string& name) { return bank_.find_register(lane_, name); }
+
+}  // namespace
+
+#define CONIC_NAMED_(lanes) make_bank_of_##lanes
+#define CONIC_NAMED(lanes) CONIC_NAMED_(lanes)
+std::unique_ptr<Bank> CONIC_NAMED(LANES)(const Design& design, const std::vector<Born>& born) {
+    return std::make_unique<LaneBank>(design, born);
+}
+
+}  // namespace conic::lanes

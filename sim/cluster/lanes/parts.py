@@ -1,0 +1,189 @@
+"""Divides netlists into parts, each evaluated as a whole or not at all, in an order in which none needs a later one.
+
+Cells of a module, with those of small modules within, are a *group*. The *stage* of a cell counts how often the longest
+way to it, from registers, goes from one group into another. A part is what a group has in a stage. Cells of a part
+follow cells of earlier stages, or of their own part: so parts of one stage do not need each other, and stages are
+evaluated one after the other. Whatever the groups are, there is no circle among parts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sim.cluster.lanes.netlist import SOURCES, Netlist, NetlistError
+
+MOST_STAGES = 400
+"""So many are not reached but by a loop through several modules."""
+
+
+@dataclass(slots=True)
+class Part:
+    """Cells that are evaluated together: numbers of operations and sinks in order, and registers whose next value they
+    give.
+    """
+
+    name: str
+    stage: int
+    cells: list[int] = field(default_factory=list)
+    registers: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Division:
+    """A netlist's parts, those of early stages first.
+
+    Members
+    -------
+    parts : list of Part
+        All of them.
+    part_of : dict of int to int
+        Part of each cell: for a register the one that has its next value; none for other sources.
+    readers : dict of int to set of int
+        For each source, and each cell that other parts look at, the parts that do.
+    memory_readers : dict of int to set of int
+        For each memory, the parts that have its ports.
+    """
+
+    parts: list[Part]
+    part_of: dict[int, int]
+    readers: dict[int, set[int]]
+    memory_readers: dict[int, set[int]]
+
+    @property
+    def n_stages(self) -> int:
+        return 1 + max((part.stage for part in self.parts), default=0)
+
+
+def divide(netlists: Mapping[str, Netlist], *, most_cells: int) -> dict[str, Division]:
+    """Parts of all modules of a design.
+
+    Parameters
+    ----------
+    netlists : mapping of str to Netlist
+        All modules, simplified; the instances in them are of these.
+    most_cells : int
+        A module with those in it is one group if it has no more cells than that.
+
+    Raises
+    ------
+    NetlistError
+        If there is a loop through several modules.
+    """
+    stages = _Stages(netlists, most_cells)
+    return {name: _division(netlist, stages.groups[name], stages.of[name]) for name, netlist in netlists.items()}
+
+
+def _groups(netlist: Netlist, most_cells: int) -> list[int]:
+    """For each module within, the one whose group its cells are in."""
+    own = [0] * len(netlist.modules)
+    for cell in netlist.cells:
+        own[cell.module] += 1
+    number = {path: index for index, path in enumerate(netlist.modules)}
+    whole = own.copy()
+    for path in sorted(netlist.modules, key=len, reverse=True):
+        if path:
+            whole[number[path[:-1]]] += whole[number[path]]
+    group = list(range(len(own)))
+    for path in sorted(netlist.modules, key=len):
+        above = number[path[:-1]] if path else 0
+        index = number[path]
+        if path and (group[above] != above or whole[above] <= most_cells):
+            group[index] = group[above]
+    return group
+
+
+class _Stages:
+    """Stages of all cells; an instance's are those of its module, the latest of all its instances."""
+
+    def __init__(self, netlists: Mapping[str, Netlist], most_cells: int):
+        self.netlists = netlists
+        self.groups = {name: _groups(netlist, most_cells) for name, netlist in netlists.items()}
+        self.of = {name: [0] * len(netlist.cells) for name, netlist in netlists.items()}
+        self._before = {
+            name: [sorted({net >> 16 for value in cell.args for net in value} - {0}) for cell in netlist.cells]
+            for name, netlist in netlists.items()
+        }
+        # Stages in which inputs have arrived, and outputs are there.
+        self._inputs = {name: dict.fromkeys(netlist.inputs, 0) for name, netlist in netlists.items()}
+        self._outputs = {name: dict.fromkeys(netlist.outputs, 0) for name, netlist in netlists.items()}
+        moved = True
+        while moved:
+            moved = False
+            for name in netlists:
+                moved |= self._pass(name)
+
+    def _pass(self, name: str) -> bool:
+        """Goes through a module once; whether a port of it or of an instance in it has moved."""
+        netlist, group, stage = self.netlists[name], self.groups[name], self.of[name]
+        cells, before = netlist.cells, self._before[name]
+        moved = False
+        for number, cell in enumerate(cells):
+            if cell.op in SOURCES:
+                if cell.op == "input":
+                    stage[number] = self._inputs[name][cell.param]
+                elif cell.op == "part_out":
+                    instance, port = cell.param
+                    stage[number] = 1 + self._outputs[netlist.instances[instance].kind][port]
+                continue
+            at = 0
+            for other in before[number]:
+                source = cells[other]
+                if source.op == "ff":
+                    continue
+                away = source.op not in SOURCES and group[source.module] != group[cell.module]
+                at = max(at, stage[other] + away)
+            stage[number] = at
+            if at > MOST_STAGES:
+                raise NetlistError(f"a loop through modules around {'.'.join(netlist.modules[cell.module])} in {name}")
+            if cell.op == "output":
+                moved |= self._move(self._outputs[name], cell.param, at)
+            elif cell.op == "part_in":
+                instance, port = cell.param
+                moved |= self._move(self._inputs[netlist.instances[instance].kind], port, at + 1)
+        for number, cell in netlist.of("ff"):
+            # Here the stage of a register is that of its next value.
+            stage[number] = max((
+                stage[other] + (cells[other].op not in SOURCES and group[cells[other].module] != group[cell.module])
+                for other in before[number] if cells[other].op != "ff"
+            ), default=0)
+        return moved
+
+    @staticmethod
+    def _move(ports: dict[str, int], port: str, stage: int) -> bool:
+        if port in ports and stage > ports[port]:
+            ports[port] = stage
+            return True
+        return False
+
+
+def _division(netlist: Netlist, group: list[int], stage: list[int]) -> Division:
+    cells = netlist.cells
+    keys: dict[tuple[int, int], int] = {}
+    for number, cell in enumerate(cells):
+        if cell.op == "ff" or (cell.op not in SOURCES and cell.op != "none"):
+            keys.setdefault((stage[number], group[cell.module]), 0)
+    for index, key in enumerate(sorted(keys)):
+        keys[key] = index
+    parts = [
+        Part(".".join(netlist.modules[module]) or "top", at) for at, module in sorted(keys)
+    ]
+    part_of: dict[int, int] = {}
+    for number, cell in enumerate(cells):
+        if cell.op == "ff":
+            part_of[number] = keys[stage[number], group[cell.module]]
+            parts[part_of[number]].registers.append(number)
+        elif cell.op not in SOURCES and cell.op != "none":
+            part_of[number] = keys[stage[number], group[cell.module]]
+            parts[part_of[number]].cells.append(number)
+    readers: dict[int, set[int]] = {}
+    memory_readers: dict[int, set[int]] = {}
+    for number, cell in enumerate(cells):
+        if number not in part_of:
+            continue
+        part = part_of[number]
+        for other in {net >> 16 for value in cell.args for net in value} - {0}:
+            if cells[other].op in SOURCES or part_of[other] != part:
+                readers.setdefault(other, set()).add(part)
+        if cell.op in ("read", "write"):
+            # A write port writes again what another has overwritten.
+            memory_readers.setdefault(cell.param, set()).add(part)
+    return Division(parts, part_of, readers, memory_readers)
