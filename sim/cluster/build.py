@@ -91,7 +91,7 @@ def _archive_of(
             return verilated_archive(top, config, waves=waves)
     else:
         def build() -> Path:
-            return design_archive(top, config, lanes=LANES, isa=isa())
+            return design_archive(top, config, lanes=LANES if top == "nic" else 1, isa=isa())
     if pool is not None:
         return pool.submit(build)
     done: Future[Path] = Future()
@@ -104,7 +104,7 @@ def _around(engine: Engine, *, waves: bool) -> list[Path]:
     archives = [_runtime(), _waves(waves=waves)]
     if engine is Engine.VERILATOR:
         return [*archives, runtime_archive(fst_headers(waves), shared=True)]
-    return [*archives, bank_archive(lanes=LANES, isa=isa())]
+    return [*archives, *(bank_archive(lanes=lanes, isa=isa()) for lanes in (1, LANES))]
 
 
 def _runtime() -> Path:

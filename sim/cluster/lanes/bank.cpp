@@ -17,7 +17,7 @@
 
 namespace conic::lanes {
 
-#if !CONIC_ISA
+#if CONIC_ISA != 512 && LANES > 1
 const Spreads spreads;
 #endif
 

@@ -1,6 +1,6 @@
 // What the generated code asks of the machine: words of all lanes, and masks with a bit for each lane.
 //
-// A vector is a word of 64 bits for each of LANES nodes. Its arithmetic is that of the compiler's vector types, on all
+// A vector is a word of 64 bits for each of LANES nodes; of one node it is a number. Its arithmetic is that of the compiler's vector types, on all
 // machines; comparisons, choices and memories differ. CONIC_ISA says which way they go: 512 for AVX-512, 2 for AVX2,
 // 0 for what the compiler makes of loops over lanes.
 #pragma once
@@ -14,18 +14,34 @@
 
 namespace conic::lanes {
 
+#if LANES == 1
+using V = std::uint64_t;
+#define LANE(v, n) (v)
+#define C(x) (std::uint64_t(x))
+#define ZERO (std::uint64_t{0})
+#else
 typedef std::uint64_t V __attribute__((vector_size(8 * LANES)));
+#define LANE(v, n) ((v)[n])
+#define C(x) (V{} + std::uint64_t(x))
+#define ZERO (V{})
+#endif
 using M = unsigned;
 // A mask in memory. An enumeration is no character, so the compiler knows that it is no part of a vector.
 enum Mask : std::uint8_t {};
 
 constexpr M ALL = (1u << LANES) - 1;
 
-#define C(x) (V{} + std::uint64_t(x))
-#define ZERO (V{})
-
-#if CONIC_ISA == 512
-#define CONIC_HAS_MASKS 1
+#if LANES == 1
+#define SAME(a, b) M((a) == (b))
+#define BELOW(a, b) M((a) < (b))
+#define BIT(v, bits) M(((v) & (bits)) != 0)
+#define SOME(v) M((v) != 0)
+#define BLEND(m, a, b) ((m) ? (a) : (b))
+#define WHERE(m, a) ((a) & -std::uint64_t(m))
+#define SPREAD(m, bits) (-std::uint64_t(m) & (bits))
+static inline V LEFT(V v, V n) { return n < 64 ? v << n : 0; }
+static inline V RIGHT(V v, V n) { return n < 64 ? v >> n : 0; }
+#elif CONIC_ISA == 512
 #if LANES == 8
 #define EACH_(name) _mm512_##name
 #define OF_(v) ((__m512i)(v))
@@ -91,7 +107,7 @@ static inline M ODD(V v) {
 // The upper half of a product.
 static inline V HIGH(V a, V b) {
     for (unsigned n = 0; n < LANES; ++n)
-        a[n] = std::uint64_t((unsigned __int128)a[n] * b[n] >> 64);
+        LANE(a, n) = std::uint64_t((unsigned __int128)LANE(a, n) * LANE(b, n) >> 64);
     return a;
 }
 
@@ -100,7 +116,8 @@ static inline V HIGH(V a, V b) {
 static inline V LOAD(const std::uint64_t* memory, unsigned words, unsigned index, std::uint64_t depth, M on, V address) {
     V got = ZERO;
     for (unsigned n = 0; n < LANES; ++n)
-        if (on >> n & 1 && address[n] < depth) got[n] = memory[(address[n] * words + index) * LANES + n];
+        if (on >> n & 1 && LANE(address, n) < depth)
+            LANE(got, n) = memory[(LANE(address, n) * words + index) * LANES + n];
     return got;
 }
 
@@ -108,9 +125,9 @@ static inline void STORE(std::uint64_t* memory, unsigned words, unsigned index, 
                          V bits) {
     for (; on; on &= on - 1) {
         const unsigned n = unsigned(__builtin_ctz(on));
-        if (address[n] >= depth) continue;
-        std::uint64_t& word = memory[(address[n] * words + index) * LANES + n];
-        word = (word & ~bits[n]) | (data[n] & bits[n]);
+        if (LANE(address, n) >= depth) continue;
+        std::uint64_t& word = memory[(LANE(address, n) * words + index) * LANES + n];
+        word = (word & ~LANE(bits, n)) | (LANE(data, n) & LANE(bits, n));
     }
 }
 

@@ -1,7 +1,7 @@
 """Where the values of a module stand in memory: one block for each instance, the same offsets in all of them.
 
-A value of one bit is a *mask*: a byte with a bit for each lane. A wider one is *words*: for each 64 bits of it a vector,
-with 64 bits for each lane. Registers stand twice, with their present and their next values, those of a part behind each
+A value of one bit is a *mask*: a byte with a bit for each lane. A wider one is *words*: for each 64 bits a vector, with
+64 bits for each lane. Registers stand twice, with their present and their next values, those of a part behind each
 other: so a clock edge copies two runs of bytes for each part in which something has changed.
 """
 

@@ -9,8 +9,10 @@ evaluated one after the other. Whatever the groups are, there is no circle among
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sim.cluster.lanes.netlist import SOURCES, Netlist, NetlistError
+from sim.cluster.lanes.netlist import SINKS, SOURCES, Cell, Netlist, NetlistError
 
+LEAST_CELLS = 10
+"""Cells of a part, if its group and stage have so many."""
 MOST_STAGES = 400
 """So many are not reached but by a loop through several modules."""
 
@@ -155,35 +157,90 @@ class _Stages:
         return False
 
 
+def _delay(netlist: Netlist, group: list[int], stage: list[int]) -> None:
+    """Moves cells that only later stages of their own group look at to the first of these: so they are no values that
+    one part leaves for another.
+    """
+    cells = netlist.cells
+    latest: list[int | None] = [None] * len(cells)
+    others = [False] * len(cells)
+    for number, cell in netlist.of("ff"):
+        _look(cells, cell, group, stage[number], latest, others)
+    for number in range(len(cells) - 1, 0, -1):
+        cell = cells[number]
+        if cell.op in SOURCES:
+            continue
+        if cell.op not in SINKS and not others[number] and latest[number] is not None:
+            stage[number] = max(stage[number], latest[number])
+        _look(cells, cell, group, stage[number], latest, others)
+
+
+def _look(
+    cells: list[Cell], cell: Cell, group: list[int], stage: int, latest: list[int | None], others: list[bool],
+) -> None:
+    for before in {net >> 16 for value in cell.args for net in value} - {0}:
+        if cells[before].op in SOURCES:
+            continue
+        if group[cells[before].module] != group[cell.module]:
+            others[before] = True
+        known = latest[before]
+        latest[before] = stage if known is None else min(known, stage)
+
+
 def _division(netlist: Netlist, group: list[int], stage: list[int]) -> Division:
     cells = netlist.cells
-    keys: dict[tuple[int, int], int] = {}
-    for number, cell in enumerate(cells):
-        if cell.op == "ff" or (cell.op not in SOURCES and cell.op != "none"):
-            keys.setdefault((stage[number], group[cell.module]), 0)
-    for index, key in enumerate(sorted(keys)):
-        keys[key] = index
-    parts = [
-        Part(".".join(netlist.modules[module]) or "top", at) for at, module in sorted(keys)
-    ]
-    part_of: dict[int, int] = {}
-    for number, cell in enumerate(cells):
-        if cell.op == "ff":
-            part_of[number] = keys[stage[number], group[cell.module]]
-            parts[part_of[number]].registers.append(number)
-        elif cell.op not in SOURCES and cell.op != "none":
-            part_of[number] = keys[stage[number], group[cell.module]]
-            parts[part_of[number]].cells.append(number)
+    _delay(netlist, group, stage)
+    keys = {
+        number: (stage[number], group[cell.module]) for number, cell in enumerate(cells)
+        if cell.op == "ff" or cell.op not in SOURCES and cell.op != "none"
+    }
+    pieces = _pieces(netlist, keys)
+    order = {piece: index for index, piece in enumerate(sorted(set(pieces.values())))}
+    parts = [Part(".".join(netlist.modules[module]) or "top", at) for at, module, _ in sorted(order)]
+    part_of = {number: order[piece] for number, piece in pieces.items()}
+    for number, part in part_of.items():
+        (parts[part].registers if cells[number].op == "ff" else parts[part].cells).append(number)
     readers: dict[int, set[int]] = {}
     memory_readers: dict[int, set[int]] = {}
-    for number, cell in enumerate(cells):
-        if number not in part_of:
-            continue
-        part = part_of[number]
+    for number, part in part_of.items():
+        cell = cells[number]
         for other in {net >> 16 for value in cell.args for net in value} - {0}:
             if cells[other].op in SOURCES or part_of[other] != part:
                 readers.setdefault(other, set()).add(part)
-        if cell.op in ("read", "write"):
-            # A write port writes again what another has overwritten.
+        if cell.op == "read":
             memory_readers.setdefault(cell.param, set()).add(part)
     return Division(parts, part_of, readers, memory_readers)
+
+
+def _pieces(netlist: Netlist, keys: Mapping[int, tuple[int, int]]) -> dict[int, tuple[int, int, int]]:
+    """Cells of a group and stage that have nothing to do with each other are parts of their own, but for small ones,
+    which stand together.
+    """
+    cells = netlist.cells
+    above = {number: number for number in keys}
+
+    def root(number: int) -> int:
+        while above[number] != number:
+            above[number] = above[above[number]]
+            number = above[number]
+        return number
+
+    for number, key in keys.items():
+        for other in {net >> 16 for value in cells[number].args for net in value} - {0}:
+            if cells[other].op not in SOURCES and keys[other] == key:
+                above[root(other)] = root(number)
+    sizes: dict[int, int] = {}
+    for number in keys:
+        sizes[root(number)] = sizes.get(root(number), 0) + 1
+    place: dict[int, int] = {}
+    filled: dict[tuple[int, int], tuple[int, int]] = {}
+    for number, key in keys.items():
+        first = root(number)
+        if first in place:
+            continue
+        piece, size = filled.get(key, (0, 0))
+        if size >= LEAST_CELLS:
+            piece, size = piece + 1, 0
+        place[first] = piece
+        filled[key] = piece, size + sizes[first]
+    return {number: (*key, place[root(number)]) for number, key in keys.items()}
