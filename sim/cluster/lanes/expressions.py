@@ -373,7 +373,12 @@ def _mul(of: Operands, cell: Cell, index: int) -> str:
 
 
 def _amount(of: Operands, amount: Value) -> str:
-    return of.local("V", word(of, amount, 0))
+    """Of a value of one word: all of it is shifted out where a bit above the amount's first word is 1."""
+    text, above = word(of, amount, 0), [net for net in amount[WORD:] if net]
+    if above:
+        far = "ALL" if 1 in above else f"({' | '.join(_tests(of, tuple(above), 'BIT'))})"
+        text = chosen(far, constant(WORD), text)
+    return of.local("V", text)
 
 
 def _moved(of: Operands, words: list[str], amount: Value, *, left: bool) -> list[str]:
