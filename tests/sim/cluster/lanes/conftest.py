@@ -22,7 +22,7 @@ from rtl.simulation import ClusterPorts
 from sim.cluster.lanes import generate
 from sim.cluster.lanes.build import bank_archive
 from sim.cluster.lanes.machine import ISAS, Isa, _macros
-from testbench.verilated_model import COMPILER
+from testbench.verilated_model import COMPILER, compiler_version, folder_of
 
 SOURCES = Path(generate.__file__).parent
 DRIVER = Path(__file__).with_name("driver.cpp")
@@ -76,7 +76,7 @@ class Program:
 
 
 def built(
-    folder: Path, component: wiring.Component, *, lanes: int, isa: Isa, optimised: str = "-O0",
+    folder: Path, component: wiring.Component, *, lanes: int, isa: Isa,
     change: Callable[[str, str], str] = lambda _name, text: text,
 ) -> Program:
     """`component` as a program. `change` may plant an error into a file: it gets its name and text."""
@@ -87,19 +87,15 @@ def built(
     )
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
-        "part.cpp": code.files[0], "tables.cpp": code.tables, "driver.cpp": DRIVER.read_text(),
-        "lanes.h": (SOURCES / "lanes.h").read_text(),
+        "part.cpp": code.files[0], "tables.cpp": code.tables, "lanes.h": (SOURCES / "lanes.h").read_text(),
     }
     for name, text in texts.items():
         (folder / name).write_text(change(name, text))
     program = folder / "program"
-    result = subprocess.run([
-        COMPILER, "-std=c++20", optimised, "-w", *isa.flags, f"-DLANES={lanes}", f"-DCONIC_ISA={isa.code}",
-        f"-I{folder}", f"-I{SOURCES}", f"-I{SOURCES.parent}",
-        *(str(folder / name) for name in texts if name.endswith(".cpp")), str(bank_archive(lanes=lanes, isa=isa)),
-        "-o", str(program),
-    ], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr[-4000:]
+    compiled(
+        *_flags(lanes, isa), f"-I{folder}", f"-I{SOURCES}", str(folder / "part.cpp"), str(folder / "tables.cpp"),
+        str(_driver(lanes, isa)), str(bank_archive(lanes=lanes, isa=isa)), "-o", str(program),
+    )
     said = subprocess.run([str(program), "ports"], capture_output=True, text=True, check=True).stdout.splitlines()
     input_bytes, pin_bytes = map(int, said[0].split())
     pins: list[dict[str, tuple[int, int]]] = [{}, {}]
@@ -108,6 +104,28 @@ def built(
         if not name.startswith("s_axil_") and name != "quiescent":
             pins[int(is_output)][name] = int(place), int(count)
     return Program(program, input_bytes, pin_bytes, *pins)
+
+
+def compiled(*arguments: str) -> None:
+    """Runs the compiler."""
+    result = subprocess.run([COMPILER, *arguments], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr[-4000:]
+
+
+def _flags(lanes: int, isa: Isa) -> tuple[str, ...]:
+    return ("-std=c++20", "-O0", "-w", *isa.flags, f"-DLANES={lanes}", f"-DCONIC_ISA={isa.code}")
+
+
+def _driver(lanes: int, isa: Isa) -> Path:
+    """The object file of driver.cpp: the same for all designs."""
+    texts = [path.read_text() for path in (DRIVER, SOURCES / "design.h", SOURCES.parent / "model.h")]
+    with folder_of("lanes-driver", [compiler_version(), *_flags(lanes, isa), *texts]) as folder:
+        made = folder / "driver.o"
+        if not made.exists():
+            include = (f"-I{SOURCES}", f"-I{SOURCES.parent}")
+            compiled(*_flags(lanes, isa), *include, "-c", str(DRIVER), "-o", str(folder / "new.o"))
+            (folder / "new.o").rename(made)
+    return made
 
 
 def drawn(
