@@ -120,7 +120,7 @@ def netlists(name: str, component: wiring.Component) -> dict[str, Netlist]:
     Raises
     ------
     NetlistError
-        If a cell is of a kind that clusters do not have: tristates, clocks of their own, latches.
+        If a cell is of a kind that clusters do not have: tristates, clocks of their own, latches, foreign modules.
     """
     library = ModuleLibrary()
     waiting: dict[str, wiring.Component] = {name: component}
@@ -130,6 +130,9 @@ def netlists(name: str, component: wiring.Component) -> dict[str, Netlist]:
             for module, one in waiting.items():
                 made[module] = _lowered(one, library)
             waiting = {module: SharedModule(one) for module, one in library.modules.items() if module not in made}
+    for instance in (one for netlist in made.values() for one in netlist.instances):
+        if instance.kind not in made:
+            raise NetlistError(f"an instance of {instance.kind}, which is no module of the design")
     return made
 
 
@@ -271,6 +274,9 @@ class _Lowering:
             op, args = "not", (same,)
         if op is None:
             raise NetlistError(f"operator {cell.operator}: the generator knows none")
+        if op in ("shl", "shr", "sar") and max(args[1], default=0) < 2:
+            # Bits at other places, and no operation: loops.py can cut it.
+            op, args = "alias", (_shifted(op, args[0], sum(net << bit for bit, net in enumerate(args[1]))),)
         self._set(number, op, cell.width, args)
 
     def _part(self, number: int, cell: Any) -> None:
@@ -345,6 +351,14 @@ _OPERATORS: Mapping[str, str] = {
     "r&": "all", "r^": "odd", "==": "eq", "u<": "ult", "u<=": "ule", "s<": "slt", "s<=": "sle", "<<": "shl",
     "u>>": "shr", "s>>": "sar", "m": "mux",
 }
+
+
+def _shifted(op: str, value: Value, count: int) -> Value:
+    width = len(value)
+    count = min(count, width)
+    if op == "shl":
+        return ((0,) * count + value)[:width]
+    return value[count:] + (value[-1] if op == "sar" and value else 0,) * count
 
 
 def _runs(enables: Value) -> Iterator[tuple[int, int]]:
