@@ -135,7 +135,8 @@ class _Stages:
                 at = max(at, stage[other] + away)
             stage[number] = at
             if at > MOST_STAGES:
-                raise NetlistError(f"a loop through modules around {'.'.join(netlist.modules[cell.module])} in {name}")
+                where = ".".join((name, *netlist.modules[cell.module]))
+                raise NetlistError(f"a loop through modules around {where}")
             if cell.op == "output":
                 moved |= self._move(self._outputs[name], cell.param, at)
             elif cell.op == "part_in":
