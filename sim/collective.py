@@ -2,7 +2,7 @@
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,15 @@ from firmware_models.host import Completion, NodeDriver
 from firmware_models.schedule import MulticastGroup, largest_pulse
 from sim.activities import activities
 from sim.bounds import LinkLoad, link_load
-from sim.cluster import Cluster, Execution, RegisterAccessError, SimulationFaultError, Waves, build_library
+from sim.cluster import (
+    Cluster,
+    Execution,
+    RegisterAccessError,
+    SimulationFaultError,
+    Waves,
+    build_library,
+    side_by_side,
+)
 from sim.host import Host
 from sim.multicast import set_up_groups
 from sim.pace import shown
@@ -37,6 +45,8 @@ __all__ = [
     "CollectiveError", "CollectiveRequest", "CollectiveResult", "RequestError", "VerifyResult", "run_collective",
     "verify",
 ]
+
+_MOST_ORDERS_AT_ONCE = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +160,8 @@ def verify(
 ) -> VerifyResult:
     """Carries out `request` under `orders` random arrival orders, stalls, delays and pulse sizes; errors as above.
 
-    Orders are independent: `workers` processes take one after the other, and their number changes no result. Of the
+    Orders are independent: `workers` processes take some after the other, several in the lanes of a word where they
+    fit, and neither changes a result. Of the
     words on reliable links (`link.reliable`) a share of `frame_errors` is lost, doubled or changed.
     """
     library = build_library(request.hardware(), progress=progress)
@@ -161,16 +172,32 @@ def verify(
     # Not forked: whoever calls this may have threads, of a progress bar for one.
     with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
         carry_out = map if workers == 1 else pool.map  # the pool starts no process before it has work
-        for digest, bits, words in carry_out(partial(_in_order, library, request, frame_errors), range(orders)):
-            seen.append(digest)
-            mismatched += bits
-            damaged += words
-            say("orders", len(seen), orders)
+        for outcomes in carry_out(partial(_in_orders, library, request, frame_errors), _shares(orders, workers)):
+            for digest, bits, words in outcomes:
+                seen.append(digest)
+                mismatched += bits
+                damaged += words
+                say("orders", len(seen), orders)
     return VerifyResult(
         orders=orders, distinct_results=len(set(seen)), mismatched_bits=mismatched, sha256=seen[0],
         first_difference=next((order for order, digest in enumerate(seen) if digest != seen[0]), None),
         damaged_words=damaged,
     )
+
+
+def _shares(orders: int, workers: int) -> list[range]:
+    """Orders that a process takes at once: enough that lanes that have become free get another one, and few enough that
+    all processes end at about the same time."""
+    size = max(1, min(_MOST_ORDERS_AT_ONCE, -(-orders // (4 * workers))))
+    return [range(first, min(first + size, orders)) for first in range(0, orders, size)]
+
+
+def _in_orders(
+    library: Path, request: CollectiveRequest, frame_errors: float, orders: Sequence[int],
+) -> list[tuple[str, int, int]]:
+    """:func:`_in_order` for several orders, whose NICs share words."""
+    carry_out = partial(_in_order, library, request, frame_errors)
+    return list(side_by_side(carry_out, orders, library, nodes=request.nodes))
 
 
 def _in_order(

@@ -62,15 +62,14 @@ class InputChannel(wiring.Component):
     ----------
     sizes : SwitchSizes
         Sizes.
-    number : int
-        Number of the port.
 
     Members
     -------
     here : ``In(1)``, flit : ``In(flit(data_width))``
         A flit of this channel is on the link, and that flit.
     port, mft_ports : ``In``
-        What the tables say to the flit of the cycle before: port of a unicast, ports of a multicast.
+        What the tables say to the flit of the cycle before: port of a unicast, ports of a multicast but that which it
+        came by.
     candidate : ``Out(CandidateSignature)``
         Towards the matching.
     accepts : ``In(radix)``
@@ -93,9 +92,8 @@ class InputChannel(wiring.Component):
         At work in this cycle: a function of registers.
     """
 
-    def __init__(self, *, sizes: SwitchSizes, number: int):
+    def __init__(self, *, sizes: SwitchSizes):
         self.sizes = sizes
-        self.number = number
         radix = sizes.radix
         super().__init__({
             "here": In(1), "flit": In(sizes.flit), "port": In(PORT_BITS), "mft_ports": In(radix),
@@ -163,13 +161,12 @@ class InputChannel(wiring.Component):
                 ]
         m.d.sync += asked.eq(here & (place == dest_flit))
 
-        # A multicast does not go back to where it came from.
         m.d.comb += [
             queues.push.eq(asked),
             queues.push_name.eq(name),
             queues.push_short.eq(short),
             queues.push_multicast.eq(multicast),
-            queues.push_ports.eq(Mux(multicast, self.mft_ports & ~(1 << self.number), 1 << self.port)),
+            queues.push_ports.eq(Mux(multicast, self.mft_ports, 1 << self.port)),
         ]
         return name, inside, asked
 

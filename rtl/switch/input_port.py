@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """Input port of a switch: two channels behind one link, and the one flit that they send in a cycle."""
 
 from amaranth import Module, Mux, Signal
@@ -6,6 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from rtl.interface import LinkSignature
+from rtl.kit.library import shared
 from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.link.link_rx import N_VCS
@@ -105,13 +107,14 @@ class InputPort(wiring.Component):
             self.mft.mlid.eq(incoming.data[_offset("mlid") - base:][:formats.MLID_BITS]),
         ]
 
-        channels = [InputChannel(sizes=sizes, number=self.number) for _ in range(N_VCS)]
+        channels = [InputChannel(sizes=sizes) for _ in range(N_VCS)]
         for vc, channel in enumerate(channels):
-            m.submodules[f"channel_{vc}"] = channel
+            m.submodules[f"channel_{vc}"] = shared(f"conic_input_channel_{vc}", channel, platform)
             connect(m, channel.candidate, flipped(self.candidate[vc]))
             m.d.comb += [
                 channel.here.eq(arrived & (incoming.vc == vc)), channel.flit.eq(incoming),
-                channel.port.eq(self.lookup.port), channel.mft_ports.eq(self.mft.ports),
+                # A multicast does not go back to where it came from.
+                channel.port.eq(self.lookup.port), channel.mft_ports.eq(self.mft.ports & ~(1 << self.number)),
                 channel.accepts.eq(self.accepts[vc]),
                 *(seen.eq(sends) for seen, sends in zip(self.sends[vc], channel.sends, strict=True)),
                 self.depth[vc].eq(channel.depth), self.peak[vc].eq(channel.peak),

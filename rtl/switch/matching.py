@@ -1,9 +1,11 @@
+# amaranth: UnusedElaboratable=no
 """Matching of inputs and outputs for one virtual channel: iSLIP by packets, with multicasts."""
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.kit.library import shared
 from rtl.switch.choice import union
 from rtl.switch.input_channel import CandidateSignature
 from rtl.switch.match_iteration import MatchIteration
@@ -66,9 +68,10 @@ class Matching(wiring.Component):
         open_ = Signal(self.radix)
         patient = []
         for i, candidate in enumerate(self.candidate):
-            m.submodules[f"patience_{i}"] = patience = Patience(
+            patience = Patience(
                 radix=self.radix, limit=max(2, self.sizes.longest // _PATIENCE), pause=2 * self.sizes.longest,
             )
+            m.submodules[f"patience_{i}"] = shared("conic_patience", patience, platform)
             patient.append(patience.moves)
             wanted = Signal(self.radix, name=f"wanted_{i}")
             free, reachable = Signal(name=f"free_{i}"), Signal(self.radix, name=f"reachable_{i}")

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """A switch with virtual output queues, credit flow control, unicast and multicast by tables."""
 
 from typing import Any
@@ -12,6 +13,7 @@ from firmware_models.config import Config
 from rtl.abi import fields
 from rtl.interface import PLAIN_LINK, LinkSignature
 from rtl.kit.axi_lite import AxiLiteSignature
+from rtl.kit.library import shared
 from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
 from rtl.link.link_layer import LINK_EVENTS, LinkStatus, link_layer, state_of
 from rtl.link.link_rx import N_VCS
@@ -92,7 +94,7 @@ class Switch(wiring.Component):
         outputs = [OutputPort(sizes=sizes) for _ in ports]
         for number in ports:
             m.submodules[f"input_{number}"] = inputs[number]
-            m.submodules[f"output_{number}"] = outputs[number]
+            m.submodules[f"output_{number}"] = shared("conic_output_port", outputs[number], platform)
             receiver, sender = self._ends(m, number, inputs[number], outputs[number], statistics.events[number])
             connect(m, flipped(self.rx[number]), receiver)
             connect(m, inputs[number].lookup, table.lookup[number])
@@ -128,7 +130,7 @@ class Switch(wiring.Component):
         ]
         for vc in range(N_VCS):
             matching = Matching(sizes=sizes)
-            m.submodules[f"matching_{vc}"] = matching
+            m.submodules[f"matching_{vc}"] = shared("conic_matching", matching, platform)
             parts.append(matching)
             for number in ports:
                 m.d.comb += statistics.events[number][f"stalls_{vc}"].eq(matching.stalled[number])

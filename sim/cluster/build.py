@@ -26,7 +26,7 @@ from testbench.verilated_model import (
 )
 
 _HERE = Path(str(resources.files("sim.cluster")))
-_RUNTIME = ("library.cpp", "cluster.cpp", "word.cpp", "station.cpp")
+_RUNTIME = ("library.cpp", "cluster.cpp", "pack.cpp", "word.cpp", "station.cpp")
 _RUNTIME_FLAGS = ("-std=c++20", "-O2", "-fPIC", "-fno-gnu-unique", "-Wall", "-Wextra")
 LANES = 8
 """Nodes of a word."""

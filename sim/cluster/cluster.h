@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +18,7 @@
 #include "event.h"
 #include "fault.h"
 #include "node.h"
+#include "pack.h"
 #include "player.h"
 #include "station.h"
 #include "word.h"
@@ -31,11 +33,11 @@ struct Execution {
     bool lockstep = false;
 };
 
-class Cluster {
+class Cluster : public Beside {
 public:
     Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const MemoryTiming& memory, const LinkTiming& links,
-            uint64_t seed, const Execution& execution, bool random_start);
-    ~Cluster();
+            uint64_t seed, const Execution& execution, bool random_start, Pack* pack);
+    ~Cluster() override;
 
     // Adds both directions of a cable: two stations (NICs first, then switches) and a port of each.
     void connect(uint32_t a, unsigned a_port, uint32_t b, unsigned b_port, uint64_t seed);
@@ -53,7 +55,7 @@ public:
     // From now on every cycle checks that no output follows an input.
     void check_boundary() { checking_ = true; }
 
-    uint64_t now() const { return now_; }
+    uint64_t now() const override { return now_; }
     uint64_t settled_at() const { return settled_at_; }
     // What wires of reliable links do from now on, but for what is cut.
     void set_wires(const WireRates& rates);
@@ -75,7 +77,7 @@ public:
     }
     // The same, with all cycles evaluated that were left out: its registers can be looked at.
     Station& look_at(bool is_switch, uint32_t number) {
-        for (auto& word : words_) word->catch_up();
+        catch_up();
         return station(is_switch, number);
     }
     Player& player(uint32_t number) {
@@ -100,10 +102,17 @@ private:
         if (number >= count)
             throw Fault(std::string(what) + " must be below " + std::to_string(count) + ", not " + std::to_string(number));
     }
+    void catch_up();
+    void add_nodes_beside(uint32_t count, uint64_t seed, uint64_t memory_bytes);
+    std::vector<Born> born(uint32_t first, uint32_t last, bool is_switch, uint64_t seed) const;
+    void add_node(uint32_t number, Model& model, uint64_t memory_bytes, uint64_t seed);
     void add_words(uint32_t count, unsigned lanes, bool is_switch, uint64_t seed, uint64_t memory_bytes);
     void count_words();
+    void carry_out(std::function<bool()> done, uint64_t end, uint64_t most = UINT64_MAX);
     void window(uint64_t cycles);
-    void window_apart(uint64_t until);
+    uint64_t begin_window(uint64_t cycles) override;
+    void end_window() override;
+    void window_apart(uint64_t length);
     bool in_lockstep(uint64_t length) const;
     void cycle_in_lockstep();
     void dump();
@@ -115,6 +124,9 @@ private:
     LinkTiming link_timing_;
     Execution execution_;
     std::unique_ptr<Waves> waves_;
+    Pack* pack_;  // where NICs are, if their word is not this cluster's alone
+    uint32_t place_ = 0;
+    std::vector<Born> born_beside_;
     std::vector<std::unique_ptr<Word>> words_;
     std::vector<std::unique_ptr<Station>> stations_;
     std::vector<Node*> nodes_;
@@ -136,7 +148,6 @@ private:
     std::unique_ptr<std::atomic<uint64_t>[]> taken_;  // last window that each word was taken in, counted from 1
     uint64_t window_number_ = 0;
     uint64_t evaluated_ = 0, work_ = 0;  // evaluations so far, and in the window before
-    std::vector<std::optional<Fault>> faults_;
     std::unique_ptr<Workers> workers_;
 };
 

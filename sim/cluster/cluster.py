@@ -14,6 +14,7 @@ from sim.cluster.faults import ClusterFaults, WireFault
 from sim.cluster.interface import load_library
 from sim.cluster.registers import ClusterInside
 from sim.cluster.settings import Execution, LinkTiming, MemoryTiming, Waves
+from sim.cluster.side_by_side import pack_of_this_thread
 from sim.topology import End, Topology
 
 
@@ -96,10 +97,12 @@ class Cluster(ClusterFaults, ClusterInside):
         self.topology = topology
         self._n_nics = n_nics = topology.n_nodes - players
         self._api = load_library(library)
+        is_apart = execution.lockstep or waves is not None or check_boundary or links.latency == 0 or players > 0
+        pack = None if is_apart else pack_of_this_thread(library, n_nics)
         self._handle = self._api.conic_create(
             n_nics, len(topology.radixes), memory_bytes, memory.read_latency, memory.write_latency,
             memory.jitter, memory.stall, memory.beat_cycles, links.latency, links.jitter, links.stall, links.errors,
-            seed, random_start, execution.n_threads, execution.skip, execution.lockstep,
+            seed, random_start, execution.n_threads, execution.skip, execution.lockstep, pack,
         )
         if not self._handle:
             reason = self._api.conic_fault().decode()

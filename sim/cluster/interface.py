@@ -14,8 +14,11 @@ def load_library(library: Path) -> CDLL:
         "conic_create": (
             handle,
             [u32, u32, u64, u64, u64, u64, c_double, c_double, u64, u64, c_double, c_double, u64, c_int, u32, c_int,
-             c_int],
+             c_int, handle],
         ),
+        "conic_lanes": (u32, []),
+        "conic_create_pack": (handle, [u32, u32]),
+        "conic_destroy_pack": (c_int, [handle]),
         "conic_destroy": (None, [handle]),
         "conic_connect": (c_int, [handle, u32, u32, u32, u32, u64]),
         "conic_fault": (c_char_p, []),

@@ -7,10 +7,11 @@
 
 using conic::Cluster;
 using conic::Event;
+using conic::Pack;
 
 namespace {
 
-std::string fault;  // of the last call that failed
+thread_local std::string fault;  // of the last call of this thread that failed
 
 // No exception leaves the library: a fault becomes `instead`, and its text is kept for conic_fault.
 template <class Call, class Answer = decltype(std::declval<Call>()())>
@@ -43,14 +44,20 @@ const char* conic_fault() { return fault.c_str(); }
 Cluster* conic_create(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, uint64_t read_latency,
                       uint64_t write_latency, uint64_t memory_jitter, double memory_stall, double beat_cycles,
                       uint64_t link_latency, uint64_t link_jitter, double link_stall, double link_errors, uint64_t seed,
-                      int random_start, uint32_t threads,
-                      int skip, int lockstep) {
+                      int random_start, uint32_t threads, int skip, int lockstep, Pack* pack) {
     return guarded([&] {
         return new Cluster(nodes, switches, memory_bytes, {read_latency, write_latency, memory_jitter, memory_stall, beat_cycles},
                            {link_latency, link_jitter, link_stall, link_errors}, seed,
-                           {threads, skip != 0, lockstep != 0}, random_start != 0);
+                           {threads, skip != 0, lockstep != 0}, random_start != 0, pack);
     }, static_cast<Cluster*>(nullptr));
 }
+
+// How many NICs a word has room for, and a word for so many clusters with so many nodes each.
+uint32_t conic_lanes() { return conic::kNicLanes; }
+Pack* conic_create_pack(uint32_t nodes, uint32_t clusters) {
+    return guarded([&] { return new Pack(nodes, clusters); }, static_cast<Pack*>(nullptr));
+}
+int conic_destroy_pack(Pack* pack) { return guarded([&] { delete pack; }); }
 
 int conic_destroy(Cluster* cluster) { return guarded([&] { delete cluster; }); }
 
@@ -156,7 +163,7 @@ uint64_t conic_output(Cluster* cluster, int is_switch, uint32_t number, const ch
 
 // Names of the registers and memories of a NIC or switch, a line each; they stand until the next call.
 const char* conic_register_names(Cluster* cluster, int is_switch, uint32_t number) {
-    static std::string names;
+    thread_local std::string names;
     return guarded([&] {
         names.clear();
         for (const std::string& name : cluster->station(is_switch, number).model().register_names()) names += name + "\n";

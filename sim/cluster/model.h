@@ -130,6 +130,12 @@ public:
     // A clock edge with the inputs taken last; takes the inputs of the cycle that it begins. `skipped` cycles were not
     // evaluated before it, which a NIC's cycle counter has to know.
     virtual void step(uint32_t skipped) = 0;
+    // For clusters that share a word: lane `lane` becomes what a lane of another bank of the same design is; and the inputs
+    // of a lane of another one are copied.
+    virtual void adopt(unsigned, const Bank&, unsigned) { throw std::logic_error("this bank has no lanes"); }
+    virtual void copy_inputs(unsigned, const Bank&, unsigned) { throw std::logic_error("this bank has no lanes"); }
+    // Nobody looks at a lane any more: it is held in reset, which costs nothing.
+    virtual void retire(unsigned) {}
     // For waveforms: the level of the clock, when an edge has been carried out already.
     virtual void show_clock(bool) {}
 };

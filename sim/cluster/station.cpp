@@ -18,6 +18,13 @@ void Station::reset(bool level) {
     event_ = true;  // reset is one
 }
 
+void Station::begin_window(uint64_t now, Parity parity) {
+    now_ = now;
+    parity_ = parity;
+    collect(parity ^ 1);
+    if (asleep(now) && !fault_) fall_asleep(now);  // what has come may wake it earlier
+}
+
 void Station::drive(uint64_t now) {
     had_event_ = event_;
     event_ = registers.drive();

@@ -32,10 +32,30 @@ public:
     // Holds reset, or lets it go.
     void reset(bool level);
 
+    // Begins a window of cycles: what is sent in it is posted under `parity`, and what others have posted under the other
+    // one is collected.
+    void begin_window(uint64_t now, Parity parity);
+    uint64_t now() const { return now_; }
+    void set_now(uint64_t now) { now_ = now; }
+    void pass(uint64_t cycles) { now_ += cycles; }
+    // Notes the first fault that is found here; from then on nothing happens here any more.
+    template <class Body>
+    void guarded(Body body) {
+        try {
+            body();
+        } catch (const Fault& fault) {
+            fault_ = Fault(name_ + " " + fault.what(), now_);
+        } catch (const std::exception& error) {
+            fault_ = Fault(error.what(), now_);  // no memory, for one: nothing may leave a thread
+        }
+    }
+    const std::optional<Fault>& fault() const { return fault_; }
+
     // The parts of a cycle, in this order, with the model's edge between the first and the second; those that may find a
     // fault throw Fault. `drive` drives the inputs, and remembers whether one of them is an event: something that a
     // quiescent model may wake up from.
     void drive(uint64_t now);
+    void transmit(uint64_t now) { transmit(now, parity_); }
     void transmit(uint64_t now, Parity parity);
     void step_beside(uint64_t now);
     // Takes over what others have posted under `parity`.
@@ -51,9 +71,9 @@ public:
     void fall_asleep(uint64_t now);
     bool was_still = false;  // in the cycle that is being carried out
     void wake() { asleep_ = false; }
-    bool asleep(uint64_t now) const { return asleep_ && now < wake_at_; }
+    bool asleep(uint64_t now) const { return fault_ || (asleep_ && now < wake_at_); }
     // The cycle from which on something happens here by itself; UINT64_MAX: not before something comes.
-    uint64_t next_event() const { return asleep_ ? wake_at_ : 0; }
+    uint64_t next_event() const { return fault_ ? UINT64_MAX : asleep_ ? wake_at_ : 0; }
     // What it knew of its sleep is void.
     void forget_sleep() {
         asleep_ = false;
@@ -84,6 +104,8 @@ public:
         for (const LinkEnd& link : links_) sum += link.wire.count(kind);
         return sum;
     }
+    // Cycles in which its model was evaluated.
+    uint64_t evaluated = 0;
     size_t n_links() const { return links_.size(); }
     void log_events(bool on) { logging_ = on; }
 
@@ -116,6 +138,9 @@ private:
     bool asleep_ = false;
     uint64_t wake_at_ = 0;
     uint64_t stop_at_ = UINT64_MAX;
+    uint64_t now_ = 0;
+    Parity parity_ = 0;
+    std::optional<Fault> fault_;
     std::optional<uint64_t> stopped_as_;
     std::vector<std::pair<Register, std::vector<uint64_t>>> selected_;
 };

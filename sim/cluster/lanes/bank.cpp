@@ -166,6 +166,27 @@ public:
         evaluate();
     }
 
+    void adopt(unsigned lane, const Bank& bank, unsigned there) override {
+        const auto& other = dynamic_cast<const LaneBank&>(bank);
+        for (std::size_t n = 0; n < instances_.size(); ++n) copy_lane(instances_[n], lane, other.instances_[n], there);
+        std::memcpy(pins(lane), other.pins_ + std::size_t{there} * design_.pin_bytes, design_.pin_bytes);
+        std::memcpy(taken_ + std::size_t{lane} * design_.input_bytes,
+                    other.taken_ + std::size_t{there} * design_.input_bytes, design_.input_bytes);
+        failures_[lane] = other.failures_[there];
+        alarm_ = 1;
+        mark_all();
+        evaluate();
+    }
+    void copy_inputs(unsigned lane, const Bank& bank, unsigned there) override {
+        const auto& other = dynamic_cast<const LaneBank&>(bank);
+        std::memcpy(pins(lane), other.pins_ + std::size_t{there} * design_.pin_bytes, design_.input_bytes);
+    }
+
+    void retire(unsigned lane) override {
+        std::memset(pins(lane), 0, design_.input_bytes);
+        *models_[lane]->reset = 1;
+    }
+
     // Of a lane.
 
     const char* failed(unsigned lane) const { return failures_[lane]; }
@@ -449,6 +470,22 @@ private:
                 evaluate();
             },
         };
+    }
+
+    // All values of an instance, with those that an edge is to give it.
+    static void copy_lane(const Instance& to, unsigned lane, const Instance& from, unsigned there) {
+        const ModuleCode& code = *to.code;
+        for (std::uint32_t at = code.masks; at < code.words; ++at)
+            set_lane(to.block + at, true, lane, get_lane(from.block + at, true, there));
+        for (std::uint32_t at = code.words; at < code.size; at += 8 * LANES)
+            set_lane(to.block + at, false, lane, get_lane(from.block + at, false, there));
+        for (unsigned word = 0; word < code.n_activity; ++word) {
+            to.activity(1)[word] |= from.activity(1)[word];
+            to.activity(2)[word] |= from.activity(2)[word];
+        }
+        for (unsigned n = 0; n < code.n_memories; ++n)
+            for (std::size_t word = 0; word < code.memory[n].depth * code.memory[n].n_words; ++word)
+                to.memory(n)[word * LANES + lane] = from.memory(n)[word * LANES + there];
     }
 
     void index_registers() {

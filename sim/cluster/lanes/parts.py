@@ -171,8 +171,9 @@ def _delay(netlist: Netlist, group: list[int], stage: list[int]) -> None:
         cell = cells[number]
         if cell.op in SOURCES:
             continue
-        if cell.op not in SINKS and not others[number] and latest[number] is not None:
-            stage[number] = max(stage[number], latest[number])
+        wanted = latest[number]
+        if cell.op not in SINKS and not others[number] and wanted is not None:
+            stage[number] = max(stage[number], wanted)
         _look(cells, cell, group, stage[number], latest, others)
 
 
@@ -193,7 +194,7 @@ def _division(netlist: Netlist, group: list[int], stage: list[int]) -> Division:
     _delay(netlist, group, stage)
     keys = {
         number: (stage[number], group[cell.module]) for number, cell in enumerate(cells)
-        if cell.op == "ff" or cell.op not in SOURCES and cell.op != "none"
+        if cell.op == "ff" or (cell.op not in SOURCES and cell.op != "none")
     }
     pieces = _pieces(netlist, keys)
     order = {piece: index for index, piece in enumerate(sorted(set(pieces.values())))}
