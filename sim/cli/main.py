@@ -8,9 +8,11 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
 import click
 
+from sim.cli.shared.engine import check_environment, with_engine
 from sim.cli.shared.example import example
 from sim.threads import ThreadsError, wanted_threads
 
@@ -41,6 +43,8 @@ takes time.
 """
 
 
+SIMULATING = frozenset({"run", "verify", "mpiexec", "goal", "soak", "study", "bench", "example", "demo"})
+"""Those that simulate clusters: they take `--engine`."""
 _MOST_CHARACTERS = 2000
 """Of a refusal: whatever somebody wrote, it stays one line that can be read."""
 
@@ -59,7 +63,7 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"command must be one of {', '.join(COMMANDS)}, not {cmd_name!r}", ctx)
         command = importlib.import_module(f"sim.cli.command.{cmd_name}").command
         assert isinstance(command, click.Command)
-        return command
+        return with_engine(command) if cmd_name in SIMULATING else command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args:
@@ -71,14 +75,30 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+def _show_version(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if not value or context.resilient_parsing:
+        return
+    from sim.cluster.build import LANES
+    from sim.cluster.lanes.machine import IsaError, isa
+
+    try:
+        words = f"words of {LANES} lanes, {isa().name}"
+    except IsaError as error:
+        raise click.UsageError(str(error)) from None
+    click.echo(f"conic, version {version('conic')}; clusters: {words}")
+    context.exit()
+
+
 @click.group(cls=LazyGroup, epilog=example("conic run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB"))
-@click.version_option(package_name="conic")
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_show_version,
+              help="Show the version, and what clusters are built for on this machine.")
 def cli() -> None:
     """Runs and checks collectives on the RTL of a simulated cluster, and exports the hardware."""
     try:
         wanted_threads()
     except ThreadsError as error:
         raise click.UsageError(str(error)) from None
+    check_environment()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

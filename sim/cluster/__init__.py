@@ -1,8 +1,9 @@
 """Clusters of NICs and switches in one process."""
 
+from sim.engine import Engine, EngineError
+
 from .build import ClusterBuildError, build_library
 from .cluster import EVENT, Cluster, EventKind, RegisterAccessError, SimulationFaultError
-from .engine import Engine, EngineError
 from .faults import AxiResponse, MemoryFaults, WireFault, WireRates
 from .registers import UnknownRegisterError
 from .settings import Execution, LinkTiming, MemoryTiming, Waves

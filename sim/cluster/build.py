@@ -8,11 +8,11 @@ from pathlib import Path
 
 from firmware_models.config import Config, load_preset
 from sim.cluster.archive import archive
-from sim.cluster.engine import Engine, wanted_engine
 from sim.cluster.lanes.build import bank_archive, design_archive
 from sim.cluster.lanes.machine import isa
 from sim.cluster.lanes.netlist import NetlistError
 from sim.cluster.verilated import fst_headers, verilated_archive
+from sim.engine import Engine, wanted_engine
 from sim.report.progress import ProgressCallback
 from testbench.toolchain import verilator_version
 from testbench.verilated_model import (

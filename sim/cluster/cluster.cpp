@@ -21,6 +21,8 @@ Cluster::Cluster(uint32_t nodes, uint32_t switches, uint64_t memory_bytes, const
     else
         add_words(nodes, kNicLanes, false, seed, memory_bytes);
     add_words(switches, kSwitchLanes, true, seed, 0);
+    if (!execution_.skip)
+        for (auto& word : words_) word->bank().leave_nothing_out();
     count_words();
     // Models of one waveform share a context, which wants one thread.
     const size_t most = waves_ ? 1 : words_.size();
@@ -173,7 +175,7 @@ bool Cluster::in_lockstep(uint64_t length) const {
 uint64_t Cluster::begin_window(uint64_t cycles) {
     const uint64_t length = std::min(std::clamp<uint64_t>(link_timing_.latency, 1, kLongestWindow), cycles);
     until_ = now_ + length;
-    ++window_number_;
+    window_number_.fetch_add(1);
     parity_ ^= 1;
     for (Node* node : nodes_) node->begin_window(now_, parity_);
     share(0);
@@ -191,29 +193,32 @@ void Cluster::end_window() {
 
 void Cluster::window_apart(uint64_t length) {
     until_ = now_ + length;
-    ++window_number_;
     parity_ ^= 1;
+    n_done_ = 0;
+    window_number_.fetch_add(1);
     const uint64_t before = evaluated_;
-    if (work_ >= kLeastShared && execution_.threads > 1)
-        workers_->run();
-    else
-        share(0);
+    if (work_ >= kLeastShared && execution_.threads > 1) workers_->call();
+    share(0);
+    Workers::wait_until([this] { return n_done_.load() == words_.size(); }, n_done_);
     evaluated_ = evaluated();
     work_ = evaluated_ - before;
     end_window();
 }
 
-// Takes its own words, whose state is in the cache of its core, then those that others have not come to yet.
+// Takes its own words, whose state is in the cache of its core, then those that others have not come to yet. Who has taken
+// a word holds up the end of the window; who comes when all are taken finds a number that it cannot change.
 void Cluster::share(unsigned thread) {
     const size_t count = words_.size();
     const size_t first = count * thread / execution_.threads;
     for (size_t n = 0; n < count; ++n) {
         const size_t index = (first + n) % count;
-        uint64_t before = taken_[index].load(std::memory_order_relaxed);
-        if (before == window_number_ || !taken_[index].compare_exchange_strong(before, window_number_)) continue;
+        const uint64_t number = window_number_.load();
+        uint64_t before = number - 1;
+        if (!taken_[index].compare_exchange_strong(before, number)) continue;
         Word& word = *words_[index];
         for (Station* station : word.stations()) station->begin_window(now_, parity_);
         word.advance(until_ - now_, execution_.skip);
+        if (n_done_.fetch_add(1) + 1 == count) n_done_.notify_all();
     }
 }
 

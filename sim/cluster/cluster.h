@@ -29,7 +29,7 @@ namespace conic {
 // How a cluster is carried out; none of it changes what happens.
 struct Execution {
     unsigned threads = 1;
-    bool skip = true;      // leave out cycles in which a model cannot change
+    bool skip = true;      // leave out cycles in which a model cannot change, and parts of models likewise
     bool lockstep = false;
 };
 
@@ -146,7 +146,8 @@ private:
     // Of the window that is being carried out.
     uint64_t until_ = 0;
     std::unique_ptr<std::atomic<uint64_t>[]> taken_;  // last window that each word was taken in, counted from 1
-    uint64_t window_number_ = 0;
+    std::atomic<uint64_t> window_number_{0};
+    std::atomic<uint64_t> n_done_{0};  // words that have been carried out in it
     uint64_t evaluated_ = 0, work_ = 0;  // evaluations so far, and in the window before
     std::unique_ptr<Workers> workers_;
 };

@@ -134,6 +134,8 @@ public:
     // of a lane of another one are copied.
     virtual void adopt(unsigned, const Bank&, unsigned) { throw std::logic_error("this bank has no lanes"); }
     virtual void copy_inputs(unsigned, const Bank&, unsigned) { throw std::logic_error("this bank has no lanes"); }
+    // From now on every part is evaluated in every cycle, whether something in it can have changed or not.
+    virtual void leave_nothing_out() {}
     // Nobody looks at a lane any more: it is held in reset, which costs nothing.
     virtual void retire(unsigned) {}
     // For waveforms: the level of the clock, when an edge has been carried out already.

@@ -64,7 +64,7 @@ class Execution:
     threads : int
         At most so many threads; 0: as many as this process may use cores, or what CONIC_THREADS says.
     skip : bool
-        Leave out the cycles in which a model cannot change.
+        Leave out the cycles in which a model cannot change, and in others the parts of it that cannot.
     lockstep : bool
         All models keep step in every cycle, on one thread, instead of going ahead for as long as links take.
     """

@@ -1,38 +1,36 @@
-// Threads that carry out one window of cycles after the other, each time on all stations.
+// Threads that help with one window of cycles after the other.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace conic {
 
 class Workers {
 public:
-    // Threads beside the caller's; `share(thread)` is the part of a window that each carries out.
-    Workers(unsigned n_threads, std::function<void(unsigned)> share) : share_(std::move(share)) {
+    // Threads beside the caller's; `help(thread)` does what there is to do, if anything is left.
+    Workers(unsigned n_threads, std::function<void(unsigned)> help) : help_(std::move(help)) {
         for (unsigned thread = 1; thread < n_threads; ++thread) threads_.emplace_back([this, thread] { work(thread); });
     }
     ~Workers() {
         stop_ = true;
-        begin_.fetch_add(1);
-        begin_.notify_all();
+        call();
         for (std::thread& thread : threads_) thread.join();
     }
 
-    // Carries out a window: everybody's share, the caller's among them.
-    void run() {
-        left_.store(static_cast<unsigned>(threads_.size()));
-        begin_.fetch_add(1);
-        begin_.notify_all();
-        share_(0);
-        wait_until([this] { return left_.load() == 0; }, left_);
+    // Says that there is something to do. Who comes too late, because others have its core, finds nothing left: nobody
+    // waits for it.
+    void call() {
+        calls_.fetch_add(1);
+        calls_.notify_all();
     }
 
-private:
-    // Looks for a while, for windows are short; then sleeps, for others may want the core.
+    // Looks for a while whether `done`, for windows are short; then sleeps until `word` changes, for others may want the
+    // core.
     template <class Done, class Word>
     static void wait_until(Done done, Word& word) {
         for (;;) {
@@ -48,21 +46,21 @@ private:
         }
     }
 
+private:
     void work(unsigned thread) {
-        for (uint64_t seen = 0;; ++seen) {
-            wait_until([&] { return begin_.load() != seen; }, begin_);
+        for (uint64_t seen = 0;;) {
+            wait_until([&] { return calls_.load() != seen; }, calls_);
+            seen = calls_.load();
             if (stop_) return;
-            share_(thread);
-            if (left_.fetch_sub(1) == 1) left_.notify_all();
+            help_(thread);
         }
     }
 
     static constexpr unsigned kLooks = 4000;
 
-    std::function<void(unsigned)> share_;
+    std::function<void(unsigned)> help_;
     std::vector<std::thread> threads_;
-    std::atomic<uint64_t> begin_{0};
-    std::atomic<unsigned> left_{0};
+    std::atomic<uint64_t> calls_{0};
     std::atomic<bool> stop_{false};
 };
 

@@ -1,6 +1,5 @@
 """The NICs of a program: operations on them, several at once, each with the JobID of its communicator."""
 
-import os
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from firmware_models.schedule import MulticastGroup, Schedule, largest_pulse
-from sim.cluster import Cluster, Execution
+from sim.cluster import Cluster
 from sim.mpi.error import FabricError
 from sim.mpi.jobs import Job, JobPool
 from sim.mpi.message import Wire, measure
@@ -20,7 +19,6 @@ from sim.mpi.sequences import SequenceCache
 from sim.multicast import join_groups, load_tables, plan_multicast
 from sim.session import Session
 from sim.stalls import StallProfile
-from sim.threads import wanted_threads
 from sim.topology import Topology
 
 PIECE_BYTES = 1 << 20
@@ -59,7 +57,6 @@ class Fabric:
         self._stalls, self._random = stalls or StallProfile(), random.Random(seed)
         self.cluster = Cluster(
             library, topology, memory_bytes=room, memory=self._stalls.memory, links=self._stalls.links, seed=seed,
-            execution=Execution(threads=_threads()),
         )
         session = Session(self.cluster, config, nodes=self.n_nodes)
         self._drivers = session.drivers
@@ -199,11 +196,3 @@ class Fabric:
             running.take(rank, self._drivers[node].memory[at:at + running.length])
         running.ended = ended
         running.cycles = max(ended)
-
-
-def _threads() -> int:
-    """Threads of the simulation: half of the cores, for ranks need some too; or what CONIC_THREADS says.
-
-    Operations are short, so threads meet often: on cores that ranks take, two are half as fast as one.
-    """
-    return 0 if wanted_threads() else max(1, len(os.sched_getaffinity(0)) // 2)

@@ -89,6 +89,7 @@ struct Instance {
 // Parts of an instance in a stage: a word of marks.
 struct Turn {
     std::uint64_t* marks;
+    std::uint64_t all;  // marks of all parts there are
     const Function* parts;
     char* block;
 };
@@ -182,6 +183,7 @@ public:
         std::memcpy(pins(lane), other.pins_ + std::size_t{there} * design_.pin_bytes, design_.input_bytes);
     }
 
+    void leave_nothing_out() override { thorough_ = true; }
     void retire(unsigned lane) override {
         std::memset(pins(lane), 0, design_.input_bytes);
         *models_[lane]->reset = 1;
@@ -289,8 +291,12 @@ private:
             for (const Instance& instance : instances_) {
                 if (stage >= instance.code->n_stages) continue;
                 const unsigned first = stage ? instance.code->stage_ends[stage - 1] : 0;
-                for (unsigned word = first; word < instance.code->stage_ends[stage]; ++word)
-                    turns_.push_back({instance.activity(0) + word, instance.code->parts + 64 * word, instance.block});
+                for (unsigned word = first; word < instance.code->stage_ends[stage]; ++word) {
+                    const Function* parts = instance.code->parts + 64 * word;
+                    std::uint64_t all = 0;
+                    for (unsigned bit = 0; bit < 64; ++bit) all |= std::uint64_t{parts[bit] != nullptr} << bit;
+                    turns_.push_back({instance.activity(0) + word, all, parts, instance.block});
+                }
             }
     }
 
@@ -340,13 +346,11 @@ private:
     }
 
     void mark_all() {
-        for (const Instance& instance : instances_)
-            for (unsigned word = 0; word < instance.code->n_activity; ++word)
-                for (unsigned bit = 0; bit < 64; ++bit)
-                    if (instance.code->parts[64 * word + bit]) instance.activity(0)[word] |= std::uint64_t{1} << bit;
+        for (const Turn& turn : turns_) *turn.marks = turn.all;
     }
 
     void evaluate() {
+        if (thorough_) mark_all();
         for (const Turn& turn : turns_) {
             std::uint64_t marks = *turn.marks;
             if (!marks) continue;
@@ -516,6 +520,7 @@ private:
     std::vector<Listener> listeners_;
     std::vector<std::uint64_t> dirty_;         // outputs that have changed
     std::uint64_t alarm_ = 0;                  // some assertion has changed
+    bool thorough_ = false;                    // nothing is left out
     const char* failures_[LANES] = {};
     const PortCode* skipped_ = nullptr;
     std::vector<std::unique_ptr<LaneModel>> models_;

@@ -1,0 +1,35 @@
+"""`--engine`, which all commands have that simulate clusters."""
+
+import os
+
+import click
+
+from sim.engine import ENVIRONMENT, Engine, EngineError, wanted_engine
+
+
+def with_engine(command: click.Command) -> click.Command:
+    """`command` with the option, and the commands below it if it is a group."""
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            with_engine(below)
+    elif not any(parameter.name == "engine" for parameter in command.params):
+        command.params.append(click.Option(
+            ["--engine"], type=click.Choice([engine.value for engine in Engine]), expose_value=False, callback=_chosen,
+            help="What evaluates NICs and switches: several nodes in the lanes of a word, or Verilator, the second "
+            f"opinion.  [default: what {ENVIRONMENT} says, or lanes]",
+        ))
+    return command
+
+
+def check_environment() -> None:
+    """Refuses a CONIC_ENGINE that names no engine."""
+    try:
+        wanted_engine()
+    except EngineError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _chosen(_context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
+    """Tells all that is built from here on, in other processes too."""
+    if value is not None:
+        os.environ[ENVIRONMENT] = value
