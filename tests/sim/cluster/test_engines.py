@@ -2,8 +2,8 @@
 
 import random
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,14 @@ import pytest
 from firmware_models.config import Config
 from firmware_models.schedule.registry import algorithm_names, collective_names
 from sim.cluster import (
+    AxiResponse,
     Cluster,
     Engine,
     Execution,
     LinkTiming,
     MemoryTiming,
+    SimulationFaultError,
+    UnknownRegisterError,
     build_library,
 )
 from sim.multicast import set_up_groups
@@ -64,15 +67,18 @@ class Counts:
     names: int = 0
     values: int = 0
     bits: int = 0
+    completions: int = 0
 
     def add(self, other: "Counts") -> None:
         self.runs, self.cycles, self.names = self.runs + 1, self.cycles + other.cycles, other.names
         self.values, self.bits = self.values + other.values, self.bits + other.bits
+        self.completions += other.completions
 
     def __str__(self) -> str:
         return (
             f"{self.runs} runs, {self.cycles:,} cycles, {self.names:,} registers and memories (the last run), "
-            f"{self.values:,} values, {self.bits:,} bits compared"
+            f"{self.values:,} values, {self.bits:,} bits compared; "
+            f"{self.completions} completions"
         )
 
 
@@ -99,8 +105,8 @@ class Pair:
         self._bits = sum(self._select(*station) for station in self.stations)
 
     def _common(self, is_switch: bool) -> list[str]:
-        """Names that both engines have, of what both keep. Verilator does not keep up to date the ports of a module that
-        is shared where nothing around makes use of them; the registers behind them stand in its `core`. And it numbers
+        """Names that both engines have, of what both keep. Verilator does not keep up to date the ports of a shared
+        module where nothing around makes use of them; the registers behind them stand in its `core`. And it numbers
         otherwise what has no name of its own.
         """
         one, other = (set(cluster.registers(0, is_switch=is_switch)) for cluster in self.clusters)
@@ -154,7 +160,7 @@ def compare_run(request: CollectiveRequest, cycles: int, disturb: Disturbance = 
     pair = Pair(request)
     try:
         pair.compare()
-        sessions, memories = [], []
+        sessions: list[tuple[Session, list[Any]]] = []
         for cluster in pair.clusters:
             # Multicast groups are set up in as many cycles in both, which are not compared.
             session = Session(cluster, request.config, nodes=request.nodes)
@@ -173,6 +179,11 @@ def compare_run(request: CollectiveRequest, cycles: int, disturb: Disturbance = 
         pair.step(cycles)
         memories = [[memory.tobytes() for memory in cluster.memories] for cluster in pair.clusters]
         assert memories[0] == memories[1]
+        ended = [
+            sum(port.poll() is not None for job in jobs for port in job.ports) for _session, jobs in sessions
+        ]
+        assert ended[0] == ended[1]
+        pair.counts.completions = ended[0]
         return pair.counts
     finally:
         pair.close()
@@ -195,21 +206,214 @@ def drawn(seed: int, config: Config, *, nodes: int, stalls: StallProfile | None 
             continue  # some do not take every number of nodes, or fit this hardware
 
 
+def generated(seed: int) -> Config:
+    """A configuration of everything that changes what hardware there is."""
+    rng = random.Random(f"configuration {seed}")
+    width = (64, 128, 256)[seed % 3]
+    n_cous = (1, 2, 4)[seed // 2 % 3]
+    mtu = max(64, width // 8 * rng.choice((1, 2)))
+    return SMALL.changed(
+        datapath={"data_width": width, "mtu": mtu},
+        nic={"n_cous": n_cous, "p2p": seed % 4 != 3, "get": seed % 4 != 3, "address_bits": rng.choice((32, 48, 64))},
+        cou={"ecc": seed % 8 in (0, 2, 5, 7), "buffer_mode": ("cuckoo", "linear")[seed // 2 % 2], "n_jobs": 1 + seed % 2,
+             "buffer_bytes": 8192, "intermediate_bytes": mtu * rng.choice((1, 4)), "lending": rng.random() < 0.5},
+        reduce={"datatypes": rng.choice((("int64",), ("int64", "float64"))), "multiply": False},
+        link={"reliable": seed % 8 in (1, 2, 3, 6, 7)},
+        switch={"readers": rng.choice((1, 2)), "match_iterations": rng.choice((1, 2))},
+    )
+
+
+def disturbance(request: CollectiveRequest) -> Disturbance:
+    """Faults while an operation goes on: of memory, a NIC that stops, and of cables where links are reliable."""
+    rng = random.Random(f"faults {request.seed}")
+    kind = rng.choice(("nothing", "memory", "stop", "cable")) if request.config.link.reliable else rng.choice(
+        ("nothing", "memory", "stop"),
+    )
+    node, cycle, is_write = rng.randrange(request.nodes), rng.randint(0, 300), rng.random() < 0.5
+    print(f"fault: {kind}, node {node}, {cycle} cycles after the doorbells")
+
+    def disturb(cluster: Cluster, left: int) -> None:
+        at = cluster.cycle + left + cycle
+        if kind == "memory":
+            cluster.fail_memory(node, is_write=is_write, cycle=at, count=2, response=AxiResponse.SLVERR)
+        elif kind == "stop":
+            cluster.stop(node, at)
+        elif kind == "cable":
+            cluster.cut(node, at, at + 400)
+    return disturb
+
+
 def test_engines_are_the_same() -> None:
     total = Counts()
     stalled = StallProfile(memory=MemoryTiming(jitter=10, stall=0.5), links=LinkTiming(stall=0.5, jitter=20))
-    for seed, stalls in ((1, StallProfile()), (2, stalled), (3, None)):
-        total.add(compare_run(drawn(seed, TINY, nodes=2, stalls=stalls), 1200))
+    for seed in range(6):
+        request = drawn(seed, TINY, nodes=2, stalls=(StallProfile(), stalled, None)[seed % 3])
+        total.add(compare_run(request, 3000))
     print(f"1 configuration, {total}")
+    assert total.completions > 6
+    assert total.names > 1500
 
+
+def test_a_difference_is_found() -> None:
+    """One bit of one register of one node, or of a switch: it is named, and the values that it has."""
+    pair = Pair(drawn(0, TINY, nodes=2, stalls=StallProfile()))
+    try:
+        pair.step(20)
+        for number, is_switch, name in (
+            (1, False, "core.buffer_select"), (0, False, "core.cou_0.core.store.controls.words"),
+            (0, True, "core.control.table_select"),
+        ):
+            before = pair.clusters[0].peek(number, name, is_switch=is_switch)
+            pair.clusters[0].poke(number, name, before ^ 1, is_switch=is_switch)
+            with pytest.raises(AssertionError, match=rf"(?m)^{re.escape(name)} {before ^ 1:#x} {before:#x}$") as raised:
+                pair.compare()
+            assert f"{'switch' if is_switch else 'node'} {number}, lanes" in str(raised.value)
+            pair.clusters[0].poke(number, name, before, is_switch=is_switch)
+            pair.compare()
+    finally:
+        pair.close()
+
+
+@pytest.mark.long
+def test_reliable_links() -> None:
+    """Words that are lost, doubled or changed."""
+    total = Counts()
+    for seed in range(6):
+        stalls = StallProfile(
+            memory=MemoryTiming(jitter=30, stall=0.3), links=LinkTiming(errors=(0.0, 0.001, 0.02)[seed % 3]),
+        )
+        request = drawn(seed, TINY.changed(link={"reliable": True}), nodes=2, stalls=stalls)
+        total.add(compare_run(request, 4000, disturbance(request)))
+    print(f"1 configuration, {total}")
+    assert total.completions > 6
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8))
+def test_generated_configurations(seed: int) -> None:
+    """Other widths, units, buffers and links, with faults; the operations and their delays are drawn."""
+    config, total = generated(seed), Counts()
+    print(config)
+    for run in range(4):
+        number = 10 * seed + run
+        request = drawn(number, config, nodes=4 if run % 2 else 3, stalls=None if run else StallProfile())
+        if config.link.reliable:
+            links = replace(request.stalls.links, stall=0.0, errors=(0.0, 0.005)[run % 2])
+            request = replace(request, stalls=replace(request.stalls, links=links))
+        total.add(compare_run(request, 3000, disturbance(request) if run > 1 else lambda _cluster, _left: None))
+    print(f"1 configuration, {total}")
+    assert total.completions
+
+
+# Registers by their names.
 
 @pytest.fixture(scope="module")
-def two_nodes() -> Any:
-    """A cluster of two nodes in the lanes of one word, which runs."""
-    library = build_library(TINY, engine=Engine.LANES)
+def two_nodes() -> Iterator[Cluster]:
+    """Two nodes in the lanes of one word, at rest."""
     with Cluster(
-        library, parse_topology("star:2"), memory_bytes=MEMORY_BYTES, execution=Execution(threads=1),
-        random_start=False,
+        build_library(TINY, engine=Engine.LANES), parse_topology("star:2"), memory_bytes=MEMORY_BYTES,
+        execution=Execution(threads=1), random_start=False,
     ) as cluster:
-        cluster.run_for(300)
+        cluster.run_for(500)
         yield cluster
+
+
+def everything(cluster: Cluster, node: int) -> dict[str, int]:
+    return {name: cluster.peek(node, name) for name in cluster.registers(node)}
+
+
+def test_a_poke_changes_one_register_of_one_node(two_nodes: Cluster) -> None:
+    rng = random.Random(1)
+    before = [everything(two_nodes, node) for node in range(2)]
+    switch = {name: two_nodes.peek(0, name, is_switch=True) for name in two_nodes.registers(0, is_switch=True)}
+    names = sorted(before[0])
+    for name in rng.sample(names, 60):
+        node = rng.randrange(2)
+        known = int.from_bytes(two_nodes.known_bits(node, name).tobytes(), "little")
+        value = rng.getrandbits(known.bit_length()) & known
+        two_nodes.poke(node, name, value)
+        after = [everything(two_nodes, other) for other in range(2)]
+        assert after[1 - node] == before[1 - node], name
+        # Memories have whole words of 64 bits, of which the engine keeps what it is given.
+        assert after[node][name] == value
+        changed = {other for other in names if after[node][other] != before[node][other]}
+        two_nodes.poke(node, name, before[node][name])
+        assert everything(two_nodes, node) == before[node], name
+        # A register has several names where it goes through modules: what else has changed is the same register.
+        assert all(_is_within(after[node][other], before[node][other], value, before[node][name]) for other in changed)
+    assert {name: two_nodes.peek(0, name, is_switch=True) for name in switch} == switch
+
+
+def _is_within(after: int, before: int, value: int, value_before: int) -> bool:
+    """Whether the bits of one name that changed are so many as those of another at most."""
+    return (after ^ before).bit_count() <= (value ^ value_before).bit_count()
+
+
+def test_a_poke_has_its_effect(two_nodes: Cluster) -> None:
+    """Counters of cycles go on from there; the other node's is not touched."""
+    counts = [two_nodes.peek(node, "core.csr.cycles") for node in range(2)]
+    assert counts[0] == counts[1]
+    two_nodes.poke(1, "core.csr.cycles", 1 << 40)
+    two_nodes.run_for(10)
+    assert [two_nodes.peek(node, "core.csr.cycles") for node in range(2)] == [counts[0] + 10, (1 << 40) + 10]
+
+
+def test_a_word_of_a_memory(two_nodes: Cluster) -> None:
+    name = "core.cou_0.core.store.controls.words"
+    before = two_nodes.peek(0, name)
+    word = 1 << 64 * 3
+    two_nodes.poke(0, name, before ^ word)
+    assert (two_nodes.peek(0, name), two_nodes.peek(1, name)) == (before ^ word, before)
+    two_nodes.poke(0, name, before)
+
+
+def test_names_that_there_are_not(two_nodes: Cluster) -> None:
+    for is_switch in (False, True):
+        for call in (
+            lambda name, at=is_switch: two_nodes.peek(0, name, is_switch=at),
+            lambda name, at=is_switch: two_nodes.poke(0, name, 1, is_switch=at),
+            lambda name, at=is_switch: two_nodes.known_bits(0, name, is_switch=at),
+        ):
+            for name in ("core.csr.nothing", "", "core", "core.csr.cycles "):
+                with pytest.raises(UnknownRegisterError, match=re.escape(f"there is no register {name}")):
+                    call(name)
+    with pytest.raises(SimulationFaultError, match="node must be below 2, not 2"):
+        two_nodes.registers(2)
+
+
+def test_an_assertion_that_fails() -> None:
+    """A node that has one credit more than it should: its text, node and cycle are named once the last comes back."""
+    request = CollectiveRequest(
+        collective="allreduce", algorithm="recursive-doubling", nodes=2, size=256, dtype="int64", config=TINY,
+        preset="test",
+    )
+    level, most = "core.link_tx.level_0", TINY.link.buffer_flits
+    with Cluster(
+        build_library(request.hardware(), engine=Engine.LANES), request.wired, memory_bytes=MEMORY_BYTES,
+        execution=Execution(threads=1), random_start=False,
+    ) as cluster:
+        session = Session(cluster, TINY, nodes=2)
+        jobs = [session.post(request, 0)]
+        cluster.run_for(BEFORE_DOORBELLS)
+        session.ring(jobs)
+        levels = [most]
+        while levels[-1] == most:
+            cluster.run_for(1)
+            levels.append(cluster.peek(1, level))
+        assert levels[-1] == most - 1
+        cluster.poke(1, level, most)
+        levels = [most]
+
+        def run() -> None:
+            while True:
+                cluster.run_for(1)
+                levels.append(cluster.peek(1, level))
+
+        with pytest.raises(SimulationFaultError) as raised:
+            run()
+        # All credits but one are back; that one breaks the rule.
+        assert (min(levels) < most - 4, levels[-2:]) == (True, [most - 1, most])
+        assert str(raised.value) == (
+            f"cycle {cluster.cycle}: nic1 has failed an assertion of the RTL: "
+            "link: a credit came back that was not spent"
+        )
