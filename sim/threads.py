@@ -3,7 +3,8 @@
 import os
 
 MOST_THREADS = 1024
-_VARIABLE = "CONIC_THREADS"
+VARIABLE = "CONIC_THREADS"
+"""Environment variable with the number of threads."""
 
 
 class ThreadsError(ValueError):
@@ -18,9 +19,9 @@ def wanted_threads() -> int | None:
     ThreadsError
         If it is no number from 1 to :data:`MOST_THREADS`.
     """
-    text = os.environ.get(_VARIABLE, "")
+    text = os.environ.get(VARIABLE, "")
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_THREADS):
-        raise ThreadsError(f"{_VARIABLE} must be 1 to {MOST_THREADS}, not {text[:40]!r}")
+        raise ThreadsError(f"{VARIABLE} must be 1 to {MOST_THREADS}, not {text[:40]!r}")
     return int(text)

@@ -131,12 +131,12 @@ def _switch(figures: dict[str, Any]) -> Iterator[Row]:
 
 
 def _simulator(figures: dict[str, Any]) -> Iterator[Row]:
-    yield ("preset", "nodes", "engine", "threads", "cycles", "node-cycles a second", "of all cycles evaluated",
+    yield ("workload", "preset", "nodes", "engine", "threads", "cycles", "seconds", "node-cycles a second",
            "KiB a node")
     for row in figures["rows"]:
-        evaluated = f"{row['evaluated_fraction']:.0%}" if "evaluated_fraction" in row else ""
-        yield (f"`{row['preset']}`", row["nodes"], row["engine"], row["threads"], f"{row['cycles']:,}",
-               f"{row['node_cycles_per_second']:,}", evaluated,
+        yield (row["workload"], f"`{row['preset']}`", f"{row['nodes']:,}", row["engine"], row["threads"],
+               f"{row['cycles']:,}" if "cycles" in row else "", f"{row['seconds']:.3f}",
+               f"{row['node_cycles_per_second']:,}" if "cycles" in row else "",
                f"{row['bytes_a_node'] / 1024:,.0f}" if "bytes_a_node" in row else "")
 
 

@@ -5,8 +5,8 @@ from rich.console import Console
 from rich.table import Table
 
 from firmware_models.config import ConfigError
+from sim.bench.operations import BenchmarkError
 from sim.bench.scale import measure
-from sim.bench.simulator import BenchmarkError
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.number import Number
