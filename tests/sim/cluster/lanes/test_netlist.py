@@ -91,6 +91,17 @@ def test_a_loop_through_instances_names_one() -> None:
         modules(build)
 
 
+def test_instances_of_one_module_must_not_follow_each_other() -> None:
+    """No loop, but one to the generator: all instances of a module have the same stages."""
+    def build(ports: Any, m: Module, platform: Any) -> None:
+        one, other = Through(), Through()
+        m.submodules.one, m.submodules.other = shared("same", one, platform), shared("same", other, platform)
+        m.d.comb += [one.i.eq(ports.a), other.i.eq(one.o), ports.o.eq(other.o)]
+
+    with pytest.raises(NetlistError, match=r"^a loop through modules around "):
+        modules(build)
+
+
 def chain(ports: Any, m: Module, _platform: Any) -> None:
     """Between values there is a loop, between bits there is none: each bit of `ripple` follows the one before."""
     ripple, half, other = Signal(9), Signal(8), Signal(8)
