@@ -20,6 +20,11 @@ def archive(made: Path, objects: Sequence[Path]) -> None:
     part.rename(made)
 
 
+def fst_stubs() -> Path:
+    """The folder with headers that stand in for libraries where Verilator's writer of FST files wants them."""
+    return Path(str(resources.files("testbench"))) / "fst"
+
+
 @cache
 def sources_hash(package: str, folders: tuple[str, ...]) -> str:
     """Hash of the version of a package, and of all Python and C++ of some folders of this project."""

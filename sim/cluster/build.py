@@ -8,7 +8,7 @@ from pathlib import Path
 
 from firmware_models.config import Config, load_preset
 from sim.cluster.archive import archive
-from sim.cluster.lanes.build import bank_archive, design_archive
+from sim.cluster.lanes.build import bank_archive, design_archive, waves_archive
 from sim.cluster.lanes.machine import isa
 from sim.cluster.lanes.netlist import NetlistError
 from sim.cluster.verilated import fst_headers, verilated_archive
@@ -50,7 +50,7 @@ def build_library(
     config : Config
         What the NICs and switches are made from.
     waves : bool
-        Build with support for waveforms, which is slower: Verilator writes them.
+        Build with support for waveforms, which is slower.
     engine : Engine, optional
         What evaluates NICs and switches; the one that CONIC_ENGINE says, or the lanes of words.
     progress : callable, optional
@@ -62,7 +62,7 @@ def build_library(
         If a tool fails.
     """
     say = progress or (lambda _stage, _done, _total: None)
-    engine = Engine.VERILATOR if waves else engine or wanted_engine()
+    engine = engine or wanted_engine()
     nic_config = replace(config, switch=load_preset("small").switch)
     try:
         with ThreadPoolExecutor(1) as beside:
@@ -91,7 +91,8 @@ def _archive_of(
             return verilated_archive(top, config, waves=waves)
     else:
         def build() -> Path:
-            return design_archive(top, config, lanes=LANES if top == "nic" else 1, isa=isa())
+            lanes = LANES if top == "nic" else 1
+            return design_archive(top, config, lanes=lanes, isa=isa(), all_names=waves)
     if pool is not None:
         return pool.submit(build)
     done: Future[Path] = Future()
@@ -101,10 +102,10 @@ def _archive_of(
 
 def _around(engine: Engine, *, waves: bool) -> list[Path]:
     """Archives of all that stands around the models, that of the cluster first."""
-    archives = [_runtime(), _waves(waves=waves)]
     if engine is Engine.VERILATOR:
-        return [*archives, runtime_archive(fst_headers(waves), shared=True)]
-    return [*archives, *(bank_archive(lanes=lanes, isa=isa()) for lanes in (1, LANES))]
+        return [_runtime(), _waves(waves=waves), runtime_archive(fst_headers(waves), shared=True)]
+    banks = [bank_archive(lanes=lanes, isa=isa()) for lanes in (1, LANES)]
+    return [_runtime(), waves_archive() if waves else _waves(waves=False), *banks]
 
 
 def _runtime() -> Path:

@@ -291,7 +291,7 @@ void Cluster::log_events(bool on) {
 
 void Cluster::open_waves(const char* path, uint64_t first, uint64_t last) {
     if (!waves_) return;
-    for (auto& station : stations_) waves_->add(station->model());
+    for (auto& station : stations_) waves_->add(station->model(), station->name());
     waves_path_ = path;
     dump_from_ = first;
     dump_until_ = last;

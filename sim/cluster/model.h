@@ -86,6 +86,9 @@ struct Register {
     std::vector<uint64_t> known;
     std::function<void(uint64_t*)> get;
     std::function<void(const uint64_t*)> set;
+    unsigned width = 0;
+    bool is_memory = false;
+    std::string identity;  // where it stands: the same for all names of a register
 };
 
 // One NIC or switch as the cluster sees it: its pins.
@@ -160,7 +163,7 @@ class Waves {
 public:
     virtual ~Waves() = default;
     virtual void* context() = 0;  // that all models of one waveform share
-    virtual void add(Model& model) = 0;
+    virtual void add(Model& model, const std::string& name) = 0;
     virtual void open(const char* path) = 0;
     virtual void dump(uint64_t time) = 0;
     virtual void close() = 0;

@@ -35,18 +35,19 @@ struct RegisterAt {
         const size_t words = (bytes + 7) / 8;
         char* const first = static_cast<char*>(at);
         const size_t size = bytes, number = count;
-        return {
-            words * number, std::vector<uint64_t>(words * number, ~uint64_t{0}),
-            [=](uint64_t* values) {
-                for (size_t n = 0; n < number; ++n) {
-                    values[(n + 1) * words - 1] = 0;
-                    std::memcpy(values + n * words, first + n * size, size);
-                }
-            },
-            [=](const uint64_t* values) {
-                for (size_t n = 0; n < number; ++n) std::memcpy(first + n * size, values + n * words, size);
-            },
+        Register made;
+        made.n_words = words * number;
+        made.known.assign(made.n_words, ~uint64_t{0});
+        made.get = [=](uint64_t* values) {
+            for (size_t n = 0; n < number; ++n) {
+                values[(n + 1) * words - 1] = 0;
+                std::memcpy(values + n * words, first + n * size, size);
+            }
         };
+        made.set = [=](const uint64_t* values) {
+            for (size_t n = 0; n < number; ++n) std::memcpy(first + n * size, values + n * words, size);
+        };
+        return made;
     }
 
     const char* name;

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from firmware_models.config import Config
 from rtl.simulation import SimulationVerilog, simulation_verilog
-from sim.cluster.archive import archive, sources_hash
+from sim.cluster.archive import archive, fst_stubs, sources_hash
 from sim.cluster.model_state import state_header
 from testbench.toolchain import verilator_version
 from testbench.verilated_model import (
@@ -21,7 +21,6 @@ from testbench.verilated_model import (
 )
 
 _HERE = Path(str(resources.files("sim.cluster")))
-_FST = Path(str(resources.files("testbench"))) / "fst"
 _VERILATOR = (
     "--cc", "--no-timing", "-Wno-fatal", "-Wno-lint", "--output-split", "20000", "--x-assign", "fast",
     "--x-initial", "unique",
@@ -36,7 +35,7 @@ _SOURCES = ("verilated_bank.cpp", "register_at.h", "traced.h", "pins.h", "model.
 
 def fst_headers(waves: bool) -> Path | None:
     """The folder with headers that Verilator's writer of waveforms includes, if there are to be some."""
-    return _FST if waves else None
+    return fst_stubs() if waves else None
 
 
 def verilated_archive(top: str, config: Config, *, waves: bool) -> Path:

@@ -15,7 +15,7 @@ class FstWaves : public Waves {
 public:
     FstWaves() { context_.traceEverOn(true); }
     void* context() override { return &context_; }
-    void add(Model& model) override { dynamic_cast<Traced&>(model).trace(&fst_); }
+    void add(Model& model, const std::string&) override { dynamic_cast<Traced&>(model).trace(&fst_); }
     void open(const char* path) override { fst_.open(path); }
     void dump(uint64_t time) override { fst_.dump(time); }
     void close() override { fst_.close(); }

@@ -227,9 +227,13 @@ public:
         if (found == registers_.end()) throw std::out_of_range("there is no register " + name);
         const auto runs = found->second;
         Register made;
-        for (const auto& [_, run] : runs) {
+        for (const auto& [instance, run] : runs) {
             const unsigned last = run->first_bit + run->width;
             if (made.known.size() < (last + 63) / 64) made.known.resize((last + 63) / 64);
+            made.width = std::max(made.width, last);
+            made.identity += std::to_string(reinterpret_cast<std::uintptr_t>(instance->block) + run->at) + ":" +
+                             std::to_string(run->low) + ":" + std::to_string(run->first_bit) + ":" +
+                             std::to_string(run->width) + " ";
             for (unsigned bit = run->first_bit; bit < last; ++bit) made.known[bit / 64] |= std::uint64_t{1} << bit % 64;
         }
         made.n_words = made.known.size();
@@ -463,17 +467,19 @@ private:
         const MemoryCode& code = instance.code->memory[index];
         const std::size_t n = code.depth * code.n_words;
         std::uint64_t* const words = instance.memory(index);
-        return {
-            n, std::vector<std::uint64_t>(n, ~std::uint64_t{0}),
-            [=](std::uint64_t* to) {
-                for (std::size_t word = 0; word < n; ++word) to[word] = words[word * LANES + lane];
-            },
-            [=, this](const std::uint64_t* from) {
-                for (std::size_t word = 0; word < n; ++word) words[word * LANES + lane] = from[word];
-                mark_all();
-                evaluate();
-            },
+        Register made;
+        made.n_words = n;
+        made.known.assign(n, ~std::uint64_t{0});
+        made.is_memory = true;
+        made.get = [=](std::uint64_t* to) {
+            for (std::size_t word = 0; word < n; ++word) to[word] = words[word * LANES + lane];
         };
+        made.set = [=, this](const std::uint64_t* from) {
+            for (std::size_t word = 0; word < n; ++word) words[word * LANES + lane] = from[word];
+            mark_all();
+            evaluate();
+        };
+        return made;
     }
 
     // All values of an instance, with those that an edge is to give it.

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from firmware_models.config import Config
 from rtl.simulation import simulated
-from sim.cluster.archive import archive, sources_hash
+from sim.cluster.archive import archive, fst_stubs, sources_hash
 from sim.cluster.lanes.generate import generate
 from sim.cluster.lanes.machine import Isa
+from testbench.toolchain import verilator_root, verilator_version
 from testbench.verilated_model import COMPILER, compiler_version, folder_of, run_tool
 
 _HERE = Path(str(resources.files("sim.cluster")))
@@ -23,8 +24,9 @@ _FILES = 6
 """Files of a design's code, so that several cores have work."""
 
 
-def design_archive(top: str, config: Config, *, lanes: int, isa: Isa) -> Path:
-    """Archive with the code of `top` ("nic" or "switch") for words of so many lanes.
+def design_archive(top: str, config: Config, *, lanes: int, isa: Isa, all_names: bool = False) -> Path:
+    """Archive with the code of `top` ("nic" or "switch") for words of so many lanes; with `all_names` all values that
+    have a name are kept, for waveforms.
 
     Raises
     ------
@@ -32,7 +34,7 @@ def design_archive(top: str, config: Config, *, lanes: int, isa: Isa) -> Path:
         If the compiler fails.
     """
     flags = (*_FLAGS, *isa.flags, f"-DLANES={lanes}", f"-DCONIC_ISA={isa.code}", f"-I{_ROOM}", f"-I{_HERE}")
-    parts = [design_key(), top, repr(config), compiler_version(), *flags, _HOT, _TABLES, str(_FILES)]
+    parts = [design_key(), top, repr(config), compiler_version(), *flags, _HOT, _TABLES, str(_FILES), str(all_names)]
     with folder_of("lanes", parts) as folder:
         made = folder / "design.a"
         if made.exists():
@@ -40,7 +42,7 @@ def design_archive(top: str, config: Config, *, lanes: int, isa: Isa) -> Path:
         boundary, ports = simulated(top, config)
         found = generate(
             f"conic_{top}", boundary, lanes=lanes, symbol=f"{top}_design", n_files=_FILES, ports=ports,
-            flit_bytes=config.datapath.flit_bytes,
+            flit_bytes=config.datapath.flit_bytes, all_names=all_names,
         )
         texts = {f"part{number}": (text, _HOT) for number, text in enumerate(found.files)}
         texts["tables"] = (found.tables, _TABLES)
@@ -60,6 +62,21 @@ def bank_archive(*, lanes: int, isa: Isa) -> Path:
         made = folder / "bank.a"
         if not made.exists():
             archive(made, _compiled(folder, {"bank": (sources[0], _RUNTIME)}, flags))
+    return made
+
+
+def waves_archive() -> Path:
+    """Archive with what writes waveforms, and with the writer of FST files that comes with Verilator."""
+    include = verilator_root() / "include"
+    flags = (*_FLAGS, f"-I{_HERE}", f"-I{include}", f"-I{fst_stubs()}")
+    sources = [(_ROOM / "waves.cpp").read_text(), (_HERE / "model.h").read_text()]
+    with folder_of("lanes", [compiler_version(), verilator_version(), *flags, *sources]) as folder:
+        made = folder / "waves.a"
+        if not made.exists():
+            writer = "".join(
+                f'#include "fstcpp/fstcpp_{part}.cpp"\n' for part in ("variable_info", "writer")
+            )
+            archive(made, _compiled(folder, {"waves": (sources[0], "-O1"), "writer": (writer, "-O2")}, flags))
     return made
 
 

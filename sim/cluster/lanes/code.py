@@ -33,6 +33,10 @@ def used_words(netlist: Netlist) -> dict[int, int]:
                 if net > 1 and cells[net >> 16].width > 1:
                     number = net >> 16
                     used[number] = used.get(number, 0) | 1 << (net & 0xFFFF) // WORD
+    if netlist.keeps_names:
+        for bits in netlist.names.values():
+            for net in bits.values():
+                used[net >> 16] = used.get(net >> 16, 0) | 1 << (net & 0xFFFF) // WORD
     return used
 
 

@@ -36,18 +36,19 @@ class Generated:
 
 def generate(
     name: str, component: wiring.Component, *, lanes: int, symbol: str, n_files: int, ports: ClusterPorts,
-    flit_bytes: int,
+    flit_bytes: int, all_names: bool = False,
 ) -> Generated:
     """C++ of `component` for so many lanes; its tables are the constant `symbol`.
 
-    `ports` and `flit_bytes` as for :func:`sim.cluster.lanes.tables.tables`.
+    With `all_names` all values that have a name are kept, for waveforms. `ports` and `flit_bytes` as for
+    :func:`sim.cluster.lanes.tables.tables`.
 
     Raises
     ------
     NetlistError
         If the component has something that the generator does not know, or a loop.
     """
-    modules = modules_of(name, component, lanes=lanes)
+    modules = modules_of(name, component, lanes=lanes, all_names=all_names)
     functions: list[str] = []
     for number, (module, one) in enumerate(modules.items()):
         for part in range(len(one.division.parts)):
@@ -62,9 +63,11 @@ def generate(
     )
 
 
-def modules_of(name: str, component: wiring.Component, *, lanes: int) -> dict[str, Module]:
+def modules_of(
+    name: str, component: wiring.Component, *, lanes: int, all_names: bool = False
+) -> dict[str, Module]:
     """All modules of a component, with what their code needs to know."""
-    found = netlists(name, component)
+    found = netlists(name, component, all_names=all_names)
     for netlist in found.values():
         without_loops(netlist)
     simple = {module: simplified(netlist) for module, netlist in found.items()}

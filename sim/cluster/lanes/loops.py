@@ -90,3 +90,6 @@ def _move(netlist: Netlist, moved: dict[int, int]) -> None:
     for cell in netlist.cells:
         if any(net in moved for value in cell.args for net in value):
             cell.args = tuple(tuple(moved.get(net, net) for net in value) for value in cell.args)
+    for bits in netlist.names.values():
+        for bit, net in bits.items():
+            bits[bit] = moved.get(net, net)

@@ -89,8 +89,10 @@ class Netlist:
     memories, instances : list
         What ``read``, ``write``, ``part_in`` and ``part_out`` refer to.
     names : dict of str to dict of int to int
-        Registers: for each name of one, ``"control.level"``, the net of each bit. A register has several names where it
-        goes through several modules.
+        Registers, or all values: for each name of one, ``"control.level"``, the net of each bit. A value has several
+        names where it goes through several modules.
+    keeps_names : bool
+        What has a name is not left out.
     inputs, outputs : dict of str to int
         Ports and their widths.
     """
@@ -100,6 +102,7 @@ class Netlist:
     memories: list[Memory] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
     names: dict[str, dict[int, int]] = field(default_factory=dict)
+    keeps_names: bool = False
     inputs: dict[str, int] = field(default_factory=dict)
     outputs: dict[str, int] = field(default_factory=dict)
 
@@ -114,8 +117,9 @@ class Netlist:
         return ((number, cell) for number, cell in enumerate(self.cells) if cell.op == op)
 
 
-def netlists(name: str, component: wiring.Component) -> dict[str, Netlist]:
-    """Netlist of `component` as module `name`, and of every shared module in it.
+def netlists(name: str, component: wiring.Component, *, all_names: bool = False) -> dict[str, Netlist]:
+    """Netlist of `component` as module `name`, and of every shared module in it; with `all_names` values that are no
+    registers have their names too.
 
     Raises
     ------
@@ -128,7 +132,7 @@ def netlists(name: str, component: wiring.Component) -> dict[str, Netlist]:
     with collection_paused():
         while waiting:
             for module, one in waiting.items():
-                made[module] = _lowered(one, library)
+                made[module] = _lowered(one, library, all_names)
             waiting = {module: SharedModule(one) for module, one in library.modules.items() if module not in made}
     for instance in (one for netlist in made.values() for one in netlist.instances):
         if instance.kind not in made:
@@ -136,7 +140,7 @@ def netlists(name: str, component: wiring.Component) -> dict[str, Netlist]:
     return made
 
 
-def _lowered(component: wiring.Component, library: ModuleLibrary) -> Netlist:
+def _lowered(component: wiring.Component, library: ModuleLibrary, all_names: bool) -> Netlist:
     ports = {
         name: (
             getattr(component, name),
@@ -149,14 +153,14 @@ def _lowered(component: wiring.Component, library: ModuleLibrary) -> Netlist:
     source = _nir.Netlist()
     _ir._emit_netlist(source, design)
     source.resolve_all_nets()
-    return _Lowering(source).result
+    return _Lowering(source, all_names).result
 
 
 class _Lowering:
     """Takes one of Amaranth's netlists over, cell by cell."""
 
-    def __init__(self, source: _nir.Netlist):
-        self.source, self.result = source, Netlist()
+    def __init__(self, source: _nir.Netlist, all_names: bool):
+        self.source, self.result = source, Netlist(keeps_names=all_names)
         self.result.modules = [module.name[1:] for module in source.modules]
         # Amaranth's nets of cells with several outputs, and the nets that stand for them here. The others keep the
         # number of their cell: one is made here for each there, in the same order.
@@ -168,7 +172,7 @@ class _Lowering:
             self._lower(number, cell)
         self._write_ports()
         self._top_outputs()
-        self._name_registers()
+        self._name(all_names)
 
     def _reserve(self) -> None:
         result, source = self.result, self.source
@@ -334,13 +338,13 @@ class _Lowering:
             self.result.outputs[name] = len(value)
             self.result.add("output", 0, (self._value(value),), 0, name)
 
-    def _name_registers(self) -> None:
+    def _name(self, all_names: bool) -> None:
         names, cells = self.result.names, self.result.cells
         for index, module in enumerate(self.source.modules):
             for signal, name in module.signal_names.items():
                 bits = {
                     bit: net for bit, net in enumerate(self._value(self.source.signals[signal]))
-                    if net > 1 and cells[net >> 16].op == "ff"
+                    if net >> 16 and (cells[net >> 16].op == "ff" or (all_names and cells[net >> 16].op != "part_out"))
                 }
                 if bits:
                     names[".".join((*self.result.modules[index], name))] = bits

@@ -211,6 +211,11 @@ def _division(netlist: Netlist, group: list[int], stage: list[int]) -> Division:
                 readers.setdefault(other, set()).add(part)
         if cell.op == "read":
             memory_readers.setdefault(cell.param, set()).add(part)
+    if netlist.keeps_names:
+        for bits in netlist.names.values():
+            for net in bits.values():
+                if cells[net >> 16].op != "ff":
+                    readers.setdefault(net >> 16, set())
     return Division(parts, part_of, readers, memory_readers)
 
 

@@ -27,6 +27,7 @@ class _Forward:
         self.result = Netlist(
             modules=netlist.modules, memories=netlist.memories, instances=netlist.instances,
             inputs=netlist.inputs, outputs=netlist.outputs,
+            keeps_names=netlist.keeps_names,
         )
         self._now: dict[int, int] = {0: 0, 1: 1}
         self._known: dict[Any, Value] = {}
@@ -317,6 +318,8 @@ def in_order(netlist: Netlist) -> list[int]:
             done[number] = 1
     roots = [net >> 16 for cell in cells if cell.op == "ff" for net in cell.args[0]]
     roots += [number for number, cell in enumerate(cells) if cell.op in SINKS]
+    if netlist.keeps_names:
+        roots += [net >> 16 for bits in netlist.names.values() for net in bits.values()]
     for root in roots:
         if done[root]:
             continue
@@ -350,7 +353,7 @@ def _used_only(netlist: Netlist) -> Netlist:
     used = _used_bits(netlist)
     result = Netlist(
         modules=netlist.modules, memories=netlist.memories, instances=netlist.instances, inputs=netlist.inputs,
-        outputs=netlist.outputs,
+        outputs=netlist.outputs, keeps_names=netlist.keeps_names,
     )
     now: dict[int, int] = {0: 0, 1: 1}
     registers: list[tuple[int, Cell, int]] = []
@@ -377,7 +380,7 @@ def _used_only(netlist: Netlist) -> Netlist:
         if cell.param is not None:
             result.cells[there].param = cell.param & bits
     for name, bits_of in netlist.names.items():
-        kept = {bit: now[net] for bit, net in bits_of.items() if used[net >> 16] >> (net & 0xFFFF) & 1}
+        kept = {bit: now[net] for bit, net in bits_of.items() if net > 1 and used[net >> 16] >> (net & 0xFFFF) & 1}
         if kept:
             result.names[name] = kept
     return result
@@ -440,6 +443,9 @@ def _used_bits(netlist: Netlist) -> list[int]:
         if cell.op in SINKS:
             for value in cell.args:
                 use(value)
+    if netlist.keeps_names:
+        for bits_of in netlist.names.values():
+            use(tuple(bits_of.values()))
     seen = [0] * len(cells)
     while True:
         # Cells stand in order: one pass backwards is enough, but for registers.

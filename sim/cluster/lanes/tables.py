@@ -164,9 +164,11 @@ def _assertions(module: Module) -> list[str]:
 def _registers(module: Module, lanes: int) -> list[str]:
     """Runs of bits that stand beside each other in a name and in a word."""
     rows = []
-    for name, bits in module.netlist.names.items():
+    for name, all_bits in module.netlist.names.items():
+        # What comes out of an instance has its name there.
+        bits = {bit: net for bit, net in all_bits.items() if net >> 16 in module.layout.present}
         order = sorted(bits)
-        first = order[0]
+        first = order[0] if order else 0
         for index, bit in enumerate(order):
             net, begin = bits[bit], bits[first]
             following = order[index + 1] if index + 1 < len(order) else None
