@@ -28,6 +28,8 @@ _VERILATOR = (
 # A model's code is longer than the caches that feed a core, and runs through once in a cycle: what -O2 does beyond -O1
 # takes half as much again of the compiler's time and gains nothing.
 _HOT, _COLD = ("-O1",), ("-O0",)
+GENERATED_CODE = (*_HOT, *_COLD)
+"""Levels at which GCC 12 makes no vectors of statements, which it gets wrong (docs/cluster.md)."""
 _PARTS = 4
 """Files that the hot code is compiled as, so that several cores have work."""
 _SOURCES = ("verilated_bank.cpp", "register_at.h", "traced.h", "pins.h", "model.h", "model_state.py")

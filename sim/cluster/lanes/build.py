@@ -20,6 +20,8 @@ _FLAGS = ("-std=c++20", "-fPIC", "-fno-gnu-unique", "-w", "-fno-asynchronous-unw
 # The code of a design is longer than the caches that feed a core: what -O2 does beyond -O1 gains nothing, and takes
 # twice the compiler's time (docs/cluster.md).
 _HOT, _RUNTIME, _TABLES = "-O1", "-O2", "-O0"
+GENERATED_CODE = (_HOT, _TABLES)
+"""Levels at which GCC 12 makes no vectors of statements, which it gets wrong (docs/cluster.md)."""
 _FILES = 6
 """Files of a design's code, so that several cores have work."""
 

@@ -60,7 +60,7 @@ def test_a_window_is_that_part_of_the_whole(small: Config, tmp_path: Path, more:
         {variable.full_name: variable for variable in pywellen.Waveform(str(path)).all_vars()} for path in paths
     )
     assert everything.keys() == some.keys()
-    names = random.Random(1).sample(sorted(everything), 2_000)
+    names = random.Random(1).sample(sorted(everything), 8_000)
     moved = 0
     for name in ["nic0.clk", *names]:
         expected, got = (
@@ -68,7 +68,7 @@ def test_a_window_is_that_part_of_the_whole(small: Config, tmp_path: Path, more:
         )
         assert got == expected, name
         moved += len(set(got)) > 1
-    assert moved > 20
+    assert moved > 10
 
 
 @pytest.mark.long
