@@ -42,7 +42,7 @@ def used_words(netlist: Netlist) -> dict[int, int]:
 
 def part_function(modules: Mapping[str, Module], name: str, part: int, *, lanes: int) -> str:
     """The function that evaluates a part: what others look at and what registers take next is left in the block, and
-    who follows what has changed is told.
+    who follows what has changed is statements.
     """
     return _PartCode(modules, modules[name], part, 8 * lanes).text()
 
@@ -272,17 +272,17 @@ class _PartCode:
                 continue
             kind, *rest = when.split(" ")
             if kind == "now":
-                told = _raised(layout, readers, "b", layout_words=0)
+                statements = _raised(layout, readers, "b", layout_words=0)
             elif kind == "next":
-                told = [*_raised(layout, readers, "b", layout_words=layout.n_activity), self._due()]
+                statements = [*_raised(layout, readers, "b", layout_words=layout.n_activity), self._due()]
             elif kind == "input":
                 instance = int(rest[0][1:])
                 child = self.modules[self.module.netlist.instances[instance].kind].layout
-                told = _raised(child, readers, rest[0], layout_words=0)
+                statements = _raised(child, readers, rest[0], layout_words=0)
             else:
-                told = [f"tell(POINTED(const Listener, {layout.listeners + POINTER * self._port(rest[0])}));"]
-            if told:
-                self._lines.append(f"if ({changed}) {{ {' '.join(told)} }}")
+                statements = [f"tell(POINTED(const Listener, {layout.listeners + POINTER * self._port(rest[0])}));"]
+            if statements:
+                self._lines.append(f"if ({changed}) {{ {' '.join(statements)} }}")
 
     def _port(self, name: str) -> int:
         return list(self.module.netlist.outputs).index(name)
