@@ -218,7 +218,7 @@ def _bit_odd(of: Operands, cell: Cell, _index: int) -> str:
 
 
 def _compared(of: Operands, a: Value, b: Value) -> tuple[str, str]:
-    """Whether `a` is below `b`, and whether they are equal, as unsigned numbers."""
+    """Masks of the lanes in which `a` is below `b`, and in which they are equal, as unsigned numbers."""
     below, same = "0u", "ALL"
     for index in range(n_words(len(a))):
         x, y = of.local("V", word(of, a, index)), of.local("V", word(of, b, index))
@@ -236,7 +236,7 @@ def _bit_ule(of: Operands, cell: Cell, _index: int) -> str:
 
 
 def _signed(of: Operands, a: Value, b: Value) -> str:
-    """Whether `a` is below `b` as signed numbers: where signs differ, the one with the sign is."""
+    """Mask of the lanes in which `a` is below `b` as signed numbers: where signs differ, the one with the sign is."""
     below, _same = _compared(of, a, b)
     return f"({below} ^ {bit(of, a[-1])} ^ {bit(of, b[-1])})"
 
