@@ -16,7 +16,7 @@ import numpy as np
 from firmware_models.config import load_preset
 from firmware_models.golden import reference
 from sim.bench.environment import environment
-from sim.bench.operations import memory_bytes_of, run, set_up
+from sim.bench.operations import memory_bytes_of, run_all, set_up
 from sim.bench.recording import Recording
 from sim.bench.resting import resting_rows
 from sim.bench.torus import torus
@@ -97,16 +97,15 @@ def measure(
 def _rows(
     libraries: dict[Engine, Path], request: CollectiveRequest, threads: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
-    """One cluster on both engines, one after the other, the best of three runs each: other work on the machine only
-    slows down."""
-    ways = [
-        *(("lanes", Engine.LANES, Execution(threads=n)) for n in threads),
-        ("lanes, all", Engine.LANES, Execution(threads=1, skip=False)),
-        *(("verilator", Engine.VERILATOR, Execution(threads=n)) for n in threads),
-    ]
+    """One cluster on both engines: three operations, one after the other, on each."""
+    ways = [*(("lanes", Engine.LANES, Execution(threads=n)) for n in threads)]
+    if request.nodes <= _MOST_ON_A_STAR:
+        ways.append(("lanes, all", Engine.LANES, Execution(threads=1, skip=False)))
+    ways += [("verilator", Engine.VERILATOR, Execution(threads=n)) for n in threads]
     for name, engine, execution in ways:
-        runs = [run(libraries[engine], request, execution) for _ in range(_RUNS)]
-        yield _row(request, name, execution.n_threads, min(runs, key=lambda one: one["seconds"]))
+        runs = run_all(libraries[engine], [request] * _RUNS, execution)
+        whole = {**runs[0], **{what: sum(one[what] for one in runs) for what in ("cycles", "seconds")}}
+        yield _row(request, name, execution.n_threads, whole)
 
 
 def _speedups(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
