@@ -13,7 +13,7 @@ from sim.cli.main import COMMANDS
 Conic = Callable[..., Any]
 
 ALLREDUCE = "run allreduce --algorithm recursive-doubling --nodes 4 --size 4KiB"
-FLAGS = ("--algorithm, --baud, --board, --config, --dtype, --faults, --host, --host-based, --input, --jobs, "
+FLAGS = ("--algorithm, --baud, --board, --config, --dtype, --engine, --faults, --host, --host-based, --input, --jobs, "
          "--json, --nodes, --op, --output, --preset, --root, --run-file, --seed, --size, --timeline, "
          "--topology, --trace, --waves, --waves-for, --waves-from")
 COLLECTIVES = (
@@ -105,7 +105,7 @@ def test_config_with_wires(conic: Conic) -> None:
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("nods: 4", "has no flag 'nods'; allowed: algorithm, baud, board, collective, config, dtype, faults, host, "
+    ("nods: 4", "has no flag 'nods'; allowed: algorithm, baud, board, collective, config, dtype, engine, faults, host, "
                 "host-based, input, jobs, json, nodes, op, output, preset, root, seed, size, timeline, topology, "
                 "trace, waves, waves-for, waves-from"),
     ("nodes: [4]", ": nodes must be one value, not [4]"),
