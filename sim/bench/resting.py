@@ -39,7 +39,7 @@ for elements, count in ((1, 40), (512, 10), (8192, 2)):
 
 
 def resting_rows(threads: Sequence[int], progress: ProgressCallback) -> Iterator[dict[str, Any]]:
-    """Rows as those of :func:`sim.bench.simulator.measure`, the best of three runs each.
+    """Rows as those of :func:`sim.bench.simulator.measure`: the barrier once, the others the best of three runs.
 
     `seconds` of the barrier is simulation alone; of hosts and of the MPI program it is all that the run takes but the
     build, start and golden model included.
@@ -67,8 +67,8 @@ def _barrier(threads: Sequence[int], progress: ProgressCallback) -> Iterator[dic
     for engine in Engine:
         library = build_library(request.hardware(), engine=engine, progress=progress)
         for n in threads:
-            best = min((run(library, request, Execution(threads=n)) for _ in range(2)), key=lambda one: one["seconds"])
-            yield _row(f"barrier of {_NODES:,} nodes", _NODES, torus(_NODES), n, engine, best)
+            once = run(library, request, Execution(threads=n))
+            yield _row(f"barrier of {_NODES:,} nodes", _NODES, torus(_NODES), n, engine, once)
 
 
 def _hosts(threads: Sequence[int], progress: ProgressCallback) -> Iterator[dict[str, Any]]:
