@@ -7,7 +7,6 @@ cycle. A thread of the machine carries them all out: several processes are what 
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,15 +62,5 @@ def side_by_side(
 
 def pack_of_this_thread(library: Path, nodes: int) -> Any:
     """The word that a cluster joins, or None for one of its own."""
-    fits = getattr(_own, "library", None) == library and _own.nodes == nodes and not getattr(_own, "alone", False)
+    fits = getattr(_own, "library", None) == library and _own.nodes == nodes
     return _own.pack if fits else None
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """Clusters that are made here have words of their own."""
-    before, _own.alone = getattr(_own, "alone", False), True
-    try:
-        yield
-    finally:
-        _own.alone = before

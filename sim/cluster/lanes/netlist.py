@@ -38,7 +38,6 @@ SOURCES = frozenset({"input", "ff", "part_out"})
 """Operations whose output follows no argument within a cycle."""
 SINKS = frozenset({"write", "assert", "output", "part_in"})
 """Operations without an output."""
-RESET = "rst"
 _CLOCK = "clk"
 
 

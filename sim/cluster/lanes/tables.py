@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rtl.simulation import ClusterPorts
 from sim.cluster.lanes.code import Module
 from sim.cluster.lanes.layout import WORD, n_words
-from sim.cluster.lanes.netlist import RESET, Instance
+from sim.cluster.lanes.netlist import Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +244,3 @@ def pin_bytes(width: int) -> int:
     if width > WORD:
         return 4 * -(-width // 32)
     return next(size for size in (1, 2, 4, 8) if width <= 8 * size)
-
-
-__all__ = ["RESET", "Placed", "has_writes", "part_symbol", "pin_bytes", "placed", "tables", "write_symbol"]
