@@ -26,6 +26,7 @@ class ModuleLibrary:
 
     def __init__(self) -> None:
         self.modules: dict[str, wiring.Component] = {}
+        self._shapes: dict[str, list[tuple[str, int, wiring.Flow]]] = {}
 
     def instance(self, name: str, component: wiring.Component) -> Instance:
         """An instance of module `name`, whose ports are `component`'s.
@@ -35,10 +36,12 @@ class ModuleLibrary:
         ValueError
             If `name` is that of a module of another kind.
         """
+        members = list(flat_ports(component))
+        shape = [(port, len(value), flow) for port, value, flow in members]
         known = self.modules.setdefault(name, component)
-        if _shape(known) != _shape(component):
+        if self._shapes.setdefault(name, shape) != shape:
             raise ValueError(f"shared module {name} must have the ports of {known!r}, not those of {component!r}")
-        ports = {f"{'o' if flow is Out else 'i'}_{port}": value for port, value, flow in flat_ports(component)}
+        ports = {f"{'o' if flow is Out else 'i'}_{port}": value for port, value, flow in members}
         return Instance(name, i_clk=ClockSignal(), i_rst=ResetSignal(), **ports)
 
 
@@ -116,6 +119,3 @@ def flat_ports(component: wiring.Component) -> Iterator[tuple[str, Value, wiring
         if len(plain):
             yield "__".join(map(str, path)), plain, member.flow
 
-
-def _shape(component: wiring.Component) -> list[tuple[str, int, wiring.Flow]]:
-    return [(name, len(value), flow) for name, value, flow in flat_ports(component)]

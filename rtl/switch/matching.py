@@ -132,12 +132,14 @@ class Matching(wiring.Component):
                 m.d.sync += copies_next[i].eq(0)
             with m.If((candidate.start & steps[0].singles[i]).any()):
                 m.d.sync += input_after[i].eq(~(candidate.start | (candidate.start - 1)))
+        first = vectors("first")
+        m.d.comb += [
+            first[i].eq((c.start & steps[0].singles[i]) | (c.start_mc & steps[0].copies[i]))
+            for i, c in enumerate(self.candidate)
+        ]
         for j in ports:
             started = Signal(self.radix, name=f"started_{j}")
-            m.d.comb += started.eq(Cat(
-                (c.start[j] & steps[0].singles[i][j]) | (c.start_mc[j] & steps[0].copies[i][j])
-                for i, c in enumerate(self.candidate)
-            ))
+            m.d.comb += started.eq(Cat(first[i][j] for i in ports))
             with m.If(started.any()):
                 m.d.sync += output_after[j].eq(~(started | (started - 1)))
         m.d.comb += self.moves.eq(Cat(patient).any())

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from amaranth import Array, Cat, Module
+from amaranth import Array, Cat, Module, Signal
 from amaranth.hdl import Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -18,6 +18,7 @@ from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
 from rtl.link.link_layer import LINK_EVENTS, LinkStatus, link_layer, state_of
 from rtl.link.link_rx import N_VCS
 from rtl.link.wire import WireSignature
+from rtl.switch.choice import union
 from rtl.switch.control import ADDRESS_BITS, SwitchControl
 from rtl.switch.input_port import InputPort
 from rtl.switch.matching import Matching
@@ -124,9 +125,11 @@ class Switch(wiring.Component):
         parts: list[Any] = [control, table, *inputs, *outputs, statistics]
 
         # Which packets start, for each channel on its own.
-        sent = [
-            [Cat(sends[number] for source in inputs for sends in source.sends[vc]).any() for vc in range(N_VCS)]
-            for number in ports
+        sent = [Signal(sizes.radix, name=f"sent_{vc}") for vc in range(N_VCS)]
+        holds = Signal(sizes.radix)
+        m.d.comb += [
+            *(sent[vc].eq(union([sends for source in inputs for sends in source.sends[vc]])) for vc in range(N_VCS)),
+            holds.eq(union([source.candidate[0].holds for source in inputs])),
         ]
         for vc in range(N_VCS):
             matching = Matching(sizes=sizes)
@@ -141,18 +144,17 @@ class Switch(wiring.Component):
             for source, candidate in zip(inputs, matching.candidate, strict=True):
                 connect(m, source.candidate[vc], candidate)
             # Channel 1 passes channel 0 where both have a flit for an output.
-            accepts = Cat(
-                output.accepts[vc] & (1 if vc == N_VCS - 1 else ~sent[number][N_VCS - 1])
-                for number, output in enumerate(outputs)
-            )
+            accepts = Cat(output.accepts[vc] for output in outputs)
+            if vc != N_VCS - 1:
+                accepts &= ~sent[N_VCS - 1]
             m.d.comb += [source.accepts[vc].eq(accepts) for source in inputs]
 
         # The crossbar: every output sees every reader of every input.
         readers = [reader for source in inputs for reader in source.o]
         for number, output in enumerate(outputs):
             m.d.comb += [
-                output.sent.eq(Cat(sent[number])),
-                output.waits.eq(Cat(source.candidate[0].holds[number] for source in inputs).any()),
+                output.sent.eq(Cat(channel[number] for channel in sent)),
+                output.waits.eq(holds[number]),
             ]
             for reader, crossing in zip(readers, output.i, strict=True):
                 m.d.comb += [crossing.valid.eq(reader.ports[number]), crossing.flit.eq(reader.flit)]

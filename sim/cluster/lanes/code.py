@@ -5,10 +5,12 @@ take this file's place.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sim.cluster.lanes.expressions import ZERO, bit, operation, word
+from sim.cluster.lanes.columns import Column, Rows, matrices, size_of
+from sim.cluster.lanes.expressions import operation
 from sim.cluster.lanes.layout import POINTER, WORD, Layout, n_words
 from sim.cluster.lanes.netlist import SINKS, Cell, Netlist, Value
 from sim.cluster.lanes.parts import Division
+from sim.cluster.lanes.words import ZERO, bit, word
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,11 @@ class _PartCode:
         self._values: dict[tuple[int, int], str] = {}
         self._changes: dict[tuple[str, frozenset[int]], tuple[list[str], list[str]]] = {}
         self._children: dict[int, str] = {}
+        here = module.division.parts[part]
+        self._matrices = matrices(
+            self.width, (value for number in (*here.cells, *here.registers) for value in self.cells[number].args),
+        )
+        self._transposed: dict[Rows, str] = {}
 
     # Operands.
 
@@ -114,6 +121,18 @@ class _PartCode:
             name = self._names[text] = f"t{len(self._names)}"
             self._lines.append(f"const {kind} {name} = {text};")
         return name
+
+    def column(self, column: Column) -> str | None:
+        if column.rows not in self._matrices:
+            return None
+        name = self._transposed.get(column.rows)
+        if name is None:
+            name = self._transposed[column.rows] = f"x{len(self._transposed)}"
+            size = size_of(self.width, column.rows)
+            rows = {place: self.word(number, index) for place, number, index in column.rows}
+            self._lines.append(f"V {name}[{size}] = {{{', '.join(rows.get(row, ZERO) for row in range(size))}}};")
+            self._lines.append(f"TRANSPOSE({name}, {size});")
+        return f"{name}[{column.bit}]"
 
     def _value(self, number: int, index: int) -> str:
         """The name of a value of this part, or of one that is read from the block when it is first needed."""

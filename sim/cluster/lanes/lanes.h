@@ -1,8 +1,8 @@
 // What the generated code asks of the machine: words of all lanes, and masks with a bit for each lane.
 //
-// A vector is a word of 64 bits for each of LANES nodes; of one node it is a number. Its arithmetic is that of the compiler's vector types, on all
-// machines; comparisons, choices and memories differ. CONIC_ISA says which way they go: 512 for AVX-512, 2 for AVX2,
-// 0 for what the compiler makes of loops over lanes.
+// A vector is a word of 64 bits for each of LANES nodes; of one node it is a number. Its arithmetic is that of the
+// compiler's vector types, on all machines; comparisons, choices and memories differ. CONIC_ISA says which way they go:
+// 512 for AVX-512, 2 for AVX2, 0 for what the compiler makes of loops over lanes.
 #pragma once
 
 #include <cstdint>
@@ -109,6 +109,20 @@ static inline V HIGH(V a, V b) {
     for (unsigned n = 0; n < LANES; ++n)
         LANE(a, n) = std::uint64_t((unsigned __int128)LANE(a, n) * LANE(b, n) >> 64);
     return a;
+}
+
+// Rows become columns: bit n of word m changes places with bit m of word n, for a size of 8 to 64. Halves of rows are
+// exchanged, then quarters, and so on (Warren: Hacker's Delight, section 7-3).
+inline __attribute__((noinline)) void TRANSPOSE(V* words, unsigned size) {
+    for (unsigned half = size / 2; half; half /= 2) {
+        std::uint64_t low = 0;
+        for (unsigned bit = 0; bit < 64; ++bit) low |= std::uint64_t{!(bit & half)} << bit;
+        for (unsigned n = 0; n < size; n = ((n | half) + 1) & ~half) {
+            const V other = ((words[n] >> half) ^ words[n | half]) & C(low);
+            words[n] ^= other << half;
+            words[n | half] ^= other;
+        }
+    }
 }
 
 // Word `index` of the words at an address of a memory, for each lane that is on. Memories hold, for each address and word,
