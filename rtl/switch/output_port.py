@@ -1,6 +1,6 @@
 """Output port of a switch: credits of the next buffer, and the register on the link."""
 
-from amaranth import Cat, Module, Mux, ResetSignal, Signal
+from amaranth import Module, Mux, ResetSignal, Signal
 from amaranth.hdl import Assert
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -32,8 +32,10 @@ class OutputPort(wiring.Component):
 
     Members
     -------
-    i : array of `radix` x readers ``In(Signature({valid, flit}))``
-        Flits for this output from all readers of all inputs; one at most in a cycle.
+    valid : ``In(radix * readers)``
+        Readers of inputs whose flit is for this output: one at most in a cycle.
+    flit : array of `radix` x readers ``In(flit)``
+        The flits of all readers of all inputs.
     sent : ``In(2)``
         For each channel: a flit for this output will come in the next cycle.
     waits : ``In(1)``
@@ -52,10 +54,10 @@ class OutputPort(wiring.Component):
 
     def __init__(self, *, sizes: SwitchSizes):
         self.sizes = sizes
-        crossing = wiring.Signature({"valid": Out(1), "flit": Out(sizes.flit)})
+        n_sources = sizes.radix * sizes.readers
         super().__init__({
             "moves": Out(1),
-            "i": In(crossing).array(sizes.radix * sizes.readers),
+            "valid": In(n_sources), "flit": In(sizes.flit).array(n_sources),
             "sent": In(N_VCS), "waits": In(1),
             "accepts": Out(N_VCS),
             "room": Out(N_VCS),
@@ -68,10 +70,9 @@ class OutputPort(wiring.Component):
         m = Module()
         sizes = self.sizes
         m.submodules.fifo = fifo = StreamFifo(shape=sizes.flit, depth=_FIFO_DEPTH)
-        valids = Cat(source.valid for source in self.i)
         m.d.comb += [
-            fifo.i.valid.eq(valids.any()),
-            fifo.i.payload.eq(one_of(valids, [source.flit.as_value() for source in self.i])),
+            fifo.i.valid.eq(self.valid.any()),
+            fifo.i.payload.eq(one_of(self.valid, [flit.as_value() for flit in self.flit])),
             self.link.valid.eq(fifo.o.valid),
             self.link.flit.eq(fifo.o.payload),
             fifo.o.ready.eq(self.link.ready),

@@ -156,9 +156,9 @@ class Switch(wiring.Component):
                 output.sent.eq(Cat(channel[number] for channel in sent)),
                 output.waits.eq(holds[number]),
             ]
-            for reader, crossing in zip(readers, output.i, strict=True):
-                m.d.comb += [crossing.valid.eq(reader.ports[number]), crossing.flit.eq(reader.flit)]
             m.d.comb += [
+                output.valid.eq(Cat(reader.ports[number] for reader in readers)),
+                *(flit.eq(reader.flit) for reader, flit in zip(readers, output.flit, strict=True)),
                 *_count(statistics.events[number].rx_flits, statistics.events[number].rx_packets, inputs[number].link),
                 *_count(statistics.events[number].tx_flits, statistics.events[number].tx_packets, output.link),
                 statistics.events[number].discarded.eq(inputs[number].discarded),

@@ -2,7 +2,7 @@
 take this file's place.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sim.cluster.lanes.columns import Column, Rows, matrices, size_of
@@ -11,6 +11,9 @@ from sim.cluster.lanes.layout import POINTER, WORD, Layout, n_words
 from sim.cluster.lanes.netlist import SINKS, Cell, Netlist, Value
 from sim.cluster.lanes.parts import Division
 from sim.cluster.lanes.words import ZERO, bit, word
+
+LEAST_INSTANCES = 4
+"""So many instances of a module that have a value have it put into their blocks by a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,10 @@ class Module:
     layout: Layout
     used_words: dict[int, int]
     """For each cell of several bits, a bit for each word that something looks at."""
+
+    def input(self, port: str) -> int | None:
+        """The cell of an input; none if nothing looks at it."""
+        return next((number for number, one in self.netlist.of("input") if one.param == port), None)
 
 
 def used_words(netlist: Netlist) -> dict[int, int]:
@@ -177,7 +184,7 @@ class _PartCode:
                 self._keep(number, cell, frozenset(division.readers[number]))
         for number in part.registers:
             self._register(number, self.cells[number])
-        for number in later:
+        for number in self._spread(later):
             self._sink(number, self.cells[number])
         self._tell()
         return "\n".join(f"    {line}" for line in self._lines)
@@ -251,9 +258,7 @@ class _PartCode:
         elif cell.op == "part_in":
             instance, port = cell.param
             child = self.modules[self.module.netlist.instances[instance].kind]
-            number_there = next(
-                (there for there, one in child.netlist.of("input") if one.param == port), None,
-            )
+            number_there = child.input(port)
             if number_there is not None:
                 readers = frozenset(child.division.readers.get(number_there, set()))
                 at = child.layout.present[number_there]
@@ -261,6 +266,47 @@ class _PartCode:
                 self._store("input", readers, at, at, cell.args[0], -1, block)
         else:
             self._write(number, cell)
+
+    def _spread(self, sinks: Iterable[int]) -> Iterator[int]:
+        """Writes the loops that put values which many instances of a module have into their blocks; gives the rest."""
+        same: dict[tuple[str, str, Value], list[int]] = {}
+        for number in sinks:
+            cell = self.cells[number]
+            if cell.op != "part_in":
+                yield number
+                continue
+            instance, port = cell.param
+            key = self.module.netlist.instances[instance].kind, port, cell.args[0]
+            same.setdefault(key, []).append(number)
+        for (kind, port, value), numbers in same.items():
+            if len(numbers) < LEAST_INSTANCES:
+                yield from numbers
+            else:
+                self._to_each(self.modules[kind], port, value, [self.cells[number].param[0] for number in numbers])
+
+    def _to_each(self, child: Module, port: str, value: Value, instances: list[int]) -> None:
+        there = child.input(port)
+        if there is None:
+            return
+        at, lines = child.layout.present[there], self._lines
+        if len(value) == 1:
+            words = [(0, self.local("M", bit(self, value[0])))]
+        else:
+            used = child.used_words.get(there, 0)
+            words = [
+                (self._vector * index, self.local("V", word(self, value, index)))
+                for index in range(n_words(len(value))) if used >> index & 1
+            ]
+        kind, test = ("MASK", "d") if len(value) == 1 else ("WORD", "SOME(d)")
+        lines.append(f"static const unsigned short to{len(lines)}[] = {{{', '.join(map(str, instances))}}};")
+        lines.append(f"for (const unsigned n : to{len(lines) - 1}) {{")
+        lines.append(f"    char* const c = POINTED(char, {self.module.layout.children} + {POINTER} * n);")
+        for index, (offset, text) in enumerate(words):
+            lines.append(f"    {'CHANGE' if index else 'FIRST'}_{kind}(d, c, {at + offset}, {at + offset}, {text})")
+        if words:
+            marks = _raised(child.layout, child.division.readers.get(there, set()), "c", layout_words=0)
+            lines.append(f"    if ({test}) {{ {' '.join(marks)} }}")
+        lines.append("}")
 
     def _write(self, number: int, cell: Cell) -> None:
         for slot, address, data, enable in zip(

@@ -9,7 +9,7 @@ evaluated one after the other. Whatever the groups are, there is no circle among
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sim.cluster.lanes.netlist import SINKS, SOURCES, Cell, Netlist, NetlistError
+from sim.cluster.lanes.netlist import SINKS, SOURCES, Cell, Netlist, NetlistError, Value
 
 LEAST_CELLS = 10
 """Cells of a part, if its group and stage have so many."""
@@ -232,10 +232,14 @@ def _pieces(netlist: Netlist, keys: Mapping[int, tuple[int, int]]) -> dict[int, 
             number = above[number]
         return number
 
+    same: dict[tuple[tuple[int, int], Value], int] = {}
     for number, key in keys.items():
         for other in {net >> 16 for value in cells[number].args for net in value} - {0}:
             if cells[other].op not in SOURCES and keys[other] == key:
                 above[root(other)] = root(number)
+        if cells[number].op == "part_in":
+            # What several instances have of one value has work to do at the same times.
+            above[root(number)] = root(same.setdefault((key, cells[number].args[0]), number))
     sizes: dict[int, int] = {}
     for number in keys:
         sizes[root(number)] = sizes.get(root(number), 0) + 1

@@ -244,8 +244,7 @@ class OutputCreditContract(Contract):
             unit.sent.eq(sent), unit.link.ready.eq(ready), unit.link.credit_valid.eq(credit),
             unit.link.credit_vc.eq(credit_vc),
         ]
-        for number in range(2):
-            m.d.comb += [unit.i[number].valid.eq(coming[number]), unit.i[number].flit.vc.eq(vc)]
+        m.d.comb += [unit.valid.eq(coming), *(one.vc.eq(vc) for one in unit.flit)]
 
         moved = unit.link.valid & unit.link.ready
         for channel in range(2):
