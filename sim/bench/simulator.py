@@ -32,7 +32,8 @@ from testbench.runner import run_bench
 LATENCY = 4
 """Cycles of a link; that of :class:`sim.cluster.LinkTiming`."""
 _MOST_ON_A_STAR = 16
-_RUNS = 3
+_RUNS, _RUNS_OF_MANY = 3, 1
+"""Operations one after the other; of clusters of 16 nodes and more, which Verilator takes minutes for."""
 
 
 def measure(
@@ -97,13 +98,14 @@ def measure(
 def _rows(
     libraries: dict[Engine, Path], request: CollectiveRequest, threads: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
-    """One cluster on both engines: three operations, one after the other, on each."""
+    """One cluster on both engines: the same operations, one after the other, on each."""
+    n_runs = _RUNS if request.nodes < _MOST_ON_A_STAR else _RUNS_OF_MANY
     ways = [*(("lanes", Engine.LANES, Execution(threads=n)) for n in threads)]
     if request.nodes <= _MOST_ON_A_STAR:
         ways.append(("lanes, all", Engine.LANES, Execution(threads=1, skip=False)))
     ways += [("verilator", Engine.VERILATOR, Execution(threads=n)) for n in threads]
     for name, engine, execution in ways:
-        runs = run_all(libraries[engine], [request] * _RUNS, execution)
+        runs = run_all(libraries[engine], [request] * n_runs, execution)
         whole = {**runs[0], **{what: sum(one[what] for one in runs) for what in ("cycles", "seconds")}}
         yield _row(request, name, execution.n_threads, whole)
 
