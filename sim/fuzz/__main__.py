@@ -1,24 +1,24 @@
-"""``python -m sim.fuzz COUNT [SEED]``: so many descriptors and packets, half of each; ends at the first finding."""
+"""``python -m sim.fuzz COUNT [SEED [SEEDS]]``: ends at the first finding.
+
+So many descriptors and packets, half of each, for each of SEEDS seeds (default 1) from SEED (default 0) on, side by side.
+"""
 
 import sys
 
 from firmware_models.config import load_preset
 from sim.cluster import build_library
-from sim.fuzz.nic import HOSTILE, NicFuzzer
+from sim.fuzz.runs import fuzz
 
 _BATCH = 192
 
 
-def main(count: int, seed: int) -> None:
+def main(count: int, seed: int, n_seeds: int) -> None:
     """Fuzzes the NIC of preset `small`."""
     config = load_preset("small")
-    with NicFuzzer(build_library(config), config, seed=seed) as fuzzer:
-        while fuzzer.descriptors + fuzzer.packets < count:
-            fuzzer.post(_BATCH)
-            fuzzer.send(_BATCH * len(HOSTILE))
-            fuzzer.renew()
-        print(f"seed {seed}: {fuzzer.descriptors} descriptors, {fuzzer.packets} packets, {fuzzer.cluster.cycle} cycles")
+    for run in fuzz(build_library(config), config, range(seed, seed + n_seeds), count=count, batch=_BATCH):
+        print(f"seed {run.seed}: {run.descriptors} descriptors, {run.packets} packets, {run.cycles} cycles")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    arguments = [int(argument) for argument in sys.argv[1:]]
+    main(*arguments, *(0, 1)[len(arguments) - 1:])

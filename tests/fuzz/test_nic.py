@@ -13,7 +13,7 @@ from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER, PACKET_VERSIO
 from firmware_models.abi.registers import vp_address
 from firmware_models.config import Config, load_preset
 from sim.cluster import build_library
-from sim.fuzz import FuzzError, NicFuzzer
+from sim.fuzz import FuzzError, NicFuzzer, fuzz
 from sim.fuzz import nic as fuzz_nic
 from sim.fuzz.nic import BYSTANDER, EDGE_JOB, HONEST, HONEST_JOB, HOSTILE
 from testbench.seed import drawn
@@ -32,26 +32,22 @@ def library(small: Config) -> Path:
     return build_library(small)
 
 
-def fuzz(library: Path, config: Config, *, seed: int, count: int) -> NicFuzzer:
-    """At least so many descriptors and packets, half of each."""
-    print(f"seed {seed}")
-    with NicFuzzer(library, config, seed=seed) as fuzzer:
-        while fuzzer.descriptors + fuzzer.packets < count:
-            fuzzer.post(BATCH)
-            fuzzer.send(BATCH * len(HOSTILE))
-            fuzzer.renew()
-        return fuzzer
-
-
 def test_some(library: Path, small: Config) -> None:
-    for seed in (1, 2):
-        fuzz(library, small, seed=seed, count=600)
+    for run in fuzz(library, small, range(1, 5), count=600, batch=BATCH):
+        print(f"seed {run.seed}")
 
 
 @pytest.mark.long
 def test_a_million(library: Path, small: Config) -> None:
-    for seed in range(100, 104):
-        fuzz(library, small, seed=seed, count=LONG // 4)
+    for run in fuzz(library, small, range(100, 104), count=LONG // 4, batch=BATCH):
+        print(f"seed {run.seed}")
+
+
+def test_side_by_side_as_alone(library: Path, small: Config) -> None:
+    together = list(fuzz(library, small, [7, 8, 9], count=90, batch=20))
+    alone = [run for seed in (7, 8, 9) for run in fuzz(library, small, [seed], count=90, batch=20)]
+    assert together == alone
+    assert len({run.cycles for run in alone}) > 1
 
 
 def test_same_seed_same_run(library: Path, small: Config) -> None:
@@ -74,7 +70,7 @@ def test_a_foreign_access_is_seen(library: Path, small: Config, monkeypatch: pyt
     monkeypatch.setattr(fuzz_nic.Cluster, "allow", less)
     with pytest.raises(FuzzError, match=r"^seed 3, after \d+ descriptors and \d+ packets: \d+ accesses to "
                                         r"foreign memory, first 0x[0-9a-f]+$"):
-        fuzz(library, small, seed=3, count=10_000)
+        list(fuzz(library, small, [3], count=10_000, batch=BATCH))
 
 
 def test_a_hang_is_seen(library: Path, small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +80,7 @@ def test_a_hang_is_seen(library: Path, small: Config, monkeypatch: pytest.Monkey
     monkeypatch.setattr(fuzz_nic, "_LONG", 2_000)
     monkeypatch.setattr(NicFuzzer, "close", lambda _fuzzer: None)
     with pytest.raises(FuzzError, match=r"hang: not so within 20000 cycles: descriptors end$"):
-        fuzz(library, small, seed=3, count=10_000)
+        list(fuzz(library, small, [3], count=10_000, batch=BATCH))
 
 
 def header(**fields: int) -> bytes:
