@@ -1,6 +1,7 @@
 """``python -m sim.fuzz COUNT [SEED [SEEDS]]``: ends at the first finding.
 
-So many descriptors and packets, half of each, for each of SEEDS seeds (default 1) from SEED (default 0) on, side by side.
+So many descriptors and packets, half of each, for each of SEEDS seeds (default 1) from SEED (default 0) on, which are
+carried out side by side.
 """
 
 import sys
