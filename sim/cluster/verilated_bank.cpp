@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
@@ -14,6 +15,9 @@
 #if CONIC_TRACE
 #include "verilated_fst_c.h"
 #endif
+
+// What Verilator calls once, before the first cycle: works out all that follows from registers.
+void CONIC_SETTLE(std::remove_reference_t<decltype(*CONIC_TOP::rootp)>* root);
 
 namespace conic {
 
@@ -110,7 +114,13 @@ public:
     }
     Register find_register(const std::string& name) override {
         const auto found = registers_at_.find(name);
-        return found == registers_at_.end() ? Model::find_register(name) : found->second.as_register();
+        if (found == registers_at_.end()) return Model::find_register(name);
+        Register made = found->second.as_register();
+        made.set = [this, put = made.set](const uint64_t* words) {
+            put(words);
+            CONIC_SETTLE(top_->rootp);
+        };
+        return made;
     }
 
     void trace(void* waves) override {

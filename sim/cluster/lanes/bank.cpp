@@ -469,13 +469,16 @@ private:
         std::uint64_t* const words = instance.memory(index);
         Register made;
         made.n_words = n;
-        made.known.assign(n, ~std::uint64_t{0});
         made.is_memory = true;
+        // Bits of a word above the width of its value are 0.
+        made.known.assign(n, ~std::uint64_t{0});
+        for (std::size_t word = code.n_words - 1; word < n; word += code.n_words)
+            made.known[word] >>= 64 * code.n_words - code.width;
         made.get = [=](std::uint64_t* to) {
             for (std::size_t word = 0; word < n; ++word) to[word] = words[word * LANES + lane];
         };
-        made.set = [=, this](const std::uint64_t* from) {
-            for (std::size_t word = 0; word < n; ++word) words[word * LANES + lane] = from[word];
+        made.set = [=, this, known = made.known](const std::uint64_t* from) {
+            for (std::size_t word = 0; word < n; ++word) words[word * LANES + lane] = from[word] & known[word];
             mark_all();
             evaluate();
         };

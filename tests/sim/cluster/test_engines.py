@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,33 +18,18 @@ from sim.cluster import (
     Execution,
     LinkTiming,
     MemoryTiming,
-    SimulationFaultError,
-    UnknownRegisterError,
     build_library,
 )
 from sim.multicast import set_up_groups
 from sim.request import CollectiveRequest, RequestError
 from sim.session import Session
 from sim.stalls import StallProfile, random_stalls
-from sim.topology import parse_topology
-from testbench.unit_config import UNIT
+from testbench.unit_config import TINY, UNIT
 
 MEMORY_BYTES = 1 << 16
 BEFORE_DOORBELLS = 700
 """Cycles in which NICs take their configuration, and units clear their memories."""
 
-# Nearly all is as small as it can be: Verilator's model has to be compiled.
-TINY = UNIT.changed(
-    datapath={"data_width": 64, "mtu": 64},
-    nic={"n_vps": 2, "n_cous": 1, "n_p2p_tags": 2, "n_windows": 1, "p2p": False, "get": False, "max_burst_beats": 2,
-         "read_ahead_beats": 4, "reads_under_way": 2, "fetch_batch": 2, "n_groups": 1},
-    cou={"n_jobs": 1, "n_contexts": 1, "sequence_depth": 8, "buffer_bytes": 1024, "buffer_mode": "linear",
-         "n_peers": 2, "n_blocks": 2, "intermediate_bytes": 64, "lending": False},
-    reduce={"datatypes": ("int64",), "multiply": False, "add_cycles": 5},
-    link={"buffer_flits": 16, "replay_flits": 16},
-    switch={"radix": 2, "table_entries": 2, "mft_entries": 16, "match_iterations": 1, "readers": 1},
-)
-"""Two nodes and sums of integers."""
 SMALL = UNIT.changed(
     datapath={"data_width": 64, "mtu": 64},
     nic={"n_vps": 4, "n_cous": 1, "n_p2p_tags": 2, "n_windows": 2},
@@ -314,6 +299,33 @@ def test_a_difference_is_found() -> None:
         pair.close()
 
 
+def test_a_poke_has_the_same_effect() -> None:
+    """Bits turned over in both engines at rest: in registers that keep them, and in those that change each cycle."""
+    pair = Pair(drawn(0, TINY, nodes=2, stalls=StallProfile()))
+    rng = random.Random(1)
+    try:
+        pair.step(20)
+        turned = 0
+        for name in rng.sample(pair.names[False], 40):
+            known = int.from_bytes(pair.clusters[0].known_bits(1, name).tobytes(), "little")
+            bit = 1 << rng.choice([at for at in range(known.bit_length()) if known >> at & 1])
+            before = [cluster.peek(1, name) & known for cluster in pair.clusters]
+            assert before[0] == before[1]
+            for cluster in pair.clusters:
+                cluster.poke(1, name, before[0] ^ bit)
+            pair.compare()
+            pair.step(1)
+            pair.compare()
+            turned += (pair.clusters[1].peek(1, name) ^ before[0]) & bit != 0
+            for cluster in pair.clusters:
+                cluster.poke(1, name, before[0])
+            pair.step(1)
+            pair.compare()
+        assert turned > 10  # the rest is what is worked out anew in each cycle
+    finally:
+        pair.close()
+
+
 @pytest.mark.long
 def test_reliable_links() -> None:
     """Words that are lost, doubled or changed."""
@@ -343,117 +355,3 @@ def test_generated_configurations(seed: int) -> None:
         total.add(compare_run(request, 3000, disturbance(request) if run > 1 else lambda _cluster, _left: None))
     print(f"1 configuration, {total}")
     assert total.completions
-
-
-# Registers by their names.
-
-@pytest.fixture(scope="module")
-def two_nodes() -> Iterator[Cluster]:
-    """Two nodes in the lanes of one word, at rest."""
-    with Cluster(
-        build_library(TINY, engine=Engine.LANES), parse_topology("star:2"), memory_bytes=MEMORY_BYTES,
-        execution=Execution(threads=1), random_start=False,
-    ) as cluster:
-        cluster.run_for(500)
-        yield cluster
-
-
-def everything(cluster: Cluster, node: int) -> dict[str, int]:
-    return {name: cluster.peek(node, name) for name in cluster.registers(node)}
-
-
-def test_a_poke_changes_one_register_of_one_node(two_nodes: Cluster) -> None:
-    rng = random.Random(1)
-    before = [everything(two_nodes, node) for node in range(2)]
-    switch = {name: two_nodes.peek(0, name, is_switch=True) for name in two_nodes.registers(0, is_switch=True)}
-    names = sorted(before[0])
-    for name in rng.sample(names, 60):
-        node = rng.randrange(2)
-        known = int.from_bytes(two_nodes.known_bits(node, name).tobytes(), "little")
-        value = rng.getrandbits(known.bit_length()) & known
-        two_nodes.poke(node, name, value)
-        after = [everything(two_nodes, other) for other in range(2)]
-        assert after[1 - node] == before[1 - node], name
-        # Memories have whole words of 64 bits, of which the engine keeps what it is given.
-        assert after[node][name] == value
-        changed = {other for other in names if after[node][other] != before[node][other]}
-        two_nodes.poke(node, name, before[node][name])
-        assert everything(two_nodes, node) == before[node], name
-        # A register has several names where it goes through modules: what else has changed is the same register.
-        assert all(_is_within(after[node][other], before[node][other], value, before[node][name]) for other in changed)
-    assert {name: two_nodes.peek(0, name, is_switch=True) for name in switch} == switch
-
-
-def _is_within(after: int, before: int, value: int, value_before: int) -> bool:
-    """Whether the bits of one name that changed are so many as those of another at most."""
-    return (after ^ before).bit_count() <= (value ^ value_before).bit_count()
-
-
-def test_a_poke_has_its_effect(two_nodes: Cluster) -> None:
-    """Counters of cycles go on from there; the other node's is not touched."""
-    counts = [two_nodes.peek(node, "core.csr.cycles") for node in range(2)]
-    assert counts[0] == counts[1]
-    two_nodes.poke(1, "core.csr.cycles", 1 << 40)
-    two_nodes.run_for(10)
-    assert [two_nodes.peek(node, "core.csr.cycles") for node in range(2)] == [counts[0] + 10, (1 << 40) + 10]
-
-
-def test_a_word_of_a_memory(two_nodes: Cluster) -> None:
-    name = "core.cou_0.core.store.controls.words"
-    before = two_nodes.peek(0, name)
-    word = 1 << 64 * 3
-    two_nodes.poke(0, name, before ^ word)
-    assert (two_nodes.peek(0, name), two_nodes.peek(1, name)) == (before ^ word, before)
-    two_nodes.poke(0, name, before)
-
-
-def test_names_that_there_are_not(two_nodes: Cluster) -> None:
-    for is_switch in (False, True):
-        for call in (
-            lambda name, at=is_switch: two_nodes.peek(0, name, is_switch=at),
-            lambda name, at=is_switch: two_nodes.poke(0, name, 1, is_switch=at),
-            lambda name, at=is_switch: two_nodes.known_bits(0, name, is_switch=at),
-        ):
-            for name in ("core.csr.nothing", "", "core", "core.csr.cycles "):
-                with pytest.raises(UnknownRegisterError, match=re.escape(f"there is no register {name}")):
-                    call(name)
-    with pytest.raises(SimulationFaultError, match="node must be below 2, not 2"):
-        two_nodes.registers(2)
-
-
-def test_an_assertion_that_fails() -> None:
-    """A node that has one credit more than it should: its text, node and cycle are named once the last comes back."""
-    request = CollectiveRequest(
-        collective="allreduce", algorithm="recursive-doubling", nodes=2, size=256, dtype="int64", config=TINY,
-        preset="test",
-    )
-    level, most = "core.link_tx.level_0", TINY.link.buffer_flits
-    with Cluster(
-        build_library(request.hardware(), engine=Engine.LANES), request.wired, memory_bytes=MEMORY_BYTES,
-        execution=Execution(threads=1), random_start=False,
-    ) as cluster:
-        session = Session(cluster, TINY, nodes=2)
-        jobs = [session.post(request, 0)]
-        cluster.run_for(BEFORE_DOORBELLS)
-        session.ring(jobs)
-        levels = [most]
-        while levels[-1] == most:
-            cluster.run_for(1)
-            levels.append(cluster.peek(1, level))
-        assert levels[-1] == most - 1
-        cluster.poke(1, level, most)
-        levels = [most]
-
-        def run() -> None:
-            while True:
-                cluster.run_for(1)
-                levels.append(cluster.peek(1, level))
-
-        with pytest.raises(SimulationFaultError) as raised:
-            run()
-        # All credits but one are back; that one breaks the rule.
-        assert (min(levels) < most - 4, levels[-2:]) == (True, [most - 1, most])
-        assert str(raised.value) == (
-            f"cycle {cluster.cycle}: nic1 has failed an assertion of the RTL: "
-            "link: a credit came back that was not spent"
-        )
