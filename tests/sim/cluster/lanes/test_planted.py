@@ -15,7 +15,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.kit.library import shared
-from sim.cluster.lanes import code, expressions, generate, netlist, parts, simplify, tables
+from sim.cluster.lanes import code, expressions, generate, netlist, parts, tables, used
 from sim.cluster.lanes.netlist import Cell
 
 LANES, CYCLES, WIDTH = 4, 64, 150
@@ -261,7 +261,7 @@ def start_lost(is_random: bool) -> Plant:
 
 
 def cut_too_narrow(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(simplify, "_NARROWED", simplify._NARROWED | {"shr"})
+    patch.setattr(used, "_NARROWED", used._NARROWED | {"shr"})
 
 
 def looked_at_too_early(patch: pytest.MonkeyPatch) -> None:
