@@ -73,10 +73,11 @@ bench: $(STAMP) ## measure the figures of the pages again (hours)
 	$(BIN)/python -m testbench.coverage docs/figures/coverage.json
 	$(BIN)/conic bench switch --json > docs/figures/switch.json
 	$(BIN)/conic bench latency --json > docs/figures/latency.json
-	$(BIN)/conic bench simulator --preset small --preset paper --nodes 4 --nodes 16 --json > docs/figures/simulator.json
+	$(BIN)/conic bench simulator --preset small --preset paper --json > docs/figures/simulator.json
+	$(BIN)/conic bench builds --json > docs/figures/builds.json
 	$(BIN)/conic bench scale --nodes 1024 --json > docs/figures/scale.json
 	$(BIN)/conic buffer --seed 1 --sweep --plot docs/figures/buffer_load.svg --json > docs/figures/buffer_load.json
-	$(BIN)/python -m sim.page.measured cluster multicast paper pool fpga offload_area reduce buffer coverage switch latency simulator \
+	$(BIN)/python -m sim.page.measured builds cluster multicast paper pool fpga offload_area reduce buffer coverage switch latency simulator \
 	  scale buffer_load
 	$(BIN)/python -m sim.page.pages $(PAGES)
 

@@ -7,6 +7,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+CACHE_VARIABLE = "CONIC_CACHE"
+"""Names the folder of builds, see :func:`cache_folder`."""
+
 
 class ToolchainError(RuntimeError):
     """A tool that is needed is not there; the message says what to install."""
@@ -55,7 +58,7 @@ def cache_folder() -> Path:
 
     The folder that CONIC_CACHE says, which several clones may share, or else :func:`build_folder`.
     """
-    override = os.environ.get("CONIC_CACHE")
+    override = os.environ.get(CACHE_VARIABLE)
     return Path(override).resolve() if override else build_folder()
 
 

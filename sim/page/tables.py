@@ -140,6 +140,18 @@ def _simulator(figures: dict[str, Any]) -> Iterator[Row]:
                f"{row['bytes_a_node'] / 1024:,.0f}" if "bytes_a_node" in row else "")
 
 
+def _builds(figures: dict[str, Any]) -> Iterator[Row]:
+    yield "preset", "topology", "engine", "from nothing, seconds"
+    for row in figures["builds"]:
+        yield f"`{row['preset']}`", f"`{row['topology']}`", row["engine"], f"{row['seconds']:.1f}"
+
+
+def _instructions(figures: dict[str, Any]) -> Iterator[Row]:
+    yield "instructions", "cycles", "node-cycles a second"
+    for row in figures["instructions"]:
+        yield f"`{row['isa']}`", f"{row['cycles']:,}", f"{row['node_cycles_per_second']:,}"
+
+
 def _scale(figures: dict[str, Any]) -> Iterator[Row]:
     yield "collective", "nodes", "topology", "bytes", "cycles", "seconds", "of all cycles evaluated", "KiB a node"
     for row in figures["rows"]:
@@ -164,6 +176,8 @@ TABLES = {
     "boards": Table(source="boards", rows=_boards),
     "buffer": Table(source="buffer", rows=_buffer),
     "buffer_load": Table(source="buffer_load", rows=_buffer_load),
+    "builds": Table(source="builds", words=3, rows=_builds),
+    "builds_instructions": Table(source="builds", rows=_instructions),
     "cluster": Table(source="cluster", words=2, rows=_cluster),
     "congestion_buffers": Table(source="congestion_small", rows=congestion_tables.buffers),
     "congestion_collectives": Table(source="congestion_collectives", words=3, rows=congestion_tables.collectives),

@@ -2,6 +2,7 @@
 
 import click
 
+from sim.cli.command.bench_builds import builds
 from sim.cli.command.bench_congestion import congestion
 from sim.cli.command.bench_latency import latency
 from sim.cli.command.bench_osu import osu
@@ -17,6 +18,7 @@ def command() -> None:
     """Measures one unit on the RTL, or a simulator; each takes --json."""
 
 
+command.add_command(builds)
 command.add_command(congestion)
 command.add_command(latency)
 command.add_command(osu)

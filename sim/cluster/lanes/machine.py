@@ -59,11 +59,16 @@ def isa() -> Isa:
     """
     wanted = os.environ.get(ENVIRONMENT)
     if wanted is None:
-        return next(one for one in ISAS if set(one.needs) <= _macros())
+        return isas_of_this_machine()[0]
     for one in ISAS:
         if one.name == wanted:
             return one
     raise IsaError(f"{ENVIRONMENT} must be one of {', '.join(one.name for one in ISAS)}, not {wanted!r}")
+
+
+def isas_of_this_machine() -> list[Isa]:
+    """All instructions that clusters can be built for here, best first."""
+    return [one for one in ISAS if set(one.needs) <= _macros()]
 
 
 @cache

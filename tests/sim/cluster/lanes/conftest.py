@@ -21,7 +21,7 @@ from amaranth.sim import Simulator
 from rtl.simulation import ClusterPorts
 from sim.cluster.lanes import generate
 from sim.cluster.lanes.build import bank_archive
-from sim.cluster.lanes.machine import ISAS, Isa, _macros
+from sim.cluster.lanes.machine import Isa, isas_of_this_machine
 from testbench.verilated_model import COMPILER, compiler_version, folder_of
 
 SOURCES = Path(generate.__file__).parent
@@ -222,9 +222,7 @@ def differences(found: History, wanted: History, most: int = 10) -> list[str]:
 
 def machine_isas() -> list[Isa]:
     """The instructions that this machine has; those of CONIC_ISA only, if it is set."""
-    return [
-        isa for isa in ISAS if set(isa.needs) <= _macros() and os.environ.get("CONIC_ISA", isa.name) == isa.name
-    ]
+    return [isa for isa in isas_of_this_machine() if os.environ.get("CONIC_ISA", isa.name) == isa.name]
 
 
 @pytest.fixture(scope="session")
