@@ -27,7 +27,7 @@ from sim.report.progress import ProgressCallback
 from sim.request import CollectiveRequest
 from sim.session import Posted, warm_up_cycles
 from testbench.cluster.flat_cluster import FlatCluster
-from testbench.runner import run_bench
+from testbench.runner import BenchError, run_bench
 
 LATENCY = 4
 """Cycles of a link; that of :class:`sim.cluster.LinkTiming`."""
@@ -64,13 +64,15 @@ def measure(
         `node_cycles_per_second`, and of clusters `evaluated_fraction`, `bytes_a_node`; `speedups`: for each workload,
         preset, number of nodes and of threads how many times as fast the lanes are as Verilator and as lanes that
         leave nothing out, and the former's least, `speedup_over_verilator`. `speedup_over_cocotb` and, where Icarus is
-        installed, `speedup_over_icarus`: the least over the pairs of runs of the same cluster.
+        installed, `speedup_over_icarus`: the least over the pairs of runs of the same cluster. `failures`: what flat
+        designs failed with; minutes of other rows are not lost by that.
     """
     requests = [_request(preset, n, n_bytes) for preset in presets for n in nodes]
     flat = [request for request in requests if request.preset == presets[0] and request.nodes in flat_nodes]
     simulators = ["verilator", *(["icarus"] if shutil.which("iverilog") else [])]
     total = len(requests) + len(flat) * len(simulators) + resting
     rows: list[dict[str, Any]] = []
+    failures: list[str] = []
     for number, request in enumerate(requests):
         libraries = {engine: build_library(request.hardware(), engine=engine, progress=progress) for engine in Engine}
         progress(f"{request.preset}, {request.nodes} nodes", number, total)
@@ -82,11 +84,14 @@ def measure(
         for simulator in simulators:
             engine = "cocotb" if simulator == "verilator" else simulator
             progress(f"{request.preset}, {request.nodes} nodes, flat, {engine}", total - len(flat) + number, total)
-            rows.append(_row(request, engine, 1, _run_flat(request, simulator)))
+            try:
+                rows.append(_row(request, engine, 1, _run_flat(request, simulator)))
+            except BenchError as error:
+                failures.append(f"{engine}, {request.preset}, {request.nodes} nodes: {error}")
     progress("clusters", total, total)
     report: dict[str, Any] = {
         "collective": "allreduce", "algorithm": "recursive-doubling", "bytes": n_bytes, "rows": rows,
-        "speedups": _speedups(rows),
+        "speedups": _speedups(rows), "failures": failures,
     }
     report["speedup_over_verilator"] = min(row["over_verilator"] for row in report["speedups"])
     for engine in ("cocotb", "icarus"):

@@ -57,7 +57,9 @@ def simulator(
         answer(report, as_json=True)
     else:
         _print(report)
-    is_fast = all(row["over_verilator"] >= _required(row) for row in report["speedups"] if row["threads"] == 1)
+    for failure in report["failures"]:
+        click.echo(failure, err=True)
+    is_fast = not report["failures"] and all(row["over_verilator"] >= _required(row) for row in report["speedups"] if row["threads"] == 1)
     return 0 if is_fast and report.get("speedup_over_cocotb", REQUIRED_SPEEDUP) >= REQUIRED_SPEEDUP else 1
 
 

@@ -1,0 +1,99 @@
+"""Running MPICH's tests: lists of tests, programs, verdicts; on a suite of four programs that stand here."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from testbench.mpich.__main__ import main
+from testbench.mpich.suite import FOLDERS, SuiteError, SuiteTest, tests_of
+
+_PROGRAM = """
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    int rank, size, sum;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (argc > 1 && !strcmp(argv[1], "-forever"))
+        for (;;) sleep(1);
+    if (argc > 1 && !strcmp(argv[1], "-wrong"))
+        sum++;
+    if (!rank && sum == size * (size - 1) / 2 && getenv("WANTED"))
+        printf(" No Errors\\n");
+    MPI_Finalize();
+    return 0;
+}
+"""
+_LIST = """
+# a comment
+@larger@sums 2 env=WANTED=1
+sums 3 arg=-wrong env=WANTED=1
+sums 2 timeLimit=600
+sums 2 arg=-forever env=WANTED=1
+sums 2 env=WANTED=1 mem=20.1
+broken 2
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """Shaped as ``test/mpi`` of MPICH."""
+    for name in ("util/mtest", "util/mtest_common", "util/mtest_thread", "util/dtypes", "dtpools/src/dtpools"):
+        path = tmp_path / f"suite/{name}.c"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"int {path.stem}_is_here;\n")
+    folder = tmp_path / "suite/coll"
+    folder.mkdir()
+    (folder / "testlist.in").write_text(_LIST)
+    (folder / "sums.c").write_text(_PROGRAM)
+    (folder / "broken.c").write_text("int main(void) { return nothing; }\n")
+    return tmp_path / "suite"
+
+
+def test_list(suite: Path) -> None:
+    found = list(tests_of(suite, "coll"))
+    assert found[0] == SuiteTest("coll", "sums", 2, (), {"WANTED": "1"})
+    assert [test.name for test in found] == [
+        "coll/sums 2", "coll/sums 3 -wrong", "coll/sums 2", "coll/sums 2 -forever", "coll/broken 2",
+    ]
+    with pytest.raises(SuiteError, match=r"^suite: must be test/mpi of MPICH's sources, with comm/testlist, not "):
+        list(tests_of(suite, "comm"))
+
+
+def test_verdicts(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows_file = tmp_path / "rows.json"
+    given = [str(suite), "--folder", "coll", "--build", str(tmp_path / "build"), "--json", str(rows_file)]
+    # A run that hangs is ended.
+    status = main([*given, "--seconds", "20", "--only", "sums 2", "--plain-seconds", "2"])
+    rows = json.loads(rows_file.read_text())
+    assert [(row["test"], row["plain"]["verdict"], row["nics"]["verdict"]) for row in rows] == [
+        ("coll/sums 2", "pass", "pass"), ("coll/sums 2", "fail", "fail"),
+        ("coll/sums 2 -forever", "time-out", "time-out"),
+    ]
+    assert status == 0
+    assert "coll/sums 2 -forever" in capsys.readouterr().out
+
+
+def test_what_fails_on_the_nics_alone_is_an_error(
+    suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("testbench.mpich.__main__.CONIC", ["false"])
+    given = [str(suite), "--folder", "coll", "--build", str(tmp_path / "build"), "--only", "sums 2"]
+    assert main([*given, "--plain-seconds", "2", "--seconds", "2"]) == 1
+    assert set(FOLDERS) >= {"coll", "comm"}
+
+
+def test_what_does_not_compile(suite: Path, tmp_path: Path) -> None:
+    rows_file = tmp_path / "rows.json"
+    given = [str(suite), "--folder", "coll", "--build", str(tmp_path / "build"), "--json", str(rows_file)]
+    assert main([*given, "--only", "broken"]) == 0
+    row, = json.loads(rows_file.read_text())
+    assert (row["plain"]["verdict"], "nothing" in row["plain"]["text"]) == ("build", True)
