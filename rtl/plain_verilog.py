@@ -22,8 +22,10 @@ _LINT_RULES = (
     # Loops through different bits of one vector are none.
     "UNOPTFLAT",
 )
-"""Lint rules that say nothing about generated Verilog, by the names that Verilator 5.006 and newer know: an unknown name
-is an error, and names that were split or replaced later (WIDTH, LITENDIAN) still hold for what came of them."""
+"""Lint rules that say nothing about generated Verilog, by the names that Verilator 5.006 and newer know.
+
+An unknown name is an error. Names that were split or replaced later (WIDTH, LITENDIAN) hold for what came of them.
+"""
 
 _HEAD = "".join(f"/* verilator lint_off {rule} */\n" for rule in _LINT_RULES) + f"""\
 `ifndef {FAILED}

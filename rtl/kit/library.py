@@ -83,10 +83,10 @@ _STARTER = re.compile(r"^( *reg )(\S*verilog_backend\S* ) = 0;\n", re.MULTILINE)
 def evaluated_at_start(text: str) -> str:
     """The Verilog `text`, whose combinational blocks every simulator evaluates at time zero.
 
-    A block ``always @*`` runs when one of its inputs changes, which constants and registers that keep their initial value
-    do not. Yosys therefore has each read a register that becomes 0, by its declaration. In SystemVerilog that happens
-    before any block waits, so nothing changes and the outputs of the block stay X. A non-blocking assignment comes after
-    all blocks have begun to wait, in either language.
+    A block ``always @*`` runs when one of its inputs changes, which constants and registers that keep their initial
+    value do not. Yosys therefore has each read a register that becomes 0, by its declaration. In SystemVerilog that
+    happens before any block waits, so nothing changes and the outputs of the block stay X. A non-blocking assignment
+    comes after all blocks have begun to wait, in either language.
     """
     return _STARTER.sub(r"\1\2;\n  initial \2 <= 0;\n", text)
 
