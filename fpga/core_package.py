@@ -73,22 +73,45 @@ def port_page(top: str, config: Config) -> str:
 
 
 def core_file(top: str) -> str:
-    """A FuseSoC core (CAPI 2): the module, its example, and a lint target."""
+    """A FuseSoC core (CAPI 2): the module with its driver and register map, its example, a simulation, a lint target.
+
+    Target ``default`` is what a design that depends on the core gets. Run by itself it simulates the bench, which no
+    design around the core is given.
+    """
     module = f"conic_{top}"
+    simulation = {
+        "flow": "sim",
+        "flow_options": {"tool": "icarus", "iverilog_options": ["-g2012"], "timescale": "1ns/1ps"},
+    }
     core = {
         "name": f"conic:nic:{module}:{version('conic')}",
         "description": f"conic: {'collective-offload NIC' if top == 'nic' else 'multicast switch'}",
         "filesets": {
-            "rtl": {"files": [f"{module}.v"], "file_type": "verilogSource"},
-            "software": {"files": [{"conic_abi.h": {"file_type": "user"}}]},
-            "example": {"files": [f"{module}_example.v"], "file_type": "verilogSource"},
+            "rtl": {"files": [f"{module}.v"], "file_type": "verilogSource-2005"},
+            "software": {
+                "files": [
+                    {"conic_abi.h": {"is_include_file": True}}, {"conic_driver.h": {"is_include_file": True}},
+                    "conic_driver.c",
+                ],
+                "file_type": "cSource",
+            },
+            "registers": {"files": [f"{module}.rdl", f"{module}.xml", "conic_abi.md"], "file_type": "user"},
+            "example": {"files": [f"{module}_example.v"], "file_type": "verilogSource-2005"},
+            "bench": {"files": [f"{module}_tb.sv"], "file_type": "systemVerilogSource"},
         },
         "targets": {
-            "default": {"filesets": ["rtl"], "toplevel": module},
-            "example": {"filesets": ["rtl", "example"], "toplevel": f"{module}_example"},
+            "default": {
+                "filesets": ["rtl", "software", "registers", "is_toplevel? (example)", "is_toplevel? (bench)"],
+                "toplevel": [f"is_toplevel? ({module}_tb)"], **simulation,
+            },
+            "sim": {"filesets": ["rtl", "example", "bench"], "toplevel": f"{module}_tb", **simulation},
+            "sim_verilator": {
+                "filesets": ["rtl", "example", "bench"], "toplevel": f"{module}_tb", "flow": "sim",
+                "flow_options": {"tool": "verilator", "mode": "binary", "verilator_options": ["--timing"]},
+            },
             "lint": {
-                "filesets": ["rtl", "example"], "toplevel": f"{module}_example", "default_tool": "verilator",
-                "tools": {"verilator": {"mode": "lint-only"}},
+                "filesets": ["rtl", "example"], "toplevel": f"{module}_example", "flow": "lint",
+                "flow_options": {"tool": "verilator"},
             },
         },
     }
@@ -97,8 +120,7 @@ def core_file(top: str) -> str:
 
 def example(top: str, config: Config) -> str:
     """The least Verilog around the module: its link goes back to itself, all else is handed on."""
-    module, ports = f"conic_{top}", ports_of(top, config)
-    outer = [port for port in ports if _other_end(port.name) is None]
+    module, ports, outer = f"conic_{top}", ports_of(top, config), open_ports(top, config)
     wires = [port for port in ports if _other_end(port.name) is not None and not port.is_input]
     lines = [
         f"// {module} with every link back to itself: what is sent to its own NodeID arrives.",
@@ -109,6 +131,11 @@ def example(top: str, config: Config) -> str:
         "    );", "endmodule",
     ]
     return "\n".join(lines) + "\n"
+
+
+def open_ports(top: str, config: Config) -> list[Port]:
+    """The ports of the example: those of the module but for its link."""
+    return [port for port in ports_of(top, config) if _other_end(port.name) is None]
 
 
 def _source(port: Port) -> str:

@@ -4,7 +4,6 @@ Buses keep the names that bus models and vendor tools look for: ``s_axil_*``, ``
 Everything else is its path in the component, joined by ``_``.
 """
 
-import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -17,6 +16,7 @@ from rtl.initial_blocks import short_initial_blocks
 from rtl.interface import LinkSignature
 from rtl.kit.library import verilog_modules
 from rtl.nic.nic import Nic
+from rtl.plain_verilog import plain_verilog
 from rtl.switch.switch import Switch
 
 TOPS = {"nic": Nic, "switch": Switch}
@@ -43,32 +43,7 @@ def emit_verilog(top: str, config: Config) -> str:
 
 def module_verilog(name: str, boundary: "Boundary") -> str:
     """The Verilog of any component as module `name`, in the same manner."""
-    text = short_initial_blocks("".join(verilog_modules(name, boundary)))
-    return _LINT + _ASSERTION.sub(r"`ifndef SYNTHESIS\n\g<0>`endif\n", text)
-
-
-_LINT = "".join(
-    f"/* verilator lint_off {rule} */\n"
-    for rule in (
-        # Widths are right by construction: Amaranth sized every operation, Yosys prints the slices.
-        "WIDTHTRUNC", "WIDTHEXPAND", "ASCRANGE", "UNSIGNED", "CMPCONST",
-        # A value is assigned before each case, and registers have their reset value as initial value.
-        "CASEINCOMPLETE", "PROCASSINIT",
-        # Every struct stands beside its fields; one file holds all modules.
-        "UNUSEDSIGNAL", "UNDRIVEN", "DECLFILENAME", "MULTITOP",
-        # Loops through different bits of one vector are none.
-        "UNOPTFLAT",
-    )
-)
-"""Lint rules that say nothing about generated Verilog; all others stay on."""
-
-_ASSERTION = re.compile(
-    r"^( *)if \([^\n]*\) begin\n"
-    r"(?: *if \([^\n]*\)\n *\$write\([^\n]*\);\n)?"
-    r" *assert \([^\n]*\);\n"
-    r"\1end\n", re.MULTILINE,
-)
-"""An immediate assertion, which is SystemVerilog: synthesis tools that read the file as Verilog would refuse it."""
+    return plain_verilog(short_initial_blocks("".join(verilog_modules(name, boundary))))
 
 
 class Boundary(wiring.Component):

@@ -22,7 +22,7 @@ def switch_ranks(network: Network) -> tuple[Ints, Ints]:
         # No hops to count: the compiled kernels that count them take half a second to load.
         return np.zeros(1, np.int64), np.zeros(1, np.int64)
     graph = graph_of(network)
-    hops = hop_table(graph)
+    hops = hop_table(graph, network)
     level = nearest(hops, np.unique(network.leaf)).astype(np.int64)
     cables = network.cables()
     rank = level
@@ -42,7 +42,7 @@ def unicast_routes(network: Network) -> tuple[tuple[int, ...], ...]:
     level, rank = switch_ranks(network)
     if not _reaches_all(network, rank):
         # A forest of trees that meet nowhere above: rank by hops to the first switch instead.
-        hops = hop_table(graph_of(network))
+        hops = hop_table(graph_of(network), network)
         rank = -(hops[0].astype(np.int64) * network.n_switches + np.arange(network.n_switches))
     ports = _neighbours(network)
     rows: list[list[int]] = [[] for _ in range(network.n_switches)]

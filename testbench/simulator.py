@@ -22,7 +22,8 @@ _verilator_options = (
     "--timescale", "/".join(_timescale),
     # All other warnings are errors. These say nothing about generated Verilog: its widths are right by construction,
     # signals of no width are printed as ranges, parameters make comparisons constant, a value is assigned before
-    # each case, and a real combinational loop (unlike one through parts of a vector) does not converge, which is fatal.
+    # each case, a real combinational loop (unlike one through parts of a vector) does not converge, which is fatal, and
+    # what starts combinational blocks is assigned without blocking (rtl.kit.library).
     "-Wno-WIDTHTRUNC",
     "-Wno-WIDTHEXPAND",
     "-Wno-ASCRANGE",
@@ -30,6 +31,7 @@ _verilator_options = (
     "-Wno-UNOPTFLAT",
     "-Wno-UNSIGNED",
     "-Wno-CMPCONST",
+    "-Wno-INITIALDLY",
 )
 _icarus_options = ("-g2012",)
 MODEL_FLAGS = ("-O0",)

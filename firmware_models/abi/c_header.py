@@ -33,6 +33,10 @@ def _head() -> Iterator[str]:
     yield '#error "conic_abi.h supports little-endian hosts only"'
     yield "#endif"
     yield ""
+    yield "#ifdef __cplusplus"
+    yield 'extern "C" {'
+    yield "#endif"
+    yield ""
 
 
 def _limits() -> Iterator[str]:
@@ -141,6 +145,10 @@ def _on_one(field: RegisterField) -> str:
 
 
 def _tail() -> Iterator[str]:
+    yield "#ifdef __cplusplus"
+    yield "}"
+    yield "#endif"
+    yield ""
     yield "#endif"
 
 

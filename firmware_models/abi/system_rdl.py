@@ -56,14 +56,16 @@ def rdl_text(top: str, *, n_vps: int) -> str:
 def ipxact_text(top: str, *, n_vps: int) -> str:
     """The map of `top` as a component of IP-XACT, IEEE 1685-2014."""
     version = f"{registers.VERSION_VALUE}.0"
-    return _exported(IPXACTExporter(vendor=VENDOR, library=LIBRARY, version=version), top, n_vps)
+    exporter = IPXACTExporter(vendor=VENDOR, library=LIBRARY, version=version)
+    # The exporter would name it after the root of the compiler's model, "$root", which IP-XACT does not allow.
+    return _exported(exporter, top, n_vps, component_name=f"conic_{top}")
 
 
-def _exported(exporter: Any, top: str, n_vps: int) -> str:
+def _exported(exporter: Any, top: str, n_vps: int, **options: str) -> str:
     """What an exporter writes to its file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / top
-        exporter.export(register_map(top, n_vps=n_vps), str(path))
+        exporter.export(register_map(top, n_vps=n_vps), str(path), **options)
         return path.read_text()
 
 

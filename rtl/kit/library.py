@@ -5,6 +5,7 @@ thirty-two texts that differ in nothing, which every tool behind has to read, an
 """
 
 import gc
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -74,9 +75,23 @@ def verilog_modules(name: str, component: wiring.Component, *, share: bool = Tru
                 text = verilog.convert(
                     one, name=module, platform=library if share else None, emit_src=False, strip_internal_attrs=True,
                 )
-            yield text
+            yield evaluated_at_start(text)
         written |= waiting.keys()
         waiting = {module: SharedModule(one) for module, one in library.modules.items() if module not in written}
+
+
+_STARTER = re.compile(r"^( *reg )(\S*verilog_backend\S* ) = 0;\n", re.MULTILINE)
+
+
+def evaluated_at_start(text: str) -> str:
+    """The Verilog `text`, whose combinational blocks every simulator evaluates at time zero.
+
+    A block ``always @*`` runs when one of its inputs changes, which constants and registers that keep their initial
+    value do not. Yosys therefore has each read a register that becomes 0, by its declaration. In SystemVerilog that
+    happens before any block waits, so nothing changes and the outputs of the block stay X. A non-blocking assignment
+    comes after all blocks have begun to wait, in either language.
+    """
+    return _STARTER.sub(r"\1\2;\n  initial \2 <= 0;\n", text)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from sim.congestion.flows import Flow
 from sim.congestion.metric import CONFIGURATIONS, Degradation, Weights, degradation
 from sim.congestion.network import Link, Network
 from sim.congestion.parameters import Parameters, defaults
+from sim.congestion.prepare import check_run
 from sim.congestion.result_files import write_fct, write_pfc
 from sim.congestion.simulate import Outcome, fingerprint, simulate
 from sim.congestion.topology import dumbbell, fat_tree, ring, small
@@ -15,8 +16,34 @@ from sim.congestion.topology_file import parse_topology, read_topology, write_to
 from sim.congestion.traffic import Traffic, alone, draw
 
 __all__ = [
-    "ALGORITHMS", "CONFIGURATIONS", "CongestionError", "Degradation", "Flow", "Link", "Network", "Outcome",
-    "Parameters", "Traffic", "Weights", "alone", "collective_flows", "defaults", "degradation", "draw", "dumbbell",
-    "fat_tree", "fingerprint", "parse_topology", "read_flows", "read_topology", "ring", "simulate", "small",
-    "write_fct", "write_flows", "write_pfc", "write_topology",
+    "ALGORITHMS",
+    "CONFIGURATIONS",
+    "CongestionError",
+    "Degradation",
+    "Flow",
+    "Link",
+    "Network",
+    "Outcome",
+    "Parameters",
+    "Traffic",
+    "Weights",
+    "alone",
+    "check_run",
+    "collective_flows",
+    "defaults",
+    "degradation",
+    "draw",
+    "dumbbell",
+    "fat_tree",
+    "fingerprint",
+    "parse_topology",
+    "read_flows",
+    "read_topology",
+    "ring",
+    "simulate",
+    "small",
+    "write_fct",
+    "write_flows",
+    "write_pfc",
+    "write_topology",
 ]

@@ -44,6 +44,36 @@ def source_ports(flows: Sequence[Flow]) -> list[int]:
     return found
 
 
+def check_run(network: Network, flows: Sequence[Flow], parameters: Parameters) -> None:
+    """Refuses at once what :func:`prepare` could not make a simulation of.
+
+    Raises
+    ------
+    CongestionError
+        If flows, buffer, sizes or paths are none that can be simulated.
+    """
+    check_flows(flows, network)
+    if (network.n_ports + len(flows)) * 4 >= 1 << EVENT_BITS:
+        raise CongestionError(f"{network.name}: ports and flows: must be below {1 << EVENT_BITS - 2} together, "
+                              f"not {network.n_ports + len(flows)}")
+    for switch in sorted(network.switches):
+        kept = kept_bytes(network, switch, parameters)
+        if parameters.buffer <= kept:
+            raise CongestionError(f"buffer: must be above {kept} bytes, which the {len(network.ports_of[switch])} "
+                                  f"ports of switch {switch} keep for themselves, not {parameters.buffer}")
+    if parameters.algorithm == "hpcc":
+        for number, flow in enumerate(flows):
+            if (met := network.hops(flow.source, flow.destination) - 1) > MAX_HOPS:
+                raise CongestionError(f"flow {number}: path: must have at most {MAX_HOPS} switches, which is what "
+                                      f"telemetry has room for, not {met}")
+
+
+def kept_bytes(network: Network, switch: int, parameters: Parameters) -> int:
+    """Bytes of its buffer that the ports of a switch keep for themselves."""
+    links = [network.links[port // 2] for port in network.ports_of[switch]]
+    return sum(headroom(link.rate, link.delay_ns, parameters) + parameters.reserve for link in links)
+
+
 def prepare(
     network: Network, flows: Sequence[Flow], parameters: Parameters, *, seed: int, followed: Sequence[int] = (),
     series_ns: int = 100_000,
@@ -57,7 +87,7 @@ def prepare(
     CongestionError
         If flows, buffer or paths are none that can be simulated.
     """
-    check_flows(flows, network)
+    check_run(network, flows, parameters)
     round_trip, product = network.largest_round_trip(parameters.payload)
     ports, nodes = _ports(network, parameters), _nodes(network, parameters)
     origin = min(flow.start_ns for flow in flows)
@@ -69,9 +99,6 @@ def prepare(
                              flow_key(flow.source, flow.destination, source_port, flow.port, seed))
         back = network.path(flow.destination, flow.source,
                             flow_key(flow.destination, flow.source, flow.port, source_port, seed))
-        if parameters.algorithm == "hpcc" and len(there) - 1 > MAX_HOPS:
-            raise CongestionError(f"flow {number}: path: must have at most {MAX_HOPS} switches, which is what "
-                                  f"telemetry has room for, not {len(there) - 1}")
         record["path"], record["path_back"] = len(names), len(names) + len(there)
         names += there + back
         record["source"], record["destination"], record["size"] = flow.source, flow.destination, flow.size
@@ -93,9 +120,6 @@ def prepare(
         series=np.zeros(len(followed) * N_BINS, np.int64),
         random=np.array([(seed + 1) * _SEED_STEP & ((1 << 64) - 1) or 1], np.uint64),
         control=control_record(parameters, network.host_rate, round_trip, series_ns), tally=tally)
-    if (network.n_ports + len(flows)) * 4 >= 1 << EVENT_BITS:
-        raise CongestionError(f"{network.name}: ports and flows: must be below {1 << EVENT_BITS - 2} together, "
-                              f"not {network.n_ports + len(flows)}")
     tally["free"] = NONE
     grow(state, N_PACKETS)
     return state
@@ -149,13 +173,8 @@ def _nodes(network: Network, parameters: Parameters) -> Records:
         nodes[n]["port"] = network.ports_of[n][0] if network.ports_of[n] else NONE
         if n not in network.switches:
             continue
-        kept = sum(headroom(network.links[p // 2].rate, network.links[p // 2].delay_ns, parameters)
-                   + parameters.reserve for p in network.ports_of[n])
-        if parameters.buffer <= kept:
-            raise CongestionError(f"buffer: must be above {kept} bytes, which the {len(network.ports_of[n])} ports of "
-                                  f"switch {n} keep for themselves, not {parameters.buffer}")
         nodes[n]["is_switch"], nodes[n]["buffer"] = True, parameters.buffer
-        nodes[n]["pool"] = parameters.buffer - kept
+        nodes[n]["pool"] = parameters.buffer - kept_bytes(network, n, parameters)
     return nodes
 
 

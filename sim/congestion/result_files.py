@@ -17,15 +17,13 @@ def write_fct(outcome: Outcome, path: Path) -> None:
     """
     network, parameters = outcome.network, outcome.parameters
     origin = min(flow.start_ns for flow in outcome.flows)
-    pairs = {source: network.pairs_from(source, parameters.payload)
-             for source in {flow.source for flow in outcome.flows}}
     ports = source_ports(outcome.flows)
     lines = []
     for number in outcome.state.flows["finished_at"].argsort(kind="stable"):
         flow = outcome.flows[number]
         if outcome.state.flows["finished_at"][number] < 0:
             continue
-        pair = pairs[flow.source][flow.destination]
+        pair = network.pair(flow.source, flow.destination, parameters.payload)
         total = flow.size + ((flow.size - 1) // parameters.payload + 1) * HEADER
         alone = pair.round_trip_ns + total * 8 * NS_A_SECOND // pair.rate
         lines.append(f"{address(flow.source):08x} {address(flow.destination):08x} {ports[number]} {flow.port} "

@@ -29,7 +29,7 @@ class Tokens:
     def __init__(self, path: Path):
         self.path = path
         try:
-            text = path.read_text()
+            text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             raise CongestionError(f"{path}: must be a text file") from None
         self._words = [(word, number) for number, line in enumerate(text.splitlines(), 1) for word in line.split()]

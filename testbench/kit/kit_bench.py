@@ -345,14 +345,17 @@ async def packet_stage_keeps_packets(dut: SimHandleBase, registers: int, idle: f
 @cocotb.test()
 @cocotb.parametrize(bits=GRANULARITIES)
 async def memory_reads_what_was_written(dut: SimHandleBase, bits: int) -> None:
-    """Random accesses, many to the same word; a read of the word that is being written changes nothing."""
+    """Random accesses, many to the same word; a read of the word that is being written changes nothing.
+
+    What stands at the port before the first read is undefined, and X in a simulator of four states.
+    """
     ports = {
         name: getattr(dut, f"memory_{bits}__{name}")
         for name in ("write_enable", "write_address", "write_data", "read_enable", "read_address", "read_data")
     }
     await clock.start(dut)
     numbers = rng(f"memory {bits}")
-    words, shown, collisions = [0] * MEMORY_DEPTH, 0, 0
+    words, shown, collisions = [0] * MEMORY_DEPTH, None, 0
     for _ in range(ITEMS * 5):
         enable = numbers.getrandbits(MEMORY_WIDTH // bits)
         given = {
@@ -363,7 +366,7 @@ async def memory_reads_what_was_written(dut: SimHandleBase, bits: int) -> None:
         for name, value in given.items():
             ports[name].value = value
         await RisingEdge(dut.clk)
-        assert int(ports["read_data"].value) == shown
+        assert shown is None or int(ports["read_data"].value) == shown
         collides = bool(enable) and given["write_address"] == given["read_address"]
         collisions += collides and given["read_enable"]
         if given["read_enable"] and not collides:

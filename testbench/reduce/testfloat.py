@@ -4,6 +4,7 @@ A line holds two operands, the result, and the exception flags, in hexadecimal w
 ``3FF0000000000000 4000000000000000 4008000000000000 00``.
 """
 
+import codecs
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -134,7 +135,7 @@ def _is_nan(words: Words, fmt: FloatFormat) -> npt.NDArray[np.bool_]:
 
 def _batches(file: BinaryIO, *, digits: int) -> Iterator[tuple[Words, Words, Words]]:
     """Operands and results, some megabytes of lines at a time."""
-    number, rest = 1, b""
+    number, rest = 1, file.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
     while block := file.read(_batch_bytes):
         text, newline, rest = (rest + block).rpartition(b"\n")
         if newline:

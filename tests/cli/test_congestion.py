@@ -190,3 +190,19 @@ def test_bench(conic: Conic) -> None:
     assert outcome.code == 0
     assert [row["network"] for row in rows] == ["small", "fat-tree:5"]
     assert all(row["packets_a_cpu_second"] > 10_000 for row in rows)
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    (("--buffer", "1KiB"), "buffer: must be above"),
+    (("--set", "gain=x"), "--set: gain must be a number, not 'x'"),
+    (("--control", "dctcp", "--control", "vegas"), "--control: must be all or one of"),
+])
+def test_refused_before_anything_is_written(
+    options: tuple[str, ...], said: str, conic: Conic, tmp_path: Path,
+) -> None:
+    files = [tmp_path / name for name in ("topology", "flows", "scatter.svg")]
+    written = ("--write-topology", str(files[0]), "--write-flows", str(files[1]), "--scatter", str(files[2]))
+    outcome = conic("congestion", "dumbbell:5", "--load", "0.2", *written, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert said in outcome.err
+    assert not any(path.exists() for path in files)

@@ -34,8 +34,10 @@ from sim.congestion.flow_file import read_flows, write_flows
 from sim.congestion.flows import Flow
 from sim.congestion.topology import dumbbell
 from sim.congestion.topology_file import read_topology, write_topology
+from sim.faults.script import FaultScriptError, load_faults
 from sim.goal import GoalError, load_plan
 from sim.goal.check import check as check_goal
+from sim.host.load import HostError, load_host_file
 from testbench.reduce.testfloat import TestFloatError, _batches
 
 SHORT, LONG = 60, 2400
@@ -116,11 +118,13 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reader]:
         "hpcc-flows": Reader(lambda path: read_flows(path, pair),
                              _written(write_flows, [Flow(0, 3, 1000, 5), Flow(1, 2, 9, 0)], folder), CongestionError),
         "testfloat": Reader(_testfloat, VECTOR * 3, TestFloatError),
+        "host": Reader(load_host_file, "base: server\ncpu: {cores: 8}\n", HostError, "x.yaml"),
+        "faults": Reader(load_faults, "events:\n- {kind: stop, node: 0, at: 100}\n", FaultScriptError, "x.yaml"),
     }
 
 
 NAMES = ("config", "run-file", "fabric-yaml", "ibnetdiscover", "ibsim", "groups-yaml", "sa-dump", "tables", "goal",
-         "goal-plan", "csv", "hpcc-topology", "hpcc-flows", "testfloat")
+         "goal-plan", "csv", "hpcc-topology", "hpcc-flows", "testfloat", "host", "faults")
 EDITS = st.lists(
     st.tuples(st.integers(0, 10_000), st.integers(0, 40), st.one_of(st.sampled_from(TOKENS), st.text(max_size=6)),
               st.booleans()),
@@ -156,6 +160,23 @@ def check(reader: Reader, text: str, folder: Path) -> bool:
 def test_seed_is_taken(name: str, readers: dict[str, Reader], tmp_path: Path) -> None:
     """What is mutated begins as something good."""
     assert check(readers[name], readers[name].seed, tmp_path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_byte_order_mark(name: str, readers: dict[str, Reader], tmp_path: Path) -> None:
+    """A file that an editor has put one in front of is the same file: taken, and refused, with the same words."""
+    reader = readers[name]
+    for text in (reader.seed, "?" + reader.seed, reader.seed.replace("0", "\u0660"), ""):
+        said = []
+        for mark in ("", "\ufeff"):
+            path = tmp_path / reader.name
+            path.write_text(mark + text, encoding="utf-8")
+            try:
+                reader.read(path)
+                said.append("")
+            except reader.error as error:
+                said.append(str(error))
+        assert said[0] == said[1]
 
 
 def _fuzz(name: str, readers: dict[str, Reader], folder: Path, examples: int) -> None:

@@ -4,7 +4,7 @@ Beyond it, a reader may take collectives of all ranks as statements: ``l4: allre
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,14 +12,24 @@ from firmware_models.connections.error import refuse
 from firmware_models.connections.trace.lines import lines_of, number
 from firmware_models.connections.trace.messages import MAX_MESSAGE_BYTES
 
+MOST_RANKS = 1 << 30
 ANY = -1
 """Source or tag of a receive that takes any."""
 _OPERATION = re.compile(r"(?:([A-Za-z]\w*)\s*:\s*)?(send|recv|calc)\s+(\S+)(.*)")
 _COLLECTIVE = re.compile(r"(?:([A-Za-z]\w*)\s*:\s*)?([a-z][a-z-]*)(?![\w:-])(.*)")
 _PEER = re.compile(r"\s+(to|from)\s+(\S+)(.*)")
 _OPTION = re.compile(r"\s+(tag|cpu|nic)\s+(\S+)")
+_TIGHT = (
+    re.compile(r"([A-Za-z]\w*\s*:)?\s*(send|recv)\s*(\d+)\s*(b)\s*(to|from)\s*(-1|\d+)(?:\s*(tag)\s*(-1|\d+))?"
+               r"(?:\s*(cpu)\s*(\d+))?(?:\s*(nic)\s*(\d+))?"),
+    re.compile(r"([A-Za-z]\w*\s*:)?\s*(calc)\s*(\d+)(?:\s*(cpu)\s*(\d+))?"),
+    re.compile(r"([A-Za-z]\w*)\s+(i?requires)\s*([A-Za-z]\w*)"),
+)
+"""Statements as LogGOPSim's txt2bin scans them: it wants no blank between a word and a number."""
 _WORD = re.compile(r"\s+([a-z]+)\s+(\S+)")
 _REQUIRES = re.compile(r"([A-Za-z]\w*)\s+(i?requires)\s+(\S+)")
+_FRAME = re.compile(r"num_ranks\s*[0-9]+(?![^\s}])|rank\s*[0-9]+\s*\{|\}")
+"""What may stand before something else on a line."""
 _STATEMENTS = "a statement: 'num_ranks N', 'rank R {', '}', 'l1: send 8b to R', 'l2: recv 8b from R', 'l3: calc N', " \
     "'l2 requires l1' or 'l2 irequires l1'"
 _WORDS = ("root", "op", "dtype", "algorithm", "cpu")
@@ -91,6 +101,9 @@ class GoalText:
 def parse_goal(path: Path, *, collectives: Collection[str] = ()) -> GoalText:
     """Reads all statements; those of `collectives` too.
 
+    As LogGOPSim's txt2bin, it stops behind the last rank once all have been described, and takes several of
+    ``num_ranks N``, ``rank R {`` and ``}`` on a line, before a statement too.
+
     Raises
     ------
     ConnectionsError
@@ -99,35 +112,37 @@ def parse_goal(path: Path, *, collectives: Collection[str] = ()) -> GoalText:
     found = GoalText()
     rank: int | None = None
     labels: dict[str, int] = {}
-    is_comment, seen, line = False, set[int](), 0
-    for line, raw in lines_of(path):
-        text, is_comment = _without_comments(raw, is_comment)
+    seen, line = set[int](), 0
+    for line, text in _statements(path):
         if not text:
             continue
-        if match := re.fullmatch(r"num_ranks\s+(\S+)", text):
-            found.n_ranks = number(path, line, "num_ranks", match[1], 1, 1 << 30)
-        elif match := re.fullmatch(r"rank\s+(\S+)\s*\{", text):
-            if not found.n_ranks:
-                refuse(path, line, "statement", "num_ranks before the first rank", text)
+        if match := re.fullmatch(r"num_ranks\s*(\S+)", text):
+            found.n_ranks = number(path, line, "num_ranks", match[1], 1, MOST_RANKS)
+        elif match := re.fullmatch(r"rank\s*(\S+)\s*\{", text):
             if rank is not None:
                 refuse(path, line, "statement", f"'}}' before the next rank, for rank {rank} is open", text)
-            rank, labels = number(path, line, "rank", match[1], 0, found.n_ranks - 1), {}
+            rank, labels = number(path, line, "rank", match[1], 0, (found.n_ranks or MOST_RANKS) - 1), {}
             if rank in seen:
                 refuse(path, line, "rank", "one that has not been described yet", match[1])
             seen.add(rank)
         elif rank is None:
             refuse(path, line, "statement", "'rank R {' or num_ranks", text)
         elif text == "}":
+            if not found.n_ranks:
+                refuse(path, line, "statement", f"num_ranks before the end of rank {rank}", text)
+            if rank == found.n_ranks - 1 and len(seen) == found.n_ranks:
+                rank = None
+                break
             rank = None
         elif match := _OPERATION.fullmatch(text):
-            _take(path, found, labels, _operation(path, line, rank, found.n_ranks, match))
+            _take(found, labels, _operation(path, line, rank, found.n_ranks or MOST_RANKS, match))
         elif match := _REQUIRES.fullmatch(text):
             for label in (match[1], match[3]):
                 if label not in labels:
                     refuse(path, line, "label", "one that this rank has set before", label)
             found.edges.append((labels[match[3]], labels[match[1]], match[2] == "irequires"))
         elif (match := _COLLECTIVE.fullmatch(text)) and match[2] in collectives:
-            _take(path, found, labels, _collective(path, line, rank, found.n_ranks, match))
+            _take(found, labels, _collective(path, line, rank, found.n_ranks or MOST_RANKS, match))
         else:
             further = f"; 'l4: NAME 8b' of {', '.join(collectives)}" if collectives else ""
             refuse(path, line, "statement", _STATEMENTS + further, text)
@@ -135,14 +150,32 @@ def parse_goal(path: Path, *, collectives: Collection[str] = ()) -> GoalText:
         refuse(path, line, "statement", f"'}}' at the end of rank {rank}", "end of file")
     if not found.n_ranks:
         refuse(path, 1, "statement", "num_ranks", "end of file")
+    for each in found.operations:  # once it is known how many ranks there are
+        for which in (each.rank, each.peer, int(each.words.get("root", "0"))):
+            if which >= found.n_ranks:
+                refuse(path, each.line, "rank", f"0 to {found.n_ranks - 1}", str(which))
     return found
 
 
-def _take(path: Path, found: GoalText, labels: dict[str, int], operation: Operation) -> None:
+def _statements(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of every statement, with blanks as this reader wants them; of other lines, no text."""
+    is_comment = False
+    for line, raw in lines_of(path, errors="replace"):
+        text, is_comment = _without_comments(raw, is_comment)
+        while match := _FRAME.match(text):
+            yield line, match[0]
+            text = text[match.end():].strip()
+        for form in _TIGHT:
+            if match := form.fullmatch(text):
+                text = " ".join(part for part in match.groups() if part).replace(" b ", "b ")
+                break
+        yield line, text
+
+
+def _take(found: GoalText, labels: dict[str, int], operation: Operation) -> None:
+    """Adds an operation. A label that is set twice is the first one's, as LogGOPSim has it."""
     if operation.label is not None:
-        if operation.label in labels:
-            refuse(path, operation.line, "label", "one that this rank has not set yet", operation.label)
-        labels[operation.label] = len(found.operations)
+        labels.setdefault(operation.label, len(found.operations))
     found.operations.append(operation)
 
 

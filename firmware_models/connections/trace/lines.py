@@ -7,8 +7,10 @@ from pathlib import Path
 from firmware_models.connections.error import refuse
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbers and texts of the lines, read as they are needed.
+def lines_of(path: Path, *, errors: str = "strict") -> Iterator[tuple[int, str]]:
+    """Numbers and texts of the lines, read as they are needed; a byte order mark is no part of the first.
+
+    `errors` is that of :meth:`bytes.decode`.
 
     Raises
     ------
@@ -18,7 +20,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     with path.open("rb") as file:
         for line, data in enumerate(file, 1):
             try:
-                yield line, data.decode()
+                yield line, data.decode("utf-8-sig" if line == 1 else "utf-8", errors)
             except UnicodeDecodeError as error:
                 refuse(path, line, "text", "UTF-8", f"byte 0x{data[error.start]:02x}")
 

@@ -1,7 +1,8 @@
 /* conic: a minimal driver for bare metal.
  *
- * Needs a C99 compiler, stdint.h and stddef.h; no libc, no allocation, no global state. It stands on conic_abi.h, which
- * `conic verilog` writes beside it. One conic_port for each virtual port; a port belongs to one thread.
+ * Needs a C99 compiler, stdint.h and stddef.h; no libc, no allocation, no global state. C++ may include it and link what a
+ * C compiler made. It stands on conic_abi.h, which `conic verilog` writes beside it. One conic_port for each virtual port;
+ * a port belongs to one thread.
  */
 #ifndef CONIC_DRIVER_H
 #define CONIC_DRIVER_H
@@ -10,6 +11,10 @@
 #include <stdint.h>
 
 #include "conic_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Orders writes to memory before the doorbell that follows, and reads of a completion after that of its phase. */
 #ifndef CONIC_BARRIER
@@ -89,5 +94,9 @@ int conic_wait(conic_port *port, conic_result *result, uint32_t attempts);
 
 /* For an interrupt handler: nonzero if something was written since the last call; lowers the line. Poll after it. */
 int conic_interrupt(const conic_platform *platform);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -90,7 +90,7 @@ class Forest:
         self.network = network
         self.limit = limit
         self.graph: Graph = graph_of(network)
-        self.hops: Hops = hop_table(self.graph) if hops is None else hops
+        self.hops: Hops = hop_table(self.graph, network) if hops is None else hops
         self.busy: Words = np.zeros((network.n_switches, 1), dtype=np.uint64)
         n_owned = 0 if limit == UNLIMITED else min(64, limit)
         self.owner: Ints = np.full((network.n_switches, n_owned), -1, dtype=np.int32)

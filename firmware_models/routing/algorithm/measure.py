@@ -92,12 +92,20 @@ def measure(
 
 def figures(router: Router) -> dict[str, Any]:
     """Colours, EFI (groups on a link between switches), TFI (groups that use a tree), entries of the fullest table."""
-    forest = router.forest
-    shared = np.array([len(tree.groups) for tree in forest.trees.values()], dtype=np.int64)
+    return figures_of([router])
+
+
+def figures_of(routers: Sequence[Router]) -> dict[str, Any]:
+    """The same of the planes of one fabric together."""
+    forests = [router.forest for router in routers]
+    shared = np.array([len(tree.groups) for forest in forests for tree in forest.trees.values()], dtype=np.int64)
     return {
-        "groups": len(router.groups), "trees": len(shared), "colours": forest.n_colours, "max_efi": forest.max_efi,
+        "groups": sum(len(router.groups) for router in routers), "trees": len(shared),
+        "colours": len({colour for forest in forests for colour in forest.by_colour}),
+        "max_efi": max(forest.max_efi for forest in forests),
         "max_tfi": int(shared.max(initial=0)), "mean_tfi": round(float(shared.mean()), 4) if len(shared) else 0.0,
-        "merged_groups": int(shared[shared > 1].sum()), "max_entries": int(forest.entries.max(initial=0)),
+        "merged_groups": int(shared[shared > 1].sum()),
+        "max_entries": max(int(forest.entries.max(initial=0)) for forest in forests),
     }
 
 

@@ -64,7 +64,7 @@ def parse_fabric(path: Path, text: str) -> Network:
             refuse(path, node.line, f"every ID once ({node.id!r} is at line {index[node.id][1].line} too)", node.id)
         index[node.id] = (counts[node.is_switch], node)
         counts[node.is_switch] += 1
-    cables, attached = [], []
+    cables, attached, lines = [], [], []
     for node in nodes:
         number = index[node.id][0]
         for port, (remote_id, remote_port, line) in node.ports.items():
@@ -86,10 +86,16 @@ def parse_fabric(path: Path, text: str) -> Network:
                 guid = node.port_guids.get(port) or remote.port_guids.get(-remote_port) or node.guid + port
                 name = node.name if len(node.ports) == 1 else f"{node.name}/{port}"
                 attached.append((far, remote_port, port, node.guid, guid, name))
+                lines.append(line)
     switches = [node for node in nodes if node.is_switch]
     if not switches:
         refuse(path, text.count("\n") + 1, 'a node, as in: Switch 4 "S-0000000002000000"', "end of file")
     _unique_guids(path, nodes)
+    owners = {node.guid: node.line for node in switches}
+    for (*_, guid, _), line in zip(attached, lines, strict=True):
+        if guid in owners:
+            refuse(path, line, f"every port GUID once (line {owners[guid]} has the same)", f"{guid:#x}")
+        owners[guid] = line
     return Network.wire(
         name=str(path), radixes=[node.n_ports for node in switches], cables=cables,
         leaf=[row[0] for row in attached], leaf_port=[row[1] for row in attached],

@@ -3,7 +3,7 @@
 ::
 
     groups:
-      row-0: [H0, H1, H2]        # names of terminals or switches,
+      row-0: [H0, H1, H2]        # names of terminals or switches, if nothing else in the fabric has the name,
       row-1: [0x1000031, 4]      # port GUIDs, or numbers of terminals
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from firmware_models.routing.formats.lines import read_text
 from firmware_models.routing.formats.sa_dump import parse_sa_dump
 from firmware_models.routing.formats.yaml_node import YamlNode, parse_yaml
-from firmware_models.routing.network import Groups, Network
+from firmware_models.routing.network import Groups, Network, RoutingError
 
 
 def read_groups(path: Path, network: Network) -> Groups:
@@ -44,10 +44,13 @@ def parse_yaml_groups(path: Path, text: str, network: Network) -> Groups:
     return Groups.of(members, names=[name for name, _ in pairs])
 
 
-def _endpoint(node: YamlNode, network: Network, names: dict[str, int]) -> int:
+def _endpoint(node: YamlNode, network: Network, names: dict[str, list[int]]) -> int:
     text = node.text("a member: a name, a port GUID as 0xHEX, or the number of a terminal")
     if text in names:
-        return names[text]
+        called = names[text]
+        if len(called) > 1:
+            raise RoutingError(f"{node.place}: {_listed(called, network)} are called {text!r}; give a GUID")
+        return called[0]
     if re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text):
         endpoint = network.endpoint_of_guid.get(int(text, 16))
         if endpoint is None:
@@ -58,7 +61,17 @@ def _endpoint(node: YamlNode, network: Network, names: dict[str, int]) -> int:
     return node.refuse(f"a terminal or switch of {network.name!r}: a name, a port GUID as 0xHEX, or a number")
 
 
-def _names(network: Network) -> dict[str, int]:
-    """The endpoint of every name; a terminal's name goes before a switch's."""
-    names = {name: network.n_terminals + s for s, name in enumerate(network.switch_names)}
-    return names | {name: t for t, name in enumerate(network.terminal_names)}
+def _names(network: Network) -> dict[str, list[int]]:
+    """The endpoints of every name: tools call hosts and switches by free text, which need not be unique."""
+    names: dict[str, list[int]] = {}
+    for endpoint in range(network.n_terminals + network.n_switches):
+        names.setdefault(network.label(endpoint), []).append(endpoint)
+    return names
+
+
+def _listed(endpoints: list[int], network: Network) -> str:
+    """How many endpoints of a name there are, and the GUIDs of at most eight."""
+    is_switch = {endpoint >= network.n_terminals for endpoint in endpoints}
+    kind = "terminals and switches" if len(is_switch) == 2 else "switches" if True in is_switch else "terminals"
+    shown = [f"{network.guid(endpoint):#x}" for endpoint in endpoints[:8]]
+    return f"{len(endpoints)} {kind} ({', '.join(shown)}{', ...' if len(endpoints) > 8 else ''})"

@@ -7,7 +7,7 @@ from firmware_models.routing.network import RoutingError
 
 
 def read_text(path: Path) -> str:
-    """The text of a file.
+    """The text of a file, without a byte order mark.
 
     Raises
     ------
@@ -16,7 +16,7 @@ def read_text(path: Path) -> str:
     """
     data = path.read_bytes()
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise RoutingError(f"{path}:{line}: expected UTF-8 text, not byte 0x{data[error.start]:02x}") from None

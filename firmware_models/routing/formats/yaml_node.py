@@ -24,6 +24,11 @@ class YamlNode:
         """True if it is a mapping, and no list or scalar."""
         return isinstance(self.node, yaml.MappingNode)
 
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.path}:{self.node.start_mark.line + 1}"
+
     def refuse(self, expected: str) -> NoReturn:
         """Raises the error that says what was expected here."""
         found = self.node.value if isinstance(self.node, yaml.ScalarNode) else \

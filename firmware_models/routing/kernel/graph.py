@@ -35,8 +35,8 @@ def graph_of(network: Network) -> Graph:
     return Graph(start, slot, network.peer[slot], network.owner, network.peer_slot)
 
 
-def hop_table(graph: Graph) -> Hops:
-    """Hops between every two switches: the minimum-hop table, one byte a pair.
+def hop_table(graph: Graph, network: Network) -> Hops:
+    """Hops between every two switches of `network`, whose `graph` it is: the minimum-hop table, one byte a pair.
 
     Raises
     ------
@@ -50,7 +50,11 @@ def hop_table(graph: Graph) -> Hops:
     start, to = _neighbours(graph)
     _fill(start, to, hops)
     if n_switches and int(hops.max()) == FAR:
-        raise RoutingError("topology must be connected, with no two switches more than 254 hops apart")
+        here, there = np.unravel_index(int(hops.argmax()), hops.shape)
+        raise RoutingError(
+            f"{network.name}: must be connected, with no two switches more than 254 hops apart: switches "
+            f"{network.switch_names[int(here)]!r} and {network.switch_names[int(there)]!r} are"
+        )
     return hops
 
 

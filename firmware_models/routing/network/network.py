@@ -168,6 +168,12 @@ class Network:
         return np.stack([self.owner[here], here - self.base[self.owner[here]] + 1,
                          self.owner[there], there - self.base[self.owner[there]] + 1], axis=1).astype(np.int64)
 
+    def guid(self, endpoint: int) -> int:
+        """The GUID of an endpoint's port."""
+        if endpoint < self.n_terminals:
+            return int(self.port_guids[endpoint])
+        return int(self.switch_guids[endpoint - self.n_terminals])
+
     def label(self, endpoint: int) -> str:
         """What an endpoint is called."""
         if endpoint < self.n_terminals:

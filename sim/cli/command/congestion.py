@@ -24,6 +24,7 @@ from sim.congestion import (
     Parameters,
     Traffic,
     alone,
+    check_run,
     collective_flows,
     defaults,
     degradation,
@@ -87,6 +88,10 @@ def command(
     network = parse_topology(topology)
     flows = _workload(network, flow_file, load, collective, ranks, n_bytes, duration_us, seed)
     flows = alone(flows) if is_alone else flows
+    rate = network.host_rate
+    runs = [changed(defaults(control, rate, buffer=buffer, payload=payload), changes) for control in chosen]
+    for parameters in runs:  # what cannot be simulated is refused before any simulation, and before any file is written
+        check_run(network, flows, parameters)
     if topology_out is not None:
         write_topology(network, topology_out)
     if flows_out is not None:
@@ -95,8 +100,7 @@ def command(
         write_scatter(flows, scatter)
     rows = []
     with progress_bars() as progress:
-        for control in chosen:
-            parameters = changed(defaults(control, network.host_rate, buffer=buffer, payload=payload), changes)
+        for parameters in runs:
             rows.append(_row(network, flows, parameters, seed, fct, pfc, progress))
     for row in rows:
         for line in (*row["violations"], *(f"waits for the next in a ring: {port}" for port in row["deadlock"])):

@@ -13,12 +13,8 @@ from firmware_models.routing.algorithm import (
     OldTrees,
     Options,
     Partner,
-    Router,
-    figures,
-    measure,
-    prepare,
-    save_router,
-    violations,
+    RoutedPlanes,
+    route_planes,
 )
 from firmware_models.routing.formats import ibnetdiscover_text, mcfdbs_text, net_text, read_groups, sa_dump_text
 from firmware_models.routing.network import FIRST_MLID, MAX_MLIDS, Groups, Network, RoutingError
@@ -86,29 +82,22 @@ def command(
     groups = _groups(network, pattern, groups_file, processes_per_terminal, order, is_needed=load_state is None)
     _write(network, groups, write_topology, write_groups)
     with progress_bars() as progress:
-        prepared = prepare(network, options, state=load_state, progress=progress)
-        router = prepared.router
-        measured = measure(router, groups, leave=[name for name in (leavers or "").split(",") if name],
-                         is_checked=is_checked, progress=progress)
-        progress("checking", 0, 1)
-        found = measured.violations + violations(router.forest, router.groups)
-        progress("checking", 1, 1)
+        routed = route_planes(network, options, groups, state=load_state, is_checked=is_checked, keep=save_state,
+                              leave=[name for name in (leavers or "").split(",") if name], progress=progress)
     if output is not None:
-        write_text(output, _tables(router))
-    if save_state is not None:
-        save_router(router, save_state)
-    for line in found[:20]:
+        write_text(output, _tables(routed))
+    for line in routed.violations[:20]:
         click.echo(f"conic route: {line}", err=True)
     answer({
-        "topology": topology, "pattern": pattern, "algorithm": router.options.algorithm,
-        "policy": router.options.policy, "mft_size": router.options.mft_size, "terminals": network.n_terminals,
-        "switches": network.n_switches,
-        **figures(router), "violations": len(found), "seconds": round(measured.seconds, 6),
-        "seconds_per_group": round(measured.seconds / max(1, len(groups)), 9),
-        "cpu_seconds": round(measured.cpu_seconds, 6), "compile_seconds": prepared.compile_seconds,
-        "hops_seconds": prepared.hops_seconds, "bytes": router.forest.bytes,
+        "topology": topology, "pattern": pattern, "algorithm": routed.options.algorithm,
+        "policy": routed.options.policy, "mft_size": routed.options.mft_size, "terminals": network.n_terminals,
+        "switches": network.n_switches, "planes": routed.n_planes,
+        **routed.figures(), "violations": len(routed.violations), "seconds": round(routed.seconds, 6),
+        "seconds_per_group": round(routed.seconds / max(1, len(groups)), 9),
+        "cpu_seconds": round(routed.cpu_seconds, 6), "compile_seconds": round(routed.compile_seconds, 3),
+        "hops_seconds": round(routed.hops_seconds, 3), "bytes": routed.bytes,
     }, as_json=as_json)
-    return 1 if found else 0
+    return 1 if routed.violations else 0
 
 
 def _member(kind: type[E], flag: str, text: str) -> E:
@@ -145,9 +134,9 @@ def _write(network: Network, groups: Groups, topology: Path | None, members: Pat
         write_text(members, sa_dump_text(network, groups))
 
 
-def _tables(router: Router) -> str:
+def _tables(routed: RoutedPlanes) -> str:
     """The dump of the tables."""
-    highest = max(router.forest.by_colour, default=0)
-    if highest >= MAX_MLIDS - 1:
-        raise RoutingError(f"--output must have at most {MAX_MLIDS - 1} colours, as many as MLIDs, not {highest + 1}")
-    return mcfdbs_text(router.network, router.forest.tables())
+    if routed.n_colours > MAX_MLIDS - 1:
+        raise RoutingError(
+            f"--output must have at most {MAX_MLIDS - 1} colours, as many as MLIDs, not {routed.n_colours}")
+    return mcfdbs_text(routed.network, routed.tables())

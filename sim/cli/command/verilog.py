@@ -12,6 +12,7 @@ from firmware_models.files import write_text
 from firmware_models.host import DRIVER_FILES
 from fpga.core_package import core_file, port_page
 from fpga.core_package import example as verilog_example
+from fpga.verilog_bench import bench
 from rtl.emit import TOPS, EmitError, emit_verilog
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
@@ -27,7 +28,7 @@ from sim.cli.shared.run_file import run_file_option
 @click.option("--output-dir", type=OUTPUT_FOLDER, default=Path("build/verilog"),
               show_default=True,
               help="Folder for all that is written: conic_TOP.v, its ports, core file, example, "
-                   "registers (.rdl, .xml), C header, driver.")
+                   "bench, registers (.rdl, .xml), C header, driver.")
 @click.option("--output", "output_file", type=OUTPUT_FILE,
               help="Another place for the Verilog file.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
@@ -50,6 +51,7 @@ def command(
         texts |= {
             output_dir / f"conic_{top}.md": port_page(top, tree), output_dir / f"conic_{top}.core": core_file(top),
             output_dir / f"conic_{top}_example.v": verilog_example(top, tree),
+            output_dir / f"conic_{top}_tb.sv": bench(top, tree),
             output_dir / f"conic_{top}.rdl": rdl_text(top, n_vps=tree.nic.n_vps),
             output_dir / f"conic_{top}.xml": ipxact_text(top, n_vps=tree.nic.n_vps),
         }
@@ -62,6 +64,7 @@ def command(
         "driver": str(output_dir / "conic_driver.c"), "markdown": str(output_dir / "conic_abi.md"),
         "ports": str(output_dir / f"conic_{top}.md"), "core": str(output_dir / f"conic_{top}.core"),
         "system_rdl": str(output_dir / f"conic_{top}.rdl"), "ip_xact": str(output_dir / f"conic_{top}.xml"),
-        "example": str(output_dir / f"conic_{top}_example.v"), "lines": texts[verilog_file].count("\n"),
+        "example": str(output_dir / f"conic_{top}_example.v"), "bench": str(output_dir / f"conic_{top}_tb.sv"),
+        "lines": texts[verilog_file].count("\n"),
     }, as_json=as_json)
     return 0

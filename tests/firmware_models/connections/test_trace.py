@@ -164,7 +164,7 @@ def test_goal(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("line", "text", "message"), [
     (2, "num_ranks 0", "2: num_ranks must be 1 to 1073741824, not '0'"),
-    (2, "", "4: statement must be num_ranks before the first rank, not 'rank 0 {'"),
+    (2, "", "8: statement must be num_ranks before the end of rank 0, not '}'"),
     (4, "rank 3 {", "4: rank must be 0 to 2, not '3'"),
     (9, "rank 0 {", "9: rank must be one that has not been described yet, not '0'"),
     (5, "l1: compute 100", "5: statement must be a statement: 'num_ranks N', 'rank R {', '}', 'l1: send 8b to R', "
@@ -181,7 +181,6 @@ def test_goal(tmp_path: Path) -> None:
     (6, "l2: send 64b to 1 tag 8",
      "17: send must be met by a receive of rank 1 from 2 with tag 9, not 'none'"),  # line 13 takes any
     (7, "l2 requires l9", "7: label must be one that this rank has set before, not 'l9'"),
-    (7, "l2: send 1b to 1", "7: label must be one that this rank has not set yet, not 'l2'"),
     (8, "", "9: statement must be '}' before the next rank, for rank 0 is open, not 'rank 1 {'"),
     (13, "recv 1b from 2 tag 8", "17: send must be met by a receive of rank 1 from 2 with tag 9, not 'none'"),
     (20, "recv 0b from 1", "19: send must be met by a receive of rank 2 from 2 with tag 0, not 'none'"),
