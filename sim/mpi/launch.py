@@ -113,6 +113,7 @@ def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links
                     elif not _hear_all(service, key.data):
                         selector.unregister(key.data.socket)
                         links.remove(key.data)
+                        service.count(key.data)
                         key.data.close()
                 busy = service.advance()
                 now = time.monotonic()
@@ -145,7 +146,7 @@ def _hear_all(service: Service, link: Link) -> bool:
         except BlockingIOError:
             return True
         if heard is None:
-            if not service.has_finalized(link.rank):
+            if link.joined and not service.has_finalized(link.rank):
                 service.lose(link.rank, DESERTED)
             return False
         service.hear(link, *heard)

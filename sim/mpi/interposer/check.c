@@ -21,8 +21,8 @@ static void compare(struct link *link, const struct pending *pending, const char
             }
             ++request.id;
         }
-    request.communicator = conic_communicator(pending->arguments.comm)->key;
-    request.rank = conic_communicator(pending->arguments.comm)->rank;
+    request.communicator = pending->comm->key;
+    request.rank = pending->comm->rank;
     const uint64_t length = request.id < MOST_SHOWN ? request.id : MOST_SHOWN;
     conic_say(link, &request, shown, length * sizeof *shown);
 }
@@ -59,28 +59,53 @@ static void as_bytes(struct arguments *call, const struct communicator *comm, co
     }
 }
 
-void conic_check(struct link *link, const struct pending *pending, const struct communicator *comm) {
+static struct arguments prepared(struct link *link, const struct pending *pending, struct comparison *made) {
+    const struct communicator *comm = pending->comm;
     struct arguments call = pending->arguments;
-    if (call.collective == BARRIER) return;
-    char *theirs = calloc(1, pending->out_bytes + 16);
-    MPI_Count *counts = calloc((size_t)comm->size, sizeof *counts);
-    MPI_Aint *at = calloc((size_t)comm->size, sizeof *at);
-    uint64_t element = 1;
+    made->theirs = calloc(1, pending->out_bytes + 16);
+    made->counts = calloc((size_t)comm->size, sizeof *made->counts);
+    made->at = calloc((size_t)comm->size, sizeof *made->at);
+    made->element = 1;
     call.send = link->segment + pending->in_at;
-    call.receive = theirs;
+    call.receive = made->theirs;
     if (conic_reduces(call.collective)) {
         // Elements lie in the segment as they do in the program.
         MPI_Aint low, extent;
         PMPI_Type_get_extent(call.receive_type, &low, &extent);
-        element = (uint64_t)extent;
+        made->element = (uint64_t)extent;
     } else {
-        in_bytes(&call, comm, counts, at);
+        in_bytes(&call, comm, made->counts, made->at);
         as_bytes(&call, comm, pending);
     }
+    return call;
+}
+
+// Also where there is no result: how many were compared is counted by rank.
+static void end(struct link *link, const struct pending *pending, struct comparison *made) {
+    compare(link, pending, made->theirs, made->element);
+    free(made->theirs);
+    free(made->counts);
+    free(made->at);
+}
+
+void conic_check(struct link *link, const struct pending *pending) {
+    const struct arguments call = prepared(link, pending, pending->comparison);
     conic_passed(&call);
-    // Also where there is no result: how many were compared is counted by rank.
-    compare(link, pending, theirs, element);
-    free(theirs);
-    free(counts);
-    free(at);
+    end(link, pending, pending->comparison);
+}
+
+// MPI begins where the program does, so that its collectives have one order at all ranks.
+void conic_begin_check(struct link *link, struct pending *pending) {
+    const struct arguments call = prepared(link, pending, pending->comparison);
+    conic_passed_nonblocking(&call, &pending->comparison->request);
+    pending->comparison->begun = true;
+}
+
+// Compares if MPI is done too; false if it is not.
+bool conic_compared(struct link *link, struct pending *pending) {
+    int done = 0;
+    if (!pending->comparison->begun) return false;
+    PMPI_Test(&pending->comparison->request, &done, MPI_STATUS_IGNORE);
+    if (done) end(link, pending, pending->comparison);
+    return done;
 }
