@@ -18,6 +18,10 @@ class DisagreementError(RuntimeError):
     """Ranks do not do the same, or some do not come; the message names the call of each rank."""
 
 
+class DesertionError(DisagreementError):
+    """Some rank has ended, and others wait for it; the launcher may end them too."""
+
+
 @dataclass(eq=False)
 class Call:
     """A call of one rank: its request and its connection."""

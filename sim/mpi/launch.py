@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Self
 
 from sim.cluster import RegisterAccessError, SimulationFaultError
-from sim.mpi.agreement import DisagreementError, rank_words
+from sim.mpi.agreement import DesertionError, DisagreementError, rank_words
 from sim.mpi.error import FabricError
 from sim.mpi.interposer import tool
 from sim.mpi.links import Door, Link
 from sim.mpi.mpich import PLAIN, library_path
-from sim.mpi.service import DESERTED, Service
+from sim.mpi.service import ABORT, DESERTED, Service
 
 _LOOK_SECONDS = 0.25
 _GRACE_SECONDS = 1.5
+_INSIST_SECONDS = 5.0
 _STANDARD_ERROR = 2
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
@@ -34,6 +35,43 @@ class Outcome:
 
     code: int
     error: str | None
+
+
+class Interruption:
+    """SIGINT and SIGTERM: told to the launcher, which ends the ranks; the report is written as ever.
+
+    Before the program is served they end this process, which leaves through the clauses that end the program.
+
+    Members
+    -------
+    serves : bool
+        The program is served.
+    since : float, optional
+        When such a signal came first.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]):
+        self.serves = False
+        self.since: float | None = None
+        self._process = process
+        self._before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def _take(self, number: int, _frame: object) -> None:
+        if not self.serves:
+            sys.exit(128 + number)
+        if self.since is None:
+            self.since = time.monotonic()
+        self._process.send_signal(number)
+
+    def insist(self, now: float) -> None:
+        """Ends a program that has not ended some seconds after it was told."""
+        if self.since is not None and now - self.since > _INSIST_SECONDS:
+            self._process.kill()
+
+    def close(self) -> None:
+        """From now on signals do what they did before."""
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
 
 class Launch:
@@ -67,26 +105,28 @@ class Launch:
             [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **PLAIN, **library_path()},
             stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
         )
-        self._before = signal.signal(signal.SIGTERM, _end_well)
+        self._interruption = Interruption(self._process)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        signal.signal(signal.SIGTERM, self._before)
+        self._interruption.close()
         self._door.close()
         _end(self._process, self._links)
 
     def serve(self, service: Service) -> Outcome:
         """Serves the program until it ends, or until its collectives cannot go on; then nothing is left of it."""
-        error = _serve(service, self._door, self._process, self._links)
+        self._interruption.serves = True
+        error, alone = _serve(service, self._door, self._process, self._links, self._interruption)
+        if alone:  # the launcher ends the other ranks, and its code is that of the rank that went first
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE_SECONDS)
+        code = self._process.poll()
+        for link in self._links:
+            service.count(link)
         _end(self._process, self._links)
-        return Outcome(self._process.returncode, error)
-
-
-def _end_well(_number: int, _frame: object) -> None:
-    """SIGTERM: leaves through the clauses that end the program."""
-    sys.exit(128 + signal.SIGTERM)
+        return Outcome(1 if code is None else code if code >= 0 else 128 - code, error)
 
 
 def _die_with_parent() -> None:
@@ -94,8 +134,10 @@ def _die_with_parent() -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links: list[Link]) -> str | None:
-    """Until the program ends; what was wrong."""
+def _serve(
+    service: Service, door: Door, process: subprocess.Popen[bytes], links: list[Link], interruption: Interruption
+) -> tuple[str | None, bool]:
+    """Until the program ends; what was wrong, and whether it ends without being ended."""
     ended = os.pidfd_open(process.pid)
     with selectors.DefaultSelector() as selector:
         selector.register(door.socket, selectors.EVENT_READ, door)
@@ -104,13 +146,15 @@ def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links
         try:
             while True:
                 for key, _ in selector.select(0 if busy or over else _LOOK_SECONDS):
+                    if interruption.since is not None:
+                        service.stop_waiting()
                     if key.data is None:
                         over = True
                     elif isinstance(key.data, Door):
                         if (link := door.accept()) is not None:
                             links.append(link)
                             selector.register(link.socket, selectors.EVENT_READ, link)
-                    elif not _hear_all(service, key.data):
+                    elif not _hear_all(service, key.data, links):
                         selector.unregister(key.data.socket)
                         links.remove(key.data)
                         service.count(key.data)
@@ -119,14 +163,17 @@ def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links
                 now = time.monotonic()
                 if now - looked > _LOOK_SECONDS:
                     looked = now
+                    interruption.insist(now)
                     for line in service.check_patience(links):
                         print(f"conic mpiexec: {line}", file=sys.stderr, flush=True)
                 if over and not links:
-                    return _desertion(service.deserters())
+                    return _desertion(service.deserters()), True
+        except DesertionError as error:
+            return str(error), True
         except (DisagreementError, FabricError) as error:
-            return str(error)
+            return str(error), False
         except (SimulationFaultError, RegisterAccessError) as error:
-            return f"the simulated hardware: {error}"
+            return f"the simulated hardware: {error}", False
         finally:
             os.close(ended)
 
@@ -138,7 +185,7 @@ def _desertion(ranks: Sequence[int]) -> str | None:
     return f"MPI_COMM_WORLD: ended without MPI_Finalize, as seen one after the other: {rank_words(ranks)}"
 
 
-def _hear_all(service: Service, link: Link) -> bool:
+def _hear_all(service: Service, link: Link, links: Sequence[Link]) -> bool:
     """Takes all messages of a rank; False if it is gone."""
     while True:
         try:
@@ -146,7 +193,10 @@ def _hear_all(service: Service, link: Link) -> bool:
         except BlockingIOError:
             return True
         if heard is None:
-            if link.joined and not service.has_finalized(link.rank):
+            # MPI_Abort ends all ranks, in any order: it is nobody's fault that this one is gone.
+            if any(ABORT in each.inside for each in links):
+                service.stop_waiting()
+            elif link.joined and not service.has_finalized(link.rank):
                 service.lose(link.rank, DESERTED)
             return False
         service.hear(link, *heard)

@@ -8,7 +8,7 @@ from typing import Any
 
 from firmware_models.schedule import ScheduleError
 from firmware_models.schedule.compile import ELEMENT_BYTES
-from sim.mpi.agreement import Call, Communicator, DisagreementError, Round
+from sim.mpi.agreement import Call, Communicator, DesertionError, DisagreementError, Round
 from sim.mpi.clock import Clock
 from sim.mpi.error import FabricError
 from sim.mpi.fabric import Fabric
@@ -25,6 +25,8 @@ from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Flag, Reason, Reque
 
 DESERTED = "has ended without MPI_Finalize"
 """How messages describe a rank that is gone and has not taken its leave."""
+ABORT = "MPI_Abort"
+"""The call in which a rank ends all of them."""
 _NOMINAL_ELEMENTS = 64
 """Of a block, where it is seen whether the NICs could carry out a collective before its length is known."""
 
@@ -50,6 +52,7 @@ class Service:
         self._communicators: dict[int, Communicator] = {}
         self._under_way: dict[int, tuple[Communicator, Round]] = {}
         self._gone: dict[int, str] = {}
+        self._ends = False
         self._patience = Patience(policy.patience, policy.work_patience)
         self._last_answer = [0.0] * fabric.n_nodes
 
@@ -79,8 +82,14 @@ class Service:
             case RequestKind.HELLO:
                 pass
 
+    def stop_waiting(self) -> None:
+        """The program is ended on purpose: nobody waits for ranks that are gone, or is told so."""
+        self._ends = True
+
     def lose(self, rank: int, how: str) -> None:
         """A rank calls nothing any more. Raises :class:`DisagreementError` if others wait for it."""
+        if self._ends:
+            return
         self._gone.setdefault(rank, how)
         for communicator in self._communicators.values():
             if rank in communicator.members:
@@ -128,7 +137,7 @@ class Service:
         """
         now = time.monotonic()
         self._patience.look(links, now)
-        if self.fabric.busy:
+        if self.fabric.busy or self._ends:
             return []
         lines = []
         for communicator in self._communicators.values():
@@ -212,7 +221,8 @@ class Service:
         missing = {rank: communicator.members[rank] for rank in communicator.missing(found)}
         gone = {rank: self._gone[world] for rank, world in missing.items() if world in self._gone}
         if gone and found.calls:
-            raise DisagreementError(communicator.describe(found, "some rank will never come", gone))
+            error = DesertionError if DESERTED in gone.values() else DisagreementError
+            raise error(communicator.describe(found, "some rank will never come", gone))
 
     def _begin(self, communicator: Communicator, found: Round) -> bool:
         """Begins a complete round, or counts it if it is MPI's; False if it has to wait for a VP."""

@@ -111,7 +111,7 @@ def command(
         click.echo(f"conic mpiexec: the program ended with {result.code}", err=True)
     for line in values["differences"]:
         click.echo(f"conic mpiexec: {line}", err=True)
-    return 1 if result.error is not None or result.code or values["differing_elements"] else 0
+    return result.code or int(result.error is not None or bool(values["differing_elements"]))
 
 
 def _algorithms(given: tuple[str, ...]) -> dict[str, str]:
