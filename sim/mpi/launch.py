@@ -17,13 +17,14 @@ from sim.cluster import RegisterAccessError, SimulationFaultError
 from sim.mpi.agreement import DesertionError, DisagreementError, rank_words
 from sim.mpi.error import FabricError
 from sim.mpi.interposer import tool
-from sim.mpi.links import Door, Link
+from sim.mpi.links import Door, Link, segment_bytes
 from sim.mpi.mpich import PLAIN, library_path
+from sim.mpi.sections import Section
 from sim.mpi.service import ABORT, DESERTED, Service
 
 _LOOK_SECONDS = 0.25
 _GRACE_SECONDS = 1.5
-_INSIST_SECONDS = 5.0
+_INSIST_SECONDS = 3.0
 _STANDARD_ERROR = 2
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
@@ -47,12 +48,13 @@ class Interruption:
     serves : bool
         The program is served.
     since : float, optional
-        When such a signal came first.
+        When the launcher was told.
     """
 
     def __init__(self, process: subprocess.Popen[bytes]):
         self.serves = False
         self.since: float | None = None
+        self._number = signal.SIGINT.value
         self._process = process
         self._before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -60,13 +62,14 @@ class Interruption:
         if not self.serves:
             sys.exit(128 + number)
         if self.since is None:
-            self.since = time.monotonic()
+            self.since, self._number = time.monotonic(), number
         self._process.send_signal(number)
 
     def insist(self, now: float) -> None:
-        """Ends a program that has not ended some seconds after it was told."""
+        """Tells a program again that has not ended some seconds after it was told: then the launcher aborts it."""
         if self.since is not None and now - self.since > _INSIST_SECONDS:
-            self._process.kill()
+            self.since = now
+            self._process.send_signal(self._number)
 
     def close(self) -> None:
         """From now on signals do what they did before."""
@@ -81,10 +84,8 @@ class Launch:
 
     Parameters
     ----------
-    ranks : int
-        Processes.
-    command : sequence of str
-        Program and arguments.
+    sections : sequence of Section
+        The programs, and how many processes each has.
     interposer : Path
         What is loaded before the program.
     environment : mapping
@@ -94,15 +95,21 @@ class Launch:
     """
 
     def __init__(
-        self, *, ranks: int, command: Sequence[str], interposer: Path, environment: Mapping[str, str],
+        self, *, sections: Sequence[Section], interposer: Path, environment: Mapping[str, str],
         quiet: bool = False,
     ):
         self._door = Door()
         self._links: list[Link] = []
-        variables = {"LD_PRELOAD": str(interposer), "CONIC_MPI_SOCKET": self._door.name, **environment}
+        # Programs that were linked with another MPI of the same ABI find this one first; the user's own come behind.
+        preloads = [str(interposer), str(tool("mpiexec").parents[1] / "lib" / "libmpi.so.12")]
+        preloads += filter(None, [os.environ.get("LD_PRELOAD")])
+        variables = {"LD_PRELOAD": ":".join(preloads), "CONIC_MPI_SOCKET": self._door.name,
+                     "CONIC_MPI_SEGMENT": str(segment_bytes(sum(section.ranks for section in sections))), **environment}
         given = [word for name, value in variables.items() for word in ("-genv", name, value)]
+        programs = [["-n", str(section.ranks), *section.command] for section in sections]
+        words = [word for program in programs for word in (":", *program)][1:]
         self._process = subprocess.Popen(
-            [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **PLAIN, **library_path()},
+            [str(tool("mpiexec")), *given, *words], env={**os.environ, **PLAIN, **library_path()},
             stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
         )
         self._interruption = Interruption(self._process)

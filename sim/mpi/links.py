@@ -4,10 +4,12 @@ import contextlib
 import errno
 import mmap
 import os
+import resource
 import secrets
 import socket
 from array import array
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,9 @@ from sim.mpi.wire import (
     text,
 )
 
+_SEGMENT_BYTES = 1 << 34
+"""Of address space; there is memory only where something has been written."""
+_LEAST_SEGMENT_BYTES = 1 << 24
 _MOST_BYTES = REQUEST.size + (1 << 17)
 
 
@@ -114,7 +119,7 @@ class Door:
         try:
             connection, _ = self.socket.accept()
         except OSError as error:
-            raise FabricError(_limited(error)) from None
+            raise limited(error) from None
         descriptors = array("i")
         try:
             message, extra, flags, _ = connection.recvmsg(_MOST_BYTES, socket.CMSG_SPACE(descriptors.itemsize))
@@ -127,11 +132,11 @@ class Door:
             descriptors.frombytes(data[:descriptors.itemsize])
         request, _ = read_request(message)
         if not descriptors or flags & socket.MSG_CTRUNC:
-            raise FabricError(_limited(OSError(errno.EMFILE, os.strerror(errno.EMFILE))))
+            raise limited(OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
         try:
             segment = mmap.mmap(descriptors[0], 0, flags=mmap.MAP_SHARED)
         except OSError as error:
-            raise FabricError(_limited(error, f" for {request.in_bytes:,} bytes of rank {request.rank}")) from None
+            raise limited(error, f" for {request.in_bytes:,} bytes of rank {request.rank}") from None
         os.close(descriptors[0])
         connection.setblocking(False)
         return Link(connection, request.rank, request.elements, np.frombuffer(segment, np.uint8))
@@ -141,11 +146,38 @@ class Door:
         self.socket.close()
 
 
-def _limited(error: OSError, what: str = "") -> str:
-    """Which limit it is that the operating system has refused something for."""
-    limits = {
-        errno.EMFILE: "the limit of open files (ulimit -n) is too low",
-        errno.ENFILE: "the machine has no more open files",
-        errno.ENOMEM: "the limit of address space (ulimit -v) is too low",
-    }
-    return f"{limits.get(error.errno or 0, 'no connection to a rank')}{what}: {error.strerror}"
+_LIMITS = {
+    errno.EMFILE: "the limit of open files (ulimit -n) is too low",
+    errno.ENFILE: "the machine has no more open files",
+    errno.ENOMEM: "the limit of address space (ulimit -v) is too low",
+    errno.EAGAIN: "the limit of processes (ulimit -u) is too low",
+}
+
+
+def limited(error: OSError, what: str = "") -> FabricError:
+    """Which limit it is that the operating system has refused `what` for; raises `error` again if it is none."""
+    if error.errno not in _LIMITS:
+        raise error
+    return FabricError(f"{_LIMITS[error.errno]}{what}: {error.strerror}")
+
+
+def segment_bytes(ranks: int) -> int:
+    """How long the segments of so many ranks may be: all of them stand in the address space of this process.
+
+    Raises
+    ------
+    FabricError
+        If its limit leaves too little.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return _SEGMENT_BYTES
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    # Half is left to the simulated NICs, and to the programs, which have the same limit.
+    room = (limit - used) // 2 // ranks // resource.getpagesize() * resource.getpagesize()
+    if room < _LEAST_SEGMENT_BYTES:
+        raise FabricError(
+            f"the limit of address space (ulimit -v) of {limit:,} bytes is too low for {ranks} ranks: {used:,} are "
+            f"used, and each rank takes {2 * _LEAST_SEGMENT_BYTES:,}"
+        )
+    return min(_SEGMENT_BYTES, room)

@@ -8,6 +8,7 @@ from typing import Any
 
 from firmware_models.schedule import ScheduleError
 from firmware_models.schedule.compile import ELEMENT_BYTES
+from sim.bounds import received_bytes
 from sim.mpi.agreement import Call, Communicator, DesertionError, DisagreementError, Round
 from sim.mpi.clock import Clock
 from sim.mpi.error import FabricError
@@ -101,6 +102,8 @@ class Service:
         for (collective, reason), calls in link.passed().items():
             self.tally.add_passed(name_of(collective), reason_text(reason), calls)
         self.tally.unchecked += link.unchecked()
+        self.tally.processes += 1
+        self.tally.initialized += link.joined
 
     def report(self) -> dict[str, Any]:
         """What ``--json`` says of the program's collectives."""
@@ -274,6 +277,9 @@ class Service:
             first.collective.mpi_name, running.operation.bytes // carried.ratio, communicator.size,
             running.schedule.algorithm, max(0, running.cycles - running.waited),
             by_hosts=partial(self.host_model.cycles, running.schedule, running.operation.sizes),
+            received=partial(
+                received_bytes, running.schedule, [size // carried.ratio for size in running.operation.sizes]
+            ),
         )
         self._pop(communicator, found, AnswerKind.DONE, running.ended)
 

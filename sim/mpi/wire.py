@@ -108,7 +108,7 @@ ANSWER = struct.Struct("<QIId")
 HEAD_BYTES = 8192
 """At the beginning of a segment: what follows."""
 PASSED_AT, UNCHECKED_AT = 0, 8 * len(Collective) * len(Reason)
-"""Where calls are counted that went to MPI, by collective and reason, and those that were not compared, by collective."""
+"""Calls that went to MPI are counted by collective and reason, those that were not compared by collective."""
 SLOTS_AT, SLOTS, SLOT_BYTES = UNCHECKED_AT + 8 * len(Collective), 128, 48
 """Threads that have called MPI: the state of each, and the call that it is in."""
 DIFFERENCE = struct.Struct("<Q16s16s")

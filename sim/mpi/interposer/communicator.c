@@ -54,6 +54,7 @@ void conic_let_go(struct communicator *comm) {
 // MPI's communicator is gone: its handle may be another's from now on.
 static int forget(MPI_Comm comm, int key, void *value, void *extra) {
     (void)key, (void)extra;
+    if (comm == MPI_COMM_SELF) conic_end();
     pthread_mutex_lock(&mutex);
     struct entry **at = place_of(comm), *gone = *at;
     if (gone && gone->found == value) {
@@ -141,6 +142,7 @@ void conic_number_later(MPI_Comm comm, uint64_t key, const char *name) {
 
 // None before MPI_Init and after MPI_Finalize.
 struct communicator *conic_communicator(MPI_Comm comm) {
+    conic_begin();
     if (!conic_link() || comm == MPI_COMM_NULL) return NULL;
     pthread_mutex_lock(&mutex);
     const struct entry *at = *place_of(comm);

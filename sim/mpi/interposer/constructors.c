@@ -31,6 +31,7 @@ static bool is_of_world(MPI_Comm comm) {
 static int made(int outcome, const MPI_Comm *comm) {
     static uint64_t so_far;
     int inter, size, rank;
+    conic_begin();
     if (outcome != MPI_SUCCESS || *comm == MPI_COMM_NULL || !conic_connected) return outcome;
     uint64_t said[2] = {0, 0};
     PMPI_Comm_test_inter(*comm, &inter);
@@ -142,6 +143,7 @@ int MPI_Comm_create_from_group(MPI_Group group, const char *tag, MPI_Info info, 
     conic_enter("MPI_Comm_create_from_group");
     const int outcome = PMPI_Comm_create_from_group(group, tag, info, handler, to);
     conic_leave();
+    conic_begin();
     if (outcome != MPI_SUCCESS || *to == MPI_COMM_NULL || !conic_connected) return outcome;
     int size;
     MPI_Group world;

@@ -79,6 +79,13 @@ void conic_count(enum collective collective, enum reason reason);
 void conic_count_unchecked(enum collective collective);
 extern bool conic_connected, conic_checks;
 
+// life.c
+void conic_begin(void);
+void conic_end(void);
+
+// foreign.c
+void conic_refuse_foreign(void);
+
 // segment.c
 uint64_t conic_allocate(struct link *link, uint64_t bytes);
 void conic_free(struct link *link, uint64_t at, uint64_t bytes);

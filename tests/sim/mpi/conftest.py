@@ -14,6 +14,7 @@ from firmware_models.config import Config
 from sim.mpi.interposer import MpiError, tool
 from sim.mpi.policy import Policy
 from sim.mpi.run import Program, ProgramResult, run_program
+from sim.mpi.sections import Section
 
 PROGRAMS = Path(__file__).with_name("programs")
 PINS = tomllib.loads(Path(__file__).with_name("pins.toml").read_text())
@@ -57,9 +58,9 @@ def run(small: Config) -> Callable[..., ProgramResult]:
             algorithms=algorithms or {}, patience=patience, work_patience=work_patience,
             simulated=frequency is not None, frequency=frequency or 500e6,
         )
-        options.setdefault("command", [sys.executable, str(PROGRAMS / program), *arguments])
+        command = options.pop("command", [sys.executable, str(PROGRAMS / program), *arguments])
         return run_program(Program(
-            ranks=ranks, config=small, topology=f"star:{ranks}", policy=policy, **options,
+            sections=[Section(ranks, command)], config=small, topology=f"star:{ranks}", policy=policy, **options,
         ))
 
     return call
