@@ -22,7 +22,6 @@ from sim.mpi.wire import (
     SLOT_BYTES,
     SLOTS,
     SLOTS_AT,
-    UNCHECKED_AT,
     AnswerKind,
     Collective,
     Reason,
@@ -77,15 +76,11 @@ class Link:
 
     def passed(self) -> dict[tuple[Collective, Reason], int]:
         """Calls so far that went to MPI without a question."""
-        counts = self.memory[PASSED_AT:UNCHECKED_AT].view(np.uint64).reshape(len(Collective), len(Reason))
+        counts = self.memory[PASSED_AT:SLOTS_AT].view(np.uint64).reshape(len(Collective), len(Reason))
         return {
             (Collective(collective), Reason(reason)): int(counts[collective, reason])
             for collective, reason in zip(*map(np.ndarray.tolist, counts.nonzero()), strict=True)
         }
-
-    def unchecked(self) -> int:
-        """Calls so far on the NICs that were not compared with MPI's."""
-        return int(self.memory[UNCHECKED_AT:SLOTS_AT].view(np.uint64).sum())
 
     def answer(self, request: Request, kind: AnswerKind, now: float, reason: Reason = Reason.OFFLOADED) -> None:
         """Says what becomes of a call, for which reason; a rank that is gone hears nothing."""

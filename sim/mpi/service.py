@@ -101,7 +101,6 @@ class Service:
         """Takes what a process has counted by itself; when it is gone, or is about to be ended."""
         for (collective, reason), calls in link.passed().items():
             self.tally.add_passed(name_of(collective), reason_text(reason), calls)
-        self.tally.unchecked += link.unchecked()
         self.tally.processes += 1
         self.tally.initialized += link.joined
 
@@ -276,9 +275,9 @@ class Service:
         self.tally.add(
             first.collective.mpi_name, running.operation.bytes // carried.ratio, communicator.size,
             running.schedule.algorithm, max(0, running.cycles - running.waited),
-            by_hosts=partial(self.host_model.cycles, running.schedule, running.operation.sizes),
+            by_hosts=partial(self.host_model.cycles, running.schedule, running.block_sizes),
             received=partial(
-                received_bytes, running.schedule, [size // carried.ratio for size in running.operation.sizes]
+                received_bytes, running.schedule, [size // carried.ratio for size in running.block_sizes]
             ),
         )
         self._pop(communicator, found, AnswerKind.DONE, running.ended)

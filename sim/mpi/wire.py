@@ -107,9 +107,9 @@ REQUEST = struct.Struct("<IIQQiiIIIIQQQQQd32s24s40s")
 ANSWER = struct.Struct("<QIId")
 HEAD_BYTES = 8192
 """At the beginning of a segment: what follows."""
-PASSED_AT, UNCHECKED_AT = 0, 8 * len(Collective) * len(Reason)
-"""Calls that went to MPI are counted by collective and reason, those that were not compared by collective."""
-SLOTS_AT, SLOTS, SLOT_BYTES = UNCHECKED_AT + 8 * len(Collective), 128, 48
+PASSED_AT = 0
+"""Calls that went to MPI without a question are counted here, by collective and reason."""
+SLOTS_AT, SLOTS, SLOT_BYTES = 8 * len(Collective) * len(Reason), 128, 48
 """Threads that have called MPI: the state of each, and the call that it is in."""
 DIFFERENCE = struct.Struct("<Q16s16s")
 

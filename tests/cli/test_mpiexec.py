@@ -115,13 +115,6 @@ def test_nothing_is_never_the_whole_report(
     assert said in last
 
 
-def test_what_was_not_compared_is_said(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = result(report=result().report | {"checked_elements": 7, "unchecked_calls": 12})
-    monkeypatch.setattr(sim.cli.command.mpiexec, "run_program", lambda _program, **_options: made)
-    outcome = conic("mpiexec", "-n", "2", "--check", "mpich", sys.executable)
-    assert "7 elements compared with MPI's, 0 differ; 12 calls of persistent collectives not compared" in outcome.err
-
-
 def test_json_and_page(conic: Conic, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked = []
 

@@ -138,8 +138,8 @@ def _algorithms(given: tuple[str, ...]) -> dict[str, str]:
 
 _COLUMNS = (
     "bytes: of the message, all blocks together; cycles: from the last rank's doorbell to the last completion; "
-    "goodput: bytes that the busiest rank received, over what its link carries in the median of the cycles, as of conic run; by "
-    "hosts: cycles if hosts carried out the same steps, by a model"
+    "goodput: bytes that the busiest rank received, over what its link carries in the median of the cycles, as of "
+    "conic run; by hosts: cycles if hosts carried out the same steps, by a model"
 )
 
 
@@ -166,13 +166,8 @@ def _print(values: dict[str, Any]) -> None:
         f"; {values['checked_elements']:,} elements compared with MPI's, {values['differing_elements']:,} differ"
         if values["checked_elements"] else ""
     )
-    unchecked = (
-        f"; {values['unchecked_calls']:,} calls of persistent collectives not compared"
-        if values["unchecked_calls"] else ""
-    )
     console.print(
-        f"{values['offloaded']:,} of {values['calls']:,} calls on the NICs, {values['cycles']:,} cycles"
-        f"{checked}{unchecked}",
+        f"{values['offloaded']:,} of {values['calls']:,} calls on the NICs, {values['cycles']:,} cycles{checked}",
         highlight=False, soft_wrap=True,
     )
     if values["note"] is not None:

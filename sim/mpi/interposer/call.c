@@ -31,7 +31,7 @@ static void let_go(struct link *link, struct pending *pending) {
     conic_free(link, pending->in_at, pending->in_bytes);
     conic_free(link, pending->out_at, pending->out_bytes);
     if (pending->keeps) conic_drop(&pending->arguments);
-    free(pending->comparison);
+    if (pending->comparison && !pending->comparison->stays) free(pending->comparison);
     conic_let_go(pending->comm);
 }
 
@@ -236,7 +236,9 @@ enum reason conic_ask(const struct arguments *call, struct communicator *stream,
 }
 
 // Starts a persistent collective that the NICs have taken.
-void conic_start(const struct arguments *call, struct communicator *stream, MPI_Request *request) {
+void conic_start(
+    const struct arguments *call, struct communicator *stream, struct comparison *comparison, MPI_Request *request
+) {
     struct link *link = conic_link();
     struct pending *pending = begun();
     struct request told = {.kind = REQUEST_CALL};
@@ -246,9 +248,10 @@ void conic_start(const struct arguments *call, struct communicator *stream, MPI_
     pending->arguments = *call;
     conic_lay_out(call, stream, &told);
     pending->comm = conic_hold(stream);
-    if (conic_checks) conic_count_unchecked(call->collective);
+    pending->comparison = comparison;
     pthread_mutex_lock(&link->mutex);
     tell(link, pending, &told, NONBLOCKING | PERSISTENT);
+    if (comparison) conic_start_check(link, pending);
     pthread_mutex_unlock(&link->mutex);
     conic_clock_go();
 }

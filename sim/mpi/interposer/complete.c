@@ -42,10 +42,12 @@ static bool all_done(int count, const MPI_Request requests[]) {
         int outcome = MPI_SUCCESS, flag = 0;                                     \
         conic_enter("MPI_" #name);                                               \
         const bool any = begin(&exchange, count, requests);                      \
+        conic_clock_stop();                                                      \
         while (!flag && outcome == MPI_SUCCESS && conic_under_way()) {           \
             outcome = tests;                                                     \
             if (!flag && outcome == MPI_SUCCESS) conic_progress(PATIENCE_US);    \
         }                                                                        \
+        conic_clock_go();                                                        \
         if (!flag && outcome == MPI_SUCCESS) outcome = PMPI_##name values;       \
         conic_leave();                                                           \
         return any ? end(&exchange, requests, outcome) : outcome;                \

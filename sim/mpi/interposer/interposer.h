@@ -51,8 +51,9 @@ struct pending {
 // MPI's own result of a call that the NICs have, and what it takes.
 struct comparison {
     MPI_Request request;
-    bool begun;
-    char *theirs;
+    bool begun, stays;  // it stays, with its buffers, if it is of a persistent collective
+    char *mine, *theirs;
+    uint64_t out_bytes;
     MPI_Count *counts;
     MPI_Aint *at;
     uint64_t element;
@@ -76,7 +77,6 @@ struct head *conic_head(void);
 void conic_say(struct link *link, const struct request *request, const void *more, size_t more_bytes);
 bool conic_hear(struct link *link, struct answer *answer, int wait_us);
 void conic_count(enum collective collective, enum reason reason);
-void conic_count_unchecked(enum collective collective);
 extern bool conic_connected, conic_checks;
 
 // life.c
@@ -135,16 +135,24 @@ void conic_unload(const struct arguments *call, const struct communicator *comm,
 // check.c
 void conic_check(struct link *link, const struct pending *pending);
 void conic_begin_check(struct link *link, struct pending *pending);
+struct comparison *conic_make_check(
+    const struct arguments *asked, const struct communicator *comm, const struct request *request
+);
+void conic_start_check(struct link *link, struct pending *pending);
+void conic_drop_check(struct comparison *made);
 bool conic_compared(struct link *link, struct pending *pending);
 
 // passed.c
 int conic_passed(const struct arguments *call);
 int conic_passed_nonblocking(const struct arguments *call, MPI_Request *request);
+int conic_passed_persistent(const struct arguments *call, MPI_Request *request);
 
 // call.c
 int conic_call(const struct arguments *call);
 int conic_call_nonblocking(const struct arguments *call, MPI_Request *request);
-void conic_start(const struct arguments *call, struct communicator *stream, MPI_Request *request);
+void conic_start(
+    const struct arguments *call, struct communicator *stream, struct comparison *comparison, MPI_Request *request
+);
 enum reason conic_ask(const struct arguments *call, struct communicator *stream, const struct request *request);
 bool conic_under_way(void);
 void conic_progress(int wait_us);

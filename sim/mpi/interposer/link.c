@@ -81,11 +81,6 @@ void conic_count(enum collective collective, enum reason reason) {
     if (head) __atomic_fetch_add(&head->passed[collective][reason], 1, __ATOMIC_RELAXED);
 }
 
-void conic_count_unchecked(enum collective collective) {
-    struct head *head = conic_head();
-    if (head) __atomic_fetch_add(&head->unchecked[collective], 1, __ATOMIC_RELAXED);
-}
-
 void conic_say(struct link *link, const struct request *request, const void *more, size_t more_bytes) {
     struct iovec parts[2] = {{(void *)request, sizeof *request}, {(void *)more, more_bytes}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = more_bytes ? 2 : 1};

@@ -15,6 +15,7 @@ struct persistent {
     MPI_Request inner;  // of the operation under way
     struct arguments arguments;  // as far as MPI looks at them, held
     struct communicator *stream;
+    struct comparison *comparison;
     enum reason reason;  // why it is MPI's own
 };
 
@@ -73,6 +74,7 @@ bool conic_make_persistent(const struct arguments *call, MPI_Request *request, e
     made->arguments = significant;
     made->stream = stream;
     conic_keep(&made->arguments, stream);
+    made->comparison = conic_make_check(&made->arguments, stream, &told);
     // A message to nobody: a request that is inactive until it is started, and this one never is.
     PMPI_Send_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &made->handle);
     insert(made);
@@ -96,7 +98,7 @@ int MPI_Start(MPI_Request *request) {
     if (!found) return PMPI_Start(request);
     if (found->ours) {
         found->active = true;
-        conic_start(&found->arguments, found->stream, &found->inner);
+        conic_start(&found->arguments, found->stream, found->comparison, &found->inner);
         return MPI_SUCCESS;
     }
     conic_count(found->arguments.collective, found->reason);
@@ -115,6 +117,7 @@ int MPI_Request_free(MPI_Request *request) {
     if (!found) return PMPI_Request_free(request);
     if (found->active) MPI_Wait(&found->inner, MPI_STATUS_IGNORE);
     if (found->ours) {
+        conic_drop_check(found->comparison);
         conic_drop(&found->arguments);
         conic_let_go(found->stream);
     }

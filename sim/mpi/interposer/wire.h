@@ -57,7 +57,6 @@ enum slot_state { SLOT_FREE, SLOT_OUTSIDE, SLOT_INSIDE };
 
 struct head {
     uint64_t passed[COLLECTIVES][REASONS];  // calls that went to MPI without a question
-    uint64_t unchecked[COLLECTIVES];        // calls on the NICs that --check did not compare
     // Of each thread that has called MPI: its state, and the name of the call that it is in, if that may block.
     char slots[SLOTS][SLOT_BYTES];
 };

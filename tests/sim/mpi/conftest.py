@@ -49,6 +49,20 @@ def fetched() -> Callable[[str], Path]:
     return call
 
 
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """The program that a C file of `programs` makes with these flags."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def call(name: str, *flags: str) -> str:
+        program = folder / "-".join([name.removesuffix(".c"), *flags])
+        if not program.exists():
+            subprocess.run([tool("mpicc"), *flags, "-o", program, PROGRAMS / name, "-lpthread"], check=True)
+        return str(program)
+
+    return call
+
+
 @pytest.fixture
 def run(small: Config) -> Callable[..., ProgramResult]:
     """Runs `python PROGRAM ARGUMENTS`, or `command`; other keywords are those of the policy and of the program."""
@@ -59,8 +73,9 @@ def run(small: Config) -> Callable[..., ProgramResult]:
             simulated=frequency is not None, frequency=frequency or 500e6,
         )
         command = options.pop("command", [sys.executable, str(PROGRAMS / program), *arguments])
+        options.setdefault("sections", [Section(ranks, command)])
         return run_program(Program(
-            sections=[Section(ranks, command)], config=small, topology=f"star:{ranks}", policy=policy, **options,
+            config=small, topology=f"star:{ranks}", policy=policy, **options,
         ))
 
     return call
