@@ -46,7 +46,7 @@ def test_refusals_are_those_of_mpi(run, compiled, capfd):
     assert {row["reason"] for row in result.report["passed"]} == {"arguments that MPI refuses"}
 
 
-@pytest.mark.parametrize("threads", [300])
+@pytest.mark.parametrize("threads", [150])
 def test_threads_come_and_go(run, compiled, capfd, threads):
     """Also when others wait for what they have begun; what is over gives back its room, whatever is under way."""
     result = run("churn.c", ranks=2, command=[compiled("churn.c"), str(threads)])

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INTS = 8192 };
+enum { INTS = 2048 };
 static int rank, size, wrong, from[INTS], to[INTS];
 static MPI_Comm comm;
 static MPI_Request request;

@@ -68,7 +68,7 @@ static int scatterv(struct call c) {
     CALL(Scatterv, scatterv, c.send, c.counts, c.at, c.type, c.receive, c.count, c.type, c.root, comm);
 }
 
-enum { REDUCES = 1, ROOT = 2, COUNTS = 4 };
+enum { REDUCES = 1, ROOT = 2, COUNTS = 4, PAIRS = 8, FROM_ONE = 16, BROADCAST = 6 };
 static const struct {
     const char *name;
     int (*make)(struct call);
@@ -76,9 +76,9 @@ static const struct {
 } calls[] = {
     {"Allreduce", allreduce, REDUCES}, {"Reduce", reduce, REDUCES | ROOT}, {"Scan", scan, REDUCES},
     {"Exscan", exscan, REDUCES}, {"Reduce_scatter_block", block, REDUCES}, {"Reduce_scatter", parts, REDUCES | COUNTS},
-    {"Bcast", bcast, ROOT}, {"Allgather", allgather, 0}, {"Alltoall", alltoall, 0}, {"Gather", gather, ROOT},
-    {"Scatter", scatter, ROOT}, {"Allgatherv", allgatherv, COUNTS}, {"Gatherv", gatherv, ROOT | COUNTS},
-    {"Scatterv", scatterv, ROOT | COUNTS},
+    {"Bcast", bcast, ROOT}, {"Allgather", allgather, 0}, {"Alltoall", alltoall, PAIRS}, {"Gather", gather, ROOT},
+    {"Scatter", scatter, ROOT | FROM_ONE}, {"Allgatherv", allgatherv, COUNTS}, {"Gatherv", gatherv, ROOT | COUNTS},
+    {"Scatterv", scatterv, ROOT | COUNTS | FROM_ONE},
 };
 
 /* Reasons that all ranks have; `none` is a good call. Others than the root would wait for it where only it is refused. */
@@ -102,7 +102,10 @@ static int refused(int which, enum reason reason, struct call *c) {
     case BIG_ROOT: c->root = size; return kind & ROOT;
     case LOW_ROOT: c->root = -7; return kind & ROOT;
     case NO_BUFFER: c->send = c->receive = NULL; return !(kind & ROOT);
-    case ALIAS: c->send = c->receive; return kind == REDUCES;
+    case ALIAS:
+        c->send = kind & (REDUCES | PAIRS) ? c->receive : (int *)c->receive + rank;
+        if (kind & FROM_ONE) c->send = a, c->receive = a + rank;
+        return which != BROADCAST;
     default: return 1;
     }
 }
@@ -125,9 +128,12 @@ int main(int argc, char **argv) {
                     if (!refused(which, reason, &c)) continue;
                     MPI_Comm_set_errhandler(comm, mine ? own : MPI_ERRORS_RETURN);
                     heard = 0;
-                    const int outcome = calls[which].make(c);
+                    /* Who is not the root has nothing that is refused, and would wait for it. */
+                    const int calls_it = reason != ALIAS || !(calls[which].kind & ROOT) || rank == c.root;
+                    const int outcome = calls_it ? calls[which].make(c) : MPI_ERR_BUFFER;
                     MPI_Error_class(outcome, &class);
-                    const int told = heard;
+                    const int told = calls_it ? heard : mine;
+                    if (!calls_it && mine) class = MPI_SUCCESS;
                     refused(which, NONE, &c);
                     good = calls[which].make(c);
                     printf("%d %s, %s, %s, %s: class %d, heard %d, then %d\n", rank, calls[which].name, reasons[reason],
