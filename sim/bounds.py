@@ -1,11 +1,12 @@
 """What the links must carry at the very least, whatever the hardware does."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from firmware_models.golden import block_bounds, dtype_of
-from firmware_models.schedule import largest_pulse
+from firmware_models.schedule import Schedule, largest_pulse
 from sim.request import CollectiveRequest
 
 
@@ -64,3 +65,12 @@ def link_load(request: CollectiveRequest) -> LinkLoad:
         payload_bytes=payload, payload_flits=-(-payload // config.datapath.flit_bytes), flits=flits, wire_flits=wire,
         received_bytes=int(received[0].max()),
     )
+
+
+def received_bytes(schedule: Schedule, blocks: Sequence[int]) -> int:
+    """Payload that the busiest receiver of a schedule gets of a message of such blocks, in bytes."""
+    received = [0] * schedule.n_nodes
+    for packet in schedule.packets():
+        first, count = schedule.sequences[packet.sender][packet.step].blocks
+        received[packet.receiver] += sum(blocks[first:first + count] if count else blocks)
+    return max(received)

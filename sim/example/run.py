@@ -12,6 +12,7 @@ from firmware_models.config import Config
 from sim.mpi.mpich import run_plain
 from sim.mpi.policy import Policy
 from sim.mpi.run import Program, run_program
+from sim.mpi.sections import Section
 from sim.report.progress import ProgressCallback
 from sim.stalls import StallProfile, random_stalls
 
@@ -55,7 +56,7 @@ def on_nics(
         history = Path(folder) / "history.json"
         result = run_program(
             Program(
-                ranks=ranks, command=_command(side, history), config=config, topology=f"star:{ranks}", quiet=True,
+                sections=[Section(ranks, _command(side, history))], config=config, topology=f"star:{ranks}", quiet=True,
                 policy=Policy(algorithms={"allreduce": algorithm}), seed=disturbance or 0,
                 stalls=StallProfile() if disturbance is None else random_stalls(disturbance),
             ),

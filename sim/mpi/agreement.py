@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 from sim.mpi.jobs import Job
 from sim.mpi.links import Link
 from sim.mpi.operation import REDUCTIONS, ROOTED, block_sizes, fits
-from sim.mpi.wire import Collective, Flag, Request, text
+from sim.mpi.wire import Collective, Flag, Reason, Request, text
 
 
 class DisagreementError(RuntimeError):
     """Ranks do not do the same, or some do not come; the message names the call of each rank."""
+
+
+class DesertionError(DisagreementError):
+    """Some rank has ended, and others wait for it; the launcher may end them too."""
 
 
 @dataclass(eq=False)
@@ -61,11 +65,29 @@ class Call:
 
 @dataclass(eq=False)
 class Round:
-    """The calls of all ranks of a communicator that belong together; `warned` if the program has been asked to wait."""
+    """The calls of all ranks of a communicator that belong together.
+
+    Members
+    -------
+    number : int
+        Which of the communicator's operations it is.
+    calls : dict
+        By rank.
+    warned : bool
+        The program has been asked to wait.
+    reason : str, optional
+        Why it is MPI's, or empty: the NICs have it. Decided when the first rank has called.
+    """
 
     number: int
     calls: dict[int, Call] = field(default_factory=dict)
     warned: bool = False
+    reason: str | None = None
+
+    @property
+    def first(self) -> Call:
+        """The call of the rank that came first."""
+        return next(iter(self.calls.values()))
 
     @property
     def since(self) -> float:
@@ -85,6 +107,8 @@ class Communicator:
         Rank of MPI_COMM_WORLD of each rank.
     job : Job, optional
         What its operations run as.
+    decision : tuple of Reason and str, optional
+        Of a persistent collective: why it is MPI's, for all starts.
     """
 
     name: str
@@ -94,6 +118,7 @@ class Communicator:
     rounds: deque[Round] = field(default_factory=deque)
     busy: bool = False
     released: set[int] = field(default_factory=set)
+    decision: tuple[Reason, str] | None = None
 
     def __post_init__(self) -> None:
         self.counts = [0] * len(self.members)
@@ -119,8 +144,7 @@ class Communicator:
             self.rounds.append(Round(first + len(self.rounds)))
         found = self.rounds[number - first]
         found.calls[rank] = call
-        others = next(iter(found.calls.values()))
-        if _key(others) != _key(call):
+        if _key(found.first) != _key(call):
             raise DisagreementError(self.describe(found, "ranks do not call the same"))
         return found
 

@@ -108,6 +108,21 @@ class Fabric:
         """True if the job's VP has no operation under way."""
         return all(running.job.vp != job.vp for running in self._running)
 
+    def check(self, operation: Operation, schedule: Schedule, *, nodes: Sequence[int], job: Job) -> None:
+        """Sees whether the NICs could carry out an operation, and takes what it needs of their tables.
+
+        Raises
+        ------
+        ScheduleError
+            If they cannot.
+        """
+        running = Running(
+            operation=operation, schedule=schedule, nodes=tuple(nodes), job=job, lane=self._lanes[job.vp],
+            operands=[], results=[], skews=[],
+        )
+        running.cut(PIECE_BYTES)
+        self._sequences.find(running)
+
     def start(
         self, operation: Operation, schedule: Schedule, *, nodes: Sequence[int], job: Job,
         operands: list[Bytes], results: list[Bytes], skews: Sequence[int] = (),

@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Self
 
 from sim.cluster import RegisterAccessError, SimulationFaultError
-from sim.mpi.agreement import DisagreementError, rank_words
+from sim.mpi.agreement import DesertionError, DisagreementError, rank_words
 from sim.mpi.error import FabricError
 from sim.mpi.interposer import tool
-from sim.mpi.links import Door, Link
+from sim.mpi.links import Door, Link, segment_bytes
 from sim.mpi.mpich import PLAIN, library_path
-from sim.mpi.service import DESERTED, Service
+from sim.mpi.sections import Section
+from sim.mpi.service import ABORT, DESERTED, Service
 
 _LOOK_SECONDS = 0.25
 _GRACE_SECONDS = 1.5
+_INSIST_SECONDS = 3.0
 _STANDARD_ERROR = 2
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
@@ -36,6 +38,45 @@ class Outcome:
     error: str | None
 
 
+class Interruption:
+    """SIGINT and SIGTERM: told to the launcher, which ends the ranks; the report is written as ever.
+
+    Before the program is served they end this process, which leaves through the clauses that end the program.
+
+    Members
+    -------
+    serves : bool
+        The program is served.
+    since : float, optional
+        When the launcher was told.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]):
+        self.serves = False
+        self.since: float | None = None
+        self._number = signal.SIGINT.value
+        self._process = process
+        self._before = {number: signal.signal(number, self._take) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def _take(self, number: int, _frame: object) -> None:
+        if not self.serves:
+            sys.exit(128 + number)
+        if self.since is None:
+            self.since, self._number = time.monotonic(), number
+        self._process.send_signal(number)
+
+    def insist(self, now: float) -> None:
+        """Tells a program again that has not ended some seconds after it was told: then the launcher aborts it."""
+        if self.since is not None and now - self.since > _INSIST_SECONDS:
+            self.since = now
+            self._process.send_signal(self._number)
+
+    def close(self) -> None:
+        """From now on signals do what they did before."""
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+
 class Launch:
     """The processes of a program, from its first to its last, as a context: what is left of them at its end is ended.
 
@@ -43,10 +84,8 @@ class Launch:
 
     Parameters
     ----------
-    ranks : int
-        Processes.
-    command : sequence of str
-        Program and arguments.
+    sections : sequence of Section
+        The programs, and how many processes each has.
     interposer : Path
         What is loaded before the program.
     environment : mapping
@@ -56,37 +95,45 @@ class Launch:
     """
 
     def __init__(
-        self, *, ranks: int, command: Sequence[str], interposer: Path, environment: Mapping[str, str],
+        self, *, sections: Sequence[Section], interposer: Path, environment: Mapping[str, str],
         quiet: bool = False,
     ):
         self._door = Door()
         self._links: list[Link] = []
-        variables = {"LD_PRELOAD": str(interposer), "CONIC_MPI_SOCKET": self._door.name, **environment}
+        # Programs that were linked with another MPI of the same ABI find this one first; the user's own come behind.
+        preloads = [str(interposer), str(tool("mpiexec").parents[1] / "lib" / "libmpi.so.12")]
+        preloads += filter(None, [os.environ.get("LD_PRELOAD")])
+        variables = {"LD_PRELOAD": ":".join(preloads), "CONIC_MPI_SOCKET": self._door.name,
+                     "CONIC_MPI_SEGMENT": str(segment_bytes(sum(section.ranks for section in sections))), **environment}
         given = [word for name, value in variables.items() for word in ("-genv", name, value)]
+        programs = [["-n", str(section.ranks), *section.command] for section in sections]
+        words = [word for program in programs for word in (":", *program)][1:]
         self._process = subprocess.Popen(
-            [str(tool("mpiexec")), "-n", str(ranks), *given, *command], env={**os.environ, **PLAIN, **library_path()},
+            [str(tool("mpiexec")), *given, *words], env={**os.environ, **PLAIN, **library_path()},
             stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
         )
-        self._before = signal.signal(signal.SIGTERM, _end_well)
+        self._interruption = Interruption(self._process)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        signal.signal(signal.SIGTERM, self._before)
+        self._interruption.close()
         self._door.close()
         _end(self._process, self._links)
 
     def serve(self, service: Service) -> Outcome:
         """Serves the program until it ends, or until its collectives cannot go on; then nothing is left of it."""
-        error = _serve(service, self._door, self._process, self._links)
+        self._interruption.serves = True
+        error, alone = _serve(service, self._door, self._process, self._links, self._interruption)
+        if alone:  # the launcher ends the other ranks, and its code is that of the rank that went first
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_GRACE_SECONDS)
+        code = self._process.poll()
+        for link in self._links:
+            service.count(link)
         _end(self._process, self._links)
-        return Outcome(self._process.returncode, error)
-
-
-def _end_well(_number: int, _frame: object) -> None:
-    """SIGTERM: leaves through the clauses that end the program."""
-    sys.exit(128 + signal.SIGTERM)
+        return Outcome(1 if code is None else code if code >= 0 else 128 - code, error)
 
 
 def _die_with_parent() -> None:
@@ -94,8 +141,10 @@ def _die_with_parent() -> None:
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links: list[Link]) -> str | None:
-    """Until the program ends; what was wrong."""
+def _serve(
+    service: Service, door: Door, process: subprocess.Popen[bytes], links: list[Link], interruption: Interruption
+) -> tuple[str | None, bool]:
+    """Until the program ends; what was wrong, and whether it ends without being ended."""
     ended = os.pidfd_open(process.pid)
     with selectors.DefaultSelector() as selector:
         selector.register(door.socket, selectors.EVENT_READ, door)
@@ -104,28 +153,34 @@ def _serve(service: Service, door: Door, process: subprocess.Popen[bytes], links
         try:
             while True:
                 for key, _ in selector.select(0 if busy or over else _LOOK_SECONDS):
+                    if interruption.since is not None:
+                        service.stop_waiting()
                     if key.data is None:
                         over = True
                     elif isinstance(key.data, Door):
                         if (link := door.accept()) is not None:
                             links.append(link)
                             selector.register(link.socket, selectors.EVENT_READ, link)
-                    elif not _hear_all(service, key.data):
+                    elif not _hear_all(service, key.data, links):
                         selector.unregister(key.data.socket)
                         links.remove(key.data)
+                        service.count(key.data)
                         key.data.close()
                 busy = service.advance()
                 now = time.monotonic()
                 if now - looked > _LOOK_SECONDS:
                     looked = now
+                    interruption.insist(now)
                     for line in service.check_patience(links):
                         print(f"conic mpiexec: {line}", file=sys.stderr, flush=True)
                 if over and not links:
-                    return _desertion(service.deserters())
+                    return _desertion(service.deserters()), True
+        except DesertionError as error:
+            return str(error), True
         except (DisagreementError, FabricError) as error:
-            return str(error)
+            return str(error), False
         except (SimulationFaultError, RegisterAccessError) as error:
-            return f"the simulated hardware: {error}"
+            return f"the simulated hardware: {error}", False
         finally:
             os.close(ended)
 
@@ -137,7 +192,7 @@ def _desertion(ranks: Sequence[int]) -> str | None:
     return f"MPI_COMM_WORLD: ended without MPI_Finalize, as seen one after the other: {rank_words(ranks)}"
 
 
-def _hear_all(service: Service, link: Link) -> bool:
+def _hear_all(service: Service, link: Link, links: Sequence[Link]) -> bool:
     """Takes all messages of a rank; False if it is gone."""
     while True:
         try:
@@ -145,7 +200,10 @@ def _hear_all(service: Service, link: Link) -> bool:
         except BlockingIOError:
             return True
         if heard is None:
-            if not service.has_finalized(link.rank):
+            # MPI_Abort ends all ranks, in any order: it is nobody's fault that this one is gone.
+            if any(ABORT in each.inside for each in links):
+                service.stop_waiting()
+            elif link.joined and not service.has_finalized(link.rank):
                 service.lose(link.rank, DESERTED)
             return False
         service.hear(link, *heard)

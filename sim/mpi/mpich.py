@@ -19,14 +19,22 @@ MPICH_ALGORITHMS = {
 """What MPICH calls algorithms that add in the same order, and the variable that chooses them. Its scans add in orders
 that none of ours has."""
 
+_BY_TRANSPORT = {("ALLREDUCE", "ring")}
+
 PLAIN = {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", "MPIR_CVAR_COLLECTIVE_FALLBACK": "silent"}
 """MPI's own algorithms, not those of a device, and for any length the one that is asked for."""
 
 
 def chosen(algorithms: Mapping[str, str]) -> dict[str, str]:
     """Variables by which MPICH takes these algorithms, by collective, as far as it has them."""
-    found = (MPICH_ALGORITHMS.get(pair) for pair in algorithms.items())
-    return {f"MPIR_CVAR_{names[0]}_INTRA_ALGORITHM": names[1] for names in found if names is not None}
+    found = [names for names in map(MPICH_ALGORITHMS.get, algorithms.items()) if names is not None]
+    blocking = {f"MPIR_CVAR_{name}_INTRA_ALGORITHM": algorithm for name, algorithm in found}
+    # What does not wait has names of its own.
+    others = {
+        f"MPIR_CVAR_I{name}_INTRA_ALGORITHM": ("tsp_" if (name, algorithm) in _BY_TRANSPORT else "sched_") + algorithm
+        for name, algorithm in found
+    }
+    return blocking | others
 
 
 def library_path() -> dict[str, str]:

@@ -6,11 +6,10 @@ from firmware_models.abi.encoding import Datatype, Operator
 from firmware_models.config import Config
 from firmware_models.schedule import Schedule, build, default_algorithm
 from rtl.reduce.operation import operations
-from sim.mpi.agreement import Communicator, Round
+from sim.mpi.agreement import Call, Communicator
 from sim.mpi.element import Carrier, carrier
 from sim.mpi.operation import HOUSE_NAMES, PREFIXES, REDUCTIONS
 from sim.mpi.policy import Policy
-from sim.mpi.tally import reason_text
 from sim.mpi.wire import Reason
 
 _MOVED = Carrier(Datatype.BYTE, Operator.SUM)
@@ -18,7 +17,7 @@ _MOVED = Carrier(Datatype.BYTE, Operator.SUM)
 
 
 class Offload:
-    """Decides for all ranks of a round together.
+    """Decides by the first call of a round for all of its ranks.
 
     Parameters
     ----------
@@ -35,25 +34,23 @@ class Offload:
         self._able = {(able.datatype, able.operator) for able in operations(config.reduce)}
         self._carriers: dict[tuple[int, int, bool], Carrier | None] = {}
 
-    def reason(self, found: Round) -> str:
-        """Why MPI shall do it, or nothing."""
-        for call in found.calls.values():
-            if call.request.reason:
-                return reason_text(call.request.reason)
-        collective = found.calls[0].collective
-        if collective not in HOUSE_NAMES:
-            return reason_text(Reason.NO_SCHEDULE)
-        if collective in REDUCTIONS and self._found(found) is None:
-            return reason_text(Reason.NOT_IN_REDUCE_UNIT)
-        return ""
+    def reason(self, call: Call) -> Reason:
+        """Why MPI shall do what such a call is one of, or that the NICs can; the same for the calls of all ranks."""
+        if call.request.reason:
+            return Reason(call.request.reason)
+        if call.collective not in HOUSE_NAMES:
+            return Reason.NO_SCHEDULE
+        if self._carrier(call) is None:
+            return Reason.NOT_IN_REDUCE_UNIT
+        return Reason.OFFLOADED
 
-    def carrier(self, found: Round) -> Carrier:
-        """What carries the elements of a round for which there is no such reason."""
-        carried = self._found(found)
+    def carrier(self, call: Call) -> Carrier:
+        """What carries the elements of a call for which there is no such reason."""
+        carried = self._carrier(call)
         assert carried is not None
         return carried
 
-    def schedule(self, communicator: Communicator, found: Round) -> Schedule:
+    def schedule(self, communicator: Communicator, call: Call) -> Schedule:
         """How the NICs do it: as was asked for, or by default where that needs a group that is not there.
 
         Raises
@@ -61,14 +58,14 @@ class Offload:
         ScheduleError
             If there is no such schedule for so many ranks.
         """
-        house = HOUSE_NAMES[found.calls[0].collective]
+        house = HOUSE_NAMES[call.collective]
         wanted = self.policy.algorithm(house)
         if "multicast" in wanted and communicator.members != tuple(range(self.n_nodes)):
             wanted = default_algorithm(house)
-        return _built(house, wanted, communicator.size, found.calls[0].request.root)
+        return _built(house, wanted, communicator.size, call.request.root)
 
-    def _found(self, found: Round) -> Carrier | None:
-        request, collective = found.calls[0].request, found.calls[0].collective
+    def _carrier(self, call: Call) -> Carrier | None:
+        request, collective = call.request, call.collective
         if collective not in REDUCTIONS:
             return _MOVED
         key = request.element, request.op, collective in PREFIXES

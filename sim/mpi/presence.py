@@ -39,7 +39,7 @@ class Presence:
 
     def call_of(self, rank: int) -> str | None:
         """The call of MPI's that a rank is in, with all of its threads that have called anything; None if in none."""
-        calls = [link.inside for link in self._links if link.rank == rank]
+        calls = [call for link in self._links if link.rank == rank for call in link.inside]
         return calls[0] if calls and all(calls) else None
 
     def computes(self, rank: int, since: float) -> bool:

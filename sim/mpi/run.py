@@ -12,8 +12,10 @@ from sim.cluster import build_library
 from sim.mpi.fabric import Fabric
 from sim.mpi.interposer import build_interposer
 from sim.mpi.launch import Launch
+from sim.mpi.links import limited
 from sim.mpi.mpich import chosen
 from sim.mpi.policy import Policy
+from sim.mpi.sections import Section
 from sim.mpi.service import Service
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
@@ -27,10 +29,8 @@ class Program:
 
     Members
     -------
-    ranks : int
-        Processes, and NICs.
-    command : sequence of str
-        Program and arguments.
+    sections : sequence of Section
+        Programs with their arguments and processes; each process has a NIC.
     config, topology : Config, str
         The hardware, and how it is wired.
     policy : Policy
@@ -47,8 +47,7 @@ class Program:
         Log what NICs do; send what the program prints to standard error.
     """
 
-    ranks: int
-    command: Sequence[str]
+    sections: Sequence[Section]
     config: Config
     topology: str
     policy: Policy
@@ -58,6 +57,11 @@ class Program:
     seed: int = 0
     trace: bool = False
     quiet: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """Processes, and NICs."""
+        return sum(section.ranks for section in self.sections)
 
     def environment(self) -> dict[str, str]:
         """Variables that the interposer and MPI read."""
@@ -96,9 +100,18 @@ def run_program(program: Program, *, progress: ProgressCallback | None = None) -
         If its NICs have no point-to-point path.
     MpiError
         If there is no MPI to run it under.
+    FabricError
+        If a limit of the operating system leaves no room for it.
     TopologyError
         If there is no such topology.
     """
+    try:
+        return _run(program, progress)
+    except OSError as error:
+        raise limited(error) from None
+
+
+def _run(program: Program, progress: ProgressCallback | None) -> ProgramResult:
     need_messages(program.config, "what a message takes to be measured")
     interposer = build_interposer()
     topology = parse_topology(program.topology, n_nodes=program.ranks)
@@ -106,8 +119,7 @@ def run_program(program: Program, *, progress: ProgressCallback | None = None) -
     library = build_library(config, progress=progress)
     multicast = any("multicast" in algorithm for algorithm in program.policy.algorithms.values())
     started = Launch(
-        ranks=program.ranks, command=program.command, interposer=interposer, environment=program.environment(),
-        quiet=program.quiet,
+        sections=program.sections, interposer=interposer, environment=program.environment(), quiet=program.quiet,
     )
     with started as launch, closing(
         Fabric(library, config, topology, multicast=multicast, stalls=program.stalls, seed=program.seed)

@@ -77,6 +77,15 @@ class Running:
         return self.position < max(self.operation.sizes)
 
     @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """Bytes of each block of the schedule, which may cut a message that is one to MPI."""
+        sizes, count = self.operation.sizes, self.schedule.block_count
+        if len(sizes) == count:
+            return sizes
+        base, more = divmod(sum(sizes), count)
+        return tuple(base + (block < more) for block in range(count))
+
+    @property
     def padded(self) -> int:
         """Bytes of each block of the piece in hardware: bits of short integers fill up their last lane."""
         return -(-self.width // self.operation.element) * self.operation.element

@@ -22,6 +22,12 @@ class Tally:
     """Of the same: cycles that the host model gives."""
     passed: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Calls of ranks that MPI carried out, by operation and reason."""
+    received: dict[tuple[str, int, int, str], int] = field(default_factory=dict)
+    """Of the same: bytes of the message that the busiest rank receives."""
+    processes: int = 0
+    """Processes that the simulator knows of; by MPI_Init, or by a session."""
+    initialized: int = 0
+    """Those that have called MPI_Init."""
     calls: int = 0
     offloaded: int = 0
     checked: int = 0
@@ -29,12 +35,14 @@ class Tally:
     differences: list[str] = field(default_factory=list)
 
     def add(
-        self, name: str, size: int, ranks: int, algorithm: str, cycles: int, *, by_hosts: Callable[[], int] = lambda: 0
+        self, name: str, size: int, ranks: int, algorithm: str, cycles: int, *, by_hosts: Callable[[], int] = lambda: 0,
+        received: Callable[[], int] = lambda: 0,
     ) -> None:
-        """An operation that the NICs have carried out; `by_hosts` is asked once for each row of the table."""
+        """An operation that the NICs have carried out; the functions are asked once for each row of the table."""
         row = name, size, ranks, algorithm
         if row not in self.by_hosts:
             self.by_hosts[row] = by_hosts()
+            self.received[row] = received()
         self.cycles[row].append(cycles)
         self.calls += ranks
         self.offloaded += ranks
@@ -55,16 +63,33 @@ class Tally:
             {
                 "operation": name, "bytes": size, "ranks": ranks, "algorithm": algorithm, "operations": len(cycles),
                 "cycles_min": min(cycles), "cycles_median": round(median(cycles)), "cycles_max": max(cycles),
-                "goodput_fraction": size / (self.flit_bytes * median(cycles)) if any(cycles) else 0.0,
+                "goodput_fraction": self._goodput((name, size, ranks, algorithm)),
                 "cycles_by_hosts": self.by_hosts[name, size, ranks, algorithm],
             }
             for (name, size, ranks, algorithm), cycles in sorted(self.cycles.items())
         ]
 
+    def _goodput(self, row: tuple[str, int, int, str]) -> float:
+        """Bytes that the busiest rank receives over what its link carries in the median of the cycles."""
+        cycles = self.cycles[row]
+        return self.received[row] / (self.flit_bytes * median(cycles)) if any(cycles) else 0.0
+
+    @property
+    def note(self) -> str | None:
+        """Why there is nothing to report, if there is nothing."""
+        if self.calls:
+            return None
+        if not self.processes:
+            return "no rank has begun MPI by an MPI_ name of MPICH's ABI: it is a program without MPI, one with its " \
+                   "MPI linked statically, or one that calls PMPI_ names alone"
+        if not self.initialized:
+            return "ranks have begun MPI by sessions alone, whose collectives are MPI's, and have called none"
+        return "no collective was called by its MPI_ name; those called by PMPI_ names are MPI's, and are not counted"
+
     def report(self) -> dict[str, Any]:
         """Everything, as `--json` has it."""
         return {
-            "calls": self.calls, "offloaded": self.offloaded,
+            "calls": self.calls, "offloaded": self.offloaded, "note": self.note,
             "offloaded_fraction": self.offloaded / self.calls if self.calls else 0.0,
             "cycles": sum(map(sum, self.cycles.values())), "operations": self.operations(),
             "passed": [

@@ -12,9 +12,10 @@ class RequestKind(IntEnum):
     COMMUNICATOR = 2
     RELEASED = 3
     CALL = 4
-    PASSED = 5
+    ASK = 5
     CHECKED = 6
     BYE = 7
+    JOINED = 8
 
 
 class AnswerKind(IntEnum):
@@ -22,6 +23,15 @@ class AnswerKind(IntEnum):
 
     DONE = 1
     PASSED = 2
+    TAKEN = 3
+
+
+class SlotState(IntEnum):
+    """Where a thread is."""
+
+    FREE = 0
+    OUTSIDE = 1
+    INSIDE = 2
 
 
 class Collective(IntEnum):
@@ -65,9 +75,10 @@ class Reason(IntEnum):
     ONE_RANK = 4
     NOT_OF_WORLD = 5
     NO_SCHEDULE = 6
-    TOO_LONG = 7
+    NO_JOB = 7
     INVALID = 8
     NOT_CONNECTED = 9
+    UNKNOWN_CONSTRUCTOR = 10
 
 
 REASONS = {
@@ -77,9 +88,10 @@ REASONS = {
     Reason.ONE_RANK: "a communicator of one rank",
     Reason.NOT_OF_WORLD: "ranks that are not of MPI_COMM_WORLD",
     Reason.NO_SCHEDULE: "the NIC has no schedule for it",
-    Reason.TOO_LONG: "more than 1 GiB of a derived type",
+    Reason.NO_JOB: "no JobID is left for it",
     Reason.INVALID: "arguments that MPI refuses",
     Reason.NOT_CONNECTED: "not between MPI_Init and MPI_Finalize of MPI_COMM_WORLD",
+    Reason.UNKNOWN_CONSTRUCTOR: "a communicator whose number ranks could not agree on",
 }
 
 
@@ -93,8 +105,12 @@ class Flag(IntFlag):
 
 REQUEST = struct.Struct("<IIQQiiIIIIQQQQQd32s24s40s")
 ANSWER = struct.Struct("<QIId")
-HEAD_BYTES = 64
-"""At the beginning of a segment: the name of the call that a thread is in."""
+HEAD_BYTES = 8192
+"""At the beginning of a segment: what follows."""
+PASSED_AT = 0
+"""Calls that went to MPI without a question are counted here, by collective and reason."""
+SLOTS_AT, SLOTS, SLOT_BYTES = 8 * len(Collective) * len(Reason), 128, 48
+"""Threads that have called MPI: the state of each, and the call that it is in."""
 DIFFERENCE = struct.Struct("<Q16s16s")
 
 

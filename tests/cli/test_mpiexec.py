@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import sim.cli.command.mpiexec
+from firmware_models.schedule import algorithm_names, collective_names
 from sim.host import load_host
 from sim.mpi.host_model import Host, HostModel
 from sim.mpi.message import Wire
@@ -26,6 +27,16 @@ COLLECTIVES = (
     (("true",), "-n: is required"),
     (("-n", "4"), "PROGRAM: is required"),
     (("-n", "1", "true"), "-n: must be 2 to 64, not 1"),
+    (("-np", "65", "true"), "-n: must be 1 to 64, not 65"),
+    (("-n", "2", "true", ":"), "PROGRAM behind ':': is required"),
+    (("-n", "2", "true", ":", "-n", "2"), "PROGRAM behind ':': is required"),
+    (("-n", "2", "true", ":", "-n", "two", "true"), "-n behind ':': must be 1 to 64, not 'two'"),
+    (("-n", "2", "true", ":", "-np", "0", "true"), "-n behind ':': must be 1 to 64, not '0'"),
+    (("-n", "2", "true", ":", "-n"), "-n behind ':': must be 1 to 64, not ''"),
+    (("-n", "60", "true", ":", "-n", "5", "true"), "-n: must be 2 to 64 in all, not 65"),
+    (("-n", "2", "true", ":", "-env", "A", "1", "true"), "options behind ':': must be -n or -np, not '-env'"),
+    (("-n", "2", "true", ":", "-n", "1", "no-such-program"),
+     "PROGRAM: must be a program that can be run, not 'no-such-program'"),
     (("-n", "2", "no-such-program"), "PROGRAM: must be a program that can be run, not 'no-such-program'"),
     (("-n", "2", "--patience", "-1", "true"), "--patience: must be a number of at least 0, not '-1'"),
     (("-n", "2", "--work-patience", "soon", "true"), "--work-patience: must be a number of at least 0, not 'soon'"),
@@ -54,7 +65,7 @@ def test_refusals(conic: Conic, arguments: tuple[str, ...], message: str) -> Non
 def result(**other: Any) -> ProgramResult:
     """What a program with one allreduce leaves."""
     tally = Tally(8)
-    tally.add("Allreduce", 4096, 2, "ring", 1000, by_hosts=lambda: 3456)
+    tally.add("Allreduce", 4096, 2, "ring", 1000, by_hosts=lambda: 3456, received=lambda: 4096)
     tally.add_passed("Scan", "the reduce unit has no such operator of that type", 2)
     timeline = Timeline("simulated")
     timeline.add("Allreduce", (0, 1), (0.0, 2e-6), (5e-6, 6e-6), by="NICs")
@@ -68,8 +79,40 @@ def test_a_table(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = conic("mpiexec", "-n", "2", sys.executable)
     assert (outcome.code, outcome.out) == (0, "")
     assert "51.2%" in outcome.err
+    assert "goodput: bytes that the busiest rank received" in outcome.err
     assert "the reduce unit has no such operator" in outcome.err
     assert "2 of 4 calls on the NICs, 1,000 cycles" in outcome.err
+
+
+def test_names_in_the_table_are_whole(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However narrow the terminal is, and for each algorithm that there is."""
+    tally = Tally(8)
+    names = {(house, name) for house in collective_names() for name in algorithm_names(house)}
+    for house, name in names:
+        tally.add(f"Reduce_scatter_block {house}", 1 << 30, 64, name, 10**9)
+    monkeypatch.setenv("COLUMNS", "40")
+    made = result(report=result().report | tally.report())
+    monkeypatch.setattr(sim.cli.command.mpiexec, "run_program", lambda _program, **_options: made)
+    outcome = conic("mpiexec", "-n", "2", sys.executable)
+    words = set(outcome.err.split())
+    assert words >= {name for _, name in names}
+    assert "…" not in outcome.err
+
+
+@pytest.mark.parametrize(("processes", "initialized", "said"), [
+    (0, 0, "no rank has begun MPI by an MPI_ name of MPICH's ABI"),
+    (2, 0, "by sessions alone"),
+    (2, 2, "no collective was called by its MPI_ name"),
+])
+def test_nothing_is_never_the_whole_report(
+    conic: Conic, monkeypatch: pytest.MonkeyPatch, processes: int, initialized: int, said: str
+) -> None:
+    tally = Tally(8, processes=processes, initialized=initialized)
+    made = result(report=result().report | tally.report())
+    monkeypatch.setattr(sim.cli.command.mpiexec, "run_program", lambda _program, **_options: made)
+    outcome = conic("mpiexec", "-n", "2", sys.executable)
+    *_, last = outcome.err.strip().splitlines()
+    assert said in last
 
 
 def test_json_and_page(conic: Conic, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -108,5 +151,5 @@ def test_json_and_page(conic: Conic, monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_a_failure(conic: Conic, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any], message: str) -> None:
     monkeypatch.setattr(sim.cli.command.mpiexec, "run_program", lambda _program, **_options: result(**other))
     outcome = conic("mpiexec", "-n", "2", sys.executable)
-    assert outcome.code == 1
+    assert outcome.code == other.get("code", 1)
     assert outcome.err.strip().splitlines()[-1] == message

@@ -3,7 +3,8 @@
 import pytest
 
 from firmware_models.config import load_preset
-from sim.bounds import link_load
+from firmware_models.schedule import algorithm_names, collective_names
+from sim.bounds import link_load, received_bytes
 from sim.collective import CollectiveRequest, run_collective
 
 SMALL = load_preset("small")
@@ -49,3 +50,16 @@ def test_as_on_the_wire(algorithm, nodes, size):
     """No run is faster than its bound, and all nodes together send what their schedules say."""
     result = run_collective(request_for("allreduce", algorithm, nodes=nodes, size=size))
     assert 0 < result.bound_fraction < result.framing_fraction < 1
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [(collective, name) for collective in collective_names() for name in algorithm_names(collective)],
+)
+def test_what_the_busiest_node_receives(collective, algorithm):
+    """Of the blocks of a message, as of its packets: `conic mpiexec` and `conic run` mean one goodput."""
+    nodes = 4
+    size = 0 if collective == "barrier" else 64 * nodes
+    request = request_for(collective, algorithm, nodes=nodes, size=size)
+    blocks = request.schedule.block_count
+    assert received_bytes(request.schedule, [size // blocks] * blocks) == link_load(request).received_bytes

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
 from rich.table import Table
 
 from firmware_models.config import ConfigError
@@ -22,6 +22,7 @@ from sim.mpi.interposer import MpiError
 from sim.mpi.page import program_page
 from sim.mpi.policy import Policy
 from sim.mpi.run import Program, run_program
+from sim.mpi.sections import MOST_RANKS, SectionError, parse_sections
 from sim.report.chrome_trace import write_chrome_trace
 from sim.session import CollectiveError
 from sim.stalls import StallProfile, random_stalls
@@ -36,7 +37,8 @@ _MEGAHERTZ = 1e6
     "mpiexec", epilog=example("conic mpiexec -n 4 --algorithm allreduce=rabenseifner python3 train.py"),
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
-@click.option("-n", "--ranks", "ranks", type=Number(2, 64), required=True, help="Processes, a NIC each.")
+@click.option("-n", "-np", "--ranks", "ranks", type=Number(1, MOST_RANKS), required=True,
+              help="Processes, 2 to 64, a NIC each.")
 @hardware_options
 @click.option("--topology", help="How the NICs are wired.  [default: star:N]")
 @click.option("--algorithm", "algorithms", multiple=True, metavar="COLLECTIVE=ALGORITHM",
@@ -60,7 +62,7 @@ _MEGAHERTZ = 1e6
               help="One JSON object on standard output; what the program prints goes to standard error.")
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@refuses(ConfigError, TopologyError)
+@refuses(ConfigError, TopologyError, SectionError)
 @fails(MpiError, FabricError, CollectiveError)
 def command(
     *, ranks: int, preset: str | None, config: Path | None, topology: str | None, algorithms: tuple[str, ...],
@@ -70,20 +72,24 @@ def command(
 ) -> int:
     """Starts PROGRAM under MPI; its collectives run on one simulated NIC a rank, and come back with the NICs' bits.
 
-    Whatever is not offloaded is MPI's own, and the table at the end says what and why.
+    Whatever is not offloaded is MPI's own, and the table at the end says what and why. Several programs stand between
+    colons: PROGRAM ARGUMENTS : -n 2 PROGRAM ARGUMENTS.
     """
     if check not in (None, "mpich"):
         raise click.UsageError(f"--check: must be mpich, not {check!r}")
     if clock not in _CLOCKS:
         raise click.UsageError(f"--clock: must be one of {', '.join(_CLOCKS)}, not {clock!r}")
-    if shutil.which(program) is None:
-        raise click.UsageError(f"PROGRAM: must be a program that can be run, not {program!r}")
+    sections = parse_sections(ranks, (program, *arguments))
+    for section in sections:
+        if shutil.which(section.command[0]) is None:
+            raise click.UsageError(f"PROGRAM: must be a program that can be run, not {section.command[0]!r}")
     name, tree = hardware(preset, config)
-    wired = topology or f"star:{ranks}"
+    total = sum(section.ranks for section in sections)
+    wired = topology or f"star:{total}"
     with progress_bars() as progress:
         result = run_program(
             Program(
-                ranks=ranks, command=[program, *arguments], config=tree, topology=wired, check=check is not None,
+                sections=sections, config=tree, topology=wired, check=check is not None,
                 compute_scale=compute_scale, trace=trace is not None, quiet=as_json, seed=disturb or 0,
                 stalls=StallProfile() if disturb is None else random_stalls(disturb),
                 policy=Policy(
@@ -94,7 +100,7 @@ def command(
             progress=progress,
         )
     values: dict[str, Any] = {
-        "program": " ".join((program, *arguments)), "ranks": ranks, "preset": name, "topology": wired, "clock": clock,
+        "program": " ".join((program, *arguments)), "ranks": total, "preset": name, "topology": wired, "clock": clock,
         "exit_code": result.code, "error": result.error, **result.report,
     }
     if trace is not None:
@@ -111,7 +117,7 @@ def command(
         click.echo(f"conic mpiexec: the program ended with {result.code}", err=True)
     for line in values["differences"]:
         click.echo(f"conic mpiexec: {line}", err=True)
-    return 1 if result.error is not None or result.code or values["differing_elements"] else 0
+    return result.code or int(result.error is not None or bool(values["differing_elements"]))
 
 
 def _algorithms(given: tuple[str, ...]) -> dict[str, str]:
@@ -130,28 +136,50 @@ def _algorithms(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
+_COLUMNS = (
+    "bytes: of the message, all blocks together; cycles: from the last rank's doorbell to the last completion; "
+    "goodput: bytes that the busiest rank received, over what its link carries in the median of the cycles, as of "
+    "conic run; by hosts: cycles if hosts carried out the same steps, by a model"
+)
+
+
 def _print(values: dict[str, Any]) -> None:
     """The tables, on standard error: standard output is the program's."""
-    console = Console(stderr=True, width=None if Console(stderr=True).is_terminal else 120)
-    table = Table("operation", "bytes", "ranks", "algorithm", "operations", "cycles min", "median", "max", "goodput",
-                  "by hosts (model)")
-    for row in values["operations"]:
-        table.add_row(
-            row["operation"], f"{row['bytes']:,}", str(row["ranks"]), row["algorithm"], f"{row['operations']:,}",
-            f"{row['cycles_min']:,}", f"{row['cycles_median']:,}", f"{row['cycles_max']:,}",
-            f"{row['goodput_fraction']:.1%}", f"{row['cycles_by_hosts']:,}",
-        )
-    console.print(table)
+    console = Console(stderr=True)
+    if values["operations"]:
+        table = Table("operation", "bytes", "ranks", "algorithm", "operations", "cycles min", "median", "max",
+                      "goodput", "by hosts (model)")
+        for row in values["operations"]:
+            table.add_row(
+                row["operation"], f"{row['bytes']:,}", str(row["ranks"]), row["algorithm"], f"{row['operations']:,}",
+                f"{row['cycles_min']:,}", f"{row['cycles_median']:,}", f"{row['cycles_max']:,}",
+                f"{row['goodput_fraction']:.1%}", f"{row['cycles_by_hosts']:,}",
+            )
+        _print_whole(console, table)
+        console.print(_COLUMNS, highlight=False, soft_wrap=True)
     if values["passed"]:
         table = Table("by MPI itself", "calls", "because")
         for row in values["passed"]:
             table.add_row(row["operation"], f"{row['calls']:,}", row["reason"])
-        console.print(table)
+        _print_whole(console, table)
     checked = (
         f"; {values['checked_elements']:,} elements compared with MPI's, {values['differing_elements']:,} differ"
         if values["checked_elements"] else ""
     )
     console.print(
         f"{values['offloaded']:,} of {values['calls']:,} calls on the NICs, {values['cycles']:,} cycles{checked}",
-        highlight=False,
+        highlight=False, soft_wrap=True,
     )
+    if values["note"] is not None:
+        console.print(values["note"], highlight=False, soft_wrap=True)
+
+
+def _print_whole(console: Console, table: Table) -> None:
+    """Every name whole, however narrow the terminal is: lines are wrapped by it, not cut."""
+    console.width = max(Console(stderr=True).width, console.measure(table, options=_wide(console)).maximum)
+    console.print(table)
+    console.width = Console(stderr=True).width
+
+
+def _wide(console: Console) -> ConsoleOptions:
+    return console.options.update(width=1_000)

@@ -21,8 +21,8 @@ static void compare(struct link *link, const struct pending *pending, const char
             }
             ++request.id;
         }
-    request.communicator = conic_communicator(pending->arguments.comm)->key;
-    request.rank = conic_communicator(pending->arguments.comm)->rank;
+    request.communicator = pending->comm->key;
+    request.rank = pending->comm->rank;
     const uint64_t length = request.id < MOST_SHOWN ? request.id : MOST_SHOWN;
     conic_say(link, &request, shown, length * sizeof *shown);
 }
@@ -44,8 +44,7 @@ static void in_bytes(struct arguments *call, const struct communicator *comm, MP
     call->displacements = at;
 }
 
-static void as_bytes(struct arguments *call, const struct communicator *comm, const struct pending *pending) {
-    const MPI_Count in = (MPI_Count)pending->in_bytes, out = (MPI_Count)pending->out_bytes;
+static void as_bytes(struct arguments *call, const struct communicator *comm, MPI_Count in, MPI_Count out) {
     const bool is_root = comm->rank == call->root;
     const bool cut_in = call->collective == SCATTER || call->collective == ALLTOALL;
     const bool cut_out = call->collective == ALLGATHER || call->collective == GATHER || call->collective == ALLTOALL;
@@ -59,28 +58,94 @@ static void as_bytes(struct arguments *call, const struct communicator *comm, co
     }
 }
 
-void conic_check(struct link *link, const struct pending *pending, const struct communicator *comm) {
-    struct arguments call = pending->arguments;
-    if (call.collective == BARRIER) return;
-    char *theirs = calloc(1, pending->out_bytes + 16);
-    MPI_Count *counts = calloc((size_t)comm->size, sizeof *counts);
-    MPI_Aint *at = calloc((size_t)comm->size, sizeof *at);
-    uint64_t element = 1;
-    call.send = link->segment + pending->in_at;
-    call.receive = theirs;
+// The call on the bytes at `from`, of which there are `in`, with its result of `out` bytes where `made` has it.
+static struct arguments prepared(
+    const struct arguments *asked, const struct communicator *comm, const char *from, uint64_t in, uint64_t out,
+    struct comparison *made
+) {
+    struct arguments call = *asked;
+    made->theirs = calloc(1, out + 16);
+    made->counts = calloc((size_t)comm->size, sizeof *made->counts);
+    made->at = calloc((size_t)comm->size, sizeof *made->at);
+    made->element = 1;
+    call.send = from;
+    call.receive = made->theirs;
     if (conic_reduces(call.collective)) {
         // Elements lie in the segment as they do in the program.
         MPI_Aint low, extent;
         PMPI_Type_get_extent(call.receive_type, &low, &extent);
-        element = (uint64_t)extent;
+        made->element = (uint64_t)extent;
     } else {
-        in_bytes(&call, comm, counts, at);
-        as_bytes(&call, comm, pending);
+        in_bytes(&call, comm, made->counts, made->at);
+        as_bytes(&call, comm, (MPI_Count)in, (MPI_Count)out);
     }
+    return call;
+}
+
+static void drop(struct comparison *made) {
+    free(made->mine);
+    free(made->theirs);
+    free(made->counts);
+    free(made->at);
+}
+
+// Also where there is no result: how many were compared is counted by rank.
+static void end(struct link *link, const struct pending *pending, struct comparison *made) {
+    compare(link, pending, made->theirs, made->element);
+    if (!made->stays) drop(made);
+}
+
+void conic_check(struct link *link, const struct pending *pending) {
+    const struct arguments call = prepared(
+        &pending->arguments, pending->comm, link->segment + pending->in_at, pending->in_bytes, pending->out_bytes,
+        pending->comparison);
     conic_passed(&call);
-    // Also where there is no result: how many were compared is counted by rank.
-    compare(link, pending, theirs, element);
-    free(theirs);
-    free(counts);
-    free(at);
+    end(link, pending, pending->comparison);
+}
+
+// MPI begins where the program does, so that its collectives have one order at all ranks.
+void conic_begin_check(struct link *link, struct pending *pending) {
+    const struct arguments call = prepared(
+        &pending->arguments, pending->comm, link->segment + pending->in_at, pending->in_bytes, pending->out_bytes,
+        pending->comparison);
+    conic_passed_nonblocking(&call, &pending->comparison->request);
+    pending->comparison->begun = true;
+}
+
+// A persistent one is MPI's too, with buffers of its own, from when the program makes it: it may be started in any order.
+struct comparison *conic_make_check(
+    const struct arguments *asked, const struct communicator *comm, const struct request *request
+) {
+    if (!conic_checks || asked->collective == BARRIER) return NULL;
+    struct comparison *made = calloc(1, sizeof *made);
+    made->stays = true;
+    made->mine = calloc(1, request->in_bytes + 16);
+    made->out_bytes = request->out_bytes;
+    const struct arguments call = prepared(asked, comm, made->mine, request->in_bytes, request->out_bytes, made);
+    conic_passed_persistent(&call, &made->request);
+    return made;
+}
+
+void conic_start_check(struct link *link, struct pending *pending) {
+    struct comparison *made = pending->comparison;
+    memcpy(made->mine, link->segment + pending->in_at, pending->in_bytes);
+    memset(made->theirs, 0, made->out_bytes);
+    made->begun = true;
+    PMPI_Start(&made->request);
+}
+
+void conic_drop_check(struct comparison *made) {
+    if (!made) return;
+    PMPI_Request_free(&made->request);
+    drop(made);
+    free(made);
+}
+
+// Compares if MPI is done too; false if it is not.
+bool conic_compared(struct link *link, struct pending *pending) {
+    int done = 0;
+    if (!pending->comparison->begun) return false;
+    PMPI_Test(&pending->comparison->request, &done, MPI_STATUS_IGNORE);
+    if (done) end(link, pending, pending->comparison);
+    return done;
 }

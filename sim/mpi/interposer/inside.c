@@ -45,6 +45,3 @@ INSIDE(Win_flush_all, (MPI_Win win), (win))
 INSIDE(Win_free, (MPI_Win *win), (win))
 INSIDE(Comm_free, (MPI_Comm *comm), (comm))
 INSIDE(Comm_disconnect, (MPI_Comm *comm), (comm))
-INSIDE(Comm_accept, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *to), (port, info, root, comm, to))
-INSIDE(Comm_connect, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *to),
-       (port, info, root, comm, to))

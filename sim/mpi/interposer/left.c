@@ -1,11 +1,10 @@
 // Collectives that are MPI's own, counted: of types or displacements for each pair, and among neighbours.
 #include "interposer.h"
 
-static void left(MPI_Comm comm, enum collective collective, bool waits) {
+static enum reason why(MPI_Comm comm) {
     const struct communicator *found = conic_communicator(comm);
     const enum reason reason = found ? found->reason : NOT_CONNECTED;
-    conic_count(collective, reason ? reason : NO_SCHEDULE);
-    if (waits) conic_settle();
+    return reason ? reason : NO_SCHEDULE;
 }
 
 #define MOVE(N, D) const void *send, N n, MPI_Datatype s, void *receive, N m, MPI_Datatype r, MPI_Comm comm
@@ -22,24 +21,23 @@ static void left(MPI_Comm comm, enum collective collective, bool waits) {
 #define ADDRESSES(N, D) TYPES(N, MPI_Aint)
 #define ADDRESSES_NAMES TYPES_NAMES
 
-#define LEFT(NAME, kind, waits, parameters, names) \
+#define LEFT(NAME, kind, parameters, names)        \
     int MPI_##NAME parameters {                    \
-        left(comm, kind, waits);                   \
+        conic_count(kind, why(comm));              \
         conic_enter("MPI_" #NAME);                 \
         const int outcome = PMPI_##NAME names;     \
         conic_leave();                             \
         return outcome;                            \
     }
 #define NOW(NAME, kind, P)                                            \
-    LEFT(NAME, kind, true, (P(int, int)), (P##_NAMES))                \
-    LEFT(NAME##_c, kind, true, (P(MPI_Count, MPI_Aint)), (P##_NAMES))
+    LEFT(NAME, kind, (P(int, int)), (P##_NAMES))                \
+    LEFT(NAME##_c, kind, (P(MPI_Count, MPI_Aint)), (P##_NAMES))
 #define LATER(NAME, kind, P)                                                                        \
-    LEFT(NAME, kind, false, (P(int, int), MPI_Request *request), (P##_NAMES, request))              \
-    LEFT(NAME##_c, kind, false, (P(MPI_Count, MPI_Aint), MPI_Request *request), (P##_NAMES, request))
+    LEFT(NAME, kind, (P(int, int), MPI_Request *request), (P##_NAMES, request))              \
+    LEFT(NAME##_c, kind, (P(MPI_Count, MPI_Aint), MPI_Request *request), (P##_NAMES, request))
 #define MAKES(NAME, kind, parameters, names)                                         \
     int MPI_##NAME parameters {                                                      \
-        conic_settle();                                                              \
-        return conic_left_persistent(PMPI_##NAME names, comm, kind, request);        \
+        return conic_left_persistent(PMPI_##NAME names, kind, why(comm), request);   \
     }
 #define AGAIN(NAME, kind, P)                                                                                       \
     MAKES(NAME##_init, kind, (P(int, int), MPI_Info info, MPI_Request *request), (P##_NAMES, info, request))      \

@@ -3,34 +3,81 @@
 
 #include "interposer.h"
 
-static int begin(int outcome) {
+static bool is_over;
+
+static void begin(void) {
     MPI_Comm parent;
-    conic_checks = getenv("CONIC_MPI_CHECK") != NULL;
-    if (outcome != MPI_SUCCESS || !getenv("CONIC_MPI_SOCKET")) return outcome;
+    if (!getenv("CONIC_MPI_SOCKET")) return;
+    conic_refuse_foreign();
     // A spawned process has a world of its own, in which there are no NICs.
     PMPI_Comm_get_parent(&parent);
-    if (parent != MPI_COMM_NULL) return outcome;
+    if (parent != MPI_COMM_NULL) return;
+    conic_checks = getenv("CONIC_MPI_CHECK") != NULL;
+    conic_open();
     conic_connected = true;
+    const struct request joined = {.kind = REQUEST_JOINED};
+    conic_say(conic_link(), &joined, NULL, 0);
     conic_clock_begin();
-    conic_link();
-    conic_communicator(MPI_COMM_WORLD);
+    // The simulator knows of this thread from now on.
+    conic_enter("MPI_Init");
+    conic_leave();
+    conic_number(MPI_COMM_WORLD, 1, "MPI_COMM_WORLD");
+    conic_number(MPI_COMM_SELF, 2, "MPI_COMM_SELF");
+}
+
+// Begins late where MPI has been initialised by another name: some modules of Fortran call PMPI_Init.
+void conic_begin(void) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static bool begun;
+    int is_initialized = 0, is_finalized = 0;
+    if (conic_connected || is_over) return;
+    PMPI_Initialized(&is_initialized);
+    PMPI_Finalized(&is_finalized);
+    if (!is_initialized || is_finalized) return;
+    pthread_mutex_lock(&mutex);
+    const bool first = !begun;
+    begun = true;
+    pthread_mutex_unlock(&mutex);
+    if (first) begin();
+}
+
+// MPI deletes what is cached on MPI_COMM_SELF before anything else, by whatever name it is finalized.
+void conic_end(void) {
+    struct link *link = conic_link();
+    const struct request bye = {.kind = REQUEST_BYE};
+    if (link) conic_say(link, &bye, NULL, 0);
+    conic_connected = false;
+    is_over = true;
+}
+
+int MPI_Init(int *count, char ***values) {
+    conic_refuse_foreign();
+    const int outcome = PMPI_Init(count, values);
+    if (outcome == MPI_SUCCESS) conic_begin();
     return outcome;
 }
 
-int MPI_Init(int *count, char ***values) { return begin(PMPI_Init(count, values)); }
-
 int MPI_Init_thread(int *count, char ***values, int required, int *provided) {
-    return begin(PMPI_Init_thread(count, values, required, provided));
+    conic_refuse_foreign();
+    const int outcome = PMPI_Init_thread(count, values, required, provided);
+    if (outcome == MPI_SUCCESS) conic_begin();
+    return outcome;
+}
+
+// What is called on communicators of a session is counted, and left to MPI.
+int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session) {
+    const int outcome = PMPI_Session_init(info, handler, session);
+    if (outcome == MPI_SUCCESS) conic_open();
+    return outcome;
+}
+
+// The simulator sees that the rank has been in here when it is gone.
+int MPI_Abort(MPI_Comm comm, int code) {
+    conic_enter("MPI_Abort");
+    return PMPI_Abort(comm, code);
 }
 
 int MPI_Finalize(void) {
-    struct link *link = conic_link();
-    if (link) {
-        struct request bye = {.kind = REQUEST_BYE};
-        conic_say_counts(link);
-        conic_say(link, &bye, NULL, 0);
-        conic_enter("MPI_Finalize");
-        conic_connected = false;
-    }
+    conic_enter("MPI_Finalize");
     return PMPI_Finalize();
 }

@@ -1,4 +1,4 @@
-// The connection to the simulator: a socket, and a segment of memory that both have.
+// The connection of a process to the simulator: a socket, and a segment of memory that both have.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -12,37 +12,46 @@
 
 #include "interposer.h"
 
-// Address space only: pages are there once they are touched.
-static const uint64_t segment_bytes = UINT64_C(1) << 34;
 bool conic_connected, conic_checks;
-static __thread struct link *mine;
+static struct link mine;
+static bool is_open;
 
 static void fail(const char *what) {
-    fprintf(stderr, "conic mpiexec: %s: %s\n", what, strerror(errno));
+    fprintf(stderr, "conic mpiexec: rank %s: %s: %s\n", getenv("PMI_RANK"), what, strerror(errno));
     _exit(1);
 }
 
 // The simulator has ended this program and has said why: there is nothing to add.
 static void end(void) { _exit(1); }
 
-static struct link *connect_thread(const char *name) {
-    struct link *link = calloc(1, sizeof *link);
+static int make_segment(struct link *link) {
+    const char *wanted = getenv("CONIC_MPI_SEGMENT");
+    // Address space only: pages are there once they are touched.
+    link->segment_bytes = wanted ? strtoull(wanted, NULL, 10) : UINT64_C(1) << 34;
+    const int memory = memfd_create("conic", MFD_CLOEXEC);
+    if (memory < 0) fail("no shared memory (limit of open files, ulimit -n)");
+    if (ftruncate(memory, (off_t)link->segment_bytes)) fail("no shared memory");
+    link->segment = mmap(NULL, link->segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory, 0);
+    if (link->segment == MAP_FAILED) fail("no address space for the segment (limit of address space, ulimit -v)");
+    return memory;
+}
+
+// Once for each process, by MPI_Init or by MPI_Session_init.
+void conic_open(void) {
+    const char *name = getenv("CONIC_MPI_SOCKET"), *rank = getenv("PMI_RANK");
+    if (is_open || !name) return;
+    struct link *link = &mine;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const size_t length = strlen(name);
-    if (!link || length + 1 > sizeof address.sun_path) fail("no connection");
+    if (length + 1 > sizeof address.sun_path) fail("no connection");
     memcpy(address.sun_path + 1, name, length);
     link->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (link->socket < 0 ||
-        connect(link->socket, (struct sockaddr *)&address, offsetof(struct sockaddr_un, sun_path) + 1 + length))
+    if (link->socket < 0) fail("no socket (limit of open files, ulimit -n)");
+    if (connect(link->socket, (struct sockaddr *)&address, offsetof(struct sockaddr_un, sun_path) + 1 + length))
         fail("the simulator does not answer");
-    const int memory = memfd_create("conic", MFD_CLOEXEC);
-    if (memory < 0 || ftruncate(memory, (off_t)segment_bytes)) fail("no shared memory");
-    link->segment = mmap(NULL, segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory, 0);
-    if (link->segment == MAP_FAILED) fail("no shared memory");
-
-    struct request hello = {.kind = REQUEST_HELLO};
-    PMPI_Comm_rank(MPI_COMM_WORLD, &hello.rank);
-    hello.count = (uint64_t)getpid();
+    const int memory = make_segment(link);
+    struct request hello = {.kind = REQUEST_HELLO, .rank = rank ? atoi(rank) : 0, .count = (uint64_t)getpid(),
+                            .in_bytes = link->segment_bytes};
     struct iovec part = {&hello, sizeof hello};
     char control[CMSG_SPACE(sizeof(int))] = {0};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
@@ -57,19 +66,28 @@ static struct link *connect_thread(const char *name) {
     pthread_mutexattr_init(&kind);
     pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&link->mutex, &kind);
-    return link;
+    pthread_cond_init(&link->heard, NULL);
+    is_open = true;
 }
 
-struct link *conic_link(void) {
-    if (!conic_connected) return NULL;
-    if (!mine) mine = connect_thread(getenv("CONIC_MPI_SOCKET"));
-    return mine;
+// None before MPI_Init and after MPI_Finalize.
+struct link *conic_link(void) { return conic_connected ? &mine : NULL; }
+
+// What the simulator reads of this process; none if it knows nothing of the process.
+struct head *conic_head(void) { return is_open ? (struct head *)mine.segment : NULL; }
+
+void conic_count(enum collective collective, enum reason reason) {
+    struct head *head = conic_head();
+    if (head) __atomic_fetch_add(&head->passed[collective][reason], 1, __ATOMIC_RELAXED);
 }
 
 void conic_say(struct link *link, const struct request *request, const void *more, size_t more_bytes) {
     struct iovec parts[2] = {{(void *)request, sizeof *request}, {(void *)more, more_bytes}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = more_bytes ? 2 : 1};
-    if (sendmsg(link->socket, &message, MSG_NOSIGNAL) < 0) end();
+    ssize_t said;
+    do said = sendmsg(link->socket, &message, MSG_NOSIGNAL);
+    while (said < 0 && errno == EINTR);
+    if (said < 0) end();
 }
 
 // Takes an answer; waits for so many microseconds, or for ever if fewer than none.
@@ -84,25 +102,4 @@ bool conic_hear(struct link *link, struct answer *answer, int wait_us) {
     while (got < 0 && errno == EINTR);
     if (got != sizeof *answer) end();
     return true;
-}
-
-uint64_t conic_allocate(struct link *link, uint64_t bytes) {
-    if (!link->outstanding) link->used = HEAD_BYTES;
-    const uint64_t at = link->used;
-    link->used += (bytes + 63) / 64 * 64;
-    if (link->used > segment_bytes) {
-        fprintf(stderr, "conic mpiexec: calls under way must be of at most %llu bytes a rank, not %llu\n",
-                (unsigned long long)segment_bytes, (unsigned long long)link->used);
-        _exit(1);
-    }
-    return at;
-}
-
-// The thread is in a call of MPI's that may block: the simulator tells that from work of the program's own.
-void conic_enter(const char *call) {
-    if (conic_connected && mine) strncpy(mine->segment, call, HEAD_BYTES - 1);
-}
-
-void conic_leave(void) {
-    if (mine) mine->segment[0] = 0;
 }

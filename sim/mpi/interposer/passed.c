@@ -48,3 +48,25 @@ int conic_passed_nonblocking(const struct arguments *a, MPI_Request *to) {
     default: return MPI_ERR_INTERN;
     }
 }
+
+int conic_passed_persistent(const struct arguments *a, MPI_Request *to) {
+    COMMON;
+    switch (a->collective) {
+    case ALLREDUCE: return PMPI_Allreduce_init_c(send, receive, m, r, a->op, comm, MPI_INFO_NULL, to);
+    case REDUCE: return PMPI_Reduce_init_c(send, receive, m, r, a->op, a->root, comm, MPI_INFO_NULL, to);
+    case BCAST: return PMPI_Bcast_init_c(receive, m, r, a->root, comm, MPI_INFO_NULL, to);
+    case BARRIER: return PMPI_Barrier_init(comm, MPI_INFO_NULL, to);
+    case ALLGATHER: return PMPI_Allgather_init_c(send, n, s, receive, m, r, comm, MPI_INFO_NULL, to);
+    case REDUCE_SCATTER_BLOCK: return PMPI_Reduce_scatter_block_init_c(send, receive, m, r, a->op, comm, MPI_INFO_NULL, to);
+    case SCATTER: return PMPI_Scatter_init_c(send, n, s, receive, m, r, a->root, comm, MPI_INFO_NULL, to);
+    case GATHER: return PMPI_Gather_init_c(send, n, s, receive, m, r, a->root, comm, MPI_INFO_NULL, to);
+    case ALLTOALL: return PMPI_Alltoall_init_c(send, n, s, receive, m, r, comm, MPI_INFO_NULL, to);
+    case SCAN: return PMPI_Scan_init_c(send, receive, m, r, a->op, comm, MPI_INFO_NULL, to);
+    case EXSCAN: return PMPI_Exscan_init_c(send, receive, m, r, a->op, comm, MPI_INFO_NULL, to);
+    case ALLGATHERV: return PMPI_Allgatherv_init_c(send, n, s, receive, counts, at, r, comm, MPI_INFO_NULL, to);
+    case GATHERV: return PMPI_Gatherv_init_c(send, n, s, receive, counts, at, r, a->root, comm, MPI_INFO_NULL, to);
+    case SCATTERV: return PMPI_Scatterv_init_c(send, counts, at, s, receive, m, r, a->root, comm, MPI_INFO_NULL, to);
+    case REDUCE_SCATTER: return PMPI_Reduce_scatter_init_c(send, receive, counts, r, a->op, comm, MPI_INFO_NULL, to);
+    default: return MPI_ERR_INTERN;
+    }
+}

@@ -13,11 +13,10 @@ struct persistent {
     bool ours;
     bool active;
     MPI_Request inner;  // of the operation under way
-    struct arguments arguments;
-    struct communicator stream;
+    struct arguments arguments;  // as far as MPI looks at them, held
+    struct communicator *stream;
+    struct comparison *comparison;
     enum reason reason;  // why it is MPI's own
-    MPI_Count *counts;
-    MPI_Aint *displacements;
 };
 
 enum { BUCKETS = 256 };
@@ -51,29 +50,31 @@ static void erase(struct persistent *gone) {
     *at = gone->next;
     __atomic_fetch_sub(&alive, 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&mutex);
-    free(gone->counts);
-    free(gone->displacements);
     free(gone);
 }
 
-static void *copied(const void *from, size_t bytes) {
-    void *to = from ? malloc(bytes) : NULL;
-    return to ? memcpy(to, from, bytes) : NULL;
-}
-
-// Makes a request of the program's; false if MPI shall make it.
-bool conic_make_persistent(const struct arguments *call, MPI_Request *request) {
-    const struct communicator *comm = conic_communicator(call->comm);
-    if (!comm || comm->reason || conic_judge(call, comm) == INVALID) return false;
+// Makes a request of the program's; false, with the reason, if MPI shall make it. That is decided here for all starts:
+// MPI wants its own to be made in one order at all ranks, and ranks start in any.
+bool conic_make_persistent(const struct arguments *call, MPI_Request *request, enum reason *reason) {
+    struct communicator *comm = conic_communicator(call->comm);
+    struct arguments significant;
+    struct request told = {0};
+    *reason = conic_judge(call, comm, &significant, &told);
+    if (!*reason) *reason = told.reason;
+    if (*reason) return false;
+    struct communicator *stream = conic_open_stream(comm);
+    *reason = conic_ask(&significant, stream, &told);
+    if (*reason) {
+        conic_let_go(stream);
+        return false;
+    }
     struct persistent *made = calloc(1, sizeof *made);
     made->ours = true;
     made->inner = MPI_REQUEST_NULL;
-    made->arguments = *call;
-    made->arguments.counts = made->counts = copied(call->counts, (size_t)comm->size * sizeof *made->counts);
-    made->arguments.displacements = made->displacements =
-        copied(call->displacements, (size_t)comm->size * sizeof *made->displacements);
-    conic_open_stream(call->comm, &made->stream);
-    made->arguments.stream = made->stream.key;
+    made->arguments = significant;
+    made->stream = stream;
+    conic_keep(&made->arguments, stream);
+    made->comparison = conic_make_check(&made->arguments, stream, &told);
     // A message to nobody: a request that is inactive until it is started, and this one never is.
     PMPI_Send_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, &made->handle);
     insert(made);
@@ -82,13 +83,12 @@ bool conic_make_persistent(const struct arguments *call, MPI_Request *request) {
 }
 
 // A request that MPI has made: its starts are counted.
-int conic_left_persistent(int outcome, MPI_Comm comm, enum collective collective, MPI_Request *request) {
-    const struct communicator *found = conic_communicator(comm);
-    if (outcome != MPI_SUCCESS || !found) return outcome;
+int conic_left_persistent(int outcome, enum collective collective, enum reason reason, MPI_Request *request) {
+    if (outcome != MPI_SUCCESS || !conic_head()) return outcome;
     struct persistent *made = calloc(1, sizeof *made);
     made->handle = *request;
     made->arguments.collective = collective;
-    made->reason = found->reason ? found->reason : NO_SCHEDULE;
+    made->reason = reason;
     insert(made);
     return outcome;
 }
@@ -98,7 +98,8 @@ int MPI_Start(MPI_Request *request) {
     if (!found) return PMPI_Start(request);
     if (found->ours) {
         found->active = true;
-        return conic_call_nonblocking(&found->arguments, &found->inner);
+        conic_start(&found->arguments, found->stream, found->comparison, &found->inner);
+        return MPI_SUCCESS;
     }
     conic_count(found->arguments.collective, found->reason);
     return PMPI_Start(request);
@@ -114,87 +115,38 @@ int MPI_Startall(int count, MPI_Request requests[]) {
 int MPI_Request_free(MPI_Request *request) {
     struct persistent *found = find(*request);
     if (!found) return PMPI_Request_free(request);
-    if (found->active) PMPI_Wait(&found->inner, MPI_STATUS_IGNORE);
-    if (found->ours) conic_close_stream(&found->stream);
+    if (found->active) MPI_Wait(&found->inner, MPI_STATUS_IGNORE);
+    if (found->ours) {
+        conic_drop_check(found->comparison);
+        conic_drop(&found->arguments);
+        conic_let_go(found->stream);
+    }
     erase(found);
     return PMPI_Request_free(request);
 }
 
-// Requests of operations under way in place of what the program holds.
-struct exchange {
-    int count;
-    struct persistent *few[16], **found;
-};
+bool conic_any_persistent(void) { return __atomic_load_n(&alive, __ATOMIC_ACQUIRE); }
 
-static bool begin(struct exchange *exchange, int count, MPI_Request requests[]) {
-    if (count <= 0 || !__atomic_load_n(&alive, __ATOMIC_ACQUIRE)) return false;
-    exchange->count = count;
-    exchange->found = count > 16 ? malloc((size_t)count * sizeof *exchange->found) : exchange->few;
-    for (int n = 0; n < count; ++n) {
-        struct persistent *found = find(requests[n]);
-        exchange->found[n] = found && found->ours && found->active ? found : NULL;
-        if (exchange->found[n]) requests[n] = found->inner;
-    }
-    return true;
+// Puts the request of the operation under way in the place of what the program holds; none if there is no such.
+struct persistent *conic_exchange(MPI_Request *request) {
+    struct persistent *found = find(*request);
+    if (!found || !found->ours || !found->active) return NULL;
+    *request = found->inner;
+    return found;
 }
 
-static int end(struct exchange *exchange, MPI_Request requests[], int outcome) {
-    for (int n = 0; n < exchange->count; ++n) {
-        struct persistent *found = exchange->found[n];
-        if (!found) continue;
-        found->inner = requests[n];
-        found->active = found->inner != MPI_REQUEST_NULL;
-        requests[n] = found->handle;
-    }
-    if (exchange->found != exchange->few) free(exchange->found);
-    return outcome;
+void conic_exchange_back(struct persistent *found, MPI_Request *request) {
+    found->inner = *request;
+    found->active = found->inner != MPI_REQUEST_NULL;
+    *request = found->handle;
 }
 
-#define EXCHANGED(name, parameters, count, requests, values)                     \
-    int MPI_##name parameters {                                                  \
-        struct exchange exchange;                                                \
-        conic_enter("MPI_" #name);                                               \
-        const bool any = begin(&exchange, count, requests);                      \
-        const int outcome = PMPI_##name values;                                  \
-        conic_leave();                                                           \
-        return any ? end(&exchange, requests, outcome) : outcome;                \
-    }
-
-EXCHANGED(Wait, (MPI_Request *request, MPI_Status *status), 1, request, (request, status))
-EXCHANGED(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), count, requests,
-          (count, requests, statuses))
-EXCHANGED(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status), count, requests,
-          (count, requests, index, status))
-EXCHANGED(Waitsome, (int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[]), count,
-          requests, (count, requests, done, indices, statuses))
-EXCHANGED(Test, (MPI_Request *request, int *flag, MPI_Status *status), 1, request, (request, flag, status))
-EXCHANGED(Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]), count, requests,
-          (count, requests, flag, statuses))
-EXCHANGED(Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status), count, requests,
-          (count, requests, index, flag, status))
-EXCHANGED(Testsome, (int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[]), count,
-          requests, (count, requests, done, indices, statuses))
-// These leave requests as they are.
-EXCHANGED(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), 1, &request,
-          (request, flag, status))
-#define KEPT(name, parameters, values)                                                                     \
-    int MPI_##name parameters {                                                                            \
-        struct exchange exchange;                                                                          \
-        if (!begin(&exchange, count, (MPI_Request *)requests)) return PMPI_##name values;                  \
-        return end(&exchange, (MPI_Request *)requests, PMPI_##name values);                                \
-    }
-KEPT(Request_get_status_all, (int count, const MPI_Request requests[], int *flag, MPI_Status statuses[]),
-     (count, requests, flag, statuses))
-KEPT(Request_get_status_any, (int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status),
-     (count, requests, index, flag, status))
-KEPT(Request_get_status_some, (int count, const MPI_Request requests[], int *done, int indices[], MPI_Status statuses[]),
-     (count, requests, done, indices, statuses))
-
-#define MADE(...) conic_make_persistent(&(struct arguments){__VA_ARGS__}, request)
+#define MADE(...) conic_make_persistent(&(struct arguments){__VA_ARGS__}, request, &reason)
 #define MAKES(NAME, kind, parameters, names, values)                                                  \
     int MPI_##NAME(parameters, MPI_Info info, MPI_Request *request) {                                 \
+        enum reason reason;                                                                           \
         if (MADE values) return MPI_SUCCESS;                                                          \
-        return conic_left_persistent(PMPI_##NAME(names, info, request), comm, kind, request);         \
+        return conic_left_persistent(PMPI_##NAME(names, info, request), kind, reason, request);       \
     }
 #define BOTH(name, kind, P, values)                                        \
     MAKES(name##_init, kind, P(int), P##_NAMES, values)                    \

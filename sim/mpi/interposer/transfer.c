@@ -1,5 +1,4 @@
 // Between the program's buffers and the segment: what MPI's own pack makes of them, or a copy where that is the same.
-#include <limits.h>
 #include <string.h>
 
 #include "interposer.h"
@@ -146,24 +145,21 @@ static bool is_copied(const struct arguments *call, const struct part *part) {
 
 typedef int part_function(const struct arguments *, const struct communicator *, int, struct part *);
 
-static enum reason measure(const struct arguments *call, const struct communicator *comm, part_function *of,
-                           uint64_t *bytes) {
+static bool measure(const struct arguments *call, const struct communicator *comm, part_function *of, uint64_t *bytes) {
     struct part part;
     int parts = 1;
     *bytes = 0;
     for (int n = 0; n < parts && (parts = of(call, comm, n, &part)) > 0; ++n) {
-        if (part.type == MPI_DATATYPE_NULL || part.count < 0) return INVALID;
-        const MPI_Count size = bytes_of(call, &part);
-        if (!is_copied(call, &part) && (part.count > INT_MAX || size > INT_MAX / 2)) return TOO_LONG;
-        *bytes += (uint64_t)size;
+        if (part.type == MPI_DATATYPE_NULL || part.count < 0) return false;
+        *bytes += (uint64_t)bytes_of(call, &part);
     }
-    return OFFLOADED;
+    return true;
 }
 
-// Bytes of operand and result, or why MPI's pack cannot make one of them.
-enum reason conic_lay_out(const struct arguments *call, const struct communicator *comm, struct request *request) {
-    const enum reason reason = measure(call, comm, part_of_operand, &request->in_bytes);
-    return reason ? reason : measure(call, comm, part_of_result, &request->out_bytes);
+// Bytes of operand and result; false if there are no such.
+bool conic_lay_out(const struct arguments *call, const struct communicator *comm, struct request *request) {
+    return measure(call, comm, part_of_operand, &request->in_bytes) &&
+           measure(call, comm, part_of_result, &request->out_bytes);
 }
 
 void conic_load(const struct arguments *call, const struct communicator *comm, char *to) {
@@ -171,11 +167,11 @@ void conic_load(const struct arguments *call, const struct communicator *comm, c
     int parts = 1;
     for (int n = 0; n < parts && (parts = part_of_operand(call, comm, n, &part)) > 0; ++n) {
         const MPI_Count size = bytes_of(call, &part);
-        int position = 0;
+        MPI_Count position = 0;
         if (size && is_copied(call, &part))
             memcpy(to, part.at, (size_t)size);
         else if (size)
-            PMPI_Pack(part.at, (int)part.count, part.type, to, (int)size, &position, call->comm);
+            PMPI_Pack_c(part.at, part.count, part.type, to, size, &position, MPI_COMM_SELF);
         to += size;
     }
 }
@@ -197,11 +193,11 @@ void conic_unload(const struct arguments *call, const struct communicator *comm,
     int parts = 1;
     for (int n = 0; n < parts && (parts = part_of_result(call, comm, n, &part)) > 0; ++n) {
         const MPI_Count size = bytes_of(call, &part);
-        int position = 0;
+        MPI_Count position = 0;
         if (size && is_copied(call, &part))
             copy_elements(call, &part, from, size);
         else if (size)
-            PMPI_Unpack(from, (int)size, &position, part.at, (int)part.count, part.type, call->comm);
+            PMPI_Unpack_c(from, size, &position, part.at, part.count, part.type, MPI_COMM_SELF);
         from += size;
     }
 }

@@ -6,22 +6,21 @@
 
 #include <stdint.h>
 
-// At the beginning of a segment: the name of the call of MPI's that its thread is in, if that may block.
-enum { HEAD_BYTES = 64 };
-
 enum request_kind {
-    REQUEST_HELLO = 1,         // first message of a thread; carries the segment
+    REQUEST_HELLO = 1,         // first message of a process; carries the segment
     REQUEST_COMMUNICATOR = 2,  // a communicator and, behind the message, its ranks of MPI_COMM_WORLD
     REQUEST_RELEASED = 3,      // that communicator is free
     REQUEST_CALL = 4,          // a collective; answered
-    REQUEST_PASSED = 5,        // `count` calls that went to MPI without a question, for `reason`
+    REQUEST_ASK = 5,           // whether the NICs take a persistent collective; answered
     REQUEST_CHECKED = 6,       // `count` elements compared with MPI's own, `id` of which differ
     REQUEST_BYE = 7,           // MPI_Finalize
+    REQUEST_JOINED = 8,        // MPI_Init: from now on the process is a rank that others may wait for
 };
 
 enum answer_kind {
     ANSWER_DONE = 1,    // the result is in the segment
-    ANSWER_PASSED = 2,  // MPI shall do it; all ranks get this answer, in the order of their calls
+    ANSWER_PASSED = 2,  // MPI shall do it, for `reason`; every rank gets this answer as soon as it calls
+    ANSWER_TAKEN = 3,   // the NICs will do it: comes at once, where the caller does not wait for the result
 };
 
 enum collective {
@@ -45,9 +44,21 @@ enum reason {
     ONE_RANK,
     NOT_OF_WORLD,         // ranks that MPI_COMM_WORLD does not have
     NO_SCHEDULE,
-    TOO_LONG,             // for one call of MPI_Pack
+    NO_JOB,               // all JobIDs are in use
     INVALID,              // arguments that MPI refuses
-    NOT_CONNECTED,        // before MPI_Init, after MPI_Finalize, or a spawned process
+    NOT_CONNECTED,        // before MPI_Init, after MPI_Finalize, or of a session
+    UNKNOWN_CONSTRUCTOR,  // a communicator whose number ranks could not agree on
+};
+
+// The beginning of a segment, which the simulator reads whenever it likes: also when the process has been killed.
+enum { COLLECTIVES = NEIGHBOUR + 1, REASONS = UNKNOWN_CONSTRUCTOR + 1, SLOTS = 128, SLOT_BYTES = 48, HEAD_BYTES = 8192 };
+
+enum slot_state { SLOT_FREE, SLOT_OUTSIDE, SLOT_INSIDE };
+
+struct head {
+    uint64_t passed[COLLECTIVES][REASONS];  // calls that went to MPI without a question
+    // Of each thread that has called MPI: its state, and the name of the call that it is in, if that may block.
+    char slots[SLOTS][SLOT_BYTES];
 };
 
 enum { IN_PLACE = 1, NONBLOCKING = 2, PERSISTENT = 4 };
@@ -66,6 +77,6 @@ struct request {
 
 struct answer {
     uint64_t id;
-    uint32_t kind, reserved;
+    uint32_t kind, reason;
     double now;  // simulated time at which it was over for this rank
 };

@@ -14,6 +14,7 @@ from firmware_models.config import Config
 from sim.mpi.interposer import MpiError, tool
 from sim.mpi.policy import Policy
 from sim.mpi.run import Program, ProgramResult, run_program
+from sim.mpi.sections import Section
 
 PROGRAMS = Path(__file__).with_name("programs")
 PINS = tomllib.loads(Path(__file__).with_name("pins.toml").read_text())
@@ -48,6 +49,20 @@ def fetched() -> Callable[[str], Path]:
     return call
 
 
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """The program that a C file of `programs` makes with these flags."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    def call(name: str, *flags: str) -> str:
+        program = folder / "-".join([name.removesuffix(".c"), *flags])
+        if not program.exists():
+            subprocess.run([tool("mpicc"), *flags, "-o", program, PROGRAMS / name, "-lpthread"], check=True)
+        return str(program)
+
+    return call
+
+
 @pytest.fixture
 def run(small: Config) -> Callable[..., ProgramResult]:
     """Runs `python PROGRAM ARGUMENTS`, or `command`; other keywords are those of the policy and of the program."""
@@ -57,9 +72,10 @@ def run(small: Config) -> Callable[..., ProgramResult]:
             algorithms=algorithms or {}, patience=patience, work_patience=work_patience,
             simulated=frequency is not None, frequency=frequency or 500e6,
         )
-        options.setdefault("command", [sys.executable, str(PROGRAMS / program), *arguments])
+        command = options.pop("command", [sys.executable, str(PROGRAMS / program), *arguments])
+        options.setdefault("sections", [Section(ranks, command)])
         return run_program(Program(
-            ranks=ranks, config=small, topology=f"star:{ranks}", policy=policy, **options,
+            config=small, topology=f"star:{ranks}", policy=policy, **options,
         ))
 
     return call

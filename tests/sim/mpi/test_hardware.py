@@ -10,6 +10,7 @@ from firmware_models.config import load_preset
 from sim.mpi.fabric import Fabric
 from sim.mpi.policy import Policy
 from sim.mpi.run import Program, run_program
+from sim.mpi.sections import Section
 from sim.report.chrome_trace import chrome_trace
 from sim.stalls import random_stalls
 
@@ -97,7 +98,7 @@ def test_preset_paper():
     """256 bits, eight offload units; and everything that the other preset does."""
     command = [sys.executable, str(PROGRAMS / "collectives.py")]
     result = run_program(Program(
-        ranks=4, command=command, config=load_preset("paper"), topology="star:4",
+        sections=[Section(4, command)], config=load_preset("paper"), topology="star:4",
         policy=Policy(algorithms={}, patience=60.0),
     ))
     assert (result.code, result.error) == (0, None)

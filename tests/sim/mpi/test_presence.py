@@ -26,7 +26,7 @@ def process(request):
 def watch(pid, inside=""):
     """A presence that has looked at rank 0 for a second."""
     presence, begin = Presence(), time.monotonic()
-    link = SimpleNamespace(pid=pid, rank=0, inside=inside)
+    link = SimpleNamespace(pid=pid, rank=0, inside=[inside])
     for _ in range(5):
         presence.look([link], time.monotonic())
         time.sleep(0.2)

@@ -1,0 +1,16 @@
+/* A line for each rank: its number, how many there are, and the sum of the numbers.
+
+       mpiexec -n N world */
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+    int rank, size, sum = -1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("%s: %d of %d, sum %d\n", argc > 1 ? argv[1] : "world", rank, size, sum);
+    MPI_Finalize();
+    return 0;
+}
