@@ -19,10 +19,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from testbench.mpich.suite import FOLDERS, Compiler, SuiteError, SuiteTest, tests_of
+from testbench.mpich.suite import FOLDERS, Compiler, SuiteError, SuiteTest, listed
 
 _BIN = Path(sys.executable).parent
 CONIC = [str(_BIN / "conic"), "mpiexec"]
+_BUILD = [str(_BIN / "conic"), "run", "barrier", "--algorithm", "dissemination", "--json", "--nodes"]
+"""Leaves the cluster built that programs of so many ranks run on."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", type=Path, help="rows, as they come")
     parser.add_argument("--option", action="append", default=[], help="of conic mpiexec, --option=--check=mpich")
     given = parser.parse_args(arguments)
-    tests = [test for folder in given.folders or FOLDERS for test in tests_of(given.suite.resolve(), folder)
+    tests = [test for folder in given.folders or FOLDERS for test in listed(given.suite.resolve(), folder)
              if given.only in test.name]
     compiler = Compiler(given.suite.resolve(), given.build.resolve(), str(_BIN / "mpicc"))
+    for ranks in sorted({max(2, test.ranks) for test in tests}):
+        subprocess.run([*_BUILD, str(ranks)], stdout=subprocess.DEVNULL, check=True)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for number, test in enumerate(tests, start=1):

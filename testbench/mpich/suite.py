@@ -83,7 +83,7 @@ class SuiteTest:
         return " ".join((f"{self.folder}/{self.program}", str(self.ranks), *self.arguments))
 
 
-def tests_of(suite: Path, folder: str) -> Iterator[SuiteTest]:
+def listed(suite: Path, folder: str) -> Iterator[SuiteTest]:
     """The tests of a folder, in the order of its list.
 
     Tests that want gigabytes (`mem`) are left out, as in a plain run of the suite.
@@ -126,11 +126,14 @@ class Compiler:
 
     def __init__(self, suite: Path, folder: Path, mpicc: str):
         self._suite, self._folder, self._mpicc = suite, folder, mpicc
-        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "include").mkdir(parents=True, exist_ok=True)
         (folder / "mpitestconf.h").write_text(_CONFIGURATION)
         (folder / "dtpoolsconf.h").write_text(_CONFIGURATION)
+        # Lists MPICH's extensions, which no program of these folders needs.
+        (folder / "mtest_mpix.h").write_text("")
         self._flags = [
-            "-w", "-O1", f"-I{folder}", f"-I{suite}/include", f"-I{suite}/dtpools/include", "-DHAVE_CONFIG_H",
+            "-w", "-O1", "-DHAVE_CONFIG_H",
+            *(f"-I{path}" for path in (folder, folder / "include", suite / "include", suite / "dtpools/include")),
         ]
         shared = [suite / "util" / f"{name}.c" for name in ("mtest", "mtest_common", "mtest_thread", "dtypes")]
         self._shared = [self._object(path) for path in (*shared, *sorted((suite / "dtpools/src").glob("*.c")))]

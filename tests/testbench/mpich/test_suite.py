@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from testbench.mpich.__main__ import main
-from testbench.mpich.suite import FOLDERS, SuiteError, SuiteTest, tests_of
+from testbench.mpich.suite import FOLDERS, SuiteError, SuiteTest, listed
 
 _PROGRAM = """
 #include <mpi.h>
@@ -59,13 +59,13 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_list(suite: Path) -> None:
-    found = list(tests_of(suite, "coll"))
+    found = list(listed(suite, "coll"))
     assert found[0] == SuiteTest("coll", "sums", 2, (), {"WANTED": "1"})
     assert [test.name for test in found] == [
         "coll/sums 2", "coll/sums 3 -wrong", "coll/sums 2", "coll/sums 2 -forever", "coll/broken 2",
     ]
     with pytest.raises(SuiteError, match=r"^suite: must be test/mpi of MPICH's sources, with comm/testlist, not "):
-        list(tests_of(suite, "comm"))
+        list(listed(suite, "comm"))
 
 
 def test_verdicts(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
