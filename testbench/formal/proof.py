@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from testbench.formal.contract import Contract
+from testbench.formal.fragment import replaced
 
 MODES = ("bmc", "prove")
 
@@ -21,7 +22,7 @@ class Mutation:
     module : str
         Import name of the RTL module.
     old : str
-        Text that stands exactly once in its source.
+        A piece that stands exactly once in its source, token by token (:mod:`testbench.formal.fragment`).
     new : str
         What takes its place.
     """
@@ -37,12 +38,18 @@ class Mutation:
         Raises
         ------
         ValueError
-            If the text does not stand exactly once in it.
+            If the piece does not stand exactly once in it.
         """
-        count = source.count(self.old)
-        if count != 1:
-            raise ValueError(f"{self.name}: old must stand once in {self.module}, not {count} times: {self.old!r}")
-        return source.replace(self.old, self.new)
+        if stale := self.stale(source):
+            raise ValueError(stale)
+        return replaced(source, self.old, self.new)[0]
+
+    def stale(self, source: str) -> str:
+        """What is wrong if the piece does not stand exactly once in the source; nothing if it does."""
+        count = replaced(source, self.old, self.new)[1]
+        if count == 1:
+            return ""
+        return f"{self.name}: old must stand once in {self.module}, not {count} times: {self.old!r}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,8 @@ def run(
     Raises
     ------
     FormalError
-        If a contract cannot be emitted: the RTL has changed so that contract or mutation do not fit it any more.
+        If a contract cannot be emitted: the RTL has changed so that it does not fit it any more. A mutation that does
+        not fit is STALE, and its proof does not hold.
     """
     chosen = list(proofs)
     with ThreadPoolExecutor(jobs) as pool:
@@ -95,13 +97,18 @@ def _run_proof(proof: Proof, progress: Callable[[str], None]) -> tuple[Verdict, 
     _emit(proof, folder)
     progress(f"{proof.name}: {proof.mode}")
     verdict = solve(folder, "check", mode=proof.mode, depth=proof.depth, any_memory=proof.any_memory, trace=True)
-    progress(f"{proof.name}: situations")
+    progress(f"{proof.name}: {verdict.status} in {verdict.seconds:.1f} s; situations")
     reached = solve(folder, "reach", mode="bmc", depth=proof.depth, any_memory=proof.any_memory, trace=False)
     return verdict, reached, tuple(json.loads((folder / "situations.json").read_text()))
 
 
 def _run_mutation(proof: Proof, mutation: Mutation, progress: Callable[[str], None]) -> Verdict:
     folder = build_folder() / "formal" / proof.name / mutation.name
+    source = Path(str(find_spec(mutation.module).origin)).read_text()
+    if stale := mutation.stale(source):
+        # The claim has its verdict all the same.
+        progress(stale)
+        return Verdict(status="STALE", step=None, seconds=0.0, log=folder)
     _emit(proof, folder, mutation.name)
     progress(f"{proof.name}: {mutation.name}")
     return solve(folder, "check", mode="bmc", depth=proof.depth, any_memory=proof.any_memory, trace=False)

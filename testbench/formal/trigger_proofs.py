@@ -65,8 +65,8 @@ _ORDER = (
 _BESIDE = (
     Mutation(
         name="progress-of-another-context", module=_PLAN,
-        old="m.d.comb += [far_write.addr.eq(kept.context), far",
-        new="m.d.comb += [far_write.addr.eq(context), far",
+        old="[far_write.addr.eq(kept.context),",
+        new="[far_write.addr.eq(context),",
     ),
     Mutation(
         name="answer-for-another-context", module=_TRIGGER,

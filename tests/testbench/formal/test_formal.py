@@ -52,6 +52,18 @@ def test_stale_mutation() -> None:
         mutation.apply("some source")
 
 
+def test_a_stale_mutation_keeps_the_verdict() -> None:
+    """The claim is proved all the same; the proof does not hold until the mutation fits again."""
+    proof = find_proof("fifo")
+    stale = Mutation(name="stale", module="rtl.kit.fifo", old="no such text", new="")
+    said: list[str] = []
+    (outcome,) = run([replace(proof, mutations=(stale,))], progress=said.append)
+    assert outcome.verdict.status == "PASS"
+    assert [verdict.status for _, verdict in outcome.caught] == ["STALE"]
+    assert not outcome.holds
+    assert any(line.startswith("fifo: PASS in ") for line in said)
+
+
 def test_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nothing"]) == 2
     assert "must be one of fifo" in capsys.readouterr().err
