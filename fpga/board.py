@@ -1,6 +1,7 @@
 """The FPGA boards: what amaranth-boards knows of them, and the design that fits each."""
 
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from amaranth.build import Attrs, Pins, Resource
@@ -54,6 +55,8 @@ class Board:
         ``ecp5``, ``series7`` or ``ultrascale``: which clock primitives it has.
     resources : tuple of Resource
         What the board has and its platform does not know.
+    memory_bits : int
+        Bits of block RAM of the device, by its maker's table; 0 where open tools know and check.
     """
 
     name: str
@@ -71,6 +74,12 @@ class Board:
     baud: int = 1_000_000
     family: str = "ecp5"
     resources: tuple[Resource, ...] = ()
+    memory_bits: int = 0
+
+    def make_platform(self, **options: Any) -> Any:
+        """A platform of the board, with those of `options` that it has: some know only one toolchain, and take none."""
+        known = signature(self.platform).parameters
+        return self.platform(**{name: value for name, value in options.items() if name in known})
 
     @property
     def device(self) -> str:
@@ -123,10 +132,12 @@ BOARDS = {board.name: board for board in (
 )}
 """Boards for which bitstreams are built, by name."""
 
+_BRAM_BITS = 36 * 1024
 VIVADO_BOARDS = {board.name: board for board in (
     Board(
-        name="kcu105", title="AMD KCU105", platform=KCU105Platform, preset="small", n_nics=2, memory_bytes=1 << 16,
+        name="kcu105", title="AMD KCU105", platform=KCU105Platform, preset="ulx3s_85f", n_nics=2, memory_bytes=1 << 15,
         design_hz=50_000_000, reset=("cpu_reset", 0), family="ultrascale", **_row("led"),
+        memory_bits=600 * _BRAM_BITS,  # XCKU040: DS890
         # The user guide, UG917: the first port of the USB bridge, and the reset button.
         resources=(
             UARTResource(0, rx="G25", tx="K26", attrs=Attrs(IOSTANDARD="LVCMOS18")),
@@ -134,20 +145,33 @@ VIVADO_BOARDS = {board.name: board for board in (
         ),
     ),
     Board(
-        name="genesys2", title="Digilent Genesys 2", platform=Genesys2Platform, preset="small", n_nics=2,
-        memory_bytes=1 << 16, design_hz=50_000_000, reset=("rst", 0), family="series7", **_row("led"),
+        name="genesys2", title="Digilent Genesys 2", platform=Genesys2Platform, preset="ulx3s_85f", n_nics=2,
+        memory_bytes=1 << 15, design_hz=50_000_000, reset=("rst", 0), family="series7", **_row("led"),
+        memory_bits=445 * _BRAM_BITS,  # XC7K325T: DS180
     ),
     Board(
         name="arty_a7_100", title="Digilent Arty A7-100T", platform=ArtyA7_100Platform, preset="ulx3s_85f", n_nics=2,
         memory_bytes=1 << 15, design_hz=50_000_000, reset=("button", 0), family="series7", **_row("led"),
+        memory_bits=135 * _BRAM_BITS,  # XC7A100T: DS180
     ),
 )}
 """Boards for which projects for Vivado are written, by name."""
 
 
 def find_board(name: str) -> Board:
-    """The board of that name, dashes or underscores. Raises :class:`BoardError` if there is none."""
-    board = BOARDS.get(name.replace("-", "_"))
-    if board is None:
+    """The board of that name, dashes or underscores, for the open flow.
+
+    Raises
+    ------
+    BoardError
+        If there is none, or only the flow of Vivado has it.
+    """
+    known = name.replace("-", "_")
+    if known in VIVADO_BOARDS:
+        raise BoardError(
+            f"board must be one of {', '.join(BOARDS)}, not {name!r}: no open tools place and route its device; "
+            f"python -m fpga.vivado {known} FOLDER writes projects for Vivado"
+        )
+    if known not in BOARDS:
         raise BoardError(f"board must be one of {', '.join(BOARDS)}, not {name!r}")
-    return board
+    return BOARDS[known]

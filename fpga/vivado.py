@@ -13,6 +13,7 @@ from fpga.bitstream import NAME
 from fpga.board import VIVADO_BOARDS, Board
 from fpga.board_top import BoardTop
 from rtl.emit import emit_verilog
+from rtl.plain_verilog import plain_verilog
 
 CORE = "conic_nic"
 _CORE_MHZ = 100
@@ -20,12 +21,14 @@ _CORE_MHZ = 100
 
 def write_self_test(board: Board, folder: Path) -> list[Path]:
     """Writes the project of the self-test design: `NAME.v`, `.xdc`, `.tcl` and a shell script that runs Vivado."""
-    plan = board.platform(toolchain="Vivado").prepare(BoardTop(board), NAME)
+    plan = board.make_platform(toolchain="Vivado").prepare(BoardTop(board), NAME)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, content in sorted(plan.files.items()):
         path = folder / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        text = content.decode() if isinstance(content, bytes) else content
+        # Vivado reads .v as Verilog, which has no assertions.
+        path.write_text(plain_verilog(text) if name == f"{NAME}.v" else text)
         written.append(path)
     return written
 

@@ -165,7 +165,7 @@ class CollectiveRequest:
                 f"size must be a multiple of {whole} bytes for {self.collective}: {schedule.block_count} blocks of "
                 f"whole {self.dtype}, not {self.size}"
             )
-        if _reduces(schedule):
+        if reduces(self.collective, self.algorithm):
             _check_choice("op", self.op, list(OPERATORS))
             able = [operator.name.lower() for datatype, operator in operations(self.config.reduce)
                     if datatype == self.datatype]
@@ -230,8 +230,8 @@ class CollectiveRequest:
 
 
 def reduces(collective: str, algorithm: str) -> bool:
-    """True if a collective has an operator at all."""
-    return _reduces(build(collective, algorithm, n_nodes=2))
+    """True if a collective has an operator, though with few nodes it may reduce nothing: exscan of two."""
+    return any(_reduces(build(collective, algorithm, n_nodes=nodes)) for nodes in (2, 4))
 
 
 def _reduces(schedule: Schedule) -> bool:

@@ -58,6 +58,8 @@ class Board:
     ----------
     link : FrameLink
         The line to it.
+    preset : str, optional
+        Name of the preset of its design, where that is known: presets of several boards may be the same hardware.
 
     Members
     -------
@@ -72,8 +74,8 @@ class Board:
         If it does not answer, or is no such board.
     """
 
-    def __init__(self, link: FrameLink):
-        self.link = link
+    def __init__(self, link: FrameLink, *, preset: str | None = None):
+        self.link, self.preset = link, preset
         self._pending: list[tuple[int, int, int]] = []
         self._watched: dict[tuple[int, int], int] = {}
         self._bus_error: str | None = None

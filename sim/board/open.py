@@ -42,8 +42,9 @@ def open_board(name: str, *, baud: int = DEFAULT_BAUD) -> Iterator[Board]:
         If a simulated board's preset does not exist.
     """
     if name.startswith(MODEL):
-        with BoardModel(config=load_preset(name.removeprefix(MODEL))) as port:
-            yield Board(FrameLink(port))
+        preset = name.removeprefix(MODEL)
+        with BoardModel(config=load_preset(preset)) as port:
+            yield Board(FrameLink(port), preset=preset)
         return
     import serial  # only who has a board needs the package
 

@@ -53,12 +53,14 @@ class BoardResult:
 def board_preset(board: Board) -> tuple[str, Config]:
     """Name and tree of the preset that the design on the board was built from.
 
+    Where several presets are that hardware, and the board does not know its own, the first of them by name.
+
     Raises
     ------
     BoardError
         If it is none of those that there are.
     """
-    for name in preset_names():
+    for name in (*([board.preset] if board.preset is not None else []), *preset_names()):
         config = load_preset(name)
         if config_digest(config) == board.digest:
             return name, config

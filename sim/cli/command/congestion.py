@@ -11,6 +11,7 @@ from rich.table import Table
 from sim.cli.shared.byte_size import ByteSize
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
+from sim.cli.shared.idle import refuse_idle
 from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
@@ -82,6 +83,10 @@ def command(
 
     Exit code 1 if an invariant does not hold or pauses wait for each other.
     """
+    if collective is None:
+        refuse_idle(("n_bytes", "ranks"), "without --collective")
+    if load is None:
+        refuse_idle(("duration_us",), "without --load, whose flows it is of")
     chosen = _controls(controls)
     if (fct or pfc) and len(chosen) != 1:
         raise CongestionError(f"--{'fct' if fct else 'pfc'}: must go with one --control, not {len(chosen)}")

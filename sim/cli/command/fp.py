@@ -16,6 +16,7 @@ from fpga.synthesis import SynthesisError
 from rtl.reduce.float_add import CUTS, DEFAULT_CYCLES
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
+from sim.cli.shared.idle import refuse_idle
 from sim.cli.shared.number import Number
 from sim.cli.shared.refusal import refuses
 from testbench.reduce.testfloat import FUNCTIONS, TestFloatError, run_testfloat
@@ -37,6 +38,7 @@ def command(*, testfloat: Path | None, function: str, cycles: int, bench: bool, 
     if bench == (testfloat is not None):
         raise click.UsageError("one of --testfloat FILE and --bench is required, and not both")
     if bench:
+        refuse_idle(("function", "cycles"), "with --bench, which measures the adder at every depth")
         return _bench(as_json=as_json)
     assert testfloat is not None
     if function not in FUNCTIONS:

@@ -22,6 +22,7 @@ from firmware_models.routing.pattern import ORDERS, parse_pattern
 from firmware_models.routing.topology import parse_topology
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
+from sim.cli.shared.idle import refuse_idle
 from sim.cli.shared.number import Number, whole_number
 from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import refuses
@@ -76,6 +77,12 @@ def command(
     write_groups: Path | None, is_checked: bool, as_json: bool,
 ) -> int:
     """Routes multicast groups on TOPOLOGY: a name (fat-tree:40, torus:30x20x20:2, taihulight, ...) or a file."""
+    if load_state is not None:
+        refuse_idle(("algorithm", "policy", "mft_size", "merge_with", "old_trees"), "with --load-state, whose it is")
+    elif algorithm != "mr4lms" and algorithm in ALGORITHMS:
+        refuse_idle(("policy", "mft_size", "merge_with", "old_trees"), "with an --algorithm other than mr4lms")
+    if pattern is None:
+        refuse_idle(("processes_per_terminal", "order"), "without --pattern")
     options = Options(algorithm=algorithm, policy=policy, mft_size=mft_size,
                       partner=_member(Partner, "merge-with", merge_with), old=_member(OldTrees, "old-trees", old_trees))
     network = parse_topology(topology)

@@ -11,12 +11,13 @@ from firmware_models.config import ConfigError
 from firmware_models.files import write_text, written
 from firmware_models.schedule import ScheduleError
 from sim.board.frame_link import BoardError
-from sim.board.open import NoBoardError
+from sim.board.open import MODEL, NoBoardError
 from sim.cli.shared.board import board_options, collective_on_board
 from sim.cli.shared.collective_options import collective_options, collective_request
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.faults import faults_option, run_under_faults
+from sim.cli.shared.idle import refuse_idle
 from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
 from sim.cli.shared.unit_table import print_units
@@ -45,6 +46,8 @@ def command(
     timeline: Path | None, faults: FaultScript | None, as_json: bool, board: str | None, baud: int, **flags: Any,
 ) -> int:
     """Runs COLLECTIVE (broadcast, allreduce, barrier, …) on RTL or a board and checks every bit of the result."""
+    if board is None or board.startswith(MODEL):
+        refuse_idle(("baud",), "without the serial port of a --board")
     asked = waves_of(waves, waves_from, waves_for)
     if faults is not None:
         if any(each is not None for each in (board, output_file, waves, trace, timeline)):

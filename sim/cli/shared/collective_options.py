@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 
 import click
 import numpy as np
-from click.core import ParameterSource
 from numpy.typing import NDArray
 
 from firmware_models.abi.encoding import Datatype
@@ -16,6 +15,7 @@ from sim.cli.shared.byte_size import ByteSize
 from sim.cli.shared.collective_name import CollectiveName, algorithm_for, required_algorithm
 from sim.cli.shared.hardware import hardware, hardware_options
 from sim.cli.shared.host import host_of, host_options
+from sim.cli.shared.idle import is_given, refuse_idle
 from sim.cli.shared.number import Number
 from sim.cli.shared.run_file import run_file_option
 from sim.collective import CollectiveRequest
@@ -69,7 +69,10 @@ def collective_request(
         for flag, given, held in (("--nodes", nodes, rows), ("--size", size, row_bytes)):
             if given not in (None, held):
                 raise click.UsageError(f"{flag}: must be {held} as in --input, or left out, not {given}")
-        nodes, size, dtype = rows, row_bytes, "double_int" if inputs.dtype.names else inputs.dtype.name
+        held_dtype = "double_int" if inputs.dtype.names else inputs.dtype.name
+        if is_given("dtype") and dtype != held_dtype:
+            raise click.UsageError(f"--dtype: must be {held_dtype} as in --input, or left out, not {shown(dtype)}")
+        nodes, size, dtype = rows, row_bytes, held_dtype
     if nodes is None:
         raise click.UsageError("--nodes: is required, or --input")
     if size is None:
@@ -79,8 +82,9 @@ def collective_request(
     name_of_algorithm = algorithm_for(collective, algorithm, nodes=nodes, size=size, host_based=host_based)
     name, tree = hardware(preset, config)
     host_name, its_host = host_of(host, host_based=host_based)
-    is_given = click.get_current_context().get_parameter_source("op") is not ParameterSource.DEFAULT
-    if is_given and not reduces(collective, name_of_algorithm):
+    if collective == "barrier":
+        refuse_idle(("dtype",), "for barrier, which moves no data")
+    if is_given("op") and not reduces(collective, name_of_algorithm):
         raise click.UsageError(f"--op: must be left out for {collective}, which reduces nothing, not {shown(op)}")
     return CollectiveRequest(
         collective=collective, algorithm=name_of_algorithm, nodes=nodes, size=size, root=root, jobs=jobs, dtype=dtype,

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ from click.testing import CliRunner
 
 from firmware_models.abi import registers
 from firmware_models.config import load_preset
+from fpga.board import BOARDS
+from fpga.selftest.design import config_digest
 from sim.board.board import Board
 from sim.board.frame_link import BusError, FrameLink
 from sim.board.model import BoardModel
@@ -137,3 +140,13 @@ def test_command() -> None:
     assert result.return_value == 0, result.output
     answer = json.loads(result.stdout)
     assert (answer["mismatched_bits"], answer["preset"]) == (0, PRESET)
+
+
+@pytest.mark.parametrize("name", [board.preset for board in BOARDS.values()])
+def test_a_simulated_board_says_its_own_preset(name: str) -> None:
+    """Though several presets are the same hardware, which is all that a board behind a serial port can tell."""
+    digest = config_digest(load_preset(name))
+    known = SimpleNamespace(preset=name, digest=digest)
+    assert board_preset(known)[0] == name  # type: ignore[arg-type]
+    unknown = SimpleNamespace(preset=None, digest=digest)
+    assert board_preset(unknown)[1] == load_preset(name)  # type: ignore[arg-type]
