@@ -39,7 +39,7 @@ class Outcome:
 
 
 class Interruption:
-    """SIGINT and SIGTERM: told to the launcher, which ends the ranks; the report is written as ever.
+    """SIGINT and SIGTERM: passed on to the launcher, which ends the ranks; the report is written as ever.
 
     Before the program is served they end this process, which leaves through the clauses that end the program.
 
@@ -48,7 +48,7 @@ class Interruption:
     serves : bool
         The program is served.
     since : float, optional
-        When the launcher was told.
+        When the launcher got the signal.
     """
 
     def __init__(self, process: subprocess.Popen[bytes]):
@@ -66,7 +66,7 @@ class Interruption:
         self._process.send_signal(number)
 
     def insist(self, now: float) -> None:
-        """Tells a program again that has not ended some seconds after it was told: then the launcher aborts it."""
+        """Sends the signal again if the program has not ended some seconds later: then the launcher aborts it."""
         if self.since is not None and now - self.since > _INSIST_SECONDS:
             self.since = now
             self._process.send_signal(self._number)

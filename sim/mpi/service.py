@@ -84,7 +84,7 @@ class Service:
                 pass
 
     def stop_waiting(self) -> None:
-        """The program is ended on purpose: nobody waits for ranks that are gone, or is told so."""
+        """The program is ended on purpose: nobody waits for ranks that are gone, and none is missed."""
         self._ends = True
 
     def lose(self, rank: int, how: str) -> None:
@@ -186,7 +186,7 @@ class Service:
         self._check_absent(communicator, found)
 
     def _ask(self, link: Link, request: Request) -> None:
-        """Whether the NICs take a persistent collective: asked by each rank when it is made, decided once."""
+        """Says if the NICs take a persistent collective: each rank asks when it is made, and it is decided once."""
         communicator = self._communicators[request.communicator]
         if communicator.decision is None:
             communicator.decision = self._decide(communicator, Call(request, link, time.monotonic()))

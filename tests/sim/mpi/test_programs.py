@@ -81,11 +81,12 @@ def test_program_of_the_readme(tmp_path, run, capfd):
     assert re.fullmatch(r"[0-9a-f]{64}\n", plain)
 
 
+@pytest.mark.parametrize("flags", [(), ("-DLATER",), ("-DAGAIN",)], ids=["waits", "does not wait", "persistent"])
 @pytest.mark.parametrize("algorithm", ["recursive-doubling", "rabenseifner", "ring"])
-def test_check_finds_nothing(run, algorithm, tmp_path):
-    program = tmp_path / "sums"
-    subprocess.run([tool("mpicc"), "-o", program, PROGRAMS / "sums.c"], check=True)
-    result = run("sums.c", ranks=4, command=[str(program)], check=True, algorithms={"allreduce": algorithm})
+def test_check_finds_nothing(run, compiled, algorithm, flags):
+    """Bits of floating-point sums, in every form."""
+    program = compiled("sums.c", *flags)
+    result = run("sums.c", ranks=4, command=[program], check=True, algorithms={"allreduce": algorithm})
     assert (result.report["checked_elements"], result.report["differing_elements"]) == (800, 0)
     assert result.report["operations"][0]["algorithm"] == algorithm
 
