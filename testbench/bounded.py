@@ -5,14 +5,30 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 DEADLINE_VARIABLE = "CONIC_FAST_END"
 """Time (of ``time.time``) at which `make test-fast` wants its verdict; builds and benches end before it."""
+on_bench: list[Callable[[], None]] = []
+"""What is called when a bench begins, which has bounds of its own."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+class OutOfTimeError(BaseException):
+    """The time of `make test-fast` is over for what runs. No error that a program handles: it may not go on."""
+
+
+class HungError(OutOfTimeError):
+    """A test ran so much longer than usual that it is taken to hang."""
+
+
+def is_foreign(file: str) -> bool:
+    """True for code of Python itself or of a package: what stands there was called by what is of interest."""
+    own = (__file__, str(Path(__file__).with_name("guard.py")), str(Path(__file__).with_name("fast_plugin.py")))
+    return "site-packages" in file or "/lib/python" in file or file.startswith("<") or file in own
 
 
 def seconds_left() -> float | None:

@@ -21,8 +21,18 @@ def note(kind: str, **values: Any) -> None:
 
 def failed(lines: list[str]) -> None:
     """A bench failed: its first run says so, before there is a waveform."""
-    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
-    note("bench failed", test=test, text="\n".join(lines))
+    note("bench failed", test=_current(), text="\n".join(lines))
+
+
+def spared() -> None:
+    """A bench of this test was not run again."""
+    note("spared", test=_current())
+
+
+def all_spared() -> set[str]:
+    """Tests of which what they cost this time tells nothing."""
+    path = os.environ.get(VARIABLE)
+    return {one["test"] for one in read(Path(path))[0] if one["kind"] == "spared"} if path else set()
 
 
 def read(path: Path, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
@@ -34,3 +44,7 @@ def read(path: Path, offset: int = 0) -> tuple[list[dict[str, Any]], int]:
         text = file.read()
     whole = text[: text.rfind(b"\n") + 1]
     return [json.loads(line) for line in whole.splitlines()], offset + len(whole)
+
+
+def _current() -> str:
+    return os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]

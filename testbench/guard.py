@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from testbench.bounded import end_with_parent
+from testbench.bounded import end_with_parent, is_foreign
 
 SECONDS_VARIABLE = "CONIC_BENCH_SECONDS"
 """The bound of wall time of a bench, in seconds."""
@@ -107,7 +107,7 @@ def waiting() -> str:
     if getattr(at, "cr_running", False):
         return ""  # it does not wait
     while frame := getattr(at, "cr_frame", None):
-        if _is_of_bench(frame):
+        if not is_foreign(frame.f_code.co_filename):
             place = _place(frame)
         at = at.cr_await
     return f"; it waits at {place}" if place else ""
@@ -144,23 +144,16 @@ def _may_raise(frame: FrameType | None) -> bool:
         name = frame.f_code.co_filename
         if f"{os.sep}cocotb{os.sep}" in name or f"{os.sep}pygpi{os.sep}" in name:
             return False
-        if _is_of_bench(frame):
+        if not is_foreign(frame.f_code.co_filename):
             return True
         frame = frame.f_back
     return False
 
 
 def _innermost(frame: FrameType | None) -> str:
-    while frame is not None and not _is_of_bench(frame):
+    while frame is not None and is_foreign(frame.f_code.co_filename):
         frame = frame.f_back
     return f"; it stands at {_place(frame)}" if frame else ""
-
-
-def _is_of_bench(frame: FrameType) -> bool:
-    """True for code that is neither of Python nor of a package, nor of this module."""
-    name = frame.f_code.co_filename
-    foreign = "site-packages" in name or name.startswith((sys.base_prefix + "/lib/python", "<"))
-    return not foreign and name != __file__
 
 
 def _place(frame: FrameType) -> str:

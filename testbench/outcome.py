@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from testbench.bounded import is_foreign
 from testbench.guard import PERIOD_NS
 
 _FROM_OUTSIDE = "from outside"
@@ -113,7 +114,7 @@ def _hung(folder: Path, ended: str) -> bool:
 def _python_place(stacks: str) -> str:
     """The innermost line of a bench in what faulthandler wrote, of the thread that runs the simulator."""
     for path, line, function in re.findall(r'File "([^"]+)", line (\d+) in (\S+)', stacks):
-        if "site-packages" not in path and "/lib/python" not in path and not path.startswith("<"):
+        if not is_foreign(path):
             shown = Path(path).relative_to(_ROOT) if Path(path).is_relative_to(_ROOT) else path
             return f"{shown}:{line}, in {function}: {linecache.getline(path, int(line)).strip()}"
     return ""

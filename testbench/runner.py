@@ -20,7 +20,7 @@ from typing import Any
 
 from testbench import fast_notes, guard
 from testbench.bench_report import report
-from testbench.bounded import run_bounded, seconds_left
+from testbench.bounded import OutOfTimeError, on_bench, run_bounded, seconds_left
 from testbench.coverage import Hits, keep, missing
 from testbench.design import Design, design_of
 from testbench.outcome import Failure, Outcome, moment, outcome_of
@@ -98,6 +98,8 @@ def run_bench(
     BuildError
         If the Verilog does not compile without warnings.
     """
+    for call in on_bench:
+        call()
     if seed is None or "CONIC_SEED" in os.environ:
         seed = drawn(bench)
     else:
@@ -107,6 +109,7 @@ def run_bench(
     if passes_count():
         key = key_of(design, bench=bench, parameters=parameters or {}, testcase=testcase, tools=simulator_name())
         if known := last_pass(key):
+            fast_notes.spared()
             print(f"{bench}: Verilog, bench and parameters are those of its last pass, with seed {known['seed']}")
             return BenchResult(**known)
 
@@ -178,7 +181,7 @@ def _again(attempt: Any, first: Outcome, *, testcase: str | None, seed: int, sec
             return [*lines, f"no time was left for a waveform: {command}"]
         try:
             outcome = attempt(testcase=which, waves=True, seconds=bound)
-        except BuildError as error:
+        except (BuildError, OutOfTimeError) as error:
             return [*lines, f"no waveform: {str(error).splitlines()[0]}", f"repeat it: {command}"]
         if outcome.failures:
             last = outcome.failures[-1]

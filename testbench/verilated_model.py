@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from testbench.bounded import run_bounded, seconds_left
+from testbench.bounded import OutOfTimeError, run_bounded, seconds_left
 from testbench.toolchain import cache_folder, environment, verilator_root, verilator_version
 
 COMPILER = "c++"
@@ -127,7 +127,9 @@ def run_tool(command: Sequence[str]) -> None:
     Raises
     ------
     ModelBuildError
-        If it fails, or has no time to end before `make test-fast` gives its verdict.
+        If it fails.
+    OutOfTimeError
+        If it has no time to end before `make test-fast` gives its verdict.
     """
     left = seconds_left()
     try:
@@ -136,7 +138,7 @@ def run_tool(command: Sequence[str]) -> None:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )
     except subprocess.TimeoutExpired:
-        raise ModelBuildError(f"{command[0]} did not end before the time was over") from None
+        raise OutOfTimeError(f"a build ({command[0]}) did not end in time") from None
     if result.returncode:
         raise ModelBuildError(f"{' '.join(command[:1])} failed:\n{(result.stdout + result.stderr)[-8000:]}")
 

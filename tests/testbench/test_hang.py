@@ -3,14 +3,11 @@
 
 import os
 import re
-import subprocess
-import sys
 import time
 
 import pytest
 
-from testbench import guard
-from testbench.bounded import descendants, run_bounded
+from testbench.bounded import descendants
 from testbench.planted import FaultyRegister
 from testbench.runner import BenchError, run_bench
 from testbench.toolchain import build_folder
