@@ -97,6 +97,7 @@ class Deadline:
             faulthandler.cancel_dump_traceback_later()
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            note("ended", test=item.nodeid)
 
     def _arm(self, seconds: float) -> None:
         if self._trace is None:
@@ -148,7 +149,7 @@ def _left_out(item: pytest.Item) -> Iterator[None]:
 
 
 class Teller:
-    """Of the process that leads: which tests there are, and how each ended."""
+    """Notes which tests there are, and how each ended."""
 
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         """Notes them."""
@@ -159,7 +160,7 @@ class Teller:
         if report.failed:
             note("failed", test=report.nodeid, text=_said(report))
         elif report.when == "call" and report.passed:
-            note("passed", test=report.nodeid)
+            note("passed", test=report.nodeid, seconds=report.duration)
 
 
 def _said(report: pytest.TestReport) -> str:
@@ -180,5 +181,5 @@ def pytest_configure(config: pytest.Config) -> None:
             deadline = Deadline(float(end), known["costs"], steps, frozenset(known["owed"]))
             config.pluginmanager.register(deadline)
             config.pluginmanager.register(Setup())
-        if not hasattr(config, "workerinput"):
-            config.pluginmanager.register(Teller())
+        # In a worker, which tells at once; and in front of them, which hears of a worker that died.
+        config.pluginmanager.register(Teller())

@@ -9,6 +9,7 @@ from testbench.bounded import is_foreign
 from testbench.fast_notes import read
 
 _shown_names = 12
+_wait_for_pass = 8.0
 _log_begins = "last lines of the log:"
 
 
@@ -30,6 +31,7 @@ class Verdict:
         self._first: str | None = None
         self._has_told_all = False
         self._known: dict[str, str] = {}
+        self._since: dict[str, float] = {}
         self._running: dict[str, float] = {}
         self._collected: dict[str, None] = {}
         self.failed: dict[str, str] = {}
@@ -40,6 +42,14 @@ class Verdict:
         """Why each test was left out."""
         self.passed: set[str] = set()
         """Tests that passed."""
+        self.costs: dict[str, float] = {}
+        """Seconds of those that ran for it."""
+        self._spared: set[str] = set()
+
+    @property
+    def is_running(self) -> bool:
+        """True if there is a test that began and did not end."""
+        return bool(self._running)
 
     @property
     def owed(self) -> set[str]:
@@ -51,7 +61,10 @@ class Verdict:
         found, self._offset = read(self._notes, self._offset)
         for one in found:
             self._take(one)
-        told = self.failed | self._known
+        for test in self._spared & self.costs.keys():
+            del self.costs[test]
+        # A test may want its bench to fail: then it soon passes.
+        told = self.failed | {test: text for test, text in self._known.items() if self._is_old(test)}
         if self._first is None and told:
             self._first = next(iter(told))
             self._print(f"\nfirst failure, after {self._seconds()} s: {self._first}", told[self._first])
@@ -62,6 +75,9 @@ class Verdict:
                 rest = [line for line in _head(self.failed[self._first]) if line not in said]
                 self._print(f"\nof the first failure, after {self._seconds()} s:", "\n".join(rest))
 
+    def _is_old(self, test: str) -> bool:
+        return time.time() > self._since[test] + _wait_for_pass
+
     def _take(self, one: dict[str, Any]) -> None:
         kind, test = one["kind"], one.get("test", "")
         match kind:
@@ -71,10 +87,18 @@ class Verdict:
                 self._running[test] = one["time"]
             case "bench failed":
                 self._known.setdefault(test, one["text"])
+                self._since.setdefault(test, one["time"])
             case "failed":
                 self.failed.setdefault(test, one["text"])
             case "passed":
                 self.passed.add(test)
+                self._known.pop(test, None)
+                if self._first == test:
+                    self._first = None
+                    print(f"{test} passed: it wanted its bench to fail", flush=True)
+                self.costs[test] = one["seconds"]
+            case "spared":
+                self._spared.add(test)
             case "unfinished":
                 self.unfinished[test] = one["why"]
             case "left out":

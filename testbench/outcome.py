@@ -137,7 +137,7 @@ def _read_results(path: Path) -> tuple[int, list[Failure], list[str], list[str],
             if problem.get("type") == "RegressionTerminated":
                 left_out.append(name)
                 continue
-            message = problem.get("message") or problem.get("error_msg") or (problem.text or "").strip() or "failed"
+            message = problem.get("message") or problem.get("type") or (problem.text or "").strip() or "failed"
             found = [one.get("value") for one in case.iter("property") if one.get("name") == "sim_time_stop"]
             place = "" if "; it waits at " in message or "; it stands at " in message else _place(problem.text or "")
             failed.append(Failure(message + place, test=name, time_ns=float(found[0]) if found and found[0] else None))

@@ -34,6 +34,10 @@ SECONDS = 600.0
 """Bound of wall time of a bench's simulation where nothing else is said."""
 _fast_seconds = (20.0, 45.0)
 """In `make test-fast`, least bound of a bench that is known to pass, and bound of one that is not."""
+_fast_look = 25.0
+"""There, bound of the repetition of what hangs: a waveform that ends sooner shows the same."""
+_reserve = 12.0
+"""Seconds before the verdict of `make test-fast` at which a simulation has to have ended by itself."""
 
 
 __all__ = ["BenchError", "BenchResult", "inputs", "parameters", "report", "rng", "run_bench", "seed"]
@@ -158,11 +162,10 @@ def _bound(seconds: float, usual: float | None) -> float:
     """Bound of wall time of a run that usually takes `usual`, in seconds."""
     if guard.SECONDS_VARIABLE in os.environ:
         return float(os.environ[guard.SECONDS_VARIABLE])
-    left = seconds_left()
-    if left is None:
+    if seconds_left() is None:
         return seconds
     least, unknown = _fast_seconds
-    return max(1.0, min(seconds, unknown if usual is None else max(least, 3 * usual), left - 3 * guard.patience(left)))
+    return min(seconds, unknown if usual is None else max(least, 3 * usual))
 
 
 def _again(attempt: Any, first: Outcome, *, testcase: str | None, seed: int, seconds: float) -> list[str]:
@@ -173,14 +176,12 @@ def _again(attempt: Any, first: Outcome, *, testcase: str | None, seed: int, sec
         return _shown(waves, first.failures[-1])
     if first.killed:
         return [f"no waveform: a simulator that had to be killed leaves none; repeat it: {command}"]
+    if seconds_left() is not None and any("did not end" in one.message for one in first.failures):
+        seconds = min(seconds, _fast_look)
     alone = rf"(^|\.){re.escape(failed)}$" if failed else testcase
     for which, what in ((alone, "alone "), (testcase, "")):
-        left = seconds_left()
-        bound = seconds if left is None else min(seconds, left - 3 * guard.patience(left))
-        if bound < 1:
-            return [*lines, f"no time was left for a waveform: {command}"]
         try:
-            outcome = attempt(testcase=which, waves=True, seconds=bound)
+            outcome = attempt(testcase=which, waves=True, seconds=seconds)
         except (BuildError, OutOfTimeError) as error:
             return [*lines, f"no waveform: {str(error).splitlines()[0]}", f"repeat it: {command}"]
         if outcome.failures:
@@ -234,6 +235,8 @@ def _simulate(
     model_flags: Sequence[str], watched: Sequence[str],
 ) -> Outcome:
     runner, _ = build(design.verilog, top=design.top, waves=waves, model_flags=model_flags, watched=watched)
+    if (left := seconds_left()) is not None:
+        seconds = max(1.0, min(seconds, left - _reserve))
     runs = build_folder() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     seed = int(environment["CONIC_SEED"])

@@ -19,7 +19,7 @@ SAID = {
     # way: (parameters, what is said of it, where it waits)
     "nothing comes": ({"max_cycles": 40}, "did not end within 40 cycles", "in receive: await self._arrival.wait()"),
     "own limit": ({}, "nothing came within 30 cycles", "in _own_limit: raise"),
-    "simulated limit": ({}, "", "in _simulated_limit: await with_timeout"),
+    "simulated limit": ({}, "SimTimeoutError", "in _simulated_limit: await with_timeout"),
     "long timer": ({}, "did not end within 2 s of wall time", "in _long_timer: await Timer"),
     "many cycles": ({}, "did not end within 2 s of wall time", "in _many_cycles: await ClockCycles"),
     "python loop": ({}, "did not end within 2 s of wall time", "in _python_loop: "),
