@@ -72,8 +72,8 @@ class Deadline:
         """Skips a test that is likely to take longer than there is time."""
         left = self._end - time.time()
         if self.cost(item.nodeid) > left:
-            usual = f"takes {self.cost(item.nodeid):.0f} s, and {left:.0f} s were left" if left > 1 else "no time"
-            note("left out", test=item.nodeid, why=usual)
+            usual = self._costs.get(item.nodeid, 0.0)
+            note("left out", test=item.nodeid, why=f"takes {usual:.0f} s" if usual > LEAST_BOUND else "no time")
             pytest.skip("left out: no time")
 
     @pytest.hookimpl(wrapper=True)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -285,5 +286,6 @@ def _execute(
 
 
 def _tail(log: str) -> str:
-    lines = log.partition("Aborting...")[0].splitlines()
+    ends = ("Aborting...", "Regression stopped after")  # behind them stands what was not run
+    lines = list(takewhile(lambda line: not any(end in line for end in ends), log.splitlines()))
     return "\n".join(lines[-_log_tail_lines:])
