@@ -3,23 +3,24 @@
 import cocotb
 from cocotb.clock import Clock
 from cocotb.handle import SimHandleBase
+from cocotb.task import current_task
 from cocotb.triggers import ClockCycles, RisingEdge, Timer
 
+from testbench import guard
+from testbench.guard import PERIOD_NS, BenchTimeoutError
 from testbench.runner import inputs
 
-PERIOD_NS = 10
-
-
-class BenchTimeoutError(AssertionError):
-    """The bench did not end within the cycles that it was given."""
+__all__ = ["PERIOD_NS", "BenchTimeoutError", "cycles", "start"]
 
 
 async def start(dut: SimHandleBase, *, reset_cycles: int = 3, max_cycles: int | None = 200_000) -> None:
     """Puts 0 on every input, starts the clock, holds the reset for a while; returns right after a rising edge.
 
     Inputs would keep the values of the test before otherwise. So set plain inputs after this call; drivers may be made
-    before. The test fails if it is still running `max_cycles` later, if that is given.
+    before. The test fails if it is still running `max_cycles` later, if that is given, or when the bench's bound of
+    wall time is over.
     """
+    guard.watch_test(current_task())
     for name in inputs():
         getattr(dut, name).value = 0
     # The first edge finds inputs and reset in place, also in a simulator in which they are unknown at the beginning.
@@ -30,16 +31,10 @@ async def start(dut: SimHandleBase, *, reset_cycles: int = 3, max_cycles: int | 
     await ClockCycles(dut.clk, reset_cycles)
     dut.rst.value = 0
     await RisingEdge(dut.clk)
-    if max_cycles is not None:
-        cocotb.start_soon(_watch(dut, max_cycles))
+    cocotb.start_soon(guard.watch(dut.clk, max_cycles))
 
 
 async def cycles(dut: SimHandleBase, count: int) -> None:
     """Waits for `count` rising edges."""
     for _ in range(count):
         await RisingEdge(dut.clk)
-
-
-async def _watch(dut: SimHandleBase, max_cycles: int) -> None:
-    await ClockCycles(dut.clk, max_cycles)
-    raise BenchTimeoutError(f"the test did not end within {max_cycles} cycles")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from testbench.fast_notes import all_spared
 from testbench.toolchain import build_folder
 
 PROPERTY = "cost"
@@ -49,7 +50,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Prints both tables, if there was more than one test."""
     reports = [report for several in terminalreporter.stats.values() for report in several]
     costs = costs_of(reports)
-    remember(costs)
+    passed = {report.nodeid for report in reports if getattr(report, "when", "") == "call" and report.passed}
+    # What failed, hung or was left out tells nothing of what a pass costs.
+    remember({test: cost for test, cost in costs.items() if test in passed - all_spared()})
     if len(costs) < 2:
         return
     terminalreporter.section(f"slowest {SHOWN} tests, by CPU time")
@@ -73,7 +76,7 @@ def costs_of(reports: Iterable[Any]) -> dict[str, list[float]]:
 
 
 def remember(costs: dict[str, list[float]]) -> None:
-    """Keeps the wall time of each test, by which :mod:`testbench.fast` knows what fits."""
+    """Keeps the wall time of each test that passed, by which :mod:`testbench.fast` knows what fits."""
     path = build_folder() / "test-costs.json"
     known = json.loads(path.read_text()) if path.exists() else {}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,18 +9,25 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from testbench.bounded import DEADLINE_VARIABLE, adopt_orphans, kill_descendants
+from testbench.cost import remember
+from testbench.fast_notes import VARIABLE
+from testbench.fast_plugin import COSTS_VARIABLE, STEPS_VARIABLE
+from testbench.fast_verdict import Verdict
 from testbench.imports import ROOMS, ROOT, distances, graph, module_of, named_in
 from testbench.toolchain import build_folder
 
-SECONDS = 170
-"""No test begins that is not likely to end before that."""
-_unknown_cost = 20.0
+SECONDS = 165.0
+"""No test begins that is not likely to end before that, and none goes on."""
+_LAST = 8.0
+"""Seconds later everything is ended from outside, and the verdict told."""
 _everything = ("pyproject.toml", "tests/conftest.py")
 
 
@@ -75,58 +82,81 @@ def touched_tests(files: Iterable[Path], root: Path = ROOT) -> dict[Path, int]:
 
 
 def costs_file() -> Path:
-    """Wall time of each test when it last ran."""
+    """Wall time of each test when it last passed."""
     return build_folder() / "test-costs.json"
 
 
-class Deadline:
-    """A plugin of pytest: the nearest tests first, of these the cheap ones; leaves out what would not end in time."""
-
-    def __init__(self, end: float, costs: dict[str, float], steps: dict[str, int]):
-        self._end = end
-        self._costs = costs
-        self._steps = steps
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Puts them in order; it is the same in every worker."""
-        items.sort(key=lambda item: (
-            self._steps.get(item.nodeid.partition("::")[0], 99), self._costs.get(item.nodeid, _unknown_cost),
-        ))
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Skips a test that is likely to take longer than there is time."""
-        if time.time() + self._costs.get(item.nodeid, _unknown_cost) > self._end:
-            pytest.skip("left out: no time")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """With CONIC_FAST_END in the environment, this module is a plugin of every worker."""
-    if end := os.environ.get("CONIC_FAST_END"):
-        path = costs_file()
-        known = json.loads(path.read_text()) if path.exists() else {}
-        steps = json.loads(os.environ.get("CONIC_FAST_STEPS", "{}"))
-        config.pluginmanager.register(Deadline(float(end), known, steps))
-
-
 def main(arguments: list[str]) -> int:
-    """Runs the tests; the exit status is pytest's."""
+    """Runs the tests; the exit status is pytest's, or 1 if something did not end."""
     began = time.time()
     files = changed_files(since=arguments[0] if arguments else None)
     tests = touched_tests(files)
     print(f"{len(files)} files changed; {len(tests)} test files lead to them"
-          + "".join(f"\n  {steps} {test}" for test, steps in tests.items()))
+          + "".join(f"\n  {steps} {test}" for test, steps in tests.items()), flush=True)
     if not tests:
         return 0
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "load", "--maxschedchunk", "1",
-               "-m", "not long", "-p", "testbench.fast", *map(str, tests)]
-    status = subprocess.run(
-        command, cwd=ROOT, check=False,
-        env=os.environ | {"CONIC_SKIP_PASSED": "1", "CONIC_FAST_END": str(began + SECONDS),
-                          "CONIC_FAST_STEPS": json.dumps({str(test): steps for test, steps in tests.items()})},
-    ).returncode
-    return 0 if status == pytest.ExitCode.NO_TESTS_COLLECTED else status
+    return run(list(map(str, tests)), began=began, steps={str(test): steps for test, steps in tests.items()})
+
+
+def run(
+    tests: list[str], *, began: float, steps: dict[str, int] | None = None, seconds: float = SECONDS,
+    options: tuple[str, ...] = ("-n", "2", "--dist", "load", "--maxschedchunk", "1", "-m", "not long"),
+    root: Path = ROOT,
+) -> int:
+    """Runs pytest on `tests` and tells what failed, within `seconds` after `began` and a few more.
+
+    Parameters
+    ----------
+    tests : list of str
+        Test files.
+    began : float
+        Time (``time.time``) from which on `seconds` count.
+    steps : dict of str to int, optional
+        How far each of them is from the change; the nearest come first.
+    seconds : float
+        When all tests have to have ended.
+    options : tuple of str
+        Further options of pytest.
+    root : Path
+        Where it runs.
+    """
+    folder = build_folder() / "fast"
+    folder.mkdir(parents=True, exist_ok=True)
+    owed_file, costs = folder / "owed.json", costs_file()
+    owed = json.loads(owed_file.read_text()) if owed_file.exists() else []
+    with tempfile.TemporaryDirectory(dir=folder) as here:
+        notes, known = Path(here) / "notes", Path(here) / "known.json"
+        known.write_text(json.dumps({
+            "costs": json.loads(costs.read_text()) if costs.exists() else {}, "owed": owed,
+        }))
+        verdict = Verdict(notes, began)
+        adopt_orphans()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", "-q", *options, "-p", "testbench.fast_plugin", *tests], cwd=root,
+            env=os.environ | {
+                "CONIC_SKIP_PASSED": "1", DEADLINE_VARIABLE: str(began + seconds), VARIABLE: str(notes),
+                COSTS_VARIABLE: str(known), STEPS_VARIABLE: json.dumps(steps or {}),
+            },
+        )
+        try:
+            while process.poll() is None and time.time() < began + seconds + _LAST:
+                verdict.tell_first()
+                if time.time() > began + seconds + 1 and not verdict.is_running:
+                    break  # thousands that are left out take a while to say so
+                time.sleep(0.1)
+        finally:
+            status = process.poll()
+            kill_descendants()
+        verdict.tell_first()
+        part = owed_file.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps(sorted((set(owed) | verdict.owed) - verdict.passed)))
+        part.replace(owed_file)
+        if status is None:  # pytest did not come to it
+            remember({test: [taken, 0.0, 0.0] for test, taken in verdict.costs.items()})
+        is_good = verdict.tell(killed=status is None)
+    if status == pytest.ExitCode.NO_TESTS_COLLECTED:
+        return 0
+    return status or (0 if is_good else 1)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from testbench.design import Design
-from testbench.toolchain import cache_folder
+from testbench.toolchain import build_folder, cache_folder
 
 
 def key_of(design: Design, *, bench: str, parameters: Mapping[str, Any], testcase: str | None, tools: str) -> str:
@@ -49,3 +49,22 @@ def record_pass(key: str, known: Mapping[str, Any]) -> None:
 
 def _record(key: str) -> Path:
     return cache_folder() / "passed" / f"{key}.json"
+
+
+def usual_seconds(name: str) -> float | None:
+    """Wall time of the last run of bench `name` that passed; None if there was none."""
+    path = _seconds_file(name)
+    return float(path.read_text()) if path.exists() else None
+
+
+def record_seconds(name: str, seconds: float) -> None:
+    """Keeps the wall time of a run that passed. One that failed, or hung, tells nothing of what it should take."""
+    path = _seconds_file(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}")
+    part.write_text(f"{seconds:.3f}")
+    part.replace(path)
+
+
+def _seconds_file(name: str) -> Path:
+    return build_folder() / "bench-seconds" / hashlib.sha256(name.encode()).hexdigest()[:20]

@@ -5,28 +5,40 @@ simulator's process and reads what it was given with :func:`parameters` and :fun
 """
 
 import json
-import linecache
 import os
 import random
 import re
 import shutil
+import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
+from testbench import fast_notes, guard
 from testbench.bench_report import report
+from testbench.bounded import OutOfTimeError, on_bench, run_bounded, seconds_left
 from testbench.coverage import Hits, keep, missing
 from testbench.design import Design, design_of
-from testbench.passed import key_of, last_pass, passes_count, record_pass
+from testbench.outcome import Failure, Outcome, moment, outcome_of
+from testbench.passed import key_of, last_pass, passes_count, record_pass, record_seconds, usual_seconds
 from testbench.seed import drawn
-from testbench.simulator import MODEL_FLAGS, build, simulator_name, tool_environment
+from testbench.simulator import MODEL_FLAGS, BuildError, build, simulator_name, tool_environment
 from testbench.toolchain import build_folder
 
 _log_tail_lines = 40
-_ROOT = Path(__file__).resolve().parents[1]
+SECONDS = 600.0
+"""Bound of wall time of a bench's simulation where nothing else is said."""
+_fast_seconds = (20.0, 45.0)
+"""In `make test-fast`, least bound of a bench that is known to pass, and bound of one that is not."""
+_fast_look = 25.0
+"""There, bound of the repetition of what hangs: a waveform that ends sooner shows the same."""
+_reserve = 12.0
+"""Seconds before the verdict of `make test-fast` at which a simulation has to have ended by itself."""
 
 
 __all__ = ["BenchError", "BenchResult", "inputs", "parameters", "report", "rng", "run_bench", "seed"]
@@ -48,24 +60,16 @@ class BenchResult:
     """What it covered (:mod:`testbench.coverage`)."""
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    tests: int
-    failures: list[str]
-    log: str
-    report: dict[str, Any]
-    waves: Path | None
-
-
 def run_bench(
     component: Any, *, bench: str, parameters: Mapping[str, Any] | None = None, seed: int | None = None,
     top: str | None = None, testcase: str | None = None, model_flags: Sequence[str] = MODEL_FLAGS,
-    watched: Sequence[str] = (),
+    watched: Sequence[str] = (), seconds: float = SECONDS,
 ) -> BenchResult:
     """Converts `component` to Verilog, simulates it and runs the tests of module `bench` on it.
 
-    A run that fails is repeated with the same seed and a waveform. With CONIC_WAVES in the environment every run keeps
-    one.
+    A bench ends at its first test that fails (COCOTB_MAX_FAILURES in the environment says another number; 0: it runs
+    all). That test is repeated by itself with the same seed and a waveform; if it passes then, with those before it.
+    With CONIC_WAVES in the environment every run keeps a waveform.
 
     Parameters
     ----------
@@ -87,15 +91,20 @@ def run_bench(
         How far the compiler optimises the model (Verilator).
     watched : sequence of str
         Names (patterns) of signals inside of the component that the bench looks at, beside its ports.
+    seconds : float
+        Bound of the wall time that the simulation takes (:mod:`testbench.guard`); a repetition with a waveform has
+        three times that. CONIC_BENCH_SECONDS in the environment overrides it.
 
     Raises
     ------
     BenchError
-        If a test or an assertion inside of the component fails, if the simulator ends early, if there was no test, or
-        if a run of all tests leaves a bin of the bench's coverage empty.
+        If a test or an assertion inside of the component fails, if the simulator ends early or not in time, if there
+        was no test, or if a run of all tests leaves a bin of the bench's coverage empty.
     BuildError
         If the Verilog does not compile without warnings.
     """
+    for call in on_bench:
+        call()
     if seed is None or "CONIC_SEED" in os.environ:
         seed = drawn(bench)
     else:
@@ -105,6 +114,7 @@ def run_bench(
     if passes_count():
         key = key_of(design, bench=bench, parameters=parameters or {}, testcase=testcase, tools=simulator_name())
         if known := last_pass(key):
+            fast_notes.spared()
             print(f"{bench}: Verilog, bench and parameters are those of its last pass, with seed {known['seed']}")
             return BenchResult(**known)
 
@@ -115,35 +125,90 @@ def run_bench(
         "PYTHONHASHSEED": "0",  # sets iterate in the same order in a replay
     }
 
-    def attempt(*, waves: bool) -> _Outcome:
-        return _simulate(
-            design, bench=bench, environment=environment, testcase=testcase, waves=waves, model_flags=model_flags,
-            watched=watched,
-        )
-
+    name = f"{bench} {environment['CONIC_PARAMETERS']} {testcase}"
+    bound = _bound(seconds, usual_seconds(name))
+    attempt = partial(
+        _simulate, design, bench=bench, environment=environment, model_flags=model_flags, watched=watched,
+    )
     wanted = "CONIC_WAVES" in os.environ  # someone wants to look at a run that passes
-    outcome = attempt(waves=wanted)
-    if not outcome.failures:
-        if outcome.waves is not None:
-            print(f"waveform: {outcome.waves}")
-        coverage = outcome.report.pop("coverage", {})
-        if testcase is None:
-            if empty := missing(coverage):
-                raise BenchError("\n".join([f"{bench} passed with seed {seed}, but did too little", *empty]))
-            keep(bench, coverage)
-        result = BenchResult(seed=seed, tests=outcome.tests, report=outcome.report, coverage=coverage)
-        if key:
-            record_pass(key, vars(result))
-        return result
+    outcome = attempt(testcase=testcase, waves=wanted, seconds=bound)
+    for test in outcome.skipped:
+        print(f"{bench}: {test} is skipped: it does not apply to this component")
+    if not outcome.tests and not outcome.failures:
+        failure = Failure(f"no test was run: {bench} has none, or none that matches {testcase!r}")
+        outcome = replace(outcome, failures=[failure])
+    if outcome.failures:
+        lines = [f"{bench} failed with seed {seed} (CONIC_SEED={seed} repeats it)", *map(str, outcome.failures)]
+        fast_notes.failed(lines)
+        lines += _again(attempt, outcome, testcase=testcase, seed=seed, seconds=3 * bound)
+        if outcome.left_out:
+            lines.append(f"left out after it: {', '.join(outcome.left_out)} (COCOTB_MAX_FAILURES=0 runs them)")
+        raise BenchError("\n".join([*lines, f"last lines of the log:\n{_tail(outcome.log)}"]))
 
-    replay = attempt(waves=True)
-    lines = [f"{bench} failed with seed {seed} (CONIC_SEED={seed} repeats it)", *outcome.failures]
-    if replay.waves is not None:
-        lines.append(f"waveform: {replay.waves}")
-    if not replay.failures:
-        lines.append("the replay with the same seed did not fail: something in the bench is not derived from rng()")
-    lines.append(f"last lines of the log:\n{_tail(outcome.log)}")
-    raise BenchError("\n".join(lines))
+    if outcome.waves is not None:
+        print(f"waveform: {outcome.waves}")
+    coverage = outcome.report.pop("coverage", {})
+    if testcase is None:
+        if empty := missing(coverage):
+            raise BenchError("\n".join([f"{bench} passed with seed {seed}, but did too little", *empty]))
+        keep(bench, coverage)
+    record_seconds(name, outcome.seconds)
+    result = BenchResult(seed=seed, tests=outcome.tests, report=outcome.report, coverage=coverage)
+    if key:
+        record_pass(key, vars(result))
+    return result
+
+
+def _bound(seconds: float, usual: float | None) -> float:
+    """Bound of wall time of a run that usually takes `usual`, in seconds."""
+    if guard.SECONDS_VARIABLE in os.environ:
+        return float(os.environ[guard.SECONDS_VARIABLE])
+    if seconds_left() is None:
+        return seconds
+    least, unknown = _fast_seconds
+    return min(seconds, unknown if usual is None else max(least, 3 * usual))
+
+
+def _again(attempt: Any, first: Outcome, *, testcase: str | None, seed: int, seconds: float) -> list[str]:
+    """Repeats what failed, with a waveform; what is to be said of that."""
+    command = f"CONIC_SEED={seed} make waves TEST='{_pytest_name()}'"
+    failed, waves, lines = first.failures[-1].test, first.waves, []
+    if waves is not None:
+        return _shown(waves, first.failures[-1])
+    if first.killed:
+        return [f"no waveform: a simulator that had to be killed leaves none; repeat it: {command}"]
+    if seconds_left() is not None and any("did not end" in one.message for one in first.failures):
+        seconds = min(seconds, _fast_look)
+    alone = rf"(^|\.){re.escape(failed)}$" if failed else testcase
+    for which, what in ((alone, "alone "), (testcase, "")):
+        try:
+            outcome = attempt(testcase=which, waves=True, seconds=seconds)
+        except (BuildError, OutOfTimeError) as error:
+            return [*lines, f"no waveform: {str(error).splitlines()[0]}", f"repeat it: {command}"]
+        if outcome.failures:
+            last = outcome.failures[-1]
+            if outcome.waves is None:
+                return [*lines, "no waveform: the simulator left none when it was ended", f"repeat it: {command}"]
+            return [*_shown(outcome.waves, last), *lines]
+        if which == testcase:
+            break
+        lines.append(f"{failed} does not fail {what}with this seed, but after the tests before it")
+    return [
+        *(_shown(outcome.waves, None) if outcome.waves else []),
+        "the replay with the same seed did not fail: something in the bench is not derived from rng()",
+    ]
+
+
+def _shown(waves: Path, failure: Failure | None) -> list[str]:
+    """Where a waveform is, the command that shows it, and where to look."""
+    viewer = next((one for one in ("surfer", "gtkwave") if shutil.which(one)), "surfer")
+    at = "" if failure is None or failure.time_ns is None else f"look at {moment(failure.time_ns)}"
+    return [f"waveform: {waves}", f"show it: {viewer} {waves}", *([f"  {at} of this waveform"] if at else [])]
+
+
+def _pytest_name() -> str:
+    """The test of pytest that runs now."""
+    return os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
 
 
 def parameters() -> dict[str, Any]:
@@ -167,76 +232,60 @@ def rng(name: str) -> random.Random:
 
 
 def _simulate(
-    design: Design, *, bench: str, environment: dict[str, str], testcase: str | None, waves: bool,
+    design: Design, *, bench: str, environment: dict[str, str], testcase: str | None, waves: bool, seconds: float,
     model_flags: Sequence[str], watched: Sequence[str],
-) -> _Outcome:
+) -> Outcome:
     runner, _ = build(design.verilog, top=design.top, waves=waves, model_flags=model_flags, watched=watched)
+    if (left := seconds_left()) is not None:
+        seconds = max(1.0, min(seconds, left - _reserve))
     runs = build_folder() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     seed = int(environment["CONIC_SEED"])
     run_dir = Path(tempfile.mkdtemp(prefix=f"{bench.rsplit('.', 1)[-1]}-{seed}-", dir=runs))
-    results, log, report_file = run_dir / "results.xml", run_dir / "run.log", run_dir / "report.json"
-    dump = run_dir / "dump.fst"
-    failures: list[str] = []
+    log, report_file, dump = run_dir / "run.log", run_dir / "report.json", run_dir / "dump.fst"
+    bounds = guard.ENTRY | {guard.SECONDS_VARIABLE: str(seconds), guard.FOLDER_VARIABLE: str(run_dir)}
+    most = {"COCOTB_MAX_FAILURES": os.environ.get("COCOTB_MAX_FAILURES", "1")}
+    runner._execute_cmds = partial(_execute, seconds=seconds + 2 * guard.patience(seconds), env=runner)
+    ended, began = "", time.monotonic()
     with tool_environment():
         try:
             runner.test(
                 test_module=bench, hdl_toplevel=design.top, hdl_toplevel_lang="verilog", seed=seed % (1 << 32),
-                test_dir=run_dir, results_xml=str(results), log_file=log, test_filter=testcase, waves=waves,
+                test_dir=run_dir, results_xml=str(run_dir / "results.xml"), log_file=log, test_filter=testcase,
+                waves=waves,
                 test_args=["--trace-file", str(dump)] if waves and simulator_name() == "verilator" else [],
                 plusargs=[f"+dumpfile_path={dump}"] if waves and simulator_name() == "icarus" else [],
-                extra_env=environment | {"CONIC_REPORT": str(report_file)},
+                extra_env=environment | bounds | most | {"CONIC_REPORT": str(report_file)},
             )
+        except subprocess.TimeoutExpired:
+            ended = f"from outside, after {seconds:.0f} s"
         except (RuntimeError, SystemExit) as error:
-            failures.append(f"the simulator ended early: {error}")
-    text_log = log.read_text(errors="replace") if log.exists() else ""
-    tests, failed, skipped = _read_results(results)
-    for name in skipped:
-        print(f"{bench}: {name} is skipped: it does not apply to this component")
-    # An assertion inside of the component ends the simulator, and with it every test that had not run yet.
-    failures += _simulator_errors(text_log)
-    failures += failed[:1] if failures else failed
-    if not tests and not failures:
-        failures.append(f"no test was run: {bench} has none, or none that matches {testcase!r}")
+            ended = str(error)
+    outcome = outcome_of(
+        run_dir, log.read_text(errors="replace") if log.exists() else "", ended=ended,
+        seconds=time.monotonic() - began,
+        report=json.loads(report_file.read_text()) if report_file.exists() else {},
+    )
     kept = None
-    if waves and dump.exists():
+    if waves and dump.exists() and not outcome.killed:
         kept = build_folder() / "waves" / f"{bench.rsplit('.', 1)[-1]}-{design.top}-{seed}.fst"
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(dump, kept)
-    known = json.loads(report_file.read_text()) if report_file.exists() else {}
     shutil.rmtree(run_dir, ignore_errors=True)
-    return _Outcome(tests=tests, failures=failures, log=text_log, report=known, waves=kept)
+    return replace(outcome, waves=kept)
 
 
-def _read_results(path: Path) -> tuple[int, list[str], list[str]]:
-    """How many tests of cocotb's result file were run, a line for each that failed, and which were skipped."""
-    if not path.exists():
-        return 0, [], []
-    cases = list(ElementTree.parse(path).getroot().iter("testcase"))
-    failed, skipped = [], []
-    for case in cases:
-        skipped += [str(case.get("name")) for _ in case.findall("skipped")]
-        for problem in (*case.findall("failure"), *case.findall("error")):
-            message = problem.get("message") or problem.get("error_msg") or (problem.text or "").strip() or "failed"
-            failed.append(f"{case.get('name')}: {message}{_place(problem.text or '')}")
-    return len(cases) - len(skipped), failed, skipped
-
-
-def _simulator_errors(log: str) -> list[str]:
-    """Failed assertions and warnings of the simulator itself, which need not end the run."""
-    return [line for line in log.splitlines() if re.search(r"%(Error|Warning)\b|(ERROR|WARNING): \S+\.v:\d+", line)]
-
-
-def _place(trace: str) -> str:
-    """Where a test of a bench failed, by its traceback: the innermost line of the testbench, and its source."""
-    frames = re.findall(r'File "[^"]*?(testbench/[^"]*)", line (\d+), in (\w+)', trace)
-    if not frames:
-        return ""
-    name, line, function = frames[-1]
-    source = linecache.getline(str(_ROOT / name), int(line)).strip()
-    return f"\n  at {name}:{line}, in {function}: {source}"
+def _execute(
+    commands: Sequence[Sequence[str]], folder: Any, stdout: Any = None, *, seconds: float, env: Any,
+) -> None:
+    """What cocotb's runner does to run a simulator, but bounded."""
+    for command in commands:
+        done = run_bounded(command, seconds=seconds, cwd=folder, env=env.env, stdout=stdout, stderr=subprocess.STDOUT)
+        if done.returncode:
+            raise RuntimeError(f"Command failed with return code: {done.returncode}")
 
 
 def _tail(log: str) -> str:
-    lines = log.partition("Aborting...")[0].splitlines()
+    ends = ("Aborting...", "Regression stopped after")  # behind them stands what was not run
+    lines = list(takewhile(lambda line: not any(end in line for end in ends), log.splitlines()))
     return "\n".join(lines[-_log_tail_lines:])

@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+from testbench.bounded import OutOfTimeError, run_bounded, seconds_left
 from testbench.toolchain import cache_folder, environment, verilator_root, verilator_version
 
 COMPILER = "c++"
 _UNOPTIMISED = ("-O0",)
+_reserve = 5.0
+"""Seconds before the verdict of `make test-fast` at which it waits for no tool any more."""
 _runtime_sources = ("verilated", "verilated_dpi", "verilated_vpi", "verilated_threads")
 _headers = ("verilated.h", "verilated_vpi.h", "verilated_dpi.h", "libgen.h", "memory", "string")
 _flags = (
@@ -125,8 +128,17 @@ def run_tool(command: Sequence[str]) -> None:
     ------
     ModelBuildError
         If it fails.
+    OutOfTimeError
+        If it has no time to end before `make test-fast` gives its verdict.
     """
-    result = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    left = seconds_left()
+    try:
+        result = run_bounded(
+            command, seconds=None if left is None else max(1.0, left - _reserve), env=environment(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+    except subprocess.TimeoutExpired:
+        raise OutOfTimeError(f"a build ({command[0]}) did not end in time") from None
     if result.returncode:
         raise ModelBuildError(f"{' '.join(command[:1])} failed:\n{(result.stdout + result.stderr)[-8000:]}")
 

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from testbench.design import design_of
-from testbench.fast import Deadline, changed_files, modules_touched, touched_tests
+from testbench.fast import changed_files, modules_touched, touched_tests
+from testbench.fast_plugin import Deadline
 from testbench.passed import key_of
 from testbench.planted import FaultyRegister
 from testbench.runner import run_bench
