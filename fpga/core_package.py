@@ -96,6 +96,7 @@ def core_file(top: str) -> str:
                 "file_type": "cSource",
             },
             "registers": {"files": [f"{module}.rdl", f"{module}.xml", "conic_abi.md"], "file_type": "user"},
+            "cocotb": {"files": [f"{module}.mk", f"{module}.vlt"], "file_type": "user"},
             "example": {"files": [f"{module}_example.v"], "file_type": "verilogSource-2005"},
             "bench": {"files": [f"{module}_tb.sv"], "file_type": "systemVerilogSource"},
         },

@@ -59,12 +59,12 @@ def plain_verilog(text: str) -> str:
 def _printing(found: re.Match[str]) -> str:
     """An assertion as a statement of Verilog-2001."""
     indent = found["indent"]
-    said = (found["message"] or "assertion failed").removesuffix("\\n")
+    message = (found["message"] or "assertion failed").removesuffix("\\n")
     return "".join(f"{line}\n" for line in (
         "`ifndef SYNTHESIS",
         f"{indent}{found['enabled']} begin",
         f"{indent}  if (!{found['holds']} ) begin",
-        f'{indent}    $display("ERROR: %m: {said}"{found["values"] or ""});',
+        f'{indent}    $display("ERROR: %m: {message}"{found["values"] or ""});',
         f"{indent}    `{FAILED};",
         f"{indent}  end",
         f"{indent}end",

@@ -32,3 +32,13 @@ def test_reaches_its_figures(conic: Conic) -> None:
     assert report["uniform_throughput"] >= 0.95
     assert [row["fanout"] for row in report["multicast_throughput"]] == [2, 3, 4]
     assert all(row["mtu_one_sender"] > 0.98 for row in report["multicast_throughput"])
+
+
+@pytest.mark.long
+def test_as_the_page_has_it(conic: Conic) -> None:
+    """The whole command, which writes the figures of docs/switch.md: all credits come back, and it ends with 0."""
+    outcome = conic("bench", "switch", "--json")
+    assert outcome.code == 0, outcome.err
+    report = json.loads(outcome.out)
+    assert (report["failures"], report["with_preset_buffer"]["failures"]) == (0, 0)
+    assert report["uniform_throughput"] >= 0.95

@@ -63,6 +63,7 @@ def test_file_sets(top: str) -> None:
         f"{module}.v": "verilogSource-2005", f"{module}_example.v": "verilogSource-2005",
         f"{module}_tb.sv": "systemVerilogSource", "conic_abi.h": "cSource", "conic_driver.h": "cSource",
         "conic_driver.c": "cSource", f"{module}.rdl": "user", f"{module}.xml": "user", "conic_abi.md": "user",
+        f"{module}.mk": "user", f"{module}.vlt": "user",
     }
     always = [part for part in core["targets"]["default"]["filesets"] if "?" not in part]
     assert always == ["rtl", "software", "registers"]
@@ -88,6 +89,44 @@ def test_targets_run(target: str, exported: Path) -> None:
     result = subprocess.run(command, cwd=exported, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert ("PASSED: conic_switch" in result.stdout + result.stderr) == (target != "lint")
+
+
+_COCOTB_BENCH = """\
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles
+
+
+@cocotb.test()
+async def reset(dut):
+    cocotb.start_soon(Clock(dut.clk, 10, "ns").start())
+    dut.s_axil_arvalid.value = 0
+    dut.rst.value = 1
+    await ClockCycles(dut.clk, 10)
+    dut.rst.value = 0
+    await ClockCycles(dut.clk, 10)
+    assert dut.s_axil_arready.value == 1
+"""
+_COCOTB_MAKEFILE = """\
+COCOTB_TEST_MODULES = test_mine
+include conic_switch.mk
+include $(shell cocotb-config --makefiles)/Makefile.sim
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+def test_makefiles_of_cocotb(simulator: str, exported: Path) -> None:
+    """As docs/integration.md has it: a bench and a Makefile beside what was exported, in a plain environment."""
+    if simulator == "icarus" and shutil.which("iverilog") is None:
+        pytest.skip("Icarus Verilog is not installed")
+    (exported / "test_mine.py").write_text(_COCOTB_BENCH)
+    (exported / "Makefile").write_text(_COCOTB_MAKEFILE)
+    around = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "SIM": simulator, "HOME": str(exported)}
+    shutil.rmtree(exported / "sim_build", ignore_errors=True)
+    result = subprocess.run(["make"], cwd=exported, env=around, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-4000:]
+    assert "TESTS=1 PASS=1 FAIL=0" in result.stdout + result.stderr
 
 
 _NMTOKEN = r"[-.:\w]+"

@@ -10,6 +10,7 @@ from firmware_models.abi.system_rdl import ipxact_text, rdl_text
 from firmware_models.config import ConfigError
 from firmware_models.files import write_text
 from firmware_models.host import DRIVER_FILES
+from fpga.cocotb_makefile import makefile, settings
 from fpga.core_package import core_file, port_page
 from fpga.core_package import example as verilog_example
 from fpga.verilog_bench import bench
@@ -52,6 +53,7 @@ def command(
             output_dir / f"conic_{top}.md": port_page(top, tree), output_dir / f"conic_{top}.core": core_file(top),
             output_dir / f"conic_{top}_example.v": verilog_example(top, tree),
             output_dir / f"conic_{top}_tb.sv": bench(top, tree),
+            output_dir / f"conic_{top}.mk": makefile(top), output_dir / f"conic_{top}.vlt": settings(top),
             output_dir / f"conic_{top}.rdl": rdl_text(top, n_vps=tree.nic.n_vps),
             output_dir / f"conic_{top}.xml": ipxact_text(top, n_vps=tree.nic.n_vps),
         }
@@ -65,6 +67,7 @@ def command(
         "ports": str(output_dir / f"conic_{top}.md"), "core": str(output_dir / f"conic_{top}.core"),
         "system_rdl": str(output_dir / f"conic_{top}.rdl"), "ip_xact": str(output_dir / f"conic_{top}.xml"),
         "example": str(output_dir / f"conic_{top}_example.v"), "bench": str(output_dir / f"conic_{top}_tb.sv"),
+        "cocotb": str(output_dir / f"conic_{top}.mk"),
         "lines": texts[verilog_file].count("\n"),
     }, as_json=as_json)
     return 0
