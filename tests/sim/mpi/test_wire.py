@@ -51,7 +51,8 @@ def test_messages(tmp_path):
 def test_head_of_a_segment(tmp_path):
     """Where calls are counted and threads say what they do, and that there is room for both."""
     lines = [f'printf("%d\\n", (int)({what}));' for what in (
-        "offsetof(struct head, passed)", "offsetof(struct head, slots)", "SLOTS", "SLOT_BYTES", "COLLECTIVES", "REASONS",
+        "offsetof(struct head, passed)", "offsetof(struct head, slots)", "SLOTS", "SLOT_BYTES", "COLLECTIVES",
+        "REASONS",
         "SLOT_FREE", "SLOT_OUTSIDE", "SLOT_INSIDE", "sizeof(struct head) <= HEAD_BYTES",
     )]
     wanted = [wire.PASSED_AT, wire.SLOTS_AT, wire.SLOTS, wire.SLOT_BYTES, len(wire.Collective), len(wire.Reason),
