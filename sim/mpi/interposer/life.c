@@ -5,6 +5,12 @@
 
 static bool is_over;
 
+// A process that a rank has forked is no rank: nothing that it does, and not its end either, is the rank's.
+static void leave(void) {
+    conic_connected = false;
+    is_over = true;
+}
+
 static void begin(void) {
     MPI_Comm parent;
     if (!getenv("CONIC_MPI_SOCKET")) return;
@@ -15,6 +21,7 @@ static void begin(void) {
     conic_checks = getenv("CONIC_MPI_CHECK") != NULL;
     conic_open();
     conic_connected = true;
+    pthread_atfork(NULL, NULL, leave);
     const struct request joined = {.kind = REQUEST_JOINED};
     conic_say(conic_link(), &joined, NULL, 0);
     conic_clock_begin();

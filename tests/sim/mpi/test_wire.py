@@ -46,3 +46,15 @@ def test_messages(tmp_path):
     )]
     wanted = [wire.REQUEST.size, wire.ANSWER.size, wire.HEAD_BYTES, *wire.Flag, wire.REQUEST.size - 40]
     assert printed(tmp_path, lines) == [str(int(value)) for value in wanted]
+
+
+def test_head_of_a_segment(tmp_path):
+    """Where calls are counted and threads say what they do, and that there is room for both."""
+    lines = [f'printf("%d\\n", (int)({what}));' for what in (
+        "offsetof(struct head, passed)", "offsetof(struct head, slots)", "SLOTS", "SLOT_BYTES", "COLLECTIVES",
+        "REASONS",
+        "SLOT_FREE", "SLOT_OUTSIDE", "SLOT_INSIDE", "sizeof(struct head) <= HEAD_BYTES",
+    )]
+    wanted = [wire.PASSED_AT, wire.SLOTS_AT, wire.SLOTS, wire.SLOT_BYTES, len(wire.Collective), len(wire.Reason),
+              *wire.SlotState, 1]
+    assert printed(tmp_path, lines) == [str(int(value)) for value in wanted]
