@@ -147,6 +147,7 @@ def run(
         finally:
             status = process.poll()
             kill_descendants()
+            process.wait()
         verdict.tell_first()
         part = owed_file.with_suffix(f".{os.getpid()}")
         part.write_text(json.dumps(sorted((set(owed) | verdict.owed) - verdict.passed)))

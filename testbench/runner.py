@@ -35,8 +35,8 @@ SECONDS = 600.0
 """Bound of wall time of a bench's simulation where nothing else is said."""
 _fast_seconds = (20.0, 45.0)
 """In `make test-fast`, least bound of a bench that is known to pass, and bound of one that is not."""
-_fast_look = 25.0
-"""There, bound of the repetition of what hangs: a waveform that ends sooner shows the same."""
+_look = 25.0
+"""Bound of the repetition of what hangs: a waveform that ends sooner shows the same."""
 _reserve = 12.0
 """Seconds before the verdict of `make test-fast` at which a simulation has to have ended by itself."""
 
@@ -177,8 +177,8 @@ def _again(attempt: Any, first: Outcome, *, testcase: str | None, seed: int, sec
         return _shown(waves, first.failures[-1])
     if first.killed:
         return [f"no waveform: a simulator that had to be killed leaves none; repeat it: {command}"]
-    if seconds_left() is not None and any("did not end" in one.message for one in first.failures):
-        seconds = min(seconds, _fast_look)
+    if any("did not end" in one.message for one in first.failures):
+        seconds = min(seconds, _look if seconds_left() is not None else max(_look, 2 * first.seconds))
     alone = rf"(^|\.){re.escape(failed)}$" if failed else testcase
     for which, what in ((alone, "alone "), (testcase, "")):
         try:
