@@ -27,7 +27,7 @@ from testbench.toolchain import build_folder
 SECONDS = 165.0
 """No test begins that is not likely to end before that, and none goes on."""
 _LAST = 8.0
-"""Seconds later everything is ended from outside, and the verdict told."""
+"""Seconds later everything is ended from outside, and the verdict printed."""
 _everything = ("pyproject.toml", "tests/conftest.py")
 
 

@@ -106,7 +106,7 @@ class Deadline:
         faulthandler.dump_traceback_later(seconds + _GRACE, exit=True, file=self._trace)
 
     def give_up(self, test: str, seconds: float, place: str = "") -> None:
-        """Raises what is to be said of a test that ran for `seconds`, stands at `place`, and is ended."""
+        """Raises the report of a test that ran for `seconds`, stands at `place`, and is ended."""
         known = self._costs.get(test)
         if seconds >= self.bound(test) - 1 or (known is not None and seconds > _FACTOR * known + _SLACK):
             usual = "no pass of it is known" if known is None else f"its last pass took {known:.0f} s"
@@ -158,12 +158,12 @@ class Teller:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Notes it."""
         if report.failed:
-            note("failed", test=report.nodeid, text=_said(report))
+            note("failed", test=report.nodeid, text=_report_of(report))
         elif report.when == "call" and report.passed:
             note("passed", test=report.nodeid, seconds=report.duration)
 
 
-def _said(report: pytest.TestReport) -> str:
+def _report_of(report: pytest.TestReport) -> str:
     """What failed: all that a bench says, of another test where and with which exception, without its source."""
     text, crash = str(report.longrepr), getattr(report.longrepr, "reprcrash", None)
     if crash is None or "(CONIC_SEED=" in text.partition("\n")[0]:

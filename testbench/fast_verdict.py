@@ -29,13 +29,13 @@ class Verdict:
         self._offset = 0
         self._began = began
         self._first: str | None = None
-        self._has_told_all = False
+        self._has_reported_all = False
         self._known: dict[str, str] = {}
         self._since: dict[str, float] = {}
         self._running: dict[str, float] = {}
         self._collected: dict[str, None] = {}
         self.failed: dict[str, str] = {}
-        """What is said of each test that failed."""
+        """The report of each test that failed."""
         self.unfinished: dict[str, str] = {}
         """Why each test that had begun was ended without a result."""
         self.left_out: dict[str, str] = {}
@@ -54,7 +54,7 @@ class Verdict:
     @property
     def owed(self) -> set[str]:
         """Tests that come first next time."""
-        return {*self.failed, *self.unfinished}
+        return {*self.failed, *self.unfinished} - {"all tests"}
 
     def tell_first(self) -> None:
         """Prints the first failure when it is known, and what is known of it later."""
@@ -64,15 +64,15 @@ class Verdict:
         for test in self._spared & self.costs.keys():
             del self.costs[test]
         # A test may want its bench to fail: then it soon passes.
-        told = self.failed | {test: text for test, text in self._known.items() if self._is_old(test)}
-        if self._first is None and told:
-            self._first = next(iter(told))
-            self._print(f"\nfirst failure, after {self._seconds()} s: {self._first}", told[self._first])
-        if self._first in self.failed and not self._has_told_all:
-            self._has_told_all = True
+        reported = self.failed | {test: text for test, text in self._known.items() if self._is_old(test)}
+        if self._first is None and reported:
+            self._first = next(iter(reported))
+            self._print(f"\nfirst failure, after {self._seconds()} s: {self._first}", reported[self._first])
+        if self._first in self.failed and not self._has_reported_all:
+            self._has_reported_all = True
             if self._first in self._known:
-                said = self._known[self._first].splitlines()
-                rest = [line for line in _head(self.failed[self._first]) if line not in said]
+                known = self._known[self._first].splitlines()
+                rest = [line for line in _head(self.failed[self._first]) if line not in known]
                 self._print(f"\nof the first failure, after {self._seconds()} s:", "\n".join(rest))
 
     def _is_old(self, test: str) -> bool:
@@ -107,7 +107,7 @@ class Verdict:
             self._running.pop(test, None)
 
     def tell(self, *, killed: bool) -> bool:
-        """Prints the verdict; `killed`: pytest did not end by itself. True if all that began passed."""
+        """Prints the verdict; `killed`: pytest did not end by itself. True if some began, and all of these passed."""
         for test in self._running if killed else ():
             seconds = f"it ran for {time.time() - self._running[test]:.0f} s and was killed"
             # A bench that had failed, but was not done with its waveform.
@@ -124,6 +124,9 @@ class Verdict:
         seen = {*self.passed, *self.failed, *self.unfinished, *self.left_out}
         if killed:
             self.left_out |= {test: "no time" for test in self._collected if test not in seen}
+        began = self.passed or self.failed or self.unfinished
+        if not began and (killed or "no time" in self.left_out.values()):
+            self.unfinished["all tests"] = "none had begun" if self._collected else "none was collected"
         is_good = not self.failed and not self.unfinished
         counts = [
             (len(self.failed), "failed"), (len(self.unfinished), "did not end in time"), (len(self.passed), "passed"),
@@ -167,5 +170,5 @@ class Verdict:
 
 
 def _head(text: str) -> list[str]:
-    """What is said of a failure, without the end of a log."""
+    """The report of a failure, without the end of a log."""
     return text.partition(_log_begins)[0].rstrip("\n").split("\n")

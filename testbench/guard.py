@@ -91,7 +91,7 @@ def is_over() -> bool:
 
 
 def over() -> str:
-    """What is said then."""
+    """The message then."""
     return f"the bench did not end within {_state['seconds']:.0f} s of wall time{waiting()}"
 
 

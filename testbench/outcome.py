@@ -48,6 +48,8 @@ class Outcome:
     """Wall time of the simulation."""
     killed: bool = False
     """It had to be killed: it did not come back."""
+    cut: bool = False
+    """It was ended before its own bound, because `make test-fast` is: that tells nothing."""
     waves: Path | None = None
     skipped: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)

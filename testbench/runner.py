@@ -32,7 +32,7 @@ from testbench.toolchain import build_folder
 
 _log_tail_lines = 40
 SECONDS = 600.0
-"""Bound of wall time of a bench's simulation where nothing else is said."""
+"""Bound of wall time of a bench's simulation where nothing else is given."""
 _fast_seconds = (20.0, 45.0)
 """In `make test-fast`, least bound of a bench that is known to pass, and bound of one that is not."""
 _look = 25.0
@@ -134,6 +134,8 @@ def run_bench(
     outcome = attempt(testcase=testcase, waves=wanted, seconds=bound)
     for test in outcome.skipped:
         print(f"{bench}: {test} is skipped: it does not apply to this component")
+    if outcome.cut:
+        raise OutOfTimeError(f"{bench} was ended after {outcome.seconds:.0f} s, at the end of the time")
     if not outcome.tests and not outcome.failures:
         failure = Failure(f"no test was run: {bench} has none, or none that matches {testcase!r}")
         outcome = replace(outcome, failures=[failure])
@@ -170,7 +172,7 @@ def _bound(seconds: float, usual: float | None) -> float:
 
 
 def _again(attempt: Any, first: Outcome, *, testcase: str | None, seed: int, seconds: float) -> list[str]:
-    """Repeats what failed, with a waveform; what is to be said of that."""
+    """Repeats what failed, with a waveform; what is reported of that."""
     command = f"CONIC_SEED={seed} make waves TEST='{_pytest_name()}'"
     failed, waves, lines = first.failures[-1].test, first.waves, []
     if waves is not None:
@@ -236,6 +238,7 @@ def _simulate(
     model_flags: Sequence[str], watched: Sequence[str],
 ) -> Outcome:
     runner, _ = build(design.verilog, top=design.top, waves=waves, model_flags=model_flags, watched=watched)
+    wanted = seconds
     if (left := seconds_left()) is not None:
         seconds = max(1.0, min(seconds, left - _reserve))
     runs = build_folder() / "runs"
@@ -272,7 +275,8 @@ def _simulate(
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(dump, kept)
     shutil.rmtree(run_dir, ignore_errors=True)
-    return replace(outcome, waves=kept)
+    is_late = outcome.killed or any("of wall time" in one.message for one in outcome.failures)
+    return replace(outcome, waves=kept, cut=is_late and seconds < wanted)
 
 
 def _execute(

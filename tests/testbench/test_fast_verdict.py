@@ -54,7 +54,7 @@ import sys, time
 from pathlib import Path
 from testbench import fast
 sys.exit(fast.run(
-    ["test_planted.py"], began=time.time(), seconds=6.0, root=Path(sys.argv[1]),
+    ["test_planted.py"], began=time.time(), seconds=9.0, root=Path(sys.argv[1]),
     options=("-n", "3", "--dist", "load", "--maxschedchunk", "1", "-p", "no:cacheprovider"),
 ))
 """
@@ -81,7 +81,7 @@ def test_whatever_hangs(tmp_path):
     costs = {name: 0.1 * place for place, name in enumerate(everything)}
     status, said, seconds = run(tmp_path, costs)
     assert status != 0
-    assert seconds < 6 + 8 + 4
+    assert seconds < 9 + 8 + 5
     assert str(tmp_path) not in subprocess.run(["ps", "axww"], capture_output=True, text=True, check=True).stdout
     first, _, verdict = said.partition("\nverdict after ")
     assert re.search(r"first failure, after \d+ s: test_planted\.py::test_wrong\nassert \(1 \+ 1\) == 3", first)
@@ -179,6 +179,18 @@ def test_a_bench_that_is_killed_before_its_waveform_has_failed(notes, capsys):
     verdict.tell_first()
     assert not verdict.tell(killed=True)
     assert "failed first: a\n  waits: no\n  no waveform: it ran for 0 s and was killed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("collected", [True, False])
+def test_where_no_test_begins_nothing_is_good(notes, capsys, collected):
+    verdict = Verdict(notes, time.time())
+    if collected:
+        note("collected", tests=["a", "b"])
+        note("left out", test="b", why="no time")
+    verdict.tell_first()
+    assert not verdict.tell(killed=True)
+    assert f"all tests: none {'had begun' if collected else 'was collected'}" in capsys.readouterr().out
+    assert verdict.owed == set()
 
 
 def test_notes_of_a_writer_that_is_not_done(notes):

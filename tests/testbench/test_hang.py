@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbench.bounded import descendants, run_bounded
+from testbench.bounded import OutOfTimeError, descendants, run_bounded
 from testbench.outcome import outcome_of
 from testbench.planted import FaultyRegister
 from testbench.runner import BenchError, run_bench
@@ -92,6 +92,15 @@ def test_the_bound_of_the_environment_goes_first(monkeypatch):
     monkeypatch.setenv("CONIC_BENCH_SECONDS", "3")
     monkeypatch.setenv("CONIC_WAVES", "1")
     with pytest.raises(BenchError, match="did not end within 3 s of wall time"):
+        run_bench(FaultyRegister(fault="none"), bench=BENCH, testcase="after")
+
+
+def test_a_bench_that_the_end_of_the_time_cuts_off_has_not_failed(monkeypatch):
+    monkeypatch.delenv("CONIC_BENCH_SECONDS", raising=False)
+    monkeypatch.setattr("testbench.runner._reserve", 0.0)
+    monkeypatch.setattr("testbench.verilated_model._reserve", -60.0)
+    monkeypatch.setenv("CONIC_FAST_END", str(time.time() + 5))
+    with pytest.raises(OutOfTimeError, match=r"planted_hang_bench was ended after \d+ s, at the end of the time"):
         run_bench(FaultyRegister(fault="none"), bench=BENCH, testcase="after")
 
 
