@@ -32,7 +32,7 @@ from testbench.toolchain import build_folder
 
 _log_tail_lines = 40
 SECONDS = 1800.0
-"""Bound of wall time of a bench's simulation where none is given, several times what the longest random runs take."""
+"""Bound of wall time of a bench's simulation where none is given."""
 _fast_seconds = (20.0, 45.0)
 """In `make test-fast`, least bound of a bench that is known to pass, and bound of one that is not."""
 _look = 25.0
