@@ -31,8 +31,8 @@ from testbench.simulator import MODEL_FLAGS, BuildError, build, simulator_name, 
 from testbench.toolchain import build_folder
 
 _log_tail_lines = 40
-SECONDS = 600.0
-"""Bound of wall time of a bench's simulation where nothing else is given."""
+SECONDS = 1800.0
+"""Bound of wall time of a bench's simulation where none is given."""
 _fast_seconds = (20.0, 45.0)
 """In `make test-fast`, least bound of a bench that is known to pass, and bound of one that is not."""
 _look = 25.0

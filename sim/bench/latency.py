@@ -46,7 +46,8 @@ def measure(config: Config) -> dict[str, Any]:
     }
     with contextlib.redirect_stdout(sys.stderr):
         found = run_bench(
-            Nic(config), bench="testbench.nic.latency_bench", parameters=parameters, seed=1, watched=WATCHED
+            Nic(config), bench="testbench.nic.latency_bench", parameters=parameters, seed=1, watched=WATCHED,
+            seconds=4 * 3600,
         ).report
     smallest = found["hops"][0]
     return {

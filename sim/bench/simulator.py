@@ -179,6 +179,7 @@ def _run_flat(request: CollectiveRequest, simulator: str) -> dict[str, float]:
         found = run_bench(
             partial(FlatCluster, config, n_nodes=request.nodes, latency=LATENCY), bench="testbench.cluster.flat_bench",
             parameters={"recording": str(path)}, seed=1, model_flags=("-O1",),
+            seconds=4 * 3600,
         ).report
     return {"cycles": found["cycles"], "seconds": round(found["seconds"], 4)}
 

@@ -20,7 +20,7 @@ def measure() -> list[dict[str, Any]]:
     rows = []
     for name, size in SIZES_4KIB.items():
         report = run_bench(
-            layer_bundle(size), bench="testbench.link.cost_bench", seed=1,
+            layer_bundle(size), bench="testbench.link.cost_bench", seed=1, seconds=4 * 3600,
             parameters={"size": name, "rates": RATES, "packets": PACKETS},
         ).report
         for row in report["faults"]:
