@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from firmware_models.config import Config
+from sim.bench.output_queued import output_queued_throughput
 from testbench.switch.load_driver import drive
 
 Progress = Callable[[str, int, int], None]
@@ -38,6 +39,7 @@ def measure(
     -------
     dict
         `hop_cycles` (the longest of an unloaded switch), `uniform_throughput` (of the worse packet size),
+        `uniform` (for each packet size, beside that of a switch with queues at its outputs),
         `multicast_throughput` (a row for each fan-out), the rows that they come from, and `failures`: packets lost,
         changed, doubled or out of order, credits missing.
     """
@@ -60,8 +62,13 @@ def measure(
     latency = run("latency", "header")
     uniform, hotspot, trees = [], [], []
     for size, flits in sizes.items():
-        moved = run("uniform", size)["flits"]
-        uniform.append({"packet": size, "flits": config.header_flits + flits, "throughput": moved / radix / cycles})
+        moved, packet_flits = run("uniform", size)["flits"], config.header_flits + flits
+        uniform.append({
+            "packet": size, "flits": packet_flits, "throughput": moved / radix / cycles,
+            "output_queued": output_queued_throughput(
+                radix=radix, buffer_flits=config.link.buffer_flits, packet_flits=packet_flits, cycles=cycles, seed=seed,
+            ),
+        })
         moved = run("hotspot", size)["port0_flits"]
         hotspot.append({"packet": size, "throughput": moved / cycles})
     for fanout in fanouts:
@@ -93,7 +100,9 @@ def sweep(
         report = measure(one, cycles=cycles, seed=seed, multicast=False, progress=progress)
         rows.append({
             "radix": radix, "buffer_flits": buffer_flits, "hop_cycles": report["hop_cycles"],
-            **{row["packet"]: row["throughput"] for row in report["uniform"]}, "failures": report["failures"],
+            **{row["packet"]: row["throughput"] for row in report["uniform"]},
+            **{f"{row['packet']}_output_queued": row["output_queued"] for row in report["uniform"]},
+            "failures": report["failures"],
         })
     return rows
 

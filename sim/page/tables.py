@@ -118,16 +118,18 @@ def _buffer_load(figures: dict[str, Any]) -> Iterator[Row]:
 
 
 def _switch(figures: dict[str, Any]) -> Iterator[Row]:
-    yield "traffic", "buffer, flits", "header packets", "mtu packets"
+    yield "traffic", "buffer, flits", "header packets", "mtu packets", "mtu packets, queues at the outputs"
     uniform = {row["packet"]: row["throughput"] for row in figures["uniform"]}
-    for row in ({"buffer_flits": figures["buffer_flits"], **uniform}, figures["with_preset_buffer"]):
-        yield "uniform random", f"{row['buffer_flits']:,}", f"{row['header']:.1%}", f"{row['mtu']:.1%}"
+    queued = {f"{row['packet']}_output_queued": row["output_queued"] for row in figures["uniform"]}
+    for row in ({"buffer_flits": figures["buffer_flits"], **uniform, **queued}, figures["with_preset_buffer"]):
+        yield ("uniform random", f"{row['buffer_flits']:,}", f"{row['header']:.1%}", f"{row['mtu']:.1%}",
+               f"{row['mtu_output_queued']:.1%}")
     for row in figures["multicast_throughput"]:
         if row["fanout"] != row["copies"]:
             continue
         for who, end in (("all ports send", ""), ("one port sends", "_one_sender")):
             yield (f"multicast to {row['fanout']}, {who}", f"{figures['buffer_flits']:,}",
-                   f"{row['header' + end]:.1%}", f"{row['mtu' + end]:.1%}")
+                   f"{row['header' + end]:.1%}", f"{row['mtu' + end]:.1%}", "")
 
 
 def _simulator(figures: dict[str, Any]) -> Iterator[Row]:

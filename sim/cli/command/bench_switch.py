@@ -83,11 +83,14 @@ def _print(report: dict[str, Any], rows: list[dict[str, Any]]) -> None:
     console = Console(width=None if Console().is_terminal else 120)
     console.print(f"hop {report['hop_cycles_min']} to {report['hop_cycles']} cycles, radix {report['radix']}, "
                   f"{report['buffer_flits']} flits a buffer, failures {report['failures']}", highlight=False)
-    uniform = Table("radix", "buffer, flits", "uniform, header packets", "uniform, mtu packets")
+    uniform = Table("radix", "buffer, flits", "uniform, header packets", "uniform, mtu packets",
+                    "the same, queues at the outputs")
     mine = {"radix": report["radix"], "buffer_flits": report["buffer_flits"],
-            **{row["packet"]: row["throughput"] for row in report["uniform"]}}
+            **{row["packet"]: row["throughput"] for row in report["uniform"]},
+            **{f"{row['packet']}_output_queued": row["output_queued"] for row in report["uniform"]}}
     for row in [mine, report["with_preset_buffer"], *rows]:
-        uniform.add_row(str(row["radix"]), str(row["buffer_flits"]), f"{row['header']:.3f}", f"{row['mtu']:.3f}")
+        uniform.add_row(str(row["radix"]), str(row["buffer_flits"]), f"{row['header']:.3f}", f"{row['mtu']:.3f}",
+                        f"{row['mtu_output_queued']:.3f}")
     trees = Table("fan-out", "copies", "all send: header", "mtu", "one sends: header", "mtu")
     for row in report["multicast_throughput"]:
         trees.add_row(str(row["fanout"]), str(row["copies"]), *(
