@@ -127,8 +127,8 @@ def test_what_is_not_seen_is_said(run, compiled):
 @pytest.mark.parametrize(("limit", "most", "said"), [
     (resource.RLIMIT_AS, 3 << 30, None),
     (resource.RLIMIT_AS, 20 << 30, None),
-    (resource.RLIMIT_AS, 420_000_000,
-     "conic mpiexec: the limit of address space (ulimit -v) of 420,000,000 bytes is too low"),
+    # Too little for the simulator, or for the memory of a rank: which it is depends on what else is loaded.
+    (resource.RLIMIT_AS, 420_000_000, "conic mpiexec: the limit of address space (ulimit -v) "),
     (resource.RLIMIT_NOFILE, 10, "conic mpiexec: the limit of open files (ulimit -n) is too low"),
 ])
 def test_limits(small, compiled, limit, most, said):
