@@ -167,6 +167,7 @@ class CollectiveRequest:
             )
         if reduces(self.collective, self.algorithm):
             _check_choice("op", self.op, list(OPERATORS))
+        if _reduces(schedule):
             able = [operator.name.lower() for datatype, operator in operations(self.config.reduce)
                     if datatype == self.datatype]
             if self.op not in able:

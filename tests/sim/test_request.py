@@ -82,3 +82,16 @@ def test_switch_has_the_ports_of_the_topology(nodes, radix):
     hardware = CollectiveRequest(**GOOD | {"nodes": nodes}).hardware()
     assert hardware.switch.radix == radix
     assert replace(hardware, switch=replace(hardware.switch, radix=GOOD["config"].switch.radix)) == GOOD["config"]
+
+
+def test_an_exscan_of_two_reduces_nothing() -> None:
+    """Rank 1 gets what rank 0 has: any operator, of any data, for the reduce unit has no part in it."""
+    request = CollectiveRequest(
+        collective="exscan", algorithm="distance-doubling", nodes=2, size=64, config=load_preset("small"),
+        dtype="uint8", op="sum",
+    )
+    assert request.op == "sum"
+    with pytest.raises(RequestError, match="op"):
+        replace(request, op="median")
+    with pytest.raises(RequestError, match="op of uint8 must be of another dtype"):
+        replace(request, nodes=3)
