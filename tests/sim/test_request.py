@@ -87,8 +87,8 @@ def test_switch_has_the_ports_of_the_topology(nodes, radix):
 def test_an_exscan_of_two_reduces_nothing() -> None:
     """Rank 1 gets what rank 0 has: any operator, of any data, for the reduce unit has no part in it."""
     request = CollectiveRequest(
-        collective="exscan", algorithm="distance-doubling", nodes=2, size=64, config=load_preset("small"), preset="small",
-        dtype="uint8", op="sum",
+        collective="exscan", algorithm="distance-doubling", nodes=2, size=64, config=load_preset("small"),
+        preset="small", dtype="uint8", op="sum", topology="star:4",
     )
     assert request.op == "sum"
     with pytest.raises(RequestError, match="op"):
