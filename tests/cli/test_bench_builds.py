@@ -1,7 +1,7 @@
 """`conic bench builds`: what it prints and writes of what it has measured; a whole run is long."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from sim.bench import builds
 from sim.cli.command.bench import command
-from sim.cluster.lanes.machine import isas_of_this_machine
+from sim.cluster.lanes.machine import ENVIRONMENT, isas_of_this_machine
 from sim.engine import Engine
 
 
@@ -43,3 +43,11 @@ def test_all_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = builds.measure([Engine.LANES], lambda *_: None)["instructions"]
     assert [row["isa"] for row in rows] == [isa.name for isa in isas_of_this_machine()]
     assert len({row["cycles"] for row in rows}) == 1
+
+
+def test_instructions_that_the_machine_has_not(conic: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, "sse")
+    outcome = conic("run", "barrier", "--algorithm", "dissemination", "--nodes", "2")
+    assert outcome.code == 2
+    assert outcome.err.strip().endswith("on this machine, not 'sse'")
+    assert "Traceback" not in outcome.err

@@ -22,11 +22,18 @@ def with_engine(command: click.Command) -> click.Command:
 
 
 def check_environment() -> None:
-    """Refuses a CONIC_ENGINE that names no engine."""
+    """Refuses a CONIC_ENGINE that names no engine, and a CONIC_ISA that the machine has not."""
     try:
         wanted_engine()
     except EngineError as error:
         raise click.UsageError(str(error)) from None
+    if "CONIC_ISA" in os.environ:
+        from sim.cluster.lanes.machine import IsaError, isa
+
+        try:
+            isa()
+        except IsaError as error:
+            raise click.UsageError(str(error)) from None
 
 
 def _chosen(_context: click.Context, _parameter: click.Parameter, value: str | None) -> None:

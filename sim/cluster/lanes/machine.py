@@ -55,15 +55,14 @@ def isa() -> Isa:
     Raises
     ------
     IsaError
-        If CONIC_ISA is none of the names.
+        If CONIC_ISA names none that this machine has.
     """
-    wanted = os.environ.get(ENVIRONMENT)
-    if wanted is None:
-        return isas_of_this_machine()[0]
-    for one in ISAS:
-        if one.name == wanted:
+    wanted, there = os.environ.get(ENVIRONMENT), isas_of_this_machine()
+    for one in there:
+        if wanted in (None, one.name):
             return one
-    raise IsaError(f"{ENVIRONMENT} must be one of {', '.join(one.name for one in ISAS)}, not {wanted!r}")
+    names = ", ".join(one.name for one in there)
+    raise IsaError(f"{ENVIRONMENT} must be one of {names} on this machine, not {wanted!r}")
 
 
 def isas_of_this_machine() -> list[Isa]:
