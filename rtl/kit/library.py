@@ -133,4 +133,3 @@ def flat_ports(component: wiring.Component) -> Iterator[tuple[str, Value, wiring
         plain = Value.cast(value)
         if len(plain):
             yield "__".join(map(str, path)), plain, member.flow
-

@@ -21,8 +21,7 @@ from testbench.verilated_program import VerilatedProgramError
 BUFFER_FLITS = 4096
 """Deep enough that the matching is measured: the most that a switch can have, 15 mtu packets an input (`small`).
 
-With 2,048 flits the buffer decides: an ideal switch, which hands on any flit whose output is free, passes 93% of
-uniform traffic then, for now and then all packets of an input are for outputs that others keep busy.
+With less the buffer decides: docs/decisions/0038-the-switch-is-measured-with-4096-flits.md.
 """
 SWEEP = ((4, 64), (4, 512), (4, 2048), (8, 64), (8, 256), (8, 512), (8, 1024), (8, 2048), (16, 64), (16, 2048))
 """Radix, and flits of a buffer."""

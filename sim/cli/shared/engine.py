@@ -28,6 +28,7 @@ def check_environment() -> None:
     except EngineError as error:
         raise click.UsageError(str(error)) from None
     if "CONIC_ISA" in os.environ:
+        # Not above: it brings the compiler's room along, which takes time that --help has not.
         from sim.cluster.lanes.machine import IsaError, isa
 
         try:

@@ -1,18 +1,17 @@
 // Nodes in the lanes of words: what carries out the code of a design's parts, and shows each lane as a model.
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "design.h"
+#include "instance.h"
 #include "lanes.h"
 #include "model.h"
+#include "named_registers.h"
 #include "pins.h"
 
 namespace conic::lanes {
@@ -22,25 +21,6 @@ const Spreads spreads;
 #endif
 
 namespace {
-
-constexpr std::size_t kLine = 64;
-
-struct Free {
-    void operator()(void* bytes) const { std::free(bytes); }
-};
-using Bytes = std::unique_ptr<char[], Free>;
-
-// Zeros; pages that nobody touches cost nothing.
-Bytes zeros(std::size_t count) {
-    count = std::max<std::size_t>(count, kLine);
-    auto* bytes = static_cast<char*>(std::calloc(count + kLine, 1));
-    if (!bytes) throw std::bad_alloc();
-    return Bytes(bytes);
-}
-
-char* aligned(char* bytes) {
-    return reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(bytes) + kLine - 1) / kLine * kLine);
-}
 
 std::uint64_t mixed(std::uint64_t x) {
     x += 0x9E3779B97F4A7C15;
@@ -54,37 +34,6 @@ std::uint64_t hash_of(const char* text) {
     for (; *text; ++text) hash = (hash ^ static_cast<unsigned char>(*text)) * 0x100000001B3;
     return hash;
 }
-
-std::uint64_t get_lane(const char* at, bool is_mask, unsigned lane) {
-    return is_mask ? std::uint64_t(static_cast<unsigned char>(*at) >> lane & 1)
-                   : reinterpret_cast<const std::uint64_t*>(at)[lane];
-}
-
-void set_lane(char* at, bool is_mask, unsigned lane, std::uint64_t value) {
-    if (is_mask)
-        *at = static_cast<char>((static_cast<unsigned char>(*at) & ~(1u << lane)) | unsigned(value & 1) << lane);
-    else
-        reinterpret_cast<std::uint64_t*>(at)[lane] = value;
-}
-
-// An instance of a module of the design.
-struct Instance {
-    const ModuleCode* code;
-    std::string path;
-    char* block;
-    std::vector<Bytes> memories;
-
-    std::uint64_t* activity(unsigned set) const {
-        return reinterpret_cast<std::uint64_t*>(block) + set * code->n_activity;
-    }
-    template <class Pointed>
-    Pointed*& pointer(std::uint32_t at, std::size_t index) const {
-        return *reinterpret_cast<Pointed**>(block + at + index * sizeof(Pointed*));
-    }
-    std::uint64_t* memory(std::size_t index) const {
-        return pointer<std::uint64_t>(code->memories, index);
-    }
-};
 
 // Parts of an instance in a stage: a word of marks.
 struct Turn {
@@ -214,54 +163,7 @@ public:
 
     std::size_t bytes() const { return bytes_ / LANES; }
 
-    const std::vector<std::string>& names() {
-        index_registers();
-        return names_;
-    }
-
-    Register find_register(unsigned lane, const std::string& name) {
-        index_registers();
-        if (const auto memory = memories_.find(name); memory != memories_.end())
-            return memory_as_register(lane, *memory->second.first, memory->second.second);
-        const auto found = registers_.find(name);
-        if (found == registers_.end()) throw std::out_of_range("there is no register " + name);
-        const auto runs = found->second;
-        Register made;
-        for (const auto& [instance, run] : runs) {
-            const unsigned last = run->first_bit + run->width;
-            if (made.known.size() < (last + 63) / 64) made.known.resize((last + 63) / 64);
-            made.width = std::max(made.width, last);
-            made.identity += std::to_string(reinterpret_cast<std::uintptr_t>(instance->block) + run->at) + ":" +
-                             std::to_string(run->low) + ":" + std::to_string(run->first_bit) + ":" +
-                             std::to_string(run->width) + " ";
-            for (unsigned bit = run->first_bit; bit < last; ++bit) made.known[bit / 64] |= std::uint64_t{1} << bit % 64;
-        }
-        made.n_words = made.known.size();
-        made.get = [runs, lane, n = made.n_words](std::uint64_t* words) {
-            std::fill_n(words, n, 0);
-            for (const auto& [instance, run] : runs) {
-                std::uint64_t bits = get_lane(instance->block + run->at, run->is_mask, lane) >> run->low;
-                if (run->width < 64) bits &= (std::uint64_t{1} << run->width) - 1;
-                const unsigned low = run->first_bit % 64;
-                words[run->first_bit / 64] |= bits << low;
-                if (low + run->width > 64) words[run->first_bit / 64 + 1] |= bits >> (64 - low);
-            }
-        };
-        made.set = [this, runs, lane](const std::uint64_t* words) {
-            for (const auto& [instance, run] : runs) {
-                std::uint64_t value = get_lane(instance->block + run->at, run->is_mask, lane);
-                for (unsigned bit = 0; bit < run->width; ++bit) {
-                    const unsigned place = run->first_bit + bit;
-                    const std::uint64_t level = words[place / 64] >> place % 64 & 1;
-                    value = (value & ~(std::uint64_t{1} << (run->low + bit))) | level << (run->low + bit);
-                }
-                set_lane(instance->block + run->at, run->is_mask, lane, value);
-            }
-            mark_all();
-            evaluate();
-        };
-        return made;
-    }
+    NamedRegisters& named() { return named_; }
 
 private:
     char* pins(unsigned lane) { return pins_ + std::size_t{lane} * design_.pin_bytes; }
@@ -463,28 +365,6 @@ private:
         if (!some) alarm_ = 0;
     }
 
-    Register memory_as_register(unsigned lane, const Instance& instance, unsigned index) {
-        const MemoryCode& code = instance.code->memory[index];
-        const std::size_t n = code.depth * code.n_words;
-        std::uint64_t* const words = instance.memory(index);
-        Register made;
-        made.n_words = n;
-        made.is_memory = true;
-        // Bits of a word above the width of its value are 0.
-        made.known.assign(n, ~std::uint64_t{0});
-        for (std::size_t word = code.n_words - 1; word < n; word += code.n_words)
-            made.known[word] >>= 64 * code.n_words - code.width;
-        made.get = [=](std::uint64_t* to) {
-            for (std::size_t word = 0; word < n; ++word) to[word] = words[word * LANES + lane];
-        };
-        made.set = [=, this, known = made.known](const std::uint64_t* from) {
-            for (std::size_t word = 0; word < n; ++word) words[word * LANES + lane] = from[word] & known[word];
-            mark_all();
-            evaluate();
-        };
-        return made;
-    }
-
     // All values of an instance, with those that an edge is to give it.
     static void copy_lane(const Instance& to, unsigned lane, const Instance& from, unsigned there) {
         const ModuleCode& code = *to.code;
@@ -501,24 +381,6 @@ private:
                 to.memory(n)[word * LANES + lane] = from.memory(n)[word * LANES + there];
     }
 
-    void index_registers() {
-        if (!names_.empty()) return;
-        for (const Instance& instance : instances_)
-            for (unsigned n = 0; n < instance.code->n_registers; ++n) {
-                const RegisterCode& run = instance.code->registers[n];
-                const std::string name = instance.path.empty() ? run.name : instance.path + "." + run.name;
-                auto& runs = registers_[name];
-                if (runs.empty()) names_.push_back(name);
-                runs.push_back({&instance, &run});
-            }
-        for (const Instance& instance : instances_)
-            for (unsigned n = 0; n < instance.code->n_memories; ++n) {
-                const std::string own = instance.code->memory[n].name;
-                names_.push_back(instance.path.empty() ? own : instance.path + "." + own);
-                memories_[names_.back()] = {&instance, n};
-            }
-    }
-
     const Design& design_;
     unsigned n_;
     Bytes store_, pins_store_, taken_store_;
@@ -533,16 +395,17 @@ private:
     const char* failures_[LANES] = {};
     const PortCode* skipped_ = nullptr;
     std::vector<std::unique_ptr<LaneModel>> models_;
-    std::vector<std::string> names_;
-    std::unordered_map<std::string, std::pair<const Instance*, unsigned>> memories_;
-    std::unordered_map<std::string, std::vector<std::pair<const Instance*, const RegisterCode*>>> registers_;
+    NamedRegisters named_{instances_, [this] {
+        mark_all();
+        evaluate();
+    }};
 };
 
 const char* LaneModel::failed() const { return bank_.failed(lane_); }
 std::uint64_t LaneModel::fingerprint() { return bank_.fingerprint(lane_); }
 std::size_t LaneModel::bytes() const { return bank_.bytes(); }
-std::vector<std::string> LaneModel::register_names() { return bank_.names(); }
-Register LaneModel::find_register(const std::string& name) { return bank_.find_register(lane_, name); }
+std::vector<std::string> LaneModel::register_names() { return bank_.named().names(); }
+Register LaneModel::find_register(const std::string& name) { return bank_.named().find(lane_, name); }
 
 }  // namespace
 

@@ -56,10 +56,8 @@ def design_archive(top: str, config: Config, *, lanes: int, isa: Isa, all_names:
 def bank_archive(*, lanes: int, isa: Isa) -> Path:
     """Archive with what carries out the code of designs for words of so many lanes: the same for all of them."""
     flags = (*_FLAGS, *isa.flags, f"-DLANES={lanes}", f"-DCONIC_ISA={isa.code}", f"-I{_ROOM}", f"-I{_HERE}")
-    sources = [
-        path.read_text()
-        for path in (_ROOM / "bank.cpp", _ROOM / "lanes.h", _ROOM / "design.h", _HERE / "model.h", _HERE / "pins.h")
-    ]
+    headers = (*sorted(_ROOM.glob("*.h")), _HERE / "model.h", _HERE / "pins.h")
+    sources = [path.read_text() for path in (_ROOM / "bank.cpp", *headers)]
     with folder_of("lanes", [compiler_version(), *flags, _RUNTIME, *sources]) as folder:
         made = folder / "bank.a"
         if not made.exists():

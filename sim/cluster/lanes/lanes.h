@@ -113,7 +113,7 @@ static inline V HIGH(V a, V b) {
 
 // Rows become columns: bit n of word m changes places with bit m of word n, for a size of 8 to 64. Halves of rows are
 // exchanged, then quarters, and so on (Warren: Hacker's Delight, section 7-3).
-inline __attribute__((noinline)) void TRANSPOSE(V* words, unsigned size) {
+static __attribute__((noinline, unused)) void TRANSPOSE(V* words, unsigned size) {
     for (unsigned half = size / 2; half; half /= 2) {
         std::uint64_t low = 0;
         for (unsigned bit = 0; bit < 64; ++bit) low |= std::uint64_t{!(bit & half)} << bit;

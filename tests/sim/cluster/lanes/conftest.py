@@ -106,6 +106,16 @@ def built(
     return Program(program, input_bytes, pin_bytes, *pins)
 
 
+def planted(name: str, old: str, new: str) -> Callable[[str, str], str]:
+    """A `change` for :func:`built` that puts `new` in the place of `old` in one file, where it has to stand."""
+    def change(file: str, content: str) -> str:
+        if file != name:
+            return content
+        assert old in content
+        return content.replace(old, new)
+    return change
+
+
 def compiled(*arguments: str) -> None:
     """Runs the compiler."""
     result = subprocess.run([COMPILER, *arguments], capture_output=True, text=True, check=False)
@@ -229,5 +239,6 @@ def machine_isas() -> list[Isa]:
 def checker() -> SimpleNamespace:
     """The functions above."""
     return SimpleNamespace(
-        built=built, drawn=drawn, expected=expected, differences=differences, isas=machine_isas(), nodes=NODES,
+        built=built, drawn=drawn, expected=expected, differences=differences, planted=planted, isas=machine_isas(),
+        nodes=NODES,
     )

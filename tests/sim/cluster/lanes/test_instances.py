@@ -74,7 +74,7 @@ def test_many_instances(checker: SimpleNamespace, tmp_path: Path) -> None:
 
 
 PLANTED = {
-    "only one of many": ("char* const c = POINTED", "if (n != to) continue; char* const c = POINTED"),
+    "only one of many": ("char* const c = POINTED", "if (n > 4) continue; char* const c = POINTED"),
     "nobody looks": ("if (SOME(d)) {", "if (0) {"),
     "nobody looks at a bit": ("if (d) {", "if (0) {"),
     "the second word is not written": ("    CHANGE_WORD(d, c,", "    // ("),
@@ -83,11 +83,4 @@ PLANTED = {
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_an_error_is_found(name: str, checker: SimpleNamespace, tmp_path: Path) -> None:
-    old, new = PLANTED[name]
-
-    def change(file: str, content: str) -> str:
-        if file != "part.cpp":
-            return content
-        assert old in content
-        return content.replace(old, new.replace("n != to", "n > 4"))
-    assert differences(checker, tmp_path, change=change)
+    assert differences(checker, tmp_path, change=checker.planted("part.cpp", *PLANTED[name]))

@@ -137,17 +137,12 @@ class Small(wiring.Component):
 
 
 Plant = Callable[[pytest.MonkeyPatch], Any]
-"""Plants an error; what it returns, if anything, changes the text of files."""
+"""Plants an error; what it returns, if anything, says what stands in a file in the place of what."""
 
 
 def text(name: str, old: str, new: str) -> Plant:
-    """An error in a file: there is something to replace."""
-    def change(file: str, content: str) -> str:
-        if file != name:
-            return content
-        assert old in content
-        return content.replace(old, new)
-    return lambda _patch: change
+    """An error in a file."""
+    return lambda _patch: (name, old, new)
 
 
 def carry_lost(patch: pytest.MonkeyPatch) -> None:
@@ -345,7 +340,7 @@ def test_nothing_planted(checker: SimpleNamespace, wanted: Any, tmp_path: Path) 
 def test_planted(
     name: str, checker: SimpleNamespace, wanted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    change = PLANTED[name](monkeypatch)
-    wrong = found_by(checker, tmp_path, wanted, change)
+    replaced = PLANTED[name](monkeypatch)
+    wrong = found_by(checker, tmp_path, wanted, checker.planted(*replaced) if replaced else None)
     print(f"{name}: {wrong}")
     assert wrong
