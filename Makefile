@@ -48,7 +48,7 @@ test-long: $(STAMP) ## all tests
 
 formal: $(STAMP) ## prove the contracts, and that each proof catches its mutations (an hour or more)
 	$(BIN)/python -m testbench.formal
-	$(BIN)/python -m testbench.formal.stability
+	$(BIN)/python -m testbench.formal.unseen
 
 verilog: $(STAMP) ## Verilog, C header and register page of preset PRESET (small) in build/verilog
 	$(BIN)/conic verilog --preset $(or $(PRESET),small) --top nic --output-dir build/verilog

@@ -5,7 +5,7 @@ from firmware_models.config import Config
 from fpga.core_package import Port, open_ports
 
 _PAGES = {"nic": registers.CONTROL_PAGE, "switch": registers.SWITCH_PAGE}
-_HANDSHAKES = ("valid", "ready", "irq", "quiescent")
+_HANDSHAKES = ("valid", "ready", "irq")
 """Ends of the names of outputs that have a value in every cycle; others have one beside their `valid`."""
 _MOST_CYCLES = 10_000
 

@@ -11,9 +11,6 @@ from rtl.emit import Boundary, EmitError, module_verilog
 from rtl.nic.nic import Nic
 from rtl.switch.switch import Switch
 
-DIRECT_INPUTS = ("skipped",)
-"""Inputs that follow no register: they hold for the clock edge at which they are driven."""
-
 
 @dataclass(frozen=True)
 class SimulationVerilog:
@@ -45,7 +42,7 @@ def simulated(top: str, config: Config) -> "tuple[Boundary, ClusterPorts]":
     """
     if top not in ("nic", "switch"):
         raise EmitError(f"top must be one of nic, switch, not {top!r}")
-    boundary = Boundary(Nic(config, skips=True) if top == "nic" else Switch(config))
+    boundary = Boundary(Nic(config) if top == "nic" else Switch(config))
     # The simulator knows one kind of cable. The words of a reliable link are its flits, `control` its `last`.
     words = _words(config.switch.radix if top == "switch" else 1) if config.link.reliable else ClusterPorts()
     return boundary, words
@@ -85,11 +82,11 @@ def simulation_verilog(top: str, config: Config) -> SimulationVerilog:
         *(
             f"  reg [{width - 1}:0] taken_{name} = 0;\n"
             f"  always @(posedge in_clk) taken_{name} <= {words.outside(name)};"
-            for name, width in inputs if name not in DIRECT_INPUTS
+            for name, width in inputs
         ),
         f"  conic_{top} top(",
         "    .clk(clk),",
-        *(f"    .{name}({name if name in DIRECT_INPUTS else f'taken_{name}'})," for name, _ in inputs),
+        *(f"    .{name}(taken_{name})," for name, _ in inputs),
         ",\n".join(f"    .{name}({words.outside(name)})" for name, _ in outputs),
         "  );",
         *(f"  assign {name} = {value};" for name, value in words.constant.items()),

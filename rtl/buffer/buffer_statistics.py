@@ -44,13 +44,10 @@ class BufferStatistics(wiring.Component):
         Errors of this cycle.
     o : ``Out(statistics_layout(level_bits))``
         The figures.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, level_bits: int):
         super().__init__({
-            "moves": Out(1),
             "level": In(level_bits), "peak": In(level_bits), "unlent": In(level_bits), "stash": In(LEVEL_BITS),
             "settled": In(1), "steps": In(STEP_BITS), "suspended": In(1), "corrected": In(3), "uncorrectable": In(3),
             "o": Out(statistics_layout(level_bits)),
@@ -75,6 +72,5 @@ class BufferStatistics(wiring.Component):
         with m.If(self.settled & (self.steps > o.steps_max)):
             m.d.sync += o.steps_max.eq(self.steps)
 
-        m.d.sync += self.moves.eq(self.level != 0)
 
         return m

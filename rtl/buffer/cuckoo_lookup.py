@@ -46,8 +46,6 @@ class CuckooLookup(wiring.Component):
         Removals on their way.
     corrected, uncorrectable : ``Out(1)``
         Pulses: the tag found has a single error, a double one.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, code: TagCode, banks: int, ways: int, index_bits: int, stash: int):
@@ -57,7 +55,7 @@ class CuckooLookup(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(HashKey)),
             "o": Out(stream.Signature(answer_layout(code.slot_bits))),
-            "ready": In(1), "moves": Out(1),
+            "ready": In(1),
             "address": Out(data.ArrayLayout(index_bits, banks)), "enable": Out(1),
             "found": In(data.ArrayLayout(code.entry, self.n_places)),
             "entries": In(data.ArrayLayout(stash_layout(code), stash)),
@@ -82,7 +80,6 @@ class CuckooLookup(wiring.Component):
                 [self.address[b].eq(hash_index(self.i.payload, self.index_bits, bank=b)) for b in range(self.banks)],
                 read.eq(asked), compared.eq(wanted), chosen.eq(read),
             ]
-        m.d.sync += self.moves.eq(asked | read | chosen)
         in_stash = Signal(data.ArrayLayout(data.StructLayout({"same": 1, "wrong": 1, "doubt": 1}), self.n_stash))
         stash_slots = Signal(data.ArrayLayout(code.entry["slot"].shape, self.n_stash))
         left = Signal(data.ArrayLayout(data.StructLayout({"same": 1, "slot": code.slot_bits}), 2))

@@ -126,7 +126,6 @@ class CuckooTable(wiring.Component):
         m.d.comb += busy.eq(Cat(stage.kind != Kind.NONE for stage in (asked, read, act)).any())
         with m.If(busy):
             m.d.sync += chance.eq(Cat(chance[1:], chance[0]) ^ Mux(chance[0], 0x200003, 0))
-        m.d.sync += self.moves.eq(busy | ~swept | stash.moves | look.moves)
         match, empty, victim = self._elaborate_compare(
             m, reads, read, act, stash, write_at=write_at, swap_at=swap_at, chance=chance
         )

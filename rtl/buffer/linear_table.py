@@ -83,9 +83,8 @@ class LinearTable(wiring.Component):
         common = {
             "homes": homes, "swept": swept, "moving": moving, "hold": hold, "going": going, "going_tag": going_tag,
         }
-        updates = self._elaborate_update(m, write, read, **common)
-        looks = self._elaborate_lookup(m, lookup_read, **common)
-        m.d.sync += self.moves.eq(updates | looks)
+        self._elaborate_update(m, write, read, **common)
+        self._elaborate_lookup(m, lookup_read, **common)
         return m
 
     def _elaborate_update(self, m: Module, write, read, *, homes, swept, moving, hold, going, going_tag):
@@ -142,7 +141,7 @@ class LinearTable(wiring.Component):
             self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(tag.slot), self.settled.eq(ended & ~twice),
             self.steps.eq(steps), self.removed.eq(gone), self.removed_slot.eq(tag.slot), self.flipped.eq(hurt),
         ]
-        with m.FSM(name="update") as fsm:
+        with m.FSM(name="update"):
             with m.State("SWEEP"):
                 m.d.comb += [write.en.eq(1), stored.eq(0)]
                 with m.If(index == self.n_entries - 1):
@@ -193,7 +192,6 @@ class LinearTable(wiring.Component):
                 with m.Elif(fits):
                     m.d.comb += write.en.eq(1)
                     m.d.sync += hole.eq(index)
-        return ~fsm.ongoing("IDLE")
 
     def _elaborate_lookup(self, m: Module, read, *, homes, swept, moving, hold, going, going_tag):
         """Look-ups, one at a time."""
@@ -218,7 +216,7 @@ class LinearTable(wiring.Component):
         same, wrong, doubt = code.differs(m, found.code, wanted)
         empty = code.empty(m, found.code)
         m.d.sync += [self.corrected.eq(0), self.uncorrectable.eq(0)]
-        with m.FSM(name="look") as fsm:
+        with m.FSM(name="look"):
             with m.State("IDLE"):
                 m.d.comb += [
                     self.lookup.ready.eq(swept & (~self.o_lookup.valid | self.o_lookup.ready)),
@@ -263,4 +261,3 @@ class LinearTable(wiring.Component):
                 m.d.comb += read.addr.eq(home)
                 m.d.sync += [index.eq(home), moved.eq(moving), doubtful.eq(0)]
                 m.next = "PROBE"
-        return ~fsm.ongoing("IDLE")

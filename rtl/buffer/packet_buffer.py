@@ -35,7 +35,6 @@ from rtl.buffer.tag_table import answer_layout, tag_layout
 from rtl.interface import PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
-from rtl.kit.quiescence import any_moves
 
 FaultOrder = register_layout(CONTROL_PAGE["buffer_fault"])
 """Test input: the next write of `memory` has `errors` wrong bits, from `first_bit` on."""
@@ -125,8 +124,6 @@ class PacketBuffer(wiring.Component):
         See :class:`~rtl.buffer.buffer_statistics.BufferStatistics`.
     fault, arm : ``In(FaultOrder)``, ``In(1)``
         Test input: `arm` orders a fault. Without ``cou.ecc`` it has no effect.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config, *, hashed: bool = False):
@@ -139,7 +136,6 @@ class PacketBuffer(wiring.Component):
         self.level_bits = slot_bits + 1
         width = config.datapath.data_width
         super().__init__({
-            "moves": Out(1),
             "i": In(PacketSignature(width)),
             "o_arrival": Out(stream.Signature(arrival_layout(slot_bits))),
             "lookup": In(stream.Signature(HashKey)),
@@ -268,12 +264,7 @@ class PacketBuffer(wiring.Component):
         self._elaborate_faults(m, table, headers, payloads, accept=accept)
 
         self._elaborate_reads(m, headers, payloads, reader)
-        count = self._elaborate_statistics(m, table, pool, headers, payloads)
-        m.d.sync += self.moves.eq(any_moves(
-            table.moves, pool.moves, reader.moves, gone.moves, entered.moves, outcome.moves, entering.moves,
-            # A header that waits is written all the while.
-            count.moves, headers.write_enable,
-        ))
+        self._elaborate_statistics(m, table, pool, headers, payloads)
         return m
 
     def _elaborate_reads(self, m: Module, headers, payloads, reader) -> None:
@@ -285,7 +276,7 @@ class PacketBuffer(wiring.Component):
             reader.read_data.eq(payloads.read_data), self.read_error.eq(payloads.uncorrectable),
         ]
 
-    def _elaborate_statistics(self, m: Module, table, pool, headers, payloads) -> BufferStatistics:
+    def _elaborate_statistics(self, m: Module, table, pool, headers, payloads) -> None:
         """Statistics."""
         asked = Signal()
         m.d.sync += asked.eq(self.meta_enable)
@@ -303,7 +294,6 @@ class PacketBuffer(wiring.Component):
             ),
             self.statistics.eq(count.o),
         ]
-        return count
 
     def _elaborate_answers(self, m: Module, table, *, accept, arriving):
         """Answers of the table; one with an error is compared with the key in the packet's header."""

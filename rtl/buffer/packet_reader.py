@@ -35,8 +35,6 @@ class PacketReader(wiring.Component):
         yet, and are waited for.
     address, enable, read_data :
         Read port of a synchronous memory of beats, addressed by slot and beat.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int, slot_bits: int):
@@ -44,7 +42,6 @@ class PacketReader(wiring.Component):
         self.beat_bits = bits_for(mtu * 8 // data_width - 1) if mtu * 8 > data_width else 0
         self.slot_bits = slot_bits
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": formats.LENGTH_BITS}))),
             "o": Out(stream.Signature(beat(data_width))),
             "address": Out(slot_bits + self.beat_bits),
@@ -95,6 +92,5 @@ class PacketReader(wiring.Component):
         with m.Elif(free):
             m.d.sync += self.o.valid.eq(0)
 
-        m.d.sync += self.moves.eq(advance & (self.o.valid | ~idle))
 
         return m

@@ -31,8 +31,6 @@ class SlotPool(wiring.Component):
         Slots handed out.
     peak : ``Out(range(n_slots + 1))``
         The most since reset.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n_slots: int):
@@ -42,7 +40,6 @@ class SlotPool(wiring.Component):
         self.slot_bits = max(1, bits_for(n_slots - 1))
         slot = stream.Signature(self.slot_bits)
         super().__init__({
-            "moves": Out(1),
             "i": In(slot), "o": Out(slot), "level": Out(range(n_slots + 1)), "peak": Out(range(n_slots + 1)),
         })
 
@@ -71,6 +68,5 @@ class SlotPool(wiring.Component):
         with m.If(self.level > self.peak):
             m.d.sync += self.peak.eq(self.level)
 
-        m.d.sync += self.moves.eq(returned.moves)
 
         return m

@@ -58,15 +58,12 @@ class TagStash(wiring.Component):
         Tags in the stash.
     corrected, uncorrectable : ``Out(1)``
         Pulses: an error in a displaced tag.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, code: TagCode, n_entries: int, max_kicks: int):
         self.code, self.n_entries, self.max_kicks = code, n_entries, max_kicks
         index = range(max(2, n_entries))
         super().__init__({
-            "moves": Out(1),
             "entries": Out(data.ArrayLayout(stash_layout(code), n_entries)),
             "room": Out(1), "n_inserts": In(3),
             "o": Out(stream.Signature(data.StructLayout({"index": index, "entry": code.entry}))),
@@ -156,7 +153,6 @@ class TagStash(wiring.Component):
         if code.ecc:
             m.submodules.washing = washing = RoundRobin(n=n)
             m.d.comb += [washing.requests.eq(raw & valid), washing.advance.eq(1)]
-            m.d.sync += self.moves.eq(washing.grant.any())
             dirty = Signal(code.entry)
             m.d.comb += dirty.eq(entries[washing.index])
             clean_code, clean_slot, single, double = code.clean(m, dirty, name="washed")

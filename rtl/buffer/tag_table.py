@@ -58,7 +58,6 @@ def tag_table_members(slot_bits: int) -> dict:
     """
     tag = tag_layout(slot_bits)
     return {
-        "moves": Out(1),
         "insert": In(stream.Signature(tag)),
         "done": Out(1), "duplicate": Out(1), "done_slot": Out(slot_bits),
         "settled": Out(1), "steps": Out(STEP_BITS),

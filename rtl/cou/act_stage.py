@@ -14,7 +14,6 @@ from rtl.cou.pass_planner import plan_layout
 from rtl.cou.terms import terms_detail
 from rtl.credit.layouts import credit_answer, credit_request
 from rtl.interface import WindowSignature
-from rtl.kit.quiescence import any_moves
 
 
 def lookup_layout(shapes: CouShapes) -> data.StructLayout:
@@ -58,8 +57,6 @@ class ActStage(wiring.Component):
         Pulse: a descriptor has triggered.
     write_started : ``Out(1)``, job : ``Out``
         A write of a result of this operation to host memory begins.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Cycles that a packet which has been announced is waited for here: as many as a tag takes into an idle table,
@@ -70,7 +67,6 @@ class ActStage(wiring.Component):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(plan_layout(shapes))),
             "o_load": Out(stream.Signature(shapes.load)), "loader_idle": In(1),
             "o_lookup": Out(stream.Signature(lookup_layout(shapes))),
@@ -203,7 +199,6 @@ class ActStage(wiring.Component):
             ]
 
         # That a plan leaves shows where it stands, in the stage before.
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("ACT"), waited != 0))
         return m
 
     def _answer_of_credit_table(self, m: Module):

@@ -22,7 +22,6 @@ from rtl.credit.shared_pool import Consumed
 from rtl.interface import PacketSignature, WriteSignature, beat
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.kit.skid import SkidBuffer
 from rtl.reduce.operation import operations
 from rtl.reduce.reduce_unit import ReduceUnit, request_layout
@@ -58,8 +57,6 @@ class Aggregator(wiring.Component):
         Host memory.
     activity : array of 2 ``Out(Path)``
         Activity of the two paths, for the statistics.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -68,7 +65,6 @@ class Aggregator(wiring.Component):
         beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
         width = config.datapath.data_width
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(shapes.run)), "i_send": In(stream.Signature(shapes.send)),
             "o_done": Out(stream.Signature(shapes.done)),
             "o_written": Out(stream.Signature(shapes.written)),
@@ -144,7 +140,4 @@ class Aggregator(wiring.Component):
         connect(m, engine.tx, turn.i[1])
         connect(m, turn.o, flipped(self.tx))
 
-        m.d.sync += self.moves.eq(any_moves(
-            lane.moves, engine.moves, stage.moves, reduce.moves, writer.moves, done.moves, turn.moves,
-        ))
         return m

@@ -42,14 +42,11 @@ class BlockCutter(wiring.Component):
         The outputs are not valid yet.
     block_bytes, n_full, tail_bytes : ``Out``
         Bytes of a full block, number of full blocks, bytes of the one behind them (0: there is none).
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n_blocks: int):
         self.n_blocks = n_blocks
         super().__init__({
-            "moves": Out(1),
             "start": In(1), "clear": In(1), "length": In(32), "block_count": In(16),
             "datatype": In(formats.DESCRIPTOR["datatype"].width),
             "busy": Out(1), "block_bytes": Out(32), "n_full": Out(range(n_blocks + 1)), "tail_bytes": Out(32),
@@ -112,5 +109,4 @@ class BlockCutter(wiring.Component):
         # Whether there is anything to divide is known late, and the rest is wide.
         with m.If(self.clear):
             m.d.sync += rest.eq(0)
-        m.d.sync += self.moves.eq((count != 0) | ~sized)
         return m

@@ -21,7 +21,6 @@ from rtl.credit.layouts import CreditNotice, notice_fields
 from rtl.credit.shared_pool import Consumed
 from rtl.interface import JobClosing
 from rtl.kit.index import index_bits
-from rtl.kit.quiescence import any_moves
 
 
 class JobCloser(wiring.Component):
@@ -69,8 +68,6 @@ class JobCloser(wiring.Component):
         As of consumed packets.
     dropped : ``Out(1)``
         Pulse: a packet has been dropped.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Slots that are looked at while the trigger stands still.
@@ -85,7 +82,6 @@ class JobCloser(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         self.slot_bits = slot_bits = index_bits(config.buffer_slots)
         super().__init__({
-            "moves": Out(1),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "order": In(stream.Signature(JobClosing)),
             "holds": In(data.ArrayLayout(shapes.holds, config.cou.n_jobs)), "ends": Out(config.cou.n_jobs),
@@ -127,9 +123,6 @@ class JobCloser(wiring.Component):
             self._drop(m, s)
         # What others see of the state they see in registers: a state that few runs visit is on no path of theirs.
         m.d.sync += self.hold.eq(~Cat(fsm.ongoing(state) for state in ("IDLE", "OPERATION", "PAUSE")).any())
-        m.d.sync += self.moves.eq(any_moves(
-            ~fsm.ongoing("IDLE"), s.some_operation, s.some_packet, self.order.valid, ~s.swept,
-        ))
         return m
 
     def _remember(self, m: Module) -> SimpleNamespace:

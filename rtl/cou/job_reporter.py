@@ -13,7 +13,6 @@ from rtl.credit.credit_table import credit_rest
 from rtl.interface import JobReport, JobReportKind
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 
 _job = data.StructLayout({"job_id": formats.JOB_BITS})
 _ended = data.StructLayout({"job_id": formats.JOB_BITS, "pulses": formats.PULSE_BITS})
@@ -42,13 +41,10 @@ class JobReporter(wiring.Component):
         Credit table.
     o : ``Out(stream.Signature(JobReport))``
         Reports.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self):
         super().__init__({
-            "moves": Out(1),
             "i_gone": In(stream.Signature(Gone)),
             "i_unused": In(stream.Signature(_job)),
             "i_ended": In(stream.Signature(_ended)),
@@ -105,6 +101,5 @@ class JobReporter(wiring.Component):
         with m.Else():
             m.d.comb += [rest.payload.kind.eq(JobReportKind.SETTLED), rest.payload.pulses.eq(0)]
 
-        m.d.sync += self.moves.eq(any_moves(arbiter.moves, pulses.moves, rests.moves))
 
         return m

@@ -18,7 +18,6 @@ from rtl.credit.shared_pool import Consumed
 from rtl.interface import beat
 from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.reduce.reduce_unit import request_layout
 
 
@@ -80,8 +79,6 @@ class Lane(wiring.Component):
         An operation has taken a damaged packet.
     activity : ``Out(Path)``
         Activity in this cycle, for the statistics.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Passes whose packets are being read.
@@ -98,7 +95,6 @@ class Lane(wiring.Component):
         })
         beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(shapes.run)),
             "o": Out(stream.Signature(request_layout(data_width=width, tag_width=self.tag.size))),
             "o_output": Out(stream.Signature(shapes.output)), "o_release": Out(1), "spoilt": Out(1),
@@ -203,7 +199,4 @@ class Lane(wiring.Component):
             to_free.eq(to_free + ends - frees), some.eq(ends | (to_free > 1) | ((to_free == 1) & ~frees)),
         ]
 
-        m.d.sync += self.moves.eq(any_moves(
-            waiting.moves, reader.moves, reads.moves, owed.moves, held.moves, reports.moves, takes,
-        ))
         return m

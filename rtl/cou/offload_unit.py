@@ -5,7 +5,7 @@ Architecture: ``rtl/cou/README.md``; NIC paper, sections 1.2 and 1.3.
 
 from types import SimpleNamespace
 
-from amaranth import Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -42,7 +42,6 @@ from rtl.interface import (
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
-from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
 from rtl.kit.stage import connect_through
 
 
@@ -85,18 +84,12 @@ class OffloadUnit(wiring.Component):
         A job is closed, or open again; pulse: a packet of one that is closed has been dropped.
     write_off : ``In(stream.Signature(JobWriteOff))``
         What a closed job has out, and some of its shared credits, are lost.
-    quiescent : ``Out(1)``
-        Nothing changes until an item is offered to this unit or `arm` is high, provided that `node_id` and `watchdog`
-        stay (:class:`rtl.kit.quiescence.Quiescence`).
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         width = config.datapath.data_width
         super().__init__({
-            "quiescent": Out(1), "moves": Out(1),
             "port": In(SequenceSignature()), "inline_data": In(inline_layout(width)),
             "rx": In(PacketSignature(width)).array(2),
             "tx": Out(PacketSignature(width)).array(2),
@@ -128,16 +121,12 @@ class OffloadUnit(wiring.Component):
         }
         for name, unit in units.items():
             m.submodules[name] = unit
-        parts = [
-            unit for name, unit in units.items()
-            if name != "activity" and (name != "credit_return" or config.pool_packets)
-        ]
 
         def cross(name, sender, receiver, *, full_rate=False):
             """A register at the border."""
-            parts.append(connect_through(m, f"{name}_stage", sender, receiver, full_rate=full_rate))
+            connect_through(m, f"{name}_stage", sender, receiver, full_rate=full_rate)
 
-        u = SimpleNamespace(**units, cross=cross, parts=parts)
+        u = SimpleNamespace(**units, cross=cross)
         self._connect_operations(m, u)
         self._connect_operands(m, u)
         self._connect_packets(m, u)
@@ -145,7 +134,6 @@ class OffloadUnit(wiring.Component):
         self._connect_reports(m, u)
         self._connect_passes(m, u)
         self._connect_closer(m, u)
-        self._rest(m, parts)
         return m
 
     def _connect_operations(self, m: Module, u: SimpleNamespace) -> None:
@@ -270,10 +258,9 @@ class OffloadUnit(wiring.Component):
             connect(m, source, stage.i)
             connect(m, stage.o, sink)
         connect(m, faults.o, operations.i_fault)
-        m.d.comb += operations.fault_pending.eq(any_moves(
+        m.d.comb += operations.fault_pending.eq(Cat(
             faults.o.valid, *(source.valid for source in sources), *(sink.valid for sink in faults.i),
-        ))
-        u.parts.append(faults)
+        ).any())
         connect(m, trigger.o_run, aggregator.i)
         connect(m, trigger.o_send, aggregator.i_send)
         connect(m, aggregator.o_done, trigger.i_done)
@@ -301,7 +288,6 @@ class OffloadUnit(wiring.Component):
             shape=data.StructLayout({"free": free_layout(self.config), "hash": hash_bits(self.config)}), depth=1
         )
         leaving = Signal(free_layout(self.config))
-        u.parts.append(turn)
         looks, answers = buffer.lookup, buffer.o_lookup
         m.d.comb += [
             self.dropped.eq(closer.dropped), closer.holds.eq(operations.holds),
@@ -346,24 +332,3 @@ class OffloadUnit(wiring.Component):
                 buffer.hashes.free.eq(turn.o.payload.hash),
             ]
         connect(m, flipped(self.closing), closer.order)
-
-    def _rest(self, m: Module, parts: list) -> None:
-        """For the NIC an offer that nobody takes is rest all the same; for the unit by itself it is not, since it may
-        be taken at any time."""
-        port = self.port
-        coming = (
-            port.probe, port.descriptor, self.closing, self.write_off, self.read.data, self.write.done,
-            self.window.answer,
-            *(half for packet in self.rx for half in (packet.header, packet.payload)),
-        )
-        offers = (
-            port.answer, self.read.request, self.write.request, self.write.data, self.window.query, self.o_event,
-            self.o_report, *(half for packet in self.tx for half in (packet.header, packet.payload)),
-        )
-        m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles())
-        m.d.sync += self.moves.eq(any_moves(self.fired, *(part.moves for part in parts)))
-        m.d.comb += [
-            quiescence.moves.eq(any_moves(self.moves, *(offer.valid for offer in offers))),
-            quiescence.event.eq(any_moves(self.arm, self.returned_valid, *(item.valid for item in coming))),
-            self.quiescent.eq(quiescence.quiescent),
-        ]

@@ -13,7 +13,6 @@ from rtl.cou.piece_walk import PieceWalk
 from rtl.interface import ReadSignature
 from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 
 N_READERS = 2
 """Passes that combine, and passes that only send, each read operands."""
@@ -44,8 +43,6 @@ class OperandLoader(wiring.Component):
         Inline data in the sequence store.
     operands : array of :data:`N_READERS` ``In(OperandPort)``
         Read ports of the operand memory: beat in context, context.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Loads whose data are asked for; more wait.
@@ -62,7 +59,6 @@ class OperandLoader(wiring.Component):
         self.beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
         width = config.datapath.data_width
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(shapes.load)),
             "o": Out(stream.Signature(shapes.loaded)), "o_fault": Out(stream.Signature(shapes.fault)),
             "idle": Out(1), "filling": Out(config.cou.n_contexts),
@@ -82,28 +78,26 @@ class OperandLoader(wiring.Component):
         depth = min(n, self.UNDER_WAY)
         m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=depth)
         m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=depth)
-        load, turning, takes_turns = self.i, [], n > self.IN_ORDER
+        load, takes_turns = self.i, n > self.IN_ORDER
         may_ask = Signal()
         room = waiting.i.ready & asking.i.ready & may_ask
         if takes_turns:
-            load, turning = self._take_turns(m, room=room)
+            load = self._take_turns(m, room=room)
         m.d.comb += [
             asking.i.payload.eq(load.payload), waiting.i.payload.eq(load.payload), load.ready.eq(room),
             waiting.i.valid.eq(load.valid & room),
             asking.i.valid.eq(load.valid & room & ~load.payload.from_payload),
         ]
         self._ask(m, asking.o)
-        writes, reported, written, size = self._lay_down(m, waiting.o)
+        writes, written, size = self._lay_down(m, waiting.o)
         comes = writes & ~waiting.o.payload.from_payload
         # One load at a time is between those that wait for their turn and those that are asked for.
         m.d.comb += may_ask.eq(1)
         if takes_turns:
-            few, timing = self._few_outstanding(m, comes=comes, size=size)
+            few = self._few_outstanding(m, comes=comes, size=size)
             m.d.comb += may_ask.eq(few & ~asking.o.valid)
-            turning.append(timing)
         self._keep_back(m, written, waiting.o.payload)
         m.d.comb += self.idle.eq(~waiting.o.valid)
-        m.d.sync += self.moves.eq(any_moves(writes, asking.moves, waiting.moves, reported, *turning))
         return m
 
     def _take_turns(self, m: Module, *, room):
@@ -112,7 +106,7 @@ class OperandLoader(wiring.Component):
 
         None is chosen before it can be asked for: until then one that is in more haste may come.
 
-        Gives the stream of loads, and what moves.
+        Gives the stream of loads.
         """
         m.submodules.turns = turns = AlternatingQueue(
             shape=self.shapes.load, depth=self.config.cou.n_contexts, key=lambda load: load.place, holds=True,
@@ -127,7 +121,7 @@ class OperandLoader(wiring.Component):
             load.payload.eq(Mux(turns.empty, self.i.payload, turns.o.payload)),
             turns.o.ready.eq(load.ready & ~turns.empty),
         ]
-        return load, [turns.moves]
+        return load
 
     def _few_outstanding(self, m: Module, *, comes, size):
         """Less is asked for and has not come than comes while the host memory answers, and :attr:`AHEAD` beats more.
@@ -135,7 +129,7 @@ class OperandLoader(wiring.Component):
         How long it takes to answer is measured whenever a request finds nothing outstanding. `comes`: `size` bytes that
         were asked for.
 
-        Gives that, and whether it is being measured.
+        Gives that.
         """
         datapath, request = self.config.datapath, self.read.request
         most = max(self.LEAST_AHEAD, self.config.nic.read_ahead_beats)
@@ -157,7 +151,7 @@ class OperandLoader(wiring.Component):
         with m.Elif(nothing & asks):
             m.d.sync += [timing.eq(1), waited.eq(0)]
         m.d.sync += beats.eq(Mux(ahead < self.LEAST_AHEAD, self.LEAST_AHEAD, Mux(ahead > most, most, ahead)))
-        return few, timing
+        return few
 
     def _ask(self, m: Module, load):
         """Requests, piece by piece."""
@@ -276,7 +270,7 @@ class OperandLoader(wiring.Component):
                                 fault.status.eq(Status.MEMORY_ERROR), fault.detail.eq(current.addr),
                             ]
                             m.next = "IDLE"
-        return writes, telling, load.valid & load.ready, here
+        return writes, load.valid & load.ready, here
 
     def _keep_back(self, m: Module, written, load):
         """An operand loaded beside its pass can be read when its last beat is in the memory, in the third cycle."""

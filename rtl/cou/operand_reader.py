@@ -12,7 +12,6 @@ from firmware_models.config import Config
 from rtl.cou.command import CouShapes, Source
 from rtl.cou.memory_port import OperandPort
 from rtl.kit.alternating_queue import AlternatingQueue
-from rtl.kit.quiescence import any_moves
 from rtl.kit.skid import TurnBuffer
 
 
@@ -86,8 +85,6 @@ class OperandReader(wiring.Component):
         Operand memory: beat in context, context.
     results : ``Out(OperandPort)``
         Intermediate results: byte in context, context.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config, *, aside: ShapeLike):
@@ -97,7 +94,6 @@ class OperandReader(wiring.Component):
         width = config.datapath.data_width
         self.aside = aside
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(read_layout(shapes, aside))), "begins": Out(1), "may_begin": In(1),
             "filling": In(config.cou.n_contexts),
             "o": Out(stream.Signature(operand_layout(config, aside))),
@@ -161,5 +157,4 @@ class OperandReader(wiring.Component):
                 m.d.comb += self.o.payload.data.eq(self.operands.data)
             with m.Case(Source.RESULT):
                 m.d.comb += self.o.payload.data.eq(self.results.data)
-        m.d.sync += self.moves.eq(any_moves(asks, self.begins, there_valid & self.o.ready))
         return m

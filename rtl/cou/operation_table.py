@@ -11,7 +11,6 @@ from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.interface import STATUS_BITS, CompletionEvent
-from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 
 
@@ -55,8 +54,6 @@ class OperationTable(wiring.Component):
         Completions.
     o_release : ``Out(stream.Signature({job, pulses}))``
         To the sequence store; `pulses` that the operation had.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -64,7 +61,6 @@ class OperationTable(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         n_jobs = config.cou.n_jobs
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(shapes.operation)),
             "o_start": Out(stream.Signature(shapes.start)),
             "active": In(n_jobs), "n_free": In(range(config.cou.n_contexts + 1)),
@@ -107,10 +103,6 @@ class OperationTable(wiring.Component):
         start = self.o_start
         self._end_operations(m, table, waits=start.valid | picked | (settle != 0) | seen.fault_pending)
 
-        live = table.live
-        m.d.sync += self.moves.eq(any_moves(
-            settle != 0, picked, start.valid & start.ready, (live != 0) & (self.watchdog != 0),
-        ))
         return m
 
     def _keep(self, m: Module, table: SimpleNamespace, seen: SimpleNamespace, j: int) -> None:

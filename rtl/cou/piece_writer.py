@@ -32,8 +32,6 @@ class PieceWriter(wiring.Component):
         Host memory has taken a run, in order.
     write : ``Out(WriteSignature(data_width))``
         Host memory.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Pieces that may be waiting for their acknowledgement.
@@ -53,7 +51,6 @@ class PieceWriter(wiring.Component):
             "last_taken": 1, "last_made": 1, "ahead": 1, "alone": 1, "used_up": 1,
         })
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(self.run)),
             "i_beat": In(stream.Signature(width)),
             "o_written": Out(stream.Signature(shapes.written)),
@@ -67,12 +64,11 @@ class PieceWriter(wiring.Component):
         m.d.comb += self.i.ready.eq(~announcing & ~dividing)
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [run.eq(self.i.payload), announcing.eq(1), dividing.eq(1)]
-        acknowledged = self._announce(m, run, announcing)
+        self._announce(m, run, announcing)
         piece = Signal(self.piece)
         offered, taken = Signal(), Signal()
         self._divide(m, run, dividing, piece, offered=offered, taken=taken)
-        moves = self._move(m, piece, offered=offered, taken=taken)
-        m.d.sync += self.moves.eq(announcing | acknowledged | dividing | moves)
+        self._move(m, piece, offered=offered, taken=taken)
         return m
 
     def _announce(self, m: Module, run, announcing):
@@ -103,7 +99,6 @@ class PieceWriter(wiring.Component):
         ]
         with m.If(done.valid & done.ready):
             m.d.sync += failed.eq(~last & (failed | done.payload.error))
-        return unacknowledged.moves
 
     def _divide(self, m: Module, run, dividing, piece, *, offered, taken) -> None:
         """Works out the next piece while the one before is moved. It begins in lane `source` of the beat that is on
@@ -136,7 +131,7 @@ class PieceWriter(wiring.Component):
 
     def _move(self, m: Module, piece, *, offered, taken):
         """Data. How many beats of each side a piece touches is known before the first one is moved; then they are only
-        counted. Gives whether a piece is being moved."""
+        counted."""
         width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
         beat, out = self.i_beat, self.write.data
         held, turned = Signal(width), Signal(width)
@@ -170,4 +165,3 @@ class PieceWriter(wiring.Component):
             m.d.sync += busy.eq(0)
         with m.If(taken):
             m.d.sync += [busy.eq(1), now.eq(piece), flush.eq(0)]
-        return busy

@@ -22,7 +22,6 @@ from rtl.cou.pass_planner import (
 )
 from rtl.cou.slice_meter import SliceMeter
 from rtl.interface import STATUS_BITS
-from rtl.kit.quiescence import any_moves
 
 
 class PlanStage(wiring.Component):
@@ -60,15 +59,12 @@ class PlanStage(wiring.Component):
         The planned pass is handed over: the progress of its context changes.
     hold : ``In(1)``, held : ``Out(1)``
         No more contexts are to be looked at; none is, and no plan stands here.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(shapes.context)), "o": Out(stream.Signature(plan_layout(shapes))),
             "look": Out(shapes.context), "registers": In(look_layout(shapes)),
             "measure": Out(1), "measured": Out(shapes.context),
@@ -173,9 +169,4 @@ class PlanStage(wiring.Component):
             m.d.comb += slice_write.addr.eq(self.start_context)
             m.d.comb += [slice_write.data[name].eq(value) for name, value in begin_slice(begins.payload).items()]
             m.d.comb += [pieces.count.eq(1), pieces.bytes.eq(begins.payload.bytes)]
-
-        # Whether a plan leaves is known late: that one has left shows in the cycle after.
-        moved, stood = Signal(), Signal()
-        m.d.sync += [moved.eq(any_moves(~fsm.ongoing("IDLE"))), stood.eq(self.o.valid)]
-        m.d.comb += self.moves.eq(moved | stood & ~self.o.valid)
         return m

@@ -12,7 +12,6 @@ from rtl.cou.operand_reader import result_address_bits
 from rtl.cou.piece_writer import PieceWriter
 from rtl.interface import PacketSignature, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 
 
 class ResultWriter(wiring.Component):
@@ -39,8 +38,6 @@ class ResultWriter(wiring.Component):
         one more of the largest size.
     o_done, o_written, tx, write :
         As in :class:`~rtl.cou.aggregator.Aggregator`.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Passes between their first address and their last result: shorter ones than the path is long.
@@ -55,7 +52,6 @@ class ResultWriter(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         width = config.datapath.data_width
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(shapes.output)), "release": In(1), "spoilt": In(1),
             "crowded": Out(1),
             "result": In(stream.Signature(data.StructLayout({"data": width, "tag": tag_layout(config)}))),
@@ -140,9 +136,6 @@ class ResultWriter(wiring.Component):
             with m.If(here.tail != 0):
                 m.d.comb += self.store_count.eq(here.tail)
 
-        m.d.sync += self.moves.eq(any_moves(
-            go, piece_writer.moves, headers.moves, packets.moves, writes.moves, runs.moves,
-        ))
         return m
 
     def _count_owed(self, m: Module, comes, n_bytes, packets: StreamFifo) -> None:

@@ -11,7 +11,6 @@ from rtl.cou.memory_port import OperandPort
 from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bits
 from rtl.interface import LONG_HEADER, PacketSignature, beat
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 
 
 class SendEngine(wiring.Component):
@@ -37,8 +36,6 @@ class SendEngine(wiring.Component):
         Contexts whose operand cannot be read yet: it comes with the descriptor, in a few cycles.
     activity : ``Out(Path)``
         Activity in this cycle, for the statistics.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: Beats that wait for the link.
@@ -53,7 +50,6 @@ class SendEngine(wiring.Component):
         width = config.datapath.data_width
         beat_bits = max(1, (shapes.beats_per_context - 1).bit_length())
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(shapes.send)), "o_done": Out(stream.Signature(shapes.done)),
             "tx": Out(PacketSignature(width)),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
@@ -113,5 +109,4 @@ class SendEngine(wiring.Component):
         with m.If(here.last):
             m.d.comb += beats.i.payload.data.eq(here.data & mask)
 
-        m.d.sync += self.moves.eq(any_moves(waiting.moves, reader.moves, headers.moves, beats.moves))
         return m

@@ -19,7 +19,6 @@ from rtl.cou.command import CouShapes
 from rtl.interface import SequenceSignature, inline_layout, inline_words
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.memory import BlockMemory
-from rtl.kit.quiescence import any_moves
 
 _ended = data.StructLayout({"job_id": formats.JOB_BITS, "pulses": formats.PULSE_BITS})
 
@@ -58,15 +57,12 @@ class SequenceStore(wiring.Component):
         The word is used in this cycle: an assertion sees to it that it had come when it was read.
     busy : ``Out(1)``
         Some operation is in progress.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         self.shapes = shapes = CouShapes(config)
         super().__init__({
-            "moves": Out(1),
             "port": In(SequenceSignature()), "inline_data": In(inline_layout(config.datapath.data_width)),
             "o_operation": Out(stream.Signature(shapes.operation)),
             "i_release": In(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
@@ -99,10 +95,9 @@ class SequenceStore(wiring.Component):
         )
         m.d.comb += self.busy.eq(s.taken.any())
         self._answer_probes(m, s)
-        cutter = self._take_up(m, s, control=control)
-        receives = self._keep_inline(m, s)
-        ended = self._tell_ends(m, s)
-        m.d.sync += self.moves.eq(any_moves(cutter.moves, ended.moves, receives))
+        self._take_up(m, s, control=control)
+        self._keep_inline(m, s)
+        self._tell_ends(m, s)
 
         return m
 
@@ -193,11 +188,10 @@ class SequenceStore(wiring.Component):
             operation.payload.blocks.tail_bytes.eq(cutter.tail_bytes), operation.payload.blocks.clear.eq(clear),
             operation.payload.lazy.eq(lazy),
         ]
-        return cutter
 
     def _keep_inline(self, m: Module, s: SimpleNamespace) -> Signal:
         """Writes inline data as they come. The first pulse of the operation asks for a word ten cycles after the
-        descriptor was taken at the earliest, in which eight of them come. Returns a flag: some are still to come.
+        descriptor was taken at the earliest, in which eight of them come.
         """
         width, incoming = self.config.datapath.data_width, self.port.descriptor
         n_words = inline_words(width)
@@ -223,7 +217,6 @@ class SequenceStore(wiring.Component):
             ),
             Assert(~(self.word_taken & missing), "inline data are read before they have come"),
         ]
-        return receives
 
     def _tell_ends(self, m: Module, s: SimpleNamespace) -> StreamArbiter:
         """Frees entries and reports their end. An entry is free before the report, so an operation that is let in
@@ -242,7 +235,6 @@ class SequenceStore(wiring.Component):
             m.d.sync += s.over.eq(0)
         with m.If(release.valid & release.ready):
             m.d.sync += s.taken.bit_select(release.payload.job, 1).eq(0)
-        return ended
 
     def _what_is_read(self, m: Module, *, first):
         """Flags of the descriptors so far: some read blocks of the intermediate result that none has written;

@@ -19,7 +19,6 @@ from rtl.cou.trigger_ports import trigger_ports
 from rtl.interface import TraceEvent
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 
 
@@ -37,8 +36,6 @@ class Trigger(wiring.Component):
     Timing: a context is planned for in the fourth cycle after it became ready; a context in two cycles.
 
     Members: :func:`rtl.cou.trigger_ports.trigger_ports`.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -104,12 +101,9 @@ class Trigger(wiring.Component):
             self.doing.eq(contexts.doing), self.active.eq(contexts.active),
             self.n_free.eq(sum(contexts.free[c] for c in range(n_contexts))),
         ]
-        lookups = self._look_up(m, contexts, act, held=plan.held)
-        traces = self._begin_and_end(m, contexts, plan, act)
+        self._look_up(m, contexts, act, held=plan.held)
+        self._begin_and_end(m, contexts, plan, act)
 
-        m.d.sync += self.moves.eq(any_moves(
-            chosen, plan.moves, act.moves, *lookups, *traces,
-        ))
         return m
 
     def _look_up(self, m: Module, contexts, act, *, held):
@@ -150,7 +144,6 @@ class Trigger(wiring.Component):
             damage.payload.job.eq(asker.job), damage.payload.status.eq(Status.BUFFER_ERROR),
             damage.valid.eq(self.i_lookup.valid & damaged),
         ]
-        return asking.moves, asked.moves
 
     def _begin_and_end(self, m: Module, contexts, plan, act):
         """Pulses that begin, passes that end, and the timeline of both."""
@@ -212,4 +205,3 @@ class Trigger(wiring.Component):
                 (contexts.start & (start.payload.job == job)) | (contexts.done & (noted.data.job == job))
                 | (act.drop & (acting.job == job))
             )
-        return timeline.moves, firings.moves, beginnings.moves, endings.moves

@@ -57,7 +57,6 @@ def trigger_ports(config: Config, shapes: CouShapes) -> dict[str, Any]:
     """
     n_jobs, n_contexts = config.cou.n_jobs, config.cou.n_contexts
     return {
-        "moves": Out(1),
         "i_start": In(stream.Signature(shapes.start)),
         "select": Out(shapes.job), "operation": In(shapes.operation), "expired": In(1), "status": In(STATUS_BITS),
         "fault_pending": In(1), "expire": In(n_jobs),

@@ -31,14 +31,11 @@ class CreditReturn(wiring.Component):
         NodeID of this NIC.
     o : ``Out(PacketSignature(data_width))``
         CREDIT packets.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(CreditNotice)),
             "i_unused": In(stream.Signature(CreditNotice)),
             "node_id": In(formats.NODE_BITS),
@@ -54,7 +51,6 @@ class CreditReturn(wiring.Component):
             connect(m, flipped(self.i), arbiter.i[0])
             connect(m, flipped(self.i_unused), arbiter.i[1])
             notice = arbiter.o
-            m.d.comb += self.moves.eq(arbiter.moves)
         credit = notice.payload
         m.d.comb += [
             self.o.header.valid.eq(notice.valid),

@@ -16,7 +16,6 @@ from rtl.credit.layouts import WINDOW_SLOT_BITS, CreditNotice, credit_answer, cr
 from rtl.credit.shared_credits import LOANS_ASKED, LOANS_KEPT, shared_credits
 from rtl.kit.index import index_bits
 from rtl.kit.memory import BlockMemory
-from rtl.kit.quiescence import any_moves
 
 MAX_WINDOW_SLOTS = 1 << WINDOW_SLOT_BITS
 """Most multicasts of one group that one job has outstanding."""
@@ -92,15 +91,12 @@ class CreditTable(wiring.Component):
     o_rest : ``Out(stream.Signature({job_id, ended, owing}))``
         With `ended` the answer to ``i_end``: `owing` if credits are outstanding. Without, later: the last one has
         returned, and no credit has been taken since the operation ended.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         self.peer_bits = index_bits(config.cou.n_peers)
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(credit_request())), "hold": In(1),
             "o": Out(stream.Signature(credit_answer())),
             "i_return": In(stream.Signature(credit_back())),
@@ -121,7 +117,7 @@ class CreditTable(wiring.Component):
 
         sweep = Signal(len(t.address))
         self._look(m, t, loans)
-        with m.FSM(init="CLEAR") as fsm:
+        with m.FSM(init="CLEAR"):
             self._read(m, t)
             self._count(m, t)
             with m.State("WRITE"):
@@ -139,7 +135,6 @@ class CreditTable(wiring.Component):
             self._give(m, t, loans)
             self._end(m, t, loans)
             self._write_off(m, t, loans)
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), loans.flushing, loans.moves))
 
         return m
 

@@ -32,7 +32,7 @@ def shared_credits(m: Module, table: Any, t: SimpleNamespace, *, shares: bool) -
     slot_bits = index_bits(LOANS_ASKED)
     loans = SimpleNamespace(
         **{name: Signal(name=name) for name in (
-            "loan", "want", "granted", "keep", "flush", "next_step", "flushing", "moves",
+            "loan", "want", "granted", "keep", "flush", "next_step", "flushing",
         )},
         full=Signal(LOANS_ASKED), spot=Signal(slot_bits), step=Signal(slot_bits),
         flushed_job=Signal(formats.JOB_BITS), reserved=Signal(range(LOANS_ASKED + 1)),
@@ -43,7 +43,6 @@ def shared_credits(m: Module, table: Any, t: SimpleNamespace, *, shares: bool) -
     giving, reserved = table.i_return.payload, loans.reserved
     m.submodules.unused = unused = StreamFifo(shape=CreditNotice, depth=LOANS_ASKED)
     connect(m, unused.o, flipped(table.o_unused))
-    m.d.comb += loans.moves.eq(unused.moves)
     m.submodules.kept = kept = memory.Memory(shape=CreditNotice, depth=LOANS_ASKED, init=[])
     keep_port, loans.kept = kept.write_port(), kept.read_port(domain="comb")
     # Packets that ask and have no answer yet, shared credits that are here, and those that wait to return: there

@@ -37,8 +37,6 @@ class BurstSplitter(wiring.Component):
         Bursts of the beats that hold these bytes, in order of address. `last` marks the last one of a request; `head`
         is how many bytes of the burst's first beat lie before the request, `tail` the offset in the last
         beat behind the request's last byte, 0 if the beat ends with it.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, max_burst_beats: int, address_bits: int = ADDRESS_BITS):
@@ -54,7 +52,6 @@ class BurstSplitter(wiring.Component):
             "tail": self.log2_flit,
         })
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(Request)),
             "o": Out(stream.Signature(self.burst)),
         })
@@ -121,6 +118,5 @@ class BurstSplitter(wiring.Component):
                 tail.eq(end),
             ]
 
-        m.d.sync += self.moves.eq((self.i.valid & self.i.ready) | (self.o.valid & self.o.ready))
 
         return m

@@ -43,8 +43,6 @@ class DmaEngine(wiring.Component):
         Clients that write.
     m_axi : ``Out(Axi4Signature)``
         The bus. Everything driven on it is a function of registers.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -61,7 +59,6 @@ class DmaEngine(wiring.Component):
         )
         self.writer = DmaWriter(n=n_writers, **common)
         super().__init__({
-            "moves": Out(1),
             "i_read": In(ReadSignature(data_width)).array(n_readers),
             "i_write": In(WriteSignature(data_width)).array(n_writers),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
@@ -71,7 +68,6 @@ class DmaEngine(wiring.Component):
         m = Module()
         m.submodules.reader = reader = self.reader
         m.submodules.writer = writer = self.writer
-        m.d.comb += self.moves.eq(reader.moves | writer.moves)
 
         for outer, inner in zip(self.i_read, reader.i, strict=True):
             connect(m, flipped(outer), inner)

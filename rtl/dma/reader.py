@@ -9,7 +9,6 @@ from rtl.dma.burst_splitter import BurstSplitter
 from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.kit.skid import SkidBuffer
 
 READ_CHANNELS = ("ar", "r")
@@ -52,8 +51,6 @@ class DmaReader(wiring.Component):
         Clients.
     m_axi : ``Out(Axi4Signature)``
         The bus; its write channels are idle.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -78,7 +75,6 @@ class DmaReader(wiring.Component):
         self.address_bits = check_address_bits(address_bits)
         self.block_memories = block_memories
         super().__init__({
-            "moves": Out(1),
             "i": In(ReadSignature(data_width)).array(n),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
         })
@@ -170,9 +166,5 @@ class DmaReader(wiring.Component):
             with m.If(buffer.i.valid):
                 m.d.sync += failed.eq(~is_last & (failed | r.o.payload.error))
 
-        m.d.sync += self.moves.eq(any_moves(
-            arbiter.moves, order.moves, r.moves, arbiter.o.valid, *(splitter.moves for splitter in splitters),
-            *(buffer.moves for buffer in buffers),
-        ))
 
         return m

@@ -9,7 +9,6 @@ from rtl.dma.burst_splitter import BurstSplitter
 from rtl.interface import ADDRESS_BITS, WriteSignature, check_address_bits
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.kit.skid import SkidBuffer
 
 WRITE_CHANNELS = ("aw", "w", "b")
@@ -52,8 +51,6 @@ class DmaWriter(wiring.Component):
         Clients. Data may come before the request that they belong to; `last` is not needed.
     m_axi : ``Out(Axi4Signature)``
         The bus; its read channels are idle.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -78,7 +75,6 @@ class DmaWriter(wiring.Component):
         self.address_bits = check_address_bits(address_bits)
         self.block_memories = block_memories
         super().__init__({
-            "moves": Out(1),
             "i": In(WriteSignature(data_width)).array(n),
             "m_axi": Out(Axi4Signature(data_width=data_width, id_width=id_width)),
         })
@@ -139,11 +135,6 @@ class DmaWriter(wiring.Component):
             answered = b.o.valid & order.o.valid & (order.o.payload.client == k)
             self._report(m, k, done, answered=answered, last=order.o.payload.last, error=b.o.payload.error)
 
-        m.d.sync += self.moves.eq(any_moves(
-            arbiter.moves, order.moves, turns.moves, b.moves, aw.o.valid, w.o.valid,
-            *(splitter.moves for splitter in splitters), *(buffer.moves for buffer in buffers),
-            *(done.moves for done in outcomes),
-        ))
 
         return m
 

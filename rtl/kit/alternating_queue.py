@@ -9,7 +9,6 @@ from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.kit.index import index_bits
-from rtl.kit.quiescence import any_moves
 
 
 class AlternatingQueue(wiring.Component):
@@ -52,8 +51,6 @@ class AlternatingQueue(wiring.Component):
         Kind of the items that go first. Only with `kind`.
     hold : ``In(1)``
         No item is chosen in this cycle: what is offered in the next one is so in this one already. Only if `holds`.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     #: How often an item may be passed over by others of the kind that is wanted, a power of two.
@@ -67,7 +64,7 @@ class AlternatingQueue(wiring.Component):
             raise ValueError(f"depth must be an integer of at least 2, not {depth!r}")
         self.shape, self.depth, self.key, self.kind, self.holds = shape, depth, key, kind, holds
         super().__init__({
-            "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "empty": Out(1), "moves": Out(1),
+            "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "empty": Out(1),
             **({"wanted": In(1)} if kind else {}), **({"hold": In(1)} if holds else {}),
         })
 
@@ -128,7 +125,6 @@ class AlternatingQueue(wiring.Component):
         if self.kind:
             with m.If(goes):
                 m.d.sync += self._over.eq(Mux(chosen == 0, 0, self._over + 1))
-        m.d.sync += self.moves.eq(any_moves(came, full & self.o.ready))
         return m
 
     def _among(self, m: Module, valid: Signal, waiting: Array) -> Signal:

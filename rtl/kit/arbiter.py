@@ -39,8 +39,6 @@ class StreamArbiter(wiring.Component):
         Items in. An input that stays valid is served after at most ``n - 1`` items of others.
     o : ``Out(stream.Signature(shape))``
         All items; those of one input in their order.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike, n: int, full_rate: bool = True, chooses_ahead: bool = False):
@@ -52,7 +50,6 @@ class StreamArbiter(wiring.Component):
             raise ValueError("full_rate must be False if chooses_ahead")
         self.full_rate, self.chooses_ahead = full_rate, chooses_ahead
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(shape)).array(n),
             "o": Out(stream.Signature(shape)),
         })
@@ -81,7 +78,6 @@ class StreamArbiter(wiring.Component):
                     Value.cast(self.i[k].payload) & choice[k].replicate(len(Value.cast(payload))) for k in range(self.n)
                 )))
             m.d.comb += [self.o.valid.eq(valid), self.o.payload.eq(payload)]
-            m.d.sync += self.moves.eq(choice.any() | (valid & self.o.ready))
             return m
 
         m.d.comb += [
@@ -99,6 +95,5 @@ class StreamArbiter(wiring.Component):
             self.o.payload.eq(payload),
         ]
 
-        m.d.sync += self.moves.eq(valid & self.o.ready)
 
         return m

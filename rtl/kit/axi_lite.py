@@ -55,14 +55,11 @@ class AxiLiteFront(wiring.Component):
         Words to read.
     i_read : ``In(stream.Signature({data, error}))``
         One answer for each item of ``o_read``, in order.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, address_bits: int):
         self.address_bits = address_bits
         super().__init__({
-            "moves": Out(1),
             "bus": In(AxiLiteSignature(address_bits=address_bits)),
             "o_write": Out(stream.Signature(data.StructLayout({"addr": address_bits, "data": 32}))),
             "o_read": Out(stream.Signature(data.StructLayout({"addr": address_bits}))),
@@ -132,6 +129,5 @@ class AxiLiteFront(wiring.Component):
                 with m.If(bus.rready):
                     m.next = "COLLECT"
 
-        m.d.sync += self.moves.eq(bus.bvalid | bus.rvalid)
 
         return m

@@ -52,8 +52,6 @@ class StreamFifo(wiring.Component):
         Items in the order in which they came.
     level : ``Out(range(depth + 1))``
         Items held, the one offered on ``o`` included.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -75,7 +73,6 @@ class StreamFifo(wiring.Component):
             "i": In(stream.Signature(shape)),
             "o": Out(stream.Signature(shape)),
             "level": Out(range(depth + 1)),
-            "moves": Out(1),
         })
 
     def elaborate(self, platform):
@@ -89,10 +86,9 @@ class StreamFifo(wiring.Component):
             m.submodules.pair = pair = SkidBuffer(shape=self.shape)
             connect(m, flipped(self.i), pair.i)
             connect(m, pair.o, flipped(self.o))
-            m.d.comb += [self.level.eq(pair.o.valid + ~pair.i.ready), self.moves.eq(pair.moves)]
+            m.d.comb += [self.level.eq(pair.o.valid + ~pair.i.ready)]
             return m
 
-        m.d.sync += self.moves.eq((self.i.valid & self.i.ready) | (self.o.valid & self.o.ready))
         if 2 < self.depth <= REGISTER_FILE_DEPTH and not self.registered:
             m.submodules.store = store = fifo.SyncFIFO(width=Shape.cast(self.shape).width, depth=self.depth)
             m.d.comb += [
@@ -162,7 +158,6 @@ class StreamFifo(wiring.Component):
         ]
         m.d.sync += [
             waits.eq(came | (waits & offered)), offered.eq(Mux(offered, ~self.o.ready, waits)),
-            self.moves.eq(came | (offered & self.o.ready)),
         ]
         with m.If(came if self.guarded else ~waits):
             m.d.sync += first.eq(self.i.payload)

@@ -33,8 +33,6 @@ class PacketArbiter(wiring.Component):
         Packets in. An input whose header stays valid is served after at most ``n - 1`` packets of others.
     o : ``Out(PacketSignature(data_width))``
         All packets; those of one input in their order.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, n: int, chooses_ahead: bool = False):
@@ -43,7 +41,6 @@ class PacketArbiter(wiring.Component):
         self.data_width = data_width
         self.n, self.chooses_ahead = n, chooses_ahead
         super().__init__({
-            "moves": Out(1),
             "i": In(PacketSignature(data_width)).array(n),
             "o": Out(PacketSignature(data_width)),
         })
@@ -90,7 +87,6 @@ class PacketArbiter(wiring.Component):
                 self.i[k].payload.ready.eq(in_payload & (owner == k) & payload.ready),
             ]
 
-        m.d.sync += self.moves.eq(taken | changes | (payload.valid & payload.ready))
 
         return m
 

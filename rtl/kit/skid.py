@@ -25,13 +25,11 @@ class SkidBuffer(wiring.Component):
         Items in.
     o : ``Out(stream.Signature(shape))``
         The same items, a cycle later.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike, guarded: bool = False):
         self.shape, self.guarded = shape, guarded
-        super().__init__({"moves": Out(1), "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform):
         m = Module()
@@ -61,7 +59,6 @@ class SkidBuffer(wiring.Component):
             ready.eq(~valid | self.o.ready | (ready & ~self.i.valid)),
         ]
 
-        m.d.sync += self.moves.eq((self.i.valid & ready) | (valid & self.o.ready))
 
         return m
 
@@ -85,13 +82,11 @@ class TurnBuffer(wiring.Component):
         Items in.
     o : ``Out(stream.Signature(shape))``
         The same items, a cycle later or more.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike):
         self.shape = shape
-        super().__init__({"moves": Out(1), "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform):
         m = Module()
@@ -110,5 +105,4 @@ class TurnBuffer(wiring.Component):
             put_at.eq(put_at ^ put), get_at.eq(get_at ^ get),
             some.eq(put | full | (some & ~get)), full.eq(~get & (full | (put & some))),
         ]
-        m.d.sync += self.moves.eq(put | get)
         return m

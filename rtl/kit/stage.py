@@ -35,13 +35,11 @@ class StreamStage(wiring.Component):
         Items in.
     o : ``Out(stream.Signature(shape))``
         The same items.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, shape: ShapeLike, full_rate: bool, registers: bool = True):
         self.shape, self.registers, self.full_rate = shape, registers, full_rate
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "moves": Out(1)})
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
 
     def elaborate(self, platform):
         m = Module()
@@ -55,7 +53,6 @@ class StreamStage(wiring.Component):
             m.submodules.register = stage = StreamFifo(shape=self.shape, depth=1)
         connect(m, flipped(self.i), stage.i)
         connect(m, stage.o, flipped(self.o))
-        m.d.comb += self.moves.eq(stage.moves)
         return m
 
 
@@ -110,14 +107,12 @@ class PacketStage(wiring.Component):
         The same packets.
     i_beside : ``In(beside)``, o_beside : ``Out(beside)``
         With the header.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, registers: bool = True, beside: ShapeLike | None = None):
         self.data_width, self.registers, self.beside = data_width, registers, beside
         super().__init__({
-            "i": In(PacketSignature(data_width)), "o": Out(PacketSignature(data_width)), "moves": Out(1),
+            "i": In(PacketSignature(data_width)), "o": Out(PacketSignature(data_width)),
             **({} if beside is None else {"i_beside": In(beside), "o_beside": Out(beside)}),
         })
 
@@ -157,5 +152,4 @@ class PacketStage(wiring.Component):
         with m.Elif(ends):
             m.d.sync += in_payload.eq(0)
 
-        m.d.comb += self.moves.eq(header.moves | payload.moves)
         return m

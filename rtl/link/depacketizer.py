@@ -11,7 +11,6 @@ from firmware_models.abi.encoding import PacketType
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, beat
 from rtl.kit.memory import BlockMemory
-from rtl.kit.quiescence import any_moves
 from rtl.link.packetizer import header_flits
 
 HEADERS = 4
@@ -59,8 +58,6 @@ class Depacketizer(wiring.Component):
         Pulse with ``received``: the packet was well-formed but for another node, and dropped.
     bad : ``Out(1)``
         If `marked`: pulse, instead of ``received``, of a packet that was dropped because of its mark.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int, marked: bool = False):
@@ -71,7 +68,6 @@ class Depacketizer(wiring.Component):
         self.mtu = mtu
         self.marked = marked
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(beat(data_width, marked=marked))),
             "node_id": In(formats.NODE_BITS),
             "o": Out(PacketSignature(data_width)),
@@ -125,9 +121,6 @@ class Depacketizer(wiring.Component):
         ]
         self._pass_on(m, waiting, store, taken=taken, some=some, goes=goes)
 
-        m.d.sync += self.moves.eq(
-            any_moves(self.i.valid & self.i.ready, goes, self.o.payload.valid & self.o.payload.ready)
-        )
 
         return m
 

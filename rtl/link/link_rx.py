@@ -7,7 +7,6 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.interface import LinkSignature, beat
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 
 N_VCS = 2
@@ -37,8 +36,6 @@ class LinkRx(wiring.Component):
         The link.
     o : array of 2 ``Out(stream.Signature(beat(data_width)))``
         Beats of virtual channel 0 and 1.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, buffer_flits: int, marked: bool = False):
@@ -48,7 +45,6 @@ class LinkRx(wiring.Component):
         self.buffer_flits = buffer_flits
         self.beat = beat(data_width, marked=marked)
         super().__init__({
-            "moves": Out(1),
             "link": In(LinkSignature(data_width, marked=marked)),
             "o": Out(stream.Signature(self.beat)).array(N_VCS),
         })
@@ -93,6 +89,5 @@ class LinkRx(wiring.Component):
             self.link.credit_vc.eq(credit_vc),
         ]
 
-        m.d.sync += self.moves.eq(any_moves(*(fifo.moves for fifo in fifos), credit_valid))
 
         return m

@@ -34,8 +34,6 @@ class LinkTx(wiring.Component):
         Beats of virtual channel 0 and 1.
     link : ``Out(LinkSignature(data_width))``
         The link.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, buffer_flits: int):
@@ -44,7 +42,6 @@ class LinkTx(wiring.Component):
         self.data_width = data_width
         self.buffer_flits = buffer_flits
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(beat(data_width))).array(N_VCS),
             "link": Out(LinkSignature(data_width)),
         })
@@ -91,6 +88,5 @@ class LinkTx(wiring.Component):
             output.o.ready.eq(self.link.ready),
         ]
 
-        m.d.sync += self.moves.eq(output.o.valid)
 
         return m

@@ -60,8 +60,6 @@ class RegisterFile(wiring.Component):
         Registers.
     cycles : ``Out(64)``
         Cycle counter, 0 after reset.
-    skipped : ``In(32)``
-        Cycles that passed without a clock edge before the next one: a clock may stand still while the NIC is at rest.
     busy : ``In(1)``
         Status bit `busy`.
     buffer_select : ``Out(4)``, statistics : ``In``
@@ -82,14 +80,11 @@ class RegisterFile(wiring.Component):
         Sets `irq_status`: a completion or a receive entry has been written.
     irq : ``Out(1)``
         Interrupt, level: some bit of `irq_status` is set and enabled. A register.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         super().__init__({
-            "moves": Out(1),
             "bus": In(AxiLiteSignature(address_bits=registers.ADDRESS_BITS)),
             "commit": Out(stream.Signature(VpCommit)),
             "doorbell": Out(stream.Signature(Doorbell)),
@@ -99,7 +94,6 @@ class RegisterFile(wiring.Component):
             "watchdog": Out(32),
             "retry_limit": Out(32),
             "cycles": Out(64),
-            "skipped": In(32),
             "busy": In(1),
             "buffer_select": Out(CONTROL_PAGE["buffer_select"].width),
             "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)),
@@ -121,7 +115,7 @@ class RegisterFile(wiring.Component):
         m.submodules.counters = counters = EventCounters(max_events=config.nic.n_cous + 3)
         connect(m, flipped(self.bus), front.bus)
         m.d.comb += counters.events.eq(self.events)
-        m.d.sync += self.cycles.eq(self.cycles + 1 + self.skipped)
+        m.d.sync += self.cycles.eq(self.cycles + 1)
 
         # Every register that software writes and reads back has its bits here; the upper half of an address, what there
         # is of it.
@@ -142,7 +136,7 @@ class RegisterFile(wiring.Component):
         ]
         self._compose(m, held, write_data)
         stands = Signal(JobStanding)
-        clear_irq, taken = self._write(m, held, front.o_write, stands)
+        clear_irq = self._write(m, held, front.o_write, stands)
 
         # What happens in the cycle of the clearing must not be lost.
         irq_status = Signal()
@@ -152,8 +146,7 @@ class RegisterFile(wiring.Component):
             m.d.sync += irq_status.eq(0)
         m.d.sync += self.irq.eq((irq_status & held["irq_enable"]).any())
 
-        reads = self._read(m, front, counters, self._shown(stands) | held | {"irq_status": irq_status})
-        m.d.comb += self.moves.eq(front.moves | counters.moves | reads | taken)
+        self._read(m, front, counters, self._shown(stands) | held | {"irq_status": irq_status})
         return m
 
     def _compose(self, m: Module, held: dict, write_data) -> None:
@@ -177,8 +170,8 @@ class RegisterFile(wiring.Component):
             ),
         ]
 
-    def _write(self, m: Module, held: dict, write, stands: Signal) -> tuple[Signal, Signal]:
-        """Delivers a write. Returns two flags: it clears the interrupt; it has been taken.
+    def _write(self, m: Module, held: dict, write, stands: Signal) -> Signal:
+        """Delivers a write. Returns a flag: it clears the interrupt.
 
         It stands at the front for a cycle before it is delivered: what it means is worked out in that cycle. Whoever
         gets the contents of several registers is offered them a cycle later. VP pages stand in the upper half of the
@@ -249,7 +242,7 @@ class RegisterFile(wiring.Component):
         hears.append(meant)
         answers.append(meant & self.standing.valid)
         m.d.sync += taken.eq(stands_there & (~Cat(hears).any() | Cat(answers).any()))
-        return clear_irq, taken
+        return clear_irq
 
     def _order_job(self, m: Module, held: dict, write, *, meant: Value, stands: Signal) -> None:
         """A write to job_control is answered when its order is: what job_state shows then is not older."""
@@ -296,7 +289,7 @@ class RegisterFile(wiring.Component):
             },
         }
 
-    def _read(self, m: Module, front: AxiLiteFront, counters: EventCounters, shown: dict) -> Value:
+    def _read(self, m: Module, front: AxiLiteFront, counters: EventCounters, shown: dict) -> None:
         """Answers reads, which take six cycles, so that the selection begins and ends in registers; gives whether one
         is on its way.
         """
@@ -361,4 +354,3 @@ class RegisterFile(wiring.Component):
                 answer.valid.eq(1), answer.payload.error.eq(~hit_counter & ~hit.any()),
                 answer.payload.data.eq(reduce(or_, partial)),
             ]
-        return asking | looking | seeing | asked | chosen

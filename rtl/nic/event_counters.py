@@ -42,8 +42,6 @@ class EventCounters(wiring.Component):
         The half selected is being read; not in two cycles running.
     value : ``Out(32)``
         From three cycles after `latch` on: the half selected; the high half as latched.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, max_events: int):
@@ -51,7 +49,6 @@ class EventCounters(wiring.Component):
             raise ValueError(f"max_events must be from 1 to {(1 << EVENT_BITS) - 1}, not {max_events!r}")
         self.max_events = max_events
         super().__init__({
-            "moves": Out(1),
             "events": In(Events),
             "index": In(range(len(EVENT_COUNTERS))),
             "high": In(1),
@@ -122,6 +119,5 @@ class EventCounters(wiring.Component):
             m.d.sync += shows_high.eq(high)
         m.d.comb += self.value.eq(Mux(shows_high, shown[1], shown[0]))
 
-        m.d.sync += self.moves.eq(~resting)
 
         return m

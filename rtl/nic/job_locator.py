@@ -10,7 +10,6 @@ from rtl.abi import PacketHeader
 from rtl.buffer.layouts import travels_lent
 from rtl.interface import LONG_HEADER, UNIT_BITS, PacketSignature, PlacementSignature, beat
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 
 _DEPTH = 4
 """Headers, and beats of payload, that can be inside: as many as pass while an answer is on its way."""
@@ -43,8 +42,6 @@ class JobLocator(wiring.Component):
         alone. `uncovered`: there is none because the job
         table does not let the packet in. A COLLECTIVE packet for a virtual port that
         this NIC does not have belongs to no job; of other types of packets all are known.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config, *, vc: int):
@@ -53,7 +50,6 @@ class JobLocator(wiring.Component):
         self.config, self.vc = config, vc
         width = config.datapath.data_width
         super().__init__({
-            "moves": Out(1),
             "i": In(PacketSignature(width)),
             "placement": Out(PlacementSignature()),
             "o": Out(PacketSignature(width)),
@@ -97,7 +93,7 @@ class JobLocator(wiring.Component):
         out, in_payload = self.o, Signal()
         leaving = headers.o.payload
         goes = out.header.valid & out.header.ready
-        answered, answer, answers_move = self._answers(m, used=goes & leaving.asked)
+        answered, answer = self._answers(m, used=goes & leaving.asked)
         m.d.comb += [
             out.header.payload.eq(leaving.header),
             out.header.valid.eq(headers.o.valid & ~in_payload & (~leaving.asked | answered)),
@@ -114,11 +110,10 @@ class JobLocator(wiring.Component):
         with m.If(out.payload.valid & out.payload.ready & out.payload.payload.last):
             m.d.sync += in_payload.eq(0)
 
-        m.d.sync += self.moves.eq(any_moves(headers.moves, beats.moves, late, answers_move))
 
         return m
 
-    def _answers(self, m: Module, *, used: Value) -> tuple[Value, Value, Value]:
+    def _answers(self, m: Module, *, used: Value) -> tuple[Value, Value]:
         """The answer for the next header that asked: a flag that it is there, itself, and whether answers are at work;
         `used`: it goes with that header.
 
@@ -135,4 +130,4 @@ class JobLocator(wiring.Component):
             answers.i.valid.eq(come.valid), come.ready.eq(answers.i.ready), answers.o.ready.eq(went),
             answer.eq(Mux(answers.o.valid, kept, answers.i.payload)),
         ]
-        return answers.o.valid | come.valid, answer, answers.moves
+        return answers.o.valid | come.valid, answer

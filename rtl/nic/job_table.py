@@ -20,7 +20,6 @@ from rtl.interface import (
     PlacementSignature,
 )
 from rtl.kit.memory import BlockMemory
-from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.nic.job_places import JobPlaces
 from rtl.nic.least_unit import LeastUnit
@@ -97,8 +96,6 @@ class JobTable(wiring.Component):
         Packets in the buffers of the units.
     jobs : array of n_units ``Out(range(n_jobs + 1))``
         Jobs at each unit that are not at rest.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -123,7 +120,6 @@ class JobTable(wiring.Component):
         # How far `taken` and `lent` may count, modulo their width.
         self.limits = data.StructLayout({"taken": bits_for(n_credits), "lent": bits_for(pool)})
         super().__init__({
-            "moves": Out(1),
             "packet": In(PlacementSignature()),
             "sequence": In(PlacementSignature()),
             "credit": In(PlacementSignature()),
@@ -248,9 +244,6 @@ class JobTable(wiring.Component):
         self._stand(m, command, entry, after, limits, ordered=ordered, act=act, at_rest=at_rest)
         self._show_places(m, table, swept)
 
-        m.d.sync += self.moves.eq(any_moves(
-            act, acted, is_read, report_valid, ~swept, ~least.valid, self.given_valid,
-        ))
         return m
 
     def _show_places(self, m: Module, table: BlockMemory, swept: Signal) -> None:

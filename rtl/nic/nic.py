@@ -23,7 +23,6 @@ from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
 from rtl.kit.library import shared
-from rtl.kit.quiescence import Quiescence, any_moves, drain_cycles
 from rtl.kit.stage import PacketStage
 from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_layer import LINK_EVENTS, LinkStatus, connect_unmarked, link_layer, state_of
@@ -57,8 +56,6 @@ class Nic(wiring.Component):
     ----------
     config : Config
         The configuration.
-    skips : bool
-        If true, the clock may stand still while `quiescent` is high and nothing comes.
 
     Members
     -------
@@ -70,19 +67,14 @@ class Nic(wiring.Component):
         The network; with ``link.reliable`` the wire: ``Out(WireSignature)``, ``In(WireSignature)``.
     link_status : ``Out(LinkStatus)``
         With ``link.reliable``: see :class:`rtl.link.link_layer.LinkLayer`.
-    quiescent : ``Out(1)``
-        Nothing changes but ``csr.cycles`` until a flit or a credit arrives, the host writes or reads a register, or
-        memory answers (:class:`rtl.kit.quiescence.Quiescence`).
     irq : ``Out(1)``
         A completion or a receive entry has been written.
     trace : array of n_cous ``Out({valid, event, job_id, pulse, index})``
         What the offload units are doing, for timelines.
-    skipped : ``In(32)``
-        If `skips`: the cycles for which the clock stood still before the next edge.
     """
 
-    def __init__(self, config: Config, *, skips: bool = False):
-        self.config, self.skips = config, skips
+    def __init__(self, config: Config):
+        self.config = config
         width = config.datapath.data_width
         self.trace_layout = data.StructLayout({"valid": 1, **dict(TraceEvent.members)})
         super().__init__({
@@ -92,9 +84,7 @@ class Nic(wiring.Component):
             "rx": In(WireSignature(width) if config.link.reliable else LinkSignature(width)),
             **({"link_status": Out(LinkStatus)} if config.link.reliable else {}),
             "irq": Out(1),
-            "quiescent": Out(1),
             "trace": Out(self.trace_layout).array(config.nic.n_cous),
-            **({"skipped": In(32)} if skips else {}),
         })
 
     def elaborate(self, platform):
@@ -104,21 +94,6 @@ class Nic(wiring.Component):
         self._connect_units(m, nic)
         network = self._connect_network(m, nic)
         self._connect_registers(m, nic, network)
-
-        m.submodules.quiescence = quiescence = Quiescence(cycles=drain_cycles())
-        # The words of a reliable link tell each end that the other one is there: it is never at rest.
-        network_events = [self.rx.valid] if self.config.link.reliable else [self.rx.valid, self.tx.credit_valid]
-        axil, axi = self.s_axil, self.m_axi
-        parts = [nic.csr, nic.vp_table, nic.queue, nic.completions, nic.dma, *nic.p2p, *nic.cous, nic.job_table]
-        m.d.comb += [
-            quiescence.moves.eq(
-                1 if self.config.link.reliable else any_moves(*(part.moves for part in (*parts, *network.parts)))
-            ),
-            quiescence.event.eq(any_moves(
-                *network_events, axil.awvalid, axil.wvalid, axil.arvalid, axi.rvalid, axi.bvalid,
-            )),
-            self.quiescent.eq(quiescence.quiescent),
-        ]
         return m
 
     def _units(self, m: Module, platform) -> SimpleNamespace:
@@ -186,8 +161,6 @@ class Nic(wiring.Component):
             vp_table.enable.eq(csr.enable), vp_table.retry_limit.eq(csr.retry_limit), vp_table.cycles.eq(csr.cycles),
         ]
         m.d.comb += [completions.cycles.eq(csr.cycles), self.irq.eq(csr.irq)]
-        if self.skips:
-            m.d.comb += csr.skipped.eq(self.skipped)
 
     def _connect_units(self, m: Module, nic: SimpleNamespace) -> None:
         """Descriptors to the units, events back; their windows and their ways to host memory."""
@@ -223,8 +196,8 @@ class Nic(wiring.Component):
             connect(m, client, port)
 
     def _connect_network(self, m: Module, nic: SimpleNamespace) -> SimpleNamespace:
-        """The network, a path for each virtual channel. Gives its `parts` that may be at work, the group filter, and
-        the pulses that are counted.
+        """The network, a path for each virtual channel. Gives the group filter, and the pulses
+        that are counted.
         """
         config, csr, cous, job_table = self.config, nic.csr, nic.cous, nic.job_table
         units, width = (*cous, *nic.p2p), config.datapath.data_width
@@ -244,7 +217,6 @@ class Nic(wiring.Component):
             m.d.comb += csr.link.eq(PLAIN_LINK)
             connect(m, link_tx.link, flipped(self.tx))
             connect(m, flipped(self.rx), link_rx.link)
-        parts = [link_tx, link_rx]
         received, malformed, wrong_node, sent = [], [], [], []
         unknown, uncovered = [*(p2p.unknown for p2p in nic.p2p), job_table.unknown], []
         lost = list(layer.status.lost) if config.link.reliable else []
@@ -287,7 +259,6 @@ class Nic(wiring.Component):
                     job_table.given.granted.eq(leaving.payload.loan),
                 ]
             connect(m, locator.o, router.i)
-            parts += [arbiter, tx_stage, depacketizer, locator]
             for index, unit in enumerate(units):
                 connect(m, unit.tx[vc], arbiter.i[index])
                 connect(m, router.o[index], unit.rx[vc])
@@ -307,7 +278,7 @@ class Nic(wiring.Component):
             unknown.append(router.unknown)
             uncovered.append(router.uncovered)
         return SimpleNamespace(
-            parts=parts, groups=groups, received=received, malformed=malformed, wrong_node=wrong_node, unknown=unknown,
+            groups=groups, received=received, malformed=malformed, wrong_node=wrong_node, unknown=unknown,
             uncovered=uncovered, sent=sent, lost=lost, link_events=link_events,
         )
 
@@ -358,8 +329,6 @@ class Nic(wiring.Component):
         for index, unit in enumerate(cous):
             m.submodules[f"states_{index}"] = counters = StateCounters()
             m.d.comb += [counters.state.eq(unit.state), counters.index.eq(csr.state_index)]
-            if self.skips:
-                m.d.comb += counters.skipped.eq(self.skipped)
             states.append(counters.value)
         m.d.sync += csr.statistics.eq(Array(unit.statistics for unit in cous)[selected])
         m.d.comb += csr.state_cycles.eq(Array(states)[selected])

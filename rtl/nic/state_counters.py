@@ -22,8 +22,6 @@ class StateCounters(wiring.Component):
     -------
     state : ``In(UnitState)``
         In this cycle.
-    skipped : ``In(32)``
-        Cycles that passed without a clock edge before the next one, in the same state.
     index : ``In(range(n))``
         Counter to be looked at.
     value : ``Out(64)``
@@ -33,7 +31,7 @@ class StateCounters(wiring.Component):
     def __init__(self):
         states = range(len(STATE_COUNTERS))
         super().__init__({
-            "state": In(states), "skipped": In(32), "index": In(states), "value": Out(COUNT_BITS),
+            "state": In(states), "index": In(states), "value": Out(COUNT_BITS),
         })
 
     def elaborate(self, platform):
@@ -53,9 +51,7 @@ class StateCounters(wiring.Component):
             write.data.eq(before + run), shown.addr.eq(self.index),
         ]
         # That another one comes is known late in a cycle: the sum does not wait for it.
-        passed = Signal(33)
-        m.d.comb += passed.eq(self.skipped + 1)
-        m.d.sync += run.eq(Mux(changes, passed, run + passed))
+        m.d.sync += run.eq(Mux(changes, 1, run + 1))
         # The sum of the state that lasts is there anyway; of the others there is nothing to add.
         m.d.comb += self.value.eq(
             Mux(state == self.index, write.data, Mux(written.bit_select(self.index, 1), shown.data, 0))

@@ -36,14 +36,11 @@ class Admission(wiring.Component):
         One judgement for each header.
     unknown : ``Out(1)``
         Pulse: a packet was neither SEND nor PUT.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, address_bits: int = ADDRESS_BITS):
         self.admitted = admitted_layout(check_address_bits(address_bits))
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(PacketHeader)),
             "window": Out(WindowSignature()),
             "receive_slot": Out(ReceiveSlotSignature()),
@@ -70,7 +67,7 @@ class Admission(wiring.Component):
             m.d.sync += [result.accept.eq(0), result.status.eq(status)]
 
         m.d.sync += self.unknown.eq(0)
-        with m.FSM() as fsm:
+        with m.FSM():
             with m.State("HEADER"):
                 m.d.comb += self.i.ready.eq(1)
                 m.d.sync += [
@@ -129,6 +126,5 @@ class Admission(wiring.Component):
                 with m.If(self.o.ready):
                     m.next = "HEADER"
 
-        m.d.sync += self.moves.eq(~fsm.ongoing("HEADER"))
 
         return m

@@ -9,7 +9,6 @@ from firmware_models.abi.encoding import PacketType, Status
 from rtl.abi import PacketHeader, Receive
 from rtl.interface import ADDRESS_BITS, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import admitted_layout
 
 N_WRITES = 8
@@ -47,14 +46,11 @@ class Delivery(wiring.Component):
         Pulse: a receive entry has been written.
     node_id, cycles
         NodeID of this node; time for the receive entries.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(admitted_layout(address_bits))),
             "i_payload": In(stream.Signature(beat(data_width))),
             "write": Out(WriteSignature(data_width)),
@@ -66,9 +62,8 @@ class Delivery(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        notes, writes = self._write(m)
-        answers = self._answer(m, notes)
-        m.d.sync += self.moves.eq(any_moves(writes, notes.moves, answers.moves))
+        notes = self._write(m)
+        self._answer(m, notes)
         return m
 
     def _write(self, m):
@@ -121,7 +116,7 @@ class Delivery(wiring.Component):
         m.d.comb += notes.i.valid.eq(noting)
         m.d.sync += noting.eq(0)
 
-        with m.FSM(name="write_fsm") as fsm:
+        with m.FSM(name="write_fsm"):
             with m.State("BEGIN"):
                 m.d.sync += index.eq(0)
                 with m.If(self.i.valid):
@@ -178,7 +173,7 @@ class Delivery(wiring.Component):
                     m.d.comb += self.i.ready.eq(1)
                     m.next = "BEGIN"
 
-        return notes, self.i.valid | ~fsm.ongoing("BEGIN")
+        return notes
 
     def _answer(self, m, notes):
         """Second half: an answer for every note, after its write."""
@@ -211,4 +206,3 @@ class Delivery(wiring.Component):
         ]
         is_entry = note.written & (note.header.type == PacketType.SEND)
         m.d.sync += self.delivered.eq(answers.i.valid & answers.i.ready & is_entry & (status == Status.OK))
-        return answers

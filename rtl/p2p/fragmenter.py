@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from amaranth import Module, Mux, Signal, Value
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -11,7 +11,6 @@ from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Statu
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inline_layout, inline_words
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
 
 (_TO_KIND,) = {CplKind[op.name] - op for op in P2pOp}
@@ -65,8 +64,6 @@ class Fragmenter(wiring.Component):
         Pulse: the data of a `stored` fragment have been taken.
     node_id : ``In(24)``
         NodeID of this node.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -78,7 +75,6 @@ class Fragmenter(wiring.Component):
         self.n_held = n_held
         self.address_bits = check_address_bits(address_bits)
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
             "inline_data": In(inline_layout(data_width)),
             "room": Out(1),
@@ -129,14 +125,11 @@ class Fragmenter(wiring.Component):
         ]
 
         room = SimpleNamespace(free=free, reading=reading, reserve=reserve, begin_read=begin_read)
-        reading_on = self._execute(m, fragments, buffer, room)
-
-        m.d.sync += self.moves.eq(any_moves(reading_on, returned, fragments.moves, reads.moves, buffer.moves))
-
+        self._execute(m, fragments, buffer, room)
         return m
 
-    def _keep_inline(self, m: Module) -> tuple[memory.ReadPort, Signal]:
-        """The inline data of the descriptor that is executed; and whether some are still to come."""
+    def _keep_inline(self, m: Module) -> memory.ReadPort:
+        """The inline data of the descriptor that is executed."""
         n_words = inline_words(self.data_width)
         m.submodules.inline_words = words = memory.Memory(shape=self.data_width, depth=n_words, init=[])
         write, read = words.write_port(), words.read_port(domain="comb")
@@ -149,13 +142,13 @@ class Fragmenter(wiring.Component):
             m.d.sync += receives.eq(1)
         with m.Elif(self.inline_data.valid & (self.inline_data.index == n_words - 1)):
             m.d.sync += receives.eq(0)
-        return read, receives
+        return read
 
-    def _execute(self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: SimpleNamespace) -> Value:
-        """Executes one descriptor after the other. Returns a flag: there is one."""
+    def _execute(self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: SimpleNamespace) -> None:
+        """Executes one descriptor after the other."""
         flit_bytes = self.data_width // 8
         n_beats = formats.PAYLOAD_BYTES // flit_bytes
-        word, receives = self._keep_inline(m)
+        word = self._keep_inline(m)
         op = SimpleNamespace(
             desc=Signal(DescriptorControl, reset_less=True), number=Signal(NUMBER_BITS), refusal=Signal(Status),
             is_mini=Signal(),
@@ -192,7 +185,7 @@ class Fragmenter(wiring.Component):
         # Says what the state OPEN says, to the tracker, which has many to listen to.
         opening = Signal()
         m.d.comb += self.o_open.valid.eq(opening)
-        with m.FSM() as fsm:
+        with m.FSM():
             with m.State("IDLE"):
                 m.d.sync += [
                     opening.eq(self.i.valid & self.i.ready),
@@ -233,7 +226,6 @@ class Fragmenter(wiring.Component):
 
             self._carry(m, fragments, buffer, room, op)
             self._read(m, fragments, room, op)
-        return ~fsm.ongoing("IDLE") | receives
 
     def _describe(self, m: Module, fragment, op: SimpleNamespace) -> None:
         """Fields of the operation, of its next fragment and of the read of its data."""

@@ -15,7 +15,6 @@ from rtl.interface import (
     check_address_bits,
 )
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.p2p.landing_writer import LandingWriter
 from rtl.p2p.records import TrackerCommand, booking_layout, landing_layout
 
@@ -63,8 +62,6 @@ class GetLanding(wiring.Component):
         Local memory.
     unknown : ``Out(1)``
         Pulse: a packet that nobody asked for was dropped.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -75,7 +72,6 @@ class GetLanding(wiring.Component):
         self.n = n
         self.address_bits = check_address_bits(address_bits)
         super().__init__({
-            "moves": Out(1),
             "i_book": In(stream.Signature(booking_layout(address_bits))),
             "i": In(PacketSignature(data_width)),
             "o_land": Out(stream.Signature(TrackerCommand)),
@@ -142,7 +138,7 @@ class GetLanding(wiring.Component):
             m.next = "PASS"
 
         m.d.sync += self.unknown.eq(0)
-        with m.FSM() as fsm:
+        with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += [
                     self.i_book.ready.eq(self.i_book.valid),
@@ -203,6 +199,5 @@ class GetLanding(wiring.Component):
                 with m.If(landings.i.ready):
                     m.next = "IDLE"
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("IDLE"), payload.moves, landings.moves, writer.moves))
 
         return m

@@ -10,7 +10,6 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, PacketType, Status
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.interface import ADDRESS_BITS, PacketSignature
-from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.p2p.records import (
     GET_COUNT_BITS,
@@ -73,8 +72,6 @@ class GetRequester(wiring.Component):
         GET packets, which have no payload.
     node_id : ``In(24)``
         NodeID of this node.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS):
@@ -82,7 +79,6 @@ class GetRequester(wiring.Component):
         self.mtu = mtu
         self.n = n
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
             "room": Out(1),
             "i_number": In(stream.Signature(NUMBER_BITS)),
@@ -126,17 +122,13 @@ class GetRequester(wiring.Component):
             look.en.eq(hand.turn.advance),  # what was read stands until the next turn
         ]
         # Two that know little of each other: a descriptor becomes an operation in hand while requests leave.
-        opens = self._open(m, hand, number, desc, waits=asked | hand.ends)
-        asks = self._ask(m, hand, rest, asked)
-        m.d.sync += self.moves.eq(any_moves(opens, asks, hand.turn.requests.any()))
+        self._open(m, hand, number, desc, waits=asked | hand.ends)
+        self._ask(m, hand, rest, asked)
 
         return m
 
-    def _open(self, m: Module, hand: SimpleNamespace, number: Signal, desc, *, waits: Value) -> Value:
-        """Descriptors: their landing is booked, their operation opened, and taken in hand unless that `waits`.
-
-        Returns a flag: there is one.
-        """
+    def _open(self, m: Module, hand: SimpleNamespace, number: Signal, desc, *, waits: Value) -> None:
+        """Descriptors: their landing is booked, their operation opened, and taken in hand unless that `waits`."""
         opened = Signal(TrackerCommand)
         m.d.comb += [
             opened.number.eq(number),
@@ -153,7 +145,7 @@ class GetRequester(wiring.Component):
             self.o_book.payload.left.eq(desc.length),
             self.o_book.payload.over.eq(0),
         ]
-        with m.FSM(name="open_fsm") as fsm:
+        with m.FSM(name="open_fsm"):
             with m.State("IDLE"):
                 m.d.comb += [
                     self.room.eq(self.i_number.valid & ~hand.taken.all()),
@@ -178,12 +170,10 @@ class GetRequester(wiring.Component):
                 with m.If(~waits):
                     m.d.comb += hand.begins.eq(1)
                     m.next = "IDLE"
-        return ~fsm.ongoing("IDLE")
 
-    def _ask(self, m: Module, hand: SimpleNamespace, rest, asked: Signal) -> Value:
-        """Asks for the next fragment of whatever operation in hand has its turn; pulses `asked` as the request leaves.
-
-        Returns a flag: one of them has.
+    def _ask(self, m: Module, hand: SimpleNamespace, rest, asked: Signal) -> None:
+        """Asks for the next fragment of whatever operation in hand has its turn; pulses `asked` as the request
+        leaves.
         """
         # `rest` stands for a cycle before a request is made of it, so these need not wait for the comparison.
         size, final = Signal(formats.PACKET_HEADER["length"].width), Signal()
@@ -212,7 +202,7 @@ class GetRequester(wiring.Component):
             progress.status.eq(Status.OK),
             self.o_progress.payload.eq(progress),
         ]
-        with m.FSM(name="ask_fsm") as fsm:
+        with m.FSM(name="ask_fsm"):
             with m.State("CHOOSE"):
                 m.d.comb += hand.turn.advance.eq(1)
                 m.d.sync += [
@@ -240,7 +230,6 @@ class GetRequester(wiring.Component):
                 with m.If(asked):
                     m.d.comb += hand.ends.eq(final)
                     m.next = "CHOOSE"
-        return ~fsm.ongoing("CHOOSE")
 
     @staticmethod
     def _rest() -> data.StructLayout:

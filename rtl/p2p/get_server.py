@@ -1,6 +1,6 @@
 """Answering the GETs of others."""
 
-from amaranth import Array, Const, Module, Mux, Signal, Value
+from amaranth import Array, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -9,7 +9,6 @@ from firmware_models.abi.encoding import PacketType, Right, Status
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, ReadSignature, WindowSignature
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import REQUESTS_UNDER_WAY, STATUS_BITS
 
 N_REQUESTS = REQUESTS_UNDER_WAY
@@ -46,8 +45,6 @@ class GetServer(wiring.Component):
         GET_DATA packets.
     node_id : ``In(24)``
         NodeID of this node.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, mtu: int, n_held: int):
@@ -55,7 +52,6 @@ class GetServer(wiring.Component):
         self.mtu = mtu
         self.n_held = n_held
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(PacketHeader)),
             "window": Out(WindowSignature()),
             "read": Out(ReadSignature(data_width)),
@@ -78,7 +74,7 @@ class GetServer(wiring.Component):
         reserve, returned = Signal(), Signal()
         m.d.sync += free.eq(free - reserve + returned)
 
-        reading = self._ask(m, requests, jobs, free=free, reserve=reserve)
+        self._ask(m, requests, jobs, free=free, reserve=reserve)
 
         # Data that come back fill the buffer; there is always room, it was reserved.
         arrived = self.read.data
@@ -90,15 +86,10 @@ class GetServer(wiring.Component):
             reads.i.payload.error.eq(arrived.payload.error),
         ]
         self._answer(m, jobs, reads, buffer, returned=returned)
-
-        m.d.sync += self.moves.eq(any_moves(
-            reading, requests.moves, jobs.moves, reads.moves, buffer.moves,
-        ))
-
         return m
 
-    def _ask(self, m: Module, requests: StreamFifo, jobs: StreamFifo, *, free: Signal, reserve: Signal) -> Value:
-        """First half: looks at the window, asks the memory. Returns a flag: it is active.
+    def _ask(self, m: Module, requests: StreamFifo, jobs: StreamFifo, *, free: Signal, reserve: Signal) -> None:
+        """First half: looks at the window, asks the memory.
 
         `free` slots of the buffer; `reserve` takes one.
         """
@@ -117,7 +108,7 @@ class GetServer(wiring.Component):
             jobs.i.payload.status.eq(status),
             jobs.i.payload.read.eq((status == Status.OK) & (asked != 0)),
         ]
-        with m.FSM(name="read_fsm") as fsm:
+        with m.FSM(name="read_fsm"):
             with m.State("REQUEST"):
                 m.d.sync += status.eq(Mux(asked > self.mtu, Status.BAD_LENGTH, Status.OK))
                 with m.If(requests.o.valid):
@@ -148,7 +139,6 @@ class GetServer(wiring.Component):
                 with m.If(jobs.i.ready):
                     m.d.comb += requests.o.ready.eq(1)
                     m.next = "REQUEST"
-        return ~fsm.ongoing("REQUEST")
 
     def _answer(self, m: Module, jobs: StreamFifo, reads: StreamFifo, buffer: StreamFifo, *, returned: Signal) -> None:
         """Second half: the answer, once its data are there. `returned` pulses when a slot of the buffer is free."""

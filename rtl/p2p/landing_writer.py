@@ -7,7 +7,6 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi.encoding import Status
 from rtl.interface import ADDRESS_BITS, WriteSignature, beat
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import DETAIL_BITS, NUMBER_BITS, STATUS_BITS, TrackerCommand, landing_layout
 
 N_WRITES = 8
@@ -38,14 +37,11 @@ class LandingWriter(wiring.Component):
         Local memory.
     o_landed : ``Out(stream.Signature(TrackerCommand))``
         Reports.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(landing_layout(address_bits))),
             "i_payload": In(stream.Signature(beat(data_width))),
             "write": Out(WriteSignature(data_width)),
@@ -69,7 +65,7 @@ class LandingWriter(wiring.Component):
             write.data.payload.eq(self.i_payload.payload),
         ]
 
-        with m.FSM() as fsm:
+        with m.FSM():
             with m.State("BEGIN"):
                 noted, asked = ~landing.answer | notes.i.ready, ~landing.accept | write.request.ready
                 m.d.comb += [
@@ -111,6 +107,5 @@ class LandingWriter(wiring.Component):
             done.ready.eq(self.o_landed.ready & notes.o.valid & notes.o.payload.written),
         ]
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("BEGIN"), notes.moves))
 
         return m

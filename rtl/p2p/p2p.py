@@ -20,7 +20,6 @@ from rtl.interface import (
     inline_layout,
 )
 from rtl.kit.arbiter import PacketArbiter
-from rtl.kit.quiescence import any_moves
 from rtl.kit.stage import PacketStage, connect_through
 from rtl.p2p.answers import AnswerReceiver
 from rtl.p2p.get_landing import GetLanding
@@ -76,15 +75,12 @@ class P2p(wiring.Component):
         Some operation is in progress.
     node_id, cycles, watchdog
         NodeID of this node, time, and the cycles without progress after which an operation ends; 0 is never.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, config: Config):
         self.config = config
         width = config.datapath.data_width
         super().__init__({
-            "moves": Out(1),
             "i_desc": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
             "inline_data": In(inline_layout(width)),
             "room": Out(1),
@@ -224,5 +220,4 @@ class P2p(wiring.Component):
         m.d.sync += waiting.eq(waiting + unknown - self.unknown)
 
         parts += [arbiter, replies]
-        m.d.sync += self.moves.eq(any_moves(*(part.moves for part in parts), waiting != 0))
         return m

@@ -17,7 +17,6 @@ from rtl.interface import (
     beat,
 )
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.kit.skid import TurnBuffer
 from rtl.kit.stage import StreamStage
 from rtl.p2p.admission import Admission
@@ -51,15 +50,12 @@ class P2pReceive(wiring.Component):
         Answers: ACK packets.
     window, receive_slot, write, delivered, unknown, node_id, cycles
         Those of :class:`Admission` and :class:`Delivery`.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, address_bits: int = ADDRESS_BITS):
         self.data_width = data_width
         self.address_bits = address_bits
         super().__init__({
-            "moves": Out(1),
             "i": In(PacketSignature(data_width)),
             "o": Out(PacketSignature(data_width)),
             "o_get": Out(stream.Signature(PacketHeader)),
@@ -121,8 +117,5 @@ class P2pReceive(wiring.Component):
             delivery.cycles.eq(self.cycles),
         ]
 
-        m.d.sync += self.moves.eq(any_moves(
-            admission.moves, admitted.moves, payload.moves, delivery.moves, header.moves, beats.moves, asked.moves,
-        ))
 
         return m

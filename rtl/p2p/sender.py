@@ -8,7 +8,6 @@ from firmware_models.abi.encoding import Status
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.p2p.records import Fragment, TrackerCommand
 
 
@@ -37,15 +36,12 @@ class FragmentSender(wiring.Component):
         What becomes of each fragment.
     o : ``Out(PacketSignature(data_width))``
         Packets.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, data_width: int, n: int):
         self.data_width = data_width
         self.n = n
         super().__init__({
-            "moves": Out(1),
             "i_fragment": In(stream.Signature(Fragment)),
             "i_read": In(stream.Signature(data.StructLayout({"error": 1}))),
             "i_data": In(stream.Signature(data_width)),
@@ -78,7 +74,7 @@ class FragmentSender(wiring.Component):
             packets.i.payload.header.eq(fragment.header),
             packets.i.payload.discard.eq(discard),
         ]
-        with m.FSM(name="decide_fsm") as fsm:
+        with m.FSM(name="decide_fsm"):
             with m.State("DECIDE"):
                 m.d.sync += [
                     status.eq(Mux(read_error, Status.MEMORY_ERROR, fragment.status)),
@@ -135,6 +131,5 @@ class FragmentSender(wiring.Component):
                         m.d.comb += self.returned.eq(1)
                         m.next = "HEADER"
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("DECIDE"), packets.moves))
 
         return m

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from types import SimpleNamespace
 
-from amaranth import Module, Mux, Signal, Value
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,7 +13,6 @@ from rtl.interface import CompletionEvent
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.memory import BlockMemory
-from rtl.kit.quiescence import any_moves
 from rtl.kit.step_pipeline import StepPipeline
 from rtl.p2p.records import (
     DETAIL_BITS,
@@ -81,8 +80,6 @@ class Tracker(wiring.Component):
         Pulse: an answer belonged to no operation.
     cycles, watchdog
         Time, and the limit; 0 is none.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n: int):
@@ -90,7 +87,6 @@ class Tracker(wiring.Component):
             raise ValueError(f"n must be a power of two from 2 to 256, not {n!r}")
         self.n = n
         super().__init__({
-            "moves": Out(1),
             "o_number": Out(stream.Signature(NUMBER_BITS)),
             "i_open": In(stream.Signature(TrackerCommand)).array(2),
             "i_progress": In(stream.Signature(TrackerCommand)).array(2),
@@ -115,7 +111,7 @@ class Tracker(wiring.Component):
         # Of each entry: taken from the moment its number is, alive from OPEN to the completion.
         entries = SimpleNamespace(**{name: Signal(self.n, name=name) for name in ("taken", "alive", "failed")})
         m.d.comb += [self.failed.eq(entries.failed), self.busy.eq(entries.taken.any())]
-        searches = self._hand_out_numbers(m, entries)
+        self._hand_out_numbers(m, entries)
         m.submodules.arbiter = arbiter = StreamArbiter(
             shape=TrackerCommand, n=N_INPUTS, full_rate=False, chooses_ahead=True
         )
@@ -127,7 +123,7 @@ class Tracker(wiring.Component):
         m.d.sync += time.is_watched.eq(self.watchdog != 0)
         with m.If(arbiter.o.valid):
             m.d.sync += [time.now.eq(self.cycles), time.limit.eq(self.cycles[:STAMP_BITS] - self.watchdog)]
-        check = self._go_round(m, arbiter.i[N_INPUTS - 1], entries, is_watched=time.is_watched)
+        self._go_round(m, arbiter.i[N_INPUTS - 1], entries, is_watched=time.is_watched)
 
         # One command: read the record, then write it back changed.
         command, old = arbiter.o.payload, records.read_data
@@ -160,7 +156,7 @@ class Tracker(wiring.Component):
         m.d.comb += verdicts.i.payload.eq(found.touched)
 
         m.d.sync += [self.unknown.eq(0), self.landed.eq(0)]
-        with m.FSM() as fsm:
+        with m.FSM():
             with m.State("READ"):
                 m.d.comb += records.read_enable.eq(1)
                 with m.If(arbiter.o.valid):
@@ -181,10 +177,6 @@ class Tracker(wiring.Component):
                     self._finish(m, entries, command, old, decided)
                     m.next = "READ"
 
-        m.d.sync += self.moves.eq(any_moves(
-            arbiter.o.valid, ~fsm.ongoing("READ"), searches, check,
-            time.is_watched & entries.alive.any(), arbiter.moves, events.moves, verdicts.moves,
-        ))
 
         return m
 
@@ -208,11 +200,8 @@ class Tracker(wiring.Component):
             "stamp": STAMP_BITS,
         })
 
-    def _hand_out_numbers(self, m: Module, entries: SimpleNamespace) -> Value:
-        """Hands out numbers in circular order, so that an entry rests as long as possible.
-
-        Returns a flag: the next free entry is being searched.
-        """
+    def _hand_out_numbers(self, m: Module, entries: SimpleNamespace) -> None:
+        """Hands out numbers in circular order, so that an entry rests as long as possible."""
         number = Signal(NUMBER_BITS)
         entry = number[:self._entry_bits]
         searches = ~self.o_number.valid & ~entries.taken.all()
@@ -228,10 +217,9 @@ class Tracker(wiring.Component):
             ]
         with m.Elif(searches):
             m.d.sync += number.eq(number + 1)
-        return searches
 
-    def _go_round(self, m: Module, checks, entries: SimpleNamespace, *, is_watched: Signal) -> Signal:
-        """The watchdog visits the entries in turn, rarely enough to cost no throughput. Returns a flag: it is at one.
+    def _go_round(self, m: Module, checks, entries: SimpleNamespace, *, is_watched: Signal) -> None:
+        """The watchdog visits the entries in turn, rarely enough to cost no throughput.
 
         The entry follows from the time.
         """
@@ -247,7 +235,6 @@ class Tracker(wiring.Component):
             checks.payload.op.eq(TrackerOp.CHECK),
             checks.payload.number.eq(check_entry),
         ]
-        return check
 
     def _gather(self, m: Module, arbiter: StreamArbiter) -> None:
         """Commands of all sources."""

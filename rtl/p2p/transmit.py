@@ -7,7 +7,6 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from rtl.abi import DescriptorControl
 from rtl.interface import ADDRESS_BITS, PacketSignature, ReadSignature, inline_layout
-from rtl.kit.quiescence import any_moves
 from rtl.p2p.fragmenter import Fragmenter
 from rtl.p2p.records import NUMBER_BITS, TrackerCommand
 from rtl.p2p.sender import FragmentSender
@@ -37,8 +36,6 @@ class P2pTransmit(wiring.Component):
         Those of :class:`FragmentSender`.
     failed : ``In(n)``
         Operations, by entry, of which no more needs to be sent.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -50,7 +47,6 @@ class P2pTransmit(wiring.Component):
         self.n_held = n_held
         self.address_bits = address_bits
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
             "inline_data": In(inline_layout(data_width)),
             "room": Out(1),
@@ -88,6 +84,5 @@ class P2pTransmit(wiring.Component):
             sender.failed.eq(self.failed),
         ]
 
-        m.d.sync += self.moves.eq(any_moves(fragmenter.moves, sender.moves))
 
         return m

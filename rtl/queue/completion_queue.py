@@ -9,7 +9,6 @@ from firmware_models.abi.encoding import Status
 from rtl.abi import Completion
 from rtl.interface import CompletionEvent, ReceiveSlotSignature, WriteSignature
 from rtl.kit.arbiter import StreamArbiter
-from rtl.kit.quiescence import any_moves
 
 
 class CompletionQueue(wiring.Component):
@@ -41,8 +40,6 @@ class CompletionQueue(wiring.Component):
         Pulses when the memory has acknowledged a completion, or refused it.
     busy : ``Out(1)``
         Some completion has not been acknowledged.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n: int, data_width: int):
@@ -52,7 +49,6 @@ class CompletionQueue(wiring.Component):
             raise ValueError(f"data_width must be 64, 128, 256 or 512, not {data_width!r}")
         self.n, self.data_width = n, data_width
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(CompletionEvent)).array(n),
             "slot": Out(ReceiveSlotSignature()),
             "write": Out(WriteSignature(data_width)),
@@ -83,7 +79,7 @@ class CompletionQueue(wiring.Component):
             write.data.payload.last.eq(beat == n_beats - 1),
         ]
         idle = Signal()
-        with m.FSM() as fsm:
+        with m.FSM():
             with m.State("ASK"):
                 m.d.comb += [idle.eq(~arbiter.o.valid), slot.query.valid.eq(arbiter.o.valid)]
                 with m.If(slot.query.valid & slot.query.ready):
@@ -121,6 +117,5 @@ class CompletionQueue(wiring.Component):
         ]
         m.d.sync += [flying.eq(flying + sent - write.done.valid), self.written.eq(write.done.valid)]
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("ASK"), arbiter.moves))
 
         return m

@@ -70,8 +70,6 @@ class DescriptorCheck(wiring.Component):
         The answer, a ``Status``; from then on until `gone`.
     window : ``Out(WindowSignature())``
         Window check.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -88,7 +86,6 @@ class DescriptorCheck(wiring.Component):
         self.n_blocks, self.intermediate_bytes = n_blocks, intermediate_bytes
         self.p2p, self.get = p2p, get
         super().__init__({
-            "moves": Out(1),
             "desc": In(DescriptorControl),
             "vp": In(formats.VP_BITS),
             "numbers": In(1),
@@ -245,7 +242,7 @@ class DescriptorCheck(wiring.Component):
         ]
         # One state a cut: the lengths are enough for the first one, the last one takes all fields.
         first, last = CUTS[0], CUTS[-1]
-        with m.FSM(init=first.upper()) as fsm:
+        with m.FSM(init=first.upper()):
             for cut, behind in pairwise((*CUTS, "look")):
                 with m.State(cut.upper()):
                     with m.If((self.numbers | (cut != first)) & (self.fields | (cut != last))):
@@ -278,4 +275,3 @@ class DescriptorCheck(wiring.Component):
         with m.If(self.gone):
             m.d.sync += judged.eq(0)
 
-        m.d.sync += self.moves.eq(~fsm.ongoing(first.upper()))

@@ -70,8 +70,6 @@ class DescriptorQueue(wiring.Component):
         Units that were refused.
     consumed : ``Out(1)``
         Pulses for every descriptor taken from a ring.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -90,7 +88,6 @@ class DescriptorQueue(wiring.Component):
             n_cous=n_cous, sequence_depth=sequence_depth, batch=batch, address_bits=address_bits
         )
         super().__init__({
-            "moves": Out(1),
             "turn": In(stream.Signature(turn_layout(address_bits))),
             "stale": In(1),
             "end": Out(stream.Signature(TurnEnd)),
@@ -133,5 +130,4 @@ class DescriptorQueue(wiring.Component):
             scheduler.stale.eq(self.stale), scheduler.p2p_room.eq(self.p2p_room), scheduler.get_room.eq(self.get_room),
             self.consumed.eq(scheduler.consumed), self.inline_data.eq(fetch.inline_data),
         ]
-        m.d.comb += self.moves.eq(check.moves | scheduler.moves)
         return m

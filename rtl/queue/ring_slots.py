@@ -2,7 +2,7 @@
 
 from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In
 
 from firmware_models.abi import formats
 from rtl.interface import ADDRESS_BITS, ReceiveSlotSignature, check_address_bits
@@ -42,8 +42,6 @@ class RingSlots(wiring.Component):
         Indexes up to which software has read. Only with `check_room`.
     slot : ``In(ReceiveSlotSignature())``
         Client.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -57,7 +55,7 @@ class RingSlots(wiring.Component):
         self.n_vps, self.ring, self.entry_bytes = n_vps, ring, entry_bytes
         self.check_room, self.first_index = check_room, first_index
         self.address_bits = check_address_bits(address_bits)
-        members = {"moves": Out(1), "commit": In(stream.Signature(VpCommit)), "slot": In(ReceiveSlotSignature())}
+        members = {"commit": In(stream.Signature(VpCommit)), "slot": In(ReceiveSlotSignature())}
         if check_room:
             members["cons"] = In(stream.Signature(data.StructLayout({"vp": formats.VP_BITS, "index": INDEX_BITS})))
         super().__init__(members)
@@ -106,7 +104,7 @@ class RingSlots(wiring.Component):
         size = Const(1, 1) << ring_look.data.log2
         answer = slot.answer.payload
 
-        with m.FSM() as fsm:
+        with m.FSM():
             with m.State("CHOOSE"):
                 with m.If(commit.valid):
                     m.d.sync += vp.eq(commit.payload.vp)
@@ -150,6 +148,5 @@ class RingSlots(wiring.Component):
                 with m.If(slot.answer.ready):
                     m.next = "CHOOSE"
 
-        m.d.sync += self.moves.eq(~fsm.ongoing("CHOOSE"))
 
         return m

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from amaranth import Array, Cat, Module, Mux, Signal, Value
+from amaranth import Array, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -75,8 +75,6 @@ class Scheduler(wiring.Component):
         Units that were refused.
     consumed : ``Out(1)``
         Pulses for every descriptor taken from a ring.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -89,7 +87,6 @@ class Scheduler(wiring.Component):
         self.n_cous, self.sequence_depth, self.batch = n_cous, sequence_depth, batch
         self.turn_layout = turn_layout(address_bits)
         super().__init__({
-            "moves": Out(1),
             "turn": In(stream.Signature(self.turn_layout)),
             "stale": In(1),
             "end": Out(stream.Signature(TurnEnd)),
@@ -166,7 +163,7 @@ class Scheduler(wiring.Component):
                 reject(Status.NO_PLACE)
 
         taken = self._take_up(m, serving, commands)
-        with m.FSM() as fsm:
+        with m.FSM():
             self._begin(m, serving, commands, taken=taken)
             self._look(m, serving, unit, commands, judge=judge)
             self._place(m, serving, target, locating=locating, reject=reject)
@@ -174,12 +171,6 @@ class Scheduler(wiring.Component):
             self._reject(m, serving, reason=reason)
             self._refuse(m, serving, unit, target, commands)
             self._end(m, serving)
-        # In these it waits for a turn or for descriptors; what comes is seen where it comes from.
-        waits = Cat(fsm.ongoing(state) for state in ("TURN", "UNIT", "INSIDE", "DRAIN", "SKIP")).any()
-        stands = serving.stands
-        m.d.sync += self.moves.eq(
-            ~waits | self.fetch.valid | stands.DELIVER | stands.P2P | stands.SKIPPED | stands.POST
-        )
         return m
 
     def _connect_target(self, m: Module, unit: UnitRecord, *, aborting) -> SimpleNamespace:

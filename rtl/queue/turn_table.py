@@ -9,7 +9,6 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi import formats
 from rtl.interface import ADDRESS_BITS, check_address_bits
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.quiescence import any_moves
 from rtl.queue.records import FETCH_BATCH, INDEX_BITS, Doorbell, DoorbellKind, TurnEnd, VpCommit, turn_layout
 
 _CYCLE_BITS = 32
@@ -81,8 +80,6 @@ class TurnTable(wiring.Component):
         The end of each turn.
     busy : ``Out(1)``
         Some VP has a turn or waits for one.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -94,7 +91,6 @@ class TurnTable(wiring.Component):
         self.n_vps, self.retry_cycles, self.first_index = n_vps, retry_cycles, first_index
         self.address_bits, self.batch = check_address_bits(address_bits), batch
         super().__init__({
-            "moves": Out(1),
             "enable": In(1),
             "cycles": In(_CYCLE_BITS),
             "retry_limit": In(_CYCLE_BITS),
@@ -146,7 +142,7 @@ class TurnTable(wiring.Component):
             m.d.sync += [turn.valid.eq(1), *self._describe_turn(records, vp=vp, produced=produced)]
 
         begins = self.enable & waiting.o.valid & ~turn.valid & ~pausing
-        with m.FSM() as fsm:
+        with m.FSM():
             with m.State("CHOOSE"):
                 m.next = "ACT"
                 # What is known from registers comes first, and where to look waits for nobody's doorbell: a turn is
@@ -208,7 +204,6 @@ class TurnTable(wiring.Component):
                     with m.Case(Action.TURN):
                         begin_turn(records["prod"].read.data)
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("CHOOSE"), pausing, committing, waiting.moves))
         return m
 
     def _records(self, m: Module, *, vp, looked_at) -> dict:

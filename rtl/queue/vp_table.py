@@ -6,7 +6,6 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from rtl.interface import ADDRESS_BITS, ReceiveSlotSignature, WindowSignature, check_address_bits
-from rtl.kit.quiescence import any_moves
 from rtl.queue.records import (
     FETCH_BATCH,
     INDEX_BITS,
@@ -72,8 +71,6 @@ class VpTable(wiring.Component):
         Window checks.
     busy : ``Out(1)``
         Some VP has unread descriptors.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -92,7 +89,6 @@ class VpTable(wiring.Component):
         self.n_clients, self.address_bits = n_clients, check_address_bits(address_bits)
         self.retry_cycles, self.first_index, self.batch = retry_cycles, first_index, batch
         super().__init__({
-            "moves": Out(1),
             "enable": In(1),
             "cycles": In(32),
             "retry_limit": In(32),
@@ -181,6 +177,5 @@ class VpTable(wiring.Component):
             with m.Else():
                 m.d.comb += [turns.doorbell.valid.eq(bell.valid), bell.ready.eq(turns.doorbell.ready)]
 
-        m.d.sync += self.moves.eq(any_moves(wiping, loading.any(), *(part.moves for part in parts)))
 
         return m

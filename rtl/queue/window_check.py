@@ -2,11 +2,10 @@
 
 from amaranth import Array, Cat, Module, Signal
 from amaranth.lib import memory, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In
 
 from firmware_models.abi import formats
 from rtl.interface import ADDRESS_BITS, WindowQuery, WindowSignature, check_address_bits
-from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.queue.records import VpCommit, WindowCommit, window_layout
 
@@ -47,8 +46,6 @@ class WindowCheck(wiring.Component):
         Windows to register or withdraw.
     i : array of n ``In(WindowSignature())``
         Clients.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -59,7 +56,6 @@ class WindowCheck(wiring.Component):
         self.n_vps, self.n_windows, self.n, self.data_width = n_vps, n_windows, n, data_width
         self.address_bits = check_address_bits(address_bits)
         super().__init__({
-            "moves": Out(1),
             "commit": In(stream.Signature(VpCommit)),
             "window": In(stream.Signature(WindowCommit)),
             "i": In(WindowSignature()).array(n),
@@ -137,7 +133,7 @@ class WindowCheck(wiring.Component):
             held.eq(Cat(aligned, known, above, below, allowed).all()),
             over.eq(compared & (held | last)),
         ]
-        with m.FSM() as fsm:
+        with m.FSM():
             with m.State("CHOOSE"):
                 m.d.comb += turn.advance.eq(1)
                 for k, port in enumerate(self.i):
@@ -167,6 +163,5 @@ class WindowCheck(wiring.Component):
                             m.d.sync += [port.answer.payload.ok.eq(held), answered[k].eq(1)]
                     m.next = "CHOOSE"
 
-        m.d.sync += self.moves.eq(any_moves(~fsm.ongoing("CHOOSE"), commit.valid))
 
         return m

@@ -72,8 +72,6 @@ class ReduceUnit(wiring.Component):
         Operands `a` and `b`, what to do with them (`select`, `datatype`, `operator`, `odd`), and a `tag`.
     o : ``Out(stream.Signature(result_layout(...)))``
         Result `data` and the `tag` of its request.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(
@@ -96,7 +94,6 @@ class ReduceUnit(wiring.Component):
         self.n_lanes = data_width // LANE_BITS
         self._result = result_layout(data_width=data_width, tag_width=tag_width)
         super().__init__({
-            "moves": Out(1),
             "i": In(stream.Signature(request_layout(data_width=data_width, tag_width=tag_width))),
             "o": Out(stream.Signature(self._result)),
         })
@@ -159,7 +156,6 @@ class ReduceUnit(wiring.Component):
         ]
         wiring.connect(m, results.o, wiring.flipped(self.o))
 
-        m.d.sync += self.moves.eq(busy | results.moves)
 
         return m
 

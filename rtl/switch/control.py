@@ -57,8 +57,6 @@ class SwitchControl(wiring.Component):
         Of that port's link, in the cycle after.
     counter_ask, counter, counter_answered, counter_value
         Port of :class:`rtl.switch.port_statistics.PortStatistics`.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, radix: int, entries: int, mft_entries: int):
@@ -66,7 +64,6 @@ class SwitchControl(wiring.Component):
         self.entries = entries
         self.mft_entries = mft_entries
         super().__init__({
-            "moves": Out(1),
             "s_axil": In(AxiLiteSignature(address_bits=ADDRESS_BITS)),
             "o_entry": Out(stream.Signature(data.StructLayout({"node_id": formats.NODE_BITS, "port": PORT_BITS}))),
             "default_port": Out(PORT_BITS),
@@ -182,7 +179,6 @@ class SwitchControl(wiring.Component):
         with m.If(answering & front.i_read.ready):
             m.d.sync += answering.eq(0)
 
-        m.d.comb += self.moves.eq(front.moves)
         return m
 
 

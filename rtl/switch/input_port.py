@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from rtl.interface import LinkSignature
 from rtl.kit.library import shared
-from rtl.kit.quiescence import any_moves
 from rtl.kit.round_robin import RoundRobin
 from rtl.link.link_rx import N_VCS
 from rtl.switch.input_channel import CandidateSignature, InputChannel
@@ -67,8 +66,6 @@ class InputPort(wiring.Component):
         A packet without destination has been discarded.
     depth, peak : arrays of 2 ``Out``
         Flits in the buffer of each channel, now and at most since reset.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, sizes: SwitchSizes, number: int):
@@ -78,7 +75,6 @@ class InputPort(wiring.Component):
         self.number = number
         radix = sizes.radix
         super().__init__({
-            "moves": Out(1),
             "link": In(LinkSignature(sizes.data_width, marked=sizes.marked)),
             "lookup": Out(wiring.Signature({
                 "enable": Out(1), "node_id": Out(formats.NODE_BITS), "port": In(PORT_BITS),
@@ -155,5 +151,4 @@ class InputPort(wiring.Component):
             ]
             if sizes.marked:
                 m.d.comb += crossing.flit.bad.eq(last & Mux(vc_of, high.bad[number], low.bad[number]))
-        m.d.sync += self.moves.eq(any_moves(low.works, high.works, credit_valid))
         return m

@@ -42,8 +42,6 @@ class Matching(wiring.Component):
         Outputs with credits for any packet, and for a short one.
     stalled : ``Out(radix)``
         Outputs that send nothing while a packet waits for credits of theirs. A register.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, sizes: SwitchSizes):
@@ -52,7 +50,6 @@ class Matching(wiring.Component):
         self.iterations = sizes.config.switch.match_iterations
         super().__init__({
             "candidate": In(CandidateSignature(radix)).array(radix), "room": In(radix), "room_short": In(radix),
-            "moves": Out(1),
             "stalled": Out(radix),
         })
 
@@ -66,13 +63,11 @@ class Matching(wiring.Component):
         # Who may ask for what. Outputs are open if nobody holds them beyond this cycle, as far as is known.
         single, multiple, keeps = vectors("single"), vectors("multiple"), vectors("keeps")
         open_ = Signal(self.radix)
-        patient = []
         for i, candidate in enumerate(self.candidate):
             patience = Patience(
                 radix=self.radix, limit=max(2, self.sizes.longest // _PATIENCE), pause=2 * self.sizes.longest,
             )
             m.submodules[f"patience_{i}"] = shared("conic_patience", patience, platform)
-            patient.append(patience.moves)
             wanted = Signal(self.radix, name=f"wanted_{i}")
             free, reachable = Signal(name=f"free_{i}"), Signal(self.radix, name=f"reachable_{i}")
             m.d.comb += [
@@ -142,5 +137,4 @@ class Matching(wiring.Component):
             m.d.comb += started.eq(Cat(first[i][j] for i in ports))
             with m.If(started.any()):
                 m.d.sync += output_after[j].eq(~(started | (started - 1)))
-        m.d.comb += self.moves.eq(Cat(patient).any())
         return m

@@ -48,15 +48,12 @@ class OutputPort(wiring.Component):
         Credits now.
     link : ``Out(LinkSignature)``
         The link.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, sizes: SwitchSizes):
         self.sizes = sizes
         n_sources = sizes.radix * sizes.readers
         super().__init__({
-            "moves": Out(1),
             "valid": In(n_sources), "flit": In(sizes.flit).array(n_sources),
             "sent": In(N_VCS), "waits": In(1),
             "accepts": Out(N_VCS),
@@ -89,7 +86,6 @@ class OutputPort(wiring.Component):
             m.d.sync += passed.eq(passed + 1)
             with m.If(passed == sizes.longest - 1):
                 m.d.sync += [passed.eq(0), yields.eq(~yields)]
-        m.d.sync += self.moves.eq(fifo.o.valid | fifo.i.valid | yields)
         for vc in range(N_VCS):
             level = Signal(range(sizes.buffer_flits + 1), init=sizes.buffer_flits, name=f"level_{vc}")
             following = Signal.like(level, name=f"following_{vc}")

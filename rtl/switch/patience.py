@@ -31,8 +31,6 @@ class Patience(wiring.Component):
         Outputs that the input has packets for and that have room.
     avoid : ``Out(radix)``
         Outputs that the input should not ask for.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, radix: int, limit: int, pause: int):
@@ -42,7 +40,7 @@ class Patience(wiring.Component):
         self.radix = radix
         self.limit = limit
         self.pause = pause
-        super().__init__({"started": In(radix), "others": In(radix), "avoid": Out(radix), "moves": Out(1)})
+        super().__init__({"started": In(radix), "others": In(radix), "avoid": Out(radix)})
 
     def elaborate(self, platform):
         m = Module()
@@ -62,5 +60,4 @@ class Patience(wiring.Component):
             m.d.sync += [cycles.eq(0), pausing.eq(1), self.avoid.eq(Mux(self.started.any(), self.started, served))]
         with m.Else():
             m.d.sync += cycles.eq(cycles + 1)
-        m.d.sync += self.moves.eq(waits | pausing)
         return m

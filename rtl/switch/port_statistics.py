@@ -43,8 +43,6 @@ class PortStatistics(wiring.Component):
         ``value`` is the answer.
     value : ``Out(64)``
         The count.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n_ports: int):
@@ -52,7 +50,6 @@ class PortStatistics(wiring.Component):
             raise ValueError(f"n_ports must be from 2 to 64, not {n_ports!r}")
         self.n_ports = n_ports
         super().__init__({
-            "moves": Out(1),
             "events": In(port_events()).array(n_ports),
             "ask": In(1), "port": In(range(n_ports)), "counter": In(COUNTER_BITS),
             "answered": Out(1), "value": Out(COUNT_BITS),
@@ -112,5 +109,4 @@ class PortStatistics(wiring.Component):
         ]
         with m.If(meant):
             m.d.sync += self.value.eq(write.data)
-        m.d.sync += self.moves.eq(walks)
         return m

@@ -32,8 +32,6 @@ class RouteTable(wiring.Component):
         Port of NodeIDs beyond the table.
     lookup : array of `n_lookups` ``In(Signature({node_id: Out, port: In}))``
         Look-ups.
-    moves : ``Out(1)``
-        High if active in the cycle before (:mod:`rtl.kit.quiescence`).
     """
 
     def __init__(self, *, n_lookups: int, entries: int):
@@ -48,7 +46,6 @@ class RouteTable(wiring.Component):
         super().__init__({
             "write": In(stream.Signature(data.StructLayout({"node_id": formats.NODE_BITS, "port": PORT_BITS}))),
             "default_port": In(PORT_BITS),
-            "moves": Out(1),
             "lookup": In(lookup).array(n_lookups),
         })
 
@@ -79,5 +76,4 @@ class RouteTable(wiring.Component):
             ]
             with m.If(lookup.enable):
                 m.d.sync += beyond.eq(lookup.node_id[self.index_bits:].any())
-        m.d.sync += self.moves.eq(clearing)
         return m

@@ -14,7 +14,6 @@ from rtl.abi import fields
 from rtl.interface import PLAIN_LINK, LinkSignature
 from rtl.kit.axi_lite import AxiLiteSignature
 from rtl.kit.library import shared
-from rtl.kit.quiescence import DRAIN_CYCLES, Quiescence, any_moves
 from rtl.link.link_layer import LINK_EVENTS, LinkStatus, link_layer, state_of
 from rtl.link.link_rx import N_VCS
 from rtl.link.wire import WireSignature
@@ -54,9 +53,6 @@ class Switch(wiring.Component):
         With ``link.reliable``: see :class:`rtl.link.link_layer.LinkLayer`.
     s_axil : ``In(AxiLiteSignature(address_bits=12))``
         Registers (``firmware_models.abi.registers.SWITCH_PAGE``).
-    quiescent : ``Out(1)``
-        Nothing changes until a flit or a credit arrives or a register is read or written
-        (:class:`rtl.kit.quiescence.Quiescence`).
     """
 
     def __init__(self, config: Config):
@@ -69,7 +65,6 @@ class Switch(wiring.Component):
             "rx": In(link).array(config.switch.radix),
             "tx": Out(link).array(config.switch.radix),
             "s_axil": In(AxiLiteSignature(address_bits=ADDRESS_BITS)),
-            "quiescent": Out(1),
         })
 
     def elaborate(self, platform):
@@ -122,8 +117,6 @@ class Switch(wiring.Component):
             state_of(status) for status in self.link_status
         )[control.port] if self.config.link.reliable else PLAIN_LINK)
 
-        parts: list[Any] = [control, table, *inputs, *outputs, statistics]
-
         # Which packets start, for each channel on its own.
         sent = [Signal(sizes.radix, name=f"sent_{vc}") for vc in range(N_VCS)]
         holds = Signal(sizes.radix)
@@ -134,7 +127,6 @@ class Switch(wiring.Component):
         for vc in range(N_VCS):
             matching = Matching(sizes=sizes)
             m.submodules[f"matching_{vc}"] = shared("conic_matching", matching, platform)
-            parts.append(matching)
             for number in ports:
                 m.d.comb += statistics.events[number][f"stalls_{vc}"].eq(matching.stalled[number])
             m.d.comb += [
@@ -164,21 +156,6 @@ class Switch(wiring.Component):
                 statistics.events[number].discarded.eq(inputs[number].discarded),
                 statistics.events[number].malformed.eq(inputs[number].malformed),
             ]
-
-        # Rest.
-        m.submodules.quiescence = quiescence = Quiescence(cycles=DRAIN_CYCLES)
-        m.d.comb += [
-            # The words of a reliable link tell each end that the other one is there: it is never at rest.
-            quiescence.moves.eq(
-                1 if self.config.link.reliable else any_moves(mft.clearing, *(part.moves for part in parts))
-            ),
-            quiescence.event.eq(any_moves(
-                self.s_axil.awvalid, self.s_axil.wvalid, self.s_axil.arvalid,
-                *(link.valid for link in self.rx),
-                *(() if self.config.link.reliable else (link.credit_valid for link in self.tx)),
-            )),
-            self.quiescent.eq(quiescence.quiescent),
-        ]
         return m
 
     def _ends(self, m: Module, number: int, source: InputPort, sink: OutputPort, events: Any) -> tuple[Any, Any]:

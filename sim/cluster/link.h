@@ -137,9 +137,9 @@ public:
         out_->credits.collect(parity, credits_);
     }
 
-    // Drives the inputs of cycle `now`. Returns whether one of them is an event.
-    bool drive(uint64_t now) {
-        if (!out_) return false;
+    // Drives the inputs of cycle `now`.
+    void drive(uint64_t now) {
+        if (!out_) return;
         *pins_.tx_ready = ready_;
         const bool flit = !flits_.empty() && flits_.front().at <= now;
         const bool credit = !credits_.empty() && credits_.front().at <= now;
@@ -156,7 +156,6 @@ public:
             *pins_.tx_credit_vc = credits_.front().vc;
             credits_.pop_front();
         }
-        return flit || credit;
     }
 
     // Forgets what is on its way here.

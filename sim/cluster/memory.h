@@ -48,8 +48,8 @@ public:
         wready_ = beats_.size() < kMostBeats && write_free_ < static_cast<double>(now + 2) && !stall_.pause();
     }
 
-    // Drives the NIC's inputs. Returns whether one of them is an event.
-    bool drive() const {
+    // Drives the NIC's inputs.
+    void drive() const {
         *pins_.arready = arready_;
         *pins_.awready = awready_;
         *pins_.wready = wready_;
@@ -59,7 +59,6 @@ public:
         if (rvalid_) std::memcpy(pins_.rdata, rdata_, flit_bytes_);
         *pins_.bvalid = bvalid_;
         *pins_.bresp = bresp_;
-        return rvalid_ || bvalid_;
     }
 
     // Nothing is going on and nothing will be until the NIC asks for something.

@@ -98,6 +98,9 @@ public:
 
     // The text of an assertion of the RTL that has failed; null if none has.
     virtual const char* failed() const = 0;
+    // Whether no clock edge changes anything, but for what counts cycles, as long as the inputs are as they are now. Models
+    // that do not know say no.
+    virtual bool still() const { return false; }
     // A hash of everything that the model holds, with all inputs 0.
     virtual uint64_t fingerprint() = 0;
     // Bytes of the model.
@@ -113,7 +116,6 @@ public:
     std::vector<TracePins> units;    // NICs only
     std::vector<OutputPin> outputs;
     uint8_t* reset = nullptr;
-    const uint8_t* quiescent = nullptr;
     unsigned flit_bytes = 0;
 };
 
@@ -131,8 +133,8 @@ public:
     // A clock edge with the inputs taken last.
     virtual void clock() = 0;
     // A clock edge with the inputs taken last; takes the inputs of the cycle that it begins. `skipped` cycles were not
-    // evaluated before it, which a NIC's cycle counter has to know.
-    virtual void step(uint32_t skipped) = 0;
+    // evaluated before it, for all models were still.
+    virtual void step(uint64_t skipped) = 0;
     // For clusters that share a word: lane `lane` becomes what a lane of another bank of the same design is; and the inputs
     // of a lane of another one are copied.
     virtual void adopt(unsigned, const Bank&, unsigned) { throw std::logic_error("this bank has no lanes"); }

@@ -55,7 +55,7 @@ protected:
             }
         });
     }
-    bool drive_host() override { return memory.drive(); }
+    void drive_host() override { memory.drive(); }
     bool host_is_idle() const override { return memory.idle(); }
     bool drives_host() const override {
         const AxiPins& pins = model_.memory;

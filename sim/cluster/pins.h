@@ -19,7 +19,6 @@ public:
     void bind(Model& model, unsigned flit_bytes, bool words) const {
         model.flit_bytes = flit_bytes;
         model.reset = byte("rst");
-        model.quiescent = byte("quiescent");
         const std::string s = "s_axil_";
         model.registers = {
             byte(s + "awready"), byte(s + "wready"), byte(s + "bvalid"), byte(s + "bresp"), byte(s + "arready"),

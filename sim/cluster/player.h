@@ -25,14 +25,10 @@ public:
             &unused_, &unused_, &unused_, &unused_, Pin::of(unused_), Pin::of(unused_), &unused_word_,
         };
         reset = &unused_;
-        quiescent = &quiescent_;
     }
 
     // A flit to be sent after all others.
-    void push(const Flit& flit) {
-        waiting_.push_back(flit);
-        quiescent_ = 0;
-    }
+    void push(const Flit& flit) { waiting_.push_back(flit); }
     bool idle() const { return waiting_.empty(); }
     uint64_t received() const { return received_; }
 
@@ -54,15 +50,18 @@ public:
             tx_vc_ = flit.vc;
             std::memcpy(tx_data_, flit.data, flit_bytes);
         }
-        quiescent_ = waiting_.empty() && !rx_credit_valid_;
     }
-    void step(uint32_t) override {
+    void step(uint64_t) override {
         clock();
         latch();
     }
     unsigned size() const override { return 1; }
     Model& model(unsigned) override { return *this; }
     const char* failed() const override { return nullptr; }
+    bool still() const override {
+        return waiting_.empty() && !rx_credit_valid_ && !in_.rx_valid && !in_.tx_credit_valid && !taken_.rx_valid &&
+               !taken_.tx_credit_valid;
+    }
     uint64_t fingerprint() override { return waiting_.size() * 0x9E3779B97F4A7C15 ^ received_; }
     size_t bytes() const override { return sizeof(*this); }
 
@@ -76,7 +75,7 @@ private:
     Ring<Flit> waiting_;
     uint64_t received_ = 0;
     uint8_t tx_valid_ = 0, tx_last_ = 0, tx_vc_ = 0, tx_data_[kMostFlitBytes] = {}, rx_data_[kMostFlitBytes] = {};
-    uint8_t rx_ready_ = 1, rx_credit_valid_ = 0, rx_credit_vc_ = 0, quiescent_ = 0;
+    uint8_t rx_ready_ = 1, rx_credit_valid_ = 0, rx_credit_vc_ = 0;
     uint8_t zero_ = 0, unused_ = 0;
     uint32_t zeros_ = 0, unused_word_ = 0;
 };

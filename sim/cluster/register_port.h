@@ -54,17 +54,16 @@ public:
         }
     }
 
-    // Drives the model's inputs. Returns whether one of them is an event.
-    bool drive() const {
+    // Drives the model's inputs.
+    void drive() const {
         *pins_.awvalid = awvalid_;
         *pins_.wvalid = wvalid_;
         *pins_.arvalid = arvalid_;
-        if (!busy_) return false;
+        if (!busy_) return;
         pins_.awaddr.set(access_.address);
         pins_.araddr.set(access_.address);
         *pins_.wdata = access_.value;
         *pins_.wstrb = access_.strobes;
-        return awvalid_ || wvalid_ || arvalid_;
     }
 
 private:

@@ -15,7 +15,6 @@ void Station::reset(bool level) {
     random_ = std::any_of(links_.begin(), links_.end(), [](const LinkEnd& link) { return link.is_random(); });
     *model_.reset = level;
     drive(0);
-    event_ = true;  // reset is one
 }
 
 void Station::begin_window(uint64_t now, Parity parity) {
@@ -26,10 +25,9 @@ void Station::begin_window(uint64_t now, Parity parity) {
 }
 
 void Station::drive(uint64_t now) {
-    had_event_ = event_;
-    event_ = registers.drive();
-    event_ |= drive_host();
-    for (LinkEnd& link : links_) event_ |= link.drive(now);
+    registers.drive();
+    drive_host();
+    for (LinkEnd& link : links_) link.drive(now);
 }
 
 void Station::transmit(uint64_t now, Parity parity) {

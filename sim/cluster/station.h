@@ -52,8 +52,7 @@ public:
     const std::optional<Fault>& fault() const { return fault_; }
 
     // The parts of a cycle, in this order, with the model's edge between the first and the second; those that may find a
-    // fault throw Fault. `drive` drives the inputs, and remembers whether one of them is an event: something that a
-    // quiescent model may wake up from.
+    // fault throw Fault.
     void drive(uint64_t now);
     void transmit(uint64_t now) { transmit(now, parity_); }
     void transmit(uint64_t now, Parity parity);
@@ -63,9 +62,8 @@ public:
     // A cycle of a model that has stopped.
     void stand_still();
 
-    // Whether the cycle that was driven cannot change the model, and, if that was so, whether it drives something.
-    bool still() const { return *model_.quiescent && !had_event_ && !event_; }
-    bool drives_something() const;
+    // Whether the cycle that was driven changes nothing: neither the model, nor what stands beside it.
+    bool still() const { return model_.still() && !drives_something(); }
 
     // From cycle `now` on, until something comes, cycles change nothing.
     void fall_asleep(uint64_t now);
@@ -75,10 +73,7 @@ public:
     // The cycle from which on something happens here by itself; UINT64_MAX: not before something comes.
     uint64_t next_event() const { return fault_ ? UINT64_MAX : asleep_ ? wake_at_ : 0; }
     // What it knew of its sleep is void.
-    void forget_sleep() {
-        asleep_ = false;
-        event_ = true;
-    }
+    void forget_sleep() { asleep_ = false; }
 
     // From cycle `at` on the model does nothing any more, and nothing that is sent to it arrives anywhere.
     void stop(uint64_t at) { stop_at_ = at; }
@@ -115,7 +110,7 @@ public:
 
 protected:
     virtual void step_host(uint64_t, EventLog*) {}
-    virtual bool drive_host() { return false; }
+    virtual void drive_host() {}
     virtual bool host_is_idle() const { return true; }
     virtual void log_sent(const Flit&, uint64_t, EventLog*) {}
     virtual void log_received(const void*, bool, uint8_t, uint64_t, EventLog*) {}
@@ -127,14 +122,13 @@ protected:
     uint64_t settled_at_ = 0;
 
 private:
+    bool drives_something() const;
     EventLog* open_log() { return logging_ ? &log : nullptr; }
 
     std::string name_;
     std::vector<LinkEnd> links_;
     bool logging_ = false;
     bool random_ = false;     // a link draws random numbers in every cycle
-    bool event_ = false;      // the inputs of the cycle hold an event
-    bool had_event_ = false;  // those of the one before did
     bool asleep_ = false;
     uint64_t wake_at_ = 0;
     uint64_t stop_at_ = UINT64_MAX;

@@ -122,7 +122,7 @@ def _ports_header(top: str, config: Config, design: SimulationVerilog, *, waves:
         f"#pragma once\n#define CONIC_TRACE {int(waves)}\n#define CONIC_FLIT_BYTES {config.datapath.flit_bytes}\n"
         f"#define CONIC_WORDS {str(config.link.reliable).lower()}\n#define CONIC_TOP V{top.capitalize()}\n"
         f"#define CONIC_SETTLE V{top.capitalize()}___024root___eval_settle\n"
-        f"#define CONIC_HAS_SKIPPED {int(is_nic)}\n#define CONIC_MAKE {'make_nics' if is_nic else 'make_switches'}\n"
+        f"#define CONIC_MAKE {'make_nics' if is_nic else 'make_switches'}\n"
         f"#define CONIC_LANES {'kNicLanes' if is_nic else 'kSwitchLanes'}\n"
         + names("CONIC_INPUTS", design.inputs) + names("CONIC_OUTPUTS", design.outputs)
     )

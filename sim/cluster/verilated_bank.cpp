@@ -66,10 +66,7 @@ public:
         top_->clk = 0;
         top_->eval();
     }
-    void step([[maybe_unused]] uint32_t skipped) override {
-#if CONIC_HAS_SKIPPED
-        top_->skipped = skipped;
-#endif
+    void step(uint64_t) override {
         top_->clk = top_->in_clk = 1;
         top_->eval();
         top_->clk = top_->in_clk = 0;
@@ -78,9 +75,6 @@ public:
 #else
         // Nothing follows a falling edge: the model is told that there was one, and is not evaluated for it.
         top_->rootp->__Vtrigprevexpr___TOP__clk__0 = top_->rootp->__Vtrigprevexpr___TOP__in_clk__0 = 0;
-#endif
-#if CONIC_HAS_SKIPPED
-        top_->skipped = 0;
 #endif
     }
     void show_clock(bool level) override {

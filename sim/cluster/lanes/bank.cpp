@@ -50,6 +50,7 @@ public:
     LaneModel(LaneBank& bank, unsigned lane) : bank_(bank), lane_(lane) {}
 
     const char* failed() const override;
+    bool still() const override;
     std::uint64_t fingerprint() override;
     std::size_t bytes() const override;
     std::vector<std::string> register_names() override;
@@ -86,7 +87,7 @@ public:
         }
         for (unsigned n = 0; n < design.n_ports; ++n) {
             const PortCode& port = design.ports[n];
-            if (!std::strcmp(port.name, "skipped")) skipped_ = &port;
+            if (!std::strcmp(port.name, "restless")) restless_ = &port;
             if (port.is_output && !port.at)
                 for (unsigned lane = 0; lane < n_; ++lane) *(pins(lane) + port.pin) = static_cast<char>(port.n_marks);
         }
@@ -105,13 +106,12 @@ public:
         edge();
         evaluate();
     }
-    void step(std::uint32_t skipped) override {
-        if (skipped && skipped_) {
-            set_everywhere(*skipped_, skipped);
+    void step(std::uint64_t skipped) override {
+        if (skipped) {
+            pass_time(skipped);
             evaluate();
         }
         edge();
-        if (skipped && skipped_) set_everywhere(*skipped_, 0);
         take_inputs();
         evaluate();
     }
@@ -163,6 +163,13 @@ public:
 
     std::size_t bytes() const { return bytes_ / LANES; }
 
+    // Whether the next edge changes nothing of a lane but its timers, nor any later one, as long as its pins stay.
+    bool still(unsigned lane) const {
+        const char* now = pins_ + std::size_t{lane} * design_.pin_bytes;
+        return !(moved_ >> lane & 1) && !(restless_ && now[restless_->pin]) &&
+               !std::memcmp(now, taken_ + std::size_t{lane} * design_.input_bytes, design_.input_bytes);
+    }
+
     NamedRegisters& named() { return named_; }
 
 private:
@@ -189,6 +196,7 @@ private:
                     reinterpret_cast<std::uint64_t*>(aligned(instance.memories.back().get()));
             }
             instance.pointer<std::uint64_t>(code.alarm, 0) = &alarm_;
+            instance.pointer<unsigned>(code.moved, 0) = &moved_;
             if (one.around >= 0)
                 instances_[std::size_t(one.around)].pointer<char>(
                     instances_[std::size_t(one.around)].code->children, one.slot) = instance.block;
@@ -290,7 +298,7 @@ private:
             for (unsigned n = 0; n < design_.n_inputs; ++n) {
                 const PortCode& port = design_.ports[n];
                 if (!std::memcmp(now + port.pin, before + port.pin, port.pin_bytes)) continue;
-                if (port.at && &port != skipped_) take(port, lane, now + port.pin);
+                if (port.at) take(port, lane, now + port.pin);
             }
             std::memcpy(before, now, design_.input_bytes);
         }
@@ -316,16 +324,24 @@ private:
         for (unsigned n = 0; n < port.n_marks; ++n) instances_[0].activity(0)[port.marks[n].word] |= port.marks[n].bits;
     }
 
-    void set_everywhere(const PortCode& port, std::uint64_t value) {
-        if (!port.at) return;
-        for (unsigned lane = 0; lane < LANES; ++lane)
-            set_lane(instances_[0].block + port.at, port.width == 1, lane, value);
-        mark(port);
+    // Timers go on as if so many cycles had passed in which nothing else changes.
+    void pass_time(std::uint64_t cycles) {
+        for (const Instance& instance : instances_)
+            for (unsigned n = 0; n < instance.code->n_timers; ++n) {
+                const TimerCode& timer = instance.code->timers[n];
+                char* const at = instance.block + timer.at;
+                for (unsigned lane = 0; lane < LANES; ++lane)
+                    set_lane(at, false, lane,
+                             (get_lane(at, false, lane) + cycles * timer.step) & ~std::uint64_t{0} >> (64 - timer.width));
+                for (unsigned mark = 0; mark < timer.n_marks; ++mark)
+                    instance.activity(0)[timer.marks[mark].word] |= timer.marks[mark].bits;
+            }
     }
 
     // Registers and memories take what the last evaluation has left for them.
     void edge() {
         if (alarm_) look_at_assertions();
+        moved_ = 0;
         for (const Instance& instance : instances_) {
             const ModuleCode& code = *instance.code;
             std::uint64_t* now = instance.activity(0);
@@ -393,7 +409,8 @@ private:
     std::uint64_t alarm_ = 0;                  // some assertion has changed
     bool thorough_ = false;                    // nothing is left out
     const char* failures_[LANES] = {};
-    const PortCode* skipped_ = nullptr;
+    unsigned moved_ = 0;                       // lanes in which the next edge changes something beside timers
+    const PortCode* restless_ = nullptr;       // says that a timer's value reaches something
     std::vector<std::unique_ptr<LaneModel>> models_;
     NamedRegisters named_{instances_, [this] {
         mark_all();
@@ -402,6 +419,7 @@ private:
 };
 
 const char* LaneModel::failed() const { return bank_.failed(lane_); }
+bool LaneModel::still() const { return bank_.still(lane_); }
 std::uint64_t LaneModel::fingerprint() { return bank_.fingerprint(lane_); }
 std::size_t LaneModel::bytes() const { return bank_.bytes(); }
 std::vector<std::string> LaneModel::register_names() { return bank_.named().names(); }

@@ -223,8 +223,8 @@ class _PartCode:
         layout = self.module.layout
         readers = frozenset(self.module.division.readers.get(number, set()))
         self._store(
-            "next", readers, layout.present[number], layout.following[number], cell.args[0],
-            self.module.used_words.get(number, 0),
+            "time" if number in self.module.netlist.timers else "next", readers, layout.present[number],
+            layout.following[number], cell.args[0], self.module.used_words.get(number, 0),
         )
 
     def _store(
@@ -321,13 +321,17 @@ class _PartCode:
                 self._lines.append(f"SET_WORDS({data_at + self._vector * index}, {word(self, data, index)})")
                 if bits_at:
                     self._lines.append(f"SET_WORDS({bits_at + self._vector * index}, {word(self, enable, index)})")
-            self._lines.append(f"if ({on}) {{ {self._due()} }}")
+            self._lines.append(f"if ({on}) {{ {self._due()} {self._moved(on)} }}")
 
     def _due(self) -> str:
         """Marks this part as one that the next clock edge has work with."""
         layout = self.module.layout
         index, place = layout.bits[self.part]
         return f"RAISE(b, {8 * (2 * layout.n_activity + index)}, {1 << place:#x}ull);"
+
+    def _moved(self, lanes: str) -> str:
+        """Notes the lanes in which it has."""
+        return f"*POINTED(unsigned, {self.module.layout.moved}) |= {lanes};"
 
     def _tell(self) -> None:
         layout = self.module.layout
@@ -338,8 +342,11 @@ class _PartCode:
             kind, *rest = when.split(" ")
             if kind == "now":
                 statements = _raised(layout, readers, "b", layout_words=0)
-            elif kind == "next":
+            elif kind in ("next", "time"):
                 statements = [*_raised(layout, readers, "b", layout_words=layout.n_activity), self._due()]
+                if kind == "next":
+                    changed = self.local("M", changed)
+                    statements.append(self._moved(changed))
             elif kind == "input":
                 instance = int(rest[0][1:])
                 child = self.modules[self.module.netlist.instances[instance].kind].layout

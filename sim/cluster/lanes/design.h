@@ -45,6 +45,19 @@ struct RegisterCode {
     std::uint32_t first_bit, width, at, low, is_mask;
 };
 
+struct Mark {
+    std::uint32_t word;
+    std::uint64_t bits;
+};
+
+// A register to which every cycle adds `step`, and the parts that follow it.
+struct TimerCode {
+    std::uint32_t at, width;
+    std::uint64_t step;
+    std::uint32_t n_marks;
+    const Mark* marks;
+};
+
 struct ModuleCode {
     const char* name;
     std::uint32_t size, n_activity, n_stages;
@@ -52,12 +65,13 @@ struct ModuleCode {
     const Function* parts;             // 64 for each word of activity
     const Run* runs;                   // likewise
     const Function* writes;            // likewise; null for parts without
-    std::uint32_t children, listeners, memories, alarm;
-    std::uint32_t n_outputs, n_memories, n_starts, n_assertions, n_registers;
+    std::uint32_t children, listeners, memories, alarm, moved;
+    std::uint32_t n_outputs, n_memories, n_starts, n_assertions, n_registers, n_timers;
     const MemoryCode* memory;
     const Start* starts;
     const AssertionCode* assertions;
     const RegisterCode* registers;
+    const TimerCode* timers;
     std::uint32_t masks, masks_end, words, words_end;  // present values of registers
 };
 
@@ -72,11 +86,6 @@ struct InstanceCode {
     const char* path;
     std::int32_t around;               // the instance around it; -1 for the top
     std::uint32_t slot;                // its number among the instances there
-};
-
-struct Mark {
-    std::uint32_t word;
-    std::uint64_t bits;
 };
 
 // A port of the top. Pins are bytes, or words of 2, 4 or 8 bytes; wider ones several of 4.

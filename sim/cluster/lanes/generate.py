@@ -11,6 +11,7 @@ from sim.cluster.lanes.layout import lay_out
 from sim.cluster.lanes.loops import without_loops
 from sim.cluster.lanes.netlist import netlists
 from sim.cluster.lanes.parts import divide
+from sim.cluster.lanes.rest import with_rest
 from sim.cluster.lanes.simplify import simplified
 from sim.cluster.lanes.tables import has_writes, part_symbol, tables, write_symbol
 
@@ -70,7 +71,7 @@ def modules_of(
     found = netlists(name, component, all_names=all_names)
     for netlist in found.values():
         without_loops(netlist)
-    simple = {module: simplified(netlist) for module, netlist in found.items()}
+    simple = with_rest({module: simplified(netlist) for module, netlist in found.items()})
     divisions = divide(simple, most_cells=MOST_CELLS)
     return {
         module: Module(

@@ -46,6 +46,9 @@ class Layout:
         which parts have a register that changes.
     children, listeners, memories : int
         Pointers to blocks of instances, to lists of who follows an output, and to memories.
+    alarm, moved : int
+        Pointers to what is not 0 if an assertion has changed, and to the lanes in which the next edge changes
+        something.
     present, following : dict of int to int
         Of registers, and of other values that are kept: offset of the mask or of the first word; of registers also the
         next value.
@@ -68,6 +71,7 @@ class Layout:
     listeners: int = 0
     memories: int = 0
     alarm: int = 0
+    moved: int = 0
     present: dict[int, int] = field(default_factory=dict)
     following: dict[int, int] = field(default_factory=dict)
     outputs: dict[str, int] = field(default_factory=dict)
@@ -106,6 +110,7 @@ class _Placing:
         layout.listeners = self._take(POINTER * len(netlist.outputs))
         layout.memories = self._take(POINTER * len(netlist.memories))
         layout.alarm = self._take(POINTER)
+        layout.moved = self._take(POINTER)
 
     def _registers(self, part: int, *, wide: bool) -> list[int]:
         cells = self.netlist.cells

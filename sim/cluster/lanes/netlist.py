@@ -92,6 +92,8 @@ class Netlist:
         names where it goes through several modules.
     keeps_names : bool
         What has a name is not left out.
+    timers : dict of int to int
+        Registers to which every cycle adds a constant, and the constant, as ``rest.py`` finds them.
     inputs, outputs : dict of str to int
         Ports and their widths.
     """
@@ -102,6 +104,7 @@ class Netlist:
     instances: list[Instance] = field(default_factory=list)
     names: dict[str, dict[int, int]] = field(default_factory=dict)
     keeps_names: bool = False
+    timers: dict[int, int] = field(default_factory=dict)
     inputs: dict[str, int] = field(default_factory=dict)
     outputs: dict[str, int] = field(default_factory=dict)
 

@@ -129,15 +129,19 @@ def _module(module: Module, number: int, lanes: int) -> Iterator[str]:
         f"n_memory{number}_{index}, memory{number}_{index}}}" for index, memory in enumerate(netlist.memories)
     ])
     starts, asserts, registers = _starts(module, lanes), _assertions(module), _registers(module, lanes)
+    marks, timers = _timers(module, number)
+    yield _array("Mark", f"followers{number}", marks)
+    yield _array("TimerCode", f"timers{number}", timers)
     yield _array("Start", f"starts{number}", starts)
     yield _array("AssertionCode", f"assertions{number}", asserts)
     yield _array("RegisterCode", f"registers{number}", registers)
     yield (
         f"static const ModuleCode module{number} = {{{_quoted(module.name)}, {layout.size}, {layout.n_activity}, "
         f"{division.n_stages}, ends{number}, parts{number}, runs{number}, writes{number}, {layout.children}, "
-        f"{layout.listeners}, {layout.memories}, {layout.alarm}, {len(netlist.outputs)}, {len(netlist.memories)}, "
-        f"{len(starts)}, {len(asserts)}, {len(registers)}, memories{number}, starts{number}, assertions{number}, "
-        f"registers{number}, {layout.masks[0]}, {layout.masks[1]}, {layout.words[0]}, {layout.words[1]}}};"
+        f"{layout.listeners}, {layout.memories}, {layout.alarm}, {layout.moved}, {len(netlist.outputs)}, "
+        f"{len(netlist.memories)}, {len(starts)}, {len(asserts)}, {len(registers)}, {len(timers)}, "
+        f"memories{number}, starts{number}, assertions{number}, registers{number}, timers{number}, "
+        f"{layout.masks[0]}, {layout.masks[1]}, {layout.words[0]}, {layout.words[1]}}};"
     )
 
 
@@ -153,6 +157,27 @@ def _starts(module: Module, lanes: int) -> list[str]:
             elif value := cell.param >> WORD * word & (1 << WORD) - 1:
                 rows.append(f"{{{there}, {int(cell.width == 1)}, 0, {value:#x}ull}}")
     return rows
+
+
+def _marks(module: Module, number: int) -> list[str]:
+    """Of the parts that look at a source: rows for each word of activity."""
+    words: dict[int, int] = {}
+    for part in module.division.readers.get(number, set()):
+        word, bit = module.layout.bits[part]
+        words[word] = words.get(word, 0) | 1 << bit
+    return [f"{{{word}, {bits:#x}ull}}" for word, bits in sorted(words.items())]
+
+
+def _timers(module: Module, number: int) -> tuple[list[str], list[str]]:
+    """Rows of marks and of timers of module `number`."""
+    marks: list[str] = []
+    rows = []
+    for timer, step in module.netlist.timers.items():
+        own = _marks(module, timer)
+        at, width = module.layout.present[timer], module.netlist.cells[timer].width
+        rows.append(f"{{{at}, {width}, {step:#x}ull, {len(own)}, followers{number} + {len(marks)}}}")
+        marks += own
+    return marks, rows
 
 
 def _assertions(module: Module) -> list[str]:
@@ -217,11 +242,7 @@ def _ports(top: Module, ports: ClusterPorts) -> tuple[list[str], list[str], int,
         first, place = len(marks), 0
         if name in cell_of:
             place = layout.present[cell_of[name]]
-            words: dict[int, int] = {}
-            for part in top.division.readers.get(cell_of[name], set()):
-                word, bit = layout.bits[part]
-                words[word] = words.get(word, 0) | 1 << bit
-            marks += [f"{{{word}, {bits:#x}ull}}" for word, bits in sorted(words.items())]
+            marks += _marks(top, cell_of[name])
         rows.append(
             f"{{{_quoted(ports.outside(name))}, {width}, 0, {place}, {at}, {size}, {len(marks) - first}, "
             f"marks + {first}}}"

@@ -49,7 +49,7 @@ class Program:
     outputs: dict[str, tuple[int, int]]
 
     def run(self, stimulus: History, *, seeds: Sequence[int], how: Sequence[int]) -> tuple[History, list[str]]:
-        """Outputs of the nodes with these seeds, and what is said of assertions."""
+        """Outputs of the nodes with these seeds, and what is said of assertions and of edges that were left out."""
         fed = bytearray()
         for cycle, one in enumerate(how):
             fed.append(one)
@@ -81,7 +81,7 @@ def built(
 ) -> Program:
     """`component` as a program. `change` may plant an error into a file: it gets its name and text."""
     names = {level: [f"s_axil_{name}" for name in names.split()] for level, names in _REGISTER_PORT.items()}
-    ports = ClusterPorts(ignored=tuple(names[0]), constant=dict.fromkeys((*names[1], "quiescent"), 0))
+    ports = ClusterPorts(ignored=tuple(names[0]), constant=dict.fromkeys(names[1], 0))
     code = generate.generate(
         "checked", component, lanes=lanes, symbol="checked_design", n_files=1, ports=ports, flit_bytes=8,
     )
@@ -101,7 +101,7 @@ def built(
     pins: list[dict[str, tuple[int, int]]] = [{}, {}]
     for line in said[1:]:
         name, _width, is_output, place, count = line.split()
-        if not name.startswith("s_axil_") and name != "quiescent":
+        if not name.startswith("s_axil_") and name != "restless":
             pins[int(is_output)][name] = int(place), int(count)
     return Program(program, input_bytes, pin_bytes, *pins)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyosys import libyosys
 
-from testbench.formal.stability.gates import FALSE, TRUE, Gates
+from testbench.formal.unseen.gates import FALSE, TRUE, Gates
 
 Bit = int | str
 """A net's number, or a constant: "0", "1", "x"."""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from pysat.solvers import Solver
 
-from testbench.formal.stability.gates import TRUE, Gates
+from testbench.formal.unseen.gates import TRUE, Gates
 
 _CONFLICTS = 20_000
 """After so many a question about many literals is taken apart."""

@@ -5,10 +5,9 @@ So whoever drives a stream may leave anything in the payload between two items.
 
 from collections.abc import Iterator
 
-from testbench.formal.stability.gates import FALSE, TRUE, Gates
-from testbench.formal.stability.netlist import Bit, Netlist
-from testbench.formal.stability.rest import Words
-from testbench.formal.stability.solver import GateSolver
+from testbench.formal.unseen.gates import FALSE, TRUE, Gates
+from testbench.formal.unseen.netlist import Bit, Netlist
+from testbench.formal.unseen.solver import GateSolver
 
 
 def faults_of_unseen(netlist: Netlist, stream: str) -> list[str]:
@@ -34,7 +33,7 @@ def faults_of_unseen(netlist: Netlist, stream: str) -> list[str]:
     if not payload or valid not in netlist.inputs:
         raise ValueError(f"stream must have a payload and a valid among the inputs, not {stream!r}")
     gates = Gates()
-    solver, words = GateSolver(gates), Words(gates, set())
+    solver, answers = GateSolver(gates), _Answers(gates)
     shared: dict[Bit, int] = {bit: gates.free()[0] for bit in netlist.registers}
     for name, bits in netlist.inputs.items():
         if name not in payload:
@@ -42,7 +41,7 @@ def faults_of_unseen(netlist: Netlist, stream: str) -> list[str]:
     memories = {memory.name for memory in netlist.memories}
     cycles = [
         netlist.evaluator(
-            gates, shared | {bit: gates.free()[0] for name in payload for bit in netlist.inputs[name]}, words.recall,
+            gates, shared | {bit: gates.free()[0] for name in payload for bit in netlist.inputs[name]}, answers.recall,
             memories,
         )
         for _ in range(2)
@@ -74,3 +73,18 @@ def _looked_at(netlist: Netlist) -> Iterator[tuple[str, list[Bit]]]:
     for bit, after in netlist.registers.items():
         groups.setdefault(netlist.names[bit].rsplit("[", 1)[0], []).append(after)
     yield from groups.items()
+
+
+class _Answers:
+    """What memories, and cells that are not looked into, answer: the same to the same question."""
+
+    def __init__(self, gates: Gates):
+        self._gates = gates
+        self._known: dict[tuple[object, ...], list[int]] = {}
+
+    def recall(self, name: str, question: tuple[object, ...], width: int, *, is_memory: bool) -> list[int]:
+        """The answer to `question`, `width` bits."""
+        key = name, question, width, is_memory
+        if key not in self._known:
+            self._known[key] = self._gates.free(width)
+        return self._known[key]
