@@ -56,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--mutation", metavar="M", help="with this defect alone, in this process")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what came out as JSON")
     chosen = parser.parse_args(arguments)
+    if chosen.names and chosen.quick:
+        parser.error("--quick: does nothing with NAME; leave it out")
     known = {proof.name: proof for proof in REST_PROOFS}
     unknown = [name for name in chosen.names if name not in known]
     if unknown:
