@@ -37,7 +37,7 @@ _LIST = """
 @larger@sums 2 env=WANTED=1
 sums 3 arg=-wrong env=WANTED=1
 sums 2 timeLimit=600
-sums 2 arg=-forever env=WANTED=1
+sums 3 arg=-forever env=WANTED=1
 sums 2 env=WANTED=1 mem=20.1
 broken 2
 """
@@ -62,7 +62,7 @@ def test_list(suite: Path) -> None:
     found = list(listed(suite, "coll"))
     assert found[0] == SuiteTest("coll", "sums", 2, (), {"WANTED": "1"})
     assert [test.name for test in found] == [
-        "coll/sums 2", "coll/sums 3 -wrong", "coll/sums 2", "coll/sums 2 -forever", "coll/broken 2",
+        "coll/sums 2", "coll/sums 3 -wrong", "coll/sums 2", "coll/sums 3 -forever", "coll/broken 2",
     ]
     with pytest.raises(SuiteError, match=r"^suite: must be test/mpi of MPICH's sources, with comm/testlist, not "):
         list(listed(suite, "comm"))
@@ -72,14 +72,16 @@ def test_verdicts(suite: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     rows_file = tmp_path / "rows.json"
     given = [str(suite), "--folder", "coll", "--build", str(tmp_path / "build"), "--json", str(rows_file)]
     # A run that hangs is ended.
-    status = main([*given, "--seconds", "20", "--only", "sums 2", "--plain-seconds", "2"])
+    status = main([*given, "--seconds", "60", "--only", "sums 2", "--plain-seconds", "2"])
     rows = json.loads(rows_file.read_text())
+    status |= main([*given, "--seconds", "5", "--only=-forever", "--plain-seconds", "2"])
+    rows += json.loads(rows_file.read_text())
     assert [(row["test"], row["plain"]["verdict"], row["nics"]["verdict"]) for row in rows] == [
         ("coll/sums 2", "pass", "pass"), ("coll/sums 2", "fail", "fail"),
-        ("coll/sums 2 -forever", "time-out", "time-out"),
+        ("coll/sums 3 -forever", "time-out", "time-out"),
     ]
     assert status == 0
-    assert "coll/sums 2 -forever" in capsys.readouterr().out
+    assert "coll/sums 3 -forever" in capsys.readouterr().out
 
 
 def test_what_fails_on_the_nics_alone_is_an_error(
