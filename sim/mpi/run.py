@@ -22,6 +22,9 @@ from sim.report.progress import ProgressCallback
 from sim.stalls import StallProfile
 from sim.topology import Topology, parse_topology
 
+LEAST_NICS = 2
+"""Of a program of one rank too, whose collectives are all MPI's own: no switch has fewer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
@@ -114,8 +117,8 @@ def run_program(program: Program, *, progress: ProgressCallback | None = None) -
 def _run(program: Program, progress: ProgressCallback | None) -> ProgramResult:
     need_messages(program.config, "what a message takes to be measured")
     interposer = build_interposer()
-    topology = parse_topology(program.topology, n_nodes=program.ranks)
-    config = wired(program.config, topology, ranks=program.ranks)
+    topology = parse_topology(program.topology, n_nodes=max(LEAST_NICS, program.ranks))
+    config = wired(program.config, topology, ranks=topology.n_nodes)
     library = build_library(config, progress=progress)
     multicast = any("multicast" in algorithm for algorithm in program.policy.algorithms.values())
     started = Launch(

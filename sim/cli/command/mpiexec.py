@@ -21,7 +21,7 @@ from sim.mpi.error import FabricError
 from sim.mpi.interposer import MpiError
 from sim.mpi.page import program_page
 from sim.mpi.policy import Policy
-from sim.mpi.run import Program, run_program
+from sim.mpi.run import LEAST_NICS, Program, run_program
 from sim.mpi.sections import MOST_RANKS, SectionError, parse_sections
 from sim.report.chrome_trace import write_chrome_trace
 from sim.session import CollectiveError
@@ -38,7 +38,7 @@ _MEGAHERTZ = 1e6
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
 @click.option("-n", "-np", "--ranks", "ranks", type=Number(1, MOST_RANKS), required=True,
-              help="Processes, 2 to 64, a NIC each.")
+              help="Processes, 1 to 64, a NIC each.")
 @hardware_options
 @click.option("--topology", help="How the NICs are wired.  [default: star:N]")
 @click.option("--algorithm", "algorithms", multiple=True, metavar="COLLECTIVE=ALGORITHM",
@@ -85,7 +85,7 @@ def command(
             raise click.UsageError(f"PROGRAM: must be a program that can be run, not {section.command[0]!r}")
     name, tree = hardware(preset, config)
     total = sum(section.ranks for section in sections)
-    wired = topology or f"star:{total}"
+    wired = topology or f"star:{max(LEAST_NICS, total)}"
     with progress_bars() as progress:
         result = run_program(
             Program(

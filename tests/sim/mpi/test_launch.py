@@ -26,7 +26,7 @@ def test_sections(ranks, words, sections):
 
 @pytest.mark.parametrize(("words", "message"), [
     (": a", "PROGRAM: must stand in front of ':'"), ("a : : b", "PROGRAM behind ':': is required"),
-    ("a : -n 64 b", "-n: must be 2 to 64 in all, not 66"), ("a : -n", "-n behind ':': must be 1 to 64, not ''"),
+    ("a : -n 64 b", "-n: must be 1 to 64 in all, not 66"), ("a : -n", "-n behind ':': must be 1 to 64, not ''"),
     ("a : -n -1 b", "-n behind ':': must be 1 to 64, not '-1'"),
     ("a : -host h b", "options behind ':': must be -n or -np, not '-host'"),
 ])
