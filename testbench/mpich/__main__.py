@@ -26,6 +26,8 @@ CONIC = [str(_BIN / "conic"), "mpiexec"]
 _BUILD = [str(_BIN / "conic"), "run", "barrier", "--algorithm", "dissemination", "--json", "--nodes"]
 """Leaves the cluster built that programs of so many ranks run on."""
 
+_WAYS = ("plain", "nics")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -75,6 +77,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--plain-seconds", type=float, default=120.0, help="under MPICH (default 120)")
     parser.add_argument("--build", type=Path, default=Path("build/mpich-tests"), help="where programs are left")
     parser.add_argument("--json", type=Path, help="rows, as they come")
+    parser.add_argument("--figures", type=Path, help="rows as a page shows them: verdicts and seconds")
     parser.add_argument("--option", action="append", default=[], help="of conic mpiexec, --option=--check=mpich")
     given = parser.parse_args(arguments)
     tests = [test for folder in given.folders or FOLDERS for test in listed(given.suite.resolve(), folder)
@@ -89,8 +92,20 @@ def main(arguments: list[str]) -> int:
             print(f"{number}/{len(tests)} {_line(rows[-1])}", file=sys.stderr, flush=True)
             if given.json is not None:
                 given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if given.figures is not None:
+        write_figures(rows, given.figures, seconds=given.seconds, plain_seconds=given.plain_seconds)
     _print(rows)
     return int(any(row["plain"]["verdict"] == "pass" != row["nics"]["verdict"] for row in rows))
+
+
+def write_figures(rows: list[dict[str, Any]], path: Path, *, seconds: float, plain_seconds: float) -> None:
+    """Writes what a page shows of rows: verdicts and seconds, and after how many a test was ended."""
+    lines = [
+        {"test": row["test"]} | {name: {key: row[name][key] for key in ("verdict", "seconds")} for name in _WAYS}
+        for row in rows
+    ]
+    figures = {"seconds": {"plain": plain_seconds, "nics": seconds}, "rows": lines}
+    path.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 def _row(test: SuiteTest, compiler: Compiler, given: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -117,7 +132,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
         plain, nics = row["plain"], row["nics"]
         table.add_row(row["test"], *(f"{each}" for one in (plain, nics) for each in (one["verdict"], one["seconds"])))
     console.print(table)
-    for name in ("plain", "nics"):
+    for name in _WAYS:
         counts = Counter(row[name]["verdict"] for row in rows)
         console.print(f"{name}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()))
 

@@ -144,3 +144,11 @@ def test_limits(small, compiled, limit, most, said):
     else:
         assert done.returncode == 1
         assert done.stderr.splitlines()[-1].startswith(said)
+
+
+def test_a_program_of_one_rank(run):
+    """Its collectives are MPI's own."""
+    program = [sys.executable, "-c", "from mpi4py import MPI; assert MPI.COMM_WORLD.allreduce(3) == 3"]
+    result = run("", sections=[Section(1, program)], ranks=2)
+    assert (result.code, result.error, result.report["offloaded"]) == (0, None, 0)
+    assert {row["reason"] for row in result.report["passed"]} == {"a communicator of one rank"}
