@@ -129,7 +129,7 @@ class Launch:
     def serve(self, service: Service, *, tell: StandingCallback | None = None) -> Outcome:
         """Serves the program until it ends, or until its collectives cannot go on; then nothing is left of it.
 
-        `tell` is told how far it is, every few seconds.
+        `tell` hears how far it is, every few seconds.
         """
         self._interruption.serves = True
         error, alone = _serve(service, self._door, self._process, self._links, self._interruption, tell)
@@ -158,7 +158,7 @@ def _serve(
         selector.register(door.socket, selectors.EVENT_READ, door)
         selector.register(ended, selectors.EVENT_READ, None)
         busy, looked, over = False, time.monotonic(), False
-        told = looked
+        stated = looked
         try:
             while True:
                 for key, _ in selector.select(0 if busy or over else _LOOK_SECONDS):
@@ -182,8 +182,8 @@ def _serve(
                     interruption.insist(now)
                     for line in service.check_patience(links):
                         print(f"conic mpiexec: {line}", file=sys.stderr, flush=True)
-                if tell is not None and now - told > SECONDS_PER_STANDING:
-                    told = now
+                if tell is not None and now - stated > SECONDS_PER_STANDING:
+                    stated = now
                     tell(service.standing(links))
                 if over and not links:
                     return _desertion(service.deserters()), True

@@ -101,7 +101,7 @@ def wired(config: Config, topology: Topology, *, ranks: int) -> Config:
 def run_program(
     program: Program, *, progress: ProgressCallback | None = None, tell: StandingCallback | None = None
 ) -> ProgramResult:
-    """Runs a program to its end; `progress` is of what is built before, `tell` is told how far the program is.
+    """Runs a program to its end; `progress` is of what is built before, `tell` hears how far the program is.
 
     Raises
     ------

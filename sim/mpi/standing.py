@@ -43,7 +43,7 @@ class Standing:
 
 
 StandingCallback = Callable[[Standing], None]
-"""Is told how far a program is, every few seconds."""
+"""Hears how far a program is, every few seconds."""
 
 
 def on_the_nics(communicator: Communicator, found: Round, running: Running) -> str:
