@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sim.page import board_tables, latency_tables, study_tables, walk_tables
+from sim.page import board_tables, latency_tables, mpich_tables, study_tables, walk_tables
 from sim.page.measured import FIGURES
 from sim.report.table import Row, Table
 from sim.study import congestion_tables, connections_tables, routing_tables
@@ -211,6 +211,8 @@ TABLES = {
     "nic_broadcast_hosts": Table(source="../studies/nic-broadcast", rows=study_tables.other_hosts),
     "nic_reduce": Table(source="../studies/nic-reduce", words=2, rows=study_tables.points("nic-reduce")),
     "nic_reduce_hosts": Table(source="../studies/nic-reduce", rows=study_tables.other_hosts),
+    "mpich_counts": Table(source="mpich_tests", words=2, rows=mpich_tables.counts),
+    "mpich_tests": Table(source="mpich_tests", words=3, rows=mpich_tables.tests),
     "multicast": Table(source="multicast", words=2, rows=_cluster),
     "noise": Table(source="../studies/noise", rows=study_tables.noise),
     "offload_area": Table(source="offload_area", rows=_offload_area),

@@ -14,7 +14,6 @@ import pytest
 import fpga.slow_paths
 import sim.walk.__main__
 import testbench.formal.__main__
-import testbench.formal.stability.__main__
 from sim.cli.main import COMMANDS, SIMULATING, cli
 
 Conic = Callable[..., Any]
@@ -106,7 +105,6 @@ def test_engine_is_an_option_where_clusters_are_simulated() -> None:
     (fpga.slow_paths.main, ["--preset", "small", "--netlist", "x.json"],
      "--netlist: not allowed with argument --preset"),
     (testbench.formal.__main__.main, ["fifo", "--quick"], "--quick: does nothing with NAME"),
-    (testbench.formal.stability.__main__.main, ["nothing", "--quick"], "--quick: does nothing with NAME"),
     (sim.walk.__main__.main, ["--drow", "folder"], "arguments must be [--draw] FOLDER, not --drow folder"),
 ])
 def test_modules(

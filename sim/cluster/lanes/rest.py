@@ -111,7 +111,7 @@ class _Reach:
             grown = bool(more)
 
     def is_watched(self, name: str) -> bool:
-        """Whether a timer reaches something in a module, or in an instance in it."""
+        """True if a timer reaches something in a module, or in an instance in it."""
         return name in self._watched
 
     def _pass(self, name: str) -> bool:
@@ -295,7 +295,7 @@ class _Watched:
         return result
 
     def _unsteady(self, register: int, value: Value) -> int:
-        """Whether what a timer takes next is something else than itself and a constant, or follows a timer."""
+        """True if a timer takes something else next than itself and a constant, or follows a timer."""
         module = self.old.cells[register].module
         below = _choices(self.old, value)
         if below is None:
