@@ -4,22 +4,19 @@ Architecture: ``rtl/cou/README.md``.
 """
 
 from amaranth import Module
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from firmware_models.abi import formats
 from firmware_models.config import Config
-from rtl.buffer.layouts import free_layout
 from rtl.cou.activity import Path
 from rtl.cou.byte_memory import ByteMemory
 from rtl.cou.command import CouShapes
 from rtl.cou.lane import Lane
 from rtl.cou.memory_port import OperandPort
+from rtl.cou.packet_signature import PacketsSignature
 from rtl.cou.result_writer import ResultWriter
 from rtl.cou.send_engine import SendEngine
-from rtl.credit.layouts import CreditNotice
-from rtl.credit.shared_pool import Consumed
-from rtl.interface import PacketSignature, WriteSignature, beat
+from rtl.interface import PacketSignature, WriteSignature
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.skid import SkidBuffer
@@ -49,8 +46,10 @@ class Aggregator(wiring.Component):
         Host memory has taken the result of a pass.
     operands : array of 2 ``Out(OperandPort)``, filling : ``In(n_contexts)``
         Read ports of the operand memory; contexts whose operand cannot be read yet.
-    o_read, i_read, packet_error, o_free, freeing, o_credit, consumed, taken, granted, gone, barred, o_fault :
-        As in :class:`~rtl.cou.lane.Lane`.
+    packets : ``Out(PacketsSignature(config))``
+        Packets that passes consume.
+    o_fault : ``Out(stream.Signature(fault))``
+        An operation has taken a damaged packet.
     tx : ``Out(PacketSignature(data_width))``
         Packets to the network.
     write : ``Out(WriteSignature(data_width))``
@@ -70,11 +69,7 @@ class Aggregator(wiring.Component):
             "o_written": Out(stream.Signature(shapes.written)),
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)).array(2),
             "filling": In(config.cou.n_contexts),
-            "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": formats.LENGTH_BITS}))),
-            "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
-            "o_free": Out(stream.Signature(free_layout(config))), "freeing": Out(1),
-            "o_credit": Out(stream.Signature(CreditNotice)),
-            "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2), "barred": In(1),
+            "packets": Out(PacketsSignature(config)),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "tx": Out(PacketSignature(width)),
             "write": Out(WriteSignature(width)),
@@ -115,16 +110,13 @@ class Aggregator(wiring.Component):
             self.activity[0].eq(lane.activity), self.activity[1].eq(engine.activity),
             lane.filling.eq(self.filling), engine.filling.eq(self.filling), writer.release.eq(lane.o_release),
             writer.spoilt.eq(lane.spoilt),
-            lane.crowded.eq(writer.crowded), self.freeing.eq(lane.freeing),
+            lane.crowded.eq(writer.crowded),
             writer.result.valid.eq(reduce.o.valid), reduce.o.ready.eq(writer.result.ready),
             writer.result.payload.data.eq(reduce.o.payload.data),
             writer.result.payload.tag.eq(reduce.o.payload.tag),
-            lane.packet_error.eq(self.packet_error), self.consumed.eq(lane.consumed), self.taken.eq(lane.taken),
-            lane.granted.eq(self.granted), lane.gone.eq(self.gone), lane.barred.eq(self.barred),
         ]
-        for name in ("o_read", "o_free", "o_credit", "o_fault"):
-            connect(m, getattr(lane, name), flipped(getattr(self, name)))
-        connect(m, flipped(self.i_read), lane.i_read)
+        connect(m, lane.packets, flipped(self.packets))
+        connect(m, lane.o_fault, flipped(self.o_fault))
         connect(m, writer.o_written, flipped(self.o_written))
         connect(m, writer.write, flipped(self.write))
 

@@ -18,7 +18,7 @@ from rtl.buffer.tag_table import answer_layout
 from rtl.cou.command import CouShapes
 from rtl.cou.terms import differ, terms_detail, terms_of
 from rtl.credit.layouts import CreditNotice, notice_fields
-from rtl.credit.shared_pool import Consumed
+from rtl.credit.pool_signature import ConsumptionSignature
 from rtl.interface import JobClosing
 from rtl.kit.index import index_bits
 
@@ -59,11 +59,11 @@ class JobCloser(wiring.Component):
         The tag table.
     freeing : ``In(1)``; freed : ``In(1)``, freed_slot : ``In``
         Slots of consumed packets are on their way to be freed; one is freed.
-    taken, consumed : ``Out``; gone : ``In(2)``
-        The pool of shared credits.
+    pool : ``Out(ConsumptionSignature())``
+        The pool of shared credits: dropped packets, as if they had been consumed.
     bars : ``Out(1)``
-        Nobody else may consume a packet: high as `taken` is, and a cycle longer, so that synthesis makes two registers
-        of the two. The pool and the lane that consumes lie far apart.
+        Nobody else may consume a packet: high as `pool.taken` is, and a cycle longer, so that synthesis makes two
+        registers of the two. The pool and the lane that consumes lie far apart.
     o_free, o_credit : ``Out(stream.Signature(free))``, ``Out(stream.Signature(credit))``
         As of consumed packets.
     dropped : ``Out(1)``
@@ -91,7 +91,7 @@ class JobCloser(wiring.Component):
             "lookup": Out(stream.Signature(HashKey)),
             "i_lookup": In(stream.Signature(answer_layout(shapes.packet))),
             "freeing": In(1), "freed": In(1), "freed_slot": In(slot_bits),
-            "taken": Out(1), "bars": Out(1), "consumed": Out(Consumed), "gone": In(2),
+            "pool": Out(ConsumptionSignature()), "bars": Out(1),
             "o_free": Out(stream.Signature(free_layout(config))), "o_credit": Out(stream.Signature(CreditNotice)),
             "dropped": Out(1),
         })
@@ -109,11 +109,11 @@ class JobCloser(wiring.Component):
             *(key[name].eq(value) for name, value in key_fields(header).items()),
             free.key.eq(key), free.slot.eq(s.slot), free.gone.eq(s.gone),
             # No shared credit is granted for it; the answer repeats that one was asked for.
-            self.consumed.loan.eq(notice["loan"]), self.consumed.want.eq(0),
+            self.pool.consumed.loan.eq(notice["loan"]), self.pool.consumed.want.eq(0),
             credit.job_id.eq(header.job_id), credit.source_vp.eq(header.dest_vp),
             *(credit[name].eq(value) for name, value in (notice | {"loan": 0}).items()),
         ]
-        m.d.sync += [self.taken.eq(0), self.bars.eq(self.taken)]
+        m.d.sync += [self.pool.taken.eq(0), self.bars.eq(self.pool.taken)]
         for port in (self.lookup, self.o_free, self.o_credit):
             with m.If(port.ready):
                 m.d.sync += port.valid.eq(0)
@@ -291,10 +291,10 @@ class JobCloser(wiring.Component):
             with m.If(s.went | went):
                 m.next = "NEXT"
             with m.Elif(~self.freeing | (s.waited == self.FREES)):
-                m.d.sync += [self.taken.eq(1), self.bars.eq(1)]
+                m.d.sync += [self.pool.taken.eq(1), self.bars.eq(1)]
                 m.next = "TAKE"
         with m.State("TAKE"):
-            m.d.sync += [s.gone.eq(self.gone), s.batch.eq(self.AT_ONCE - 1), self.o_free.valid.eq(1)]
+            m.d.sync += [s.gone.eq(self.pool.gone), s.batch.eq(self.AT_ONCE - 1), self.o_free.valid.eq(1)]
             m.next = "FREE"
         # The slot first: where credits are all there is, another packet may come for each that returns.
         with m.State("FREE"):

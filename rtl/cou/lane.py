@@ -4,7 +4,6 @@ from amaranth import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from firmware_models.config.tree import CONSUMED_EARLY
@@ -13,9 +12,8 @@ from rtl.cou.activity import Path
 from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
 from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bits
+from rtl.cou.packet_signature import PacketsSignature
 from rtl.credit.layouts import CreditNotice
-from rtl.credit.shared_pool import Consumed
-from rtl.interface import beat
 from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.fifo import StreamFifo
 from rtl.reduce.reduce_unit import request_layout
@@ -63,18 +61,8 @@ class Lane(wiring.Component):
         Read ports of the operand memory and of the intermediate results.
     filling : ``In(n_contexts)``
         Contexts whose operand cannot be read yet.
-    o_read : ``Out(stream.Signature({slot, length}))``, i_read : ``In(stream.Signature(beat))``, packet_error : ``In``
-        Packet buffer's read port; the beat is damaged beyond correction: the pass goes on with what came.
-    o_free : ``Out(stream.Signature({key, slot, gone}))``
-        Packets that have been read.
-    freeing : ``Out(1)``
-        Packets are being read, or wait to be freed.
-    o_credit : ``Out(stream.Signature(credit))``
-        Credits to return for them.
-    consumed, taken : ``Out``; granted, gone : ``In``
-        The pool of shared credits, in the cycle in which a packet's credit returns.
-    barred : ``In(1)``
-        No packet may be consumed in this cycle.
+    packets : ``Out(PacketsSignature(config))``
+        Packets that passes consume; with a damaged beat the pass goes on with what came.
     o_fault : ``Out(stream.Signature(fault))``
         An operation has taken a damaged packet.
     activity : ``Out(Path)``
@@ -102,30 +90,26 @@ class Lane(wiring.Component):
             "operands": Out(OperandPort(address_bits=beat_bits + shapes.context, data_width=width)),
             "results": Out(OperandPort(address_bits=result_address_bits(config), data_width=width)),
             "filling": In(config.cou.n_contexts),
-            "o_read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": formats.LENGTH_BITS}))),
-            "i_read": In(stream.Signature(beat(width))), "packet_error": In(1),
-            "o_free": Out(stream.Signature(free_layout(config))), "freeing": Out(1),
-            "o_credit": Out(stream.Signature(CreditNotice)),
-            "consumed": Out(Consumed), "taken": Out(1), "granted": In(1), "gone": In(2), "barred": In(1),
+            "packets": Out(PacketsSignature(config)),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "activity": Out(Path),
         })
 
     def elaborate(self, platform):
         m = Module()
-        shapes = self.shapes
+        shapes, packets = self.shapes, self.packets
         m.submodules.waiting = waiting = pass_queue(
             shapes.run, self.config, key=lambda run: run.output.header.peer, kind=lambda run: run.output.send
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
-        m.submodules.reads = reads = StreamFifo(shape=self.o_read.payload.shape(), depth=2)
+        m.submodules.reads = reads = StreamFifo(shape=packets.read.payload.shape(), depth=2)
         m.submodules.owed = owed = StreamFifo(
             shape=CreditNotice, depth=self.UNDER_WAY, full_rate=False, guarded=False
         )
         m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY, prompt=False)
         m.submodules.reports = reports = StreamFifo(shape=shapes.fault, depth=1, guarded=False)
-        connect(m, reads.o, flipped(self.o_read))
-        connect(m, owed.o, flipped(self.o_credit))
+        connect(m, reads.o, flipped(packets).read)
+        connect(m, owed.o, flipped(packets).credit)
         connect(m, reports.o, flipped(self.o_fault))
         connect(m, reader.operands, flipped(self.operands))
         connect(m, reader.results, flipped(self.results))
@@ -148,15 +132,16 @@ class Lane(wiring.Component):
             *(reading.aside[name].eq(run.output[name]) for name in ("send", "write_back", "job", "context")),
             reading.aside.tail.eq(run.output.bytes),
             reader.filling.eq(self.filling), reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
-            reader.may_begin.eq(roomy & ~self.barred),
+            reader.may_begin.eq(roomy & ~packets.barred),
             self.o_output.valid.eq(begins), self.o_output.payload.eq(run.output),
             reads.i.valid.eq(begins & run.use_packet), reads.i.payload.slot.eq(run.packet),
             reads.i.payload.length.eq(run.output.bytes),
-            self.taken.eq(begins & run.consume),
-            self.consumed.loan.eq(run.credit.loan), self.consumed.want.eq(run.credit.want),
-            owed.i.valid.eq(self.taken), owed.i.payload.eq(run.credit), owed.i.payload.loan.eq(self.granted),
-            held.i.valid.eq(self.taken), held.i.payload.key.eq(run.key), held.i.payload.slot.eq(run.packet),
-            held.i.payload.gone.eq(self.gone),
+            packets.pool.taken.eq(begins & run.consume),
+            packets.pool.consumed.loan.eq(run.credit.loan), packets.pool.consumed.want.eq(run.credit.want),
+            owed.i.valid.eq(packets.pool.taken), owed.i.payload.eq(run.credit),
+            owed.i.payload.loan.eq(packets.pool.granted),
+            held.i.valid.eq(packets.pool.taken), held.i.payload.key.eq(run.key), held.i.payload.slot.eq(run.packet),
+            held.i.payload.gone.eq(packets.pool.gone),
         ]
 
         # Beats meet.
@@ -164,18 +149,18 @@ class Lane(wiring.Component):
         damaged, faulty, calm, tag = Signal(), Signal(), Signal(), Signal(self.tag)
         meets, takes = Signal(), Signal()
         m.d.comb += [
-            request.a.eq(here.data), request.b.eq(self.i_read.payload.data),
+            request.a.eq(here.data), request.b.eq(packets.beats.payload.data),
             *(request[name].eq(here.aside[name]) for name in ("select", "datatype", "operator")),
             request.odd.eq(here.odd), request.tag.eq(tag), tag.last.eq(here.last), tag.place.eq(here.place),
             tag.store.eq(~here.empty), tag.send.eq(here.aside.send & ~here.empty),
             *(tag[name].eq(here.aside[name]) for name in ("write_back", "tail", "context")),
             # Damage is reported when the pass ends: so beats go on only while there is room for a report. What was
             # there in the cycle before is there if none was made in it.
-            faulty.eq(damaged | (self.packet_error & here.aside.use_packet)),
-            meets.eq(reader.o.valid & (~here.aside.use_packet | self.i_read.valid)),
+            faulty.eq(damaged | (packets.damaged & here.aside.use_packet)),
+            meets.eq(reader.o.valid & (~here.aside.use_packet | packets.beats.valid)),
             self.o.valid.eq(meets & calm), takes.eq(meets & calm & self.o.ready),
-            reader.o.ready.eq(self.o.ready & calm & (~here.aside.use_packet | self.i_read.valid)),
-            self.i_read.ready.eq(takes & here.aside.use_packet),
+            reader.o.ready.eq(self.o.ready & calm & (~here.aside.use_packet | packets.beats.valid)),
+            packets.beats.ready.eq(takes & here.aside.use_packet),
             reports.i.valid.eq(takes & here.last & faulty),
             reports.i.payload.job.eq(here.aside.job), reports.i.payload.status.eq(Status.BUFFER_ERROR),
             self.o_release.eq(takes & (here.last if self.config.cou.ecc else here.first) & here.aside.send),
@@ -191,9 +176,9 @@ class Lane(wiring.Component):
         to_free, some = Signal(range(self.UNDER_WAY + 2)), Signal()
         ends, frees = Signal(), Signal()
         m.d.comb += [
-            ends.eq(takes & here.last & here.aside.consume), frees.eq(self.o_free.valid & self.o_free.ready),
-            self.o_free.valid.eq(some), self.o_free.payload.eq(held.o.payload), held.o.ready.eq(frees),
-            self.freeing.eq(held.o.valid),
+            ends.eq(takes & here.last & here.aside.consume), frees.eq(packets.free.valid & packets.free.ready),
+            packets.free.valid.eq(some), packets.free.payload.eq(held.o.payload), held.o.ready.eq(frees),
+            packets.freeing.eq(held.o.valid),
         ]
         m.d.sync += [
             to_free.eq(to_free + ends - frees), some.eq(ends | (to_free > 1) | ((to_free == 1) & ~frees)),

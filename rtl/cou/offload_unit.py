@@ -180,10 +180,10 @@ class OffloadUnit(wiring.Component):
         trigger, buffer, aggregator = u.trigger, u.buffer, u.aggregator
         connect(m, flipped(self.rx[0]), buffer.i)
         connect(m, buffer.o_arrival, trigger.i_arrival)
-        connect(m, aggregator.o_read, buffer.i_read)
-        connect(m, buffer.o_read, aggregator.i_read)
+        connect(m, aggregator.packets.read, buffer.i_read)
+        connect(m, buffer.o_read, aggregator.packets.beats)
         m.d.comb += [
-            trigger.meta.eq(buffer.meta), aggregator.packet_error.eq(buffer.read_error),
+            trigger.meta.eq(buffer.meta), aggregator.packets.damaged.eq(buffer.read_error),
             buffer.fault.eq(self.fault), buffer.arm.eq(self.arm), self.statistics.eq(buffer.statistics),
         ]
 
@@ -211,25 +211,27 @@ class OffloadUnit(wiring.Component):
             credit_table.i_write_off.payload.job_id.eq(self.write_off.payload.job_id),
             self.write_off.ready.eq(credit_table.i_write_off.ready),
         ]
+        lane = aggregator.packets.pool
         # The pool: shared credits that are granted with credits, and those that return unused.
         if self.config.pool_packets:
             m.submodules.shared_pool = pool = SharedPool(pool=self.config.pool_packets)
+            consumption = pool.consumption
             unused = header.loan & (header.credits == 0)
             report = reporter.i_unused
             m.d.comb += [
-                pool.consumed.eq(Mux(closer.taken, closer.consumed, aggregator.consumed)),
-                pool.taken.eq(aggregator.taken | closer.taken), closer.gone.eq(pool.gone),
-                aggregator.granted.eq(pool.granted), aggregator.gone.eq(pool.gone), buffer.unlent.eq(pool.free),
+                consumption.consumed.eq(Mux(closer.pool.taken, closer.pool.consumed, lane.consumed)),
+                consumption.taken.eq(lane.taken | closer.pool.taken), closer.pool.gone.eq(consumption.gone),
+                lane.granted.eq(consumption.granted), lane.gone.eq(consumption.gone), buffer.unlent.eq(pool.free),
                 report.payload.job_id.eq(header.job_id), report.valid.eq(returning.header.valid & unused),
                 pool.unused.eq(self.returned_valid),
-                self.loan_granted.eq(pool.taken & pool.granted), self.loan_unused.eq(pool.unused),
+                self.loan_granted.eq(consumption.taken & consumption.granted), self.loan_unused.eq(pool.unused),
             ]
             with m.If(self.write_off.valid & self.write_off.ready):
                 m.d.comb += pool.lost.eq(self.write_off.payload.lost)
             with m.If(unused):
                 m.d.comb += [back.valid.eq(0), returning.header.ready.eq(report.ready)]
         else:
-            m.d.comb += [aggregator.gone.eq(1), closer.gone.eq(1)]
+            m.d.comb += [lane.gone.eq(1), closer.pool.gone.eq(1)]
 
     def _connect_reports(self, m: Module, u: SimpleNamespace) -> None:
         """Reports of what no longer keeps a job here."""
@@ -304,13 +306,13 @@ class OffloadUnit(wiring.Component):
             # Each knows whether it has asked, and takes what is not its own at once.
             closer.i_lookup.valid.eq(answers.valid), trigger.i_lookup.valid.eq(answers.valid),
             answers.ready.eq(trigger.i_lookup.ready),
-            aggregator.barred.eq(closer.bars),
-            closer.freeing.eq(aggregator.freeing | buffer.free.valid),
+            aggregator.packets.barred.eq(closer.bars),
+            closer.freeing.eq(aggregator.packets.freeing | buffer.free.valid),
             closer.freed.eq(buffer.free.valid & buffer.free.ready), closer.freed_slot.eq(buffer.free.payload.slot),
         ]
         for name, theirs_too, sink, item in (
-            ("free", aggregator.o_free, turn.i, leaving),
-            ("credit", aggregator.o_credit, u.credit_return.i, u.credit_return.i.payload),
+            ("free", aggregator.packets.free, turn.i, leaving),
+            ("credit", aggregator.packets.credit, u.credit_return.i, u.credit_return.i.payload),
         ):
             mine = getattr(closer, f"o_{name}")
             m.d.comb += [

@@ -4,11 +4,10 @@ Architecture: ``docs/packet_buffer.md``, ``docs/decisions/0010-loans-come-with-c
 """
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-Consumed = data.StructLayout({"loan": 1, "want": 1})
-"""Of a consumed packet: it travelled on a shared credit; its sender asks for one."""
+from rtl.credit.pool_signature import ConsumptionSignature
 
 
 class SharedPool(wiring.Component):
@@ -28,7 +27,7 @@ class SharedPool(wiring.Component):
     More shared credits than are outstanding cannot return: a packet that claims to be on one is then treated as one on
     a guaranteed credit.
 
-    Timing: `granted` and `gone` depend on `consumed` combinationally.
+    Timing: the answer to a consumed packet depends on it combinationally.
 
     Parameters
     ----------
@@ -37,10 +36,8 @@ class SharedPool(wiring.Component):
 
     Members
     -------
-    consumed : ``In(Consumed)``, taken : ``In(1)``
-        A packet; high in the cycle in which it is consumed.
-    granted : ``Out(1)``, gone : ``Out(2)``
-        Its sender is granted a shared credit; by how many packets fewer keep the job here.
+    consumption : ``In(ConsumptionSignature())``
+        Packets that are consumed.
     unused : ``In(1)``
         Pulse: a shared credit returns without a packet.
     known : ``Out(1)``
@@ -56,28 +53,30 @@ class SharedPool(wiring.Component):
             raise ValueError(f"pool must be at least 1, not {pool!r}")
         self.pool = pool
         super().__init__({
-            "consumed": In(Consumed), "taken": In(1), "granted": Out(1), "gone": Out(2),
+            "consumption": In(ConsumptionSignature()),
             "unused": In(1), "known": Out(1), "lost": In(range(pool + 1)), "free": Out(range(pool + 1), init=pool),
         })
 
     def elaborate(self, platform):
         m = Module()
+        consumption = self.consumption
         # At least one is outstanding; at least two are. A packet and an unused one may return in one cycle.
         some, two = Signal(), Signal()
         hungry, ends = Signal(), Signal()
-        want = self.consumed.want
+        want = consumption.consumed.want
         m.d.comb += [
             some.eq(self.free != self.pool), two.eq(self.free + 1 < self.pool),
             self.known.eq(some),
-            ends.eq(self.consumed.loan & (some & ~self.unused | two)),
-            self.granted.eq(want & ((self.free != 0) | (ends & ~hungry))),
-            self.gone.eq(1 + ends - self.granted),
+            ends.eq(consumption.consumed.loan & (some & ~self.unused | two)),
+            consumption.granted.eq(want & ((self.free != 0) | (ends & ~hungry))),
+            consumption.gone.eq(1 + ends - consumption.granted),
         ]
-        with m.If(self.taken & want & ~ends):
-            m.d.sync += hungry.eq(~self.granted)
+        with m.If(consumption.taken & want & ~ends):
+            m.d.sync += hungry.eq(~consumption.granted)
         free = Signal(range(2 * self.pool + 3))
         m.d.comb += free.eq(
-            self.free + (self.taken & ends) + (self.unused & some) - (self.taken & self.granted) + self.lost
+            self.free + (consumption.taken & ends) + (self.unused & some) - (consumption.taken & consumption.granted)
+            + self.lost
         )
         m.d.sync += self.free.eq(Mux(free > self.pool, self.pool, free))
         return m

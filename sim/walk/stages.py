@@ -81,7 +81,7 @@ PACKET = (
     Stage("cou_0.buffer.i__payload", "The payload goes into the slot.", count=8, node=1),
     Stage("cou_0.buffer.o_arrival", "THERE: the tag stands in the table, the packet is sure.", first=1, node=1),
     Stage("cou_0.trigger.fired", "The descriptor fires.", first=1, node=1),
-    Stage("cou_0.aggregator.o_read", "The lane asks for the payload, and lets the credit return.", node=1),
+    Stage("cou_0.aggregator.packets__read", "The lane asks for the payload, and lets the credit return.", node=1),
     Stage("cou_0.buffer.o_read", "Payload, one beat a cycle.", count=8, node=1),
     Stage("cou_0.aggregator.reduce.i", "Operand and payload enter the reduce unit.", count=8, node=1),
     Stage("cou_0.aggregator.reduce.o", "The sums leave it, five adder stages and a queue later.", count=8, node=1),

@@ -13,7 +13,7 @@ from firmware_models.abi.encoding import Datatype, Operator, Status
 from firmware_models.config import Config
 from rtl.abi import PacketHeader
 from rtl.cou.command import Select, Source
-from rtl.credit.shared_pool import Consumed
+from rtl.credit.pool_signature import Consumed
 from rtl.interface import beat as beat_of
 from testbench import clock
 from testbench.codec import decoder
@@ -68,18 +68,18 @@ class Bench:
         members = Aggregator(config()).signature.members
         self.dut, self.rng = dut, rng("passes")
         self.runs, self.sends, self.data = (
-            StreamSource(dut, name, _payload(members, name), idle=idle) for name in ("i", "i_send", "i_read")
+            StreamSource(dut, name, _payload(members, name), idle=idle) for name in ("i", "i_send", "packets__beats")
         )
         self.memory = PortMemory(dut, 8 * FLIT, MEMORY, read=None)
         self.memory.bad.update(REFUSED)
         self.tx = PacketSink(dut, "tx", 8 * FLIT, callback=self._sent)
-        StreamMonitor(dut, "i_read", _payload(members, "i_read"), callback=self._fed)
+        StreamMonitor(dut, "packets__beats", _payload(members, "packets__beats"), callback=self._fed)
         StreamMonitor(dut, "tx__header", PacketHeader, callback=self._leaves)
         StreamMonitor(dut, "tx__payload", beat_of(8 * FLIT), callback=self._shows)
         self.sinks = [
             StreamSink(dut, name, _payload(members, name), callback=call) for name, call in (
-                ("o_done", self._done), ("o_read", self._read), ("o_free", self._free),
-                ("o_credit", lambda item: self._next("credit", item)),
+                ("o_done", self._done), ("packets__read", self._read), ("packets__free", self._free),
+                ("packets__credit", lambda item: self._next("credit", item)),
                 ("o_fault", lambda item: self._next(f"fault {item['job'] & 1}", item)),
                 ("o_written", lambda item: self._next(f"written {item['job'] & 1}", item)),
             )
@@ -110,9 +110,9 @@ class Bench:
     async def start(self, *, varies: bool = True) -> None:
         """Clock and reset; the ends and the link are slow in turn if the bench `varies`."""
         await clock.start(self.dut, max_cycles=150_000)
-        self._taken, self._barred = level(self.dut.taken), level(self.dut.barred)
-        self._grant = [level(self.dut.granted), bits(self.dut.gone)]
-        self._consumed, self._consumes = bits(self.dut.consumed), decoder(Consumed)
+        self._taken, self._barred = level(self.dut.packets__pool__taken), level(self.dut.packets__barred)
+        self._grant = [level(self.dut.packets__pool__granted), bits(self.dut.packets__pool__gone)]
+        self._consumed, self._consumes = bits(self.dut.packets__pool__consumed), decoder(Consumed)
         self._ports = [
             {
                 "enable": level(getattr(self.dut, f"operands__{k}__enable")),
@@ -146,10 +146,10 @@ class Bench:
                 header[1] = self.taken
             self.expected["credit"].append(credit | {"loan": granted})
             noted_end(damaged=damaged, granted=granted)
-        self.dut.granted.value = self.rng.randrange(2)
-        self.dut.barred.value = int(self.rng.random() < 0.1)
-        self.dut.gone.value = self.rng.randrange(3)
-        self.dut.packet_error.value = self.flaws[0] if self.flaws else self.rng.randrange(2)
+        self.dut.packets__pool__granted.value = self.rng.randrange(2)
+        self.dut.packets__barred.value = int(self.rng.random() < 0.1)
+        self.dut.packets__pool__gone.value = self.rng.randrange(3)
+        self.dut.packets__damaged.value = self.flaws[0] if self.flaws else self.rng.randrange(2)
         # Operand memory: a word from the cycle after the next advance on.
         for k, port in enumerate(self._ports):
             if port["advance"]():

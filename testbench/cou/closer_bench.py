@@ -14,7 +14,7 @@ from rtl.buffer.layouts import Arrival, arrival_layout, free_layout
 from rtl.buffer.tag_table import answer_layout
 from rtl.cou.command import CouShapes
 from rtl.credit.layouts import CreditNotice
-from rtl.credit.shared_pool import Consumed
+from rtl.credit.pool_signature import Consumed
 from rtl.interface import JobClosing
 from testbench import clock
 from testbench.codec import decoder, encode
@@ -214,16 +214,16 @@ class Unit:
                 noted_left(why="open")
             elif self.owned(job):
                 noted_left(why="operation")
-        assert int(dut.bars.value) or not int(dut.taken.value), "a packet beside the lane's"
-        if int(dut.taken.value):
-            self.gone.append(int(dut.gone.value))
-            consumed = self.read_consumed(int(dut.consumed.value))
+        assert int(dut.bars.value) or not int(dut.pool__taken.value), "a packet beside the lane's"
+        if int(dut.pool__taken.value):
+            self.gone.append(int(dut.pool__gone.value))
+            consumed = self.read_consumed(int(dut.pool__consumed.value))
             header = self.headers[int(dut.meta_slot.value)]
             assert consumed == {"loan": header["loan"] & ~header["multicast"] & 1, "want": 0}
         self.n_dropped += int(dut.dropped.value)
         self._end(int(dut.ends.value))
         dut.held.value = int(hold and (held or numbers.random() < 0.3))
-        dut.gone.value = numbers.randrange(3)
+        dut.pool__gone.value = numbers.randrange(3)
         freed = bool(self.leaving) and numbers.random() < self.pace
         dut.freed.value, dut.freeing.value = int(freed), int(bool(self.leaving))
         if freed:

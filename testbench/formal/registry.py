@@ -130,11 +130,12 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="keeps-what-was-consumed", module=_SHARED_POOL,
-                old="self.free + (self.taken & ends) + ", new="self.free + ",
+                old="self.free + (consumption.taken & ends) + ", new="self.free + ",
             ),
             Mutation(
                 name="keeps-what-was-written-off", module=_SHARED_POOL,
-                old="(self.taken & self.granted) + self.lost", new="(self.taken & self.granted)",
+                old="(consumption.taken & consumption.granted) + self.lost",
+                new="(consumption.taken & consumption.granted)",
             ),
             Mutation(
                 name="always-renews", module=_SHARED_POOL, old="(ends & ~hungry)", new="ends",
@@ -145,7 +146,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="job-at-rest-with-loans-out", module=_SHARED_POOL,
-                old="self.gone.eq(1 + ends - self.granted)", new="self.gone.eq(1 + ends)",
+                old="consumption.gone.eq(1 + ends - consumption.granted)", new="consumption.gone.eq(1 + ends)",
             ),
             Mutation(
                 name="one-loan-back-twice", module=_SHARED_POOL,

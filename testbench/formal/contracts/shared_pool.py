@@ -21,16 +21,17 @@ class SharedPoolContract(Contract):
         from rtl.credit.shared_pool import SharedPool
 
         m.submodules.unit = unit = SharedPool(pool=self.pool)
+        pool = unit.consumption
         taken, loan, want, unused = (self.free(1, name) for name in ("taken", "loan", "want", "unused"))
         m.d.comb += [
-            unit.taken.eq(taken), unit.consumed.loan.eq(loan), unit.consumed.want.eq(want), unit.unused.eq(unused),
+            pool.taken.eq(taken), pool.consumed.loan.eq(loan), pool.consumed.want.eq(want), unit.unused.eq(unused),
         ]
         lost = self.free(2, "lost")
         m.d.comb += unit.lost.eq(lost)
         lent = Signal(range(self.pool + 2))
         without, packet, granted = Signal(), Signal(), Signal()
         m.d.comb += [
-            without.eq(unused & (lent != 0)), packet.eq(loan & (lent > without)), granted.eq(taken & unit.granted),
+            without.eq(unused & (lent != 0)), packet.eq(loan & (lent > without)), granted.eq(taken & pool.granted),
         ]
         # Written off is at most what nothing else of this cycle is about.
         self.assume(lost + without + (taken & packet) <= lent)
@@ -39,7 +40,7 @@ class SharedPoolContract(Contract):
         self.check(unit.free == self.pool - lent)
         self.check(~unused | (unit.known == (lent != 0)))
         # What keeps the job here: the packet less, its loan less, a loan more.
-        self.check(~taken | (unit.gone + unit.granted == 1 + packet))
+        self.check(~taken | (pool.gone + pool.granted == 1 + packet))
 
         # A loan that is free is lent to whoever wants it; a packet on a credit that got none has the next one.
         hungry = Signal()
