@@ -44,7 +44,8 @@ def timers_of(netlist: Netlist) -> dict[int, int]:
 
 
 def _steps(netlist: Netlist, register: int, value: Value) -> Iterator[int | None]:
-    """What each way to a register's next value adds to it; none for a way that gives it a value of its own."""
+    """Yields, for each way to a register's next value, the constant that it adds to the register; None for a way that
+    gives it a value of its own."""
     below = _choices(netlist, value)
     if below is not None:
         for other in below[1]:
@@ -111,7 +112,7 @@ class _Reach:
             grown = bool(more)
 
     def is_watched(self, name: str) -> bool:
-        """Whether a timer reaches something in a module, or in an instance in it."""
+        """True if a timer reaches something in a module, or in an instance in it."""
         return name in self._watched
 
     def _pass(self, name: str) -> bool:
@@ -295,7 +296,7 @@ class _Watched:
         return result
 
     def _unsteady(self, register: int, value: Value) -> int:
-        """Whether what a timer takes next is something else than itself and a constant, or follows a timer."""
+        """Net that is 1 if a timer's next value is something else than itself and a constant, or follows a timer."""
         module = self.old.cells[register].module
         below = _choices(self.old, value)
         if below is None:
