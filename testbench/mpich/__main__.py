@@ -29,7 +29,7 @@ _BUILD = [str(_BIN / "conic"), "run", "barrier", "--algorithm", "dissemination",
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a test.
+    """Outcome of a test.
 
     Members
     -------
