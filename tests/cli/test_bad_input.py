@@ -236,7 +236,7 @@ def test_full_disk_after_a_run(conic: Conic, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
 def test_interrupted(kind: signal.Signals, tmp_path: Path) -> None:
-    """Content of a file stays, however the program ends while it writes; SIGINT leaves nothing else."""
+    """The content of a file stays, however the program ends while it writes; SIGINT leaves nothing else."""
     (tmp_path / "x.txt").write_text("before")
     program = (
         "import time\nfrom pathlib import Path\nfrom firmware_models.files import written\n"
