@@ -115,7 +115,7 @@ class Deadline:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """An outcome that tells nothing is no failure."""
+        """A test that is out of time is left out: that is no failure."""
         with _left_out(item):
             return (yield)
 
@@ -125,7 +125,7 @@ class Setup:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
-        """An outcome that tells nothing is no failure."""
+        """A test that is out of time is left out: that is no failure."""
         with _left_out(item):
             return (yield)
 
