@@ -175,3 +175,22 @@ def find_board(name: str) -> Board:
     if known not in BOARDS:
         raise BoardError(f"board must be one of {', '.join(BOARDS)}, not {name!r}")
     return BOARDS[known]
+
+
+def find_vivado_board(name: str) -> Board:
+    """The board of that name, dashes or underscores, for the flow of Vivado.
+
+    Raises
+    ------
+    BoardError
+        If there is none, or only the open flow has it.
+    """
+    known = name.replace("-", "_")
+    if known in BOARDS:
+        raise BoardError(
+            f"board must be one of {', '.join(VIVADO_BOARDS)}, not {name!r}: Vivado does not know its device; "
+            f"conic build {known} makes its bitstream"
+        )
+    if known not in VIVADO_BOARDS:
+        raise BoardError(f"board must be one of {', '.join(VIVADO_BOARDS)}, not {name!r}")
+    return VIVADO_BOARDS[known]

@@ -162,9 +162,10 @@ def _names(module: dict[str, Any]) -> dict[int, str]:
 def main(arguments: list[str]) -> None:
     """Maps the NIC core of a preset, which takes some ten minutes, and shows where its slowest paths begin."""
     parser = argparse.ArgumentParser(prog="python -m fpga.slow_paths", description=main.__doc__)
-    parser.add_argument("--preset", default="ecpix5_85f", help="whose NIC is looked at")
     parser.add_argument("--longer-than", type=float, default=9.0, metavar="NS", help="what is slow")
-    parser.add_argument("--netlist", type=Path, help="a mapped netlist, top `unit`, in place of the preset's")
+    looked_at = parser.add_mutually_exclusive_group()
+    looked_at.add_argument("--preset", default="ecpix5_85f", help="whose NIC is looked at")
+    looked_at.add_argument("--netlist", type=Path, help="a mapped netlist, top `unit`, in place of the preset's")
     options = parser.parse_args(arguments)
     with TemporaryDirectory() as folder:
         netlist = options.netlist or Path(folder, "core.json")

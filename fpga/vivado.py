@@ -10,7 +10,7 @@ from pathlib import Path
 
 from firmware_models.config import load_preset
 from fpga.bitstream import NAME
-from fpga.board import VIVADO_BOARDS, Board
+from fpga.board import VIVADO_BOARDS, Board, BoardError, find_vivado_board
 from fpga.board_top import BoardTop
 from rtl.emit import emit_verilog
 from rtl.plain_verilog import plain_verilog
@@ -93,10 +93,13 @@ report_timing_summary -file {core}_timing.rpt
 def main(arguments: Sequence[str] | None = None) -> None:
     """Writes both projects for the board that the arguments name."""
     parser = argparse.ArgumentParser(prog="python -m fpga.vivado", description=__doc__.splitlines()[0])
-    parser.add_argument("board", choices=sorted(VIVADO_BOARDS))
+    parser.add_argument("board", help=", ".join(VIVADO_BOARDS))
     parser.add_argument("folder", type=Path)
     options = parser.parse_args(arguments)
-    board = VIVADO_BOARDS[options.board]
+    try:
+        board = find_vivado_board(options.board)
+    except BoardError as error:
+        parser.error(str(error))
     for path in (*write_self_test(board, options.folder / "selftest"), *write_core(board, options.folder / "core")):
         print(path)
 

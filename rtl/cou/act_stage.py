@@ -9,10 +9,12 @@ from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.abi import HashKey
 from rtl.cou.command import CouShapes
-from rtl.cou.context_file import Phase
+from rtl.cou.context_signatures import CreditWantSignature, LoaderSignature, StepSignature, event
 from rtl.cou.pass_planner import plan_layout
+from rtl.cou.phase import Phase
 from rtl.cou.terms import terms_detail
-from rtl.credit.layouts import credit_answer, credit_request
+from rtl.credit.credit_signatures import CreditRequestSignature
+from rtl.credit.layouts import credit_answer
 from rtl.interface import WindowSignature
 
 
@@ -37,25 +39,25 @@ class ActStage(wiring.Component):
     -------
     i : ``In(stream.Signature(plan))``
         Plans; after each one there is a cycle without one.
-    o_load : ``Out(stream.Signature(load))``, loader_idle : ``In(1)``
-        Operand loader; it is idle.
+    step : ``Out(StepSignature)``, want : ``Out(CreditWantSignature)``
+        To the context file: what becomes of the selected context, and the credit that it wants.
+    loader : ``Out(LoaderSignature)``
+        Operand loader.
     o_lookup : ``Out(stream.Signature({key, context, job, search}))``, i_found : ``In(stream.Signature({missing}))``
         Packet buffer; answers of a search.
     window : ``Out(WindowSignature())``
         Check of addresses that were not checked when the descriptor was taken.
-    o_credit, credit_hold, i_credit, returned :
-        Credit table. With `credit_hold` the request is not to be decided on: the packet has only been announced.
+    credit : ``Out(CreditRequestSignature())``
+        Credit table.
+    returned : ``In(1)``
+        Some credit has returned.
     o_run, o_send : ``Out(stream.Signature(run))``, ``Out(stream.Signature(send))``
         Passes that combine or write, and those that only send.
     o_fault : ``Out(stream.Signature(fault))``
         Errors.
-    asks, granted : ``Out(1)``
-        The selected context awaits an answer of the credit table; pulse: it has got a credit.
-    select, sleep, next_phase, wait, wait_key, loads, fire, advance, ends, cut, clears, drop, oldest, certain, finish :
-        Context file.
     fired : ``Out(1)``
         Pulse: a descriptor has triggered.
-    write_started : ``Out(1)``, job : ``Out``
+    o_write_started : ``Out(event({job}))``
         A write of a result of this operation to host memory begins.
     """
 
@@ -68,24 +70,20 @@ class ActStage(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         super().__init__({
             "i": In(stream.Signature(plan_layout(shapes))),
-            "o_load": Out(stream.Signature(shapes.load)), "loader_idle": In(1),
+            "step": Out(StepSignature(shapes)), "want": Out(CreditWantSignature()),
+            "loader": Out(LoaderSignature(shapes)),
             "o_lookup": Out(stream.Signature(lookup_layout(shapes))),
             "i_found": In(stream.Signature(data.StructLayout({"missing": 1}))),
             "window": Out(WindowSignature()),
-            "o_credit": Out(stream.Signature(credit_request())), "credit_hold": Out(1),
-            "i_credit": In(stream.Signature(credit_answer())),
-            "returned": In(1), "asks": Out(1), "granted": Out(1),
+            "credit": Out(CreditRequestSignature()), "returned": In(1),
             "o_run": Out(stream.Signature(shapes.run)), "o_send": Out(stream.Signature(shapes.send)),
             "o_fault": Out(stream.Signature(shapes.fault)),
-            "select": Out(shapes.context), "sleep": Out(1), "next_phase": Out(Phase),
-            "wait": Out(1), "wait_key": Out(HashKey), "loads": Out(1),
-            "fire": Out(1), "advance": Out(1), "ends": Out(1), "cut": Out(1), "clears": Out(1), "drop": Out(1),
-            "oldest": In(1), "certain": In(1), "finish": In(1),
-            "fired": Out(1), "write_started": Out(1), "job": Out(shapes.job),
+            "fired": Out(1), "o_write_started": Out(event(data.StructLayout({"job": shapes.job}))),
         })
 
     def elaborate(self, platform):
         m = Module()
+        request, reply, load, loader = self.credit.request, self.credit.answer, self.loader.request, self.loader
         plan, step = self.i.payload, self.i.payload.step
         remarkable = plan.remarkable
 
@@ -101,7 +99,7 @@ class ActStage(wiring.Component):
         # All that its step waits for is there. A credit is taken before an address is checked, so either is the last.
         settled = Signal()
         # A credit that returns while one is refused, or an older context that ends, is a reason to ask again.
-        changed = self.returned | self.finish
+        changed = self.returned | self.step.finish
         with m.If(changed):
             m.d.sync += came.eq(1)
         answer = self._answer_of_credit_table(m)
@@ -109,27 +107,27 @@ class ActStage(wiring.Component):
         self._say(m, ahead=ahead, window_ok=window_ok, answer=answer)
 
         def sleep(phase):
-            m.d.comb += self.next_phase.eq(phase)
+            m.d.comb += self.step.next_phase.eq(phase)
 
         # That an answer of the credit table is waited for stands beside the state: it decides whether a pass goes.
-        m.d.sync += self.asks.eq(self.asks & ~self.i_credit.valid)
+        m.d.sync += self.want.asks.eq(self.want.asks & ~reply.valid)
         with m.FSM() as fsm:
             with m.State("ACT"):
-                with m.If(self.i.valid & plan.unsure & ~self.certain):
+                with m.If(self.i.valid & plan.unsure & ~self.step.certain):
                     m.d.sync += waited.eq(waited + 1)
-                    m.d.comb += self.credit_hold.eq(1)
+                    m.d.comb += self.credit.hold.eq(1)
                     with m.If(tired):
                         sleep(Phase.WAITING)
                     with m.Else():
-                        m.d.comb += self.o_credit.valid.eq(step.credit)
-                with m.Elif(self.i.valid & (step.load | plan.fill & ~filled & ~self.loader_idle)):
-                    m.d.comb += self.o_load.valid.eq(1)
-                    with m.If(self.o_load.ready):
+                        m.d.comb += request.valid.eq(step.credit)
+                with m.Elif(self.i.valid & (step.load | plan.fill & ~filled & ~loader.idle)):
+                    m.d.comb += load.valid.eq(1)
+                    with m.If(load.ready):
                         sleep(Phase.LOADING)
                 with m.Elif(self.i.valid):
                     with m.If(plan.fill & ~filled):
                         # A loader with nothing to do takes it at once.
-                        m.d.comb += [self.o_load.valid.eq(1), self.o_load.payload.beside.eq(1), self.loads.eq(1)]
+                        m.d.comb += [load.valid.eq(1), load.payload.beside.eq(1), self.step.loads.eq(1)]
                         m.d.sync += filled.eq(1)
                     # A plan has one step, so none of these looks at the others.
                     with m.If(step.search & ~searched):
@@ -141,14 +139,14 @@ class ActStage(wiring.Component):
                     with m.If(step.ask):
                         m.d.comb += self.o_lookup.valid.eq(1)
                         with m.If(self.o_lookup.ready):
-                            m.d.comb += self.wait.eq(1)
+                            m.d.comb += self.step.wait.eq(1)
                             sleep(Phase.WAITING)
                     # The credit first: an address is checked once, and reported once.
                     with m.If((step.credit | step.check & plan.sends) & ~credited):
-                        m.d.comb += self.o_credit.valid.eq(1)
+                        m.d.comb += request.valid.eq(1)
                         m.d.sync += came.eq(changed)
-                        with m.If(self.o_credit.ready):
-                            m.d.sync += self.asks.eq(1)
+                        with m.If(request.ready):
+                            m.d.sync += self.want.asks.eq(1)
                             m.next = "CREDIT"
                     with m.If(step.check & ~window_known & (credited | ~plan.sends)):
                         m.d.comb += self.window.query.valid.eq(1)
@@ -168,26 +166,26 @@ class ActStage(wiring.Component):
         # lead here is looked at.
         runs, sends = self.o_run, self.o_send
         here = self.i.valid & fsm.ongoing("ACT")
-        sure = ~plan.unsure | self.certain
-        loads, brought = step.load | plan.fill & ~filled & ~self.loader_idle, ~plan.fill | filled | self.loader_idle
+        sure = ~plan.unsure | self.step.certain
+        loads, brought = step.load | plan.fill & ~filled & ~loader.idle, ~plan.fill | filled | loader.idle
         acts = sure & brought & (step.run | settled) & (~remarkable | reported)
-        grants = self.i_credit.valid & self.i_credit.payload.ok & ~step.check & ~remarkable
+        grants = reply.valid & reply.payload.ok & ~step.check & ~remarkable
         goes = Signal()
         m.d.comb += [
-            goes.eq(here & acts | self.asks & grants),
+            goes.eq(here & acts | self.want.asks & grants),
             runs.valid.eq(goes & ~plan.direct), sends.valid.eq(goes & plan.direct),
-            self.fire.eq(goes & Mux(plan.direct, sends.ready, runs.ready)),
-            self.fired.eq(self.fire & plan.final),
-            self.write_started.eq(self.fire & self.o_run.payload.output.write_back),
+            self.step.fire.eq(goes & Mux(plan.direct, sends.ready, runs.ready)),
+            self.fired.eq(self.step.fire & plan.final),
+            self.o_write_started.valid.eq(self.step.fire & self.o_run.payload.output.write_back),
         ]
         # Whether the context goes to sleep is gathered beside the states, of which each says only how.
         asks = self.o_lookup.ready & step.ask & ~loads
         m.d.comb += [
-            self.sleep.eq(
-                self.fire | here & Mux(sure, self.o_load.ready & loads | asks, tired)
-                | self.asks & self.i_credit.valid & ~self.i_credit.payload.ok
+            self.step.sleep.eq(
+                self.step.fire | here & Mux(sure, load.ready & loads | asks, tired)
+                | self.want.asks & reply.valid & ~reply.payload.ok
             ),
-            leave.eq(self.sleep | self.drop),
+            leave.eq(self.step.sleep | self.step.drop),
         ]
 
         # The next plan knows nothing of this one. It comes after a cycle without a plan, and that there is one is known
@@ -203,33 +201,35 @@ class ActStage(wiring.Component):
 
     def _answer_of_credit_table(self, m: Module):
         """The answer of the credit table, from the cycle in which it comes for as long as the plan stands here."""
+        reply = self.credit.answer
         kept, answer = Signal(credit_answer(), name="kept_answer"), Signal(credit_answer())
-        with m.If(self.i_credit.valid & self.i_credit.ready):
-            m.d.sync += kept.eq(self.i_credit.payload)
-        m.d.comb += answer.eq(Mux(self.i_credit.valid & self.i_credit.ready, self.i_credit.payload, kept))
+        with m.If(reply.valid & reply.ready):
+            m.d.sync += kept.eq(reply.payload)
+        m.d.comb += answer.eq(Mux(reply.valid & reply.ready, reply.payload, kept))
         return answer
 
     def _say(self, m: Module, *, ahead, window_ok, answer):
         """Payloads for the other parts, as far as they do not depend on what is done."""
+        request = self.credit.request
         plan, run, send = self.i.payload, self.o_run.payload, self.o_send.payload
         header, lookup = plan.run.output.header, self.o_lookup.payload
         m.d.comb += [
-            self.select.eq(plan.context), self.job.eq(plan.job),
-            self.o_load.payload.eq(plan.load), self.o_fault.payload.job.eq(plan.job),
+            self.step.context.eq(plan.context), self.o_write_started.payload.job.eq(plan.job),
+            self.loader.request.payload.eq(plan.load), self.o_fault.payload.job.eq(plan.job),
             lookup.key.eq(plan.key), lookup.key.seq_id.eq(plan.key.seq_id + ahead),
             lookup.context.eq(plan.context), lookup.job.eq(plan.job),
-            self.wait_key.eq(plan.key), self.i_found.ready.eq(1),
+            self.step.key.eq(plan.key), self.i_found.ready.eq(1),
             self.window.query.payload.vp.eq(header.source_vp),
             *(self.window.query.payload[name].eq(plan.query[name]) for name in ("addr", "bytes", "right")),
-            self.o_credit.payload.job_id.eq(header.job_id), self.o_credit.payload.peer.eq(header.peer),
-            self.o_credit.payload.multicast.eq(header.multicast), self.o_credit.payload.members.eq(plan.members),
-            self.o_credit.payload.oldest.eq(self.oldest),
+            request.payload.job_id.eq(header.job_id), request.payload.peer.eq(header.peer),
+            request.payload.multicast.eq(header.multicast), request.payload.members.eq(plan.members),
+            request.payload.oldest.eq(self.step.oldest), self.want.peer.eq(header.peer),
             run.eq(plan.run), run.output.write_back.eq(plan.run.output.write_back & (~plan.foreign | window_ok)),
             send.a.eq(plan.run.a), *(send[name].eq(plan.run.output[name]) for name in (
                 "context", "position", "bytes", "send", "header"
             )),
-            self.advance.eq(plan.final), self.ends.eq(plan.ends), self.cut.eq(plan.cut), self.clears.eq(plan.clears),
-            self.next_phase.eq(Phase.RUNNING),
+            self.step.advance.eq(plan.final), self.step.ends.eq(plan.ends), self.step.cut.eq(plan.cut),
+            self.step.clears.eq(plan.clears), self.step.next_phase.eq(Phase.RUNNING),
         ]
         for name, field in (("tag", "window_slot"), ("loan", "loan"), ("want", "want")):
             m.d.comb += [run.output.header[name].eq(answer[field]), send.header[name].eq(answer[field])]
@@ -258,7 +258,7 @@ class ActStage(wiring.Component):
             ]
             with m.If(self.o_fault.ready):
                 m.next = "DROP"
-                m.d.sync += self.drop.eq(1)
+                m.d.sync += self.step.drop.eq(1)
         with m.State("MISMATCH"):
             m.d.comb += [
                 self.o_fault.valid.eq(1), fault.status.eq(Status.LENGTH_MISMATCH),
@@ -298,18 +298,19 @@ class ActStage(wiring.Component):
     def _drop(self, m: Module, *, forgets) -> None:
         """A cycle of its own: whether a context is given up stands in a register at the beginning of what others do."""
         with m.State("DROP"):
-            m.d.sync += self.drop.eq(0)
+            m.d.sync += self.step.drop.eq(0)
             m.d.sync += [known.eq(0) for known in forgets]
             m.next = "ACT"
 
     def _take_credit(self, m: Module, *, credited, settled, again, sleep) -> None:
         """The credit table answers. One that is refused asks again at once if there has been a reason to."""
+        reply = self.credit.answer
         with m.State("CREDIT"):
-            m.d.comb += self.i_credit.ready.eq(1)
-            with m.If(self.i_credit.valid):
+            m.d.comb += reply.ready.eq(1)
+            with m.If(reply.valid):
                 m.next = "ACT"
-                m.d.comb += self.granted.eq(self.i_credit.payload.ok)
-                with m.If(self.i_credit.payload.ok):
+                m.d.comb += self.want.granted.eq(reply.payload.ok)
+                with m.If(reply.payload.ok):
                     m.d.sync += [credited.eq(1), settled.eq(self.i.payload.step.credit)]
                 with m.Else():
                     sleep(Mux(again, Phase.READY, Phase.BLOCKED))

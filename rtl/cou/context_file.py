@@ -1,7 +1,7 @@
 """State of the pulses in progress, and the associative wake-up that makes waiting free."""
 
 from amaranth import Array, Cat, Module, Mux, Signal
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
@@ -10,32 +10,19 @@ from rtl.abi import HashKey
 from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.cou.activity import Doing
 from rtl.cou.command import CouShapes
-
-
-class Phase(enum.Enum, shape=3):
-    """What a context is doing."""
-
-    FREE = 0
-    READY = 1
-    """Something can be done for it: the trigger is to look at it."""
-    TAKEN = 2
-    """The trigger looks at it."""
-    LOADING = 3
-    """Its operand is on its way."""
-    WAITING = 4
-    """It needs a packet that is not there; an arrival makes it ready."""
-    BLOCKED = 5
-    """It may not send for want of a credit; a returned credit makes it ready."""
-    RUNNING = 6
-    """A pass is being executed."""
-
-
-def look_layout(shapes: CouShapes) -> data.StructLayout:
-    """Registers of a context, as the plan stage reads them."""
-    return data.StructLayout({
-        "job": shapes.job, "position": shapes.place, "packet_there": 1, "sure": 1, "packet": shapes.packet, "loaded": 1,
-        "measured": 1,
-    })
+from rtl.cou.context_signatures import (
+    RETURNED,
+    CreditWantSignature,
+    LookSignature,
+    SelectionSignature,
+    StepSignature,
+    context_answer_layout,
+    context_layout,
+    context_start_layout,
+    event,
+    look_layout,
+)
+from rtl.cou.phase import Phase
 
 
 class ContextFile(wiring.Component):
@@ -55,53 +42,29 @@ class ContextFile(wiring.Component):
 
     Members
     -------
-    ready : ``Out(n_contexts)``
-        Contexts that can be taken. One that is just waking up is among them.
-    first : ``Out(n_contexts)``
-        Of these, the oldest one of each job.
-    take, taken : ``In``
-        The trigger takes this context.
-    start, start_context, start_job, start_cut, start_taken : ``In``
-        Makes a free context the youngest of a job; its phase becomes READY, or TAKEN with `start_taken`. `start_cut`:
-        its slice has to be measured.
-    look, o_look : ``In``, ``Out``
+    selection : ``Out(SelectionSignature)``
+        Choice of the next context.
+    i_start : ``In(event(context_start_layout))``
+        A pulse begins.
+    look : ``In(LookSignature)``
         Registers of a context.
-    measure, measured : ``In``
-        The slice of context `measured` is known.
-    select : ``In``
-        The context that the following are about:
-    sleep, next_phase : ``In``
-        Its phase from now on.
-    wait, wait_key : ``In``
-        Registers the key that it waits for.
-    loads : ``In(1)``
-        Its operand is there, or will be before it is read.
-    fire, advance, ends, cut, clears : ``In``
-        It is given a pass, which forgets the packet that it had a cycle later, in which `select`, `advance`, `cut` and
-        `clears` stay; with `advance` its descriptor's last, with `ends` the
-        sequence's. `cut`: the next slice has to be measured; `clears`: so has this one, once more.
-    drop : ``In``
-        A time-out ends it: frees it.
-    oldest : ``Out(1)``
-        It is the oldest context of its job of those that may still send something.
-    certain : ``Out(1)``
-        The packet that it was announced when it was taken is there.
-    i_arrival : ``In(stream.Signature({key, slot, what}))``
+    i_measured : ``In(event(context_layout))``
+        The slice of a context is known.
+    step : ``In(StepSignature)``
+        What becomes of the selected context.
+    want : ``In(CreditWantSignature)``
+        The credit that it wants.
+    i_arrival : ``In(stream.Signature(arrival_layout))``
         Event: key and slot of a packet that comes in, and how far.
-    answered, answer_context, answer_hit, answer_packet : ``In``
-        Event: the look-up of a context has its answer, and the packet's slot with a hit.
-    loaded, loaded_context : ``In``
-        Event: a context's operand is there.
-    done, done_context : ``In``
-        A pass has ended: its context becomes ready, or free if it was the sequence's last. Not with `drop`.
-    done_ends : ``Out(1)``
-        That context becomes free.
-    finish : ``Out(1)``
-        Some context becomes free.
-    peer, asks, granted, returned, returned_peer : ``In``
-        The selected context wants a credit of `peer`: it `asks` for one, and takes one with `granted`; one has
-        returned from `returned_peer`. Of the contexts of each job that are blocked for want of a credit of that peer,
-        the oldest becomes ready two cycles later. If it is granted one it calls the next.
+    i_answer : ``In(event(context_answer_layout))``
+        The look-up of a context is answered.
+    i_loaded : ``In(event(context_layout))``
+        The operand of a context is there.
+    i_done : ``In(event(context_layout))``, done_ends : ``Out(1)``
+        A pass has ended: its context becomes ready, or free, with `done_ends`, if it was the sequence's last. Not with
+        a `drop`.
+    i_returned : ``In(event(RETURNED))``
+        A credit has returned.
     expire : ``In(n_jobs)``
         Jobs whose operation a time-out ends: their waiting and blocked contexts become ready (a waiting one not
         before its look-up is answered, so that no answer can reach a later user of the context).
@@ -118,23 +81,17 @@ class ContextFile(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         n = config.cou.n_contexts
         super().__init__({
-            "ready": Out(n), "first": Out(n), "take": In(1), "taken": In(shapes.context),
-            "start": In(1), "start_context": In(shapes.context), "start_job": In(shapes.job), "start_cut": In(1),
-            "start_taken": In(1),
-            "look": In(shapes.context), "o_look": Out(look_layout(shapes)),
-            "measure": In(1), "measured": In(shapes.context),
-            "select": In(shapes.context),
-            "sleep": In(1), "next_phase": In(Phase),
-            "wait": In(1), "wait_key": In(HashKey),
-            "loads": In(1), "fire": In(1), "advance": In(1), "ends": In(1), "cut": In(1), "clears": In(1),
-            "drop": In(1), "oldest": Out(1), "certain": Out(1),
+            "selection": Out(SelectionSignature(shapes, n)),
+            "i_start": In(event(context_start_layout(shapes))),
+            "look": In(LookSignature(shapes)),
+            "i_measured": In(event(context_layout(shapes))),
+            "step": In(StepSignature(shapes)),
+            "want": In(CreditWantSignature()),
             "i_arrival": In(stream.Signature(arrival_layout(shapes.packet))),
-            "answered": In(1), "answer_context": In(shapes.context), "answer_hit": In(1),
-            "answer_packet": In(shapes.packet),
-            "loaded": In(1), "loaded_context": In(shapes.context),
-            "done": In(1), "done_context": In(shapes.context), "done_ends": Out(1), "finish": Out(1),
-            "peer": In(formats.PEER_BITS), "asks": In(1), "granted": In(1),
-            "returned": In(1), "returned_peer": In(formats.PEER_BITS),
+            "i_answer": In(event(context_answer_layout(shapes))),
+            "i_loaded": In(event(context_layout(shapes))),
+            "i_done": In(event(context_layout(shapes))), "done_ends": Out(1),
+            "i_returned": In(event(RETURNED)),
             "expire": In(config.cou.n_jobs),
             "free": Out(n),
             "active": Out(config.cou.n_jobs),
@@ -143,7 +100,8 @@ class ContextFile(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        shapes = self.shapes
+        shapes, step, selection, look = self.shapes, self.step, self.selection, self.look
+        ended, answer = self.i_done.payload, self.i_answer.payload
         n = self.config.cou.n_contexts
         n_jobs = self.config.cou.n_jobs
         phase = Array(Signal(Phase, name=f"phase_{c}") for c in range(n))
@@ -154,23 +112,23 @@ class ContextFile(wiring.Component):
         older = Array(Signal(n, name=f"older_{c}") for c in range(n))
 
         # One context ends at a time.
-        finish, finished = self.finish, Signal(shapes.context)
+        finish, finished = step.finish, Signal(shapes.context)
         m.d.comb += [
-            self.i_arrival.ready.eq(1), self.o_look.eq(registers[self.look]),
-            self.oldest.eq(older[self.select] == 0), self.certain.eq(certain.bit_select(self.select, 1)),
-            self.done_ends.eq(ending.bit_select(self.done_context, 1)),
-            finish.eq(self.drop | (self.done & self.done_ends)),
-            finished.eq(self.done_context),
+            self.i_arrival.ready.eq(1), look.registers.eq(registers[look.context]),
+            step.oldest.eq(older[step.context] == 0), step.certain.eq(certain.bit_select(step.context, 1)),
+            self.done_ends.eq(ending.bit_select(ended.context, 1)),
+            finish.eq(step.drop | (self.i_done.valid & self.done_ends)),
+            finished.eq(ended.context),
         ]
-        with m.If(self.drop):
-            m.d.comb += finished.eq(self.select)
+        with m.If(step.drop):
+            m.d.comb += finished.eq(step.context)
         called = self._call(m, phase=phase, older=older)
         aged = self._age(m, phase=phase, registers=registers, older=older, ending=ending, finished=finished)
 
         # That a pass goes is known late in a cycle. What its context forgets with it is not read before the pass has
         # ended, so it does so in the next one, in which the plan still stands.
         went = Signal()
-        m.d.sync += went.eq(self.fire)
+        m.d.sync += went.eq(step.fire)
 
         # A key that is alike takes effect a cycle later: a context that waits is left alone by the trigger, and one
         # that is given up meanwhile wants it no more. A packet that was announced is known by its slot.
@@ -178,18 +136,18 @@ class ContextFile(wiring.Component):
         m.d.sync += [came.slot.eq(arrival.slot), came.what.eq(arrival.what)]
         for c in range(n):
             registers_c = registers[c]
-            selected = self.select == c
-            taken = self.take & (self.taken == c)
+            selected = step.context == c
+            taken = selection.take & (selection.taken == c)
 
             # Why a context that sleeps wakes up. The oldest one has a claim to the last credit, so becoming the oldest
             # one is a reason to ask again; the trigger may be putting it to sleep then, so that is seen a cycle later.
             claims = aged[c] & (older[c] == 0)
-            answered = self.answered & (self.answer_context == c)
+            answered = self.i_answer.valid & (answer.context == c)
             same_key = Signal(name=f"same_key_{c}")
             m.d.sync += same_key.eq(self.i_arrival.valid & wanting[c] & (key[c] == arrival.key))
             there = registers_c.packet_there
             arrived = same_key & (came.what == Arrival.THERE) & wanting[c]
-            found = answered & self.answer_hit & wanting[c]
+            found = answered & answer.hit & wanting[c]
             announced = same_key & (came.what == Arrival.COMING) & wanting[c] & ~there
             same_slot = self.i_arrival.valid & wanting[c] & there & (registers_c.packet == arrival.slot)
             confirmed = same_slot & (arrival.what == Arrival.THERE)
@@ -202,11 +160,13 @@ class ContextFile(wiring.Component):
             m.d.comb += wakes.eq(
                 (phase[c] == Phase.WAITING) & settled & (registers_c.sure | arrived | announced | found | gone)
             )
-            m.d.comb += [self.ready[c].eq(wakes | (phase[c] == Phase.READY)), self.free[c].eq(phase[c] == Phase.FREE)]
+            m.d.comb += [
+                selection.ready[c].eq(wakes | (phase[c] == Phase.READY)), self.free[c].eq(phase[c] == Phase.FREE),
+            ]
             with m.If(
-                wakes | (phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)
+                wakes | (phase[c] == Phase.LOADING) & self.i_loaded.valid & (self.i_loaded.payload.context == c)
                 | (phase[c] == Phase.BLOCKED) & (called[c] | claims | gone)
-                | self.done & (self.done_context == c)
+                | self.i_done.valid & (ended.context == c)
             ):
                 m.d.sync += phase[c].eq(Phase.READY)
             with m.If(taken):
@@ -225,46 +185,47 @@ class ContextFile(wiring.Component):
                 m.d.sync += [there.eq(1), certain[c].eq(0)]
             # A packet that is being confirmed can only be found where it is: the slot does not wait for the event.
             with m.If(found & ~arrived):
-                m.d.sync += registers_c.packet.eq(self.answer_packet)
+                m.d.sync += registers_c.packet.eq(answer.packet)
             with m.Elif(arrived | announced):
                 m.d.sync += registers_c.packet.eq(came.slot)
-            with m.If(self.loaded & (self.loaded_context == c) | selected & self.loads):
+            with m.If(self.i_loaded.valid & (self.i_loaded.payload.context == c) | selected & step.loads):
                 m.d.sync += registers_c.loaded.eq(1)
-            with m.If(self.measure & (self.measured == c)):
+            with m.If(self.i_measured.valid & (self.i_measured.payload.context == c)):
                 m.d.sync += registers_c.measured.eq(1)
 
             # The trigger's changes.
-            with m.If(selected & self.sleep):
-                m.d.sync += phase[c].eq(self.next_phase)
-            with m.If(selected & self.wait):
-                m.d.sync += [key[c].eq(self.wait_key), wanting[c].eq(1), asking[c].eq(1)]
-            with m.If(selected & self.fire):
-                m.d.sync += ending[c].eq(self.ends)
-            with m.If(went & (self.select == c)):
+            with m.If(selected & step.sleep):
+                m.d.sync += phase[c].eq(step.next_phase)
+            with m.If(selected & step.wait):
+                m.d.sync += [key[c].eq(step.key), wanting[c].eq(1), asking[c].eq(1)]
+            with m.If(selected & step.fire):
+                m.d.sync += ending[c].eq(step.ends)
+            with m.If(went & (step.context == c)):
                 m.d.sync += [there.eq(0), registers_c.sure.eq(0)]
-                with m.If(self.advance):
+                with m.If(step.advance):
                     m.d.sync += [
                         registers_c.position.eq(registers_c.position + 1), registers_c.loaded.eq(0),
-                        registers_c.measured.eq(~self.cut),
+                        registers_c.measured.eq(~step.cut),
                     ]
-                with m.Elif(self.clears):
+                with m.Elif(step.clears):
                     m.d.sync += registers_c.measured.eq(0)
 
-            with m.If(self.start & (self.start_context == c)):
+            with m.If(self.i_start.valid & (self.i_start.payload.context == c)):
                 m.d.sync += self._begins(phase[c], registers_c, wanting[c], ending[c])
             with m.If(finish & (finished == c)):
                 m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there.eq(0), registers_c.sure.eq(0)]
 
         # Of those that one event wakes up the oldest goes first, or pulses would overtake each other for nothing.
-        m.d.comb += self.first.eq(Cat(self.ready[c] & ~(older[c] & self.ready).any() for c in range(n)))
+        m.d.comb += selection.first.eq(Cat(selection.ready[c] & ~(older[c] & selection.ready).any() for c in range(n)))
         self._tell(m, phase=phase, registers=registers, older=older)
         return m
 
     def _begins(self, phase, registers, wanting, ending) -> list:
         """A pulse begins in a context: what its registers then hold."""
+        begins = self.i_start.payload
         return [
-            phase.eq(Mux(self.start_taken, Phase.TAKEN, Phase.READY)), registers.eq(0),
-            registers.job.eq(self.start_job), registers.measured.eq(~self.start_cut), wanting.eq(0), ending.eq(0),
+            phase.eq(Mux(begins.taken, Phase.TAKEN, Phase.READY)), registers.eq(0),
+            registers.job.eq(begins.job), registers.measured.eq(~begins.cut), wanting.eq(0), ending.eq(0),
         ]
 
     def _call(self, m: Module, *, phase, older):
@@ -273,19 +234,20 @@ class ContextFile(wiring.Component):
 
         They learn it two cycles later, so the trigger's last step informs one that was asking meanwhile.
         """
+        want, returned = self.want, self.i_returned
         n = self.config.cou.n_contexts
         wants = Array(Signal(formats.PEER_BITS, name=f"wants_{c}") for c in range(n))
         concerned, called = Signal(n), Signal(n)
         # Whoever is blocked has asked before.
-        with m.If(self.asks):
-            m.d.sync += wants[self.select].eq(self.peer)
+        with m.If(want.asks):
+            m.d.sync += wants[self.step.context].eq(want.peer)
         m.d.comb += concerned.eq(Cat(
             (phase[c] == Phase.BLOCKED)
-            & (self.returned & (wants[c] == self.returned_peer) | self.granted & (wants[c] == self.peer))
+            & (returned.valid & (wants[c] == returned.payload.peer) | want.granted & (wants[c] == want.peer))
             for c in range(n)
         ))
         m.d.sync += called.eq(Cat(
-            concerned[c] & (self.returned & self.granted | ~(older[c] & concerned).any()) for c in range(n)
+            concerned[c] & (returned.valid & want.granted | ~(older[c] & concerned).any()) for c in range(n)
         ))
         return called
 
@@ -295,18 +257,19 @@ class ContextFile(wiring.Component):
         A context counts until it is free or its last pass has gone. That a pass goes is known late in a cycle, so it
         counts in the next one.
         """
-        n, finish = self.config.cou.n_contexts, self.finish
+        begins, step = self.i_start.payload, self.step
+        n, finish = self.config.cou.n_contexts, step.finish
         parts, parted, aged = Signal(), Signal.like(finished), Signal(n)
-        m.d.sync += [parts.eq(self.fire & self.ends), parted.eq(self.select)]
+        m.d.sync += [parts.eq(step.fire & step.ends), parted.eq(step.context)]
         for c in range(n):
             m.d.sync += aged[c].eq(finish & older[c].bit_select(finished, 1) | parts & older[c].bit_select(parted, 1))
             with m.If(finish):
                 m.d.sync += older[c].bit_select(finished, 1).eq(0)
             with m.If(parts):
                 m.d.sync += older[c].bit_select(parted, 1).eq(0)
-            with m.If(self.start & (self.start_context == c)):
+            with m.If(self.i_start.valid & (begins.context == c)):
                 same = Cat(
-                    (phase[other] != Phase.FREE) & (registers[other].job == self.start_job) for other in range(n)
+                    (phase[other] != Phase.FREE) & (registers[other].job == begins.job) for other in range(n)
                 )
                 ends_now = Cat(finish & (finished == other) for other in range(n))
                 m.d.sync += older[c].eq(same & ~ends_now & ~ending & (((1 << n) - 1) ^ (1 << c)))

@@ -11,7 +11,7 @@ from firmware_models.abi.encoding import Operand, PacketType, Right, Status
 from firmware_models.config import Config
 from rtl.abi import DescriptorControl, HashKey, PacketHeader
 from rtl.cou.command import CouShapes, Select, Source
-from rtl.cou.context_file import look_layout
+from rtl.cou.context_signatures import look_layout
 from rtl.cou.step import Step
 from rtl.cou.terms import differ, terms_of
 from rtl.credit.layouts import notice_fields

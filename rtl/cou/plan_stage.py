@@ -3,14 +3,22 @@
 from itertools import pairwise
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
-from rtl.abi import DescriptorControl, PacketHeader
 from rtl.cou.command import CouShapes
-from rtl.cou.context_file import look_layout
+from rtl.cou.context_signatures import (
+    HeaderViewSignature,
+    LookSignature,
+    OperationViewSignature,
+    SequenceViewSignature,
+    StandstillSignature,
+    context_layout,
+    event,
+    look_layout,
+)
 from rtl.cou.pass_planner import (
     CUTS,
     PassPlanner,
@@ -21,7 +29,6 @@ from rtl.cou.pass_planner import (
     slice_layout,
 )
 from rtl.cou.slice_meter import SliceMeter
-from rtl.interface import STATUS_BITS
 
 
 class PlanStage(wiring.Component):
@@ -39,25 +46,23 @@ class PlanStage(wiring.Component):
         Contexts to be looked at.
     o : ``Out(stream.Signature(plan))``
         The plan of each.
-    look, registers : ``Out``, ``In``
-        Context file.
-    measure, measured : ``Out``
+    look : ``Out(LookSignature)``
+        Registers of the context, in the context file.
+    o_measured : ``Out(event(context_layout))``
         To the context file: the slice of this context is known.
-    select, operation, expired, status : ``Out``, ``In``, ``In``, ``In``
-        Operation table.
-    fault_pending : ``In(1)``
-        Errors are on their way to the operation table: a plan waits, since what it sends has to bear them.
-    place, control : ``Out``, ``In``
-        Sequence store; the descriptor comes a cycle later.
-    meta_enable, meta_slot, meta : ``Out``, ``Out``, ``In``
-        Packet buffer: the header comes a cycle later and stays.
+    operation : ``Out(OperationViewSignature)``
+        Operation table. While errors are on their way there a plan waits, since what it sends has to bear them.
+    sequence : ``Out(SequenceViewSignature)``
+        Sequence store.
+    header : ``Out(HeaderViewSignature)``
+        Packet buffer.
     node_id : ``In(24)``
         NodeID of this NIC.
     i_start : ``In(stream.Signature(start))``, start_context : ``In``
         A pulse that begins, in this context.
     fire : ``In(1)``
         The planned pass is handed over: the progress of its context changes.
-    hold : ``In(1)``, held : ``Out(1)``
+    standstill : ``In(StandstillSignature)``
         No more contexts are to be looked at; none is, and no plan stands here.
     """
 
@@ -66,20 +71,17 @@ class PlanStage(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         super().__init__({
             "i": In(stream.Signature(shapes.context)), "o": Out(stream.Signature(plan_layout(shapes))),
-            "look": Out(shapes.context), "registers": In(look_layout(shapes)),
-            "measure": Out(1), "measured": Out(shapes.context),
-            "select": Out(shapes.job), "operation": In(shapes.operation), "expired": In(1), "status": In(STATUS_BITS),
-            "fault_pending": In(1),
-            "place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
-            "control": In(DescriptorControl),
-            "meta_enable": Out(1), "meta_slot": Out(shapes.packet), "meta": In(PacketHeader),
-            "node_id": In(formats.NODE_BITS),
+            "look": Out(LookSignature(shapes)), "o_measured": Out(event(context_layout(shapes))),
+            "operation": Out(OperationViewSignature(shapes)), "sequence": Out(SequenceViewSignature(shapes)),
+            "header": Out(HeaderViewSignature(shapes)), "node_id": In(formats.NODE_BITS),
             "i_start": In(stream.Signature(shapes.start)), "start_context": In(shapes.context),
-            "fire": In(1), "hold": In(1), "held": Out(1),
+            "fire": In(1), "standstill": In(StandstillSignature()),
         })
 
     def elaborate(self, platform):
         m = Module()
+        view, sequence, header = self.operation, self.sequence, self.header
+        registers, standstill = self.look.registers, self.standstill
         shapes = self.shapes
         n_contexts = self.config.cou.n_contexts
         m.submodules.planner = planner = PassPlanner(self.config)
@@ -97,22 +99,24 @@ class PlanStage(wiring.Component):
             Signal(name=name) for name in ("fetch", "planned", "output_free", "pending", "expired")
         )
         # A time-out that comes too late for this plan wakes the context up again.
-        m.d.sync += [pending.eq(self.fault_pending), expired.eq(self.expired)]
+        m.d.sync += [pending.eq(view.fault_pending), expired.eq(view.expired)]
         m.d.comb += [
-            self.look.eq(self.i.payload), fetch.eq(self.i.valid & self.i.ready),
+            self.look.context.eq(self.i.payload), fetch.eq(self.i.valid & self.i.ready),
+            sequence.fetch.eq(fetch),
             far_read.addr.eq(self.i.payload), far_read.en.eq(fetch),
-            self.place.position.eq(self.registers.position), self.place.job.eq(self.registers.job),
-            self.meta_enable.eq(fetch & self.registers.packet_there), self.meta_slot.eq(self.registers.packet),
-            self.select.eq(look.job),
+            sequence.place.position.eq(registers.position), sequence.place.job.eq(registers.job),
+            header.enable.eq(fetch & registers.packet_there), header.slot.eq(registers.packet),
+            view.job.eq(look.job),
             planner.context.eq(context), planner.look.eq(look), planner.progress.eq(far_read.data),
-            planner.slice.eq(slice_read.data), planner.desc.eq(self.control), planner.packet.eq(self.meta),
-            planner.operation.eq(self.operation), planner.expired.eq(expired), planner.status.eq(self.status),
+            planner.slice.eq(slice_read.data), planner.desc.eq(sequence.control), planner.packet.eq(header.header),
+            planner.operation.eq(view.operation), planner.expired.eq(expired), planner.status.eq(view.status),
             planner.node_id.eq(self.node_id),
             output_free.eq(~self.o.valid & ~pending), self.o.payload.eq(kept),
-            *meter.measures(far_read.data, self.control, self.operation), self.measured.eq(context),
+            *meter.measures(far_read.data, sequence.control, view.operation),
+            self.o_measured.payload.context.eq(context),
         ]
         with m.If(fetch):
-            m.d.sync += [context.eq(self.i.payload), look.eq(self.registers)]
+            m.d.sync += [context.eq(self.i.payload), look.eq(self.look.registers)]
         with m.If(planned):
             m.d.sync += [kept.eq(planner.plan), self.o.valid.eq(1)]
         with m.Elif(self.o.ready):
@@ -124,17 +128,17 @@ class PlanStage(wiring.Component):
         m.d.comb += [slice_read.addr.eq(Mux(again, context, self.i.payload)), slice_read.en.eq(fetch | again)]
         with m.FSM() as fsm:
             with m.State("IDLE"):
-                m.d.comb += [self.i.ready.eq(~self.hold), self.held.eq(self.hold & ~self.o.valid)]
-                with m.If(self.i.valid & ~self.hold):
+                m.d.comb += [self.i.ready.eq(~standstill.hold), standstill.held.eq(standstill.hold & ~self.o.valid)]
+                with m.If(self.i.valid & ~standstill.hold):
                     m.next = first
             # One state for each of the planner's cuts.
             for cut, behind in pairwise((*CUTS, "plan")):
                 with m.State(cut.upper()):
                     m.next = behind.upper()
-                    with m.If(~look.measured & ~self.expired):
+                    with m.If(~look.measured & ~view.expired):
                         m.next = "MEASURE"
             with m.State("MEASURE"):
-                m.d.comb += [meter.run.eq(1), self.measure.eq(meter.done)]
+                m.d.comb += [meter.run.eq(1), self.o_measured.valid.eq(meter.done)]
                 with m.If(meter.done):
                     m.d.sync += look.measured.eq(1)
                     m.next = "READ"
@@ -142,10 +146,10 @@ class PlanStage(wiring.Component):
                 m.d.comb += again.eq(1)
                 m.next = first
             with m.State("PLAN"):
-                m.d.comb += [planned.eq(output_free), self.i.ready.eq(output_free & ~self.hold)]
+                m.d.comb += [planned.eq(output_free), self.i.ready.eq(output_free & ~standstill.hold)]
                 with m.If(output_free):
                     m.next = "IDLE"
-                    with m.If(self.i.valid & ~self.hold):
+                    with m.If(self.i.valid & ~standstill.hold):
                         m.next = first
 
         # What is written. A pulse begins when nothing else can be: no plan stands to be acted on, nothing is measured.
@@ -155,14 +159,14 @@ class PlanStage(wiring.Component):
         begin = begins.valid & begins.ready
         m.d.comb += [
             begins.ready.eq(~self.o.valid & ~progresses & ~fsm.ongoing("MEASURE")),
-            far_write.en.eq(progresses | begin), slice_write.en.eq(self.measure | begin),
+            far_write.en.eq(progresses | begin), slice_write.en.eq(self.o_measured.valid | begin),
         ]
         with m.If(progresses):
             m.d.comb += [far_write.addr.eq(kept.context), far_write.data.eq(kept.after)]
         with m.Else():
             m.d.comb += far_write.addr.eq(self.start_context)
             m.d.comb += [far_write.data[name].eq(value) for name, value in begin_progress(begins.payload).items()]
-        with m.If(self.measure):
+        with m.If(self.o_measured.valid):
             m.d.comb += [slice_write.addr.eq(context), *meter.notes(slice_write.data)]
         with m.Else():
             pieces = slice_write.data.pieces

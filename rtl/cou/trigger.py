@@ -53,55 +53,54 @@ class Trigger(wiring.Component):
         m.submodules.turn = turn = RoundRobin(n=n_contexts)
 
         # Select: the oldest ready one of a job, jobs in turn; if none is ready, one that begins.
-        chosen, context, room = Signal(), Signal(shapes.context), Signal()
+        chosen, context, room, select = Signal(), Signal(shapes.context), Signal(), contexts.selection
         m.d.comb += [
-            turn.requests.eq(contexts.first), turn.advance.eq(contexts.take), room.eq(~chosen | plan.i.ready),
-            contexts.take.eq(room & contexts.ready.any()), contexts.taken.eq(turn.index),
-            contexts.start_taken.eq(room & ~contexts.ready.any()),
+            turn.requests.eq(select.first), turn.advance.eq(select.take), room.eq(~chosen | plan.i.ready),
+            select.take.eq(room & select.ready.any()), select.taken.eq(turn.index),
+            contexts.i_start.payload.taken.eq(room & ~select.ready.any()),
             plan.i.valid.eq(chosen), plan.i.payload.eq(context),
         ]
         with m.If(room):
             m.d.sync += [
-                chosen.eq(contexts.ready.any() | contexts.start),
-                context.eq(Mux(contexts.ready.any(), turn.index, contexts.start_context)),
+                chosen.eq(select.ready.any() | contexts.i_start.valid),
+                context.eq(Mux(select.ready.any(), turn.index, contexts.i_start.payload.context)),
             ]
 
         # Plan and act.
+        view, sequence, header = plan.operation, plan.sequence, plan.header
         m.d.comb += [
-            contexts.look.eq(plan.look), plan.registers.eq(contexts.o_look),
-            contexts.measure.eq(plan.measure), contexts.measured.eq(plan.measured),
-            self.select.eq(plan.select), plan.operation.eq(self.operation), plan.expired.eq(self.expired),
-            plan.status.eq(self.status), plan.fault_pending.eq(self.fault_pending), plan.hold.eq(self.hold),
-            self.place.eq(plan.place), self.fetch.eq(plan.i.valid & plan.i.ready), plan.control.eq(self.control),
-            self.meta_enable.eq(plan.meta_enable), self.meta_slot.eq(plan.meta_slot), plan.meta.eq(self.meta),
-            plan.node_id.eq(self.node_id),
-            plan.fire.eq(act.fire),
-            *(getattr(contexts, name).eq(getattr(act, name)) for name in (
-                "select", "sleep", "next_phase", "wait", "wait_key", "loads", "fire", "advance", "ends", "cut",
-                "clears", "drop",
-            )),
-            self.credit_hold.eq(act.credit_hold), act.loader_idle.eq(self.loader_idle),
-            act.certain.eq(contexts.certain),
-            act.oldest.eq(contexts.oldest), act.finish.eq(contexts.finish), act.returned.eq(self.returned),
-            contexts.returned.eq(self.returned), contexts.returned_peer.eq(self.returned_peer),
-            contexts.asks.eq(act.asks), contexts.granted.eq(act.granted), contexts.peer.eq(act.o_credit.payload.peer),
+            self.select.eq(view.job), view.operation.eq(self.operation), view.expired.eq(self.expired),
+            view.status.eq(self.status), view.fault_pending.eq(self.fault_pending),
+            self.place.eq(sequence.place), self.fetch.eq(sequence.fetch), sequence.control.eq(self.control),
+            self.meta_enable.eq(header.enable), self.meta_slot.eq(header.slot), header.header.eq(self.meta),
+            plan.standstill.hold.eq(self.hold), plan.node_id.eq(self.node_id), plan.fire.eq(act.step.fire),
+            self.credit_hold.eq(act.credit.hold), act.loader.idle.eq(self.loader_idle),
+            act.returned.eq(self.returned),
+            contexts.i_returned.valid.eq(self.returned), contexts.i_returned.payload.peer.eq(self.returned_peer),
             contexts.expire.eq(self.expire),
-            self.write_started.eq(act.write_started), self.write_job.eq(act.job), self.fired.eq(act.fired),
+            self.write_started.eq(act.o_write_started.valid), self.write_job.eq(act.o_write_started.payload.job),
+            self.fired.eq(act.fired),
         ]
         connect(m, plan.o, act.i)
-        for name in ("o_load", "o_credit", "o_run", "o_send", "o_fault"):
+        connect(m, plan.look, contexts.look)
+        connect(m, plan.o_measured, contexts.i_measured)
+        connect(m, act.step, contexts.step)
+        connect(m, act.want, contexts.want)
+        connect(m, act.loader.request, flipped(self.o_load))
+        connect(m, act.credit.request, flipped(self.o_credit))
+        connect(m, flipped(self.i_credit), act.credit.answer)
+        for name in ("o_run", "o_send", "o_fault"):
             connect(m, getattr(act, name), flipped(getattr(self, name)))
-        connect(m, flipped(self.i_credit), act.i_credit)
         connect(m, act.window.query, flipped(self.window).query)
         connect(m, flipped(self.window).answer, act.window.answer)
         connect(m, flipped(self.i_arrival), contexts.i_arrival)
         m.d.comb += [
-            self.i_loaded.ready.eq(1), contexts.loaded.eq(self.i_loaded.valid),
-            contexts.loaded_context.eq(self.i_loaded.payload.context),
+            self.i_loaded.ready.eq(1), contexts.i_loaded.valid.eq(self.i_loaded.valid),
+            contexts.i_loaded.payload.context.eq(self.i_loaded.payload.context),
             self.doing.eq(contexts.doing), self.active.eq(contexts.active),
             self.n_free.eq(sum(contexts.free[c] for c in range(n_contexts))),
         ]
-        self._look_up(m, contexts, act, held=plan.held)
+        self._look_up(m, contexts, act, held=plan.standstill.held)
         self._begin_and_end(m, contexts, plan, act)
 
         return m
@@ -127,7 +126,7 @@ class Trigger(wiring.Component):
         # An error of a tag is reported before the answer counts. What is answered while nothing has been asked is not
         # the trigger's.
         damage, damaged, came = self.o_damage, answer.error & asked.o.valid & ~asker.search, Signal()
-        answers = self.i_lookup.valid & asked.o.valid
+        answers, wakes = self.i_lookup.valid & asked.o.valid, contexts.i_answer
         m.d.comb += [
             came.eq(~damaged | damage.ready), self.held.eq(held & ~asking.o.valid & ~asked.o.valid),
             self.o_lookup.valid.eq(asking.o.valid & asked.i.ready), self.o_lookup.payload.eq(whose.key),
@@ -137,8 +136,8 @@ class Trigger(wiring.Component):
             asked.i.payload.context.eq(whose.context), asked.i.payload.search.eq(whose.search),
             asked.i.payload.job.eq(whose.job),
             self.i_lookup.ready.eq(came), asked.o.ready.eq(self.i_lookup.valid & came),
-            contexts.answered.eq(answers & came & ~asker.search), contexts.answer_context.eq(asker.context),
-            contexts.answer_hit.eq(answer.hit), contexts.answer_packet.eq(answer.slot),
+            wakes.valid.eq(answers & came & ~asker.search), wakes.payload.context.eq(asker.context),
+            wakes.payload.hit.eq(answer.hit), wakes.payload.packet.eq(answer.slot),
             act.i_found.valid.eq(answers & came & asker.search),
             act.i_found.payload.missing.eq(~answer.hit),
             damage.payload.job.eq(asker.job), damage.payload.status.eq(Status.BUFFER_ERROR),
@@ -148,7 +147,7 @@ class Trigger(wiring.Component):
     def _begin_and_end(self, m: Module, contexts, plan, act):
         """Pulses that begin, passes that end, and the timeline of both."""
         shapes, n = self.shapes, self.config.cou.n_contexts
-        start, done = self.i_start, self.i_done
+        start, done, begun = self.i_start, self.i_done, contexts.i_start
         note = data.StructLayout({"job": shapes.job, "job_id": formats.JOB_BITS, "pulse": formats.PULSE_BITS,
                                   "place": shapes.place})
         m.submodules.notes = notes = memory.Memory(shape=note, depth=n, init=[])
@@ -175,24 +174,24 @@ class Trigger(wiring.Component):
             begin.valid.eq(start.valid & plan.i_start.ready),
             begin.payload.event.eq(TraceKind.PULSE_START), begin.payload.job_id.eq(start.payload.job_id),
             begin.payload.pulse.eq(start.payload.pulse), begin.payload.index.eq(free),
-            contexts.start.eq(start.valid & start.ready), contexts.start_context.eq(free),
-            contexts.start_job.eq(start.payload.job), contexts.start_cut.eq(start.payload.cut),
+            begun.valid.eq(start.valid & start.ready), begun.payload.context.eq(free),
+            begun.payload.job.eq(start.payload.job), begun.payload.cut.eq(start.payload.cut),
 
-            noting.en.eq(act.fire), noting.addr.eq(act.select), noting.data.job.eq(acting.job),
+            noting.en.eq(act.step.fire), noting.addr.eq(act.step.context), noting.data.job.eq(acting.job),
             noting.data.job_id.eq(header.job_id), noting.data.pulse.eq(header.pulse),
             noting.data.place.eq(acting.place),
-            noted.addr.eq(done.payload.context), contexts.done_context.eq(done.payload.context),
+            noted.addr.eq(done.payload.context), contexts.i_done.payload.context.eq(done.payload.context),
         ]
         m.submodules.firings = firings = StreamFifo(shape=TraceEvent, depth=max(2, n))
         connect(m, firings.o, fires)
         m.d.comb += [
-            firings.i.valid.eq((act.fire & ~acting.clears) | act.drop),
-            firings.i.payload.event.eq(Mux(act.drop, TraceKind.PULSE_END, TraceKind.FIRE)),
+            firings.i.valid.eq((act.step.fire & ~acting.clears) | act.step.drop),
+            firings.i.payload.event.eq(Mux(act.step.drop, TraceKind.PULSE_END, TraceKind.FIRE)),
             firings.i.payload.job_id.eq(header.job_id), firings.i.payload.pulse.eq(header.pulse),
-            firings.i.payload.index.eq(Mux(act.drop, acting.context, acting.place)),
+            firings.i.payload.index.eq(Mux(act.step.drop, acting.context, acting.place)),
             # One context is freed at a time.
-            done.ready.eq(ends.ready & ~act.drop), contexts.done.eq(done.valid & done.ready),
-            ends.valid.eq(done.valid & ~act.drop),
+            done.ready.eq(ends.ready & ~act.step.drop), contexts.i_done.valid.eq(done.valid & done.ready),
+            ends.valid.eq(done.valid & ~act.step.drop),
             ends.payload.event.eq(Mux(contexts.done_ends, TraceKind.PULSE_END, TraceKind.RETIRE)),
             ends.payload.job_id.eq(noted.data.job_id), ends.payload.pulse.eq(noted.data.pulse),
             ends.payload.index.eq(Mux(contexts.done_ends, done.payload.context, noted.data.place)),
@@ -202,6 +201,6 @@ class Trigger(wiring.Component):
         n_jobs = self.config.cou.n_jobs
         for job in range(n_jobs):
             m.d.comb += self.progress[job].eq(
-                (contexts.start & (start.payload.job == job)) | (contexts.done & (noted.data.job == job))
-                | (act.drop & (acting.job == job))
+                (begun.valid & (start.payload.job == job)) | (contexts.i_done.valid & (noted.data.job == job))
+                | (act.step.drop & (acting.job == job))
             )

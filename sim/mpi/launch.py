@@ -21,6 +21,7 @@ from sim.mpi.links import Door, Link, segment_bytes
 from sim.mpi.mpich import PLAIN, library_path
 from sim.mpi.sections import Section
 from sim.mpi.service import ABORT, DESERTED, Service
+from sim.mpi.standing import SECONDS_PER_STANDING, StandingCallback
 
 _LOOK_SECONDS = 0.25
 _GRACE_SECONDS = 1.5
@@ -92,11 +93,13 @@ class Launch:
         Further variables for it.
     quiet : bool
         What it prints goes to standard error.
+    cleanup : bool
+        The launcher ends all ranks when one aborts or dies.
     """
 
     def __init__(
         self, *, sections: Sequence[Section], interposer: Path, environment: Mapping[str, str],
-        quiet: bool = False,
+        quiet: bool = False, cleanup: bool = True,
     ):
         self._door = Door()
         self._links: list[Link] = []
@@ -108,8 +111,9 @@ class Launch:
         given = [word for name, value in variables.items() for word in ("-genv", name, value)]
         programs = [["-n", str(section.ranks), *section.command] for section in sections]
         words = [word for program in programs for word in (":", *program)][1:]
+        options = [] if cleanup else ["-disable-auto-cleanup"]
         self._process = subprocess.Popen(
-            [str(tool("mpiexec")), *given, *words], env={**os.environ, **PLAIN, **library_path()},
+            [str(tool("mpiexec")), *options, *given, *words], env={**os.environ, **PLAIN, **library_path()},
             stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
         )
         self._interruption = Interruption(self._process)
@@ -122,10 +126,13 @@ class Launch:
         self._door.close()
         _end(self._process, self._links)
 
-    def serve(self, service: Service) -> Outcome:
-        """Serves the program until it ends, or until its collectives cannot go on; then nothing is left of it."""
+    def serve(self, service: Service, *, tell: StandingCallback | None = None) -> Outcome:
+        """Serves the program until it ends, or until its collectives cannot go on; then nothing is left of it.
+
+        `tell` hears how far it is, every few seconds.
+        """
         self._interruption.serves = True
-        error, alone = _serve(service, self._door, self._process, self._links, self._interruption)
+        error, alone = _serve(service, self._door, self._process, self._links, self._interruption, tell)
         if alone:  # the launcher ends the other ranks, and its code is that of the rank that went first
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_GRACE_SECONDS)
@@ -142,7 +149,8 @@ def _die_with_parent() -> None:
 
 
 def _serve(
-    service: Service, door: Door, process: subprocess.Popen[bytes], links: list[Link], interruption: Interruption
+    service: Service, door: Door, process: subprocess.Popen[bytes], links: list[Link], interruption: Interruption,
+    tell: StandingCallback | None,
 ) -> tuple[str | None, bool]:
     """Until the program ends; what was wrong, and whether it ends without being ended."""
     ended = os.pidfd_open(process.pid)
@@ -150,6 +158,7 @@ def _serve(
         selector.register(door.socket, selectors.EVENT_READ, door)
         selector.register(ended, selectors.EVENT_READ, None)
         busy, looked, over = False, time.monotonic(), False
+        stated = looked
         try:
             while True:
                 for key, _ in selector.select(0 if busy or over else _LOOK_SECONDS):
@@ -173,6 +182,9 @@ def _serve(
                     interruption.insist(now)
                     for line in service.check_patience(links):
                         print(f"conic mpiexec: {line}", file=sys.stderr, flush=True)
+                if tell is not None and now - stated > SECONDS_PER_STANDING:
+                    stated = now
+                    tell(service.standing(links))
                 if over and not links:
                     return _desertion(service.deserters()), True
         except DesertionError as error:

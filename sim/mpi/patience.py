@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from sim.mpi.agreement import Communicator, DisagreementError, Round
 from sim.mpi.links import Link
 from sim.mpi.presence import Presence
+from sim.mpi.tally import name_of
+from sim.mpi.wire import Reason
 
 _IDLE = "has not come, and does nothing outside of MPI"
 
@@ -26,11 +28,12 @@ class Patience:
     with_work: float
     _presence: Presence = field(default_factory=Presence)
     _ranks: set[int] = field(default_factory=set)
+    _links: Sequence[Link] = ()
 
     def look(self, links: Sequence[Link], now: float) -> None:
         """Sees what the ranks do; to be called a few times a second."""
         self._presence.look(links, now)
-        self._ranks = {link.rank for link in links}
+        self._links, self._ranks = links, {link.rank for link in links}
 
     def judge(
         self, communicators: Iterable[Communicator], communicator: Communicator, found: Round, waited: float, now: float
@@ -49,8 +52,10 @@ class Patience:
         ranks = self._ranks | {communicator.members[rank] for rank in missing}
         works = {rank for rank in ranks if self._presence.computes(rank, since)}
         where = {rank: self._where(known, communicator, rank, works) for rank in missing}
+        idles = _IDLE in where.values()
+        where = {rank: f"{there}{self._refused(communicator.members[rank])}" for rank, there in where.items()}
         # Who is in a call of MPI's may wait for a rank that works.
-        if _IDLE in where.values() or not works:
+        if idles or not works:
             what = f"no rank has come for {self.with_idle:g} s (--patience)"
         elif self.with_work and waited > self.with_work:
             what = f"no rank has come for {self.with_work:g} s, though some work (--work-patience)"
@@ -61,6 +66,14 @@ class Patience:
             most = f"for at most {self.with_work:g} s (--work-patience)" if self.with_work else "as long as it takes"
             return communicator.describe(found, f"waits {most}", where)
         raise DisagreementError(communicator.describe(found, what, where))
+
+    def _refused(self, world: int) -> str:
+        """Which collectives of a rank MPI has refused so far: who got an error may think that it has been there."""
+        names = {
+            name_of(collective): None for link in self._links if link.rank == world
+            for collective, reason in link.passed() if reason is Reason.INVALID
+        }
+        return f"; MPI has refused a call of it: {', '.join(names)}" if names else ""
 
     def _where(
         self, communicators: Iterable[Communicator], communicator: Communicator, rank: int, works: set[int]

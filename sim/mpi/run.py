@@ -17,10 +17,14 @@ from sim.mpi.mpich import chosen
 from sim.mpi.policy import Policy
 from sim.mpi.sections import Section
 from sim.mpi.service import Service
+from sim.mpi.standing import StandingCallback
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
 from sim.stalls import StallProfile
 from sim.topology import Topology, parse_topology
+
+LEAST_NICS = 2
+"""Of a program of one rank too, whose collectives are all MPI's own: no switch has fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +49,8 @@ class Program:
         Of what is random in that.
     trace, quiet : bool
         Log what NICs do; send what the program prints to standard error.
+    cleanup : bool
+        All ranks are ended when one aborts or dies.
     """
 
     sections: Sequence[Section]
@@ -57,6 +63,7 @@ class Program:
     seed: int = 0
     trace: bool = False
     quiet: bool = False
+    cleanup: bool = True
 
     @property
     def ranks(self) -> int:
@@ -91,8 +98,10 @@ def wired(config: Config, topology: Topology, *, ranks: int) -> Config:
     return replace(config, switch=switch)
 
 
-def run_program(program: Program, *, progress: ProgressCallback | None = None) -> ProgramResult:
-    """Runs a program to its end.
+def run_program(
+    program: Program, *, progress: ProgressCallback | None = None, tell: StandingCallback | None = None
+) -> ProgramResult:
+    """Runs a program to its end; `progress` is of what is built before, `tell` hears how far the program is.
 
     Raises
     ------
@@ -106,26 +115,27 @@ def run_program(program: Program, *, progress: ProgressCallback | None = None) -
         If there is no such topology.
     """
     try:
-        return _run(program, progress)
+        return _run(program, progress, tell)
     except OSError as error:
         raise limited(error) from None
 
 
-def _run(program: Program, progress: ProgressCallback | None) -> ProgramResult:
+def _run(program: Program, progress: ProgressCallback | None, tell: StandingCallback | None) -> ProgramResult:
     need_messages(program.config, "what a message takes to be measured")
     interposer = build_interposer()
-    topology = parse_topology(program.topology, n_nodes=program.ranks)
-    config = wired(program.config, topology, ranks=program.ranks)
+    topology = parse_topology(program.topology, n_nodes=max(LEAST_NICS, program.ranks))
+    config = wired(program.config, topology, ranks=topology.n_nodes)
     library = build_library(config, progress=progress)
     multicast = any("multicast" in algorithm for algorithm in program.policy.algorithms.values())
     started = Launch(
         sections=program.sections, interposer=interposer, environment=program.environment(), quiet=program.quiet,
+        cleanup=program.cleanup,
     )
     with started as launch, closing(
         Fabric(library, config, topology, multicast=multicast, stalls=program.stalls, seed=program.seed)
     ) as fabric:
         fabric.cluster.log_events(program.trace)
         service = Service(fabric, program.policy)
-        outcome = launch.serve(service)
+        outcome = launch.serve(service, tell=tell)
         events = activities(fabric.cluster.events()) if program.trace else []
         return ProgramResult(code=outcome.code, error=outcome.error, report=service.report(), events=events)

@@ -24,16 +24,16 @@ def parse_sections(ranks: int, words: Sequence[str]) -> list[Section]:
     Raises
     ------
     SectionError
-        If a program or its number is missing, or there are fewer than 2 or more than 64 processes in all.
+        If a program or its number is missing, or there are none or more than 64 processes in all.
     """
     parts = _split(words)
     sections = [Section(ranks, parts[0]), *map(_section, parts[1:])]
     if not parts[0]:
         raise SectionError("PROGRAM: must stand in front of ':'")
     total = sum(section.ranks for section in sections)
-    if not 2 <= total <= MOST_RANKS:
+    if not 1 <= total <= MOST_RANKS:
         in_all = " in all" if len(sections) > 1 else ""
-        raise SectionError(f"-n: must be 2 to {MOST_RANKS}{in_all}, not {total}")
+        raise SectionError(f"-n: must be 1 to {MOST_RANKS}{in_all}, not {total}")
     return sections
 
 

@@ -20,6 +20,7 @@ from sim.mpi.operation import Operation
 from sim.mpi.patience import Patience
 from sim.mpi.policy import Policy
 from sim.mpi.running import Running
+from sim.mpi.standing import Standing, on_the_nics, waiting
 from sim.mpi.tally import Tally, name_of, reason_text
 from sim.mpi.timeline import Timeline
 from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Flag, Reason, Request, RequestKind, text
@@ -51,11 +52,12 @@ class Service:
         self.timeline = Timeline("simulated" if policy.simulated else "machine")
         self.host_model = HostModel(policy.host, fabric.measure_message(), policy.frequency)
         self._communicators: dict[int, Communicator] = {}
-        self._under_way: dict[int, tuple[Communicator, Round]] = {}
+        self._under_way: dict[int, tuple[Communicator, Round, Running]] = {}
         self._gone: dict[int, str] = {}
         self._ends = False
         self._patience = Patience(policy.patience, policy.work_patience)
         self._last_answer = [0.0] * fabric.n_nodes
+        self._begun = time.monotonic()
 
     def hear(self, link: Link, request: Request, more: bytes) -> None:
         """Takes a message.
@@ -109,6 +111,17 @@ class Service:
         return {
             **self.tally.report(), "host_model": self.host_model.as_dict(), "timeline": self.timeline.report(),
         }
+
+    def standing(self, links: Sequence[Link]) -> Standing:
+        """How far the program is."""
+        passed = self.tally.calls - self.tally.offloaded + sum(sum(link.passed().values()) for link in links)
+        waits = waiting(self._communicators.values())
+        if self._under_way:
+            waits = on_the_nics(*next(iter(self._under_way.values())))
+        return Standing(
+            seconds=time.monotonic() - self._begun, offloaded=self.tally.offloaded, passed=passed,
+            cycles=self.fabric.cluster.cycle, waits=waits,
+        )
 
     def has_finalized(self, rank: int) -> bool:
         """True if a rank has called MPI_Finalize."""
@@ -263,10 +276,10 @@ class Service:
         except ScheduleError as error:  # though a message of another length could have been carried out
             raise FabricError(communicator.describe(found, str(error))) from None
         communicator.busy = True
-        self._under_way[id(running)] = communicator, found
+        self._under_way[id(running)] = communicator, found, running
 
     def _end(self, running: Running) -> None:
-        communicator, found = self._under_way.pop(id(running))
+        communicator, found, _ = self._under_way.pop(id(running))
         communicator.busy = False
         first, carried = found.first, self._offload.carrier(found.first)
         if carried.converts:

@@ -79,6 +79,7 @@ FIGURES: dict[str, Figure] = {
     "coverage": Figure(command="python -m testbench.coverage docs/figures/coverage.json"),
     "fpga": Figure(command="python -m fpga.figures docs/figures/fpga.json", depends=("small",)),
     "latency": _bench("bench latency", "latency", "small"),
+    "mpich_tests": Figure(command="python -m testbench.mpich MPICH/test/mpi --figures docs/figures/mpich_tests.json"),
     "multicast": _cycles("multicast", "small"),
     "offload_area": Figure(command="python -m fpga.offload_area paper docs/figures/offload_area.json",
                            depends=("paper",)),

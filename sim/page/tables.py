@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sim.page import latency_tables, study_tables, walk_tables
+from sim.page import board_tables, latency_tables, mpich_tables, study_tables, walk_tables
 from sim.page.measured import FIGURES
 from sim.report.table import Row, Table
 from sim.study import congestion_tables, connections_tables, routing_tables
@@ -176,6 +176,7 @@ def _measured(recorded: dict[str, Any]) -> Iterator[Row]:
 
 TABLES = {
     "boards": Table(source="boards", rows=_boards),
+    "board_flows": Table(source="boards", words=7, rows=board_tables.flows),
     "buffer": Table(source="buffer", rows=_buffer),
     "buffer_load": Table(source="buffer_load", rows=_buffer_load),
     "builds": Table(source="builds", words=3, rows=_builds),
@@ -210,6 +211,8 @@ TABLES = {
     "nic_broadcast_hosts": Table(source="../studies/nic-broadcast", rows=study_tables.other_hosts),
     "nic_reduce": Table(source="../studies/nic-reduce", words=2, rows=study_tables.points("nic-reduce")),
     "nic_reduce_hosts": Table(source="../studies/nic-reduce", rows=study_tables.other_hosts),
+    "mpich_counts": Table(source="mpich_tests", words=2, rows=mpich_tables.counts),
+    "mpich_tests": Table(source="mpich_tests", words=3, rows=mpich_tables.tests),
     "multicast": Table(source="multicast", words=2, rows=_cluster),
     "noise": Table(source="../studies/noise", rows=study_tables.noise),
     "offload_area": Table(source="offload_area", rows=_offload_area),

@@ -14,6 +14,8 @@ from sim.walk.figures import measure, pictures, timeline
 def main(arguments: list[str]) -> None:
     """Writes the files."""
     *flags, folder = arguments
+    if set(flags) - {"--draw"}:
+        sys.exit(f"sim.walk: arguments must be [--draw] FOLDER, not {' '.join(arguments)}")
     target = Path(folder)
     if "--draw" not in flags:
         with tempfile.TemporaryDirectory() as waves:

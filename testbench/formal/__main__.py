@@ -22,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="only those that take seconds")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the table as JSON")
     chosen = parser.parse_args(arguments)
+    if chosen.names and chosen.quick:
+        parser.error("--quick: does nothing with NAME; leave it out")
     errors = Console(stderr=True, highlight=False)
     if chosen.jobs < 1:
         errors.print(f"--jobs: must be at least 1, not {chosen.jobs}")

@@ -32,7 +32,7 @@ _ORDER = (
     ),
     Mutation(
         name="does-not-wait-for-its-operand", module=_CONTEXTS,
-        old="wakes | (phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)",
+        old="wakes | (phase[c] == Phase.LOADING) & self.i_loaded.valid & (self.i_loaded.payload.context == c)",
         new="wakes | (phase[c] == Phase.LOADING)",
     ),
     Mutation(
@@ -41,11 +41,11 @@ _ORDER = (
     ),
     Mutation(
         name="two-passes-at-once", module=_ACT,
-        old="self.next_phase.eq(Phase.RUNNING)", new="self.next_phase.eq(Phase.READY)",
+        old="self.step.next_phase.eq(Phase.RUNNING)", new="self.step.next_phase.eq(Phase.READY)",
     ),
     Mutation(
         name="takes-what-is-only-announced", module=_ACT,
-        old="sure = ~plan.unsure | self.certain", new="sure = ~plan.unsure | self.certain | (waited == 0)",
+        old="sure = ~plan.unsure | self.step.certain", new="sure = ~plan.unsure | self.step.certain | (waited == 0)",
     ),
     Mutation(
         name="another-slot-confirms", module=_CONTEXTS,
@@ -55,7 +55,7 @@ _ORDER = (
         name="keeps-what-was-dropped", module=_CONTEXTS, old="with m.Elif(withdrawn):", new="with m.Elif(0):",
     ),
     Mutation(
-        name="loads-beside-and-again", module=_ACT, old="self.loads.eq(1)]", new="self.loads.eq(0)]",
+        name="loads-beside-and-again", module=_ACT, old="self.step.loads.eq(1)]", new="self.step.loads.eq(0)]",
     ),
     Mutation(
         name="packet-of-a-descriptor-before", module=_PLANNER,
@@ -70,11 +70,11 @@ _BESIDE = (
     ),
     Mutation(
         name="answer-for-another-context", module=_TRIGGER,
-        old="contexts.answer_context.eq(asker.context)", new="contexts.answer_context.eq(0)",
+        old="wakes.payload.context.eq(asker.context)", new="wakes.payload.context.eq(0)",
     ),
     Mutation(
         name="header-of-another-slot", module=_PLAN,
-        old="self.meta_slot.eq(self.registers.packet)", new="self.meta_slot.eq(look.packet)",
+        old="header.slot.eq(registers.packet)", new="header.slot.eq(look.packet)",
     ),
 )
 _FAULTS = (
@@ -88,7 +88,7 @@ _FAULTS = (
     ),
     Mutation(
         name="goes-without-being-reported", module=_ACT,
-        old="self.i_credit.payload.ok & ~step.check & ~remarkable", new="self.i_credit.payload.ok & ~step.check",
+        old="reply.payload.ok & ~step.check & ~remarkable", new="reply.payload.ok & ~step.check",
     ),
     Mutation(
         name="bad-address-not-reported", module=_ACT,
@@ -105,11 +105,11 @@ _FAULTS = (
     ),
     Mutation(
         name="given-up-twice", module=_ACT,
-        old="leave.eq(self.sleep | self.drop)", new="leave.eq(self.sleep)",
+        old="leave.eq(self.step.sleep | self.step.drop)", new="leave.eq(self.step.sleep)",
     ),
     Mutation(
         name="ends-beside-one-that-is-given-up", module=_TRIGGER,
-        old="done.ready.eq(ends.ready & ~act.drop)", new="done.ready.eq(ends.ready)",
+        old="done.ready.eq(ends.ready & ~act.step.drop)", new="done.ready.eq(ends.ready)",
     ),
     Mutation(
         name="report-of-another-operation", module=_ACT,
@@ -131,7 +131,7 @@ _FAULTS = (
 _PROGRESS = (
     Mutation(
         name="arrival-missed", module=_CONTEXTS,
-        old="[key[c].eq(self.wait_key), wanting[c].eq(1), asking", new="[key[c].eq(self.wait_key), asking",
+        old="[key[c].eq(step.key), wanting[c].eq(1), asking", new="[key[c].eq(step.key), asking",
     ),
     Mutation(
         name="arrival-beside-the-look-up-missed", module=_CONTEXTS,
@@ -139,7 +139,7 @@ _PROGRESS = (
     ),
     Mutation(
         name="answer-missed", module=_CONTEXTS,
-        old="found = answered & self.answer_hit & wanting[c]", new="found = answered & 0",
+        old="found = answered & answer.hit & wanting[c]", new="found = answered & 0",
     ),
     Mutation(
         name="credit-beside-the-answer-missed", module=_ACT,
@@ -159,14 +159,15 @@ _PROGRESS = (
     ),
     Mutation(
         name="operand-missed", module=_CONTEXTS,
-        old="(phase[c] == Phase.LOADING) & self.loaded & (self.loaded_context == c)", new="0",
+        old="(phase[c] == Phase.LOADING) & self.i_loaded.valid & (self.i_loaded.payload.context == c)", new="0",
     ),
     Mutation(
         name="tells-for-ever", module=_ACT, old="m.d.sync += reported.eq(1)", new="m.d.sync += reported.eq(0)",
     ),
     Mutation(
         name="pass-that-ended-missed", module=_CONTEXTS,
-        old="| self.done & (self.done_context == c)", new="| self.done & self.done_ends & (self.done_context == c)",
+        old="| self.i_done.valid & (ended.context == c)",
+        new="| self.i_done.valid & self.done_ends & (ended.context == c)",
     ),
     Mutation(
         name="does-not-begin", module=_PLAN,

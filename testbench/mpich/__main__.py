@@ -26,6 +26,8 @@ CONIC = [str(_BIN / "conic"), "mpiexec"]
 _BUILD = [str(_BIN / "conic"), "run", "barrier", "--algorithm", "dissemination", "--json", "--nodes"]
 """Leaves the cluster built that programs of so many ranks run on."""
 
+_WAYS = ("plain", "nics")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -47,8 +49,9 @@ class Outcome:
 
 
 def carry_out(test: SuiteTest, program: Path, *, launcher: list[str], seconds: float, folder: Path) -> Outcome:
-    """Runs a test. It passes if it ends with 0 and says ``No Errors``, as MPICH's ``runtests`` has it."""
-    command = [*launcher, "-n", str(test.ranks), str(program), *test.arguments]
+    """Runs a test. It passes if it says ``No Errors`` and ends with 0, or with another code if it aborts, as MPICH's
+    ``runtests`` has it."""
+    command = [*launcher, *test.launcher, "-n", str(test.ranks), str(program), *test.arguments]
     began = time.perf_counter()
     with subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
@@ -61,7 +64,7 @@ def carry_out(test: SuiteTest, program: Path, *, launcher: list[str], seconds: f
             text, _ = process.communicate()
             return Outcome("time-out", round(time.perf_counter() - began, 2), text[-1500:])
     took = round(time.perf_counter() - began, 2)
-    well = process.returncode == 0 and (test.ends_with_status or "No Errors" in text)
+    well = "No Errors" in text and (process.returncode != 0) == test.aborts
     return Outcome("pass", took) if well else Outcome("fail", took, f"exit code {process.returncode}\n{text[-1500:]}")
 
 
@@ -74,6 +77,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--plain-seconds", type=float, default=120.0, help="under MPICH (default 120)")
     parser.add_argument("--build", type=Path, default=Path("build/mpich-tests"), help="where programs are left")
     parser.add_argument("--json", type=Path, help="rows, as they come")
+    parser.add_argument("--figures", type=Path, help="rows as a page shows them: verdicts and seconds")
     parser.add_argument("--option", action="append", default=[], help="of conic mpiexec, --option=--check=mpich")
     given = parser.parse_args(arguments)
     tests = [test for folder in given.folders or FOLDERS for test in listed(given.suite.resolve(), folder)
@@ -88,8 +92,20 @@ def main(arguments: list[str]) -> int:
             print(f"{number}/{len(tests)} {_line(rows[-1])}", file=sys.stderr, flush=True)
             if given.json is not None:
                 given.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if given.figures is not None:
+        write_figures(rows, given.figures, seconds=given.seconds, plain_seconds=given.plain_seconds)
     _print(rows)
     return int(any(row["plain"]["verdict"] == "pass" != row["nics"]["verdict"] for row in rows))
+
+
+def write_figures(rows: list[dict[str, Any]], path: Path, *, seconds: float, plain_seconds: float) -> None:
+    """Writes what a page shows of rows: verdicts and seconds, and after how many a test was ended."""
+    lines = [
+        {"test": row["test"]} | {name: {key: row[name][key] for key in ("verdict", "seconds")} for name in _WAYS}
+        for row in rows
+    ]
+    figures = {"seconds": {"plain": plain_seconds, "nics": seconds}, "rows": lines}
+    path.write_text(json.dumps(figures, indent=1) + "\n")
 
 
 def _row(test: SuiteTest, compiler: Compiler, given: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -116,7 +132,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
         plain, nics = row["plain"], row["nics"]
         table.add_row(row["test"], *(f"{each}" for one in (plain, nics) for each in (one["verdict"], one["seconds"])))
     console.print(table)
-    for name in ("plain", "nics"):
+    for name in _WAYS:
         counts = Counter(row[name]["verdict"] for row in rows)
         console.print(f"{name}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()))
 

@@ -49,6 +49,10 @@ _CONFIGURATION = """
 """Results of the suite's configure script on a machine of today."""
 
 
+_OFF = "@coll_error@"
+"""Marks tests that MPICH's configure script leaves out by itself: of ranks whose arguments do not fit each other's."""
+
+
 class SuiteError(ValueError):
     """A folder is not ``test/mpi`` of MPICH, or has no such tests."""
 
@@ -67,8 +71,10 @@ class SuiteTest:
         Of the program.
     environment : dict
         Variables of its own.
-    ends_with_status : bool
-        It passes by its exit code alone: that it ends others is what it is about.
+    launcher : tuple of str
+        Further options of ``mpiexec``.
+    aborts : bool
+        It passes if its exit code is another than 0: that it ends ranks is what it is about.
     """
 
     folder: str
@@ -76,7 +82,8 @@ class SuiteTest:
     ranks: int
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
-    ends_with_status: bool = False
+    launcher: tuple[str, ...] = ()
+    aborts: bool = False
 
     @property
     def name(self) -> str:
@@ -86,7 +93,8 @@ class SuiteTest:
 def listed(suite: Path, folder: str) -> Iterator[SuiteTest]:
     """The tests of a folder, in the order of its list.
 
-    Tests that want gigabytes (`mem`) are left out, as in a plain run of the suite.
+    Tests that want gigabytes (`mem`) are left out, as in a plain run of the suite, and so are those that are erroneous
+    programs (`coll_error`).
 
     Raises
     ------
@@ -97,6 +105,8 @@ def listed(suite: Path, folder: str) -> Iterator[SuiteTest]:
     if not lists:
         raise SuiteError(f"suite: must be test/mpi of MPICH's sources, with {folder}/testlist, not {suite}")
     for line in lists[0].read_text().splitlines():
+        if line.startswith(_OFF):
+            continue
         words = re.sub(r"@\w+@", "", line).split()
         if len(words) < 2 or words[0].startswith("#"):
             continue
@@ -107,6 +117,7 @@ def listed(suite: Path, folder: str) -> Iterator[SuiteTest]:
         yield SuiteTest(
             folder, program, int(ranks), tuple(value for name, value in given if name == "arg"),
             dict(value.split("=", 1) for name, value in given if name == "env"),
+            tuple(value for name, value in given if name == "mpiexecarg"),
             ("resultTest", "TestStatusNoErrors") in given,
         )
 
@@ -136,7 +147,12 @@ class Compiler:
             *(f"-I{path}" for path in (folder, folder / "include", suite / "include", suite / "dtpools/include")),
         ]
         shared = [suite / "util" / f"{name}.c" for name in ("mtest", "mtest_common", "mtest_thread", "dtypes")]
-        self._shared = [self._object(path) for path in (*shared, *sorted((suite / "dtpools/src").glob("*.c")))]
+        objects = [self._object(path) for path in (*shared, *sorted((suite / "dtpools/src").glob("*.c")))]
+        # Of an archive only what a program lacks is taken: `run_mpitests` is the main of those that have none.
+        self._shared = folder / "shared.a"
+        self._shared.unlink(missing_ok=True)
+        objects.append(self._object(suite / "util/run_mpitests.c"))
+        subprocess.run(["ar", "rcs", str(self._shared), *map(str, objects)], check=True)
 
     def _object(self, source: Path) -> Path:
         made = self._folder / f"{source.stem}.o"
@@ -154,5 +170,5 @@ class Compiler:
         made = self._folder / f"{test.folder.replace('/', '-')}-{test.program}"
         if not made.exists():
             source = self._suite / test.folder / f"{test.program}.c"
-            self._run(str(source), *map(str, self._shared), "-o", str(made), "-lpthread", "-lm")
+            self._run(str(source), str(self._shared), "-o", str(made), "-lpthread", "-lm")
         return made

@@ -79,7 +79,7 @@ def test_collectives_with_an_operator(collective: str, algorithm: str, conic: Co
         assert "op must be one of sum" in outcome.err
 
 
-@pytest.mark.parametrize("nodes", [2, 5])
+@pytest.mark.parametrize("nodes", [2, pytest.param(5, marks=pytest.mark.long)])
 def test_exscan_has_an_operator(nodes: int, conic: Conic) -> None:
     outcome = conic("run", "exscan", "--algorithm", "distance-doubling", "--nodes", str(nodes), "--size", "40", "--op",
                     "max")

@@ -14,6 +14,7 @@ from sim.host import load_host
 from sim.mpi.host_model import Host, HostModel
 from sim.mpi.message import Wire
 from sim.mpi.run import Program, ProgramResult
+from sim.mpi.standing import Standing, StandingCallback
 from sim.mpi.tally import Tally
 from sim.mpi.timeline import Timeline
 
@@ -26,14 +27,14 @@ COLLECTIVES = (
 @pytest.mark.parametrize(("arguments", "message"), [
     (("true",), "-n: is required"),
     (("-n", "4"), "PROGRAM: is required"),
-    (("-n", "1", "true"), "-n: must be 2 to 64, not 1"),
+    (("-n", "0", "true"), "-n: must be 1 to 64, not 0"),
     (("-np", "65", "true"), "-n: must be 1 to 64, not 65"),
     (("-n", "2", "true", ":"), "PROGRAM behind ':': is required"),
     (("-n", "2", "true", ":", "-n", "2"), "PROGRAM behind ':': is required"),
     (("-n", "2", "true", ":", "-n", "two", "true"), "-n behind ':': must be 1 to 64, not 'two'"),
     (("-n", "2", "true", ":", "-np", "0", "true"), "-n behind ':': must be 1 to 64, not '0'"),
     (("-n", "2", "true", ":", "-n"), "-n behind ':': must be 1 to 64, not ''"),
-    (("-n", "60", "true", ":", "-n", "5", "true"), "-n: must be 2 to 64 in all, not 65"),
+    (("-n", "60", "true", ":", "-n", "5", "true"), "-n: must be 1 to 64 in all, not 65"),
     (("-n", "2", "true", ":", "-env", "A", "1", "true"), "options behind ':': must be -n or -np, not '-env'"),
     (("-n", "2", "true", ":", "-n", "1", "no-such-program"),
      "PROGRAM: must be a program that can be run, not 'no-such-program'"),
@@ -97,6 +98,31 @@ def test_names_in_the_table_are_whole(conic: Conic, monkeypatch: pytest.MonkeyPa
     words = set(outcome.err.split())
     assert words >= {name for _, name in names}
     assert "…" not in outcome.err
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_how_far_a_program_is(conic: Conic, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]) -> None:
+    """A line on standard error; none beside --json."""
+    standing = Standing(seconds=20.0, offloaded=12, passed=3, cycles=45000, waits="rank 1: has not come")
+
+    def run(_program: Program, *, tell: StandingCallback | None, **_options: Any) -> ProgramResult:
+        if tell is not None:
+            tell(standing)
+        return result()
+
+    monkeypatch.setattr(sim.cli.command.mpiexec, "run_program", run)
+    outcome = conic("mpiexec", "-n", "2", *flags, sys.executable)
+    lines = [line for line in outcome.err.splitlines() if "has not come" in line]
+    assert lines == ([] if flags else [f"conic mpiexec: {standing.line}"])
+
+
+@pytest.mark.parametrize("flags", [(), ("-disable-auto-cleanup",), ("--disable-auto-cleanup",)])
+def test_auto_cleanup(conic: Conic, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]) -> None:
+    seen = []
+    monkeypatch.setattr(sim.cli.command.mpiexec, "run_program",
+                        lambda program, **_options: seen.append(program.cleanup) or result())
+    assert conic("mpiexec", "-n", "2", *flags, sys.executable).code == 0
+    assert seen == [not flags]
 
 
 @pytest.mark.parametrize(("processes", "initialized", "said"), [

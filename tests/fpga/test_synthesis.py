@@ -68,7 +68,7 @@ def test_error_is_yosys_own() -> None:
 def test_languages(language: str) -> None:
     """Whatever a unit is written in, it has the same registers; and what nobody reads is refused."""
     text = export(SkidBuffer(shape=8), language=language)
-    assert synthesise(text, top="unit", language=language)["TRELLIS_FF"] == 19
+    assert synthesise(text, top="unit", language=language)["TRELLIS_FF"] == 18
     for refuses in (lambda: export(SkidBuffer(shape=8), language="vhdl"),
                     lambda: synthesise(text, top="unit", language="vhdl")):
         with pytest.raises(ValueError, match=r"^language must be one of verilog, rtlil, not 'vhdl'$"):

@@ -30,6 +30,9 @@ SAID = {
     "blocks in C": ({}, "did not come back from Python code at testbench/planted_hang_bench.py:", "in _blocks_in_c: "),
 }
 
+QUICK = ("nothing comes", "python loop", "blocks in C")
+"""One for each of the bounds: cycles, wall time, and the end from outside."""
+
 
 def failure(monkeypatch, **options) -> list[str]:
     """Lines of the message. Nothing that was started is left behind."""
@@ -42,7 +45,7 @@ def failure(monkeypatch, **options) -> list[str]:
     return str(caught.value).splitlines()
 
 
-@pytest.mark.parametrize("way", SAID)
+@pytest.mark.parametrize("way", [way if way in QUICK else pytest.param(way, marks=pytest.mark.long) for way in SAID])
 def test_ways_to_wait(way, monkeypatch):
     parameters, said, place = SAID[way]
     place = re.sub(r":\d+, in", r":\\d+, in", re.escape(place).replace(r"\ ", " "))

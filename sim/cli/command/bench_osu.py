@@ -15,12 +15,13 @@ from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.hardware import hardware, hardware_options
 from sim.cli.shared.host import host_of, host_options
+from sim.cli.shared.idle import refuse_idle
 from sim.cli.shared.number import Number
 from sim.cli.shared.refusal import fails, refuses
 from sim.cluster import ClusterBuildError
 from sim.collective import CollectiveError
 from sim.host import DEFAULT, HostError
-from sim.request import DATATYPES, CollectiveRequest, RequestError
+from sim.request import DATATYPES, CollectiveRequest, RequestError, reduces
 from sim.selection import AUTO
 
 
@@ -65,6 +66,8 @@ def osu(
     """
     if collective not in TITLES:
         raise click.UsageError(f"COLLECTIVE must be one of {', '.join(TITLES)}, not {collective!r}")
+    if collective == "barrier":
+        refuse_idle(("sizes", "dtype", "seed"), "for barrier, which moves no data")
     preset_name, tree = hardware(preset, config)
     host_name, its_host = host_of(DEFAULT if host is None else host, host_based=host_based)
     requests = [
@@ -76,6 +79,8 @@ def osu(
         )
         for size in _sizes(collective, *sizes, dtype)
     ]
+    if not any(reduces(collective, request.algorithm) for request in requests):
+        refuse_idle(("op",), f"for {collective}, which reduces nothing")
     with progress_bars() as progress:
         rows = list(measure(requests, progress=progress))
     if as_json:

@@ -87,6 +87,7 @@ def command(
         refuse_idle(("n_bytes", "ranks"), "without --collective")
     if load is None:
         refuse_idle(("duration_us",), "without --load, whose flows it is of")
+        refuse_idle(("is_alone",), "without --load, which makes the background")
     chosen = _controls(controls)
     if (fct or pfc) and len(chosen) != 1:
         raise CongestionError(f"--{'fct' if fct else 'pfc'}: must go with one --control, not {len(chosen)}")

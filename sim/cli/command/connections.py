@@ -26,6 +26,7 @@ from sim.cli.shared.byte_size import ByteSize
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.hardware import hardware
+from sim.cli.shared.idle import refuse_idle
 from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
@@ -82,6 +83,7 @@ def command(
     chosen = _schemes(schemes)
     _check_group_size(group_size, is_trace=trace is not None)
     name, tree = hardware(preset or (None if config else "paper"), config)
+    _refuse_idle(chosen, schemes, is_trace=trace is not None)
     if trace is not None:
         need_messages(tree, "the messages of a trace")
     report: dict[str, Any] = {"processes": processes, "cores": cores, "nodes": machine.n_nodes, "trace": trace,
@@ -122,6 +124,22 @@ def _schemes(text: str) -> list[Scheme]:
         if name not in NAMES:
             raise ConnectionsError(f"--scheme: must be all or some of {', '.join(NAMES)}, not {name!r}")
     return [Scheme(name) for name in text.split(",")]
+
+
+def _refuse_idle(chosen: list[Scheme], text: str, *, is_trace: bool) -> None:
+    """Refuses what says something of a trace that there is not, or of queues that none of the schemes has."""
+    if not is_trace:
+        refuse_idle(("proxy_messages", "idle_phases", "max_dynamic", "message_ns", "queue_pair_ns", "seed", "preset",
+                     "config"), "without TRACE")
+    traits = [scheme.traits for scheme in chosen]
+    for names, is_read, what in (
+        (("group_size",), any(one.is_grouped for one in traits), "groups"),
+        (("size_classes",), any(one.has_sizes for one in traits), "buffers of several lengths"),
+        (("receive_buffers", "receive_depth"), not all(one.has_srq for one in traits), "receive queues of queue pairs"),
+        (("srq_depth",), any(one.has_srq for one in traits), "shared receive queue"),
+    ):
+        if not is_read:
+            refuse_idle(names, f"with --scheme {text}, which has no {what}")
 
 
 def _proxy(text: str) -> int | None:

@@ -21,8 +21,9 @@ from sim.mpi.error import FabricError
 from sim.mpi.interposer import MpiError
 from sim.mpi.page import program_page
 from sim.mpi.policy import Policy
-from sim.mpi.run import Program, run_program
+from sim.mpi.run import LEAST_NICS, Program, run_program
 from sim.mpi.sections import MOST_RANKS, SectionError, parse_sections
+from sim.mpi.standing import Standing
 from sim.report.chrome_trace import write_chrome_trace
 from sim.session import CollectiveError
 from sim.stalls import StallProfile, random_stalls
@@ -38,7 +39,7 @@ _MEGAHERTZ = 1e6
     context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
 )
 @click.option("-n", "-np", "--ranks", "ranks", type=Number(1, MOST_RANKS), required=True,
-              help="Processes, 2 to 64, a NIC each.")
+              help="Processes, 1 to 64, a NIC each.")
 @hardware_options
 @click.option("--topology", help="How the NICs are wired.  [default: star:N]")
 @click.option("--algorithm", "algorithms", multiple=True, metavar="COLLECTIVE=ALGORITHM",
@@ -47,6 +48,8 @@ _MEGAHERTZ = 1e6
               help="Seconds that ranks wait for one that does nothing; 0: for ever.")
 @click.option("--work-patience", type=Decimal(0), default=600.0, show_default=True,
               help="Seconds that ranks wait for one that works outside of MPI; 0: for ever.")
+@click.option("-disable-auto-cleanup", "--disable-auto-cleanup", "leaves", is_flag=True,
+              help="When a rank aborts or dies, the others go on, as under MPICH's mpiexec.")
 @click.option("--check", metavar="mpich", help="MPI does it too, and every element is compared.")
 @click.option("--clock", default="machine", show_default=True, help="What MPI_Wtime says: machine or simulated.")
 @click.option("--frequency", type=Decimal(0, above=True), default=500.0, show_default=True,
@@ -66,8 +69,8 @@ _MEGAHERTZ = 1e6
 @fails(MpiError, FabricError, CollectiveError)
 def command(
     *, ranks: int, preset: str | None, config: Path | None, topology: str | None, algorithms: tuple[str, ...],
-    patience: float, work_patience: float, check: str | None, clock: str, frequency: float, compute_scale: float,
-    disturb: int | None, trace: Path | None, report: Path | None, as_json: bool, program: str,
+    patience: float, work_patience: float, leaves: bool, check: str | None, clock: str, frequency: float,
+    compute_scale: float, disturb: int | None, trace: Path | None, report: Path | None, as_json: bool, program: str,
     arguments: tuple[str, ...],
 ) -> int:
     """Starts PROGRAM under MPI; its collectives run on one simulated NIC a rank, and come back with the NICs' bits.
@@ -85,19 +88,19 @@ def command(
             raise click.UsageError(f"PROGRAM: must be a program that can be run, not {section.command[0]!r}")
     name, tree = hardware(preset, config)
     total = sum(section.ranks for section in sections)
-    wired = topology or f"star:{total}"
+    wired = topology or f"star:{max(LEAST_NICS, total)}"
     with progress_bars() as progress:
         result = run_program(
             Program(
                 sections=sections, config=tree, topology=wired, check=check is not None,
-                compute_scale=compute_scale, trace=trace is not None, quiet=as_json, seed=disturb or 0,
-                stalls=StallProfile() if disturb is None else random_stalls(disturb),
+                compute_scale=compute_scale, trace=trace is not None, quiet=as_json, cleanup=not leaves,
+                seed=disturb or 0, stalls=StallProfile() if disturb is None else random_stalls(disturb),
                 policy=Policy(
                     algorithms=_algorithms(algorithms), patience=patience, work_patience=work_patience,
                     frequency=frequency * _MEGAHERTZ, simulated=clock == "simulated",
                 ),
             ),
-            progress=progress,
+            progress=progress, tell=None if as_json else _tell,
         )
     values: dict[str, Any] = {
         "program": " ".join((program, *arguments)), "ranks": total, "preset": name, "topology": wired, "clock": clock,
@@ -118,6 +121,11 @@ def command(
     for line in values["differences"]:
         click.echo(f"conic mpiexec: {line}", err=True)
     return result.code or int(result.error is not None or bool(values["differing_elements"]))
+
+
+def _tell(standing: Standing) -> None:
+    """A line of its own, on a terminal too: the program writes there whenever it likes."""
+    click.echo(f"conic mpiexec: {standing.line}", err=True)
 
 
 def _algorithms(given: tuple[str, ...]) -> dict[str, str]:

@@ -8,7 +8,8 @@ import click
 
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
-from sim.cli.shared.grid_options import grid_options, options_of
+from sim.cli.shared.grid_options import HOW_IT_IS_MEASURED, grid_options, options_of
+from sim.cli.shared.idle import refuse_idle
 from sim.cli.shared.paths import OUTPUT_FILE, OUTPUT_FOLDER
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
@@ -35,11 +36,17 @@ def command(
 ) -> int:
     """Runs the study NAME; lists the studies without one. Exit code 1 if a claim does not hold."""
     if name is None:
+        given = (parameter.name for parameter in click.get_current_context().command.params)
+        refuse_idle(tuple(one for one in given if one not in (None, "name", "as_json", "run_file")), "without NAME")
         answer({key: study.about for key, study in STUDIES.items()}, as_json=as_json)
         return 0
     if name not in STUDIES:
         raise StudyError(f"NAME must be one of {', '.join(STUDIES)}, not {name!r}")
     more = options_of(name, **grid)
+    if not STUDIES[name].is_grid:
+        refuse_idle(("engine",), f"for {name}, which simulates no cluster")
+    if row_files:
+        refuse_idle((*HOW_IT_IS_MEASURED, "engine"), "with --rows, which are measured already")
     run: Any = importlib.import_module(STUDIES[name].module).run
     folder = output_dir or Path("build") / "study" / name
     with progress_bars() as progress:

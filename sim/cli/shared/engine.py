@@ -6,12 +6,16 @@ import click
 
 from sim.engine import ENVIRONMENT, Engine, EngineError, wanted_engine
 
+_WITHOUT_ENGINE = frozenset({"builds", "congestion", "latency", "simulator", "switch"})
+"""Benches that simulate no cluster, or clusters by both engines."""
+
 
 def with_engine(command: click.Command) -> click.Command:
     """`command` with the option, and the commands below it if it is a group."""
     if isinstance(command, click.Group):
-        for below in command.commands.values():
-            with_engine(below)
+        for name, below in command.commands.items():
+            if name not in _WITHOUT_ENGINE:
+                with_engine(below)
     elif not any(parameter.name == "engine" for parameter in command.params):
         command.params.append(click.Option(
             ["--engine"], type=click.Choice([engine.value for engine in Engine]), expose_value=False, callback=_chosen,

@@ -32,6 +32,10 @@ _OPTIONS = (
 _NAMES = ("processes", "scheduler", "limit", "results", "preset", "host", "nodes")
 
 
+HOW_IT_IS_MEASURED = ("processes", "scheduler", "limit", "results")
+"""Parameters that say nothing of rows that are there already."""
+
+
 def grid_options(command: Command) -> Command:
     """Gives `command` the flags of grids."""
     for option in reversed(_OPTIONS):

@@ -296,7 +296,7 @@ class _Watched:
         return result
 
     def _unsteady(self, register: int, value: Value) -> int:
-        """Net that is 1 if a timer's next value is something else than itself and a constant, or follows a timer."""
+        """True if a timer takes something else next than itself and a constant, or follows a timer."""
         module = self.old.cells[register].module
         below = _choices(self.old, value)
         if below is None:

@@ -5,6 +5,8 @@
 
 #include "interposer.h"
 
+enum { LONGEST_US = 1600 };  // between two looks at MPI's own messages
+
 // Why MPI does a call without a question, or what there is to be told of it.
 enum reason conic_judge(
     const struct arguments *call, const struct communicator *comm, struct arguments *significant, struct request *request
@@ -111,6 +113,23 @@ void conic_progress(int wait_us) {
     conic_clock_go();
 }
 
+// MPI's own messages go on while a rank is in a collective, as MPI promises: others may need them before they come.
+static void let_messages_on(void) {
+    int is_there;
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
+}
+
+// Until it is known what becomes of a call: of one that waits, until it is over. The link's mutex is held.
+static void await(struct link *link, const struct pending *pending) {
+    for (int wait_us = 100; !pending->decided; wait_us = wait_us < LONGEST_US ? 2 * wait_us : wait_us) {
+        listen(link, wait_us);
+        if (pending->decided) break;
+        pthread_mutex_unlock(&link->mutex);
+        let_messages_on();
+        pthread_mutex_lock(&link->mutex);
+    }
+}
+
 // Tells the simulator of a call, and keeps what it needs.
 static void tell(struct link *link, struct pending *pending, struct request *request, uint32_t flags) {
     const struct arguments *call = &pending->arguments;
@@ -152,7 +171,7 @@ static bool announce(struct pending *pending, const struct arguments *call) {
     if (conic_checks && call->collective != BARRIER) pending->comparison = calloc(1, sizeof *pending->comparison);
     pthread_mutex_lock(&link->mutex);
     tell(link, pending, &request, pending->nonblocking ? NONBLOCKING : 0);
-    while (!pending->decided) listen(link, -1);
+    await(link, pending);
     if (!pending->reason && pending->nonblocking && pending->comparison) conic_begin_check(link, pending);
     pthread_mutex_unlock(&link->mutex);
     return !pending->reason;
@@ -169,6 +188,8 @@ int conic_call(const struct arguments *call) {
         finish(link, &pending);
         pthread_mutex_unlock(&link->mutex);
     }
+    // Whatever was sent before the collective has been seen behind it, as in MPI's own.
+    if (taken) let_messages_on();
     conic_clock_go();
     if (taken) return MPI_SUCCESS;
     conic_enter("a collective that is MPI's own");
@@ -229,7 +250,7 @@ enum reason conic_ask(const struct arguments *call, struct communicator *stream,
     question.in_bytes = question.out_bytes = 0;
     pthread_mutex_lock(&link->mutex);
     tell(link, &asked, &question, PERSISTENT);
-    while (!asked.decided) listen(link, -1);
+    await(link, &asked);
     if (!asked.reason) let_go(link, &asked);
     pthread_mutex_unlock(&link->mutex);
     return asked.reason;

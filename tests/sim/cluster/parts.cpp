@@ -311,8 +311,7 @@ std::vector<uint64_t> link_times(const conic::LinkTiming& timing, uint64_t seed,
         }
     };
     const auto arrive = [&](uint64_t now) {
-        const bool event = receiver.drive(now);
-        expect(event == bool(to.rx_valid), "an arrival is an event, and nothing else is");
+        receiver.drive(now);
         receiver.receive([&](const void*, bool, uint8_t) {});
         if (!to.rx_valid) return;
         expect(to.rx_data.bytes[0] == expected && to.rx_data.bytes[kFlitBytes - 1] == expected, "flits change or swap");

@@ -3,7 +3,7 @@
 import pytest
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_every_constructor(run, compiled, ranks):
     """Two communicators of each, used in another order at each rank; and by four threads at once."""
     result = run("numbers.c", ranks=ranks, command=[compiled("numbers.c")])

@@ -30,6 +30,9 @@ MESSAGES = {
     "leaves": "MPI_COMM_WORLD, operation 1: some rank will never come: ",
     "never": "MPI_COMM_WORLD, operation 1: no rank has come for 3 s (--patience): "
              "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come, and does nothing outside of MPI",
+    "refused": "MPI_COMM_WORLD, operation 1: no rank has come for 3 s (--patience): "
+               "ranks 0, 1: Bcast of 4 MPI_DOUBLE, root 0; rank 2: has not come, and does nothing outside of MPI; "
+               "MPI has refused a call of it: Bcast",
     "receives": "MPI_COMM_WORLD, operation 1: no rank has come for 3 s (--patience): "
                 "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come, but is in MPI_Mprobe",
     "stranded": "communicator 0, operation 1: no rank has come for 3 s (--patience): "
@@ -63,7 +66,7 @@ def built(mpi: None, small: Config) -> None:
 def test_fault(name, run, capfd):
     begin = time.monotonic()
     # Others than those that wait must not be told to have waited, however busy the machine is.
-    waits = name in ("never", "order", "receives", "stranded", "loops")
+    waits = name in ("never", "order", "receives", "refused", "stranded", "loops")
     result = run("faults.py", name, ranks=RANKS, patience=3.0 if waits else 8.0, work_patience=4.0)
     seconds = time.monotonic() - begin
     assert result.error is not None

@@ -26,7 +26,7 @@ def test_sections(ranks, words, sections):
 
 @pytest.mark.parametrize(("words", "message"), [
     (": a", "PROGRAM: must stand in front of ':'"), ("a : : b", "PROGRAM behind ':': is required"),
-    ("a : -n 64 b", "-n: must be 2 to 64 in all, not 66"), ("a : -n", "-n behind ':': must be 1 to 64, not ''"),
+    ("a : -n 64 b", "-n: must be 1 to 64 in all, not 66"), ("a : -n", "-n behind ':': must be 1 to 64, not ''"),
     ("a : -n -1 b", "-n behind ':': must be 1 to 64, not '-1'"),
     ("a : -host h b", "options behind ':': must be -n or -np, not '-host'"),
 ])
@@ -144,3 +144,11 @@ def test_limits(small, compiled, limit, most, said):
     else:
         assert done.returncode == 1
         assert done.stderr.splitlines()[-1].startswith(said)
+
+
+def test_a_program_of_one_rank(run):
+    """Its collectives are MPI's own."""
+    program = [sys.executable, "-c", "from mpi4py import MPI; assert MPI.COMM_WORLD.allreduce(3) == 3"]
+    result = run("", sections=[Section(1, program)], ranks=2)
+    assert (result.code, result.error, result.report["offloaded"]) == (0, None, 0)
+    assert {row["reason"] for row in result.report["passed"]} == {"a communicator of one rank"}

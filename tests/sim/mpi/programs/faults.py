@@ -90,6 +90,16 @@ def never():
     COMM.Allreduce(ONES, SUM)
 
 
+def refused():
+    """MPI refuses the last rank's call, and that rank thinks that it has been there."""
+    if LAST:
+        try:
+            COMM.Bcast(ONES, root=COMM.size)
+        except MPI.Exception:
+            time.sleep(60)
+    COMM.Bcast(ONES, root=0)
+
+
 def receives():
     """The last rank waits for a message that nobody sends."""
     if LAST:

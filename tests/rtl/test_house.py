@@ -1,0 +1,89 @@
+"""Rules of the house, counted in the sources of the RTL: none gets worse.
+
+A rule has a limit, and what does not keep it yet is listed by name. Who mends one takes it out of the list; a new one
+fails. An entry that keeps its rule fails too, so the lists cannot grow stale.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+EXCEPTIONS: dict[str, dict[str, int]] = yaml.safe_load(Path(__file__).with_name("house.yaml").read_text())
+LIMITS = {"members": 15, "helper": 3, "lines": 100, "namespace": 0}
+_FLOWS = {"In", "Out"}
+
+Counts = dict[str, int]
+
+
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    """Name of each module of the RTL, with its tree."""
+    for path in sorted((ROOT / "rtl").rglob("*.py")):
+        yield ".".join(path.relative_to(ROOT).with_suffix("").parts), ast.parse(path.read_text())
+
+
+def members(cls: ast.ClassDef) -> int:
+    """Members of a component: keys of the dictionaries that its signature is made of, and annotated ports."""
+    annotated = sum(
+        isinstance(one, ast.AnnAssign) and isinstance(one.annotation, ast.Call)
+        and getattr(one.annotation.func, "id", "") in _FLOWS for one in cls.body
+    )
+    keys: set[str] = set()
+    for one in ast.walk(cls):
+        if isinstance(one, ast.Dict):
+            keys |= {
+                key.value for key, value in zip(one.keys, one.values, strict=True)
+                if isinstance(key, ast.Constant) and isinstance(key.value, str) and _is_port(value)
+            }
+    return annotated + len(keys)
+
+
+def _is_port(value: ast.expr) -> bool:
+    """True for ``In(…)``, ``Out(…)`` and arrays of them."""
+    while isinstance(value, ast.Call | ast.Attribute):
+        value = value.func if isinstance(value, ast.Call) else value.value
+        if isinstance(value, ast.Name):
+            return value.id in _FLOWS
+    return False
+
+
+def counted(rule: str) -> Counts:
+    """What there is to count for a rule, by name; only what is above its limit."""
+    found: Counts = {}
+    for module, tree in sources():
+        for one in ast.walk(tree):
+            if rule == "members" and isinstance(one, ast.ClassDef):
+                found[f"{module}.{one.name}"] = members(one)
+            if rule == "lines" and isinstance(one, ast.FunctionDef) and one.end_lineno is not None:
+                found[f"{module}.{one.name}"] = one.end_lineno - one.lineno + 1
+            if rule == "helper" and isinstance(one, ast.FunctionDef) and _is_helper(one):
+                named = [*one.args.posonlyargs, *one.args.args, *one.args.kwonlyargs]
+                found[f"{module}.{one.name}"] = sum(argument.arg not in ("self", "m") for argument in named)
+            if rule == "namespace" and isinstance(one, ast.Call) and getattr(one.func, "id", "") == "SimpleNamespace":
+                found[module] = found.get(module, 0) + 1
+    return {name: count for name, count in found.items() if count > LIMITS[rule]}
+
+
+def _is_helper(function: ast.FunctionDef) -> bool:
+    """True for a part of ``elaborate``: it gets the module."""
+    return any(argument.arg == "m" for argument in function.args.args)
+
+
+@pytest.mark.parametrize("rule", LIMITS)
+def test_nothing_is_above_its_limit(rule: str) -> None:
+    found, known = counted(rule), EXCEPTIONS[rule]
+    worse = {name: count for name, count in found.items() if count > known.get(name, 0)}
+    assert not worse, f"{rule}: at most {LIMITS[rule]}"
+    stale = {name: count for name, count in known.items() if found.get(name, 0) < count}
+    assert not stale, f"tests/rtl/house.yaml, {rule}: mended, so write what is left"
+
+
+def test_no_part_says_that_it_works() -> None:
+    """The simulator finds rest by itself: no ``moves`` and no ``quiescent`` in the RTL."""
+    assert not [
+        module for module, tree in sources() for one in ast.walk(tree)
+        if isinstance(one, ast.Attribute) and one.attr in ("moves", "quiescent", "quiescence")
+    ]
