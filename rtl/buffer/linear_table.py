@@ -186,8 +186,7 @@ class LinearTable(wiring.Component):
                 # It is known late that an entry moves, so look-ups count every entry that may.
                 m.d.comb += moving.eq(~empty)
                 with m.If(empty):
-                    # The entry that ends the run is empty: so is a copy of it, unless that is known in spite of an
-                    # error.
+                    # The end of the run is empty: so is a copy of it, unless that is known in spite of an error.
                     m.d.comb += [write.en.eq(1), gone.eq(1), *([stored.eq(0)] if code.ecc else ())]
                     m.next = "IDLE"
                 with m.Elif(fits):
