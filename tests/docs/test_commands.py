@@ -213,7 +213,9 @@ def _call_here(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> t
         return int(end.value.code or 0), ""
     if words[:2] == ["python", "-m"]:
         monkeypatch.setattr(sys, "argv", words[2:])
-        monkeypatch.delitem(sys.modules, words[2], raising=False)
+        # A test before may have imported what is run as a program now.
+        for module in (words[2], f"{words[2]}.__main__"):
+            monkeypatch.delitem(sys.modules, module, raising=False)
         try:
             runpy.run_module(words[2], run_name="__main__")
         except SystemExit as end:
