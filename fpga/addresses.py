@@ -50,7 +50,7 @@ def _tie(cell: dict[str, Any]) -> int:
 
 
 def _spread(words: str, spare: int) -> str:
-    """What the table holds at first: at each address what was at that one without its spare bits."""
+    """Initial content of the table: each address holds the word that was at that one without its spare bits."""
     count = len(words) // _WORD_BITS
     word = [words[len(words) - _WORD_BITS * (place + 1):][:_WORD_BITS] for place in range(count)]
     return "".join(word[place & ~spare] for place in reversed(range(count)))

@@ -187,7 +187,7 @@ def place_design(board: Board, folder: Path, *, seed: int, arguments: Sequence[s
 
 
 def summary(result: Bitstream) -> dict[str, Any]:
-    """What ``conic build`` prints."""
+    """Figures that ``conic build`` prints."""
     return {
         "board": result.board, "bitstream": str(result.bitstream), "seed": result.seed, "clocks": result.clocks,
         "timing_met": result.timing_met, "critical_path": result.critical_path,

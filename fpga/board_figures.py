@@ -23,7 +23,7 @@ SEEDS = (1, 2, 3)
 
 
 def row_of(report: dict[str, Any], rates: dict[int, float]) -> dict[str, Any]:
-    """What the table shows of a board.
+    """Row of the table for a board.
 
     Parameters
     ----------

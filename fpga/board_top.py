@@ -12,7 +12,7 @@ from fpga.selftest.design import SelfTest
 
 
 class BoardTop(Elaboratable):
-    """What :class:`fpga.selftest.design.SelfTest` needs around it on a board.
+    """Top level of a board: surrounds :class:`fpga.selftest.design.SelfTest` with what it needs there.
 
     One clock drives everything: the PLL's. Reset begins at once when the PLL has lost its lock or the button is
     pressed, and ends synchronously. The serial line and the button are all that comes in from other clocks, each by a

@@ -1,4 +1,4 @@
-"""What units may take of an ECP5, and how fast they must be: ``budgets.yaml`` beside this file.
+"""Budgets of units on an ECP5, area and speed: ``budgets.yaml`` beside this file.
 
 ``python -m fpga.budget NAME ...`` measures units (all without a name) and says which exceed their budget;
 ``--write`` puts what was measured, and some room for noise, into the file, ``--figures FILE`` what was measured into

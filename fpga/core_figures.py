@@ -23,7 +23,7 @@ anew each round until it gives up."""
 PART = Part(device="85k", speed=8, package="CABGA381")
 
 ASKED_MHZ = 111.0
-"""What the router is asked for. It stops as soon as it has reached that, and not before."""
+"""Frequency that the router is asked for. It stops as soon as it has reached that, and not before."""
 
 _WIRE_DELAY = 450
 """Picoseconds of a wire for the mapper: the most with which the look-up tables are no more than by default."""

@@ -1,5 +1,6 @@
 # amaranth: UnusedElaboratable=no
-"""What goes with the Verilog of a top: a page of its ports, a FuseSoC core file, an example that instantiates it."""
+"""Files that go with the Verilog of a top: a page of its ports, a FuseSoC core file, an example that instantiates it.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -140,7 +141,7 @@ def open_ports(top: str, config: Config) -> list[Port]:
 
 
 def _source(port: Port) -> str:
-    """What a port of the module is connected to."""
+    """Signal that a port of the module is connected to."""
     return (_other_end(port.name) if port.is_input else None) or port.name
 
 

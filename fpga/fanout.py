@@ -16,7 +16,7 @@ LEAST = 8
 """The least limit: a copy takes loads from one driver, and is itself a load of up to five others."""
 
 _OUTPUTS = {"LUT4": "Z", "TRELLIS_FF": "Q"}
-"""What is copied, and where it drives. Other cells share wires with neighbours."""
+"""Cells that are copied, and their outputs. Other cells share wires with neighbours."""
 
 _WHOLE = ("LSR", "RAD", "WAD", "WRE")
 """Inputs whose nets stay whole: resets, and addresses and enables of tables that are memory. Every slice in a tile full

@@ -1,4 +1,4 @@
-"""What the offload unit takes of an UltraScale+ device: table 2 of the NIC paper.
+"""Area of the offload unit on an UltraScale+ device: table 2 of the NIC paper.
 
 By itself: ``python -m fpga.offload_area paper docs/figures/offload_area.json``; as a study: ``conic study area``.
 """

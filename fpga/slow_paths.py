@@ -44,7 +44,7 @@ _FIXED = {("CCU2C", "CIN"), ("PFUMX", "ALUT"), ("PFUMX", "BLUT"), ("L6MUX21", "D
 """Inputs that neighbours drive: no wire."""
 
 _CELL = re.compile(r"(_(LUT4|TRELLIS_FF|CCU2C|PFUMX|L6MUX21|DP16KD)(_.*|$)|\$fanout\$\d+|\[\d+\])")
-"""What the tools add to a name of the design."""
+"""Endings that the tools add to a name of the design."""
 
 
 @dataclass(frozen=True)

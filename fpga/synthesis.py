@@ -20,18 +20,18 @@ for command in sys.argv[1:]:
 
 
 FAMILIES = ("ecp5", "xilinx")
-"""What Yosys is to map to: Lattice ECP5, AMD UltraScale+."""
+"""Families that Yosys can map to: Lattice ECP5, AMD UltraScale+."""
 
 
 READERS = {"verilog": "read_verilog -sv", "rtlil": "read_rtlil"}
 """How Yosys reads a design."""
 
 _APART = ("select -set apart a:no_rw_check %m t:$memrd_v2 %i", "setparam -set COLLISION_X_MASK 1'1 @apart")
-"""What makes Yosys heed the attribute of :class:`rtl.kit.memory.BlockMemory` in RTLIL as it does in Verilog: a read
-of what is being written may give anything. Such a memory has one port of each kind, and a module of its own."""
+"""Commands that make Yosys heed the attribute of :class:`rtl.kit.memory.BlockMemory` in RTLIL as it does in Verilog: a
+read of what is being written may give anything. Such a memory has one port of each kind, and a module of its own."""
 
 _KEPT = ("select -set kept a:keep %ci1 t:$dff %i", "setattr -set keep 1 @kept")
-"""What keeps registers that a design says are to be kept from being merged: the attribute stands at their wires."""
+"""Commands that keep registers which a design marks as kept from being merged: the attribute stands at their wires."""
 
 
 WIRE_DELAY = 300

@@ -26,7 +26,7 @@ NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, kw_only=True)
 class UnitFigures:
-    """What a unit takes, and how fast it is.
+    """Area and speed of a unit.
 
     Parameters
     ----------

@@ -56,5 +56,5 @@ def _is_driven(name: str) -> bool:
 
 
 def _idle(port: Port) -> str:
-    """What an input that nothing happens at shows."""
+    """Value of an input at which nothing happens."""
     return f"{port.width}'d{int(port.name.endswith('ready'))}"

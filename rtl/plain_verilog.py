@@ -47,7 +47,8 @@ _DECLARED = re.compile(r"^( *)(reg (?:\[[^]\n]*\] )?)(\S+ ?) = ([^;\n]+);\n", re
 
 
 def plain_verilog(text: str) -> str:
-    """What Yosys wrote, as Verilog-2001: its assertions print, registers get their values in ``initial`` blocks.
+    """Returns the output of Yosys as Verilog-2001: its assertions print, registers get their values in ``initial``
+    blocks.
 
     Assertions are for simulators: ``SYNTHESIS`` leaves them out. One that fails prints a line that begins with
     ``ERROR:`` and names the instance; then it carries out ``CONIC_ASSERTION_FAILED``, which whoever compiles the file

@@ -114,7 +114,9 @@ class _Reader:
         ))
 
     def _waits(self, cycle: int, node: int, unit: int, job: int, pulse: int, index: int) -> None:
-        """What a pulse has waited for before it fires: the last packet that came meanwhile, then the rest."""
+        """Notes the wait of a pulse before it fires, in two parts: until the last packet that came meanwhile, and the
+        rest.
+        """
         place = (node, unit, job, pulse)
         begin = self._waiting.get(place, cycle)
         there = min(max(begin, self._arrived.get((node, job, pulse), begin)), cycle)

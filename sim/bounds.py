@@ -1,4 +1,4 @@
-"""What the links must carry at the very least, whatever the hardware does."""
+"""Lower bounds of the traffic on links, whatever the hardware does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from sim.request import CollectiveRequest
 
 @dataclass(frozen=True)
 class LinkLoad:
-    """What the busiest link direction of any node carries in an operation of all jobs.
+    """Traffic of the busiest link direction of any node in an operation of all jobs.
 
     Members
     -------

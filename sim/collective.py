@@ -51,7 +51,7 @@ _MOST_ORDERS_AT_ONCE = 16
 
 @dataclass(frozen=True, kw_only=True)
 class CollectiveResult:
-    """What came of an operation.
+    """Result of an operation.
 
     Members
     -------
@@ -115,7 +115,7 @@ class CollectiveResult:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyResult:
-    """What came of an operation under many orders; `first_difference` is the first order with another result.
+    """Result of an operation under many orders; `first_difference` is the first order with another result.
 
     `damaged_words`: of all orders, where links are reliable and wires are not.
     """
@@ -319,7 +319,7 @@ def _states(driver: NodeDriver, n_cous: int) -> list[dict[str, int]]:
 
 
 def _stalls(driver: NodeDriver, before: list[dict[str, int]], cycles: int) -> Iterator[dict[str, int]]:
-    """What the units of a node did in these cycles: outside of them they have nothing to do."""
+    """Yields the activity of each unit of a node in these cycles: outside of them it has nothing to do."""
     for cou, (then, now) in enumerate(zip(before, _states(driver, len(before)), strict=True)):
         spent = {name: now[name] - then[name] for name in now if name != "nothing"}
         yield {"node": driver.node, "cou": cou, **spent, "nothing": cycles - sum(spent.values())}

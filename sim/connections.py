@@ -12,7 +12,7 @@ Row = dict[str, Any]
 
 
 def formula_row(scheme: Scheme, machine: Machine, sizes: QueueSizes, group_size: int | None) -> Row:
-    """What the formulas give: of the busiest process, and of a full node. MB are 10**6 bytes.
+    """Results of the formulas: of the busiest process, and of a full node. MB are 10**6 bytes.
 
     With a fixed depth of shared receive queues, which the formulas do not know, buffers are counted instead.
     """
@@ -29,7 +29,7 @@ def formula_row(scheme: Scheme, machine: Machine, sizes: QueueSizes, group_size:
 
 
 def run_row(run: Run) -> Row:
-    """What came of a trace: of the process, and of the node, with the most."""
+    """Results of a trace: of the process, and of the node, with the most."""
     layout = run.layout
     return {
         "scheme": layout.scheme.value, "group_size": layout.group_size if layout.scheme.traits.is_grouped else None,
@@ -51,7 +51,7 @@ def run_row(run: Run) -> Row:
 
 
 def nic_row(ports: VirtualPorts) -> Row:
-    """What the NIC needs and has."""
+    """Resources that the NIC needs and has."""
     return {
         "vps": ports.n_vps, "max_vps": ports.max_vps, "windows_a_vp": ports.n_windows,
         "max_windows_a_vp": ports.max_windows, "window_entries": ports.window_entries, "dq_bytes": ports.dq_bytes,

@@ -12,7 +12,7 @@ _SEQ_IDS = 1 << formats.SEQ_BITS
 
 
 def terms_of(request: CollectiveRequest) -> Terms:
-    """What the participants of a request have to agree on."""
+    """Terms in which the participants of a request have to agree."""
     schedule = request.schedule
     return Terms.of(
         schedule, length=request.size, pulse_bytes=request.pulse_bytes or largest_pulse(schedule, request.config),
@@ -65,7 +65,8 @@ def _list(words: Iterator[str]) -> str:
 def _explain(
     rank: int, completion: Completion, requests: Sequence[CollectiveRequest], terms: Sequence[Terms]
 ) -> str:
-    """What its detail says, in ranks. NodeIDs are ranks here: a session gives its first nodes to them."""
+    """Describes the detail of a completion, in ranks. NodeIDs are ranks here: a session gives its first nodes to them.
+    """
     detail = completion.detail
     match completion.status:
         case Status.TIMEOUT:

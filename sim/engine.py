@@ -11,7 +11,7 @@ class EngineError(ValueError):
 
 
 class Engine(Enum):
-    """What evaluates NICs and switches. Both do the same, register for register."""
+    """Engine that evaluates NICs and switches. Both do the same, register for register."""
 
     LANES = "lanes"
     """The project's own: several nodes in the lanes of a word, parts that rest left out."""

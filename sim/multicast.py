@@ -101,7 +101,7 @@ def check_tables(topology: Topology, tables: ForwardingTables, *, mft_entries: i
     before: dict[Channel, set[Channel]] = {}
 
     def depend(switch: int, into: int, out: int) -> None:
-        """What comes into `switch` by port `into` may leave by port `out`."""
+        """Records that packets which enter `switch` by port `into` may leave by port `out`."""
         source, target = ends.get(End(True, switch, into)), ends.get(End(True, switch, out))
         if source is not None and target is not None and source.is_switch and target.is_switch:
             before.setdefault((source.number, source.port), set()).add((switch, out))

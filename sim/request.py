@@ -1,4 +1,4 @@
-"""What is asked of a cluster, checked before anything is built."""
+"""Request to a cluster, checked before anything is built."""
 
 import os
 from dataclasses import dataclass, field, replace

@@ -32,7 +32,7 @@ class Posted:
     ports: list[Port]
     result_addresses: list[int]
     requests: list[CollectiveRequest]
-    """What each rank has posted."""
+    """Request that each rank has posted."""
 
 
 def warm_up_cycles(config: Config) -> int:
@@ -147,7 +147,8 @@ class Session:
             yield from (completion for completion in completions.values() if completion is not None)
 
     def compare(self, request: CollectiveRequest, posted: Sequence[Posted]) -> tuple[list[NDArray[Any]], int]:
-        """What every job left in the host memories, and the bits in which that differs from the golden model."""
+        """Returns the results of every job in the host memories, and the bits in which they differ from the golden
+        model."""
         outputs, mismatched = [], 0
         for job in posted:
             golden = reference(
@@ -165,7 +166,7 @@ class Session:
         return outputs, mismatched
 
     def hang(self, what: str, posted: Sequence[Posted]) -> str:
-        """What it looks like if `what` does not end: who has no completion, and what every NIC has counted."""
+        """Describes the state when `what` does not end: nodes without a completion, and the counters of every NIC."""
         missing = [
             f"node {node} job {number}" for number, job in enumerate(posted) for node, port in enumerate(job.ports)
             if port.poll() is None

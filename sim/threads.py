@@ -12,7 +12,7 @@ class ThreadsError(ValueError):
 
 
 def wanted_threads() -> int | None:
-    """What CONIC_THREADS says; None if it is not set, or empty.
+    """Number of threads that CONIC_THREADS asks for; None if it is not set, or empty.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a bench hands to the caller of ``run_bench``."""
+"""Report that a bench hands to the caller of ``run_bench``."""
 
 import json
 import os

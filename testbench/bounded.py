@@ -13,7 +13,7 @@ from typing import Any
 DEADLINE_VARIABLE = "CONIC_FAST_END"
 """Time (of ``time.time``) at which `make test-fast` wants its verdict; builds and benches end before it."""
 on_bench: list[Callable[[], None]] = []
-"""What is called when a bench begins, which has bounds of its own."""
+"""Functions called when a bench begins, which has bounds of its own."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 

@@ -1,4 +1,4 @@
-"""What a bench has to have done to the component: cover points, sampled where a stimulus took effect.
+"""Cover points, which a bench has to reach in the component: sampled where a stimulus took effect.
 
 A bench declares them with :func:`cover`; every bin is a promise. :func:`testbench.runner.run_bench` fails a whole run
 that passed its tests but left a bin empty, so that nobody shortens a bench below what it has to find. As a program this

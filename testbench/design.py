@@ -17,7 +17,7 @@ from testbench.bundle import Bundle
 from testbench.verilated_model import folder_of
 
 _rooms = ("rtl", "firmware_models.abi", "firmware_models.config")
-"""What components are made from."""
+"""Packages that components are made from."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What drivers and monitors do in every cycle, with little of Python's time: it is what a bench spends most of."""
+"""Work of drivers and monitors in every cycle, with little of Python's time: a bench spends most of its time here."""
 
 from collections.abc import Callable
 from typing import Any

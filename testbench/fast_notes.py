@@ -1,4 +1,4 @@
-"""What is known while `make test-fast` runs: a file of lines that its tests write and that its front reads."""
+"""Notes of a running `make test-fast`: a file of lines that its tests write and that its front reads."""
 
 import json
 import os

@@ -115,7 +115,7 @@ class Deadline:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
-        """What tells nothing is no failure."""
+        """A test that is out of time is left out: that is no failure."""
         with _left_out(item):
             return (yield)
 
@@ -125,7 +125,7 @@ class Setup:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
-        """What tells nothing is no failure."""
+        """A test that is out of time is left out: that is no failure."""
         with _left_out(item):
             return (yield)
 
@@ -164,7 +164,7 @@ class Teller:
 
 
 def _report_of(report: pytest.TestReport) -> str:
-    """What failed: all that a bench says, of another test where and with which exception, without its source."""
+    """Text of a failure: all that a bench says; of another test the place and the exception, without its source."""
     text, crash = str(report.longrepr), getattr(report.longrepr, "reprcrash", None)
     if crash is None or "(CONIC_SEED=" in text.partition("\n")[0]:
         return text

@@ -1,4 +1,4 @@
-"""What `make test-fast` says: the first failure as soon as it is known, and a verdict at the end."""
+"""Output of `make test-fast`: the first failure as soon as it is known, and a verdict at the end."""
 
 import re
 import time

@@ -15,7 +15,7 @@ class BenchMemory(Protocol):
     """Host memory of a bench, read and written by the host at once."""
 
     def read(self, address: int, count: int) -> bytes:
-        """What stands in memory."""
+        """Content of the memory."""
 
     def write(self, address: int, content: bytes) -> None:
         """Puts `content` there."""

@@ -16,7 +16,7 @@ ROOMS = ("firmware_models", "rtl", "testbench", "sim", "fpga")
 
 @cache
 def graph() -> grimp.ImportGraph:
-    """Who imports whom in the rooms of the project."""
+    """Graph of the imports between modules of the project."""
     return grimp.build_graph(*ROOMS, cache_dir=str(build_folder() / "imports"))
 
 

@@ -1,4 +1,4 @@
-"""What a run of a bench left: its tests, those that failed, when and where."""
+"""Outcome of a run of a bench: its tests, those that failed, when and where."""
 
 import json
 import linecache

@@ -1,4 +1,4 @@
-"""What benches passed: so that the edit loop need not run again what cannot have changed."""
+"""Record of the benches that passed: so that the edit loop need not run again what cannot have changed."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ def passes_count() -> bool:
 
 
 def last_pass(key: str) -> dict[str, Any] | None:
-    """What is known of the last pass; None if there was none."""
+    """Record of the last pass; None if there was none."""
     path = _record(key)
     return json.loads(path.read_text()) if path.exists() else None
 

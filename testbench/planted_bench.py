@@ -10,7 +10,7 @@ from testbench.stream import StreamChecker, StreamMonitor, StreamSink, StreamSou
 
 @cocotb.test()
 async def passes_items_on(dut: SimHandleBase) -> None:
-    """What goes in comes out."""
+    """Items that go in come out."""
     source = StreamSource(dut, "i", 8)
     sink = StreamSink(dut, "o", 8)
     await clock.start(dut, max_cycles=5_000)

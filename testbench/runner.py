@@ -50,14 +50,14 @@ class BenchError(AssertionError):
 
 @dataclass(frozen=True)
 class BenchResult:
-    """What a run of a bench gave."""
+    """Result of a run of a bench."""
 
     seed: int
     tests: int
     report: dict[str, Any] = field(default_factory=dict)
     """Values of :func:`report` in the bench."""
     coverage: Hits = field(default_factory=dict)
-    """What it covered (:mod:`testbench.coverage`)."""
+    """Bins that it covered (:mod:`testbench.coverage`)."""
 
 
 def run_bench(
@@ -282,7 +282,7 @@ def _simulate(
 def _execute(
     commands: Sequence[Sequence[str]], folder: Any, stdout: Any = None, *, seconds: float, env: Any,
 ) -> None:
-    """What cocotb's runner does to run a simulator, but bounded."""
+    """Runs the commands of a simulator as cocotb's runner does, but bounded."""
     for command in commands:
         done = run_bounded(command, seconds=seconds, cwd=folder, env=env.env, stdout=stdout, stderr=subprocess.STDOUT)
         if done.returncode:

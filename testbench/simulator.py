@@ -110,8 +110,8 @@ def build(
 def _build_with_verilator(
     source: Path, top: str, *, waves: bool, model_flags: Sequence[str], watched: Sequence[str]
 ) -> None:
-    """What cocotb's runner builds, but that only the ports of `top`, and what is watched, are public, and in a third of
-    the time."""
+    """Builds the model that cocotb's runner builds, but only the ports of `top`, and the `watched` signals, are public,
+    and in a third of the time."""
     settings = source.with_name("public.vlt")
     seen = "".join(f'public_flat_rd -module "*" -var "{pattern}"\n' for pattern in watched)
     settings.write_text(f'`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n{seen}')

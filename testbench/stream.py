@@ -124,7 +124,7 @@ class _StreamMonitor(BusMonitor, ABC):
 
     @abstractmethod
     def _cycle(self) -> None:
-        """What it does right after a rising edge."""
+        """Carries out one cycle, right after a rising edge."""
 
 
 class StreamMonitor(_StreamMonitor):

@@ -145,7 +145,7 @@ def run_tool(command: Sequence[str]) -> None:
 
 @cache
 def compiler_version() -> str:
-    """What the compiler says of itself; part of the key of everything that it makes."""
+    """Version text of the compiler; part of the key of everything that it makes."""
     return subprocess.run([COMPILER, "--version"], capture_output=True, text=True, check=True).stdout
 
 

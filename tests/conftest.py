@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and hooks that all tests share."""
 
 import os
 import signal

@@ -14,7 +14,7 @@ LIBRARY = "firmware_models/host"
 DOORBELLS = {"dq_prod", "cq_cons", "rq_cons", "VP_PAGES", "vp_address"}
 ENTRIES = {"COMPLETION", "RECEIVE", "DESCRIPTOR"}
 HARDWARE = ("rtl/", "firmware_models/abi/")
-"""What implements the other side, and what defines both."""
+"""Folders that implement the other side, and that define both."""
 
 
 def known(text: str) -> set[str]:

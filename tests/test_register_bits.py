@@ -113,7 +113,7 @@ def _is_word(node: ast.AST, words: set[str], *, decoder: bool) -> bool:
 
 
 def _is_bus_word(node: ast.AST) -> bool:
-    """What a bus writes, by the names that the register files give it."""
+    """True if a node is a word that a bus writes, by the names that the register files give it."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return name in ("data", "write_data")
 

@@ -28,7 +28,7 @@ CRC_POLYNOMIAL, CRC_INIT = 0x1021, 0xFFFF
 
 
 class Op(IntEnum):
-    """What a request asks for."""
+    """Access that a request asks for."""
 
     READ = 1
     """`count` words from `address` on; they are in the answer."""
@@ -39,7 +39,7 @@ class Op(IntEnum):
 
 
 class FrameStatus(IntEnum):
-    """What became of a request."""
+    """Outcome of a request."""
 
     OK = 0
     BAD_REQUEST = 1
@@ -51,7 +51,7 @@ class FrameStatus(IntEnum):
 
 
 class Target(IntEnum):
-    """What an address is an address of; nodes and switches are added to the first of their kind."""
+    """Space that an address belongs to; nodes and switches are added to the first of their kind."""
 
     NIC = 0x00
     """Registers of NIC 0; NIC n has target n."""

@@ -138,7 +138,7 @@ def _page(prefix: str, page: Iterable[Register]) -> Iterator[str]:
 
 
 def _on_one(field: RegisterField) -> str:
-    """What a written 1 does, as a predicate."""
+    """Effect of a written 1, as a predicate."""
     return {
         OnOne.IGNORES: "is ignored", OnOne.HOLDS: "is held", OnOne.CLEARS: "clears it", OnOne.ACTS: "acts once",
     }[field.on_one]

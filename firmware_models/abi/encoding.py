@@ -13,7 +13,7 @@ class Kind(IntEnum):
 
 
 class P2pOp(IntEnum):
-    """What a point-to-point descriptor (C = 0) asks for."""
+    """Operation of a point-to-point descriptor (C = 0)."""
 
     SEND = 0
     """Mini packet into the receive queue of the destination VP."""
@@ -65,7 +65,7 @@ class Operator(IntEnum):
 
 
 class PacketType(IntEnum):
-    """What a network packet is."""
+    """Type of a network packet."""
 
     COLLECTIVE = 0
     """Operand or control packet of a collective; kept in the packet buffer until consumed."""
@@ -84,7 +84,7 @@ class PacketType(IntEnum):
 
 
 class Right(IntEnum):
-    """What memory may be used for: numbers of the bits of vp_window_rights."""
+    """Rights to memory: numbers of the bits of vp_window_rights."""
 
     LOCAL_READ = 0
     """Operands of the VP's own descriptors: what PUT and collectives send."""
@@ -105,7 +105,7 @@ class FaultMemory(IntEnum):
 
 
 class CplKind(IntEnum):
-    """What kind of operation a completion ends."""
+    """Kind of operation that a completion ends."""
 
     COLLECTIVE = 0
     SEND = 1
@@ -153,7 +153,7 @@ class Status(IntEnum):
 
 
 class JobOrderKind(IntEnum):
-    """What software asks of the job table about one JobID."""
+    """Order from software to the job table about one JobID."""
 
     LOOK = 0
     """How it stands."""
@@ -164,11 +164,11 @@ class JobOrderKind(IntEnum):
     REFUSE = 3
     """As closed, and no packet of it is let in, if nothing of it is left here; until it is opened."""
     WRITE_OFF = 4
-    """What peers hold of a closed job is lost, and its packets are: it is at rest."""
+    """Credits that peers hold of a closed job are lost, and its packets are: it is at rest."""
 
 
 class UnitState(IntEnum):
-    """What an offload unit does in a cycle, or waits for."""
+    """Activity of an offload unit in a cycle, or cause of its waiting."""
 
     NOTHING = 0
     """It has nothing to do."""
@@ -183,7 +183,7 @@ class UnitState(IntEnum):
     OUTPUT = 5
     """A beat is there, and the network or host memory does not take it."""
     TRIGGER = 6
-    """What is next is being decided, or a pass's results are on their way through the unit."""
+    """The next step is being decided, or a pass's results are on their way through the unit."""
 
 
 class TraceKind(IntEnum):

@@ -141,7 +141,7 @@ def _field_rows(page: Page) -> Iterator[tuple[str, ...]]:
 
 
 def _on_one(field: RegisterField) -> str:
-    """What a written 1 does, and who wins against it."""
+    """Effect of a written 1, and the side that wins against it."""
     words = {
         OnOne.IGNORES: "is ignored", OnOne.HOLDS: "is held", OnOne.CLEARS: "clears", OnOne.ACTS: "acts once",
     }[field.on_one]

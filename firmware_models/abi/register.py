@@ -35,7 +35,7 @@ class Access(Enum):
 
 
 class OnOne(Enum):
-    """What a bit does with a 1 that software writes."""
+    """Effect on a bit of a 1 that software writes."""
 
     IGNORES = "ignores it"
     HOLDS = "holds it"
@@ -99,7 +99,7 @@ class RegisterField:
 
     @property
     def on_one(self) -> OnOne:
-        """What a write of 1 does."""
+        """Effect of a written 1."""
         return _ON_ONE[self.access]
 
     @property

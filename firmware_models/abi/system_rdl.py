@@ -62,7 +62,7 @@ def ipxact_text(top: str, *, n_vps: int) -> str:
 
 
 def _exported(exporter: Any, top: str, n_vps: int, **options: str) -> str:
-    """What an exporter writes to its file."""
+    """Text that an exporter writes to its file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / top
         exporter.export(register_map(top, n_vps=n_vps), str(path), **options)

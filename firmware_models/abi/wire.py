@@ -15,7 +15,7 @@ LINK_VERSION = 1
 
 
 class ControlKind(IntEnum):
-    """What follows a control word."""
+    """Kind of a control word, by the words that follow it."""
 
     IDLE = 0
     """No data before the next control word."""

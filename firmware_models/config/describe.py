@@ -1,4 +1,4 @@
-"""What every field of the configuration means and may be, read off the tree."""
+"""Meaning and allowed values of every field of the configuration, read off the tree."""
 
 from dataclasses import dataclass, fields
 from inspect import getdoc
@@ -9,14 +9,14 @@ from firmware_models.config.tree import POWER_OF_TWO, Config
 
 @dataclass(frozen=True)
 class FieldDescription:
-    """What a field means, and which values it may have, in words."""
+    """Meaning of a field, and the values that it may have, in words."""
 
     meaning: str
     allowed: str
 
 
 def derived(config: Config) -> dict[str, tuple[int, str]]:
-    """What follows from the fields: name, value and meaning."""
+    """Values that follow from the fields: name, value and meaning."""
     found: dict[str, tuple[int, str]] = {}
     for prefix, part in [*((f"{name}.", getattr(config, name)) for name in SECTIONS), ("", config)]:
         for name, member in vars(type(part)).items():

@@ -100,7 +100,8 @@ def _file_layers(path: Path, depth: int) -> list[_Layer]:
 
 
 def _layers(text: str, source: str, folder: Path, depth: int = 0) -> list[_Layer]:
-    """What the text says over what its base says: a preset, or another file, its name relative to `folder`."""
+    """Layers of values: those of the text over those of its base, a preset or another file, its name relative to
+    `folder`."""
     values = _parsed(text, source)
     base = values.pop(BASE, DEFAULT)
     if isinstance(base, str) and base.endswith((".yaml", ".yml")):

@@ -1,4 +1,4 @@
-"""What a use of the hardware asks of its configuration, beyond that it can be built."""
+"""Needs of a use of the hardware from its configuration, beyond that it can be built."""
 
 from .load import ConfigError
 from .tree import Config

@@ -52,7 +52,7 @@ class DatapathConfig:
 
 @dataclass(frozen=True, config=_strict, kw_only=True)
 class NicConfig:
-    """What a NIC has of each."""
+    """Numbers and sizes of the parts of a NIC."""
 
     n_vps: Annotated[int, Field(ge=2, le=2048), POWER_OF_TWO]
     """Virtual ports."""

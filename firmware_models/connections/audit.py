@@ -10,7 +10,7 @@ _SAMPLES = 16
 
 
 def violations(run: Run, *, seed: int = 1) -> list[str]:
-    """What does not hold of a run, a line each; [] if all is well.
+    """Lists the invariants that do not hold of a run, a line each; [] if all is well.
 
     Every message went one way; every dynamic queue pair was torn down; the busiest process has as many static queue
     pairs as the paper's formula says; and some processes, the first and last ones and others drawn with `seed`, have as

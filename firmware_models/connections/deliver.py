@@ -1,4 +1,4 @@
-"""What a connection manager does with each message, compiled."""
+"""Delivers each message as a connection manager does, compiled."""
 
 from typing import NamedTuple
 
@@ -49,7 +49,7 @@ class Rules(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What is counted: in all, and for each process what it waited and what it passed on for others."""
+    """Counts: in all, and for each process the time that it waited and the messages that it passed on for others."""
 
     counts: Ints
     times: Floats

@@ -1,4 +1,4 @@
-"""Who is connected with whom before anything is sent."""
+"""Static connections: those that exist before anything is sent."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -64,7 +64,7 @@ class Policy:
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What messages and queue pairs take of time. The paper gives none; these are assumptions, to be replaced.
+    """Times of messages and queue pairs. The paper gives none; these are assumptions, to be replaced.
 
     Members
     -------
@@ -87,7 +87,7 @@ class Costs:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What came of a trace.
+    """Result of a trace.
 
     Members
     -------
@@ -153,7 +153,7 @@ class Run:
 
     @property
     def setup_ns(self) -> float:
-        """What the busiest process takes to make its static queue pairs, before the job begins."""
+        """Time in which the busiest process makes its static queue pairs, before the job begins."""
         return int(self.layout.static_queue_pairs.max()) * self.costs.queue_pair_ns
 
 

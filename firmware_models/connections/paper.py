@@ -16,7 +16,7 @@ from firmware_models.connections.sizes import QueueSizes
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What the paper's units are taken to be.
+    """Assumed meaning of the paper's units.
 
     Members
     -------

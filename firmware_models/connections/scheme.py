@@ -6,7 +6,7 @@ from enum import Enum
 
 @dataclass(frozen=True)
 class Traits:
-    """What tells the schemes apart.
+    """Traits that distinguish the schemes.
 
     Members
     -------
@@ -42,12 +42,12 @@ class Scheme(Enum):
 
     @property
     def traits(self) -> Traits:
-        """What it has."""
+        """Traits of the scheme."""
         return _TRAITS[self]
 
     @property
     def paper_name(self) -> str:
-        """What the paper calls it in its tables; "" if it is in none."""
+        """Name of the scheme in the paper's tables; "" if it is in none."""
         return {Scheme.RC: "RC", Scheme.RC_SRQ: "RC_SRQ", Scheme.XRC: "XRC_S", Scheme.XRC_SIZES: "XRC_M",
                 Scheme.GROUP_XRC: "XRC_S_G"}.get(self, "")
 

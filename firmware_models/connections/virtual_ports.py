@@ -1,4 +1,4 @@
-"""What the same messages need of this NIC, which has no connections: a virtual port a process, with three rings.
+"""Needs of the same messages from this NIC, which has no connections: a virtual port a process, with three rings.
 
 A descriptor names NodeID and VP of its destination, so a queue serves all peers, and what a process needs depends on
 how many messages it has under way, not on how many processes there are. Sizes come from ``firmware_models.abi``,
@@ -52,7 +52,7 @@ class RingNeed:
 
 @dataclass(frozen=True, kw_only=True)
 class VirtualPorts:
-    """What a workload needs of the NIC of one node, and what it has.
+    """Resources of the NIC of one node: those that a workload needs, and those that there are.
 
     Members
     -------

@@ -45,7 +45,7 @@ _short.maxstring = _short.maxlong = _short.maxother = 80
 
 
 def shown(value: object) -> str:
-    """What somebody wrote as a message repeats it: one line, cut if it is long.
+    """Returns foreign input as a message repeats it: one line, cut if it is long.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What descriptors do with data: operands, packets, host memory."""
+"""Effects of descriptors on data: operands, packets, host memory."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What an execution takes and gives."""
+"""Inputs and results of an execution."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from .datapath import Bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """What one node brings along.
+    """Inputs of one node.
 
     Members
     -------
@@ -47,7 +47,7 @@ class TraceRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """What came out.
+    """Result of an execution.
 
     Members
     -------

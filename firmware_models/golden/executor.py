@@ -310,7 +310,7 @@ class Executor:
         self._later(packet, operation.node)
 
     def _waits(self, queue: deque[Operation]) -> list[str]:
-        """What keeps the operation at the head of a queue from ending."""
+        """Lists the causes that keep the operation at the head of a queue from ending."""
         if not queue:
             return []
         operation = queue[0]

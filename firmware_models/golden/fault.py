@@ -1,4 +1,4 @@
-"""What can go wrong when sequences are executed."""
+"""Errors of the execution of sequences."""
 
 
 class ExecutionError(Exception):

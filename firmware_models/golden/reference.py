@@ -21,7 +21,7 @@ Fold = Callable[[Array, Array], Array]
 
 @dataclass(frozen=True)
 class Reference:
-    """What an operation must give.
+    """Expected result of an operation.
 
     Members
     -------

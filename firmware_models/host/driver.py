@@ -116,7 +116,7 @@ class NodeDriver:
         return state
 
     def job_state(self, job_id: int) -> JobState:
-        """What the NIC has of a job."""
+        """State of a job at the NIC."""
         return self.carry_out(nic.look_at_job(job_id))
 
     def read_counter(self, name: str) -> int:
@@ -124,7 +124,7 @@ class NodeDriver:
         return self.carry_out(nic.read_counter(name))
 
     def read_buffer(self, cou: int) -> BufferFigures:
-        """What the packet buffer of an offload unit has counted since reset."""
+        """Counters of the packet buffer of an offload unit since reset."""
         return self.carry_out(nic.read_buffer(cou))
 
     def read_states(self, cou: int) -> dict[str, int]:

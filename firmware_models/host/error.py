@@ -1,4 +1,4 @@
-"""What the library refuses."""
+"""Error of requests that the library refuses."""
 
 
 class HostError(RuntimeError):

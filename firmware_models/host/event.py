@@ -1,4 +1,4 @@
-"""What the NIC tells the host: completions, mini packets, figures of its buffers."""
+"""Events that the NIC reports to the host: completions, mini packets, figures of its buffers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class BufferFigures:
 
 @dataclass(frozen=True)
 class JobState:
-    """What a NIC has of a job: an operation, credits that peers have not returned, packets (and shared credits that
+    """State of a job at a NIC: an operation, credits that peers have not returned, packets (and shared credits that
     peers hold) that are `kept`."""
 
     closed: bool

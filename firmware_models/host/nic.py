@@ -79,7 +79,7 @@ def read_states(cou: int) -> Steps[dict[str, int]]:
 
 
 def read_buffer(cou: int) -> Steps[BufferFigures]:
-    """What the packet buffer of an offload unit has counted since reset."""
+    """Reads the counters of the packet buffer of an offload unit since reset."""
     yield from write("buffer_select", cou)
     wide = {}
     for name in ("level_sum", "steps_sum", "settled", "suspended", "corrected", "uncorrectable"):

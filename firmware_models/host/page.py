@@ -9,7 +9,7 @@ from types import FunctionType
 from . import Completion, Data, HostError, Job, NodeDriver, Operation, Port, Received, Region, Rings, Transport
 
 USERS = (NodeDriver, Rings, Port, Region, Job, Data, Operation, Completion, Received, HostError, Transport)
-"""What users see, in the order in which they meet it."""
+"""Classes that users see, in the order in which they meet them."""
 _HEAD = """# The host library
 
 Generated from `firmware_models/host` by `make docs`.

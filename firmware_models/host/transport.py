@@ -1,4 +1,4 @@
-"""What the host library stands on: registers, host memories, and time of some NICs, simulated or on a board."""
+"""Transport under the host library: registers, host memories, and time of some NICs, simulated or on a board."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol

@@ -22,7 +22,7 @@ Event = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """What the checker found.
+    """Result of the checker.
 
     Members
     -------
@@ -138,7 +138,7 @@ def _ambiguous(receiver: int, index: int) -> str:
 
 
 def _step_faults(schedule: Schedule) -> Iterable[str]:
-    """What is wrong with single steps."""
+    """Yields the faults of single steps."""
     ranks = range(schedule.n_nodes)
     for rank, sequence in enumerate(schedule.sequences):
         if not sequence:

@@ -195,7 +195,7 @@ def _check_in_place(schedule: Schedule, endpoints: Sequence[Endpoint]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Message:
-    """What all descriptors of an operation have in common."""
+    """Data that all descriptors of an operation share."""
 
     endpoints: Sequence[Endpoint]
     peers: PeerTable

@@ -19,7 +19,7 @@ class GroupAddress:
 
 
 Destination = Address | GroupAddress
-"""What a descriptor sends to."""
+"""Destination of a descriptor's packets."""
 
 
 class PeerTable:

@@ -16,11 +16,11 @@ class Source(Enum):
     OWN = "own data"
     """This rank's part of the input."""
     RESULT = "result"
-    """What the step before left."""
+    """Data that the step before left."""
 
 
 class Combine(Enum):
-    """What a step makes of the packets that it consumes."""
+    """Use that a step makes of the packets that it consumes."""
 
     TRIGGER = "trigger"
     """Waits for them; their data is ignored."""
@@ -96,7 +96,7 @@ class Packet:
 
     @property
     def channel(self) -> tuple[int, tuple[int, ...]]:
-        """What its credits are counted for at the receiver: the sender, and the group if there is one."""
+        """Key by which its credits are counted at the receiver: the sender, and the group if there is one."""
         return self.sender, self.group
 
 

@@ -1,4 +1,4 @@
-"""What all participants of an operation have to agree on."""
+"""Terms in which all participants of an operation have to agree."""
 
 import binascii
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a packet buffer counts."""
+"""Counters of a packet buffer."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, wiring

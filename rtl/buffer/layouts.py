@@ -1,4 +1,4 @@
-"""What the packet buffer and its users say to each other."""
+"""Layouts of the streams between the packet buffer and its users."""
 
 from amaranth import Const, Value
 from amaranth.lib import data, enum

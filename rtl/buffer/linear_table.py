@@ -183,10 +183,10 @@ class LinearTable(wiring.Component):
                     busy_removing.eq(1), write.addr.eq(hole), stored.eq(found),
                     fits.eq((index - its_home)[: self.index_bits] >= (index - hole)[: self.index_bits]),
                 ]
-                # Whether an entry moves is known late, so look-ups count all that may.
+                # It is known late that an entry moves, so look-ups count every entry that may.
                 m.d.comb += moving.eq(~empty)
                 with m.If(empty):
-                    # What ends the run is empty: so is a copy of it, unless that is known in spite of an error.
+                    # The end of the run is empty: so is a copy of it, unless that is known in spite of an error.
                     m.d.comb += [write.en.eq(1), gone.eq(1), *([stored.eq(0)] if code.ecc else ())]
                     m.next = "IDLE"
                 with m.Elif(fits):

@@ -221,7 +221,7 @@ class PacketBuffer(wiring.Component):
             payload.ready.eq(receiving), take.eq(payload.valid & receiving),
             payloads.write_address.eq(Cat(index, slot)), payloads.write_data.eq(payload.payload.data),
             payloads.write_enable.eq(take),
-            # What is read of a packet that is still coming in is there, or waited for.
+            # Beats that are read of a packet still coming in are there, or waited for.
             reader.coming.eq(receiving), reader.coming_slot.eq(slot), reader.coming_beat.eq(index),
         ]
         m.d.sync += accepted.eq(accept)

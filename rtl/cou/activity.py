@@ -7,11 +7,12 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi.encoding import UnitState
 
 Doing = data.StructLayout({"decides": 1, "credit": 1, "packet": 1, "operand": 1, "runs": 1})
-"""What contexts do: some is looked at; the oldest of a job waits for a credit, for a packet, for its operand; some has
-a pass under way."""
+"""Activity of the contexts: the trigger looks at one; the oldest of a job waits for a credit, for a packet, for its
+operand; one has a pass under way."""
 
 Path = data.StructLayout({"works": 1, "held": 1, "starved": 1})
-"""What a path for passes does: a beat passes; one is there and is not taken; one is there, its packet's beat is not."""
+"""Activity of a path for passes: a beat passes; a beat is there and is not taken; a beat is there, its packet's beat is
+not."""
 
 
 class Activity(wiring.Component):

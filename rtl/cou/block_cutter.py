@@ -106,7 +106,7 @@ class BlockCutter(wiring.Component):
             m.d.sync += rest.eq(elements >> bits)
         with m.Else():
             m.d.sync += self.busy.eq(0)
-        # Whether there is anything to divide is known late, and the rest is wide.
+        # `start` is known late and `rest` is wide, so `clear` resets it: it depends on no other input.
         with m.If(self.clear):
             m.d.sync += rest.eq(0)
         return m

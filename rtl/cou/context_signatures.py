@@ -76,7 +76,7 @@ class LookSignature(wiring.Signature):
 
 
 class StepSignature(wiring.Signature):
-    """What becomes of the selected context, seen from the stage that acts.
+    """Next step of the selected context, seen from the stage that acts.
 
     `context` stands while a plan does, and for a cycle longer. `sleep` and `drop` exclude each other; `fire` comes with
     `sleep`.

@@ -121,7 +121,7 @@ class JobCloser(wiring.Component):
             self._look_through(m, s)
             self._compare(m, s)
             self._drop(m, s)
-        # What others see of the state they see in registers: a state that few runs visit is on no path of theirs.
+        # `hold` is registered: states that few runs visit stay off the paths of the blocks that see it.
         m.d.sync += self.hold.eq(~Cat(fsm.ongoing(state) for state in ("IDLE", "OPERATION", "PAUSE")).any())
         return m
 
@@ -168,7 +168,7 @@ class JobCloser(wiring.Component):
         waited_for = Cat(waits[j] & (self.holds[j].job_id == came) for j in range(n_jobs)).any()
         waited = Signal(n_jobs)
         m.d.sync += [before.eq(live), waited.eq(waits)]
-        # What happens in the cycle in which a look begins is looked at after it.
+        # Events in the cycle in which a look begins are looked at after it.
         begun, over = (live & ~before).any() & (count != 0), (before & ~live).any() & s.passed_over
         concerned = Signal()
         m.d.sync += concerned.eq(arrived & (of_arrival.data | waited_for))
@@ -185,7 +185,7 @@ class JobCloser(wiring.Component):
         """Operations, then slots."""
         n_jobs, last = self.config.cou.n_jobs, self.config.buffer_slots - 1
         m.d.comb += s.looked_at.addr.eq(Mux(s.of_packet, self.meta.job_id, self.holds[s.index].job_id))
-        # Whether a job is closed is read in one cycle and acted on in the next. Operations end two cycles after they
+        # The closed flag of a job is read in one cycle and acted on in the next. Operations end two cycles after they
         # were looked at: an entry takes more than that to hold another one.
         m.d.sync += [s.looks.eq(0), s.looked.eq(s.index)]
         for j in range(n_jobs):
@@ -270,7 +270,7 @@ class JobCloser(wiring.Component):
 
     def _drop(self, m: Module, s: SimpleNamespace) -> None:
         """Drops the packet in a slot, if there is one. The trigger stands still until no look-up can find it."""
-        # What was freed counts a cycle later: `freeing` is high in the cycle in which it is.
+        # A freed slot counts a cycle later: `freeing` is high in the cycle in which it is freed.
         answer, went, freed = self.i_lookup, Signal(name="just_went"), Signal(name="just_freed")
         m.d.sync += [freed.eq(self.freed), went.eq(self.freed & (self.freed_slot == s.slot))]
         with m.State("LOOK UP"):

@@ -67,7 +67,7 @@ class JobReporter(wiring.Component):
             ended.ready.eq(self.o_end.ready & pulses.i.ready),
         ]
 
-        # What the credit table says waits in a register: whether it goes depends on nobody else.
+        # The answer of the credit table is registered, so its handshake depends on no other report.
         m.submodules.rests = rests = StreamFifo(shape=JobReport, depth=1)
         connect(m, rests.o, arbiter.i[1])
         gone, rest, unused = arbiter.i[0], rests.i, arbiter.i[2]

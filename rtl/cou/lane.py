@@ -20,7 +20,7 @@ from rtl.reduce.reduce_unit import request_layout
 
 
 def tag_layout(config: Config) -> data.StructLayout:
-    """What goes through the reduce unit with a beat.
+    """Layout of the fields that travel through the reduce unit beside a beat.
 
     It is the `last` one of its pass; the pass has data to `store`, to `send`, to `write_back`; how many bytes of the
     last beat belong to it (`tail`, 0: all of them); where the beat lies (`place`) in the results of its `context`.

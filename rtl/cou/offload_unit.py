@@ -162,7 +162,7 @@ class OffloadUnit(wiring.Component):
         u.cross("checked", flipped(self.window).answer, trigger.window.answer)
 
     def _connect_operands(self, m: Module, u: SimpleNamespace) -> None:
-        """What passes take from host memory, or from their descriptors."""
+        """Connects the sources of operands: host memory and descriptors."""
         store, trigger, loader, aggregator = u.store, u.trigger, u.loader, u.aggregator
         connect(m, trigger.o_load, loader.i)
         connect(m, loader.o, trigger.i_loaded)
@@ -282,8 +282,9 @@ class OffloadUnit(wiring.Component):
         m.d.sync += self.fired.eq(trigger.fired)
 
     def _connect_closer(self, m: Module, u: SimpleNamespace) -> None:
-        """What becomes of closed jobs. While the trigger stands still, look-ups and headers are the closer's; a packet
-        that it drops leaves as consumed ones do, when none of those does.
+        """Connects the closer, which ends the operations and drops the packets of closed jobs. While the trigger stands
+        still, look-ups and headers are the closer's; a packet that it drops leaves as consumed ones do, when none of
+        those does.
         """
         operations, trigger, buffer, aggregator, closer = u.operations, u.trigger, u.buffer, u.aggregator, u.closer
         m.submodules.free_turn = turn = StreamFifo(
@@ -326,7 +327,7 @@ class OffloadUnit(wiring.Component):
             buffer.free.payload.eq(turn.o.payload.free),
         ]
         if buffer.hashed:
-            # What the closer looks up is a header that has stood for some cycles.
+            # The closer looks up a header that has stood for some cycles.
             mine = Signal.like(trigger.lookup_hash, name="closer_hash")
             m.d.sync += mine.eq(key_hash(self.config, closer.lookup.payload))
             m.d.comb += [

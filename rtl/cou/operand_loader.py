@@ -141,7 +141,7 @@ class OperandLoader(wiring.Component):
         m.d.sync += [
             outstanding.eq(outstanding + asked - Mux(comes, size, 0)), few.eq(outstanding < beats << lane_bits),
         ]
-        # What comes first after nothing was outstanding is what was asked for then.
+        # The first bytes to come after nothing was outstanding are those that were asked for then.
         nothing, timing, waited, ahead = Signal(init=1), Signal(), Signal(range(most)), Signal(range(most + self.AHEAD))
         m.d.sync += nothing.eq(outstanding == 0)
         with m.If(timing):

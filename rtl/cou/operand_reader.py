@@ -114,7 +114,7 @@ class OperandReader(wiring.Component):
         index = Signal(self.shapes.result_bytes - flit_log2 + 1)
         offered, read, there = Signal(info), Signal(info), Signal(info)
         asks, read_valid, there_valid, first, here = Signal(), Signal(), Signal(), Signal(init=1), Signal()
-        # What a pass brings about when it begins does not wait for those before it to get out of the way.
+        # The effects of the beginning of a pass do not wait for earlier passes to get out of the way.
         begun, able = Signal(), Signal()
         to_read, to_there = Signal(), Signal()
         # Where a beat lies, and whether it is the last one, is found out with the beat before it.

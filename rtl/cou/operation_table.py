@@ -88,7 +88,7 @@ class OperationTable(wiring.Component):
             )},
             **{name: Signal(n_jobs, name=name) for name in ("live", "started", "expired", "finished")},
         )
-        # What is reported may be noted a cycle later: what ends an operation, `active`, comes as late.
+        # Reports may be noted a cycle later: `active`, which ends an operation, comes as late.
         reported = ("active", "n_free", "progress", "write_started", "write_job", "fault_pending")
         seen = SimpleNamespace(**{name: Signal.like(getattr(self, name), name=f"seen_{name}") for name in reported})
         m.d.sync += [getattr(seen, name).eq(getattr(self, name)) for name in reported]

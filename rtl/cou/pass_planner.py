@@ -238,8 +238,8 @@ class PassPlanner(wiring.Component):
             key.job_id.eq(operation.job_id), key.node_id.eq(self.node_id), key.vp.eq(operation.vp),
             key.seq_id.eq(progress.consumed + desc.seq_skip), key.pulse.eq(progress.pulse), key.fragment.eq(0),
             plan.wanted.eq(desc.cp_count - progress.consumed), plan.members.eq(desc.members),
-            # Who names the address needs the right: a peer with SwapRemoteAddr, or this VP. Where the descriptor says
-            # the address, the whole result is asked for.
+            # The party that names the address needs the right: a peer with SwapRemoteAddr, or this VP. Where the
+            # descriptor names the address, the whole result is asked for.
             plan.query.addr.eq(Mux(v.brought, self.packet.addr, desc.result_addr)),
             plan.query.bytes.eq(Mux(v.brought, self.slice.size, operation.length)),
             plan.query.right.eq(Mux(v.brought, Right.REMOTE_WRITE, Right.LOCAL_WRITE)),
@@ -259,7 +259,7 @@ class PassPlanner(wiring.Component):
             output.bytes.eq(self.slice.size), output.pieces.eq(self.slice.pieces),
             output.result_addr.eq(Mux(v.brought, packet.addr, desc.result_addr + self.slice.start)),
             *(header[name].eq(0) for name in ("fragment", "credits", "tag", "loan", "want", *unused)),
-            # What this pass reports itself is not known to the operation yet.
+            # The operation does not know yet of errors that this pass reports itself.
             header.status.eq(Mux(
                 (self.status != Status.OK) | ~(v.marked | v.mismatch | v.differs), self.status,
                 Mux(v.differs, Status.BAD_TERMS, Mux(v.marked, Status.PEER_ERROR, Status.LENGTH_MISMATCH)),

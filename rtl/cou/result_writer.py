@@ -114,7 +114,7 @@ class ResultWriter(wiring.Component):
                 released.eq(Mux(self.release, released + 1, released - 1)), some.eq(self.release | (released != 1)),
             ]
 
-        # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
+        # Bytes of the last beat beyond the pass are cleared: no peer is to see them.
         here, data_here = beats.payload.tag, beats.payload.data
         mask = Array(Const((1 << 8 * (count or flit_bytes)) - 1, width) for count in range(flit_bytes))[here.tail]
         go = Signal()

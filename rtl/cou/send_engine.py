@@ -93,7 +93,7 @@ class SendEngine(wiring.Component):
         with m.Elif(headers.i.valid & headers.i.ready):
             m.d.sync += announced.eq(1)
 
-        # What the last beat holds beyond the pass belongs to nobody: no peer is to see it.
+        # Bytes of the last beat beyond the pass are cleared: no peer is to see them.
         here = reader.o.payload
         mask = Array(Const((1 << 8 * (count or flit_bytes)) - 1, width) for count in range(flit_bytes))[here.aside.tail]
         sends, tells = here.aside.payload, here.last

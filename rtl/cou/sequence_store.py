@@ -249,7 +249,7 @@ class SequenceStore(wiring.Component):
         end = Signal(self.shapes.block)
         known, written, kept, passed = (Signal(n_blocks, name=name) for name in ("known", "written", "kept", "passed"))
         found, passed_read = Signal(), Signal()
-        # What the descriptor says by itself.
+        # Traits that follow from the descriptor alone.
         traits = data.StructLayout({"came": 1, "first": 1, "reads": 1, "passes": 1, "slice": n_blocks})
         coming, seen = Signal(traits), Signal(traits)
         consumed = Signal.like(desc.cp_count)

@@ -1,4 +1,4 @@
-"""What participants have to agree on, as a checksum that travels in every packet of an operation."""
+"""Checksum, carried by every packet of an operation, of the settings in which its participants have to agree."""
 
 from amaranth import Cat, Const, Value
 

@@ -163,15 +163,15 @@ class CreditTable(wiring.Component):
         totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1, **asked})
         m.submodules.total = total = BlockMemory(shape=totals, depth=1 << formats.JOB_BITS, apart=True)
         t = SimpleNamespace(
-            # What is read and what is written: reading is for one state, so its address does not depend on the state.
+            # Read and write addresses: reading is for one state, so its address does not depend on the state.
             look=Signal(formats.JOB_BITS + self.peer_bits, name="look_address"),
-            # Whose turn it is in the next cycle, if not a request's; what a returned credit reads.
+            # One-hot choice of who is served in the next cycle, if not a request; address that a returned credit reads.
             others=Signal(3, name="others_turn"), given=Signal(formats.JOB_BITS + self.peer_bits, name="given_address"),
             address=Signal(formats.JOB_BITS + self.peer_bits), job=Signal(formats.JOB_BITS), n_counts=counts.length,
             enable=Signal(name="reads"), back=Signal(COUNT_BITS), last=Signal(name="gives_last"),
-            # What comes out of the memories, from registers that a state of its own fills.
+            # Outputs of the memories, in registers that a state of its own fills.
             stored=Signal(entry), sum_out=Signal(totals), fill=Signal(),
-            # What goes into them, through registers: nothing is read in the state after it.
+            # Inputs of the memories, through registers: nothing is read in the state after it.
             update=Signal(entry), after=Signal(totals), updates=Signal(), sums_up=Signal(),
             ask_address=Cat(self.i.payload.peer[: self.peer_bits], self.i.payload.job_id),
             give_address=Cat(self.i_return.payload.peer[: self.peer_bits], self.i_return.payload.job_id),
@@ -204,7 +204,7 @@ class CreditTable(wiring.Component):
                 m.d.comb += t.fill.eq(1)
                 m.next = state
                 if state == "TAKE":
-                    # What is taken back may be followed by another one.
+                    # A request that is withdrawn may be followed by another one.
                     with m.If(~self.i.valid):
                         m.next = "IDLE"
 
@@ -221,7 +221,7 @@ class CreditTable(wiring.Component):
             m.next = "GIVE"
 
     def _look(self, m: Module, t: SimpleNamespace, loans: SimpleNamespace) -> None:
-        """What is read, when nothing is in hand."""
+        """Chooses the address to read while nothing is in hand."""
         with m.If(self.i_write_off.valid & ~loans.flushing):
             m.d.comb += t.look[self.peer_bits :].eq(self.i_write_off.payload.job_id)
         with m.Elif(t.others[0]):
@@ -318,7 +318,7 @@ class CreditTable(wiring.Component):
             if self._shares:
                 # Behind this packet share - 1 - out - 1 + loans are left to younger pulses.
                 scarce = stored.out[0] + (LOANS_KEPT + 2) > stored.loans + share
-                # What was refused is remembered, so there is always something to be written.
+                # A refusal is recorded, so there is always something to be written.
                 m.d.comb += [
                     loan.eq(stored.loans != 0), update.out[1].eq(stored.out[1] + loan),
                     t.updates.eq(decides), update.loans.eq(stored.loans - loan), update.refused.eq(~ok),

@@ -92,7 +92,7 @@ class DmaReader(wiring.Component):
         granted_burst = data.StructLayout({"burst": splitters[0].burst, "client": range(self.n)})
         m.submodules.arbiter = arbiter = StreamArbiter(shape=granted_burst, n=self.n, full_rate=False)
 
-        # What has been asked for and not answered, in order.
+        # Requests made and not answered, in order.
         expected = data.StructLayout({"client": range(self.n), "last": 1})
         m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
 

@@ -63,7 +63,7 @@ class StreamArbiter(wiring.Component):
         valid = Signal()
         payload = Signal(self.shape, reset_less=True)
         if self.chooses_ahead:
-            # What was chosen stays valid until it is taken, in the next cycle.
+            # A chosen input stays valid until it is taken, in the next cycle.
             choice, choosing = Signal(self.n), Signal()
             m.d.comb += [choosing.eq(~valid & ~choice.any()), turn.advance.eq(choosing)]
             m.d.comb += [self.i[k].ready.eq(choice[k]) for k in range(self.n)]

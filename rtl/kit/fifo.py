@@ -102,8 +102,8 @@ class StreamFifo(wiring.Component):
             ]
             return m
 
-        # What is offered is a register: the memory's read path, and what decides whether an item goes, are not part of
-        # the path of whoever takes it. An item that finds the memory empty goes past it into that register.
+        # The output is a register: the memory's read path, and the logic that decides if an item goes, are not part of
+        # the consumer's path. An item that finds the memory empty goes past it into that register.
         head, full, room = Signal(self.shape, reset_less=True), Signal(), Signal()
         take, came = Signal(), Signal()
         m.d.comb += [

@@ -7,7 +7,7 @@ from amaranth import Module, Signal, Value
 from amaranth.hdl import ValueCastable, ValueLike
 
 Step = Callable[[SimpleNamespace], Mapping[str, ValueLike]]
-"""What a step adds, by name, from what the steps before it handed on."""
+"""Computes the values that a step adds, by name, from those that the steps before it handed on."""
 
 
 class StepPipeline:

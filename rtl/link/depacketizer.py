@@ -207,7 +207,7 @@ class Depacketizer(wiring.Component):
             m.d.comb += [well_formed.eq(is_last_part & seen.header_alone), foreign.eq(seen.header_foreign)]
         with m.Else():
             m.d.comb += [well_formed.eq(one_more & ~seen.bad), foreign.eq(seen.foreign)]
-        # What is marked is not even looked at: it may be damaged anywhere.
+        # A marked packet is not even looked at: it may be damaged anywhere.
         whole: Value = closes
         if self.marked:
             whole = closes & ~self.i.payload.bad

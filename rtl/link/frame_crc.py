@@ -44,7 +44,7 @@ class CrcInsert(wiring.Component):
         fields = self.i.fields.as_value()
         terms = data_terms(width - CRC_BITS)
 
-        # What the word itself adds is known a cycle before what the words before it add.
+        # The word's own contribution is known a cycle before that of the words before it.
         valid, control, body, adds = Signal(), Signal(), Signal(width), Signal(CRC_BITS)
         m.d.sync += [
             valid.eq(self.i.valid), control.eq(self.i.control),

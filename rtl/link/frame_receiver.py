@@ -113,8 +113,9 @@ class FrameReceiver(wiring.Component):
             pushes.eq(ours & run.holds & ~full & (now.data | now.opens)),
             after.eq(at + pushes), whole_after.eq(Mux(pushes & now.opens & fields.ends, after, whole)),
         ]
-        # What has been handed on is lost if the run is damaged, has more flits than there is room for, or if the next
-        # one goes on somewhere else. Until the room that it took is free again nothing of the channel is taken.
+        # Flits that have been handed on are lost if the run is damaged, has more flits than there is room for, or if
+        # the next one goes on somewhere else. Until the room that they took is free again nothing of the channel is
+        # taken.
         owes, behind = self._leave(m, signal, gone, spoils, whole_after, after), signal("behind")
         m.d.comb += [
             matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some & ~self.cut),

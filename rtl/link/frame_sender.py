@@ -121,7 +121,7 @@ class FrameSender(wiring.Component):
         return timed_out
 
     def _run(self, m: Module, buffer: ReplayBuffer) -> SimpleNamespace:
-        """What is known of the run that is being sent, and of the flits that wait for one."""
+        """State of the run that is being sent, and of the flits that wait for one."""
         run = SimpleNamespace(
             words=Signal(range(self.run_words + 1), name="words"),
             **{name: Signal(name=name) for name in (

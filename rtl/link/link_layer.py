@@ -31,7 +31,7 @@ that had been kept, and one that came (a bit each)."""
 
 
 def state_of(status: Any) -> Value:
-    """What of a status lasts, as a :data:`~rtl.interface.LinkState`."""
+    """Returns the lasting members of a status, as a :data:`~rtl.interface.LinkState`."""
     return Cat(status[name] for name in LinkState.members)
 
 

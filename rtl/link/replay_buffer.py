@@ -162,7 +162,7 @@ class ReplayBuffer(wiring.Component):
             acknowledges.eq(self.notice_valid & (notice.about == vc) & ~notice.is_credit),
             taken.eq(acknowledges & ~drains & (acknowledged <= (put - oldest)[:self.bits])),
             target.eq(Mux(taken, notice.value, oldest)),
-            # What has been acknowledged meanwhile is not sent again.
+            # Flits that have been acknowledged meanwhile are not sent again.
             jumps.eq(self.back[vc] & ~drains | taken & (notice.replay | behind)),
             self.jumps[vc].eq(jumps | leaves), self.position[vc].eq(sent),
             self.available[vc].eq((sent != put) & ~drains),

@@ -1,4 +1,4 @@
-"""What the receiving end of a reliable link has to tell the sending one."""
+"""Reports of a reliable link's receiving end to the sending one."""
 
 from amaranth import Array, Module, Signal
 from amaranth.lib import wiring

@@ -36,7 +36,7 @@ def word(data_width: int) -> data.StructLayout:
 
 
 class ReportSignature(wiring.Signature):
-    """What one end tells the other about the direction that it receives: a control word takes `what` in a cycle of
+    """Report from one end to the other about the direction that it receives: a control word takes `what` in a cycle of
     `taken`, and should come soon if it is `due`, at once if it is `urgent`.
     """
 

@@ -138,7 +138,7 @@ class RegisterFile(wiring.Component):
         stands = Signal(JobStanding)
         clear_irq = self._write(m, held, front.o_write, stands)
 
-        # What happens in the cycle of the clearing must not be lost.
+        # A notification in the cycle of the clearing must not be lost.
         irq_status = Signal()
         with m.If(self.notify):
             m.d.sync += irq_status.eq(1)
@@ -186,8 +186,8 @@ class RegisterFile(wiring.Component):
         # Of the control page: the rest of the address, for all its registers at once.
         on_page = Signal()
         m.d.sync += on_page.eq(~write.payload.addr[_OFFSET_BITS:].any())
-        # Who takes a write answers late in a cycle: the front hears of it in the next one. What is waited for is summed
-        # up in parallel, for a write has one meaning at most.
+        # The target of a write answers late in a cycle: the front hears of it in the next one. The conditions that a
+        # write waits for are summed up in parallel, for a write has one meaning at most.
         taken = Signal()
         stands_there = write.valid & ~taken
         delivers = stands_there & on_page

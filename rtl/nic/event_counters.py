@@ -94,7 +94,7 @@ class EventCounters(wiring.Component):
             ]
             recent.append(own)
 
-        # What is added to a half, and that it counts, that there was something before, and that it is shown.
+        # Amount added to a half; flags: it counts, there was something before, the sum is shown.
         added, carry = Signal(width), Signal()
         shown = [Signal(COUNT_BITS // 2, name=f"shown_{half}") for half in ("low", "high")]
         at, counts, before, shows = visited, takes, cleared, reading & ~high

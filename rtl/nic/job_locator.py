@@ -89,7 +89,7 @@ class JobLocator(wiring.Component):
         with m.If(comes):
             m.d.sync += later.eq(asks)
 
-        # What leaves: the header, with it the unit and whether there is one, then the payload.
+        # Output: the header, with the unit and a flag that there is one, then the payload.
         out, in_payload = self.o, Signal()
         leaving = headers.o.payload
         goes = out.header.valid & out.header.ready

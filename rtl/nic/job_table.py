@@ -198,7 +198,7 @@ class JobTable(wiring.Component):
             m.d.sync += [touches.eq(reading), limits.eq(allowed.data)]
         with m.If(is_read):
             m.d.sync += entry_job.eq(at_job)
-        # What is read comes late in the cycle: one choice is behind it.
+        # The read entry comes late in the cycle: one choice is behind it.
         with m.If(Mux(is_read, other_job, ~blocked)):
             m.d.sync += entry.eq(Mux(is_read, table.read_data, after))
         m.d.sync += entry.held.eq(Mux(is_read & other_job, table.read_data.held, held))
@@ -319,7 +319,7 @@ class JobTable(wiring.Component):
         return report, report_valid, report_goes
 
     def _report(self, m: Module, reported, acting, entry, after, known) -> None:
-        """What a report of a unit changes."""
+        """Computes the entry after a report of a unit."""
         fewer = entry.packets - (entry.packets != 0)
         with m.If(reported):
             with m.Switch(acting.kind):
@@ -344,7 +344,7 @@ class JobTable(wiring.Component):
                     m.d.comb += after.owing.eq(0)
 
     def _obey(self, m: Module, ordered, command, entry, after, at_rest) -> None:
-        """What an order changes, but for one that writes off."""
+        """Computes the entry after an order, other than one that writes off."""
         opens = (command.kind == JobOrderKind.OPEN) & entry.closed & at_rest
         refuses = (command.kind == JobOrderKind.REFUSE) & at_rest
         with m.If(ordered & ((command.kind == JobOrderKind.CLOSE) | opens | refuses)):

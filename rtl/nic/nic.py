@@ -108,8 +108,9 @@ class Nic(wiring.Component):
             sequence_depth=config.cou.sequence_depth, supported=operations(config.reduce),
             p2p=config.nic.p2p, get=config.nic.get, address_bits=config.nic.address_bits, batch=config.nic.fetch_batch,
         )
-        # Who asks for windows, reads and writes host memory and reports events, in the order of ports. What others
-        # GET, and what GETs bring, are clients of their own, so that answers wait for no request.
+        # Clients that ask for windows, read and write host memory and report events, in the order of ports. GETs of
+        # other nodes, and data that GETs of this node bring, have clients of their own, so that answers wait for no
+        # request.
         units = (*cous, *p2p, queue)
         completions = CompletionQueue(n=len(units), data_width=width)
         windows, reads = [unit.window for unit in units], [unit.read for unit in units]
@@ -245,8 +246,9 @@ class Nic(wiring.Component):
             else:
                 connect(m, depacketizer.o, locator.i)
                 connect(m, locator.placement, job_table.credit)
-                # Who gets a credit may use it: not before it has left, and what comes for it comes many cycles later.
-                # It leaves from the first cycle on in which the stage offers it; after it there is none for a cycle.
+                # A credit may be spent after it has left. The packet that spends it arrives many cycles later. A CREDIT
+                # packet leaves from the first cycle on in which the stage offers it; for a cycle after it there is
+                # none.
                 leaving, seen = tx_stage.o.header, Signal()
                 m.d.sync += [
                     seen.eq(leaving.valid),
@@ -291,7 +293,7 @@ class Nic(wiring.Component):
             groups.node_id.eq(csr.node_id), groups.select.eq(csr.group_select), csr.group.eq(groups.entry),
         ]
         # Units hear of it two cycles after the job table has answered: sooner than of anything that follows from it.
-        # What is written off takes a unit some cycles; until then there is no other order.
+        # A unit takes some cycles to write off; until then there is no other order.
         m.submodules.order_stage = ordered = StreamFifo(shape=JobOrder, depth=1)
         connect(m, csr.order, ordered.i)
         order, writes_off = nic.job_table.order, Signal()
@@ -344,7 +346,7 @@ class Nic(wiring.Component):
             ),
             csr.notify.eq(completions.written | Cat(p2p.delivered for p2p in nic.p2p).any()),
         ]
-        # What is counted is on nobody's way: a cycle late, so that what says so is on no way either.
+        # Counter pulses are registered to stay off the critical path.
         events = {
             "tx_packets": network.sent, "rx_packets": network.received, "rx_malformed": network.malformed,
             "rx_wrong_node": network.wrong_node,

@@ -43,7 +43,7 @@ class StateCounters(wiring.Component):
         # A reset does not reach into the memory: what has been written since counts.
         written = Signal(n)
         state, run = Signal(range(n), init=UnitState.NOTHING), Signal(COUNT_BITS)
-        # What the state had before it began: read as it begins, when another one is written.
+        # Count of the state before it began: read as it begins, when another one is written.
         before = Signal(COUNT_BITS)
         changes = Signal()
         m.d.comb += [

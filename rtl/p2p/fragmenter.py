@@ -173,7 +173,7 @@ class Fragmenter(wiring.Component):
             self.i_number.ready.eq(idle & self.i.valid),
         ]
 
-        # What is accepted then comes into registers, which are many: they listen to this one.
+        # One registered enable loads the wide registers of the accepted descriptor.
         with m.If(idle):
             m.d.sync += [
                 desc.eq(offered),

@@ -22,7 +22,7 @@ from rtl.p2p.records import (
 )
 
 KEPT = ("dest_id", "dest_vp", "source_vp", "length", "local_addr", "remote_addr", "tag")
-"""What a GET uses of a descriptor."""
+"""Fields of a descriptor that a GET uses."""
 
 
 class GetRequester(wiring.Component):
@@ -98,7 +98,8 @@ class GetRequester(wiring.Component):
         # A descriptor that is being opened; only what a GET uses of it.
         number = Signal(NUMBER_BITS)
         desc = Signal(data.StructLayout({name: formats.DESCRIPTOR[name].width for name in KEPT}))
-        # What is still to be asked for of the operations in hand, each in a place; and of that whose turn it is.
+        # Requests still to be made for the operations in hand, one memory entry each; and those of the operation whose
+        # turn it is.
         m.submodules.places = places = memory.Memory(shape=self._rest(), depth=GETS_IN_HAND, init=[])
         look, put = places.read_port(), places.write_port()
         rest = look.data
@@ -233,7 +234,7 @@ class GetRequester(wiring.Component):
 
     @staticmethod
     def _rest() -> data.StructLayout:
-        """What is still to be asked for of an operation."""
+        """Layout of the part of an operation that is still to be asked for."""
         return data.StructLayout({
             "number": NUMBER_BITS,
             **{name: formats.DESCRIPTOR[name].width for name in ("dest_id", "dest_vp", "source_vp")},

@@ -164,7 +164,7 @@ class GetServer(wiring.Component):
         left = Signal(range(self.mtu // flit_bytes + 1))
         tail = Signal(flit_log2)
         throwing = Signal()
-        # What the last flit holds beyond the bytes asked for may lie outside of the window.
+        # Bytes of the last flit beyond those asked for may lie outside of the window.
         masks = Array(Const((1 << 8 * (count or flit_bytes)) - 1, self.data_width) for count in range(flit_bytes))
         m.d.comb += [
             self.o.payload.payload.data.eq(buffer.o.payload & Mux(left == 1, masks[tail], ~Const(0, self.data_width))),

@@ -160,7 +160,7 @@ class P2p(wiring.Component):
         for asker, window in queries:
             connect(m, asker.window, flipped(window))
 
-        # What this node asks of others.
+        # Requests of this node to others.
         m.submodules.arbiter = arbiter = PacketArbiter(
             data_width=width, n=len(senders), chooses_ahead=True
         )
@@ -192,7 +192,7 @@ class P2p(wiring.Component):
             tracker.watchdog.eq(self.watchdog),
         ]
 
-        # What others ask of this node.
+        # Requests of others to this node.
         connect(m, flipped(self.rx[0]), receive.i)
         m.submodules.replies = replies = PacketArbiter(
             data_width=width, n=len(repliers), chooses_ahead=True

@@ -83,7 +83,8 @@ TrackerCommand = data.StructLayout({
 
 
 def booking_layout(address_bits: int = ADDRESS_BITS) -> data.StructLayout:
-    """What is to come of a GET: `left` bytes from `remote` at `node`, to go to `local`; `over` once all have come.
+    """Layout of the outstanding part of a GET: `left` bytes from `remote` at `node`, to go to `local`; `over` once all
+    have come.
 
     The other node may have addresses of more bits than this one.
     """

@@ -169,7 +169,7 @@ class Tracker(wiring.Component):
                     if cut == CUTS[-1]:
                         m.d.comb += verdicts.i.valid.eq(command.op == TrackerOp.LAND)
                         m.d.sync += self.unknown.eq((command.op == TrackerOp.ANSWER) & ~found.touched)
-            # What was decided is done once there is room for the completion.
+            # The decision is carried out once there is room for the completion.
             with m.State("FINISH"):
                 m.d.comb += events.i.valid.eq(decided.ends)
                 with m.If(~decided.ends | events.i.ready):
@@ -185,7 +185,7 @@ class Tracker(wiring.Component):
         return self.n.bit_length() - 1
 
     def _record(self) -> data.StructLayout:
-        """What is known of an operation."""
+        """Layout of the record of an operation."""
         return data.StructLayout({
             "generation": NUMBER_BITS - self._entry_bits,
             "vp": formats.VP_BITS,
@@ -252,7 +252,8 @@ class Tracker(wiring.Component):
             ]
 
     def _update(self, m: Module, v: SimpleNamespace, command, old, *, now, is_alive) -> SimpleNamespace:
-        """What a command makes of the record; whether it is to be written, `touched`, and the operation `expired`.
+        """Computes the record after a command, and two flags: the record is to be written (`touched`), and the
+        operation has `expired`.
 
         The record is worth something only if it is `touched`, which takes longer to find out than what it is
         to become. That no answer is missing any more is seen without the sum.
@@ -311,7 +312,7 @@ class Tracker(wiring.Component):
                 ]
                 note_error(command.status, command.detail)
             with m.Case(TrackerOp.CHECK):
-                # What is being written is going to end; its operation must not end before it.
+                # A write in progress is going to end; its operation must not end before it.
                 m.d.comb += [expired.eq(is_alive & v.late & v.none_lands), touched.eq(expired)]
                 note_error(Status.TIMEOUT, old.unanswered)
         return found

@@ -151,21 +151,24 @@ class DescriptorCheck(wiring.Component):
         }
 
     def _multiply(self, v: SimpleNamespace) -> dict:
-        """What a pulse takes of all blocks. Numbers beyond `n_blocks` are refused in any case."""
+        """Computes the blocks in the slice and the bytes that one pulse takes from all blocks. Numbers beyond
+        `n_blocks` are refused in any case."""
         desc = self.desc
         n_blocks = v.limit[:bits_for(self.n_blocks)]
         n_slice = Mux(desc.slice_count == 0, n_blocks, Mux(v.empty, 0, desc.slice_count))
         return {"n_slice": n_slice[:len(n_blocks)], "all_bytes": n_blocks * desc.pulse_bytes}
 
     def _slice(self, v: SimpleNamespace) -> dict:
-        """What it takes of the slice; what the numbers before break."""
+        """Computes the bytes that one pulse takes from the slice; compares the end of the slice and the bytes of all
+        blocks with their limits."""
         return {
             "slice_bytes": v.n_slice * self.desc.pulse_bytes, "beyond": v.end > v.limit,
             "too_many": v.all_bytes > self.intermediate_bytes,
         }
 
     def _compare(self, v: SimpleNamespace) -> dict:
-        """What is wrong. Of the lengths each comparison by itself: they take longest. Which memory is asked for."""
+        """Finds the faults of the descriptor. Gives each comparison of lengths by itself, because they take longest,
+        and the memories that the descriptor uses."""
         desc, has_bytes = self.desc, self.desc.length != 0
         return {
             "bad": self._bad_descriptor(v).any(), "lacking": self._unsupported(v).any(),

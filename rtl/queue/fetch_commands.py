@@ -1,4 +1,5 @@
-"""What the scheduler has fetched: descriptors of the turn that it serves, and of the one that is offered."""
+"""Commands that fetch descriptors for the scheduler: those of the turn that it serves, and of the one that is offered.
+"""
 
 from amaranth import Module, Mux, Signal
 

@@ -21,7 +21,7 @@ def _record_fields() -> dict[str, int]:
 
 
 VpRecord = data.StructLayout({"enable": 1, **_record_fields()})
-"""What software configures of a VP: rings (base, log2 of the entries), first memory window."""
+"""Settings of a VP that software writes: rings (base, log2 of the entries), first memory window."""
 
 VpCommit = data.StructLayout({"vp": formats.VP_BITS, "wipe": 1, "keep": 1, "record": VpRecord})
 """Loads a record and zeroes the VP's indexes. `wipe` (after reset only) also forgets that the VP has work.

@@ -111,8 +111,9 @@ class Scheduler(wiring.Component):
         m.submodules.unit = unit = UnitRecord(sequence_depth=self.sequence_depth)
         serving = TurnInProgress(m, layout=self.turn_layout, batch=self.batch, unit=unit)
         turn = serving.turn
-        # What a descriptor breaks is compared in one cycle and summed up in the next one: it is known with the
-        # judgement, which comes two cycles after the fields at the earliest. `inside` falls as early before a unit.
+        # A descriptor is compared with the rules in one cycle, and the result is summed up in the next one: it is known
+        # with the judgement, which comes two cycles after the fields at the earliest. `inside` falls as early before a
+        # unit.
         rules, broken = Signal(RULES), Signal()
         m.d.sync += [rules.eq(unit.broken), broken.eq(rules.any())]
         m.d.comb += [

@@ -16,7 +16,7 @@ DESCRIPTOR_LOG2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
 
 
 class Action(enum.Enum, shape=2):
-    """What the table is doing with the VP that it has selected."""
+    """Action of the table on the VP that it has selected."""
 
     COMMIT = 0
     """Loading a record."""
@@ -117,7 +117,7 @@ class TurnTable(wiring.Component):
         with m.If(pausing):
             m.d.sync += [pause.eq(pause - 1), pausing.eq(pause != 1)]
 
-        # What a turn has left is summed up in the cycle before it is noted, and a commit is seen a cycle late.
+        # The outcome of a turn is computed in the cycle before it is noted, and a commit is seen a cycle late.
         progress, left_at, committing = Signal(), Signal(INDEX_BITS), Signal()
         m.d.sync += committing.eq(commit.valid & ~commit.ready)
         action, in_turn, enabled = Signal(Action), Signal(), Signal()
@@ -145,8 +145,8 @@ class TurnTable(wiring.Component):
         with m.FSM():
             with m.State("CHOOSE"):
                 m.next = "ACT"
-                # What is known from registers comes first, and where to look waits for nobody's doorbell: a turn is
-                # offered for some cycles after it has begun, so there are cycles for these.
+                # Inputs known from registers come first, and the address to look at waits for nobody's doorbell: a turn
+                # is offered for some cycles after it has begun, so there are cycles for these.
                 with m.If(end.valid):
                     m.d.comb += looked_at.eq(end.payload.vp)
                     m.d.sync += [
@@ -231,7 +231,7 @@ class TurnTable(wiring.Component):
         used = (state.reserved - records["cq_cons"].read.data)[:INDEX_BITS]
         # Since when the unit at the head of a ring has been waiting for room.
         waited = (self.cycles - state.since)[:_CYCLE_BITS]
-        # What the scheduler decides by is found here: there it would be compared late in a cycle.
+        # The inputs of the scheduler's decision are computed here: there they would be compared late in a cycle.
         count = (produced - state.cons)[:INDEX_BITS]
         return [
             now.vp.eq(vp),

@@ -1,4 +1,4 @@
-"""What the scheduler remembers of the unit that it is serving."""
+"""Record of the unit that the scheduler is serving."""
 
 from amaranth import Cat, Module, Signal
 from amaranth.lib import wiring
@@ -11,7 +11,7 @@ from rtl.interface import STATUS_BITS, CompletionEvent
 from rtl.queue.records import INDEX_BITS
 
 RULES = 7
-"""What the descriptors of a sequence must observe: the bits of `broken`."""
+"""Number of rules that the descriptors of a sequence must observe: the bits of `broken`."""
 
 
 class UnitRecord(wiring.Component):

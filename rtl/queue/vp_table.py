@@ -23,7 +23,7 @@ from rtl.queue.window_check import WindowCheck
 
 
 class VpTable(wiring.Component):
-    """What the NIC knows of every VP, kept where it is used: rings by turn, rings by slot, windows.
+    """State of every VP, kept where it is used: rings by turn, rings by slot, windows.
 
     After reset the table disables every VP, one after the other; commits, windows and doorbells wait for that. A commit
     is to be made while the VP has no operation in progress. Doorbells of a disabled VP have no effect.

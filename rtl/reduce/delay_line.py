@@ -1,4 +1,4 @@
-"""What has to keep pace with a pipeline without taking part in it."""
+"""Delay line for values that keep pace with a pipeline without taking part in it."""
 
 from amaranth import Module, Mux, Signal
 from amaranth.hdl import Shape, ShapeLike

@@ -1,4 +1,4 @@
-"""What a lane computes without rounding: operands passed on, minima and maxima, integer sums, bitwise operators.
+"""Functions of a lane that do not round: operands passed on, minima and maxima, integer sums, bitwise operators.
 
 Picture and reasons: ``docs/reduce.md``.
 """
@@ -19,10 +19,9 @@ Control = data.StructLayout({
     "halves": 1, "floating": 1, "signed": 1, "index": 1, "order": 1, "greatest": 1, "pass_b": 1, "sum": 1, "both": 1,
     "either": 1,
 })
-"""What a lane is to do. `halves`: two elements of 32 bits. `floating`, `signed`: how elements compare. `index`: the
-index of a MINLOC or MAXLOC. `order`: the first of the operands, or the last if `greatest`. Else: `pass_b`, `sum`, a
-mask of the bitwise operators (`both`: where both are 1, `either`: where one is), or the first operand if nothing is
-set."""
+"""Function of a lane. `halves`: two elements of 32 bits. `floating`, `signed`: how elements compare. `index`: the index
+of a MINLOC or MAXLOC. `order`: the first of the operands, or the last if `greatest`. Else: `pass_b`, `sum`, a mask of
+the bitwise operators (`both`: where both are 1, `either`: where one is), or the first operand if nothing is set."""
 
 Order = data.StructLayout({"b_first": 1, "equal": 1})
 """How the doubles of a MINLOC or MAXLOC compare: the second operand comes first, or they are equal."""

@@ -105,8 +105,8 @@ def align(pipeline: StepPipeline, v: SimpleNamespace) -> SimpleNamespace:
     for index, levels in enumerate(spread(len(v.shift), _align_steps)):
         small, lost = v.small, v.lost
         for level in levels:
-            # What is lost is gathered one level of four-input cells at a time: three bits with the select,
-            # earlier findings four by four.
+            # Lost bits are gathered one level of four-input cells at a time: three bits with the select, earlier
+            # findings four by four.
             gone = small[:1 << level]
             found = [part.any() for part in parts(lost, 4)]
             lost = Cat(*found, *(v.shift[level] & part.any() for part in parts(gone, 3)))

@@ -38,7 +38,7 @@ class FloatFormat:
 
     @property
     def bias(self) -> int:
-        """What is added to an exponent to store it."""
+        """Bias: the number that is added to an exponent to store it."""
         return (1 << (self.exponent_bits - 1)) - 1
 
     @property

@@ -18,7 +18,7 @@ _normal_steps = 3
 
 
 def exponent_flags(fmt: FloatFormat, exponent: Value) -> dict[str, Value]:
-    """What normalisation needs of the exponent; asked for while the significands are still being added.
+    """Flags of the exponent that normalisation needs, computed while the significands are still being added.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What a reduce unit can compute. No hardware in here: the scheduler and software ask it too."""
+"""Operations that a reduce unit can compute. No hardware in here: the scheduler and software ask it too."""
 
 from collections.abc import Collection
 from typing import NamedTuple

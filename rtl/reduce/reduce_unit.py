@@ -127,7 +127,7 @@ class ReduceUnit(wiring.Component):
         m.d.comb += busy.eq(accept | under_way_valid.any())
         direct = self._direct(m, decode, under_way_valid, platform)
 
-        # What selects the result, and the tag, keep pace with the functions.
+        # The select of the result, and the tag, keep pace with the functions.
         aside_layout = data.StructLayout({"data": self.data_width, "use": len(FUNCTIONS), "tag": self.tag_width})
         early_layout = data.StructLayout({"use": len(FUNCTIONS), "tag": self.tag_width})
         m.submodules.early = early = DelayLine(shape=early_layout, cycles=DIRECT_CYCLES)

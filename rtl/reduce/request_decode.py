@@ -1,4 +1,4 @@
-"""What a request means for the parts of the reduce unit."""
+"""Decodes a request into control signals for the parts of the reduce unit."""
 
 from collections.abc import Collection
 from enum import IntEnum
@@ -17,7 +17,7 @@ SELECT_BITS = 2
 
 
 class Select(IntEnum):
-    """What becomes of the two operands."""
+    """Use that a request makes of its two operands."""
 
     A = 0
     """The result is `a`, bit for bit."""

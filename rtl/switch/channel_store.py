@@ -90,7 +90,7 @@ class ChannelStore(wiring.Component):
         m = Module()
         place_bits = (self.granule_flits - 1).bit_length()
         granule = range(self.n_granules)
-        # What is known of a granule once it is full or its packet has ended.
+        # Fields written when a granule fills or its packet ends.
         link = data.StructLayout({"next": granule, "final": 1, "last_place": max(1, place_bits)})
         m.submodules.chain = chain = memory.Memory(shape=link, depth=self.n_granules, init=[])
         put_link = chain.write_port()

@@ -60,7 +60,7 @@ class Matching(wiring.Component):
         def vectors(name: str) -> list[Signal]:
             return [Signal(self.radix, name=f"{name}_{port}") for port in ports]
 
-        # Who may ask for what. Outputs are open if nobody holds them beyond this cycle, as far as is known.
+        # Requests of the inputs. Outputs are open if nobody holds them beyond this cycle, as far as is known.
         single, multiple, keeps = vectors("single"), vectors("multiple"), vectors("keeps")
         open_ = Signal(self.radix)
         for i, candidate in enumerate(self.candidate):
@@ -106,7 +106,7 @@ class Matching(wiring.Component):
                     step.has_copies[i].eq(steps[k - 1].copies[i] if k else 0),
                 ]
 
-        # What was matched starts where the flits that were in the way do leave.
+        # A matched packet starts where the flits that were in the way do leave.
         kept = vectors("kept")
         clear = Signal(self.radix)
         m.d.comb += clear.eq(~union(kept))

@@ -78,7 +78,7 @@ class OutputPort(wiring.Component):
             ResetSignal(allow_reset_less=True) | ~fifo.i.valid | fifo.i.ready, "switch: no room in front of the link\n",
         )
 
-        # What channel 1 has passed channel 0 by, in flits; then, in cycles, how long it has yielded.
+        # Flits by which channel 1 has passed channel 0; then, in cycles, how long it has yielded.
         passed, yields = Signal(range(sizes.longest + 1)), Signal()
         with m.If(~self.waits | ~yields & self.sent[0]):
             m.d.sync += [passed.eq(0), yields.eq(0)]

@@ -101,7 +101,7 @@ class PortStatistics(wiring.Component):
             write.en.eq(walks),
         ]
 
-        # What is written is what a read wants, if the walk is there.
+        # The written sum is the one that a read wants, if the walk is there.
         meant = Signal()
         m.d.sync += [
             meant.eq(~resting & self.ask & ~meant & ~self.answered & (kind == self.counter) & (port == self.port)),

@@ -159,7 +159,7 @@ class Switch(wiring.Component):
         return m
 
     def _ends(self, m: Module, number: int, source: InputPort, sink: OutputPort, events: Any) -> tuple[Any, Any]:
-        """What receives and what sends at a port: its input and output, or the layer of a reliable link before them."""
+        """Receiver and sender of a port: its input and output, or the layer of a reliable link before them."""
         if not self.config.link.reliable:
             return source.link, sink.link
         m.submodules[f"layer_{number}"] = layer = link_layer(self.config, marked=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 FIGURES = Path(__file__).resolve().parents[2] / "docs" / "figures" / "core.json"
-"""What ``python -m fpga.core_figures`` measured."""
+"""Figures measured by ``python -m fpga.core_figures``."""
 MOST_MHZ = 10_000
 IN_NANOSECONDS = {
     "trigger_ns": "trigger_cycles", "reduce_hop_ns": "reduce_hop_cycles", "header_hop_ns": "header_hop_cycles",

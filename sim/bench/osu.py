@@ -16,7 +16,7 @@ TITLES = {
     "allgather": "Allgather", "alltoall": "All-to-All Personalized Exchange", "gather": "Gather", "scatter": "Scatter",
     "reduce-scatter": "Reduce_scatter", "scan": "Scan", "exscan": "Exscan",
 }
-"""What OSU calls a collective."""
+"""OSU's name of each collective."""
 _SIZE, _FIGURE, _COUNT = 10, 18, 12
 
 

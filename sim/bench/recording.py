@@ -1,4 +1,4 @@
-"""What the host library does to set up an operation, written down, so that another simulator can do the same."""
+"""Records the steps by which the host library sets up an operation, so that another simulator can do the same."""
 
 from collections.abc import Sequence
 from typing import Any

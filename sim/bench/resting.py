@@ -1,4 +1,4 @@
-"""What mostly rests, on both engines: a barrier of many nodes, hosts, an MPI program."""
+"""Measures workloads that mostly rest, on both engines: a barrier of many nodes, hosts, an MPI program."""
 
 import os
 import subprocess

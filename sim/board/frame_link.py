@@ -17,7 +17,7 @@ from firmware_models.abi.board import (
 
 
 class SerialPort(Protocol):
-    """What is needed of a serial port; that of pyserial will do."""
+    """Methods needed of a serial port; that of pyserial will do."""
 
     def write(self, data: bytes, /) -> int | None:
         """Sends bytes."""

@@ -12,7 +12,7 @@ from sim.board.frame_link import FrameLink
 from sim.board.model import BoardModel
 
 MODEL = "model:"
-"""What the name of a simulated board begins with; the name of its preset follows."""
+"""Prefix of the name of a simulated board; the name of its preset follows."""
 DEFAULT_BAUD = 1_000_000
 _TIMEOUT_SECONDS = 0.25
 

@@ -24,7 +24,7 @@ _PATIENCE_CYCLES = 5_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class BoardResult:
-    """What came of an operation on a board.
+    """Result of an operation on a board.
 
     Members
     -------

@@ -49,7 +49,7 @@ _MOST_CHARACTERS = 2000
 """Of a refusal: whatever somebody wrote, it stays one line that can be read."""
 
 _OUTPUT_ERRORS = (errno.ENOSPC, errno.EPIPE, errno.EDQUOT, errno.EIO)
-"""What standard output may answer: it is full, or nobody reads it."""
+"""Errors of standard output: it is full, or nobody reads it."""
 
 
 class LazyGroup(click.Group):

@@ -1,4 +1,4 @@
-"""What builds of clusters have in common."""
+"""Functions that all builds of clusters use."""
 
 import hashlib
 from collections.abc import Sequence

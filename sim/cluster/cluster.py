@@ -19,7 +19,7 @@ from sim.topology import End, Topology
 
 
 class EventKind(IntEnum):
-    """What an event says; `data` as in event.h."""
+    """Kind of an event; `data` as in event.h."""
 
     TRANSMIT = 0
     RECEIVE = 1
@@ -48,7 +48,7 @@ class RegisterAccessError(RuntimeError):
 
 
 _FAULT = (1 << 64) - 1
-"""What a count is if it could not be made."""
+"""Value of a count that could not be made."""
 _NO_MEMORY = "std::bad_alloc"
 
 

@@ -1,4 +1,4 @@
-"""What a cluster can be made to do wrong, and what is known of it: see ``faulty_wire.h`` and ``memory_faults.h``."""
+"""Faults that can be injected into a cluster, and counts of them: see ``faulty_wire.h`` and ``memory_faults.h``."""
 
 from collections.abc import Callable, Sequence
 from ctypes import CDLL
@@ -32,7 +32,7 @@ class WireFault(IntEnum):
 
 
 class AxiResponse(IntEnum):
-    """What AXI4 answers an access that fails."""
+    """Error response of AXI4 to an access that fails."""
 
     SLVERR = 2
     DECERR = 3
@@ -58,7 +58,7 @@ class WireRates:
 
 
 class MemoryFaults(NamedTuple):
-    """What has gone wrong between a NIC and its host's memory.
+    """Counts of faults between a NIC and its host's memory.
 
     Members
     -------
@@ -126,7 +126,7 @@ class ClusterFaults:
         self._passed(self._api.conic_slow_memory(self._handle, node, begin, end, extra))
 
     def memory_faults(self, node: int) -> MemoryFaults:
-        """What has gone wrong so far between a NIC and its host's memory."""
+        """Counts of faults so far between a NIC and its host's memory."""
         return MemoryFaults(*(int(self._api.conic_memory_count(self._handle, node, which)) for which in range(5)))
 
     def allow(self, node: int, base: int, limit: int, *, is_write: bool) -> None:

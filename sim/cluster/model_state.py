@@ -7,7 +7,7 @@ from pathlib import Path
 _MEMBER = re.compile(r"^\s*((?:[CSIQ]Data|VlWide<\d+>)/\*[\d:]+\*/|VlUnpacked<.+>) (\w+);")
 _INSTANCE = re.compile(r"^\s*(\w+)\* (\w+);")
 _OWN = "__V"
-"""What Verilator's own members begin with: temporaries, and what remembers edges."""
+"""Prefix of Verilator's own members: temporaries, and copies that remember edges."""
 
 
 def state_header(folder: Path, prefix: str, top: str) -> str:
@@ -91,5 +91,5 @@ def _runs(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _size(kind: str) -> str:
-    """What tells types of members of different sizes apart."""
+    """Returns a type without its comments: the rest differs between types of different sizes."""
     return re.sub(r"/\*.*?\*/", "", kind)

@@ -27,7 +27,7 @@ def runs_of_a_word(library: Path, nodes: int) -> int:
 def side_by_side(
     function: Callable[[Item], Result], items: Sequence[Item], library: Path, *, nodes: int
 ) -> Iterator[Result]:
-    """What `function` returns for each item, in their order; several are carried out at once.
+    """Yields the result of `function` for each item, in their order; several are carried out at once.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ def _balanced(paths: Iterable[Path], count: int) -> list[list[Path]]:
 
 
 def _ports_header(top: str, config: Config, design: SimulationVerilog, *, waves: bool) -> str:
-    """What the C++ needs to know of a model's ports and of the configuration."""
+    """Header with a model's ports and the configuration, for the C++."""
 
     def names(macro: str, of: Iterable[object]) -> str:
         return f"#define {macro}(X) " + " ".join(f"X({name})" for name in of) + "\n"

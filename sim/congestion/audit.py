@@ -18,7 +18,7 @@ _MUST_BE_ZERO = {
 
 
 def audit(state: State, network: Network, flows: Sequence[Flow], parameters: Parameters, pfc: Records) -> list[str]:
-    """What does not hold, a line each.
+    """Lists the invariants that do not hold, a line each.
 
     Bytes are conserved (flows, ports, links, buffers), nothing is lost or overtaken within a flow, no switch holds more
     than its buffer, no port sends faster than its line, no flow ends sooner than its path allows.
@@ -49,7 +49,7 @@ def _heard(state: State) -> Records:
 def _at_rest(
     state: State, network: Network, flows: Sequence[Flow], parameters: Parameters, pfc: Records,
 ) -> list[str]:
-    """What does not hold of a run all of whose flows have ended."""
+    """Lists the invariants that do not hold of a run all of whose flows have ended."""
     found, records = [], state.flows
     sizes = np.array([flow.size for flow in flows])
     for name in ("sent", "received", "acked"):

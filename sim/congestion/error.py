@@ -1,4 +1,4 @@
-"""What is refused."""
+"""Error of refused input."""
 
 
 class CongestionError(ValueError):

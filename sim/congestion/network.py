@@ -221,5 +221,5 @@ def _mix(key: int) -> int:
 
 
 def flow_key(source: int, destination: int, source_port: int, destination_port: int, seed: int) -> int:
-    """What ECMP tells flows apart by."""
+    """Key by which ECMP distinguishes flows."""
     return _mix(_mix(_mix(source << 32 | destination) ^ (source_port << 16 | destination_port)) ^ _mix(seed))

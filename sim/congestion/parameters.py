@@ -26,7 +26,7 @@ TELEMETRY = {"hpcc": 42, "pint": 1, "timely": 8}
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a run goes by. Rates in bits a second, times in ns, sizes in bytes.
+    """Parameters of a run. Rates in bits a second, times in ns, sizes in bytes.
 
     Members
     -------

@@ -28,7 +28,7 @@ _EVENTS = 4_000_000
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run. Times in ns from the first flow's beginning; NaN and -1 for flows that did not end.
+    """Result of a run. Times in ns from the first flow's beginning; NaN and -1 for flows that did not end.
 
     Members
     -------

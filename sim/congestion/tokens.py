@@ -57,7 +57,7 @@ class Tokens:
         return self.take(field, f"{what}{' ' * bool(what)}{low} to {high}", convert)
 
     def refusal(self, field: str, allowed: str, word: object) -> CongestionError:
-        """What is wrong with the word that was taken last."""
+        """Returns the error that refuses the word that was taken last."""
         return CongestionError(f"{self.path}:{self.line}: {field}: must be {allowed}, not {shown(str(word))}")
 
 

@@ -20,7 +20,7 @@ BACKGROUND = ("incast", "broadcast", "all-to-all")
 
 @dataclass(frozen=True)
 class Traffic:
-    """What is drawn.
+    """Parameters of the traffic that is drawn.
 
     Members
     -------

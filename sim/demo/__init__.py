@@ -1,1 +1,1 @@
-"""What `conic demo` shows: a statistic of a real data set, all-reduced on the RTL."""
+"""Demonstration of `conic demo`: a statistic of a real data set, all-reduced on the RTL."""

@@ -36,7 +36,7 @@ def load_shards(n_nodes: int) -> tuple[list[FloatArray], list[str]]:
 
 
 def partial_sums(shard: FloatArray) -> FloatArray:
-    """What one node contributes: number of samples, sums of the features, sums of their products.
+    """Contribution of one node: number of samples, sums of the features, sums of their products.
 
     Products are symmetric, so the upper triangle is enough: 1 + d + d(d + 1)/2 elements for d features.
     """

@@ -35,7 +35,7 @@ class Operation:
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """What the demo found."""
+    """Result of the demo."""
 
     operations: tuple[Operation, ...]
     features: tuple[str, ...]

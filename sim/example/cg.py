@@ -38,7 +38,7 @@ class Plate:
         self.diagonal = self.above + self.below + self.left + self.right
 
     def heat(self) -> FloatArray:
-        """What flows in at every point of these rows, irregular on purpose."""
+        """Heat that flows in at every point of these rows, irregular on purpose."""
         return np.random.default_rng(self.side).standard_normal((self.side, self.side))[self.first : self.after]
 
     def neighbours(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:

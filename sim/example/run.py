@@ -28,7 +28,7 @@ class ExampleError(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Solution:
-    """What the program found: norms of the residual at every rank, and the report of what the NICs did."""
+    """Result of the program: norms of the residual at every rank, and the report of the NICs' activity."""
 
     histories: list[list[float]]
     report: Mapping[str, Any]

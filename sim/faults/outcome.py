@@ -1,4 +1,4 @@
-"""What became of a collective that something went wrong with."""
+"""Outcome of a collective under faults."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -24,7 +24,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class FaultOutcome:
-    """What a run under faults injected, and how its jobs ended.
+    """Faults that a run injected, and how its jobs ended.
 
     Members
     -------

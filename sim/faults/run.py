@@ -164,7 +164,7 @@ def _simulate(
 
 
 def _disagreeing(request: CollectiveRequest, script: FaultScript) -> dict[int, CollectiveRequest]:
-    """What nodes post that post something else."""
+    """Requests of the nodes that post another operation than the others."""
     found = {}
     for number, event in enumerate(script.events):
         if isinstance(event, Disagrees):
@@ -236,7 +236,7 @@ def _cable_of(cluster: Cluster, node: int) -> int:
 
 
 def _injected(cluster: Cluster, script: FaultScript) -> dict[str, int]:
-    """What took place."""
+    """Counts the faults that took place, by kind."""
     found = {kind.name.lower(): cluster.damage(kind) for kind in WireFault}
     memories = [cluster.memory_faults(node) for node in range(cluster.topology.n_nodes)]
     found |= {

@@ -1,4 +1,4 @@
-"""What is to go wrong, as a YAML file says it: shares of what passes, and events at nodes and cycles.
+"""Script of faults, as a YAML file gives them: shares of the traffic, and events at nodes and cycles.
 
 Cycles count from the first doorbell. ``docs/faults.md`` has the fields.
 """

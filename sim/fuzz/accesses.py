@@ -21,7 +21,7 @@ from firmware_models.config import Config
 WHOLE = 0xF
 """Strobes of a whole word."""
 KERNELS = ("control", "node_id", "watchdog", "retry_limit", "group_entry", "vp_commit", "window_commit", "job_control")
-"""What software relies on: no whole word is written to these."""
+"""Registers that software relies on: no whole word is written to these."""
 _PARTS = 0.4
 """Share of writes that are no whole word."""
 

@@ -298,7 +298,7 @@ def _local(vp: int, base: int, *, job: int) -> Mapping[str, int]:
 
 
 def _descriptors(vp: int, base: int, config: Config) -> list[Mapping[str, int]]:
-    """What a hostile VP begins with: descriptors that are right, of every kind."""
+    """First descriptors of a hostile VP: valid ones, of every kind."""
     common = {"source_vp": vp, "dest_id": PLAYED_ID, "dest_vp": vp, "local_addr": base, "remote_addr": base + 1024}
     step = {**_local(vp, base, job=vp), "dest_id": PLAYED_ID, "dest_vp": vp, "peer": 1}
     return [
@@ -314,7 +314,7 @@ def _descriptors(vp: int, base: int, config: Config) -> list[Mapping[str, int]]:
 
 
 def _packets(vp: int, base: int) -> list[Mapping[str, int]]:
-    """What a hostile node begins with: packets that are right, of every type, for a hostile VP."""
+    """First packets of a hostile node: valid ones, of every type, for a hostile VP."""
     common = {"version": PACKET_VERSION, "dest_vp": vp, "source_id": PLAYED_ID, "source_vp": vp, "addr": base}
     return [
         {**common, "type": PacketType.COLLECTIVE, "job_id": vp, "length": 64, "peer": 1},

@@ -12,7 +12,7 @@ from sim.fuzz.nic import HOSTILE, NicFuzzer
 
 @dataclass(frozen=True)
 class FuzzRun:
-    """What a seed has done: descriptors and packets, and the cycles that they took."""
+    """Work of one seed: descriptors and packets, and the cycles that they took."""
 
     seed: int
     descriptors: int

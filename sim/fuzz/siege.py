@@ -1,4 +1,4 @@
-"""What is left to an honest job under attack: ``python -m sim.fuzz.siege [SIZE]`` measures it.
+"""Performance left to an honest job under attack: ``python -m sim.fuzz.siege [SIZE]`` measures it.
 
 Two nodes carry out an allreduce. At one of them another process does what it likes, as fast as it can; on a third
 cable of the switch a node is played that sends whatever it likes, as fast as the link takes it.
@@ -33,7 +33,7 @@ Packets = list[tuple[int, bytes]]
 
 @dataclass(frozen=True)
 class Siege:
-    """What an honest operation took."""
+    """Cycles and errors of an honest operation."""
 
     attack: str
     cycles: int

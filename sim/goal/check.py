@@ -1,4 +1,4 @@
-"""What can be known of a schedule before it runs: messages that nobody sends or receives, and waits in a circle.
+"""Checks a schedule before it runs: finds messages that nobody sends or receives, and waits in a circle.
 
 Where receives take any source or any tag, or several messages of one tag are under way, who meets whom is known when it
 runs only: what then stands still is found there (`sim.goal.run`).

@@ -1,4 +1,4 @@
-"""What the process of one rank does: begins operations when they may begin, and takes what comes.
+"""Process of one rank: begins operations when they may begin, and takes what comes.
 
 One thread of a rank sends, receives and calls collectives, whatever their `cpu`; a ``calc`` of cpu 0 takes its time,
 those of other cpus go on beside it, each on a core of its own. What is due is done in this order: calculations that

@@ -158,7 +158,7 @@ class GoalRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class GoalResult:
-    """What came of a schedule.
+    """Result of a schedule.
 
     Members
     -------

@@ -41,7 +41,7 @@ class Cpu:
 
 @dataclass(frozen=True, config=_strict, kw_only=True)
 class Pcie:
-    """What lies between host and NIC."""
+    """Bus between host and NIC."""
 
     one_way_ns: _SomeNanoseconds
     """Latency each way."""
@@ -81,7 +81,7 @@ class Mpi:
 
 @dataclass(frozen=True, config=_strict, kw_only=True)
 class Noise:
-    """What disturbs processes; nothing, in the presets."""
+    """Disturbances of processes; none in the presets."""
 
     late_ns: _Nanoseconds
     """By how much a process that is late calls later than the others."""

@@ -1,4 +1,4 @@
-"""What disturbs the processes of hosts: calls that come late, cores that are taken away; all drawn from a seed."""
+"""Noise of the processes of hosts: calls that come late, cores that are taken away; all drawn from a seed."""
 
 import math
 import random

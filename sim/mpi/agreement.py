@@ -33,12 +33,12 @@ class Call:
 
     @property
     def collective(self) -> Collective:
-        """What was called."""
+        """Collective that was called."""
         return Collective(self.request.collective)
 
     @property
     def operand(self) -> NDArray[np.uint8]:
-        """What the rank brings, as the program has it."""
+        """Operand of the rank, as the program has it."""
         return self.link.memory[self.request.in_at:self.request.in_at + self.request.in_bytes]
 
     @property

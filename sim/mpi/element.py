@@ -1,4 +1,4 @@
-"""What stands for MPI's elements and operators in the reduce unit, and how one becomes the other, bit for bit."""
+"""Carriers of MPI's elements and operators in the reduce unit, and how one becomes the other, bit for bit."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class MpiOp(IntEnum):
 
 @dataclass(frozen=True)
 class Carrier:
-    """What carries elements through the reduce unit.
+    """Datatype and operator of the reduce unit that carry elements of MPI.
 
     Members
     -------
@@ -134,7 +134,7 @@ _WIDER = (Datatype.INT32, Datatype.INT64, Datatype.UINT64)
 def carrier(
     element: int, op: int, *, able: Collection[tuple[Datatype, Operator]], prefix: bool = False
 ) -> Carrier | None:
-    """What can carry a reduction on a reduce unit that is `able`; None if nothing can.
+    """Finds the carrier of a reduction on a reduce unit that is `able`; None if there is none.
 
     Parameters
     ----------
@@ -175,7 +175,8 @@ def _candidates(element: Element, op: MpiOp, prefix: bool) -> list[Carrier]:
 
 
 def _integers(own: np.dtype[Any], operator: Operator) -> list[Carrier]:
-    """What has room for these integers, the narrowest first; sums and products keep their low bits in any of them."""
+    """Carriers with room for these integers, the narrowest first; sums and products keep their low bits in any of them.
+    """
     found = []
     for datatype in _WIDER:
         lane = DTYPES[datatype]

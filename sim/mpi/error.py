@@ -1,4 +1,4 @@
-"""What can go wrong on the simulated NICs."""
+"""Errors of the simulated NICs."""
 
 
 class FabricError(RuntimeError):

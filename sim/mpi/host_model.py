@@ -1,4 +1,4 @@
-"""What a collective would take if hosts carried it out: a model, not a measurement.
+"""Estimates the time of a collective if hosts carried it out: a model, not a measurement.
 
 The schedule is that of the NICs; every step of it is a host's: it finds a message in its memory, combines it, posts the
 next one. The NIC's part, from doorbell to the receiver's memory, is measured on the RTL before the program begins. The
@@ -102,7 +102,7 @@ class HostModel:
         return round(max(over) * self.frequency)
 
     def as_dict(self) -> dict[str, Any]:
-        """What was put in, for the report."""
+        """Inputs of the model, for the report."""
         return {
             **{f"{name}_seconds": value for name, value in asdict(self.host).items()},
             "message_bytes": [PAYLOAD_BYTES, *self.wire.sizes], "message_cycles": [self.wire.short, *self.wire.puts],

@@ -198,7 +198,7 @@ def _serve(
 
 
 def _desertion(ranks: Sequence[int]) -> str | None:
-    """What to say if ranks have ended while no other one waited for them: the launcher may have been faster."""
+    """Message if ranks have ended while no other one waited for them: the launcher may have been faster."""
     if not ranks:
         return None
     return f"MPI_COMM_WORLD: ended without MPI_Finalize, as seen one after the other: {rank_words(ranks)}"

@@ -1,4 +1,4 @@
-"""What a point-to-point message takes on the RTL, in nobody's way."""
+"""Measures the cycles of a point-to-point message on the RTL, without other traffic."""
 
 from dataclasses import dataclass
 

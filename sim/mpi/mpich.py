@@ -16,7 +16,7 @@ MPICH_ALGORITHMS = {
     ("reduce-scatter", "halving"): ("REDUCE_SCATTER_BLOCK", "recursive_halving"),
     ("reduce-scatter", "pairwise"): ("REDUCE_SCATTER_BLOCK", "pairwise"),
 }
-"""What MPICH calls algorithms that add in the same order, and the variable that chooses them. Its scans add in orders
+"""MPICH's names of algorithms that add in the same order, and the variable that chooses them. Its scans add in orders
 that none of ours has."""
 
 _BY_TRANSPORT = {("ALLREDUCE", "ring")}

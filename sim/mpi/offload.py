@@ -1,4 +1,4 @@
-"""What the NICs can do of what ranks call, and how."""
+"""Decides which calls of ranks the NICs can carry out, and how."""
 
 from functools import lru_cache
 
@@ -45,7 +45,7 @@ class Offload:
         return Reason.OFFLOADED
 
     def carrier(self, call: Call) -> Carrier:
-        """What carries the elements of a call for which there is no such reason."""
+        """Carrier of the elements of a call for which there is no such reason."""
         carried = self._carrier(call)
         assert carried is not None
         return carried

@@ -1,4 +1,4 @@
-"""What an MPI collective is to the NICs: a schedule, blocks, and who brings and gets which of them."""
+"""MPI collective as the NICs see it: a schedule, blocks, and the ranks that bring and get each of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What ranks do while others wait for them: whether they compute, sleep, or are in a call of MPI's."""
+"""Activity of ranks while others wait for them: they compute, sleep, or are in a call of MPI's."""
 
 import os
 from collections import deque

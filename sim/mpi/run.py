@@ -29,7 +29,7 @@ LEAST_NICS = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """What is to be run.
+    """Program to be run.
 
     Members
     -------
@@ -83,7 +83,7 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramResult:
-    """What came of a program: how it ended, its figures, and what the NICs did if that was asked for."""
+    """Result of a program: how it ended, its figures, and the NICs' activity if that was asked for."""
 
     code: int
     error: str | None

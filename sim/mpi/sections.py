@@ -48,7 +48,7 @@ def _split(words: Sequence[str]) -> list[list[str]]:
 
 
 def _section(words: Sequence[str]) -> Section:
-    """What stands behind a colon. Without a number it has one process."""
+    """Parses the words behind a colon. Without a number the section has one process."""
     rest, ranks = list(words), "1"
     if rest and rest[0] in ("-n", "-np"):
         ranks, rest = rest[1] if len(rest) > 1 else "", rest[2:]

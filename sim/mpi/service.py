@@ -107,7 +107,7 @@ class Service:
         self.tally.initialized += link.joined
 
     def report(self) -> dict[str, Any]:
-        """What ``--json`` says of the program's collectives."""
+        """Report of the program's collectives for ``--json``."""
         return {
             **self.tally.report(), "host_model": self.host_model.as_dict(), "timeline": self.timeline.report(),
         }

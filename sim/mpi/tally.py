@@ -1,4 +1,4 @@
-"""What came of a program's collectives: counts, cycles, differences."""
+"""Tally of a program's collectives: counts, cycles, differences."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable

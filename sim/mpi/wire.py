@@ -1,4 +1,4 @@
-"""What ranks and the simulator say to each other, as ``interposer/wire.h`` has it."""
+"""Messages between ranks and the simulator, as ``interposer/wire.h`` has them."""
 
 import struct
 from enum import IntEnum, IntFlag
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class RequestKind(IntEnum):
-    """What a message of a rank is."""
+    """Kind of a message of a rank."""
 
     HELLO = 1
     COMMUNICATOR = 2
@@ -19,7 +19,7 @@ class RequestKind(IntEnum):
 
 
 class AnswerKind(IntEnum):
-    """What becomes of a call."""
+    """Answer to a call."""
 
     DONE = 1
     PASSED = 2

@@ -1,1 +1,1 @@
-"""What pages show: figures that are measured for them, and tables made of figures."""
+"""Content of pages: figures that are measured for them, and tables made of figures."""

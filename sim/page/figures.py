@@ -56,7 +56,7 @@ def _pool() -> Iterator[dict[str, Any]]:
 
 
 CASES = {"cluster": _star, "multicast": _multicast, "paper": _paper, "pool": _pool}
-"""What is measured for the file of that name."""
+"""Cases to measure for the file of each name."""
 
 
 def measure(figure: str) -> Iterator[dict[str, Any]]:

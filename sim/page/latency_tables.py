@@ -24,7 +24,7 @@ def nanoseconds(figures: dict[str, Any]) -> Iterator[Row]:
 
 
 def stages(figures: dict[str, Any]) -> Iterator[Row]:
-    """What happens when within the smallest and the largest hop."""
+    """Rows of the stages within the smallest and the largest hop, with their cycles."""
     smallest, largest = figures["hops"][0], figures["hops"][-1]
     yield "what", f"cycle, {smallest['bytes']} bytes", f"cycle, {largest['bytes']} bytes"
     for stage, cycle in smallest["stages"].items():
@@ -45,6 +45,6 @@ def doorbells(figures: dict[str, Any]) -> Iterator[Row]:
 
 
 def doorbell_stages(figures: dict[str, Any]) -> Iterator[Row]:
-    """What happens when behind a doorbell."""
+    """Rows of the stages behind a doorbell, with their cycles."""
     yield "what", "cycle"
     yield from next(iter(figures["doorbells"].values()))["stages"].items()

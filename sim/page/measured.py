@@ -1,4 +1,5 @@
-"""What every file of ``docs/figures`` was measured from, so that one that is older than its presets is found.
+"""Records the inputs from which every file of ``docs/figures`` was measured, so that one that is older than its presets
+is found.
 
 ``python -m sim.page.measured buffer switch`` records, after these were measured again, with which presets; without a
 name it says which are stale. What stands in ``docs/figures/measured.json``:

@@ -12,7 +12,7 @@ from sim.study.pulses_claims import lines
 
 
 def points(study: str) -> Callable[[dict[str, Any]], Iterator[Row]]:
-    """What one of the NIC paper's experiments took, a line for each number of jobs and size."""
+    """Durations of one of the NIC paper's experiments, a line for each number of jobs and size."""
     def rows(kept: dict[str, Any]) -> Iterator[Row]:
         yield "jobs", "message", "offloaded, µs", "by hosts, µs", "speed-up", "the paper's", "its formula"
         yield from point_cells(
@@ -48,7 +48,8 @@ def occupancy(kept: dict[str, Any]) -> Iterator[Row]:
 
 
 def noise(kept: dict[str, Any]) -> Iterator[Row]:
-    """What an operation takes without noise, and what each noise adds to it: microseconds, mean over the seeds."""
+    """Duration of an operation without noise, and the time that each noise adds to it: microseconds, mean over the
+    seeds."""
     rows = kept["rows"]
     found = added(rows)
     sizes = sorted({row["bytes"] for row in rows})

@@ -7,12 +7,12 @@ from sim.report.table import Row
 
 
 def descriptor(figures: dict[str, Any]) -> Iterator[Row]:
-    """What a descriptor passes."""
+    """Rows of the stages that a descriptor passes."""
     yield from _stages(figures["descriptor"], with_node=False)
 
 
 def packet(figures: dict[str, Any]) -> Iterator[Row]:
-    """What a packet passes, with the node where it does."""
+    """Rows of the stages that a packet passes, with their nodes."""
     yield from _stages(figures["packet"], with_node=True)
 
 

@@ -1,4 +1,4 @@
-"""What a host's processor makes of two operands: element by element, with the NaN and the zeros that NICs have.
+"""Combines two operands as a host's processor does: element by element, with the NaN and the zeros that NICs have.
 
 A host that is to give the bits of a NIC has to agree with it on what IEEE 754 leaves open: which NaN comes out, and
 that -0 is less than +0. Comparisons are made here on integers that are in the order of the numbers. Shared with

@@ -90,7 +90,7 @@ class HostBasedJob:
         self.posted = Posted(inputs, ports, results, [self.request] * len(ports))
 
     def body(self, rank: int, process: Process) -> Body:
-        """What the process of `rank` does."""
+        """Body of the process of `rank`."""
         program = self._programs[rank]
         messenger = Messenger(process, rank, self.places, _received(program), flit_bytes=self._flit)
         process.work(self.host.mpi.call_ns)

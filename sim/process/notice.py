@@ -1,4 +1,4 @@
-"""What processes tell each other in mini packets, and the descriptors that move their messages."""
+"""Notices that processes send each other in mini packets, and the descriptors that move their messages."""
 
 from enum import IntEnum
 
@@ -13,7 +13,7 @@ UNTAGGED = 0xFFFFFFFF
 
 
 class Notice(IntEnum):
-    """What a mini packet says; number of the message and an address follow."""
+    """Content of a mini packet; number of the message and an address follow."""
 
     SHORT = 0
     """The message itself follows."""

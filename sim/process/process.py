@@ -13,7 +13,7 @@ from firmware_models.host.ring import EventRing
 from sim.host import Host, Interruptions
 
 Body = Generator[None, None, None]
-"""What a process does; it yields when it has to wait."""
+"""Work of a process; it yields when it has to wait."""
 
 
 class ProcessError(RuntimeError):
@@ -21,7 +21,7 @@ class ProcessError(RuntimeError):
 
 
 class Network(Protocol):
-    """Who carries out what a process asks of its NIC."""
+    """Executor of a process's accesses to its NIC."""
 
     def write_register(self, node: int, address: int, value: int, at: float) -> None:
         """Writes a register of the NIC of `node` at cycle `at`, which has not begun yet."""
@@ -29,7 +29,8 @@ class Network(Protocol):
 
 @dataclass
 class Node:
-    """What the processes of a host share: its cores and its memory, each with the cycle from which on it is free.
+    """Resources that the processes of a host share: its cores and its memory, each with the cycle from which on it is
+    free.
 
     Cores are taken away from them when their interruptions say so.
     """

@@ -149,7 +149,7 @@ def _span(action: Action) -> tuple[int, int]:
 
 
 def _receptions(schedule: Schedule, rank: int, span: Span, n_segments: int) -> list[Message]:
-    """What a rank receives, in the order in which it consumes it."""
+    """Messages that a rank receives, in the order in which it consumes them."""
     found: list[Message] = []
     for segment in range(n_segments):
         for step in schedule.sequences[rank]:

@@ -1,4 +1,4 @@
-"""What a node did and when: the common form of all timelines."""
+"""Activity of a node with its time: the common form of all timelines."""
 
 from dataclasses import dataclass
 

@@ -65,7 +65,7 @@ def rows(activities: Iterable[Activity]) -> list[Row]:
 
 
 def row_name(row: Row) -> str:
-    """What a row shows, in words.
+    """Name of a row, in words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What offload units did or waited for, as a figure: a bar for each."""
+"""Chart of the states of offload units, work and causes of waiting: a bar for each unit."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from sim.report.colours import COLOURS
 from sim.report.drawing import svg, thousands
 
 _STATES = ("working", "packet", "operand", "credit", "output", "trigger", "nothing")
-"""What is best first; every unit that works or waits says why."""
+"""States, best first; every unit that works or waits says why."""
 _BAR_INCHES, _FRAME_INCHES = 0.22, 1.1
 
 

@@ -23,7 +23,7 @@ from sim.report.rows import row_name, rows
 MOST_SPANS = 1_000_000
 """Of a page."""
 _SEVERAL = "several"
-"""What neighbours are together that have become one."""
+"""Name of a span that several neighbours have become."""
 
 
 @dataclass

@@ -112,7 +112,7 @@ class Community:
         )
 
     def compare(self, posted: Posted) -> list[str]:
-        """What is not as the golden model says: bits of results, or memory that nobody was to touch."""
+        """Lists differences from the golden model: bits of results, or memory that nobody was to touch."""
         request = posted.draw.request
         inputs = request.data(0)
         golden = reference(

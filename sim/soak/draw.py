@@ -16,7 +16,7 @@ from sim.request import DATATYPES, CollectiveRequest
 MAX_BYTES = 8192
 """Longest message."""
 BOUNDARIES = ("flit", "packet", "pulse")
-"""What a message, or each of its blocks, ends at, or an element before or behind."""
+"""Boundaries at which a message, or each of its blocks, ends, or an element before or behind."""
 OTHER_SIZES = ("one element", "many pulses")
 
 

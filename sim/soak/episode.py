@@ -34,7 +34,7 @@ class SoakError(RuntimeError):
 
 @dataclass
 class Coverage:
-    """What has been done."""
+    """Counts of the work done."""
 
     operations: int = 0
     cycles: int = 0

@@ -74,7 +74,7 @@ class Messages:
         raise AssertionError("the port belongs to no job")
 
     def check(self) -> list[str]:
-        """What did not arrive as sent; forgets everything."""
+        """Lists messages that did not arrive as sent; forgets everything."""
         wrong = []
         for community in self._communities:
             for node, port in zip(community.nodes, community.ports, strict=True):

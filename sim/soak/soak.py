@@ -62,7 +62,8 @@ def soak(
 def _side_by_side(
     library: Path, config: Config, episodes: range, operations: int, nodes: int, seed: int
 ) -> Iterator[Coverage]:
-    """What episodes cover, in their order: processes take some after the other, several in the lanes of a word."""
+    """Yields the coverage of episodes, in their order: processes take some after the other, several in the lanes of a
+    word."""
     n_processes = min(wanted_threads() or len(os.sched_getaffinity(0)), len(episodes))
     size = min(_MOST_EPISODES_AT_ONCE, -(-len(episodes) // n_processes))
     shares = [episodes[first:first + size] for first in range(0, len(episodes), size)]
@@ -87,7 +88,7 @@ def _episodes(
 def _episode(
     library: Path, config: Config, number: int, *, operations: int, nodes: int, seed: int, waves: Waves | None = None,
 ) -> Coverage:
-    """What one episode covers. Raises :class:`SoakError`."""
+    """Coverage of one episode. Raises :class:`SoakError`."""
     try:
         one = Episode(library, config, nodes=nodes, seed=seed, number=number, waves=waves)
         for _done in one.run(min(EPISODE_OPERATIONS, operations - number * EPISODE_OPERATIONS)):

@@ -60,7 +60,7 @@ class GridOptions:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What a study found.
+    """Result of a study.
 
     Members
     -------

@@ -26,7 +26,7 @@ ADOPTED = "measured_by"
 """Field of a row that was taken over: the sources that have measured it."""
 _SOURCES = "sources"
 _EFFORT = ("seconds", "evaluated", ADOPTED)
-"""What a measurement takes, which is no result."""
+"""Fields that tell the effort of a measurement, which is no result."""
 
 
 @dataclass(frozen=True)

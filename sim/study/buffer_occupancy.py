@@ -64,7 +64,7 @@ def _measure(
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """What the paper's text says of its table, and that every bit is right."""
+    """Claims of the paper's text about its table, and that every bit is right."""
     measured = _measured(rows)
     wrong = sum(row["mismatched_bits"] for row in measured)
     found = [_claim(f"{len(measured)} runs: no bit differs from the golden model", bool(measured) and not wrong,

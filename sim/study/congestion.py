@@ -1,4 +1,4 @@
-"""What the studies of congestion control have in common: tasks, rows, page."""
+"""Parts that the studies of congestion control share: tasks, rows, page."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -29,7 +29,7 @@ def tasks(is_quick: bool, controls: Sequence[str]) -> list[Task]:
 
 
 def claims(rows: list[Row]) -> list[Claim]:
-    """What the rows can settle."""
+    """Claims that the rows can settle."""
     return [sound(rows), *_slower(rows)]
 
 

@@ -20,7 +20,7 @@ def tasks(is_quick: bool, controls: Sequence[str]) -> list[Task]:
 
 
 def claims(rows: list[Row]) -> list[Claim]:
-    """What the paper says of figure 8, of the mean over the seeds."""
+    """Claims of the paper about figure 8, of the mean over the seeds."""
     return [sound(rows), *_figure_8([row for row in rows if row["kind"] == "metric"])]
 
 

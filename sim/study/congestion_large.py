@@ -28,7 +28,7 @@ def tasks(is_quick: bool, controls: Sequence[str]) -> list[Task]:
 
 
 def claims(rows: list[Row]) -> list[Claim]:
-    """What the rows can settle."""
+    """Claims that the rows can settle."""
     return [sound(rows), *_traffic(rows), *_order(rows), *_time(rows)]
 
 
@@ -73,7 +73,7 @@ def _order(rows: Sequence[Row]) -> Iterable[Claim]:
 
 
 def _time(rows: Sequence[Row]) -> Iterable[Claim]:
-    """What it cost: all runs of one kind of uplinks and load are the experiment of the paper."""
+    """Claims about cost: all runs of one kind of uplinks and load are the experiment of the paper."""
     chosen = [row for row in rows if row["kind"] == "run" and row["load"] == LOAD]
     for uplink in UPLINKS_GBPS:
         mine = [row for row in chosen if row["uplink_gbps"] == uplink]

@@ -40,7 +40,7 @@ MB = 1 << 20
 
 
 def run_figures(outcome: Outcome) -> Row:
-    """What every row has of a run."""
+    """Figures of a run that every row has."""
     tally = outcome.tally
     return {
         "flows": len(outcome.flows), "packets": tally["data_packets"], "events": tally["events"], "hops": tally["hops"],

@@ -24,7 +24,7 @@ def tasks(is_quick: bool, controls: Sequence[str]) -> list[Task]:
 
 
 def claims(rows: list[Row]) -> list[Claim]:
-    """What the paper says of figures 2 to 4, as far as the rows can settle it."""
+    """Claims of the paper about figures 2 to 4, as far as the rows can settle them."""
     found = {row["control"]: row for row in rows if row["kind"] == "small" and row["buffer_mb"] == BUFFER_MB}
     made = [sound(rows)]
     if {"none", "dctcp", "dcqcn", "timely", "hpcc", "pint"} <= set(found):
@@ -89,7 +89,7 @@ def _pauses(found: dict[str, Row]) -> Iterable[Claim]:
 
 
 def _buffers(rows: Sequence[Row]) -> Iterable[Claim]:
-    """What the buffer, which the paper does not say, has to do with it."""
+    """Claims about the effect of the buffer's size, which the paper does not give."""
     large = {row["control"]: row["pause_ms"] for row in rows if row["buffer_mb"] == max(BUFFERS_MB)}
     if len(large) > 1:
         pausing = [control for control, pause in large.items() if pause > 0]

@@ -47,7 +47,7 @@ def metric(figures: _Figures) -> Iterator[Row]:
 
 
 def kinds(figures: _Figures) -> Iterator[Row]:
-    """What the measure is made of: flows under test alone and with background."""
+    """Parts of the measure: flows under test alone and with background."""
     rows = _of(figures, "run")
     is_large = any("load" in row for row in rows)
     yield (*(("uplinks, Gb/s", "load") if is_large else ("seed",)), "algorithm", "run", "long, Gb/s", "short, µs",

@@ -1,4 +1,4 @@
-"""What the study of connection memory computes and runs."""
+"""Cases of the study of connection memory, computed and run."""
 
 from dataclasses import dataclass, field
 

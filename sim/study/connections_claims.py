@@ -1,4 +1,4 @@
-"""What the study of connection memory claims, each with what was measured and what was expected."""
+"""Claims of the study of connection memory, each with the measured and the expected value."""
 
 import math
 from collections.abc import Iterable

@@ -66,7 +66,7 @@ def best(figures: _Figures) -> Iterator[Row]:
 
 
 def runs(figures: _Figures) -> Iterator[Row]:
-    """What the manager made of each trace."""
+    """Results of the manager for each trace."""
     yield ("trace", "policy", "processes", "group", "static", "most", "MB", "handshakes", "at once", "proxied",
            "waited a process, ms", "critical, ms", "s")
     for row in _of(figures, "run"):

@@ -1,4 +1,4 @@
-"""Who measures the points of a grid: processes of this machine, or workers of a Dask cluster."""
+"""Workers that measure the points of a grid: processes of this machine, or workers of a Dask cluster."""
 
 import ctypes
 import itertools

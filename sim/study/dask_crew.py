@@ -30,7 +30,8 @@ _PACKAGES = ("firmware_models", "rtl", "sim")
 
 @cache
 def identity() -> dict[str, str]:
-    """What a worker must have in common with who sends it points: sources, and what computes and carries its rows."""
+    """Properties that a worker must share with the sender of its points: sources, and what computes and carries its
+    rows."""
     import distributed  # only who has a Dask cluster needs the package
 
     sources = source_hash(*(Path(str(resources.files(name))) for name in _PACKAGES))

@@ -1,4 +1,4 @@
-"""What the study of faults claims, each with what was measured."""
+"""Claims of the study of faults, each with the measured value."""
 
 from collections.abc import Iterator
 from typing import Any

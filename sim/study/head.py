@@ -1,4 +1,4 @@
-"""What the rows of a grid depend on, flat, each under its name: a file of rows with another head is refused."""
+"""Inputs that the rows of a grid depend on, flat, each under its name: a file of rows with another head is refused."""
 
 from dataclasses import asdict
 from importlib import resources

@@ -1,4 +1,4 @@
-"""What the study of multicast tables routes: the networks and patterns of the paper, and its figures."""
+"""Cases of the study of multicast tables: the networks and patterns of the paper, and its figures."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -82,7 +82,7 @@ SWEEP = {False: (("TaihuLight", "taihulight", "34x34x34"),
                  ("random", "random:switches=2048,ports=40,terminals=20,seed=1", "32x32x40")),
          True: (("fat tree", "fat-tree:8", "8x4x4"),
                 ("random", "random:switches=60,ports=10,terminals=5,seed=1", "6x7x7"))}
-"""What the EFI is swept over table sizes for (figure 8), and in the quick study."""
+"""Networks and patterns for which the EFI is swept over table sizes (figure 8); under True those of the quick study."""
 
 OPENSM = {
     "125x128": {"max_efi": 130, "seconds": 1.269, "max_entries": 163},

@@ -1,4 +1,4 @@
-"""What the study of multicast tables claims, each with what was measured and what was expected."""
+"""Claims of the study of multicast tables, each with the measured and the expected value."""
 
 from collections.abc import Iterable
 from typing import Any

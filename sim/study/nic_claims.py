@@ -1,4 +1,4 @@
-"""What the studies of the NIC paper's experiments claim."""
+"""Claims of the studies of the NIC paper's experiments."""
 
 from collections.abc import Iterator
 from typing import Any

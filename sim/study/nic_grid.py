@@ -118,7 +118,7 @@ def work(setting: Setting, jobs: int, size: int, way: str) -> float:
 
 
 def _head(experiment: Experiment, setting: Setting, config: Config) -> Row:
-    """What the rows depend on, flat, each under its name."""
+    """Inputs that the rows depend on, flat, each under its name."""
     head: Row = {
         "study": experiment.name, "collective": experiment.collective, "algorithm": experiment.algorithm,
         "preset": setting.preset, "nodes": setting.nodes, "topology": setting.topology, "seed": setting.seed,

@@ -32,7 +32,7 @@ _PROBE_BYTES = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What all points of a study have in common.
+    """Setting that all points of a study share.
 
     Members
     -------
@@ -97,7 +97,8 @@ def measure_with(
 
 
 def measure_message(setting: Setting) -> Row:
-    """What the network adds to a mini packet: from the NIC that has its descriptor to the bus of the other's host."""
+    """Measures the cycles that the network adds to a mini packet: from the NIC that has its descriptor to the bus of
+    the other's host."""
     begin = time.monotonic()
     started = _start(setting)
     row = _in_a_copy(lambda: _message(started, setting.host))
@@ -143,7 +144,8 @@ def _start(setting: Setting) -> _Started:
 
 
 def _in_a_copy(call: Callable[[], Row]) -> Row:
-    """What `call` returns in a copy of this process, which is left as it is. Raises what went wrong there."""
+    """Returns the result of `call` in a copy of this process, which is left as it is. Raises the error that occurred
+    there."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

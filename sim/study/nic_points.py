@@ -1,4 +1,5 @@
-"""What the studies of the NIC paper measure: its collectives, algorithms, sizes and numbers of jobs (section 2.2)."""
+"""Points that the studies of the NIC paper measure: its collectives, algorithms, sizes and numbers of jobs (section
+2.2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ def size_words(n_bytes: int) -> str:
 
 
 def speed_ups(rows: list[Row], kind: str = "point") -> list[Row]:
-    """What both ways took, and the ratio: a row for each point that was measured both ways.
+    """Durations of both ways, and their ratio: a row for each point that was measured both ways.
 
     Of hosts that differ in what NICs do not use, the offloaded operation is that of the study's host.
     """
@@ -94,7 +94,7 @@ def point_cells(experiment: Experiment, rows: list[Row]) -> Iterator[Cells]:
 
 
 def about(experiment: Experiment, rows: list[Row]) -> str:
-    """What the page says before its plots; HTML."""
+    """Text of the page before its plots; HTML."""
     meanings = "; ".join(f"<var>{name}</var>: {text}" for name, text in MEANINGS.items())
     formula = "(1)" if experiment.collective == "broadcast" else "(2)"
     return (

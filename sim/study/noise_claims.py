@@ -1,4 +1,4 @@
-"""What the study of noise claims: bits stay, and hosts that do the work themselves lose more."""
+"""Claims of the study of noise: bits stay, and hosts that do the work themselves lose more."""
 
 from collections.abc import Sequence
 from statistics import mean

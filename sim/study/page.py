@@ -1,4 +1,4 @@
-"""What every study shows: one page with plots, claims and tables, and the same tables on a terminal."""
+"""Page of a study: plots, claims and tables, and the same tables on a terminal."""
 
 import io
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What the study of pulses claims: bits stay, and what the size of a pulse and packets in flight are worth."""
+"""Claims of the study of pulses: bits stay, and the size of a pulse and packets in flight have their worth."""
 
 from collections.abc import Sequence
 from typing import Any

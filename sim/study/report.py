@@ -1,4 +1,4 @@
-"""What a study does with its rows, whichever it is: judges them, keeps them, shows them."""
+"""Report of a study, whichever it is: judges its rows, keeps them, shows them."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass

@@ -20,13 +20,13 @@ CASES = (
     ("allreduce", "recursive-doubling"), ("allreduce", "rabenseifner"), ("allreduce", "ring"),
     ("reduce", "rabenseifner"),
 )
-"""What is carried out again and again, on the same data."""
+"""Operations that are carried out again and again, on the same data."""
 _OTHERS = (
     *CASES, ("reduce", "binomial"), ("broadcast", "binomial"), ("broadcast", "double-binary-tree"),
     ("barrier", "dissemination"), ("allgather", "ring"), ("reduce-scatter", "pairwise"), ("alltoall", "pairwise"),
     ("scan", "distance-doubling"),
 )
-"""What other jobs do meanwhile."""
+"""Operations of other jobs meanwhile."""
 _BYTES = 4096
 _OTHERS_MOST_BYTES = 2048
 _MOST_OTHERS = 7
@@ -34,7 +34,7 @@ _MOST_CYCLES = 20_000_000
 
 
 def request_of(config: Config, preset: str, collective: str, algorithm: str, nodes: int) -> CollectiveRequest:
-    """What all orders of a case have in common: the operation and its data."""
+    """Request that all orders of a case share: the operation and its data."""
     return CollectiveRequest(
         collective=collective, algorithm=algorithm, nodes=nodes, size=_BYTES, config=config, preset=preset, seed=0,
     )

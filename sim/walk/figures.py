@@ -1,4 +1,4 @@
-"""What ``docs/walk.md`` shows: measured on the RTL, then drawn from what was measured."""
+"""Figures of ``docs/walk.md``: measured on the RTL, then drawn from the measurement."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +27,7 @@ LARGE = {**SMALL, "size": 16_384}
 BUSY = {"collective": "allreduce", "algorithm": "ring", "nodes": 2, "size": 1_024, "jobs": 8}
 """Many operations at once: states."""
 TIMELINE = {"collective": "allreduce", "algorithm": "rabenseifner", "nodes": 4, "size": 4_096}
-"""What the README shows."""
+"""Operation that the README shows."""
 
 
 def request(values: dict[str, Any]) -> CollectiveRequest:
@@ -79,7 +79,7 @@ def measure(folder: Path) -> dict[str, Any]:
 
 
 def pictures(found: dict[str, Any]) -> dict[str, Callable[[], str]]:
-    """What draws each picture from what :func:`measure` returned, by the stem of its file."""
+    """Functions that draw each picture from the result of :func:`measure`, by the stem of its file."""
     return {
         **{name: partial(timing_svg, wave) for name, wave in found["timing"].items()},
         **{name: partial(states_svg, machine) for name, machine in found["states"].items()},

@@ -43,7 +43,7 @@ class Recording:
         self._variables = {variable.full_name: variable for variable in pywellen.Waveform(str(path)).all_vars()}
 
     def values(self, model: str, signal: str, cycles: Sequence[int]) -> list[int]:
-        """What `signal` was in each of `cycles`.
+        """Values of `signal` in each of `cycles`.
 
         Raises
         ------

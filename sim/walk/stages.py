@@ -1,4 +1,4 @@
-"""What a descriptor and a packet pass on their way, stage by stage, by the names of the streams."""
+"""Stages that a descriptor and a packet pass on their way, by the names of the streams."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ def state_names(component: Component, machine: str = "fsm") -> tuple[str, ...]:
 
 
 def visits(values: Sequence[int], names: Sequence[str]) -> dict[str, Any]:
-    """What a state register did: cycles in each state, and how often it went from one into another.
+    """Statistics of a state register: cycles in each state, and how often it went from one into another.
 
     Examples
     --------

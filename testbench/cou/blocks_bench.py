@@ -53,7 +53,7 @@ class Message:
         )
 
     def pieces(self, first: int, count: int, offset: int, pulse: int) -> list[range]:
-        """What a pulse takes of the blocks of a slice."""
+        """Parts of the blocks of a slice that a pulse takes."""
         blocks = range(first, first + count) if count else range(self.n_blocks)
         return [self.block(number)[offset:offset + pulse] for number in blocks if number < self.n_blocks]
 

@@ -84,7 +84,7 @@ class Packet:
 
 
 class Unit:
-    """What is around the closer: the books of slots and operations, and who does something with them."""
+    """Environment of the closer: the books of slots and operations, and models of the blocks that use them."""
 
     def __init__(self, dut: SimHandleBase):
         self.dut, self.rng, self.config = dut, rng("unit"), config()
@@ -318,7 +318,8 @@ class Unit:
 
 @cocotb.test()
 async def closed_jobs_leave_nothing(dut: SimHandleBase) -> None:
-    """What is of a closed job is dropped once, unless an operation of it is still there; nothing else is touched."""
+    """Packets and operations of a closed job are dropped once, except while an operation of it is still there; nothing
+    else is touched."""
     unit = Unit(dut)
     dut.held.value = dut.order__valid.value = dut.holds.value = dut.arrives.value = 0
     await clock.start(dut, max_cycles=400_000)

@@ -54,7 +54,7 @@ class Memory:
         self.most = max(self.most, self.outstanding)
 
     def advance(self) -> None:
-        """What it does in each cycle."""
+        """Carries out one cycle."""
         self.cycle += 1
         if self._valid and self._taken():
             self._due.popleft()

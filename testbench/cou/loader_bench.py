@@ -109,7 +109,7 @@ class Bench:
         }, b"".join(source[start:start + length] for start, length in zip(starts, sizes, strict=True)), bad)
 
     async def stored(self, context: int, size: int) -> bytes:
-        """What stands in the operand memory of a context, by either of its read ports."""
+        """Content of the operand memory of a context, by either of its read ports."""
         port = f"operands__{self.numbers.randrange(2)}__"
         found = b""
         for number in range(-(-size // self.flit)):

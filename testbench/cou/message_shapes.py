@@ -38,7 +38,7 @@ def in_blocks(random_, flit: int, mtu: int, datatype: Datatype) -> dict:
 
 
 def shape_of(operation: Operation) -> str:
-    """What a failure is to be found again by."""
+    """Description of an operation by which a failure can be found again."""
     head = operation.descriptors[0]
     names = ("length", "pulse_bytes", "block_count", "datatype")
     slices = [(desc.get("slice_first", 0), desc.get("slice_count", 0)) for desc in operation.descriptors]

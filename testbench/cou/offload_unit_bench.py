@@ -296,7 +296,7 @@ async def busy_job_is_refused(dut):
 @cocotb.test()
 @cocotb.skipif(not parameters().get("ecc"), reason="the build has no error correction")
 async def damaged_packets(dut):
-    """What cannot be corrected ends the operation that consumes the packet, and no other; what can, none."""
+    """An uncorrectable error ends the operation that consumes the packet, and no other; a correctable one ends none."""
     unit = Unit(dut)
     await unit.start(max_cycles=100_000)
     for base, (target, bits) in enumerate(((1, 2), (3, 2), (2, 2), (1, 1), (2, 1), (3, 1))):

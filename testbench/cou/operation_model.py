@@ -23,12 +23,12 @@ class Operation:
 
     descriptors: list[dict[str, int]]
     packets: list[Packet]
-    """What the peers send, in the order of their SeqIDs."""
+    """Packets that the peers send, in the order of their SeqIDs."""
     operand: bytes
     n_pulses: int = 1
     sent: list[Packet] = field(default_factory=list)
     written: list[tuple[int, bytes]] = field(default_factory=list)
-    """What goes to host memory, by offset from the result's address, in order."""
+    """Data that goes to host memory, by offset from the result's address, in order."""
     status: int = Status.OK
 
     @property
@@ -37,7 +37,7 @@ class Operation:
         return self.descriptors[0]["job_id"]
 
     def result(self, before: bytes) -> bytes:
-        """What stands at the result's address in the end, if `before` stood there."""
+        """Content of the memory at the result's address in the end, if `before` stood there."""
         memory = bytearray(before)
         for offset, data in self.written:
             memory[offset:offset + len(data)] = data

@@ -61,7 +61,7 @@ class PortMemory:
             sink.set_stall(rate)
 
     def read(self, address: int, count: int) -> bytes:
-        """What stands in memory."""
+        """Content of the memory."""
         return bytes(self.data[address:address + count])
 
     def write(self, address: int, content: bytes) -> None:

@@ -7,8 +7,8 @@ from testbench.cou.trigger_model import Pulse, report_of
 
 
 def own_report(pulse: Pulse, done: dict[str, Any]) -> tuple[int, int] | None:
-    """What a pass reports of the packet that it takes: that it is of another operation, or its sender's error, rather
-    than its length."""
+    """Report of a pass on the packet that it takes: that it is of another operation, or its sender's error, rather than
+    its length."""
     header = done["packet"].header if done["packet"] else {}
     ours, theirs = pulse.operation.terms, header.get("addr", 0) & 0xFFFF
     if ours and theirs and ours != theirs and not header["swap_addr"]:

@@ -1,4 +1,4 @@
-"""What an operation is to the trigger, and what it is to do with each pulse: a naive model, pass by pass."""
+"""Operations as the trigger sees them, and its work for each pulse: a naive model, pass by pass."""
 
 import random
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Message:
         return PULSE_BYTES if self.cut else MTU
 
     def shares(self, pulse: int) -> list[int]:
-        """What a pulse takes of each block."""
+        """Bytes that a pulse takes of each block."""
         start = pulse * self.step()
         return [max(0, min(self.step(), block - start)) for block in self.blocks]
 

@@ -50,7 +50,7 @@ class Unit:
         callbacks = self._sent, self._came_back
         self.tx = [PacketSink(dut, f"tx__{vc}", width, callback=callback) for vc, callback in enumerate(callbacks)]
         self.rights: list[int] = []
-        """What the window queries asked for."""
+        """Rights that the window queries asked for."""
         self.queries = StreamSink(dut, "window__query", _SHAPES["query"], callback=self._check)
         self.answers = StreamSource(dut, "window__answer", data.StructLayout({"ok": 1}))
         self.events = StreamSink(dut, "o_event", CompletionEvent)
@@ -73,7 +73,7 @@ class Unit:
         self.unknown = 0
         """Shared credits that returned and were not out."""
         self.sender: Sender | None = None
-        """Who gets the unit's CREDIT packets; without one, shared credits return at once."""
+        """Receiver of the unit's CREDIT packets; without one, shared credits return at once."""
         self.refuse_window = False
         self.returns = True
         self.delays = 1, 10, 100
@@ -170,7 +170,7 @@ class Unit:
         self.credit(job_id=job, loan=1)
 
     def figures(self):
-        """What the packet buffer has counted."""
+        """Counters of the packet buffer."""
         return statistics_layout((parameters()["n_slots"] - 1).bit_length() + 1).from_bits(
             int(self.dut.statistics.value)
         )

@@ -13,7 +13,7 @@ from testbench.stream import StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
 LOANS_ASKED, LOANS_KEPT = 32, 3
-"""What decisions 10 and 30 allow a unit: the table must keep to these numbers, not to its own."""
+"""Limits of a unit by decisions 10 and 30: the table must keep to these numbers, not to its own."""
 
 
 def _stream(name: str) -> ShapeLike:
@@ -114,7 +114,7 @@ class Table:
         assert len(self.rest.received) == self.reported, "a report on a job that nobody asked for"
 
     async def write_off(self, job: int) -> None:
-        """What a job without an operation has out is lost. No report follows."""
+        """Writes off the outstanding credits of a job without an operation. No report follows."""
         await self.lost.send({"job_id": job})
         for book in (self.out, self.asking):
             for key in [key for key in book if key[0] == job]:
@@ -125,7 +125,7 @@ class Table:
         assert len(self.rest.received) == self.reported
 
     async def check_unused(self) -> None:
-        """What was not needed has gone back, all of it."""
+        """Shared credits that were not needed have gone back, all of them."""
         self.unused.set_stall(0.0)
         await cycles(self.dut, 8 * LOANS_ASKED)
         assert all(item == {

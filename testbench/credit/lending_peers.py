@@ -90,7 +90,7 @@ class Sender:
         self.refused = False
 
     def take(self) -> dict[str, int] | None:
-        """What the header of the next packet says, if it may go."""
+        """Credit fields of the next packet's header; None if the packet may not go."""
         if not self.idle and self.own == self.share:
             self.refused = True
             return None

@@ -59,7 +59,7 @@ class AxiMemory:
         return guarded
 
     def read(self, address: int, count: int) -> bytes:
-        """What stands in memory."""
+        """Content of the memory."""
         return bytes(self.ram.read(address % self.size, count))
 
     def write(self, address: int, content: bytes) -> None:

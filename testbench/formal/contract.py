@@ -1,4 +1,4 @@
-"""What a contract is made of: free inputs, unknown constants, checks, and situations that must be reachable."""
+"""Parts of a contract: free inputs, unknown constants, checks, and situations that must be reachable."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a proof is, and a deliberate defect that it must catch."""
+"""Proof, and a deliberate defect that it must catch."""
 
 import importlib
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ class Mutation:
         return replaced(source, self.old, self.new)[0]
 
     def stale(self, source: str) -> str:
-        """What is wrong if the piece does not stand exactly once in the source; nothing if it does."""
+        """Error text if the piece does not stand exactly once in the source; empty if it does."""
         count = replaced(source, self.old, self.new)[1]
         if count == 1:
             return ""

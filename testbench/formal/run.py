@@ -21,7 +21,7 @@ class FormalError(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a proof.
+    """Result of a proof.
 
     Parameters
     ----------

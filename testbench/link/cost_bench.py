@@ -1,4 +1,4 @@
-"""What a reliable link costs: latency and goodput, without faults and with more and more of them.
+"""Measures the cost of a reliable link: latency and goodput, without faults and with more and more of them.
 
 Parameters: `size`, a name of :data:`testbench.link.layer_parts.SIZES_4KIB`; `rates`, the shares of words that are
 damaged; `packets`, how many are sent at each. Reports what :mod:`testbench.link.layer_figures` writes down.

@@ -1,4 +1,4 @@
-"""What an ideal link of this kind could carry under errors, to hold measurements against."""
+"""Throughput of an ideal link of this kind under errors, to hold measurements against."""
 
 from rtl.link.frame_sender import RUN_WORDS
 

@@ -125,7 +125,8 @@ async def a_cut_wire_is_noticed_and_mended(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def a_wire_that_is_cut_for_long(dut: SimHandleBase) -> None:
-    """What cannot leave is thrown away, so that whoever sends goes on; later packets come, once and in order."""
+    """Packets that cannot leave are thrown away, so that their sender goes on; later packets come, once and in order.
+    """
     link = ReliableLink(dut, SIZE, delay=4)
     await link.bring_up()
     numbers = rng("long cuts")

@@ -1,4 +1,5 @@
-"""What a reliable link costs, for its page: ``python -m testbench.link.layer_figures docs/figures/link.json``."""
+"""Measures the cost of a reliable link, for its page: ``python -m testbench.link.layer_figures
+docs/figures/link.json``."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What the bench of the reliable link exercises: two ends of each width."""
+"""Components that the bench of the reliable link exercises: two ends of each width."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What the bench of the link exercises: pairs of ends, with sizes at the boundaries."""
+"""Components that the bench of the link exercises: pairs of ends, with sizes at the boundaries."""
 
 from dataclasses import dataclass
 

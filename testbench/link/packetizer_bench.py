@@ -72,7 +72,7 @@ def frame(packet: Packet, width: int, padding: int = 0) -> list[dict[str, int]]:
 
 @dataclass
 class Expected:
-    """What the depacketizer has to say about frames."""
+    """Expected output and counts of the depacketizer for frames."""
 
     packets: list[Packet]
     received: int = 0

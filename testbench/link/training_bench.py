@@ -38,7 +38,7 @@ async def trains(dut: SimHandleBase, **fields: int) -> None:
 
 
 def says(dut: SimHandleBase) -> dict[str, int]:
-    """What this end's training words say."""
+    """Fields of this end's training words."""
     return decode(Training, int(dut.training.value))
 
 

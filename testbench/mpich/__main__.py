@@ -31,7 +31,7 @@ _WAYS = ("plain", "nics")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a test.
+    """Outcome of a test.
 
     Members
     -------

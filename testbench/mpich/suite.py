@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FOLDERS = ("coll", "comm", "errors/coll", "errors/comm", "threads/coll", "threads/comm")
-"""What is about collectives and communicators."""
+"""Folders with tests of collectives and communicators."""
 _CONFIGURATION = """
 #define HAVE_STDLIB_H 1
 #define HAVE_STDIO_H 1
@@ -46,7 +46,7 @@ _CONFIGURATION = """
 #define MTEST_THREAD_RETURN_TYPE void *
 #define MTEST_THREAD_RETVAL_IGN 0
 """
-"""What the suite's configure script finds out on a machine of today."""
+"""Results of the suite's configure script on a machine of today."""
 
 
 _OFF = "@coll_error@"

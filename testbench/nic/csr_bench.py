@@ -37,7 +37,8 @@ BUS_INPUTS = (
 
 
 def kept_bits(register: registers.Register) -> int:
-    """What a register keeps of a value: of the upper half of an address only the bits that an address has."""
+    """Mask of the bits that a register keeps of a value: of the upper half of an address only the bits that an address
+    has."""
     is_upper_half = register.name.startswith("vp_") and register.name.endswith("_hi")
     return (1 << (ADDRESS_BITS - REGISTER_BITS if is_upper_half else register.width)) - 1
 
@@ -139,7 +140,7 @@ async def states_are_shown(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def group_entries_pass_through(dut: SimHandleBase) -> None:
-    """What is written to an entry of the membership table, and what that answers."""
+    """Writes to an entry of the membership table, and its answers, pass through."""
     axil, *_ = await start(dut)
     numbers = rng("groups")
     writes = StreamSink(dut, "group_write", GroupEntry)

@@ -91,7 +91,7 @@ def waiting(port: Port, job: int) -> bytes:
 
 
 def result(host: NicHost, port: Port, offset: int = 0) -> np.ndarray:
-    """What a sequence has written."""
+    """Result that a sequence has written."""
     return np.frombuffer(host.memory.read(port.window.start + 0x2000 + offset, 64), np.float64)
 
 

@@ -158,7 +158,7 @@ class Table:
         cocotb.start_soon(self._operate(job, answer["unit"]))
 
     def forget(self, job: int, standing: dict[str, int]) -> None:
-        """What a job has here is written off."""
+        """Writes off everything that a job has here."""
         unit = standing["unit"]
         assert self.units_of(job) <= {unit}
         assert standing["lost"] == self.packets[job, unit]
@@ -360,7 +360,7 @@ class Peers:
         self.idle[job] += lent
 
     async def count(self) -> None:
-        """What the table says of shared credits that return."""
+        """Counts the shared credits that the table reports as returned."""
         while True:
             await RisingEdge(self.dut.clk)
             self.returned -= sum(int(getattr(self.dut, f"returned__{k}").value) for k in range(self.table.n_units))

@@ -144,7 +144,7 @@ async def goes_to_the_least_load(dut: SimHandleBase) -> None:
 
 @cocotb.test()
 async def reset_clears_it(dut: SimHandleBase) -> None:
-    """What the memory held before a reset is forgotten."""
+    """A reset invalidates every entry."""
     table = Table(dut)
     await table.start(max_cycles=100_000)
     units: list[int] = []

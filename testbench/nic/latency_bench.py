@@ -46,7 +46,7 @@ STAGES = (
     ("result's header at the packetizer", "packetizer_0.i__header__valid", 0),
     ("first flit at the link", "tx__valid", 0),
 )
-"""What a packet passes that is combined with an operand and sent on: name, signal that says so, which of its cycles."""
+"""Stages of a packet that is combined with an operand and sent on: name, signal that says so, which of its cycles."""
 DATA_FLITS = "flits of channel 0 at the link"
 """Channel 1 carries the credit of the packet, which mixes with the result."""
 RESULT_FLIT = "first flit of the sum at the link"
@@ -63,7 +63,7 @@ DOORBELL_STAGES = (
     ("header at the packetizer", "packetizer_0.i__header__valid"),
     ("first flit at the link", "tx__valid"),
 )
-"""What a collective passes whose operand travels in its descriptor."""
+"""Stages of a collective whose operand travels in its descriptor."""
 
 
 class Probe:

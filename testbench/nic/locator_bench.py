@@ -31,7 +31,7 @@ class Locator:
         self.asked: list[tuple[int, int, int]] = []
         """Job, `ok` and unit of each answer."""
         self.beside: list[tuple[int, int]] = []
-        """What stood beside each header: `known` and the unit."""
+        """Values beside each header: `known` and the unit."""
 
     async def start(self) -> None:
         """Clock and reset."""

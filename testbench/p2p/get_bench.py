@@ -55,7 +55,7 @@ class GetBench(Bench):
         }
         self._next_target = NARROW_END + 0x2000
         self.landed: list[tuple[int, bytes]] = []
-        """What memory has to hold in the end."""
+        """Data that memory has to hold in the end."""
 
     def place(self) -> int:
         """Where there is something to read."""

@@ -1,4 +1,4 @@
-"""What surrounds the point-to-point path in its bench: memory, virtual ports, network. All in Python."""
+"""Environment of the point-to-point path in its bench: memory, virtual ports, network. All in Python."""
 
 from collections import deque
 from collections.abc import Callable, Collection

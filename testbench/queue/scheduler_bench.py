@@ -59,13 +59,13 @@ class FetchStandIn:
     def __init__(self, dut: SimHandleBase):
         self.dut, self._rng, self._pause = dut, rng("fetch"), pauses(rng("pauses"), None)
         self.queue = deque[tuple[int, Entry]]()
-        """What has been asked for: VP and entry."""
+        """Descriptors that have been asked for: VP and entry."""
         self._taken, self._rooms = level(dut.i__ready), (level(dut.p2p_room), level(dut.get_room))
         self._at_hand = level(dut.at_hand)
         self._stage, self._wait = "none", 0
 
     def cycle(self) -> None:
-        """What it does in each cycle."""
+        """Carries out one cycle."""
         if self._stage == "whole" and self._taken():
             self.queue.popleft()
             self.dut.i__valid.value = self.dut.judged.value = 0

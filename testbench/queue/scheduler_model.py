@@ -1,4 +1,4 @@
-"""What the scheduler does in a turn, as a naive walk over the ring, unit by unit."""
+"""Model of a turn of the scheduler: a naive walk over the ring, unit by unit."""
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field

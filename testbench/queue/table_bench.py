@@ -41,7 +41,7 @@ if ADDRESS_BITS < 64:
 
 
 def held(window: tuple[int, int]) -> tuple[int, int]:
-    """What the NIC keeps of a window."""
+    """Bounds of a window as the NIC keeps them."""
     return window[0] % TOP, window[1] % TOP
 
 
@@ -108,7 +108,7 @@ async def windows_end_where_they_end(dut: SimHandleBase) -> None:
 
 @dataclass
 class Registered:
-    """What a VP's windows are, as the bench has registered them: index to (base, limit, rights)."""
+    """Windows of a VP, as the bench has registered them: index to (base, limit, rights)."""
 
     enable: bool = True
     windows: dict[int, tuple[int, int, int]] = field(default_factory=dict)

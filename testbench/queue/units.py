@@ -29,7 +29,7 @@ class Unit:
 
     @property
     def completion(self) -> Fields:
-        """What the completion must say."""
+        """Expected fields of the completion."""
         first = {} if self.unreadable == 0 else self.descs[0]
         common = {"tag": first.get("tag", 0), "job_id": first.get("job_id", 0), "bytes": first.get("length", 0)}
         return {"status": self.status, "kind": self.kind, "detail": self.detail, **common}

@@ -49,7 +49,7 @@ noted_mixture = cover(
 
 
 def class_of(bits: int, datatype: Datatype) -> str:
-    """What kind of number stands in the lowest bits of a word."""
+    """Class of the number in the lowest bits of a word."""
     exponent_bits, fraction_bits = (8, 23) if datatype is Datatype.FLOAT32 else (11, 52)
     exponent = bits >> fraction_bits & (1 << exponent_bits) - 1
     fraction = bits & (1 << fraction_bits) - 1
@@ -79,7 +79,7 @@ def request(
 
 
 def expected(part: Part, items: list[dict[str, int]]) -> list[dict[str, int]]:
-    """What has to come out for the requests: by the golden arithmetic, element by element."""
+    """Expected results of the requests: by the golden arithmetic, element by element."""
     data, results = part.data_width // 8, []
     for index, item in enumerate(items):
         beats = [item]

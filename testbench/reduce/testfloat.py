@@ -68,7 +68,7 @@ class TestFloatError(ValueError):
 
 @dataclass(kw_only=True)
 class TestFloatReport:
-    """What came of a file.
+    """Result of a file.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def drive(
 
 
 def _shape(config: Config) -> str:
-    """What the C++ needs to know of the configuration, the formats and the registers."""
+    """Text with the configuration, the formats and the registers, for the C++."""
     ports = " ".join(f"X({port})" for port in range(config.switch.radix))
     registers = {register.name: register.offset for register in SWITCH_PAGE}
     constants = {

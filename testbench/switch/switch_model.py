@@ -1,4 +1,4 @@
-"""What a switch must do: the model that the bench compares with."""
+"""Model of a switch, which the bench compares with."""
 
 import random
 from collections import Counter, defaultdict, deque
@@ -47,7 +47,7 @@ class SwitchModel:
     """Ports of each MLID."""
     received: int = 0
     counts: Counter[tuple[str, int]] = field(default_factory=Counter)
-    """What the switch's counters must say, by counter and port."""
+    """Expected values of the switch's counters, by counter and port."""
 
     def __post_init__(self) -> None:
         self._expected: defaultdict[tuple[int, int, int, int], deque[list[int]]] = defaultdict(deque)

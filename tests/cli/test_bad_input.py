@@ -112,7 +112,7 @@ def test_operator_of_nothing(collective: str, conic: Conic) -> None:
 
 @pytest.mark.parametrize("device", ["/dev/none", "/dev/null", "", "/", "x" * 5000])
 def test_board_of_no_device(device: str, conic: Conic) -> None:
-    """What is no serial port is bad input, not a check that failed."""
+    """A device that is no serial port is bad input, not a check that failed."""
     outcome = conic(*shlex.split(RUN), "--board", device)
     assert (outcome.code, outcome.out) == (2, "")
     last = outcome.err.splitlines()[-1]
@@ -236,7 +236,7 @@ def test_full_disk_after_a_run(conic: Conic, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGKILL])
 def test_interrupted(kind: signal.Signals, tmp_path: Path) -> None:
-    """What stood in a file stands there still, however the program ends while it writes; SIGINT leaves nothing else."""
+    """The content of a file stays, however the program ends while it writes; SIGINT leaves nothing else."""
     (tmp_path / "x.txt").write_text("before")
     program = (
         "import time\nfrom pathlib import Path\nfrom firmware_models.files import written\n"

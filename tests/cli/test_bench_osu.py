@@ -14,7 +14,7 @@ COMMAND = ["bench", "osu", "allreduce", "--nodes", "2", "-m", "4:64"]
 
 
 def parsed(text: str) -> tuple[str, list[str], list[list[float]]]:
-    """What scripts read: the name of the test, the names of the columns, the numbers.
+    """Parses the output as scripts do: the name of the test, the names of the columns, the numbers.
 
     Written from the layout alone: comments begin with ``#``, the last of them has the columns, which two blanks or more
     keep apart; each other line that is not empty has a number for each column, apart by blanks.

@@ -146,7 +146,7 @@ def failing(place: int, marks: str, _progress: Any) -> list[dict[str, Any]]:
 
 
 def test_interrupted_study_goes_on(tmp_path: Path) -> None:
-    """What was finished is not run again, unless sources have changed; nothing is left behind at the end."""
+    """Finished runs are not run again, unless sources have changed; nothing is left behind at the end."""
     marks, folder = tmp_path / "marks", tmp_path / "unfinished"
     jobs = [Task(f"run {place}", failing, (place, str(marks))) for place in range(4)]
     stages: list[str] = []

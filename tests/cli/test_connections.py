@@ -112,7 +112,7 @@ def test_table(conic: Conic) -> None:
 
 
 def test_violations(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What does not hold is said, and the exit code is 1."""
+    """Violations are reported, and the exit code is 1."""
     monkeypatch.setattr(connections, "violations", lambda run, seed: ["queue pairs torn down must be 2, not 1"])
     outcome = conic("connections", "stencil:4x4", "--processes", "16", "--scheme", "group", "--json")
     assert outcome.code == 1

@@ -64,7 +64,7 @@ def test_refusals(conic: Conic, arguments: tuple[str, ...], message: str) -> Non
 
 
 def result(**other: Any) -> ProgramResult:
-    """What a program with one allreduce leaves."""
+    """Result of a program with one allreduce."""
     tally = Tally(8)
     tally.add("Allreduce", 4096, 2, "ring", 1000, by_hosts=lambda: 3456, received=lambda: 4096)
     tally.add_passed("Scan", "the reduce unit has no such operator of that type", 2)

@@ -39,7 +39,7 @@ def test_state_and_leavers(conic: Conic, tmp_path: Path) -> None:
 
 
 def test_files_can_be_written(conic: Conic, tmp_path: Path) -> None:
-    """What is written is what OpenSM would read: routing it again gives the same tables."""
+    """Written files are those that OpenSM would read: routing them again gives the same tables."""
     net, groups = tmp_path / "n.net", tmp_path / "g.dump"
     dumps = [tmp_path / "1", tmp_path / "2"]
     assert conic("route", "dragonfly:a=3,p=2,h=1", "--pattern", "4x6", "--algorithm", "minihop",

@@ -23,7 +23,7 @@ def rows(section: str, column: int = 0) -> list[str]:
 
 
 def no_errors(section: str) -> list[str]:
-    """What a section says is none."""
+    """Statuses that a section says are no errors."""
     found = re.search(r"^Not errors: (.*)\.$", SECTIONS[section], re.MULTILINE)
     assert found is not None
     return re.findall(r"`(\w+)`", found.group(1))

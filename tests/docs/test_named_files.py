@@ -1,4 +1,4 @@
-"""What pages and the Makefile name is there: files, tests, benches, folders; excerpts are from the files they name."""
+"""Files, tests, benches and folders that pages and the Makefile name exist; excerpts are from the files they name."""
 
 import re
 import subprocess

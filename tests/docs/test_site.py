@@ -42,7 +42,7 @@ def test_links_and_clicks(site: Path) -> None:
 
 
 def test_pages_of_folders_are_in_it(site: Path) -> None:
-    """What stands outside of `docs` is there, sources that pages link to included."""
+    """Pages outside of `docs` are there, sources that pages link to included."""
     for name in ("tree/index.html", "tree/rtl/cou/index.html", "tree/rtl/interface.py.html"):
         assert (site / name).is_file(), name
     assert "class PacketSignature" not in (site / "tree/rtl/cou/index.html").read_text()

@@ -39,7 +39,7 @@ def docstrings(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def violations(source: str) -> list[str]:
-    """What is wrong with a file, as ``line: word``."""
+    """Lists the faults of a file, as ``line: word``."""
     tree, found = ast.parse(source), []
     words = re.compile(rf"\b({'|'.join(map(re.escape, banned()))})\b", re.IGNORECASE)
     for line, name in identifiers(tree):
@@ -63,7 +63,7 @@ def test_words(room: str) -> None:
 
 
 def test_words_of_the_map() -> None:
-    """What the map of registers and formats says: there the names of an interface stay, and stand in backticks."""
+    """Texts of the map of registers and formats: there the names of an interface stay, and stand in backticks."""
     retired = re.compile(r"\b(loans?|lent|lend\w*|places?)\b", re.IGNORECASE)
     texts = [line for line in (ROOT / "docs" / "abi.md").read_text().splitlines() if line.startswith("| ")]
     assert len(texts) > 200

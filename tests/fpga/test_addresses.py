@@ -61,7 +61,7 @@ def test_words_are_found_and_first_ones_are_the_same(tmp_path: Path, depth: int)
 
 
 def word(table: dict[str, Any], address: int) -> str:
-    """What a table holds at first."""
+    """Initial content of a table at an address."""
     words = table["parameters"]["INITVAL"]
     end = len(words) - WORD_BITS * address
     return str(words[end - WORD_BITS:end])

@@ -1,4 +1,4 @@
-"""What goes with the Verilog of a top: it names the ports that there are, and the example is Verilog."""
+"""Files that go with the Verilog of a top: they name the ports that there are, and the example is Verilog."""
 
 import re
 import shutil
@@ -71,7 +71,7 @@ def test_file_sets(top: str) -> None:
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `conic verilog --top switch` writes."""
+    """Files that `conic verilog --top switch` writes."""
     made = tmp_path_factory.mktemp("exported")
     conic = Path(sys.executable).with_name("conic")
     command = [str(conic), "verilog", "--preset", "small", "--top", "switch", "--output-dir", str(made)]

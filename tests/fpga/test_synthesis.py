@@ -78,7 +78,7 @@ def test_languages(language: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("top", "times"), [("nic", 2), ("switch", 1)])
 def test_exported_hardware(top: str, times: int) -> None:
-    """What `conic verilog` writes is plain Verilog to Yosys; everything maps to ECP5 cells and fits the ULX3S as many
+    """The output of `conic verilog` is plain Verilog to Yosys; everything maps to ECP5 cells and fits the ULX3S as many
     times. Preset `small` fits no ECP5, and its NIC takes Yosys 18 minutes: `python -m fpga.figures`, `docs/fpga.md`."""
     cells = synthesise(emit_verilog(top, load_preset("ulx3s_85f")), top=f"conic_{top}")
     assert not [name for name in cells if name.startswith("$")]

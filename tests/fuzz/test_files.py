@@ -158,7 +158,7 @@ def check(reader: Reader, text: str, folder: Path) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_seed_is_taken(name: str, readers: dict[str, Reader], tmp_path: Path) -> None:
-    """What is mutated begins as something good."""
+    """The seed of the mutations is valid."""
     assert check(readers[name], readers[name].seed, tmp_path)
 
 

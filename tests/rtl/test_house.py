@@ -51,7 +51,7 @@ def _is_port(value: ast.expr) -> bool:
 
 
 def counted(rule: str) -> Counts:
-    """What there is to count for a rule, by name; only what is above its limit."""
+    """Counts of a rule, by name; only those that are above its limit."""
     found: Counts = {}
     for module, tree in sources():
         for one in ast.walk(tree):

@@ -110,7 +110,8 @@ def test_lints(debian: bool, language: str, tmp_path: Path) -> None:
 
 
 def test_synthesis_reads_it() -> None:
-    """What starts combinational blocks in a simulator is nothing to synthesis, and registers keep their values."""
+    """Statements that start combinational blocks in a simulator are nothing to synthesis, and registers keep their
+    values."""
     cells = synthesise(module_verilog("quiet", Boundary(Quiet())), top="quiet")
     assert cells["TRELLIS_FF"] > 0
 
@@ -178,7 +179,7 @@ def switch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def simulated(folder: Path, text: str, around: str, *options: str, code: int = 0) -> str:
-    """What Icarus prints of the design `text` in the bench `around`."""
+    """Output of Icarus for the design `text` in the bench `around`."""
     (folder / "design.v").write_text(text)
     (folder / "around.v").write_text(around)
     run(folder, "iverilog", *options, "-s", "tb", "-o", "design.vvp", "design.v", "around.v")

@@ -31,7 +31,7 @@ def header(**values: int) -> list[int]:
 
 
 def spans(found: list[Activity]) -> list[tuple[int, int, str, str]]:
-    """What is compared: begin, end, lane, name."""
+    """Compared fields: begin, end, lane, name."""
     return [(activity.begin, activity.end, activity.lane, activity.name) for activity in found]
 
 

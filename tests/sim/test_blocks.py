@@ -59,7 +59,7 @@ def test_elements_smaller_than_a_flit(collective, algorithm):
 
 
 def test_bytes():
-    """What is only moved may be cut anywhere."""
+    """Data that is only moved may be cut anywhere."""
     for collective, algorithm in (("allgather", "ring"), ("scatter", "binomial"), ("broadcast", "double-binary-tree")):
         result = run_collective(request_for(collective, algorithm, 3, 461, item=1, dtype="uint8"))
         assert result.mismatched_bits == 0, collective

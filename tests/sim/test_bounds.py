@@ -1,4 +1,4 @@
-"""What links must carry, against numbers by hand and packets that were counted on the wire."""
+"""Loads of links, against numbers by hand and packets that were counted on the wire."""
 
 import pytest
 

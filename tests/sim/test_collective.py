@@ -75,7 +75,7 @@ def test_special_values_come_through():
 
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "float32"])
 def test_broadcast_moves_any_type(dtype):
-    """What is not computed with may have any type, and any number of bytes."""
+    """Data that is not computed with may have any type, and any number of bytes."""
     assert run_collective(request_for("broadcast", dtype=dtype, size=252)).mismatched_bits == 0
 
 

@@ -49,7 +49,8 @@ def outcome(request: CollectiveRequest, *events: str) -> FaultOutcome:
     ("algorithm: ring", "rank 2 posted algorithm ring, not recursive-doubling"),
 ])
 def test_one_rank_posts_something_else(small: Config, differs: str, says: str) -> None:
-    """Who takes a packet of it, or waits for another one, ends in BAD_TERMS; the others hear of that. Nobody is OK."""
+    """A node that takes a packet of it, or waits for another one, ends in BAD_TERMS; the others hear of that. Nobody is
+    OK."""
     request = request_of(small, "allreduce", "recursive-doubling", jobs=2)
     found = outcome(request, f"{{kind: disagrees, node: 2, {differs}}}")
     assert "BAD_TERMS" in found.statuses[0].values()

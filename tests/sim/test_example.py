@@ -26,7 +26,7 @@ def mpi():
 
 
 def run(*arguments, ranks):
-    """What the program prints under MPICH alone."""
+    """Output of the program under MPICH alone."""
     command = [tool("mpiexec"), "-n", str(ranks), sys.executable, str(PROGRAM), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

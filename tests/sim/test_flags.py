@@ -77,7 +77,7 @@ class Nodes:
         port.ring()
 
     def completions(self, node: int, vp: int = VPS[0], *, cycles: int = 10_000) -> list[Completion]:
-        """What a port has been told after some time."""
+        """Completions of a port after some time."""
         self.cluster.run_for(cycles)
         port = self.ring(node, vp).port
         found = []
@@ -132,7 +132,7 @@ def plus(*operands: int) -> list[float]:
 
 
 def received(clusters: Maker, sends: Fields, takes: Fields) -> tuple[list[float], list[float]]:
-    """What node 0 has at its result and at its other place, after node 1 has sent it a packet."""
+    """Data that node 0 has at its result and at its other place, after node 1 has sent it a packet."""
     nodes = clusters()
     place = nodes.ring(0)
     if "remote_addr" in sends:

@@ -1,4 +1,4 @@
-"""What is shown of a run while it goes on."""
+"""Progress that is shown of a run while it goes on."""
 
 import threading
 from dataclasses import replace

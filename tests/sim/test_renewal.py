@@ -25,7 +25,7 @@ def seed() -> int:
 
 
 def statuses(posted: Posted) -> list[str | None]:
-    """What the completions of a job say."""
+    """Statuses of the completions of a job."""
     return [None if (entry := port.poll()) is None else entry.status.name for port in posted.ports]
 
 

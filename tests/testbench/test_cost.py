@@ -1,4 +1,4 @@
-"""What is said of the time that tests took."""
+"""Summary of the time that tests took."""
 
 import subprocess
 import sys

@@ -68,7 +68,7 @@ def claims() -> Iterator[tuple[str, str]]:
 
 def problems(parts: Mapping[str, set[str]], alone: set[str], claimed: list[tuple[str, str]],
              hubs: Mapping[str, set[str]]) -> list[str]:
-    """What is not as it should be, a line each."""
+    """Lists the problems, a line each."""
     stood_for = {part for _, part in claimed}
     lines = [
         f"{name} is built by nothing, and no bench stands for it" for name in parts if name not in alone | stood_for

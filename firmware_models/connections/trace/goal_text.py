@@ -29,7 +29,7 @@ _TIGHT = (
 _WORD = re.compile(r"\s+([a-z]+)\s+(\S+)")
 _REQUIRES = re.compile(r"([A-Za-z]\w*)\s+(i?requires)\s+(\S+)")
 _FRAME = re.compile(r"num_ranks\s*[0-9]+(?![^\s}])|rank\s*[0-9]+\s*\{|\}")
-"""What may stand before something else on a line."""
+"""Tokens that may stand before something else on a line."""
 _STATEMENTS = "a statement: 'num_ranks N', 'rank R {', '}', 'l1: send 8b to R', 'l2: recv 8b from R', 'l3: calc N', " \
     "'l2 requires l1' or 'l2 irequires l1'"
 _WORDS = ("root", "op", "dtype", "algorithm", "cpu")
@@ -37,7 +37,7 @@ _WORDS = ("root", "op", "dtype", "algorithm", "cpu")
 
 @dataclass(slots=True)
 class Operation:
-    """What a rank does.
+    """Operation of a rank.
 
     Members
     -------

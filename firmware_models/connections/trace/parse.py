@@ -14,7 +14,7 @@ TRACES = (
     "schedule:COLLECTIVE/ALGORITHM[,root=R]", "stencil:AxBxC[,shape=star|box][,periodic=yes|no][,repeat=N]",
     "alltoall[:AxB][,repeat=N]", "random:rounds=N[,seed=S]", "a file (.goal, .csv)",
 )
-"""What a name may look like; all but files take `bytes=N` besides."""
+"""Forms of a name; all but files take `bytes=N` besides."""
 
 _MAX_REPEATS = 10**6
 
@@ -73,7 +73,7 @@ def _unknown(name: str) -> ConnectionsError:
 
 
 def _split(kind: str, rest: str) -> tuple[str, dict[str, str]]:
-    """What stands before the options, and these."""
+    """Splits a name into the part before the options, and the options."""
     parts = [part for part in rest.split(",") if part]
     first = parts.pop(0) if parts and "=" not in parts[0] else ""
     options: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What OpenSM does: a tree and a colour for every group, by itself."""
+"""Routes as OpenSM does: a tree and a colour for every group, by itself."""
 
 import numpy as np
 import numpy.typing as npt

@@ -17,7 +17,7 @@ MORE_ROOTS = 64
 
 
 class Best:
-    """What the paper does, but for three things.
+    """Routes as the paper does, but for three things.
 
     - It always looks ahead: the lowest colour in which a tree of minimal height is possible at all is found first, for
       all colours at once, and the tree is built in it. FBTC builds first, and a tree of 60 switches seldom fits into a

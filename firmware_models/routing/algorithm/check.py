@@ -14,7 +14,7 @@ def violations(
     forest: Forest, groups: Mapping[str, Group], *, trees: Iterable[Tree] | None = None,
     tables: ForwardingTables | None = None,
 ) -> list[str]:
-    """What does not hold, in words; empty if all is well.
+    """Lists the invariants that do not hold, in words; empty if all is well.
 
     - Every group with two members or more has a tree, and that tree has the group and all its members.
     - A packet that enters at any switch of a tree, copied as the tables say, meets every switch of the tree once and

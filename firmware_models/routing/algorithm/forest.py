@@ -1,4 +1,4 @@
-"""What has been routed so far: trees, colours in use, loads of links."""
+"""State of the routing so far: trees, colours in use, loads of links."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -33,8 +33,7 @@ class Prepared:
 
 @dataclass
 class Measured:
-    """What routing took: wall and processor time of choosing roots, building and colouring trees, and filling
-    tables."""
+    """Time of routing: wall and processor time of choosing roots, building and colouring trees, and filling tables."""
 
     seconds: float
     cpu_seconds: float

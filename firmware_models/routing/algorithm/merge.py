@@ -24,7 +24,7 @@ class Partner(Enum):
 
 
 class OldTrees(Enum):
-    """What becomes of the trees that are merged."""
+    """Treatment of the trees that are merged."""
 
     KEEP = "keep"
     """They become parts of the new one, so that their groups go on undisturbed."""

@@ -1,4 +1,4 @@
-"""What everything else speaks of: a wired network, groups that want to talk on it, forwarding tables."""
+"""Objects that all other parts use: a wired network, groups that want to talk on it, forwarding tables."""
 
 from firmware_models.routing.network.error import RoutingError
 from firmware_models.routing.network.groups import FIRST_MLID, MAX_MLIDS, Groups

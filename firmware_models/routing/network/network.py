@@ -175,7 +175,7 @@ class Network:
         return int(self.switch_guids[endpoint - self.n_terminals])
 
     def label(self, endpoint: int) -> str:
-        """What an endpoint is called."""
+        """Name of an endpoint."""
         if endpoint < self.n_terminals:
             return self.terminal_names[endpoint]
         return self.switch_names[endpoint - self.n_terminals]

@@ -7,7 +7,7 @@ import numpy as np
 from firmware_models.routing.network import Groups, RoutingError
 
 PATTERNS = ("AxB", "AxBxC", "random:groups=N,size=M,seed=S")
-"""What a name may look like."""
+"""Forms of a name."""
 
 
 ORDERS = ("first", "last")

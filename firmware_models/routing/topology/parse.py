@@ -14,7 +14,7 @@ TOPOLOGIES = (
     "star:N", "fat-tree:K", "torus:XxYxZ:TERMINALS", "dragonfly:a=A,p=P,h=H",
     "random:switches=S,ports=P,terminals=T,seed=N", "bluelight", "taihulight", "a file (ibnetdiscover, .net, .yaml)",
 )
-"""What a name may look like."""
+"""Forms of a name."""
 
 MACHINES: Mapping[str, Mapping[str, int]] = {
     "bluelight": {"planes": 34, "leaves": 16, "terminals": 16, "middles": 16, "tops": 18, "paths": 8},

@@ -60,7 +60,8 @@ def collective_request(
     op: str, preset: str | None, config: Path | None, topology: str | None, input_file: Path | None, seed: int,
     host: str | None, host_based: bool,
 ) -> CollectiveRequest:
-    """What the flags ask for; refuses what only the flags can get wrong, and leaves the rest to the request."""
+    """Returns the request that the flags ask for; refuses errors that only flags can have, and leaves the rest to the
+    request."""
     if algorithm != AUTO:
         required_algorithm(collective, algorithm)
     inputs = None if input_file is None else _load_rows(input_file)

@@ -1,4 +1,4 @@
-"""What goes where: the answer to standard output, everything else to standard error."""
+"""Output streams: the answer goes to standard output, everything else to standard error."""
 
 import json
 import math

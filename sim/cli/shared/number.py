@@ -31,7 +31,7 @@ class Number(click.ParamType[int]):
 
     @property
     def allowed(self) -> str:
-        """What would be right, in words."""
+        """Allowed values, in words."""
         if self.low is None:
             return "a whole number"
         return f"at least {self.low}" if self.high is None else f"{self.low} to {self.high}"
@@ -57,7 +57,7 @@ class Decimal(click.ParamType[float]):
 
     @property
     def allowed(self) -> str:
-        """What would be right, in words."""
+        """Allowed values, in words."""
         low = f"{'above' if self.above else 'of at least'} {self.low:g}"
         return f"a number {low}" + ("" if self.high is None else f" and at most {self.high:g}")
 

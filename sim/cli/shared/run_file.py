@@ -36,7 +36,7 @@ def _load(ctx: click.Context, param: click.Parameter, value: Path | None) -> Non
 
 
 def flag_names(command: click.Command) -> dict[str, click.Parameter]:
-    """What the file may hold: the flags of `command` without their dashes, and its arguments."""
+    """Keys that the file may hold: the flags of `command` without their dashes, and its arguments."""
     return {param.opts[0].lstrip("-"): param for param in command.params}
 
 

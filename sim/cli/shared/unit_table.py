@@ -1,4 +1,4 @@
-"""What the offload units of a run did, as a table."""
+"""Table of the activity of the offload units in a run."""
 
 from collections.abc import Mapping, Sequence
 

@@ -42,7 +42,8 @@ def waves_of(waves: Path | None, waves_from: int | None, waves_for: int | None) 
 
 @contextmanager
 def written_whole(waves: Waves | None, *, keep: type[Exception]) -> Iterator[Waves | None]:
-    """What to write, beside its place; it gets there when it is complete, after a failure of type `keep` too."""
+    """Redirects a waveform to a file beside its destination; it is moved there when it is complete, after a failure of
+    type `keep` too."""
     if waves is None:
         yield None
         return

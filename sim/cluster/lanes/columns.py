@@ -37,7 +37,7 @@ class Column:
 
 
 def columns_of(width: Callable[[int], int], part: Value) -> Iterator[Column]:
-    """What of a word could be columns; `width` gives the bits of a cell's output."""
+    """Yields the columns that bits of a word could form; `width` gives the bits of a cell's output."""
     if len(part) < LEAST_ROWS or part[0] >> 16 == part[LEAST_ROWS - 1] >> 16:
         return
     found: dict[int, list[tuple[int, int, int]]] = {}

@@ -326,7 +326,7 @@ def _right(of: Operands, words: list[str], amount: Value, index: int) -> str:
 
 
 def _sar(of: Operands, cell: Cell, index: int) -> str:
-    """What comes in from above is the sign: as if the value, where it has one, were inverted before and after."""
+    """Shifts the sign in from above: as if the value, where it has one, were inverted before and after."""
     value, amount = cell.args
     sign = bit(of, value[-1])
     words = [

@@ -21,7 +21,7 @@ MOST_CELLS = 200
 
 @dataclass(frozen=True)
 class Generated:
-    """What there is of a design.
+    """Generated source text of a design.
 
     Members
     -------

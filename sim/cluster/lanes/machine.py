@@ -1,4 +1,4 @@
-"""What the machine that clusters run on has for words of lanes."""
+"""Support of this machine, on which clusters run, for words of lanes."""
 
 import os
 import subprocess
@@ -72,7 +72,7 @@ def isas_of_this_machine() -> list[Isa]:
 
 @cache
 def _macros() -> frozenset[str]:
-    """What the compiler defines for this machine."""
+    """Macros that the compiler defines for this machine."""
     for flags in (("-march=native",), ()):  # some compilers know no "native" on their machine
         result = subprocess.run(
             [COMPILER, *flags, "-dM", "-E", "-x", "c++", os.devnull], capture_output=True, text=True, check=False,

@@ -377,6 +377,6 @@ def _runs(enables: Value) -> Iterator[tuple[int, int]]:
 
 
 def _text(cell: Any) -> str:
-    """What an assertion says: the parts of its message that are no values."""
+    """Text of an assertion: the parts of its message that are no values."""
     chunks = cell.format.chunks if cell.format is not None else ()
     return "".join(chunk for chunk in chunks if isinstance(chunk, str)).strip() or "an assertion without a text"

@@ -44,7 +44,8 @@ def timers_of(netlist: Netlist) -> dict[int, int]:
 
 
 def _steps(netlist: Netlist, register: int, value: Value) -> Iterator[int | None]:
-    """What each way to a register's next value adds to it; none for a way that gives it a value of its own."""
+    """Yields, for each way to a register's next value, the constant that it adds to the register; None for a way that
+    gives it a value of its own."""
     below = _choices(netlist, value)
     if below is not None:
         for other in below[1]:

@@ -15,7 +15,7 @@ ZERO = "ZERO"
 
 
 class Operands(Protocol):
-    """What the text of an operation asks for."""
+    """Functions that the text of an operation needs of its operands."""
 
     def width(self, number: int) -> int:
         """Bits of a cell's output."""

@@ -1,4 +1,4 @@
-"""What the core works on: a record a port, node, flow and packet, in NumPy arrays that it and Python share.
+"""Records of the core: one per port, node, flow and packet, in NumPy arrays that it and Python share.
 
 This file is the only place where a record is described: `records.h`, which the core includes, is written from it.
 Times are picoseconds since the first flow begins, sizes bytes, rates bits a second, indexes of arrays -1 for none.
@@ -80,7 +80,7 @@ PACKET = np.dtype([
 ], align=True)
 
 HOP = np.dtype([("time", "i4"), ("bytes", "i4"), ("queue", "i4"), ("mbps", "i4")], align=True)
-"""What one switch writes into a packet (HPCC, section 4.1): time in ns, bytes and queue in units, as wide as the
+"""Record that one switch writes into a packet (HPCC, section 4.1): time in ns, bytes and queue in units, as wide as the
 header has them, so that they wrap; the link's rate in Mb/s."""
 
 CONTROL = np.dtype([

@@ -1,4 +1,4 @@
-"""What stands around a requester of GETs: a tracker, and the nodes that answer."""
+"""Environment of a requester of GETs: a tracker, and the nodes that answer."""
 
 from typing import Any
 

@@ -180,7 +180,8 @@ class GetRequesterContract(Contract):
         return operations.closed[k] | operations.closes & (operations.announced_entry == k)
 
     def _progress(self, m: Module) -> None:
-        """What may be asked for is, and what may be taken is taken."""
+        """Checks progress: fragments that may be asked for are asked for, and operations that may be taken are taken.
+        """
         unit, operations = self.unit, self.operations
         failed, awaited = operations.failed.bit_select(self.entry, 1), operations.of(m, operations.awaited, self.entry)
         may = failed | (operations.waiting < self.under_way) & (awaited < self.window) & ~self.before.any()

@@ -115,7 +115,7 @@ class ChannelStoreContract(Contract):
             self.reach(both, "all readers free a flit at once")
 
     def _reader(self, m: Module, number: int, unit: Any, n: int) -> SimpleNamespace:
-        """What one reader does."""
+        """Behaviour of one reader."""
         start, name, read, final = (
             self.free(shape, f"{label}_{number}")
             for shape, label in ((1, "start"), (range(n), "name"), (1, "read"), (1, "final"))

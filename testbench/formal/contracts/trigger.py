@@ -32,7 +32,7 @@ class TriggerContract(Contract):
         self.n_jobs, self.n_contexts, self.expires = n_jobs, n_contexts, expires
 
     def claim(self, m: Module) -> None:
-        """What holds."""
+        """States the claim."""
         raise TypeError(f"{type(self).__name__} claims nothing")
 
     def build(self, m: Module) -> None:

@@ -1,4 +1,4 @@
-"""What the other parts of an offload unit promise the trigger: the environment of its proofs.
+"""Promises of the other parts of an offload unit to the trigger: the environment of its proofs.
 
 One class for each part, and each may do all that its contract allows: items are taken and answered after any time, in
 any mixture. An assumption stands beside the promise that it rests on. Of packets only those of one pulse are kept
@@ -207,7 +207,7 @@ class Packets:
         )
 
     def has(self, name: str, seq: Value) -> Value:
-        """What the header of a packet of this pulse says."""
+        """Flag in the header of a packet of this pulse."""
         return self.headers[name].bit_select(seq, 1)
 
     def _slot(self, mine: Value, seq: Value, other: Value) -> Value:
@@ -342,7 +342,8 @@ class Work:
         self._contract = contract
 
     def takes(self, m: Module, *given: tuple[Value, Value]) -> None:
-        """What is given: whether, and for which context. A context is given one thing at a time."""
+        """Notes the work that is given: a flag, and the context that it is for. A context is given one thing at a time.
+        """
         busy = self.busy & ~Mux(self.ends, 1 << self.ended, 0)
         for taken, context in given:
             self._contract.check(~taken | ~self.busy.bit_select(context, 1))

@@ -18,7 +18,7 @@ from testbench.toolchain import build_folder
 
 
 def prove(design: Design, mutation: str | None = None) -> list[str]:
-    """What contradicts the claim, with a defect or without; a defect must not be imported yet."""
+    """Lists contradictions of the claim, with a defect or without; a defect must not be imported yet."""
     if mutation is not None:
         defect = next(defect for defect in MUTATIONS if defect.name == mutation)
         if defect.module in sys.modules:

@@ -11,7 +11,7 @@ from testbench.formal.unseen.solver import GateSolver
 
 
 def faults_of_unseen(netlist: Netlist, stream: str) -> list[str]:
-    """What follows the payload of a stream that is not valid, in words; nothing if the claim holds.
+    """Lists, in words, the nets that follow the payload of a stream that is not valid; nothing if the claim holds.
 
     Two cycles begin in the same state, any one, with the same inputs but for the payload. Memories give the same words
     at the same addresses: what a read gets of a write in the same cycle is the same if the writes are, which is asked.
@@ -76,7 +76,7 @@ def _looked_at(netlist: Netlist) -> Iterator[tuple[str, list[Bit]]]:
 
 
 class _Answers:
-    """What memories, and cells that are not looked into, answer: the same to the same question."""
+    """Answers of memories, and of cells that are not looked into: the same to the same question."""
 
     def __init__(self, gates: Gates):
         self._gates = gates

@@ -1,4 +1,4 @@
-"""What the claim is shown of: small, but with all that the design has."""
+"""Designs for which the claim is shown: small, but with all that the full design has."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -122,7 +122,7 @@ class Netlist:
     def evaluator(
         self, gates: Gates, known: dict[Bit, int], recall: Callable[..., list[int]], read_only: set[str],
     ) -> "Evaluator":
-        """What the nets of one cycle are, given literals of registers and inputs.
+        """Evaluates the nets of one cycle, given literals of registers and inputs.
 
         Parameters
         ----------

@@ -75,7 +75,7 @@ class GateSolver:
         return not any(map(self.possible, literals)) if answer is None else not answer
 
     def value(self, literal: int) -> bool:
-        """What a literal was in the case found last; false if nobody asked for it."""
+        """Value of a literal in the case found last; false if nobody asked for it."""
         number = literal >> 1
         bit = number < len(self._model) and self._model[number] > 0
         return bit ^ bool(literal & 1)

@@ -10,7 +10,7 @@ from firmware_models.abi.formats import DESCRIPTOR, FORMATS, PACKET_HEADER
 
 @pytest.mark.parametrize("fmt", FORMATS, ids=lambda fmt: fmt.name)
 def test_round_trip(fmt):
-    """What is packed is what is unpacked, at the extremes of every field and at random."""
+    """Unpacking gives the values that were packed, at the extremes of every field and at random."""
     rng = random.Random(fmt.name)
     for choose in (lambda _: 0, lambda field: field.max_value, lambda field: rng.getrandbits(field.width)):
         values = {

@@ -18,7 +18,8 @@ PAGES = {
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_round_trip(page: Page) -> None:
-    """What is packed is what is unpacked, at the extremes and at random, and every field has bits of its own."""
+    """Unpacking gives the values that were packed, at the extremes and at random, and every field has bits of its own.
+    """
     rng = random.Random(len(page))
     for register in page:
         together = 0

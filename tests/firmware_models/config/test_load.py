@@ -95,7 +95,7 @@ def test_refused(text, message):
 
 
 def test_not_yaml():
-    """What is no YAML at all says where it stops being so."""
+    """A text that is no YAML at all is refused with the line where it stops being so."""
     with pytest.raises(ConfigError, match=r"^x\.yaml is not YAML: mapping values are not allowed here \(line 1\)$"):
         parse_config(" a: b: c", source="x.yaml")
 

@@ -33,7 +33,7 @@ LENIENT = {
 
 
 def parsed(folder: Path, text: str) -> GoalText:
-    """What is read of a text, whose characters are bytes."""
+    """Parses a text, whose characters are bytes."""
     path = folder / "x.goal"
     path.write_bytes(text.encode("latin-1"))
     return parse_goal(path)

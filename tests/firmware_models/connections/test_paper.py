@@ -73,7 +73,7 @@ def test_figure_2() -> None:
 
 
 def test_verdicts() -> None:
-    """What does not come out as printed, and why, is known number by number."""
+    """Numbers that do not come out as printed, and the reasons, are known one by one."""
     found = {f"{number.place}, {number.what}": number.verdict for number in printed_numbers()
              if number.verdict is not Verdict.ROUNDED}
     assert found == {

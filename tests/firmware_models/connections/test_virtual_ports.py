@@ -1,4 +1,4 @@
-"""What messages need of the NIC without connections: rings by hand, limits of the configuration."""
+"""Needs of messages from the NIC without connections: rings by hand, limits of the configuration."""
 
 from dataclasses import replace
 

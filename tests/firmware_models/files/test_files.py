@@ -1,4 +1,4 @@
-"""What people write, within bounds: each refusal is one short line, and comes at once."""
+"""Files that people write, within bounds: each refusal is one short line, and comes at once."""
 
 from pathlib import Path
 
@@ -98,7 +98,7 @@ def test_read_text(tmp_path):
 
 
 def test_shown():
-    """What is repeated in a message is short, whatever it is."""
+    """A value that is repeated in a message is short, whatever it is."""
     assert shown("x" * 10_000) == "'" + "x" * 37 + "..." + "x" * 38 + "'"
     assert len(shown({str(n): list(range(n)) for n in range(200)})) < 1000
     assert shown(10 ** 4000) == f"1{'0' * 37}...{'0' * 39}"
@@ -128,7 +128,7 @@ def test_written_nowhere(tmp_path):
 
 
 def test_aside(tmp_path):
-    """What another program writes; after a failure that leaves it complete it is kept."""
+    """A file that another program writes: after a failure that leaves it complete it is kept."""
     path = tmp_path / "x.fst"
     for error in (None, ValueError, KeyError):
         try:

@@ -1,4 +1,4 @@
-"""What single descriptor fields do, with descriptors written by hand; and what the executor refuses."""
+"""Effects of single descriptor fields, with descriptors written by hand; and refusals of the executor."""
 
 import numpy as np
 import pytest

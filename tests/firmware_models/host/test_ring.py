@@ -84,7 +84,7 @@ def test_more_than_the_ring_holds() -> None:
     (sequence(2, ct=False), [2]),
 ])
 def test_units(descriptors: bytes, units: list[int]) -> None:
-    """What ends in one completion, also where CH or CT is missing."""
+    """Groups of descriptors that end in one completion, also where CH or CT is missing."""
     ring = DescriptorRing(Bytes(), base=0, log2=4)
     ring.put(descriptors)
     ring.publish()

@@ -1,4 +1,4 @@
-"""What each rank of MPICH runs: reductions of the rows of an array by one algorithm; rank 0 saves all results.
+"""Program of each rank of MPICH: reductions of the rows of an array by one algorithm; rank 0 saves all results.
 
     mpiexec -n N python rank_program.py INPUTS.npz OUTPUTS.npz COLLECTIVE [ROOT ...]
 """

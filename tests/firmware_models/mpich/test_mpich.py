@@ -116,7 +116,7 @@ def test_bits_of_the_hardware(algorithm, tmp_path):
 
 @pytest.mark.long
 def test_a_hundred_orders(tmp_path):
-    """What ``conic verify allreduce --algorithm rabenseifner --nodes 8 --size 64KiB --orders 100`` prints."""
+    """Prints the result of ``conic verify allreduce --algorithm rabenseifner --nodes 8 --size 64KiB --orders 100``."""
     ours, theirs = hardware_and_mpich(tmp_path, "rabenseifner", nodes=8, size=65536, orders=100)
     print(f"100 orders on the RTL, and MPICH: {ours}")
     assert ours == theirs

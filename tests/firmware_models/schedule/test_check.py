@@ -114,7 +114,7 @@ def test_cycle_of_waits():
 
 
 def test_cycle_through_a_credit():
-    """What is sent first is consumed last: that ends with two credits, but not with one."""
+    """The packet sent first is consumed last: that ends with two credits, but not with one."""
     schedule = own([send(1, 1), send(1, 0)], [wait(0), wait(0)], number=False)
     assert check(schedule).violations[0].startswith("cycle of waits: ")
     with pytest.raises(DeadlockError, match=r"waits for a credit of peer 0 \(NodeID 1\)"):
@@ -179,7 +179,8 @@ def mutant(schedule, rng):
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_mutants(seed):
-    """What the checker passes always ends; what hangs, collides or leaves packets behind, it has not passed."""
+    """Schedules that the checker passes always end; those that hang, collide or leave packets behind, it has not
+    passed."""
     rng = random.Random(f"mutants {seed}")
     passed, failed = 0, 0
     for _ in range(150):

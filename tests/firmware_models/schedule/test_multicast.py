@@ -150,7 +150,7 @@ def test_refused():
 
 
 def test_group_is_a_sender_of_its_own():
-    """Who sends to a member both directly and by multicast has two shares of its buffer."""
+    """A node that sends to a member both directly and by multicast has two shares of its buffer."""
     peers = PeerTable(2)
     here, there = (0, 3), (1, 3)
     peers.connect([(here, there)], [(here, GroupAddress(7, 3), [there, (2, 3)])])
@@ -160,7 +160,7 @@ def test_group_is_a_sender_of_its_own():
 
 
 def test_executor_finds_wrong_groups():
-    """Who has not joined gets nothing, and the sender's number of receivers must be right."""
+    """A node that has not joined gets nothing, and the sender's number of receivers must be right."""
     schedule = build("broadcast", "multicast", n_nodes=3)
     nodes = nodes_of(schedule, np.ones((3, 8)))
     nodes[2] = replace(nodes[2], groups=())

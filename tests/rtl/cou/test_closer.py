@@ -1,4 +1,4 @@
-"""What an offload unit does with closed jobs."""
+"""Treatment of closed jobs by an offload unit."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""What becomes of the pieces of a slice."""
+"""Paths of the pieces of a slice."""
 
 from testbench.cou.piece_bench import WIDTHS, bundle
 from testbench.runner import run_bench

@@ -18,7 +18,7 @@ TABLES = [table for size in range(4) for table in itertools.combinations(STEPS, 
 
 
 def reference(a: int, b: int) -> int:
-    """What :class:`Chain` computes."""
+    """Result of :class:`Chain`."""
     return min((a * a + b) & 0xFF, 200)
 
 

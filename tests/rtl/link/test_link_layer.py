@@ -44,7 +44,7 @@ def bound(flits, rate):
 
 
 def test_bound_of_go_back_n():
-    """What is sent without errors; half of that if every second packet comes whole, and this is known at once."""
+    """Throughput without errors; half of that if every second packet comes whole, and this is known at once."""
     assert bound(516, 0) == 516 / 517
     assert bound(516, 1e-2) < bound(516, 1e-3) < bound(516, 0)
     half = 1 - 0.5 ** (1 / 517)

@@ -87,7 +87,7 @@ class Node:
         return self.driver.conic_wait(self.address, ctypes.byref(self.result), attempts)
 
     def sum(self, n_elements: int, *, slot: int = 0) -> np.ndarray:
-        """What has been written back."""
+        """Result that has been written back."""
         at = WINDOW + RESULT_AT + slot * 8 * n_elements
         return self.memory[at:at + 8 * n_elements].view(np.float64)
 
@@ -159,7 +159,7 @@ def test_no_libc(tmp_path: Path) -> None:
 
 
 def test_page(tmp_path: Path) -> None:
-    """What the page for bare metal shows compiles against the driver's header."""
+    """The code that the page for bare metal shows compiles against the driver's header."""
     compiled(tmp_path)
     page = (Path(__file__).resolve().parents[3] / "docs" / "integration.md").read_text()
     (tmp_path / "page.c").write_text(page.partition("```c\n")[2].partition("```")[0])

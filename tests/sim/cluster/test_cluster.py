@@ -162,7 +162,7 @@ def test_memory_that_is_not_there(library: Path) -> None:
 
 
 def test_event_layout() -> None:
-    """What Python reads is what C++ writes: the kinds, in order."""
+    """Python reads the kinds that C++ writes, in the same order."""
     source = (Path(__file__).parents[3] / "sim" / "cluster" / "event.h").read_text()
     kinds = re.findall(r"^\s+k(\w+) = (\d+),", source, re.MULTILINE)
     assert [(name.lower(), int(number)) for name, number in kinds] == [

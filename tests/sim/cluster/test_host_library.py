@@ -114,7 +114,7 @@ def test_regions(hosts: list[NodeDriver]) -> None:
 
 
 def test_waiting_in_vain(hosts: list[NodeDriver], small: Config) -> None:
-    """What does not end, and what ends in an error, is said."""
+    """Operations that do not end, or end in an error, are reported."""
     ports = [driver.open_port(1) for driver in hosts]
     memories = [port.register_memory(256) for port in ports]
     with pytest.raises(HostError, match=r"^VP 1 of node 0 must have 2 completions within 500 cycles, not 0$"):

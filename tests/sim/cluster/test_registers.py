@@ -62,7 +62,7 @@ def test_a_poke_changes_one_register_of_one_node(two_nodes: Cluster) -> None:
 
 
 def _is_within(after: int, before: int, value: int, value_before: int) -> bool:
-    """Whether the bits of one name that changed are so many as those of another at most."""
+    """True if at most as many bits of one name changed as of another."""
     return (after ^ before).bit_count() <= (value ^ value_before).bit_count()
 
 

@@ -85,7 +85,7 @@ def test_windows_change_nothing(small: Config, tmp_path: Path, host: Host | None
 
 @pytest.mark.long
 def test_windows_beyond_the_end(small: Config, tmp_path: Path) -> None:
-    """What is there of the window is written; if nothing is, there is no file."""
+    """The part of the window that exists is written; if there is none, there is no file."""
     waves = tmp_path / "run.fst"
     end = run_collective(asked(small)).last_cycle
     run_collective(asked(small), waves=Waves(path=waves, first=end, cycles=10))

@@ -229,7 +229,7 @@ class TestHpcc:
         assert flow["next_at"][0] == 5_000_000 + int(gap / flow["rate"][0]) - int(gap / LINE)
 
     def test_header(self) -> None:
-        """What a switch writes: ns modulo 2^24, bytes in 512 modulo 2^20, queue in 320."""
+        """Values that a switch writes: ns modulo 2^24, bytes in 512 modulo 2^20, queue in 320."""
         port, hop = np.zeros(1, PORT), np.zeros(1, HOP)
         _, control, core = rule("hpcc")
         port["tx_bytes"], port["queue_bytes"], port["rate"] = (1 << 29) + 5 * 512 + 511, 7 * 320 + 319, int(LINE)

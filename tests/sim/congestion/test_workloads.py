@@ -1,4 +1,4 @@
-"""What is drawn, collectives as flows, networks and their paths, the measure."""
+"""Drawn workloads, collectives as flows, networks and their paths, the measure."""
 
 from collections import Counter
 from dataclasses import replace

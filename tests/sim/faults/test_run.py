@@ -126,7 +126,7 @@ def test_verdicts(wrong: list[int], statuses: dict[int, str | None], n_lost: int
     ("{events: [{kind: link_down, node: 1, at: 500, cycles: 5000}]}", {"link_falls"}),
 ])
 def test_wires_change_nothing(small: Config, script: str, counted: set[str]) -> None:
-    """What links put right changes no bit, and is counted at one end of them or the other."""
+    """Errors that links put right change no bit, and are counted at one end of them or the other."""
     seen: Counter[str] = Counter()
     for order in range(3):
         found = outcome(small, script, order=order)

@@ -30,7 +30,7 @@ def asked(small: Config, path: Path, text: str, *, host: Host = PLAIN, **more: A
 
 
 def ran(small: Config, path: Path, text: str, **more: Any) -> tuple[GoalResult, dict[str, tuple[float, float]]]:
-    """What came of it, and when each operation with a label began and ended."""
+    """Returns the result, and when each operation with a label began and ended."""
     request = asked(small, path, text, **more)
     result = run_goal(request)
     assert result.mismatched_bits == 0

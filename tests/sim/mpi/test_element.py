@@ -1,4 +1,4 @@
-"""What carries MPI's elements through a reduce unit: NumPy's results, for every type and operator."""
+"""Carriers of MPI's elements through a reduce unit: NumPy's results, for every type and operator."""
 
 import functools
 import itertools
@@ -39,7 +39,7 @@ def meant(element, op):
 
 
 def carried(found, operands, count):
-    """What comes back to the program from the golden unit."""
+    """Result that comes back to the program from the golden unit."""
     lanes = [found.load(operand.view(np.uint8)) for operand in operands]
     kind = dtype_of(found.datatype)
     padded = [np.pad(each, (0, -len(each) % kind.itemsize)).view(kind) for each in lanes]

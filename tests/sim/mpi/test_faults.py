@@ -41,7 +41,7 @@ MESSAGES = {
              "ranks 0, 1: Allreduce of 4 MPI_DOUBLE by MPI_SUM; rank 2: has not come, but works outside of MPI",
     "order": "no rank has come for 3 s (--patience): ",
 }
-"""What is said at three ranks; where who came first decides what is there to be told, its beginning."""
+"""Messages at three ranks; only their beginnings where the order of arrival decides what is reported."""
 SAID = {
     "collective": ("Allreduce of 4 MPI_DOUBLE by MPI_SUM", "rank 2: Reduce of 4 MPI_DOUBLE by MPI_SUM, root 0"),
     "count": ("Allreduce of 4 MPI_DOUBLE by MPI_SUM", "rank 2: Allreduce of 3 MPI_DOUBLE by MPI_SUM"),
@@ -57,7 +57,7 @@ SAID = {
 
 @pytest.fixture(scope="module", autouse=True)
 def built(mpi: None, small: Config) -> None:
-    """What the programs need, so that no program's time is that of a compiler."""
+    """Builds that the programs need, so that no program's time is that of a compiler."""
     build_interposer()
     build_library(wired(small, parse_topology(f"star:{RANKS}", n_nodes=RANKS), ranks=RANKS))
 

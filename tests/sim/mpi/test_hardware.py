@@ -64,7 +64,7 @@ def test_several_communicators_at_once(run, monkeypatch):
 
 
 def test_trace(run):
-    """What the NICs did, as a file for viewers of traces."""
+    """Activity of the NICs, as a file for viewers of traces."""
     result = run("clock.py", ranks=2, trace=True)
     assert (result.code, result.error) == (0, None)
     events = json.loads(json.dumps(chrome_trace(result.events)))["traceEvents"]

@@ -8,7 +8,8 @@ import pytest
     ("accumulate", "Allreduce"), ("unmatched", "Barrier"), ("unmatched", "Allreduce"),
 ])
 def test_messages_go_on(run, compiled, what, collective):
-    """What a rank has begun that waits in a collective comes to its end at the other, which is not there yet."""
+    """A message that a rank has begun, which then waits in a collective, ends at the other rank, which is not there
+    yet."""
     result = run("messages.c", ranks=2, command=[compiled("messages.c"), what, collective])
     assert (result.code, result.error) == (0, None)
     assert result.report["offloaded"] == result.report["calls"] == 2

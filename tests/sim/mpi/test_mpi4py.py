@@ -19,7 +19,7 @@ from sim.mpi.wire import Collective
 PROGRAM = Path(__file__).with_name("programs") / "suite.py"
 PIN = tomllib.loads(Path(__file__).with_name("pins.toml").read_text())["mpi4py"]
 FEW = ["test_cco_obj", "test_cco_obj_inter"]
-"""What every run of the tests has room for, at two ranks."""
+"""Suites for which every run of the tests has time, at two ranks."""
 SUITES = [
     *FEW, "test_cco_buf", "test_cco_vec", "test_cco_nb_buf", "test_cco_nb_vec", "test_cco_pr_buf", "test_cco_pr_vec",
     "test_cco_buf_inter", "test_cco_vec_inter",
@@ -43,7 +43,7 @@ def sources(fetched):
 
 
 def verdicts(folder, ranks):
-    """What became of each test, at each rank."""
+    """Verdict of each test, at each rank."""
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(ranks)]
 
 

@@ -1,4 +1,4 @@
-"""What a process does, seen from outside."""
+"""Activity of a process, seen from outside."""
 
 import subprocess
 import sys

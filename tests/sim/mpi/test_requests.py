@@ -57,7 +57,7 @@ def test_threads_come_and_go(run, compiled, capfd, threads):
 
 
 def test_check_compares_every_form(run, compiled):
-    """What does not wait, and what is persistent, is compared as what waits is."""
+    """Nonblocking and persistent calls are compared as blocking ones are."""
     result = run("held.c", ranks=2, command=[compiled("held.c")], check=True)
     assert (result.code, result.error, result.report["differences"]) == (0, None, [])
     once = run("held.c", ranks=2, command=[compiled("held.c", "-DTURNS=1")], check=True)

@@ -1,4 +1,4 @@
-"""What the interposer and the simulator call by numbers is the same in C and in Python."""
+"""Numbers that the interposer and the simulator share are the same in C and in Python."""
 
 import re
 import subprocess
@@ -20,7 +20,7 @@ ENUMS = {
 
 
 def printed(tmp_path, lines):
-    """What a C program prints that has these lines and includes the header."""
+    """Output of a C program that has these lines and includes the header."""
     source, program = tmp_path / "said.c", tmp_path / "said"
     includes = ["<stddef.h>", "<stdio.h>", f'"{HEADER}"']
     source.write_text("\n".join([*(f"#include {each}" for each in includes), "int main(void) {", *lines, "}", ""]))

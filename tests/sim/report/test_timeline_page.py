@@ -34,7 +34,7 @@ def drawn(count: int, *, seed: int = 1, nodes: int = 32) -> list[Activity]:
 
 
 def spans_of(page: str) -> list[Span]:
-    """What a page holds, read as its script does: node, row, begin, length, name, detail of every span."""
+    """Spans of a page, read as its script does: node, row, begin, length, name, detail of every span."""
     data = json.loads(re.search(r"^const DATA = (.*);$", page, re.M)[1])
     packed = json.loads(re.search(r"^const PACKED = (.*);$", page, re.M)[1])
     columns = {name: np.frombuffer(unpacked(packed[name]), "<i4") for name in ("begin", "length", "kind", "detail")}

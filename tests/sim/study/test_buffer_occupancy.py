@@ -45,7 +45,7 @@ def written(path: Path, study: str, rows: list[dict[str, Any]]) -> Path:
 
 
 def test_the_papers_cells_beside_rows_of_the_allreduce(tmp_path: Path) -> None:
-    """What hosts did and what is no point is left out; cells are fractions, as the measured ones."""
+    """Rows of hosts, and rows that are no points, are left out; cells are fractions, as the measured ones."""
     rows = written(tmp_path / "rows.json", "nic-allreduce",
                    [*ROWS, row(1, 256, [0, 0], way="host-based"), {"kind": "formula", "bytes": 256}])
     cells = written(tmp_path / "cells.json", "buffer-occupancy",

@@ -56,7 +56,7 @@ def test_page(quick: Any) -> None:
 
 
 def test_rows_again(quick: Any, tmp_path: Path) -> None:
-    """What was saved can be judged again; some of it makes a page of what there is."""
+    """Saved rows can be judged again; some of them make a page of what there is."""
     result, folder = quick
     assert claims(load_rows(folder / "rows.json", "connections")) == result.claims
     some = tmp_path / "some.json"
@@ -115,7 +115,7 @@ def test_figures_are_judged() -> None:
 
 
 def test_figures_repeat() -> None:
-    """What needs no run is computed again, number by number."""
+    """Rows that need no run are computed again, number by number."""
     rows = [row for row in json.loads(FIGURES.read_text())["rows"] if row["kind"] != "run"]
     again = list(measured(is_quick=True, parts=("paper", "scale", "groups"), progress=silent))
     assert json.loads(json.dumps(again)) == rows, \

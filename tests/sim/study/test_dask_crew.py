@@ -85,7 +85,7 @@ def test_other_workers(name: str, value: str, squares: Any, cluster: LocalCluste
 
 
 def test_a_worker_that_comes_late(cluster: LocalCluster) -> None:
-    """What is sent to a worker is carried out by none of other sources, whenever it has come."""
+    """Work sent to a worker is carried out by none of other sources, whenever it has come."""
     mine = dask_crew.identity() | {"sources": "0123"}
     with Client(cluster.scheduler_address, set_as_default=False) as client:
         future = client.submit(dask_crew.measure_at_worker, mine, dict, ((),))

@@ -132,7 +132,7 @@ def test_rows_of_something_else(head: dict[str, Any], message: str, tmp_path: Pa
 
 
 def test_a_line_that_was_cut_off(tmp_path: Path) -> None:
-    """What a process that was killed has left of its last row is not there, and is in nobody's way."""
+    """The rest of a last row, left by a process that was killed, is not read, and is in nobody's way."""
     path = tmp_path / "rows.jsonl"
     run_grid(grid(2), path, processes=1, limit=None, progress=silent)
     path.write_text(path.read_text().rstrip("\n")[:-5])

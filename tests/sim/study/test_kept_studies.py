@@ -1,4 +1,4 @@
-"""What `docs/studies` keeps of studies: rows that they can still judge, claims that hold or are known not to, pages."""
+"""Studies kept in `docs/studies`: rows that they can still judge, claims that hold or are known not to, pages."""
 
 import importlib
 import json

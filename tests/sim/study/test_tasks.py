@@ -40,7 +40,7 @@ def test_rows(tmp_path: Path) -> None:
 
 
 def test_taken_from_an_interrupted_run(tmp_path: Path) -> None:
-    """What is done is not done again, unless its file is damaged."""
+    """Finished tasks are not run again, unless their file is damaged."""
     paths = [tmp_path / f"{tasks._key(task, 'sources')}.json" for task in TASKS]
     for path, text in zip(paths, ('[{"number": 0}]', '[{"numb', "\x00", "5"), strict=False):
         path.write_text(text)

@@ -32,7 +32,7 @@ def test_no_stray_pictures() -> None:
 
 
 def test_cycles_are_those_of_the_hardware() -> None:
-    """What a run without a waveform reports agrees with the stages that were read from one."""
+    """Cycles that a run without a waveform reports agree with the stages that were read from one."""
     result = run_collective(request(SMALL))
     cycles = span(result)
     assert len(cycles) == WALK["cycles"], AGAIN

@@ -1,4 +1,4 @@
-"""What follows a payload without its `valid` is found, wherever it goes; what does not is no fault."""
+"""Nets that follow a payload without its `valid` are found, wherever they are; others are no faults."""
 
 import random
 from pathlib import Path
@@ -67,7 +67,7 @@ class Sink(wiring.Component):
 
 
 def faults(defect: str, folder: Path) -> list[str]:
-    """What is found in a sink."""
+    """Faults that are found in a sink."""
     (folder / "top.il").write_text(rtlil.convert(Boundary(Sink(defect)), name="top", emit_src=False))
     return faults_of_unseen(Netlist(folder), "i")
 

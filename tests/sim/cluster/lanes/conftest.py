@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""What checks the generator: a design in the lanes of words against Amaranth's own simulator, port by port.
+"""Checker of the generator: a design in the lanes of words against Amaranth's own simulator, port by port.
 
 Nothing of ``sim.cluster.lanes`` has a part in what is expected.
 """
@@ -189,7 +189,7 @@ def inputs_of(component: wiring.Component) -> list[str]:
 
 
 def expected(component: wiring.Component, stimulus: History) -> History:
-    """What Amaranth's simulator says."""
+    """Outputs of Amaranth's simulator."""
     around, domain = Module(), ClockDomain("sync")
     around.domains.sync = domain
     around.submodules.component = component

@@ -185,7 +185,7 @@ class Memories(wiring.Component):
 
 
 class Shared(wiring.Component):
-    """What stands in a design several times, as a module of its own."""
+    """Module that stands in a design several times."""
 
     def __init__(self, width: int):
         self.width = width

@@ -312,7 +312,7 @@ def wanted(checker: SimpleNamespace) -> tuple[Any, Any]:
 
 
 def found_by(checker: SimpleNamespace, folder: Path, wanted: tuple[Any, Any], change: Any = None) -> list[str]:
-    """What the comparison finds."""
+    """Lists the differences that the comparison finds."""
     stimulus, outputs = wanted
     named = {"change": change} if change else {}
     program = checker.built(folder, Small(), lanes=LANES, isa=checker.isas[-1], **named)

@@ -122,7 +122,7 @@ def driven(seed: int) -> Any:
 
 
 def outcome(checker: SimpleNamespace, folder: Path, *, seed: int, **named: Any) -> tuple[list[str], int]:
-    """What differs, and how many edges were left out."""
+    """Returns the differences, and how many edges were left out."""
     stimulus = driven(seed)
     program = checker.built(folder, Timed(), lanes=LANES, isa=checker.isas[-1], **named)
     found, said = program.run(stimulus, seeds=[0] * LANES, how=[3] * CYCLES)
@@ -150,14 +150,14 @@ Plant = Callable[[pytest.MonkeyPatch], Any]
 
 
 def comparison_not_followed(patch: pytest.MonkeyPatch) -> None:
-    """What a timer reaches ends at comparisons."""
+    """Ends the trace from a timer at comparisons."""
     right = rest._Watched._shadow
     patch.setattr(rest._Watched, "_shadow", lambda self, cell: 0 if cell.op in ("eq", "ult", "ule", "match") else
                   right(self, cell))
 
 
 def instances_not_followed(patch: pytest.MonkeyPatch) -> None:
-    """What a timer reaches in an instance says nothing to the one around it."""
+    """Keeps the trace from a timer in an instance out of the module around it."""
     right = rest._Watched._sources
 
     def wrong(self: Any) -> None:
