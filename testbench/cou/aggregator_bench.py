@@ -54,9 +54,11 @@ def config() -> Config:
 
 
 def _payload(members: Any, name: str) -> Any:
-    member = members[name]
-    assert isinstance(member.signature, wiring.Signature)
-    return member.signature.members["payload"].shape
+    for part in name.split("__"):
+        signature = members[part].signature
+        assert isinstance(signature, wiring.Signature)
+        members = signature.members
+    return members["payload"].shape
 
 
 class Bench:
