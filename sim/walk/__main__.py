@@ -4,10 +4,12 @@
 """
 
 import json
+import os
 import sys
 import tempfile
 from pathlib import Path
 
+from sim.engine import ENVIRONMENT, Engine
 from sim.walk.figures import measure, pictures, timeline
 
 
@@ -19,6 +21,8 @@ def main(arguments: list[str]) -> None:
     target = Path(folder)
     if "--draw" not in flags:
         with tempfile.TemporaryDirectory() as waves:
+            # The names that stages are looked up by: where a value enters a module, the lanes have but one of them.
+            os.environ[ENVIRONMENT] = Engine.VERILATOR.value
             (target / "walk.json").write_text(json.dumps(measure(Path(waves)), indent=1) + "\n")
         (target / "allreduce_timeline.svg").write_text(timeline())
     for name, draw in pictures(json.loads((target / "walk.json").read_text())).items():
