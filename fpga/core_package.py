@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In
 
 from firmware_models.config import Config
 from rtl.emit import TOPS, Boundary
+from rtl.kit.quiescent import PORT
 
 _BUSES = (
     ("s_axil_", "AXI4-Lite subordinate, 32 bits", "registers and doorbells: the register page"),
@@ -21,6 +22,7 @@ _BUSES = (
     ("tx", "credits", "room at the other end: a flit of channel credit_vc for each cycle of credit_valid"),
     ("rx", "credits", "room here, to be given to the other end"),
     ("irq", "interrupt, level", "a completion or a receive entry has been written, and irq_enable is set"),
+    (PORT, "level", "nothing in here changes until an input does; may be left open, and costs nothing then"),
     ("trace_", "trace", "what each offload unit does, for timelines; may be left open"),
 )
 _ABOUT = (
@@ -54,6 +56,7 @@ def ports_of(top: str, config: Config) -> list[Port]:
     return [
         Port("clk", True, 1), Port("rst", True, 1),
         *(Port(name, member.flow is In, Shape.cast(member.shape).width) for name, member in members.items()),
+        Port(PORT, False, 1),
     ]
 
 
@@ -67,7 +70,7 @@ def port_page(top: str, config: Config) -> str:
     ]
     for prefix, interface, about in _BUSES:
         if any(port.name.startswith(prefix) for port in ports):
-            lines.append(f"| `{prefix}{'' if prefix == 'irq' else '*'}` | {interface} | {about} |")
+            lines.append(f"| `{prefix}{'' if prefix in ('irq', PORT) else '*'}` | {interface} | {about} |")
     lines += ["", "| port | direction | bits |", "| --- | --- | ---: |"]
     lines += [f"| `{port.name}` | {'in' if port.is_input else 'out'} | {port.width} |" for port in ports]
     return "\n".join(lines) + "\n"

@@ -3,9 +3,10 @@
 from firmware_models.abi import registers
 from firmware_models.config import Config
 from fpga.core_package import Port, open_ports
+from rtl.kit.quiescent import PORT
 
 _PAGES = {"nic": registers.CONTROL_PAGE, "switch": registers.SWITCH_PAGE}
-_HANDSHAKES = ("valid", "ready", "irq")
+_HANDSHAKES = ("valid", "ready", "irq", PORT)
 """Ends of the names of outputs that have a value in every cycle; others have one beside their `valid`."""
 _MOST_CYCLES = 10_000
 

@@ -4,8 +4,8 @@ Buses keep the names that bus models and vendor tools look for: ``s_axil_*``, ``
 Everything else is its path in the component, joined by ``_``.
 """
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, partial
 
 from amaranth import Module, Value
 from amaranth.lib import data, wiring
@@ -15,6 +15,7 @@ from firmware_models.config import Config
 from rtl.initial_blocks import short_initial_blocks
 from rtl.interface import LinkSignature
 from rtl.kit.library import verilog_modules
+from rtl.kit.quiescent import with_moving
 from rtl.nic.nic import Nic
 from rtl.plain_verilog import plain_verilog
 from rtl.switch.switch import Switch
@@ -38,12 +39,17 @@ def emit_verilog(top: str, config: Config) -> str:
     """
     if top not in TOPS:
         raise EmitError(f"top must be one of {', '.join(sorted(TOPS))}, not {top!r}")
-    return module_verilog(f"conic_{top}", Boundary(TOPS[top](config)))
+    name = f"conic_{top}"
+    return _verilog(verilog_modules(name, Boundary(TOPS[top](config)), change=partial(with_moving, top=name)))
 
 
 def module_verilog(name: str, boundary: "Boundary") -> str:
-    """The Verilog of any component as module `name`, in the same manner."""
-    return plain_verilog(short_initial_blocks("".join(verilog_modules(name, boundary))))
+    """The Verilog of any component as module `name`, in the same manner, but without `quiescent`."""
+    return _verilog(verilog_modules(name, boundary))
+
+
+def _verilog(modules: Iterable[str]) -> str:
+    return plain_verilog(short_initial_blocks("".join(modules)))
 
 
 class Boundary(wiring.Component):

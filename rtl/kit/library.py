@@ -6,12 +6,12 @@ thirty-two texts that differ in nothing, which every tool behind has to read, an
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from amaranth import ClockSignal, Elaboratable, Instance, Module, ResetSignal, Value
-from amaranth.back import verilog
+from amaranth.back import rtlil, verilog
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
@@ -61,8 +61,12 @@ def shared(name: str, component: wiring.Component, platform: Any) -> Elaboratabl
     return platform.instance(name, component) if isinstance(platform, ModuleLibrary) else component
 
 
-def verilog_modules(name: str, component: wiring.Component, *, share: bool = True) -> Iterator[str]:
-    """Verilog of `component` as module `name`, with what it alone uses, then each shared module.
+def verilog_modules(
+    name: str, component: wiring.Component, *, share: bool = True,
+    change: Callable[[str], str] = str,
+) -> Iterator[str]:
+    """Verilog of `component` as module `name`, with what it alone uses, then each shared module. `change` gets the
+    RTLIL of each, and gives what is to be written out in its place.
 
     Without `share` no module is shared: for several designs under one top, whose shared modules may bear one name.
     """
@@ -72,9 +76,8 @@ def verilog_modules(name: str, component: wiring.Component, *, share: bool = Tru
     while waiting:
         for module, one in waiting.items():
             with collection_paused():
-                text = verilog.convert(
-                    one, name=module, platform=library if share else None, emit_src=False, strip_internal_attrs=True,
-                )
+                text = rtlil.convert(one, name=module, platform=library if share else None, emit_src=False)
+                text = verilog._convert_rtlil_text(change(text), strip_internal_attrs=True)
             yield evaluated_at_start(text)
         written |= waiting.keys()
         waiting = {module: SharedModule(one) for module, one in library.modules.items() if module not in written}

@@ -18,6 +18,7 @@ from rtl.buffer.packet_buffer import FaultOrder
 from rtl.interface import JobOrder, JobStanding, LinkState
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.kit.index import index_bits
+from rtl.kit.quiescent import TIMER
 from rtl.nic.event_counters import EventCounters, Events
 from rtl.nic.group_filter import GROUP_BITS, GroupEntry
 from rtl.queue.records import Doorbell, DoorbellKind, VpCommit, WindowCommit
@@ -115,6 +116,7 @@ class RegisterFile(wiring.Component):
         m.submodules.counters = counters = EventCounters(max_events=config.nic.n_cous + 3)
         connect(m, flipped(self.bus), front.bus)
         m.d.comb += counters.events.eq(self.events)
+        self.cycles.attrs[TIMER] = 1
         m.d.sync += self.cycles.eq(self.cycles + 1)
 
         # Every register that software writes and reads back has its bits here; the upper half of an address, what there

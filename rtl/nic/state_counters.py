@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import UnitState
 from firmware_models.abi.registers import STATE_COUNTERS
+from rtl.kit.quiescent import TIMER
 
 COUNT_BITS = 64
 
@@ -42,7 +43,7 @@ class StateCounters(wiring.Component):
 
         # A reset does not reach into the memory: what has been written since counts.
         written = Signal(n)
-        state, run = Signal(range(n), init=UnitState.NOTHING), Signal(COUNT_BITS)
+        state, run = Signal(range(n), init=UnitState.NOTHING), Signal(COUNT_BITS, attrs={TIMER: 1})
         # Count of the state before it began: read as it begins, when another one is written.
         before = Signal(COUNT_BITS)
         changes = Signal()

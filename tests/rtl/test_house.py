@@ -82,7 +82,7 @@ def test_nothing_is_above_its_limit(rule: str) -> None:
 
 
 def test_no_part_says_that_it_works() -> None:
-    """The simulator finds rest by itself: no ``moves`` and no ``quiescent`` in the RTL."""
+    """The simulator finds rest by itself: no ``moves`` and no ``quiescent`` in a component."""
     assert not [
         module for module, tree in sources() for one in ast.walk(tree)
         if isinstance(one, ast.Attribute) and one.attr in ("moves", "quiescent", "quiescence")
