@@ -16,7 +16,7 @@ class PacketsSignature(wiring.Signature):
     """Packets in the buffer, seen from the path that consumes them.
 
     A packet is asked for, its beats come in order, and it is freed once, after its last beat. Its credit returns once,
-    after the cycle in which `pool` was told that it is consumed.
+    after the cycle in which `pool` has it as consumed.
 
     Members
     -------

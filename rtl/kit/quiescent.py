@@ -1,7 +1,7 @@
 """Adds the output `quiescent` to a design that is written out: nothing in it changes until one of its inputs does.
 
 One transformation of the netlist makes it, so no part of the hardware has to say that it works. Each module gets an
-output `moving`: a register of it takes another value at the next clock edge, a memory is written, or a module in it is
+output `is_moving`: a register of it takes another value at the next clock edge, a memory is written, or a module in it is
 moving. `quiescent` is high when nothing was moving in the two cycles before: the second one for memories whose address
 had just changed. Where nobody connects it, synthesis takes all of it away.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 PORT = "quiescent"
 TIMER = "timer"
 """Attribute of a register that goes on for ever, which is no reason to be awake."""
-_MOVING = r"\moving"
+_MOVING = r"\is_moving"
 _NAME = re.compile(r"^module (\S+)$")
 _WIRE = re.compile(r"^  wire (?:width (\d+) )?(?:(?:input|output|inout) (\d+) +)?(\S+)$")
 _CELL = re.compile(r"^  cell (\S+) (\S+)$")
@@ -20,7 +20,7 @@ _CONNECT = re.compile(r"^    connect \\(\w+) (.+)$")
 
 
 def with_moving(rtlil: str, *, top: str | None = None) -> str:
-    """The modules of Amaranth's RTLIL with the output `moving`; module `top` has `quiescent` in its place."""
+    """The modules of Amaranth's RTLIL with the output `is_moving`; module `top` has `quiescent` in its place."""
     return "\n".join(
         line for module in _modules(rtlil.split("\n")) for line in _Module(module, top).lines()
     )
