@@ -1,9 +1,9 @@
 """Adds the output `quiescent` to a design that is written out: nothing in it changes until one of its inputs does.
 
 One transformation of the netlist makes it, so no part of the hardware has to say that it works. Each module gets an
-output `is_moving`: a register of it takes another value at the next clock edge, a memory is written, or a module in it is
-moving. `quiescent` is high when nothing was moving in the two cycles before: the second one for memories whose address
-had just changed. Where nobody connects it, synthesis takes all of it away.
+output `is_moving`: a register of it takes another value at the next clock edge, a memory is written, or a module in it
+is moving. `quiescent` is high when nothing was moving in the two cycles before: the second one for memories whose
+address had just changed. Where nobody connects it, synthesis takes all of it away.
 """
 
 import re
