@@ -102,8 +102,7 @@ class ContextFile(wiring.Component):
         m = Module()
         shapes, step, selection, look = self.shapes, self.step, self.selection, self.look
         ended, answer = self.i_done.payload, self.i_answer.payload
-        n = self.config.cou.n_contexts
-        n_jobs = self.config.cou.n_jobs
+        n, n_jobs = self.config.cou.n_contexts, self.config.cou.n_jobs
         phase = Array(Signal(Phase, name=f"phase_{c}") for c in range(n))
         registers = Array(Signal(look_layout(shapes), name=f"registers_{c}") for c in range(n))
         key = Array(Signal(HashKey, name=f"key_{c}") for c in range(n))
