@@ -26,13 +26,26 @@ def _load(ctx: click.Context, param: click.Parameter, value: Path | None) -> Non
         if key not in names:
             allowed = ", ".join(sorted(names))
             raise click.UsageError(f"--run-file: {shown(value)} has no flag {shown(key)}; allowed: {allowed}", ctx)
-        if not isinstance(entry, str | int | float | bool):
+        if names[key].multiple if isinstance(names[key], click.Option) else names[key].nargs == -1:
+            # What may be repeated is a list, or the one value of a list of one.
+            entries = entry if isinstance(entry, list) else [entry]
+            if not entries or not all(_is_value(one) for one in entries):
+                raise click.UsageError(
+                    f"--run-file: {shown(value)}: {key} must be a value or a list of values, not {shown(entry)}", ctx
+                )
+            defaults[str(names[key].name)] = entries
+            continue
+        if not _is_value(entry) and not isinstance(entry, bool):
             raise click.UsageError(f"--run-file: {shown(value)}: {key} must be one value, not {shown(entry)}", ctx)
         if isinstance(entry, bool) != getattr(names[key], "is_flag", False):
             kind = "true or false" if getattr(names[key], "is_flag", False) else "a value"
             raise click.UsageError(f"--run-file: {shown(value)}: {key} must be {kind}, not {shown(entry)}", ctx)
         defaults[str(names[key].name)] = entry
     ctx.default_map = defaults
+
+
+def _is_value(entry: Any) -> bool:
+    return isinstance(entry, str | int | float) and not isinstance(entry, bool)
 
 
 def flag_names(command: click.Command) -> dict[str, click.Parameter]:
