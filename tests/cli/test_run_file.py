@@ -27,7 +27,7 @@ PAIRS = list(repeatable())
 
 
 def taken(folder: Path, text: str) -> object:
-    """What a command with ``--control`` makes of a file."""
+    """Outcome of a command with ``--control`` and this file."""
     @click.command()
     @click.option("--control", multiple=True)
     @run_file_option
