@@ -1,5 +1,6 @@
 """The FPGA boards: what amaranth-boards knows of them, and the design that fits each."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -166,15 +167,9 @@ def find_board(name: str) -> Board:
     BoardError
         If there is none, or only the flow of Vivado has it.
     """
-    known = name.replace("-", "_")
-    if known in VIVADO_BOARDS:
-        raise BoardError(
-            f"board must be one of {', '.join(BOARDS)}, not {name!r}: no open tools place and route its device; "
-            f"python -m fpga.vivado {known} FOLDER writes projects for Vivado"
-        )
-    if known not in BOARDS:
-        raise BoardError(f"board must be one of {', '.join(BOARDS)}, not {name!r}")
-    return BOARDS[known]
+    return _found(name, BOARDS, VIVADO_BOARDS, (
+        "no open tools place and route its device; python -m fpga.vivado {} FOLDER writes projects for Vivado"
+    ))
 
 
 def find_vivado_board(name: str) -> Board:
@@ -185,12 +180,15 @@ def find_vivado_board(name: str) -> Board:
     BoardError
         If there is none, or only the open flow has it.
     """
+    return _found(name, VIVADO_BOARDS, BOARDS, (
+        "Vivado does not know its device; conic build {} makes its bitstream"
+    ))
+
+
+def _found(name: str, boards: Mapping[str, Board], others: Mapping[str, Board], reason: str) -> Board:
+    """The board of a flow; `reason`: why the flow has none of the others, with a place for the board's name."""
     known = name.replace("-", "_")
-    if known in BOARDS:
-        raise BoardError(
-            f"board must be one of {', '.join(VIVADO_BOARDS)}, not {name!r}: Vivado does not know its device; "
-            f"conic build {known} makes its bitstream"
-        )
-    if known not in VIVADO_BOARDS:
-        raise BoardError(f"board must be one of {', '.join(VIVADO_BOARDS)}, not {name!r}")
-    return VIVADO_BOARDS[known]
+    if known in boards:
+        return boards[known]
+    why = f": {reason.format(known)}" if known in others else ""
+    raise BoardError(f"board must be one of {', '.join(boards)}, not {name!r}{why}")

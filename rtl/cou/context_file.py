@@ -171,7 +171,7 @@ class ContextFile(wiring.Component):
             with m.If(taken):
                 m.d.sync += phase[c].eq(Phase.TAKEN)
 
-            # What it waits for.
+            # Its wait for a packet.
             with m.If(answered):
                 m.d.sync += asking[c].eq(0)
             with m.If(confirmed):
@@ -251,7 +251,7 @@ class ContextFile(wiring.Component):
         return called
 
     def _age(self, m: Module, *, phase, registers, older, ending, finished):
-        """Who is older than whom. Gives, for each context, whether another one that was older has gone a cycle before.
+        """Keeps the order of age. Gives, for each context, a flag that an older one has gone a cycle before.
 
         A context counts until it is free or its last pass has gone. That a pass goes is known late in a cycle, so it
         counts in the next one.
