@@ -25,6 +25,7 @@ from sim.mpi.standing import SECONDS_PER_STANDING, StandingCallback
 
 _LOOK_SECONDS = 0.25
 _GRACE_SECONDS = 1.5
+_LAUNCHER_SECONDS = 30
 _INSIST_SECONDS = 3.0
 _STANDARD_ERROR = 2
 _LIBC = ctypes.CDLL(None)
@@ -101,6 +102,7 @@ class Launch:
         self, *, sections: Sequence[Section], interposer: Path, environment: Mapping[str, str],
         quiet: bool = False, cleanup: bool = True,
     ):
+        self._cleanup = cleanup
         self._door = Door()
         self._links: list[Link] = []
         # Programs that were linked with another MPI of the same ABI find this one first; the user's own come behind.
@@ -135,7 +137,8 @@ class Launch:
         error, alone = _serve(service, self._door, self._process, self._links, self._interruption, tell)
         if alone:  # the launcher ends the other ranks, and its code is that of the rank that went first
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_GRACE_SECONDS)
+                # On a busy machine it takes seconds to see that a rank has ended. Without cleanup it never acts on it.
+                self._process.wait(_LAUNCHER_SECONDS if self._cleanup else _GRACE_SECONDS)
         code = self._process.poll()
         for link in self._links:
             service.count(link)
