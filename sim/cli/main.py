@@ -14,6 +14,7 @@ import click
 
 from sim.cli.shared.engine import check_environment, with_engine
 from sim.cli.shared.example import example
+from sim.cli.shared.repeats import refuse_repeats
 from sim.threads import ThreadsError, wanted_threads
 
 COMMANDS = {
@@ -64,6 +65,14 @@ class LazyGroup(click.Group):
         command = importlib.import_module(f"sim.cli.command.{cmd_name}").command
         assert isinstance(command, click.Command)
         return with_engine(command) if cmd_name in SIMULATING else command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str],
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            refuse_repeats(command, ctx, rest)
+        return name, command, rest
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args:

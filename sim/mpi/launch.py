@@ -96,11 +96,13 @@ class Launch:
         What it prints goes to standard error.
     cleanup : bool
         The launcher ends all ranks when one aborts or dies.
+    folder : Path, optional
+        Where they run.
     """
 
     def __init__(
         self, *, sections: Sequence[Section], interposer: Path, environment: Mapping[str, str],
-        quiet: bool = False, cleanup: bool = True,
+        quiet: bool = False, cleanup: bool = True, folder: Path | None = None,
     ):
         self._cleanup = cleanup
         self._door = Door()
@@ -108,15 +110,18 @@ class Launch:
         # Programs that were linked with another MPI of the same ABI find this one first; the user's own come behind.
         preloads = [str(interposer), str(tool("mpiexec").parents[1] / "lib" / "libmpi.so.12")]
         preloads += filter(None, [os.environ.get("LD_PRELOAD")])
-        variables = {"LD_PRELOAD": ":".join(preloads), "CONIC_MPI_SOCKET": self._door.name,
+        variables = {"CONIC_MPI_SOCKET": self._door.name,
                      "CONIC_MPI_SEGMENT": str(segment_bytes(sum(section.ranks for section in sections))), **environment}
-        given = [word for name, value in variables.items() for word in ("-genv", name, value)]
-        programs = [["-n", str(section.ranks), *section.command] for section in sections]
+        given = _words("-genv", _preloading(variables, preloads))
+        programs = []
+        for section in sections:
+            own = _preloading(section.variables, preloads) if "LD_PRELOAD" in section.variables else section.variables
+            programs.append(["-n", str(section.ranks), *_words("-env", own), *section.command])
         words = [word for program in programs for word in (":", *program)][1:]
         options = [] if cleanup else ["-disable-auto-cleanup"]
         self._process = subprocess.Popen(
             [str(tool("mpiexec")), *options, *given, *words], env={**os.environ, **PLAIN, **library_path()},
-            stdout=_STANDARD_ERROR if quiet else None, start_new_session=True, preexec_fn=_die_with_parent,
+            stdout=_STANDARD_ERROR if quiet else None, cwd=folder, start_new_session=True, preexec_fn=_die_with_parent,
         )
         self._interruption = Interruption(self._process)
 
@@ -144,6 +149,15 @@ class Launch:
             service.count(link)
         _end(self._process, self._links)
         return Outcome(1 if code is None else code if code >= 0 else 128 - code, error)
+
+
+def _preloading(variables: Mapping[str, str], first: Sequence[str]) -> dict[str, str]:
+    """The variables with `first` in front of what they have loaded themselves."""
+    return {**variables, "LD_PRELOAD": ":".join([*first, *filter(None, [variables.get("LD_PRELOAD")])])}
+
+
+def _words(flag: str, variables: Mapping[str, str]) -> list[str]:
+    return [word for name, value in variables.items() for word in (flag, name, value)]
 
 
 def _die_with_parent() -> None:

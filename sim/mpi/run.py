@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from firmware_models.config import Config, need_messages
@@ -51,6 +52,10 @@ class Program:
         Log what NICs do; send what the program prints to standard error.
     cleanup : bool
         All ranks are ended when one aborts or dies.
+    variables : mapping
+        Variables for all processes.
+    folder : Path, optional
+        Where they run; the present one if left out.
     """
 
     sections: Sequence[Section]
@@ -64,6 +69,8 @@ class Program:
     trace: bool = False
     quiet: bool = False
     cleanup: bool = True
+    variables: Mapping[str, str] = field(default_factory=dict)
+    folder: Path | None = None
 
     @property
     def ranks(self) -> int:
@@ -72,7 +79,7 @@ class Program:
 
     def environment(self) -> dict[str, str]:
         """Variables that the interposer and MPI read."""
-        variables = {"CONIC_MPI_COMPUTE_SCALE": repr(self.compute_scale)}
+        variables = {**self.variables, "CONIC_MPI_COMPUTE_SCALE": repr(self.compute_scale)}
         if self.policy.simulated:
             variables["CONIC_MPI_FREQUENCY"] = repr(self.policy.frequency)
         if self.check:
@@ -129,7 +136,7 @@ def _run(program: Program, progress: ProgressCallback | None, tell: StandingCall
     multicast = any("multicast" in algorithm for algorithm in program.policy.algorithms.values())
     started = Launch(
         sections=program.sections, interposer=interposer, environment=program.environment(), quiet=program.quiet,
-        cleanup=program.cleanup,
+        cleanup=program.cleanup, folder=program.folder,
     )
     with started as launch, closing(
         Fabric(library, config, topology, multicast=multicast, stalls=program.stalls, seed=program.seed)

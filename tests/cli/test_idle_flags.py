@@ -37,6 +37,15 @@ IDLE = [
     (("fp", "--bench", "--function", "f64_add"), "--function"),
     (("fp", "--bench", "--cycles", "7"), "--cycles"),
     (("soak", "--waves", "x.fst"), "--waves"),
+    (("run", "barrier", "--algorithm", "tree", "--nodes", "2", "--output", "x.npy"), "--output"),
+    ((*ROUTE, "--old-trees", "rebuild"), "--old-trees"),
+    ((*ROUTE, "--merge-with", "sparse"), "--merge-with"),
+    (("mpiexec", "-n", "2", "--compute-scale", "2", "true"), "--compute-scale"),
+    ((*FLOWS, "--control", "hpcc", "--control", "hpcc"), "--control"),
+    ((*FLOWS, "--control", "all", "--control", "hpcc"), "--control"),
+    ((*FLOWS, "--control", "hpcc", "--set", "gain=0.5", "--set", "gain=0.25"), "--set"),
+    (("run", *RUN, "--nodes", "3"), "--nodes"),
+    (("bench", "osu", "allreduce", "--nodes", "2", "--nodes", "4"), "--nodes"),
 ]
 
 

@@ -39,9 +39,22 @@ def parse_yaml_groups(path: Path, text: str, network: Network) -> Groups:
     names = _names(network)
     pairs = list(found["groups"].mapping(form)) if found["groups"].is_mapping else \
         [(str(number), item) for number, item in enumerate(found["groups"].sequence(form))]
-    members = [[_endpoint(member, network, names) for member in group.sequence("a list of members")]
-               for _, group in pairs]
+    if not pairs:
+        found["groups"].refuse("at least one group")
+    members = [_members(group, network, names) for _, group in pairs]
     return Groups.of(members, names=[name for name, _ in pairs])
+
+
+def _members(group: YamlNode, network: Network, names: dict[str, list[int]]) -> list[int]:
+    found: dict[int, None] = {}
+    for node in group.sequence("a list of members"):
+        endpoint = _endpoint(node, network, names)
+        if endpoint in found:
+            node.refuse(f"each member once; {network.label(endpoint)} has the GUID {network.guid(endpoint):#x}")
+        found[endpoint] = None
+    if not found:
+        group.refuse("at least one member")
+    return list(found)
 
 
 def _endpoint(node: YamlNode, network: Network, names: dict[str, list[int]]) -> int:

@@ -145,12 +145,14 @@ def _row(
 
 
 def _controls(names: tuple[str, ...]) -> list[str]:
-    if "all" in names:
+    if names == ("all",):
         return list(ALGORITHMS)
     for name in names:
+        if name == "all" or names.count(name) > 1:
+            raise CongestionError(f"--control: must be all alone, or each of the others once, not {' '.join(names)}")
         if name not in ALGORITHMS:
             raise CongestionError(f"--control: must be all or one of {', '.join(ALGORITHMS)}, not {name!r}")
-    return list(dict.fromkeys(names))
+    return list(names)
 
 
 def _workload(
@@ -195,6 +197,8 @@ def changed(parameters: Parameters, changes: tuple[str, ...]) -> Parameters:
         name, _, text = change.partition("=")
         if name not in kinds:
             raise CongestionError(f"--set: name must be one of {', '.join(sorted(kinds))}, not {name!r}")
+        if name in values:
+            raise CongestionError(f"--set: {name} must be given once, not twice")
         kind = kinds[name]
         if kind is bool:
             if text not in ("0", "1"):

@@ -14,6 +14,7 @@ from firmware_models.schedule import algorithm_names, collective_names
 from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.hardware import hardware, hardware_options
+from sim.cli.shared.idle import refuse_idle
 from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
@@ -22,7 +23,7 @@ from sim.mpi.interposer import MpiError
 from sim.mpi.page import program_page
 from sim.mpi.policy import Policy
 from sim.mpi.run import LEAST_NICS, Program, run_program
-from sim.mpi.sections import MOST_RANKS, SectionError, parse_sections
+from sim.mpi.sections import MOST_RANKS, SectionError, check_name, parse_sections
 from sim.mpi.standing import Standing
 from sim.report.chrome_trace import write_chrome_trace
 from sim.session import CollectiveError
@@ -50,6 +51,12 @@ _MEGAHERTZ = 1e6
               help="Seconds that ranks wait for one that works outside of MPI; 0: for ever.")
 @click.option("-disable-auto-cleanup", "--disable-auto-cleanup", "leaves", is_flag=True,
               help="When a rank aborts or dies, the others go on, as under MPICH's mpiexec.")
+@click.option("-genv", "--genv", "everywhere", nargs=2, multiple=True, metavar="NAME VALUE",
+              help="A variable of all processes, as under MPICH's mpiexec.")
+@click.option("-env", "--env", "first", nargs=2, multiple=True, metavar="NAME VALUE",
+              help="A variable of the processes of the first program; those behind a colon have their own.")
+@click.option("-wdir", "--wdir", "folder", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              help="Where all processes run.")
 @click.option("--check", metavar="mpich", help="MPI does it too, and every element is compared.")
 @click.option("--clock", default="machine", show_default=True, help="What MPI_Wtime says: machine or simulated.")
 @click.option("--frequency", type=Decimal(0, above=True), default=500.0, show_default=True,
@@ -69,22 +76,25 @@ _MEGAHERTZ = 1e6
 @fails(MpiError, FabricError, CollectiveError)
 def command(
     *, ranks: int, preset: str | None, config: Path | None, topology: str | None, algorithms: tuple[str, ...],
-    patience: float, work_patience: float, leaves: bool, check: str | None, clock: str, frequency: float,
+    patience: float, work_patience: float, leaves: bool, everywhere: tuple[tuple[str, str], ...],
+    first: tuple[tuple[str, str], ...], folder: Path | None, check: str | None, clock: str, frequency: float,
     compute_scale: float, disturb: int | None, trace: Path | None, report: Path | None, as_json: bool, program: str,
     arguments: tuple[str, ...],
 ) -> int:
     """Starts PROGRAM under MPI; its collectives run on one simulated NIC a rank, and come back with the NICs' bits.
 
     Whatever is not offloaded is MPI's own, and the table at the end says what and why. Several programs stand between
-    colons: PROGRAM ARGUMENTS : -n 2 PROGRAM ARGUMENTS.
+    colons: PROGRAM ARGUMENTS : -n 2 -env NAME VALUE PROGRAM ARGUMENTS.
     """
     if check not in (None, "mpich"):
         raise click.UsageError(f"--check: must be mpich, not {check!r}")
     if clock not in _CLOCKS:
         raise click.UsageError(f"--clock: must be one of {', '.join(_CLOCKS)}, not {clock!r}")
-    sections = parse_sections(ranks, (program, *arguments))
+    if clock != "simulated":
+        refuse_idle(("compute_scale",), "without --clock simulated")
+    sections = parse_sections(ranks, (program, *arguments), _variables("-env", first))
     for section in sections:
-        if shutil.which(section.command[0]) is None:
+        if not _is_program(section.command[0], folder):
             raise click.UsageError(f"PROGRAM: must be a program that can be run, not {section.command[0]!r}")
     name, tree = hardware(preset, config)
     total = sum(section.ranks for section in sections)
@@ -94,6 +104,7 @@ def command(
             Program(
                 sections=sections, config=tree, topology=wired, check=check is not None,
                 compute_scale=compute_scale, trace=trace is not None, quiet=as_json, cleanup=not leaves,
+                variables=_variables("-genv", everywhere), folder=folder,
                 seed=disturb or 0, stalls=StallProfile() if disturb is None else random_stalls(disturb),
                 policy=Policy(
                     algorithms=_algorithms(algorithms), patience=patience, work_patience=work_patience,
@@ -123,13 +134,23 @@ def command(
     return result.code or int(result.error is not None or bool(values["differing_elements"]))
 
 
+def _variables(flag: str, given: tuple[tuple[str, str], ...]) -> dict[str, str]:
+    """What a flag that may be repeated says; of two values of a name the last, as in MPICH's mpiexec."""
+    return {check_name(flag, name): value for name, value in given}
+
+
+def _is_program(name: str, folder: Path | None) -> bool:
+    """True if it is on the search path, or where the processes run."""
+    return shutil.which(str((folder or Path.cwd()) / name) if "/" in name else name) is not None
+
+
 def _tell(standing: Standing) -> None:
     """A line of its own, on a terminal too: the program writes there whenever it likes."""
     click.echo(f"conic mpiexec: {standing.line}", err=True)
 
 
 def _algorithms(given: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+    found: dict[str, str] = {}
     for pair in given:
         collective, _, algorithm = pair.partition("=")
         collective = _SPOKEN.get(collective, collective)
@@ -140,6 +161,8 @@ def _algorithms(given: tuple[str, ...]) -> dict[str, str]:
         if algorithm not in algorithm_names(collective):
             able = ", ".join(algorithm_names(collective))
             raise click.UsageError(f"--algorithm: of {collective} must be one of {able}, not {algorithm!r}")
+        if collective in found:
+            raise click.UsageError(f"--algorithm: {collective} must be given once, not twice")
         found[collective] = algorithm
     return found
 

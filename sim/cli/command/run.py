@@ -48,6 +48,8 @@ def command(
     """Runs COLLECTIVE (broadcast, allreduce, barrier, …) on RTL or a board and checks every bit of the result."""
     if board is None or board.startswith(MODEL):
         refuse_idle(("baud",), "without the serial port of a --board")
+    if flags["collective"] == "barrier":
+        refuse_idle(("output_file",), "for barrier, which has no results")
     asked = waves_of(waves, waves_from, waves_for)
     if faults is not None:
         if any(each is not None for each in (board, output_file, waves, trace, timeline)):

@@ -86,5 +86,8 @@ int MPI_Abort(MPI_Comm comm, int code) {
 
 int MPI_Finalize(void) {
     conic_enter("MPI_Finalize");
-    return PMPI_Finalize();
+    const int outcome = PMPI_Finalize();
+    // Beside an open session, MPI keeps MPI_COMM_SELF and what is cached on it.
+    if (outcome == MPI_SUCCESS && conic_connected) conic_end();
+    return outcome;
 }

@@ -167,6 +167,9 @@ def test_yaml_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
 
 @pytest.mark.parametrize(("name", "text", "message"), [
     ("g.yaml", "groups: {a: [H99]}", ":1: expected a terminal or switch of"),
+    ("g.yaml", "groups: {}", ":1: expected at least one group"),
+    ("g.yaml", "groups: {a: [H0], b: []}", ":1: expected at least one member"),
+    ("g.yaml", "groups: {a: [H0, 1, 0]}", ":1: expected each member once; H0 has the GUID"),
     ("g.yaml", "groups: {a: [0x1]}", ":1: expected the GUID of a port of"),
     ("g.yaml", "a: [H0]", ":1: expected groups: .*, each once, not 'a'"),
     ("g.dump", "MC Group 0xc001\n", ":1: expected MC Group 0xMLID : mgid"),

@@ -18,6 +18,7 @@ CONIC = [sys.executable, "-m", "sim.cli.main", "mpiexec", "-n", "2"]
     (2, "a : -n 1 b", [(2, "a"), (1, "b")]),
     (1, "a : -np 3 b z : c", [(1, "a"), (3, "b z"), (1, "c")]),
     (1, "a -n 2 : b -n 3", [(1, "a -n 2"), (1, "b -n 3")]),
+    (1, "a : -env A 1 -n 2 -env B b c -env", [(1, "a"), (2, "c -env")]),
 ])
 def test_sections(ranks, words, sections):
     found = parse_sections(ranks, words.split())
@@ -28,7 +29,7 @@ def test_sections(ranks, words, sections):
     (": a", "PROGRAM: must stand in front of ':'"), ("a : : b", "PROGRAM behind ':': is required"),
     ("a : -n 64 b", "-n: must be 1 to 64 in all, not 66"), ("a : -n", "-n behind ':': must be 1 to 64, not ''"),
     ("a : -n -1 b", "-n behind ':': must be 1 to 64, not '-1'"),
-    ("a : -host h b", "options behind ':': must be -n or -np, not '-host'"),
+    ("a : -host h b", "options behind ':': must be -n, -np or -env, not '-host'"),
 ])
 def test_sections_that_cannot_be_launched(words, message):
     with pytest.raises(SectionError) as caught:
@@ -44,6 +45,16 @@ def test_several_programs(run, compiled, capfd):
     assert (result.code, result.error, result.report["offloaded"]) == (0, None, 3)
     lines = sorted(capfd.readouterr().out.splitlines())
     assert lines == ["first: 0 of 3, sum 3", "first: 1 of 3, sum 3", "second: 2 of 3, sum 3"]
+
+
+def test_variables_and_folder(compiled, tmp_path):
+    """Those of all processes, those of one program, and where they run: as MPICH's mpiexec has it."""
+    command = 'echo "$PMI_RANK $ALL $OWN $PWD"; exec $0'
+    words = ["-wdir", str(tmp_path), "-genv", "ALL", "all", "-env", "OWN", "first", "sh", "-c", command,
+             compiled("world.c"), ":", "-n", "1", "-env", "OWN", "second", "sh", "-c", command, compiled("world.c")]
+    ended = subprocess.run([*CONIC, *words], capture_output=True, text=True, check=True, timeout=120)
+    lines = [line for line in ended.stdout.splitlines() if "all" in line]
+    assert sorted(lines) == [f"{rank} all {own} {tmp_path}" for rank, own in enumerate(("first", "first", "second"))]
 
 
 def test_the_users_own_library_is_loaded_too(run, compiled, capfd, tmp_path, monkeypatch):
@@ -105,6 +116,13 @@ def test_a_session_is_counted(run, compiled):
     assert (result.code, result.error, result.report["note"]) == (0, None, None)
     reason = "not between MPI_Init and MPI_Finalize of MPI_COMM_WORLD"
     assert result.report["passed"] == [{"operation": "Allreduce", "reason": reason, "calls": 2}]
+
+
+def test_a_session_stays_open(run, compiled):
+    """MPI keeps MPI_COMM_SELF then: the end of its attributes is not the program's."""
+    program = compiled("world.c", "-DOPEN_SESSION")
+    result = run("world.c", ranks=2, command=[program])
+    assert (result.code, result.error, result.report["offloaded"]) == (0, None, 2)
 
 
 def test_mpi_is_begun_by_another_name(run, compiled):

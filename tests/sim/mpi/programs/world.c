@@ -7,6 +7,10 @@
 int main(int argc, char **argv) {
     int rank, size, sum = -1;
     MPI_Init(&argc, &argv);
+#ifdef OPEN_SESSION
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+#endif
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
