@@ -77,8 +77,7 @@ def command(
     write_groups: Path | None, is_checked: bool, as_json: bool,
 ) -> int:
     """Routes multicast groups on TOPOLOGY: a name (fat-tree:40, torus:30x20x20:2, taihulight, ...) or a file."""
-    options = Options(algorithm=algorithm, policy=policy, mft_size=mft_size,
-                      partner=_member(Partner, "merge-with", merge_with), old=_member(OldTrees, "old-trees", old_trees))
+    partner, old = _member(Partner, "merge-with", merge_with), _member(OldTrees, "old-trees", old_trees)
     if load_state is not None:
         refuse_idle(("algorithm", "policy", "mft_size", "merge_with", "old_trees"), "with --load-state, whose it is")
     elif algorithm != "mr4lms" and algorithm in ALGORITHMS:
@@ -87,6 +86,7 @@ def command(
         refuse_idle(("merge_with", "old_trees"), "without --mft-size: colours never run out")
     if pattern is None:
         refuse_idle(("processes_per_terminal", "order"), "without --pattern")
+    options = Options(algorithm=algorithm, policy=policy, mft_size=mft_size, partner=partner, old=old)
     network = parse_topology(topology)
     groups = _groups(network, pattern, groups_file, processes_per_terminal, order, is_needed=load_state is None)
     _write(network, groups, write_topology, write_groups)
