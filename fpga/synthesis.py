@@ -19,8 +19,11 @@ for command in sys.argv[1:]:
 """
 
 
-FAMILIES = ("ecp5", "xilinx")
-"""Families that Yosys can map to: Lattice ECP5, AMD UltraScale+."""
+FAMILIES = ("ecp5", "xilinx", "xilinx7", "ultrascale")
+"""Families that Yosys can map to: Lattice ECP5, AMD UltraScale+ (parts), AMD series 7 and UltraScale (whole devices)."""
+
+_DEVICES = {"xilinx7": "xc7", "ultrascale": "xcu"}
+"""Families of whole devices, whose designs have pads and clock buffers of their own, as Yosys calls them."""
 
 
 READERS = {"verilog": "read_verilog -sv", "rtlil": "read_rtlil"}
@@ -124,6 +127,8 @@ def _mapping(family: str, top: str, folder: Path, wire_delay: int, delay_target:
             "scratchpad -copy abc9.script.flow3 abc9.script", *target, f"abc9 -W {wire_delay}", "clean",
             f"{script} -run map_cells:",
         ]
+    if family in _DEVICES:
+        return [f"synth_xilinx -family {_DEVICES[family]} -flatten -noiopad -noclkbuf -top {top}"]
     # The list of memories that comes with Yosys says that RAM512X1S has 16 address bits. So it is the cheapest for each
     # memory with one port and more than 256 words, and then the map of its cells does not know it.
     listed = files("pyosys").joinpath("share", "xilinx", "lutrams_xcu.txt").read_text()

@@ -83,7 +83,7 @@ TABLE: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("comm
 SHORT = {entry.get("short", command): entry.get("exit", 0) for command, entry in TABLE.items()
          if "short" in entry or not {"test", "never"} & set(entry)}
 WHOLE = {entry.get("whole", command): entry.get("exit", 0) for command, entry in TABLE.items()
-         if "whole" in entry or not {"test", "never"} & set(entry)}
+         if "whole" in entry or not ("never" in entry or _PLACEHOLDER.search(command))}
 
 
 def test_each_command_has_an_entry() -> None:
