@@ -3,6 +3,7 @@
 An event is a stream without `ready`: it holds for the cycle in which it is valid, and is always taken.
 """
 
+from amaranth import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,9 +14,9 @@ from rtl.cou.phase import Phase
 from rtl.interface import STATUS_BITS
 
 
-def event(shape: data.StructLayout) -> stream.Signature:
-    """Signature of an event with this payload."""
-    return stream.Signature(shape, always_ready=True)
+def event(shape: ShapeLike) -> wiring.Signature:
+    """Signature of an event with this payload: `valid` and `payload`, seen from whoever has something to say."""
+    return wiring.Signature({"valid": Out(1), "payload": Out(shape)})
 
 
 def look_layout(shapes: CouShapes) -> data.StructLayout:
@@ -169,6 +170,23 @@ class SequenceViewSignature(wiring.Signature):
             "fetch": Out(1), "place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
             "control": In(DescriptorControl),
         })
+
+
+class WordsSignature(wiring.Signature):
+    """Inline data of descriptors, seen from whoever reads them.
+
+    Members
+    -------
+    place : ``Out``
+        The word at this place is wanted.
+    word : ``In(data_width)``
+        It comes a cycle later.
+    taken : ``Out(1)``
+        The word that is there is used: it must have come with its descriptor.
+    """
+
+    def __init__(self, shapes: CouShapes, data_width: int):
+        super().__init__({"place": Out(shapes.word_place), "word": In(data_width), "taken": Out(1)})
 
 
 class HeaderViewSignature(wiring.Signature):

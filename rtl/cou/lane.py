@@ -97,7 +97,7 @@ class Lane(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        shapes, packets = self.shapes, self.packets
+        shapes, packets, leaving = self.shapes, self.packets, self.packets.leaving
         m.submodules.waiting = waiting = pass_queue(
             shapes.run, self.config, key=lambda run: run.output.header.peer, kind=lambda run: run.output.send
         )
@@ -109,7 +109,7 @@ class Lane(wiring.Component):
         m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY, prompt=False)
         m.submodules.reports = reports = StreamFifo(shape=shapes.fault, depth=1, guarded=False)
         connect(m, reads.o, flipped(packets).read)
-        connect(m, owed.o, flipped(packets).credit)
+        connect(m, owed.o, flipped(leaving).credit)
         connect(m, reports.o, flipped(self.o_fault))
         connect(m, reader.operands, flipped(self.operands))
         connect(m, reader.results, flipped(self.results))
@@ -132,16 +132,16 @@ class Lane(wiring.Component):
             *(reading.aside[name].eq(run.output[name]) for name in ("send", "write_back", "job", "context")),
             reading.aside.tail.eq(run.output.bytes),
             reader.filling.eq(self.filling), reader.i.valid.eq(waiting.o.valid), waiting.o.ready.eq(reader.i.ready),
-            reader.may_begin.eq(roomy & ~packets.barred),
+            reader.may_begin.eq(roomy & ~leaving.barred),
             self.o_output.valid.eq(begins), self.o_output.payload.eq(run.output),
             reads.i.valid.eq(begins & run.use_packet), reads.i.payload.slot.eq(run.packet),
             reads.i.payload.length.eq(run.output.bytes),
-            packets.pool.taken.eq(begins & run.consume),
-            packets.pool.consumed.loan.eq(run.credit.loan), packets.pool.consumed.want.eq(run.credit.want),
-            owed.i.valid.eq(packets.pool.taken), owed.i.payload.eq(run.credit),
-            owed.i.payload.loan.eq(packets.pool.granted),
-            held.i.valid.eq(packets.pool.taken), held.i.payload.key.eq(run.key), held.i.payload.slot.eq(run.packet),
-            held.i.payload.gone.eq(packets.pool.gone),
+            leaving.pool.taken.eq(begins & run.consume),
+            leaving.pool.consumed.loan.eq(run.credit.loan), leaving.pool.consumed.want.eq(run.credit.want),
+            owed.i.valid.eq(leaving.pool.taken), owed.i.payload.eq(run.credit),
+            owed.i.payload.loan.eq(leaving.pool.granted),
+            held.i.valid.eq(leaving.pool.taken), held.i.payload.key.eq(run.key), held.i.payload.slot.eq(run.packet),
+            held.i.payload.gone.eq(leaving.pool.gone),
         ]
 
         # Beats meet.
@@ -176,9 +176,9 @@ class Lane(wiring.Component):
         to_free, some = Signal(range(self.UNDER_WAY + 2)), Signal()
         ends, frees = Signal(), Signal()
         m.d.comb += [
-            ends.eq(takes & here.last & here.aside.consume), frees.eq(packets.free.valid & packets.free.ready),
-            packets.free.valid.eq(some), packets.free.payload.eq(held.o.payload), held.o.ready.eq(frees),
-            packets.freeing.eq(held.o.valid),
+            ends.eq(takes & here.last & here.aside.consume), frees.eq(leaving.free.valid & leaving.free.ready),
+            leaving.free.valid.eq(some), leaving.free.payload.eq(held.o.payload), held.o.ready.eq(frees),
+            leaving.freeing.eq(held.o.valid),
         ]
         m.d.sync += [
             to_free.eq(to_free + ends - frees), some.eq(ends | (to_free > 1) | ((to_free == 1) & ~frees)),

@@ -8,6 +8,7 @@ from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.cou.byte_memory import ByteMemory
 from rtl.cou.command import CouShapes
+from rtl.cou.context_signatures import WordsSignature
 from rtl.cou.memory_port import OperandPort
 from rtl.cou.piece_walk import PieceWalk
 from rtl.interface import ReadSignature
@@ -39,7 +40,7 @@ class OperandLoader(wiring.Component):
         Nothing is being loaded: what comes with a descriptor is laid down at once.
     filling : ``Out(n_contexts)``
         Contexts whose operand is being loaded `beside`: it cannot be read yet.
-    word_place, word, word_taken : ``Out``, ``In``, ``Out``
+    words : ``Out(WordsSignature)``
         Inline data in the sequence store.
     operands : array of :data:`N_READERS` ``In(OperandPort)``
         Read ports of the operand memory: beat in context, context.
@@ -63,7 +64,7 @@ class OperandLoader(wiring.Component):
             "o": Out(stream.Signature(shapes.loaded)), "o_fault": Out(stream.Signature(shapes.fault)),
             "idle": Out(1), "filling": Out(config.cou.n_contexts),
             "read": Out(ReadSignature(width)),
-            "word_place": Out(shapes.word_place), "word": In(width), "word_taken": Out(1),
+            "words": Out(WordsSignature(shapes, width)),
             "operands": In(
                 OperandPort(address_bits=self.beat_bits + shapes.context, data_width=width)
             ).array(N_READERS),
@@ -194,10 +195,10 @@ class OperandLoader(wiring.Component):
         # Inline data come a cycle after their place, so that is the place of the next beat.
         then_at = Signal.like(at)
         m.d.comb += [
-            walk.pieces.eq(current.pieces), then_at.eq(at), self.word_place.index.eq(then_at[lane_bits:]),
-            self.word_place.job.eq(current.job), self.word_place.position.eq(current.place),
+            walk.pieces.eq(current.pieces), then_at.eq(at), self.words.place.index.eq(then_at[lane_bits:]),
+            self.words.place.job.eq(current.job), self.words.place.position.eq(current.place),
         ]
-        m.d.comb += self.word_taken.eq(writes & current.from_payload)
+        m.d.comb += self.words.taken.eq(writes & current.from_payload)
         m.d.sync += at.eq(then_at)
 
         # The memory, a copy of it for each that reads. What is written reaches it some cycles later: a load is reported
@@ -211,7 +212,7 @@ class OperandLoader(wiring.Component):
                 operands.read_advance.eq(port.advance), port.data.eq(operands.read_data),
                 operands.write_enable.eq(writes), operands.write_address.eq(Cat(place, current.context)),
                 operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),
-                operands.write_data.eq(Mux(current.from_payload, self.word, incoming.payload.data)),
+                operands.write_data.eq(Mux(current.from_payload, self.words.word, incoming.payload.data)),
             ]
 
         # A finished load waits for its report, beside the next load.

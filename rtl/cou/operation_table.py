@@ -1,7 +1,5 @@
 """The operations in progress: cuts them into pulses, watches over them, and ends each in one completion."""
 
-from types import SimpleNamespace
-
 from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -10,8 +8,43 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
+from rtl.cou.trigger_signatures import OperationsSignature
 from rtl.interface import STATUS_BITS, CompletionEvent
 from rtl.kit.round_robin import RoundRobin
+
+
+def _reports(config: Config) -> data.StructLayout:
+    """Reports of the trigger and of those who find errors."""
+    n_jobs = config.cou.n_jobs
+    return data.StructLayout({
+        "active": n_jobs, "n_free": range(config.cou.n_contexts + 1), "progress": n_jobs, "fault_pending": 1,
+        "write_started": 1, "write_job": CouShapes(config).job,
+    })
+
+
+class _Table:
+    """Registers of all operations: arrays of words, and words with a bit for each.
+
+    Members
+    -------
+    operation, offset, rest, pulses, status, detail : Array
+        The operation; where its next pulse begins and how much of a share is left; pulses that have begun; its first
+        error.
+    live, started, expired, finished : Signal(n_jobs)
+        There is one; all its pulses have begun; a time-out ends it; nothing of it is under way any more.
+    """
+
+    def __init__(self, config: Config):
+        n_jobs, shapes = config.cou.n_jobs, CouShapes(config)
+        self.operation, self.offset, self.rest, self.pulses, self.status, self.detail = (
+            Array(Signal(shape, name=f"{name}_{j}") for j in range(n_jobs)) for name, shape in (
+                ("operation", shapes.operation), ("offset", 32), ("rest", 32), ("pulses", formats.PULSE_BITS),
+                ("status", STATUS_BITS), ("detail", 64),
+            )
+        )
+        self.live, self.started, self.expired, self.finished = (
+            Signal(n_jobs, name=name) for name in ("live", "started", "expired", "finished")
+        )
 
 
 class OperationTable(wiring.Component):
@@ -32,20 +65,12 @@ class OperationTable(wiring.Component):
         New operations.
     o_start : ``Out(stream.Signature(start))``
         The next pulse to be given a context.
-    active, n_free : ``In``
-        From the context file: which operations have contexts, and how many are free.
-    select, operation, expired, status : ``In``, ``Out``, ``Out``, ``Out``
-        Looks one operation up; `expired` if a time-out ends it; its first error so far.
+    trigger : ``In(OperationsSignature)``
+        The trigger, which has the pulses.
     i_fault : ``In(stream.Signature(fault))``, fault_pending : ``In(1)``
         Errors; high while one is on its way: no operation ends meanwhile.
-    progress : ``In(n_jobs)``
-        Restarts the watchdogs of operations.
-    write_started, write_job : ``In``
-        A write of a result to host memory begins.
     i_written : ``In(stream.Signature({job, error}))``
-        Such a write has ended.
-    expire : ``Out(n_jobs)``
-        Operations that a time-out ends.
+        A write of a result to host memory has ended.
     holds : ``Out``, close : ``In(n_jobs)``
         The operations that there are; ends some as a time-out does, in JOB_CLOSED.
     watchdog : ``In(32)``
@@ -63,14 +88,9 @@ class OperationTable(wiring.Component):
         super().__init__({
             "i": In(stream.Signature(shapes.operation)),
             "o_start": Out(stream.Signature(shapes.start)),
-            "active": In(n_jobs), "n_free": In(range(config.cou.n_contexts + 1)),
-            "select": In(shapes.job), "operation": Out(shapes.operation), "expired": Out(1),
-            "status": Out(STATUS_BITS),
+            "trigger": In(OperationsSignature(config)),
             "i_fault": In(stream.Signature(shapes.fault)), "fault_pending": In(1),
-            "progress": In(n_jobs),
-            "write_started": In(1), "write_job": In(shapes.job),
             "i_written": In(stream.Signature(shapes.written)),
-            "expire": Out(n_jobs),
             "holds": Out(data.ArrayLayout(shapes.holds, n_jobs)),
             "close": In(n_jobs),
             "watchdog": In(32),
@@ -81,31 +101,28 @@ class OperationTable(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         n_jobs = self.config.cou.n_jobs
-        table = SimpleNamespace(
-            **{name: Array(Signal(shape, name=f"{name}_{j}") for j in range(n_jobs)) for name, shape in (
-                ("operation", self.shapes.operation), ("offset", 32), ("rest", 32), ("pulses", formats.PULSE_BITS),
-                ("status", STATUS_BITS), ("detail", 64),
-            )},
-            **{name: Signal(n_jobs, name=name) for name in ("live", "started", "expired", "finished")},
-        )
+        table, view = _Table(self.config), self.trigger.view
         # Reports may be noted a cycle later: `active`, which ends an operation, comes as late.
-        reported = ("active", "n_free", "progress", "write_started", "write_job", "fault_pending")
-        seen = SimpleNamespace(**{name: Signal.like(getattr(self, name), name=f"seen_{name}") for name in reported})
-        m.d.sync += [getattr(seen, name).eq(getattr(self, name)) for name in reported]
+        seen, start = Signal(_reports(self.config)), self.trigger.write_started
+        m.d.sync += [
+            seen.active.eq(self.trigger.active), seen.n_free.eq(self.trigger.n_free),
+            seen.progress.eq(self.trigger.progress), seen.fault_pending.eq(self.fault_pending),
+            seen.write_started.eq(start.valid), seen.write_job.eq(start.payload.job),
+        ]
         m.d.comb += [
-            self.i.ready.eq(1), self.i_written.ready.eq(1), self.i_fault.ready.eq(1), self.expire.eq(table.expired),
-            self.operation.eq(table.operation[self.select]),
-            self.expired.eq(table.expired.bit_select(self.select, 1)), self.status.eq(table.status[self.select]),
+            self.i.ready.eq(1), self.i_written.ready.eq(1), self.i_fault.ready.eq(1),
+            self.trigger.expire.eq(table.expired), view.operation.eq(table.operation[view.job]),
+            view.expired.eq(table.expired.bit_select(view.job, 1)), view.status.eq(table.status[view.job]),
+            view.fault_pending.eq(self.fault_pending),
         ]
         for job in range(n_jobs):
             self._keep(m, table, seen, job)
         picked, settle = self._offer_pulses(m, table, seen)
-        start = self.o_start
-        self._end_operations(m, table, waits=start.valid | picked | (settle != 0) | seen.fault_pending)
+        self._end_operations(m, table, waits=self.o_start.valid | picked | (settle != 0) | seen.fault_pending)
 
         return m
 
-    def _keep(self, m: Module, table: SimpleNamespace, seen: SimpleNamespace, j: int) -> None:
+    def _keep(self, m: Module, table: _Table, seen: data.View, j: int) -> None:
         """One operation: its writes, its watchdog and its errors, of which the first one stays."""
         status, detail = table.status, table.detail
         live, started, expired = table.live[j], table.started[j], table.expired[j]
@@ -159,7 +176,7 @@ class OperationTable(wiring.Component):
             ]
         m.d.sync += table.finished[j].eq(live & started & ~seen.active[j] & (writes == 0))
 
-    def _offer_pulses(self, m: Module, table: SimpleNamespace, seen: SimpleNamespace) -> tuple[Signal, Signal]:
+    def _offer_pulses(self, m: Module, table: _Table, seen: data.View) -> tuple[Signal, Signal]:
         """Offers pulses round robin over the operations. Returns a flag that one is about to be offered, and the
         cycles until the reports include the last one.
 
@@ -205,7 +222,7 @@ class OperationTable(wiring.Component):
                 m.d.sync += table.started.bit_select(job, 1).eq(1)
         return picked, settle
 
-    def _end_operations(self, m: Module, table: SimpleNamespace, *, waits: Value) -> None:
+    def _end_operations(self, m: Module, table: _Table, *, waits: Value) -> None:
         """Completions leave one at a time; the entry is released with them.
 
         An offer that is still out belongs to an operation that has a context to come. That one has finished may be

@@ -1,4 +1,4 @@
-"""Seam between passes and the packets that they consume."""
+"""Seams between the packets in the buffer and those who take them out of it."""
 
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -7,23 +7,20 @@ from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.buffer.layouts import free_layout
 from rtl.cou.command import CouShapes
+from rtl.cou.context_signatures import event
 from rtl.credit.layouts import CreditNotice
 from rtl.credit.pool_signature import ConsumptionSignature
 from rtl.interface import beat
 
 
-class PacketsSignature(wiring.Signature):
-    """Packets in the buffer, seen from the path that consumes them.
+class LeavingSignature(wiring.Signature):
+    """Packets that leave the buffer, seen from the path that consumes them.
 
-    A packet is asked for, its beats come in order, and it is freed once, after its last beat. Its credit returns once,
-    after the cycle in which `pool` has it as consumed.
+    A packet is freed once, after its last beat. Its credit returns once, after the cycle in which `pool` has it as
+    consumed.
 
     Members
     -------
-    read : ``Out(stream.Signature({slot, length}))``
-        A packet is wanted.
-    beats : ``In(stream.Signature(beat))``, damaged : ``In(1)``
-        Its data; this beat is damaged beyond correction.
     free : ``Out(stream.Signature(free_layout))``
         Packets that have been read.
     freeing : ``Out(1)``
@@ -37,11 +34,56 @@ class PacketsSignature(wiring.Signature):
     """
 
     def __init__(self, config: Config):
+        super().__init__({
+            "free": Out(stream.Signature(free_layout(config))), "freeing": Out(1),
+            "credit": Out(stream.Signature(CreditNotice)),
+            "pool": Out(ConsumptionSignature()), "barred": In(1),
+        })
+
+
+class PacketsSignature(wiring.Signature):
+    """Packets in the buffer, seen from the path that consumes them. One is asked for, and its beats come in order.
+
+    Members
+    -------
+    read : ``Out(stream.Signature({slot, length}))``
+        A packet is wanted.
+    beats : ``In(stream.Signature(beat))``, damaged : ``In(1)``
+        Its data; this beat is damaged beyond correction.
+    leaving : ``Out(LeavingSignature)``
+        Packets that have been read.
+    """
+
+    def __init__(self, config: Config):
         shapes = CouShapes(config)
         super().__init__({
             "read": Out(stream.Signature(data.StructLayout({"slot": shapes.packet, "length": formats.LENGTH_BITS}))),
             "beats": In(stream.Signature(beat(config.datapath.data_width))), "damaged": In(1),
-            "free": Out(stream.Signature(free_layout(config))), "freeing": Out(1),
-            "credit": Out(stream.Signature(CreditNotice)),
-            "pool": Out(ConsumptionSignature()), "barred": In(1),
+            "leaving": Out(LeavingSignature(config)),
+        })
+
+
+class DropSignature(wiring.Signature):
+    """Packets that are dropped, seen from whoever drops them, one after the other: as if they had been consumed.
+
+    Members
+    -------
+    free, credit : ``Out(stream.Signature(free_layout))``, ``Out(stream.Signature(CreditNotice))``
+        Its slot is to be freed; its credit is to return.
+    pool : ``Out(ConsumptionSignature)``
+        Shared credits, in the cycle in which it counts as consumed.
+    bars : ``Out(1)``
+        Nobody else may consume a packet: high as `pool.taken` is, and a cycle longer, so that synthesis makes two
+        registers of the two. The pool and the lane that consumes lie far apart.
+    freeing : ``In(1)``
+        Slots of consumed packets are on their way to be freed.
+    freed : ``In(event({slot}))``
+        A slot is freed.
+    """
+
+    def __init__(self, config: Config):
+        super().__init__({
+            "free": Out(stream.Signature(free_layout(config))), "credit": Out(stream.Signature(CreditNotice)),
+            "pool": Out(ConsumptionSignature()), "bars": Out(1), "freeing": In(1),
+            "freed": In(event(data.StructLayout({"slot": CouShapes(config).packet}))),
         })

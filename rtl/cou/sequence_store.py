@@ -16,6 +16,7 @@ from firmware_models.config import Config
 from rtl.abi import DescriptorControl
 from rtl.cou.block_cutter import BlockCutter
 from rtl.cou.command import CouShapes
+from rtl.cou.context_signatures import SequenceViewSignature, WordsSignature
 from rtl.interface import SequenceSignature, inline_layout, inline_words
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.memory import BlockMemory
@@ -49,12 +50,10 @@ class SequenceStore(wiring.Component):
         Ends an operation after `pulses` pulses and frees its entry.
     o_ended : ``Out(stream.Signature({job_id, pulses}))``
         The operation, refused or aborted sequence has ended; it had so many pulses.
-    fetch, place, control : ``In``, ``In``, ``Out``
-        Descriptor at address `place` (job, position); one cycle after `fetch`, until the next one.
-    word_place, word : ``In``, ``Out``
-        Word of inline data (number of the word, position, job); one cycle later.
-    word_taken : ``In(1)``
-        The word is used in this cycle: an assertion sees to it that it had come when it was read.
+    view : ``In(SequenceViewSignature)``
+        Descriptors.
+    words : ``In(WordsSignature)``
+        Inline data. An assertion sees to it that a word that is used had come when it was read.
     busy : ``Out(1)``
         Some operation is in progress.
     """
@@ -67,11 +66,8 @@ class SequenceStore(wiring.Component):
             "o_operation": Out(stream.Signature(shapes.operation)),
             "i_release": In(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
             "o_ended": Out(stream.Signature(_ended)),
-            "fetch": In(1),
-            "place": In(data.StructLayout({"position": shapes.place, "job": shapes.job})),
-            "control": Out(DescriptorControl),
-            "word_place": In(shapes.word_place), "word": Out(config.datapath.data_width),
-            "word_taken": In(1),
+            "view": In(SequenceViewSignature(shapes)),
+            "words": In(WordsSignature(shapes, config.datapath.data_width)),
             "busy": Out(1),
         })
 
@@ -84,7 +80,8 @@ class SequenceStore(wiring.Component):
         # Nobody uses a descriptor before its sequence is complete.
         m.submodules.controls = control = BlockMemory(shape=DescriptorControl, depth=depth, careless=True)
         m.d.comb += [
-            control.read_enable.eq(self.fetch), control.read_address.eq(self.place), self.control.eq(control.read_data),
+            control.read_enable.eq(self.view.fetch), control.read_address.eq(self.view.place),
+            self.view.control.eq(control.read_data),
         ]
 
         # `over`: something that was let in has not begun. `begun`: a sequence is on its way, into entry `filling`.
@@ -207,15 +204,15 @@ class SequenceStore(wiring.Component):
         m.d.comb += [
             words.write_enable.eq(self.inline_data.valid & receives), words.write_data.eq(self.inline_data.data),
             words.write_address.eq(Cat(self.inline_data.index, place)),
-            words.read_enable.eq(1), words.read_address.eq(self.word_place), self.word.eq(words.read_data),
+            words.read_enable.eq(1), words.read_address.eq(self.words.place), self.words.word.eq(words.read_data),
         ]
-        wanted, missing = self.word_place, Signal()
+        wanted, missing = self.words.place, Signal()
         m.d.sync += [
             missing.eq(
                 receives & (Cat(wanted.position, wanted.job) == place)
                 & ~(self.inline_data.valid & (self.inline_data.index > wanted.index))
             ),
-            Assert(~(self.word_taken & missing), "inline data are read before they have come"),
+            Assert(~(self.words.taken & missing), "inline data are read before they have come"),
         ]
 
     def _tell_ends(self, m: Module, s: SimpleNamespace) -> StreamArbiter:

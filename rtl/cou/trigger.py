@@ -4,19 +4,27 @@ Architecture: ``rtl/cou/README.md``; NIC paper, section 1.2. Golden model: ``fir
 """
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import data, memory, wiring
-from amaranth.lib.wiring import connect, flipped
+from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status, TraceKind
 from firmware_models.config import Config
 from rtl.buffer.layouts import hash_bits, key_hash
 from rtl.cou.act_stage import ActStage
+from rtl.cou.activity import Doing
 from rtl.cou.command import CouShapes
 from rtl.cou.context_file import ContextFile
+from rtl.cou.context_signatures import SequenceViewSignature, StandstillSignature, event
 from rtl.cou.plan_stage import PlanStage
-from rtl.cou.trigger_ports import trigger_ports
-from rtl.interface import TraceEvent
+from rtl.cou.trigger_signatures import (
+    CreditsSignature,
+    OperandsSignature,
+    OperationsSignature,
+    PassesSignature,
+    StoredPacketsSignature,
+)
+from rtl.interface import TraceEvent, WindowSignature
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.round_robin import RoundRobin
@@ -35,13 +43,50 @@ class Trigger(wiring.Component):
 
     Timing: a context is planned for in the fourth cycle after it became ready; a context in two cycles.
 
-    Members: :func:`rtl.cou.trigger_ports.trigger_ports`.
+    Members
+    -------
+    i_start : ``In(stream.Signature(start))``
+        Pulses to be given contexts; one is free when one is offered.
+    operations : ``Out(OperationsSignature)``
+        Operation table.
+    sequence : ``Out(SequenceViewSignature)``
+        Sequence store.
+    operands : ``Out(OperandsSignature)``
+        Operand loader.
+    packets : ``Out(StoredPacketsSignature)``
+        Packet buffer.
+    credits : ``Out(CreditsSignature)``
+        Credit table.
+    window : ``Out(WindowSignature())``
+        Check of addresses that were not checked when the descriptor was taken.
+    passes : ``Out(PassesSignature)``
+        Aggregator.
+    o_fault, o_damage : ``Out(stream.Signature(fault))``
+        Errors, for the operation table; tags of packets that could not be corrected.
+    standstill : ``In(StandstillSignature())``
+        While it stands still it looks nothing up, and needs no header.
+    node_id : ``In(24)``
+        NodeID of this NIC.
+    doing : ``Out(Doing)``
+        Phases of the contexts, for the statistics.
+    fired : ``Out(1)``
+        Pulse: a descriptor has triggered.
+    trace : ``Out(event(TraceEvent))``
+        Events for timelines.
     """
 
     def __init__(self, config: Config):
         self.config = config
         self.shapes = shapes = CouShapes(config)
-        super().__init__(trigger_ports(config, shapes))
+        super().__init__({
+            "i_start": In(stream.Signature(shapes.start)), "operations": Out(OperationsSignature(config)),
+            "sequence": Out(SequenceViewSignature(shapes)), "operands": Out(OperandsSignature(shapes)),
+            "packets": Out(StoredPacketsSignature(config)), "credits": Out(CreditsSignature()),
+            "window": Out(WindowSignature()), "passes": Out(PassesSignature(shapes)),
+            "o_fault": Out(stream.Signature(shapes.fault)), "o_damage": Out(stream.Signature(shapes.fault)),
+            "standstill": In(StandstillSignature()), "node_id": In(formats.NODE_BITS),
+            "doing": Out(Doing), "fired": Out(1), "trace": Out(event(TraceEvent)),
+        })
 
     def elaborate(self, platform):
         m = Module()
@@ -67,39 +112,32 @@ class Trigger(wiring.Component):
             ]
 
         # Plan and act.
-        view, sequence, header = plan.operation, plan.sequence, plan.header
+        operations, loaded = self.operations, self.operands.loaded
         m.d.comb += [
-            self.select.eq(view.job), view.operation.eq(self.operation), view.expired.eq(self.expired),
-            view.status.eq(self.status), view.fault_pending.eq(self.fault_pending),
-            self.place.eq(sequence.place), self.fetch.eq(sequence.fetch), sequence.control.eq(self.control),
-            self.meta_enable.eq(header.enable), self.meta_slot.eq(header.slot), header.header.eq(self.meta),
-            plan.standstill.hold.eq(self.hold), plan.node_id.eq(self.node_id), plan.fire.eq(act.step.fire),
-            self.credit_hold.eq(act.credit.hold), act.loader.idle.eq(self.loader_idle),
-            act.returned.eq(self.returned),
-            contexts.i_returned.valid.eq(self.returned), contexts.i_returned.payload.peer.eq(self.returned_peer),
-            contexts.expire.eq(self.expire),
-            self.write_started.eq(act.o_write_started.valid), self.write_job.eq(act.o_write_started.payload.job),
-            self.fired.eq(act.fired),
+            plan.standstill.hold.eq(self.standstill.hold), plan.node_id.eq(self.node_id),
+            plan.fire.eq(act.step.fire), act.returned.eq(self.credits.returned.valid),
+            contexts.expire.eq(operations.expire), self.fired.eq(act.fired), self.doing.eq(contexts.doing),
+            operations.active.eq(contexts.active), loaded.ready.eq(1), contexts.i_loaded.valid.eq(loaded.valid),
+            contexts.i_loaded.payload.eq(loaded.payload),
+            operations.n_free.eq(sum(contexts.free[c] for c in range(n_contexts))),
         ]
+        connect(m, plan.operation, flipped(operations.view))
+        connect(m, plan.sequence, flipped(self.sequence))
+        connect(m, plan.header, flipped(self.packets.header))
         connect(m, plan.o, act.i)
         connect(m, plan.look, contexts.look)
         connect(m, plan.o_measured, contexts.i_measured)
         connect(m, act.step, contexts.step)
         connect(m, act.want, contexts.want)
-        connect(m, act.loader.request, flipped(self.o_load))
-        connect(m, act.credit.request, flipped(self.o_credit))
-        connect(m, flipped(self.i_credit), act.credit.answer)
-        for name in ("o_run", "o_send", "o_fault"):
-            connect(m, getattr(act, name), flipped(getattr(self, name)))
-        connect(m, act.window.query, flipped(self.window).query)
-        connect(m, flipped(self.window).answer, act.window.answer)
-        connect(m, flipped(self.i_arrival), contexts.i_arrival)
-        m.d.comb += [
-            self.i_loaded.ready.eq(1), contexts.i_loaded.valid.eq(self.i_loaded.valid),
-            contexts.i_loaded.payload.context.eq(self.i_loaded.payload.context),
-            self.doing.eq(contexts.doing), self.active.eq(contexts.active),
-            self.n_free.eq(sum(contexts.free[c] for c in range(n_contexts))),
-        ]
+        connect(m, act.loader, flipped(self.operands.load))
+        connect(m, act.credit, flipped(self.credits.ask))
+        connect(m, flipped(self.credits.returned), contexts.i_returned)
+        connect(m, act.o_run, flipped(self.passes.run))
+        connect(m, act.o_send, flipped(self.passes.send))
+        connect(m, act.o_write_started, flipped(operations.write_started))
+        connect(m, act.o_fault, flipped(self.o_fault))
+        connect(m, act.window, flipped(self.window))
+        connect(m, flipped(self.packets.arrival), contexts.i_arrival)
         self._look_up(m, contexts, act, held=plan.standstill.held)
         self._begin_and_end(m, contexts, plan, act)
 
@@ -121,33 +159,33 @@ class Trigger(wiring.Component):
             asking.i.payload.hash.eq(key_hash(self.config, act.o_lookup.payload.key)),
         ]
         if hash_bits(self.config):
-            m.d.comb += self.lookup_hash.eq(asking.o.payload.hash)
-        whose, asker, answer = asking.o.payload.lookup, asked.o.payload, self.i_lookup.payload
+            m.d.comb += self.packets.lookup.hash.eq(asking.o.payload.hash)
+        request, answers = self.packets.lookup.request, self.packets.lookup.answer
+        whose, asker, answer = asking.o.payload.lookup, asked.o.payload, answers.payload
         # An error of a tag is reported before the answer counts. What is answered while nothing has been asked is not
         # the trigger's.
-        damage, damaged, came = self.o_damage, answer.error & asked.o.valid & ~asker.search, Signal()
-        answers, wakes = self.i_lookup.valid & asked.o.valid, contexts.i_answer
+        damage, damaged, accepted = self.o_damage, answer.error & asked.o.valid & ~asker.search, Signal()
+        is_mine, wakes = answers.valid & asked.o.valid, contexts.i_answer
         m.d.comb += [
-            came.eq(~damaged | damage.ready), self.held.eq(held & ~asking.o.valid & ~asked.o.valid),
-            self.o_lookup.valid.eq(asking.o.valid & asked.i.ready), self.o_lookup.payload.eq(whose.key),
-            asked.i.valid.eq(asking.o.valid & self.o_lookup.ready), asking.o.ready.eq(
-                asked.i.ready & self.o_lookup.ready
-            ),
+            accepted.eq(~damaged | damage.ready),
+            self.standstill.held.eq(held & ~asking.o.valid & ~asked.o.valid),
+            request.valid.eq(asking.o.valid & asked.i.ready), request.payload.eq(whose.key),
+            asked.i.valid.eq(asking.o.valid & request.ready), asking.o.ready.eq(asked.i.ready & request.ready),
             asked.i.payload.context.eq(whose.context), asked.i.payload.search.eq(whose.search),
             asked.i.payload.job.eq(whose.job),
-            self.i_lookup.ready.eq(came), asked.o.ready.eq(self.i_lookup.valid & came),
-            wakes.valid.eq(answers & came & ~asker.search), wakes.payload.context.eq(asker.context),
+            answers.ready.eq(accepted), asked.o.ready.eq(answers.valid & accepted),
+            wakes.valid.eq(is_mine & accepted & ~asker.search), wakes.payload.context.eq(asker.context),
             wakes.payload.hit.eq(answer.hit), wakes.payload.packet.eq(answer.slot),
-            act.i_found.valid.eq(answers & came & asker.search),
+            act.i_found.valid.eq(is_mine & accepted & asker.search),
             act.i_found.payload.missing.eq(~answer.hit),
             damage.payload.job.eq(asker.job), damage.payload.status.eq(Status.BUFFER_ERROR),
-            damage.valid.eq(self.i_lookup.valid & damaged),
+            damage.valid.eq(answers.valid & damaged),
         ]
 
     def _begin_and_end(self, m: Module, contexts, plan, act):
         """Pulses that begin, passes that end, and the timeline of both."""
         shapes, n = self.shapes, self.config.cou.n_contexts
-        start, done, begun = self.i_start, self.i_done, contexts.i_start
+        start, done, begun = self.i_start, self.passes.done, contexts.i_start
         note = data.StructLayout({"job": shapes.job, "job_id": formats.JOB_BITS, "pulse": formats.PULSE_BITS,
                                   "place": shapes.place})
         m.submodules.notes = notes = memory.Memory(shape=note, depth=n, init=[])
@@ -167,7 +205,7 @@ class Trigger(wiring.Component):
         connect(m, endings.o, timeline.i[2])
         acting, header = act.i.payload, act.i.payload.run.output.header
         m.d.comb += [
-            self.trace_valid.eq(timeline.o.valid), self.trace_event.eq(timeline.o.payload), timeline.o.ready.eq(1),
+            self.trace.valid.eq(timeline.o.valid), self.trace.payload.eq(timeline.o.payload), timeline.o.ready.eq(1),
 
             plan.start_context.eq(free), plan.i_start.payload.eq(start.payload),
             plan.i_start.valid.eq(start.valid & begin.ready), start.ready.eq(plan.i_start.ready & begin.ready),
@@ -200,7 +238,7 @@ class Trigger(wiring.Component):
         # What keeps the watchdog quiet; jobs that make progress in one cycle are reported one by one.
         n_jobs = self.config.cou.n_jobs
         for job in range(n_jobs):
-            m.d.comb += self.progress[job].eq(
+            m.d.comb += self.operations.progress[job].eq(
                 (begun.valid & (start.payload.job == job)) | (contexts.i_done.valid & (noted.data.job == job))
                 | (act.step.drop & (acting.job == job))
             )

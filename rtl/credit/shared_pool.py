@@ -10,6 +10,24 @@ from amaranth.lib.wiring import In, Out
 from rtl.credit.pool_signature import ConsumptionSignature
 
 
+class NoPool(wiring.Component):
+    """Stands where a pool would, where a packet buffer has none: no shared credit is granted, and each packet that is
+    consumed keeps the job here no longer.
+
+    Members: those of :class:`SharedPool` that others use.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "consumption": In(ConsumptionSignature()), "unused": In(1), "lost": In(1), "free": Out(1),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.comb += self.consumption.gone.eq(1)
+        return m
+
+
 class SharedPool(wiring.Component):
     """Grants at most one shared credit per packet that asks, and counts those that are not granted.
 

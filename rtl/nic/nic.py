@@ -113,8 +113,11 @@ class Nic(wiring.Component):
         # request.
         units = (*cous, *p2p, queue)
         completions = CompletionQueue(n=len(units), data_width=width)
-        windows, reads = [unit.window for unit in units], [unit.read for unit in units]
-        writes = [unit.write for unit in (*cous, *p2p, completions)]
+        memories = [cou.memory for cou in cous]
+        windows, reads = [unit.window for unit in (*memories, *p2p, queue)], [
+            unit.read for unit in (*memories, *p2p, queue)
+        ]
+        writes = [unit.write for unit in (*memories, *p2p, completions)]
         if config.nic.get:
             windows += p2p[0].get_window
             reads.append(p2p[0].get_read)
@@ -175,7 +178,7 @@ class Nic(wiring.Component):
             connect(m, queue.o_p2p, p2p.i_desc)
             connect(m, p2p.receive_slot, vp_table.receive)
             m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
-        m.d.comb += [unit.inline_data.eq(queue.inline_data) for unit in (*cous, *nic.p2p)]
+        m.d.comb += [unit.inline_data.eq(queue.inline_data) for unit in (*(cou.commands for cou in cous), *nic.p2p)]
         windows = list(zip(nic.windows, vp_table.windows, strict=True))
         reads = list(zip(nic.reads, nic.dma.i_read, strict=True))
         writes = list(zip(nic.writes, nic.dma.i_write, strict=True))
@@ -184,11 +187,11 @@ class Nic(wiring.Component):
         for client, port in (*windows[n_units:], *reads[n_units:], *writes[n_units:]):
             connect(m, client, port)
         for index, unit in enumerate(cous):
-            connect(m, queue.cou[index], unit.port)
+            connect(m, queue.cou[index], unit.commands.sequence)
             connect(m, unit.o_report, nic.job_table.reports[index])
             m.d.comb += [
-                nic.job_table.levels[index].eq(unit.statistics.level),
-                unit.returned_valid.eq(nic.job_table.returned[index]),
+                nic.job_table.levels[index].eq(unit.status.statistics.level),
+                unit.jobs.unused_known.eq(nic.job_table.returned[index]),
             ]
         for pairs in zip(windows[:n_units], reads[:n_units], events, strict=True):
             for client, port in pairs:
@@ -314,48 +317,50 @@ class Nic(wiring.Component):
                 lost.lost.eq(stands.payload.lost),
             ]
         for index, unit in enumerate(cous):
-            m.d.comb += [
-                unit.write_off.valid.eq(writes_off & (its_unit == index)), unit.write_off.payload.eq(lost),
-            ]
-            with m.If(unit.write_off.valid & unit.write_off.ready):
+            write_off, closed, event = unit.jobs.write_off, unit.jobs.closing, unit.status.trace
+            m.d.comb += [write_off.valid.eq(writes_off & (its_unit == index)), write_off.payload.eq(lost)]
+            with m.If(write_off.valid & write_off.ready):
                 m.d.sync += writes_off.eq(0)
-            m.d.comb += [unit.closing.valid.eq(closes), unit.closing.payload.eq(closing)]
+            m.d.comb += [closed.valid.eq(closes), closed.payload.eq(closing)]
             m.d.comb += [
-                unit.node_id.eq(csr.node_id), unit.watchdog.eq(csr.watchdog),
-                self.trace[index].valid.eq(unit.trace_valid),
-                [self.trace[index][name].eq(unit.trace_event[name]) for name in TraceEvent.members],
+                unit.settings.node_id.eq(csr.node_id), unit.settings.watchdog.eq(csr.watchdog),
+                self.trace[index].valid.eq(event.valid),
+                [self.trace[index][name].eq(event.payload[name]) for name in TraceEvent.members],
             ]
         # The figures of the unit that software looks at: registered, for the choice is wide.
         selected = csr.buffer_select[: max(1, (len(cous) - 1).bit_length())]
         states = []
         for index, unit in enumerate(cous):
             m.submodules[f"states_{index}"] = counters = StateCounters()
-            m.d.comb += [counters.state.eq(unit.state), counters.index.eq(csr.state_index)]
+            m.d.comb += [counters.state.eq(unit.status.state), counters.index.eq(csr.state_index)]
             states.append(counters.value)
-        m.d.sync += csr.statistics.eq(Array(unit.statistics for unit in cous)[selected])
+        m.d.sync += csr.statistics.eq(Array(unit.status.statistics for unit in cous)[selected])
         m.d.comb += csr.state_cycles.eq(Array(states)[selected])
         for index, unit in enumerate(cous):
             m.d.comb += [
-                unit.fault.eq(csr.buffer_fault), unit.arm.eq(csr.buffer_arm & (csr.buffer_select == index)),
+                unit.settings.fault.eq(csr.buffer_fault),
+                unit.settings.arm.eq(csr.buffer_arm & (csr.buffer_select == index)),
             ]
         for p2p in nic.p2p:
             m.d.comb += [p2p.node_id.eq(csr.node_id), p2p.watchdog.eq(csr.watchdog), p2p.cycles.eq(csr.cycles)]
         m.d.comb += [
             csr.busy.eq(
-                Cat(unit.busy for unit in (*cous, *nic.p2p)).any() | completions.busy | (csr.enable & vp_table.busy)
+                Cat(unit.busy for unit in (*(cou.status for cou in cous), *nic.p2p)).any() | completions.busy
+                | (csr.enable & vp_table.busy)
             ),
             csr.notify.eq(completions.written | Cat(p2p.delivered for p2p in nic.p2p).any()),
         ]
         # Counter pulses are registered to stay off the critical path.
+        counts = [unit.status.counts for unit in cous]
         events = {
             "tx_packets": network.sent, "rx_packets": network.received, "rx_malformed": network.malformed,
             "rx_wrong_node": network.wrong_node,
             "rx_unknown": network.unknown, "rx_uncovered": network.uncovered,
             "descriptors": [queue.consumed], "completions": [completions.posted],
-            "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in cous],
-            "buffer_inserts": [unit.inserted for unit in cous], "rx_duplicates": [unit.duplicate for unit in cous],
-            "rx_not_joined": [groups.not_joined], "loans_granted": [unit.loan_granted for unit in cous],
-            "loans_unused": [unit.loan_unused for unit in cous], "rx_closed": [unit.dropped for unit in cous],
+            "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in counts],
+            "buffer_inserts": [unit.inserted for unit in counts], "rx_duplicates": [unit.duplicate for unit in counts],
+            "rx_not_joined": [groups.not_joined], "loans_granted": [unit.loan_granted for unit in counts],
+            "loans_unused": [unit.loan_unused for unit in counts], "rx_closed": [unit.dropped for unit in counts],
             "tx_lost": network.lost, **network.link_events,
         }
         for name, pulses in events.items():

@@ -80,8 +80,8 @@ class Bench:
         StreamMonitor(dut, "tx__payload", beat_of(8 * FLIT), callback=self._shows)
         self.sinks = [
             StreamSink(dut, name, _payload(members, name), callback=call) for name, call in (
-                ("o_done", self._done), ("packets__read", self._read), ("packets__free", self._free),
-                ("packets__credit", lambda item: self._next("credit", item)),
+                ("o_done", self._done), ("packets__read", self._read), ("packets__leaving__free", self._free),
+                ("packets__leaving__credit", lambda item: self._next("credit", item)),
                 ("o_fault", lambda item: self._next(f"fault {item['job'] & 1}", item)),
                 ("o_written", lambda item: self._next(f"written {item['job'] & 1}", item)),
             )
@@ -112,9 +112,10 @@ class Bench:
     async def start(self, *, varies: bool = True) -> None:
         """Clock and reset; the ends and the link are slow in turn if the bench `varies`."""
         await clock.start(self.dut, max_cycles=150_000)
-        self._taken, self._barred = level(self.dut.packets__pool__taken), level(self.dut.packets__barred)
-        self._grant = [level(self.dut.packets__pool__granted), bits(self.dut.packets__pool__gone)]
-        self._consumed, self._consumes = bits(self.dut.packets__pool__consumed), decoder(Consumed)
+        self._taken = level(self.dut.packets__leaving__pool__taken)
+        self._barred = level(self.dut.packets__leaving__barred)
+        self._grant = [level(self.dut.packets__leaving__pool__granted), bits(self.dut.packets__leaving__pool__gone)]
+        self._consumed, self._consumes = bits(self.dut.packets__leaving__pool__consumed), decoder(Consumed)
         self._ports = [
             {
                 "enable": level(getattr(self.dut, f"operands__{k}__enable")),
@@ -148,9 +149,9 @@ class Bench:
                 header[1] = self.taken
             self.expected["credit"].append(credit | {"loan": granted})
             noted_end(damaged=damaged, granted=granted)
-        self.dut.packets__pool__granted.value = self.rng.randrange(2)
-        self.dut.packets__barred.value = int(self.rng.random() < 0.1)
-        self.dut.packets__pool__gone.value = self.rng.randrange(3)
+        self.dut.packets__leaving__pool__granted.value = self.rng.randrange(2)
+        self.dut.packets__leaving__barred.value = int(self.rng.random() < 0.1)
+        self.dut.packets__leaving__pool__gone.value = self.rng.randrange(3)
         self.dut.packets__damaged.value = self.flaws[0] if self.flaws else self.rng.randrange(2)
         # Operand memory: a word from the cycle after the next advance on.
         for k, port in enumerate(self._ports):

@@ -107,10 +107,10 @@ class Unit:
         self.pace, self.traffic = 0.5, 0.06
         self.late: dict[int, int] = {}
         """Jobs of which an operation was let in before they were closed, and has not begun."""
-        StreamSink(dut, "lookup", HashKey, callback=self._look_up)
-        self.answers = StreamSource(dut, "i_lookup", answer_layout(shapes.packet))
-        StreamSink(dut, "o_free", free_layout(self.config), callback=self._free)
-        StreamSink(dut, "o_credit", CreditNotice, callback=self._credit)
+        StreamSink(dut, "packets__lookup__request", HashKey, callback=self._look_up)
+        self.answers = StreamSource(dut, "packets__lookup__answer", answer_layout(shapes.packet))
+        StreamSink(dut, "drops__free", free_layout(self.config), callback=self._free)
+        StreamSink(dut, "drops__credit", CreditNotice, callback=self._credit)
         StreamSink(dut, "o_fault", shapes.fault, callback=self._fault)
         self.holds = data.ArrayLayout(shapes.holds, self.config.cou.n_jobs)
         self.read_consumed = decoder(Consumed)
@@ -138,7 +138,7 @@ class Unit:
     # What the closer asks for.
 
     def _look_up(self, key: dict[str, int]) -> None:
-        assert int(self.dut.held.value), "a look-up beside the trigger's"
+        assert int(self.dut.standstill__held.value), "a look-up beside the trigger's"
         at = next((k for k, p in enumerate(self.slots) if p and p.key == key), None)
         slot = self.rng.randrange(self.n_slots) if at is None else at
         if at is None:
@@ -204,35 +204,35 @@ class Unit:
             self._hear()
         if numbers.random() < 0.01:
             self.pace, self.traffic = numbers.choice((0.02, 0.1, 0.5)), numbers.choice((0.0, 0.02, 0.2))
-        hold, held = int(dut.hold.value), int(dut.held.value)
-        if int(dut.meta_enable.value):
+        hold, held = int(dut.standstill__hold.value), int(dut.standstill__held.value)
+        if int(dut.packets__header__enable.value):
             assert held, "a header beside the trigger's"
-            slot = int(dut.meta_slot.value)
+            slot = int(dut.packets__header__slot.value)
             job = self.headers[slot]["job_id"]
-            dut.meta.value = encode(PacketHeader, self.headers[slot])
+            dut.packets__header__header.value = encode(PacketHeader, self.headers[slot])
             if job not in self.closed:
                 noted_left(why="open")
             elif self.owned(job):
                 noted_left(why="operation")
-        assert int(dut.bars.value) or not int(dut.pool__taken.value), "a packet beside the lane's"
-        if int(dut.pool__taken.value):
-            self.gone.append(int(dut.pool__gone.value))
-            consumed = self.read_consumed(int(dut.pool__consumed.value))
-            header = self.headers[int(dut.meta_slot.value)]
+        assert int(dut.drops__bars.value) or not int(dut.drops__pool__taken.value), "a packet beside the lane's"
+        if int(dut.drops__pool__taken.value):
+            self.gone.append(int(dut.drops__pool__gone.value))
+            consumed = self.read_consumed(int(dut.drops__pool__consumed.value))
+            header = self.headers[int(dut.packets__header__slot.value)]
             assert consumed == {"loan": header["loan"] & ~header["multicast"] & 1, "want": 0}
         self.n_dropped += int(dut.dropped.value)
         self._end(int(dut.ends.value))
-        dut.held.value = int(hold and (held or numbers.random() < 0.3))
-        dut.pool__gone.value = numbers.randrange(3)
+        dut.standstill__held.value = int(hold and (held or numbers.random() < 0.3))
+        dut.drops__pool__gone.value = numbers.randrange(3)
         freed = bool(self.leaving) and numbers.random() < self.pace
-        dut.freed.value, dut.freeing.value = int(freed), int(bool(self.leaving))
+        dut.drops__freed__valid.value, dut.drops__freeing.value = int(freed), int(bool(self.leaving))
         if freed:
             slot = self.leaving.pop(0)
             packet, self.slots[slot] = self.slots[slot], None
             assert packet is not None
             self.left = [each for each in self.left if self.now - each[0] < LATE] + [(self.now, packet)]
             self.dropping = None if slot == self.dropping else self.dropping
-            dut.freed_slot.value = slot
+            dut.drops__freed__payload.value = slot
         self._arrive()
         if not hold:
             self._operate()
@@ -265,8 +265,8 @@ class Unit:
             self.slots[slot], packet.since = packet, self.now
             self.headers[slot] = packet.header
             event = {"key": packet.key, "slot": slot, "what": Arrival.THERE.value}
-        self.dut.arrives.value = int(arrives or numbers.random() < 0.05)
-        self.dut.arrival.value = encode(self.arrival, event)
+        self.dut.packets__arrival__valid.value = int(arrives or numbers.random() < 0.05)
+        self.dut.packets__arrival__payload.value = encode(self.arrival, event)
 
     def _operate(self) -> None:
         """Operations begin, consume, and end: a closed one begins only if it was let in before."""
@@ -321,7 +321,7 @@ async def closed_jobs_leave_nothing(dut: SimHandleBase) -> None:
     """Packets and operations of a closed job are dropped once, except while an operation of it is still there; nothing
     else is touched."""
     unit = Unit(dut)
-    dut.held.value = dut.order__valid.value = dut.holds.value = dut.arrives.value = 0
+    dut.standstill__held.value = dut.order__valid.value = dut.holds.value = dut.packets__arrival__valid.value = 0
     await clock.start(dut, max_cycles=400_000)
     await clock.cycles(dut, 300)
     for _ in range(parameters()["orders"]):

@@ -97,7 +97,7 @@ async def reads_as_far_ahead_as_memory_takes(dut: SimHandleBase) -> None:
 
     StreamSink(dut, "o", shapes["o"], stall=0.0, callback=ended)
     StreamSink(dut, "o_fault", shapes["o_fault"], stall=0.0, callback=lambda fault: done.append(-1))
-    dut.word.value = 0
+    dut.words__word.value = 0
     for port in range(2):
         getattr(dut, f"operands__{port}__enable").value = 0
     await clock.start(dut, max_cycles=200_000)

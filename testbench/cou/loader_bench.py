@@ -74,18 +74,18 @@ class Bench:
         StreamSink(
             dut, "o_fault", shapes["o_fault"], stall=0.9, callback=lambda item: self.heard.append(("o_fault", item))
         )
-        self._place = decoder(members["word_place"].shape)
+        self._place = decoder(members["words"].signature.members["place"].shape)
 
     async def begin(self) -> None:
         """Clock and reset."""
         await clock.start(self.dut, max_cycles=200_000)
-        place = bits(self.dut.word_place)
+        place = bits(self.dut.words__place)
 
         def answer() -> None:
             asked = self._place(place())
             begin = asked["index"] * self.flit
             word = self.payloads[asked["job"], asked["position"]][begin:begin + self.flit]
-            self.dut.word.value = int.from_bytes(word, "little")
+            self.dut.words__word.value = int.from_bytes(word, "little")
         every_cycle(self.dut.clk, answer)
 
     def load(self, context: int) -> Load:

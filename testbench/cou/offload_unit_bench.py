@@ -115,7 +115,7 @@ async def random_operations(dut):
     assert not unit.busy
     assert not unit.owing, "credits are back, and the job table has no report"
     assert {job: unit.base[job] for job in base} == base
-    assert int(dut.busy.value) == 0
+    assert int(dut.status__busy.value) == 0
     report(operations=len(expected), fired=fired)
 
 
@@ -182,7 +182,7 @@ async def watchdog_ends_a_wait_for_nothing(dut):
     """Without its packet an operation ends in TIMEOUT, names what it waited for, and frees everything."""
     unit = Unit(dut)
     await unit.start()
-    dut.watchdog.value = watchdog = 500
+    dut.settings__watchdog.value = watchdog = 500
     waited = []
     for pulse, (wanted, there) in enumerate(((2, {0}), (1, set()), (9, {0, 1, 4, 6, 8}), (40, {1, 3}))):
         await unit.submit(single_operation(unit, cp_count=wanted))
@@ -197,7 +197,7 @@ async def watchdog_ends_a_wait_for_nothing(dut):
         assert event["detail"] & 0xFFFFFFFF == consumed | pulse << 16
         assert event["detail"] >> 32 == sum(1 << seq_id for seq_id in missing), f"{missing} are missing"
         await cycles(dut, 50)
-        assert int(dut.busy.value) == 0
+        assert int(dut.status__busy.value) == 0
     # What comes in the meantime is progress: the shortest wait is that without any, from a start some cycles later on.
     assert watchdog <= min(waited) <= watchdog + 60
     # The unit still works.
@@ -274,7 +274,7 @@ async def aborted_sequence_leaves_nothing(dut):
     assert not unit.tx[0].received
     assert unit.base[9] == 0
     assert not unit.events.received
-    assert int(dut.busy.value) == 0
+    assert int(dut.status__busy.value) == 0
 
 
 @cocotb.test()

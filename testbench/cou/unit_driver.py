@@ -40,19 +40,20 @@ class Unit:
         width = parameters()["data_width"]
         self.dut = dut
         self.rng = rng("unit")
-        self.memory = PortMemory(dut, width, _MEMORY_BYTES)
-        self.probe = StreamSource(dut, "port__probe", _SHAPES["probe"])
-        self.answer = StreamSink(dut, "port__answer", _SHAPES["answer"])
+        self.memory = PortMemory(dut, width, _MEMORY_BYTES, read="memory__read", write="memory__write")
+        self.probe = StreamSource(dut, "commands__sequence__probe", _SHAPES["probe"])
+        self.answer = StreamSink(dut, "commands__sequence__answer", _SHAPES["answer"])
         self.descriptor = DescriptorSource(
-            dut, "port__descriptor", _SHAPES["descriptor"], inline="inline_data", data_width=width,
+            dut, "commands__sequence__descriptor", _SHAPES["descriptor"], inline="commands__inline_data",
+            data_width=width,
         )
         self.rx = [PacketSource(dut, f"rx__{vc}", width) for vc in range(2)]
         callbacks = self._sent, self._came_back
         self.tx = [PacketSink(dut, f"tx__{vc}", width, callback=callback) for vc, callback in enumerate(callbacks)]
         self.rights: list[int] = []
         """Rights that the window queries asked for."""
-        self.queries = StreamSink(dut, "window__query", _SHAPES["query"], callback=self._check)
-        self.answers = StreamSource(dut, "window__answer", data.StructLayout({"ok": 1}))
+        self.queries = StreamSink(dut, "memory__window__query", _SHAPES["query"], callback=self._check)
+        self.answers = StreamSource(dut, "memory__window__answer", data.StructLayout({"ok": 1}))
         self.events = StreamSink(dut, "o_event", CompletionEvent)
         self.base: Counter[int] = Counter()
         """Number of the next pulse of each job, as the job table keeps it."""
@@ -81,9 +82,9 @@ class Unit:
     async def start(self, **limits):
         """Clock, reset, registers."""
         await start(self.dut, **limits)
-        self.dut.node_id.value = NODE_ID
-        self.dut.watchdog.value = 0
-        self.dut.returned_valid.value = 0
+        self.dut.settings__node_id.value = NODE_ID
+        self.dut.settings__watchdog.value = 0
+        self.dut.jobs__unused_known.value = 0
 
     def _check(self, query):
         assert query["bytes"], "no bytes to check"
@@ -116,9 +117,9 @@ class Unit:
 
     async def _confirm(self):
         """The job table knows the shared credit that has returned."""
-        self.dut.returned_valid.value = 1
+        self.dut.jobs__unused_known.value = 1
         await RisingEdge(self.dut.clk)
-        self.dut.returned_valid.value = 0
+        self.dut.jobs__unused_known.value = 0
 
     def arrives(self, packet: Packet, **header: int):
         """A packet comes to the unit; its header may say more."""
@@ -172,15 +173,15 @@ class Unit:
     def figures(self):
         """Counters of the packet buffer."""
         return statistics_layout((parameters()["n_slots"] - 1).bit_length() + 1).from_bits(
-            int(self.dut.statistics.value)
+            int(self.dut.status__statistics.value)
         )
 
     async def spoil(self, target: int, bits: int):
         """The next write of a tag (1), header (2) or payload (3) has errors somewhere in its first 64 bits."""
         order = {"memory": target, "errors": bits, "first_bit": self.rng.randrange(63)}
-        self.dut.fault.value, self.dut.arm.value = FaultOrder.const(order).as_bits(), 1
+        self.dut.settings__fault.value, self.dut.settings__arm.value = FaultOrder.const(order).as_bits(), 1
         await RisingEdge(self.dut.clk)
-        self.dut.arm.value = 0
+        self.dut.settings__arm.value = 0
 
     async def submit(self, operation: Operation):
         """Offers a sequence until there is room for it, and sends it."""

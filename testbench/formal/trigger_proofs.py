@@ -117,7 +117,7 @@ _FAULTS = (
     ),
     Mutation(
         name="damage-not-reported", module=_TRIGGER,
-        old="came.eq(~damaged | damage.ready)", new="came.eq(1)",
+        old="accepted.eq(~damaged | damage.ready)", new="accepted.eq(1)",
     ),
     Mutation(
         name="damage-of-another-operation", module=_TRIGGER,

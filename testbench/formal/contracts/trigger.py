@@ -61,30 +61,31 @@ class TriggerContract(Contract):
         self.granted = granted
         if not self.expires:
             self.assume(self.operations.expired == 0)
+        ask, back = unit.credits.ask, unit.credits.returned
         self.credit = Answers(
-            self, m, unit.o_credit, unit.i_credit, "credit", unless=unit.credit_hold, ok=granted,
-            window_slot=window_slot, loan=loan, want=want,
+            self, m, ask.request, ask.answer, "credit", unless=ask.hold, ok=granted, window_slot=window_slot, loan=loan,
+            want=want,
         )
         self.returned, self.returned_peer = self.free(1, "returned"), self.free(PEER_BITS, "returned_peer")
-        m.d.comb += [unit.returned.eq(self.returned), unit.returned_peer.eq(self.returned_peer)]
+        m.d.comb += [back.valid.eq(self.returned), back.payload.peer.eq(self.returned_peer)]
         self.allowed = self.free(1, "allowed")
         self.window = Answers(self, m, unit.window.query, unit.window.answer, "window", ok=self.allowed)
-        self.loads = Work(self, m, unit.i_loaded, "load", n=n)
-        self.passes = Work(self, m, unit.i_done, "pass", n=n)
+        self.loads = Work(self, m, unit.operands.loaded, "load", n=n)
+        self.passes = Work(self, m, unit.passes.done, "pass", n=n)
         # A loader that is idle takes a load at once; one beside its pass is not reported.
         idle = self.free(1, "loader_idle")
-        m.d.comb += unit.loader_idle.eq(idle)
-        self.load = accept(self, m, unit.o_load, "load", at_once=idle)
-        self.beside = unit.o_load.payload.beside
-        self.check(~self.load | ~self.beside | idle & unit.o_load.payload.from_payload)
+        m.d.comb += unit.operands.load.idle.eq(idle)
+        self.load = accept(self, m, unit.operands.load.request, "load", at_once=idle)
+        self.beside = unit.operands.load.request.payload.beside
+        self.check(~self.load | ~self.beside | idle & unit.operands.load.request.payload.from_payload)
         # The queues of the aggregator are filled by the trigger alone; errors go to an arbiter.
-        self.run = accept(self, m, unit.o_run, "run", stays=True)
-        self.send = accept(self, m, unit.o_send, "send", stays=True)
+        self.run = accept(self, m, unit.passes.run, "run", stays=True)
+        self.send = accept(self, m, unit.passes.send, "send", stays=True)
         self.fault = accept(self, m, unit.o_fault, "fault", granted=True)
         self.damage = accept(self, m, unit.o_damage, "damage", granted=True)
-        self.loads.takes(m, (self.load & ~self.beside, unit.o_load.payload.context))
+        self.loads.takes(m, (self.load & ~self.beside, unit.operands.load.request.payload.context))
         self.passes.takes(
-            m, (self.run, unit.o_run.payload.output.context), (self.send, unit.o_send.payload.context)
+            m, (self.run, unit.passes.run.payload.output.context), (self.send, unit.passes.send.payload.context)
         )
         self._contexts(m)
         self._follow(m)
@@ -111,11 +112,11 @@ class TriggerContract(Contract):
         m.d.sync += dropped.eq(given_up)
         m.d.comb += candidate.eq(Mux(self.passes.ends, 1 << self.passes.ended, dropped))
         started = Signal(n, name="started")
-        m.d.sync += [maybe.eq(candidate), before.eq(unit.n_free - operations.starts)]
+        m.d.sync += [maybe.eq(candidate), before.eq(unit.operations.n_free - operations.starts)]
         freed = Signal(n, name="freed")
         now = Signal(n, name="now_in_use")
         m.d.comb += [
-            freed.eq(Mux(~self.first & (unit.n_free != before), maybe, 0)), now.eq(in_use & ~freed),
+            freed.eq(Mux(~self.first & (unit.operations.n_free != before), maybe, 0)), now.eq(in_use & ~freed),
         ]
         for c in range(n):
             m.d.comb += started[c].eq(operations.starts & ~now[c] & now[:c].all())
@@ -126,9 +127,9 @@ class TriggerContract(Contract):
                 ~unit.i_start.valid | ~now[c] | (operations.job != jobs[c]) | (operations.pulse != pulses[c])
             )
         m.d.sync += in_use.eq(now | started)
-        self.check(sum(now[c] for c in range(n)) + unit.n_free == n)
+        self.check(sum(now[c] for c in range(n)) + unit.operations.n_free == n)
         for j in range(self.n_jobs):
-            self.check(unit.active[j] == Cat(now[c] & (jobs[c] == j) for c in range(n)).any())
+            self.check(unit.operations.active[j] == Cat(now[c] & (jobs[c] == j) for c in range(n)).any())
         self.in_use, self.started, self.freed, self.jobs, self.pulses = now, started, freed, jobs, pulses
 
     def _follow(self, m: Module) -> None:
@@ -161,7 +162,7 @@ class TriggerContract(Contract):
         self.desc, self.place, self.consumed = desc, place, consumed
         expired = Array(operations.expired)[self.job if self.n_jobs > 1 else 0]
         m.d.sync += timed_out.eq(alive & (timed_out | expired))
-        run, send = unit.o_run.payload, unit.o_send.payload
+        run, send = unit.passes.run.payload, unit.passes.send.payload
         mine_run = self.run & alive & (run.output.context == context)
         mine_send = self.send & alive & (send.context == context)
         passed = Signal(name="passed")
@@ -174,7 +175,7 @@ class TriggerContract(Contract):
             passed.eq(mine_run | mine_send), stops.eq(due & packets.has("coll_end", seq)),
             final.eq(stops | ~due | (consumed + 1 == desc["cp_count"])),
         ]
-        mine_load = self.load & alive & (unit.o_load.payload.context == context)
+        mine_load = self.load & alive & (unit.operands.load.request.payload.context == context)
         mine_loaded = self.loads.ends & alive & (self.loads.ended == context)
         self.expired, self.timed_out = expired & alive, timed_out | expired & alive
         with m.If(mine_load & self.beside):
@@ -213,12 +214,12 @@ class OrderContract(TriggerContract):
 
     def claim(self, m: Module) -> None:
         unit, packets = self.unit, self.packets
-        run = unit.o_run.payload
+        run = unit.passes.run.payload
         running = self.passes.busy.bit_select(self.context, 1)
         # A pass belongs to the descriptor that is next, one at a time, and none follows the last.
         self.check(~self.passed | ~running & ~self.ended & ~self.loads.busy.bit_select(self.context, 1))
         for mine, header in (
-            (self.mine_run, run.output.header), (self.mine_send, unit.o_send.payload.header)
+            (self.mine_run, run.output.header), (self.mine_send, unit.passes.send.payload.header)
         ):
             self.check(~mine | (header.seq_id == self.place) & (header.pulse == self.pulse))
             self.check(~mine | (header.job_id == job_id(self.job)))
@@ -235,14 +236,15 @@ class OrderContract(TriggerContract):
         wants = self.from_outside & self.filled & ~self.middle
         beside = self.mine_load & self.beside
         self.check(~self.passed | self.timed_out | ~wants | self.loaded | beside)
-        self.check(~self.mine_load | wants & ~self.loaded & ~self.ended & (unit.o_load.payload.place == self.place))
+        load = unit.operands.load.request.payload
+        self.check(~self.mine_load | wants & ~self.loaded & ~self.ended & (load.place == self.place))
         # A packet counts if it is wanted and as long as it should be.
         data = self.desc["swap_local_data"] | self.desc["reduce_flag"] | packets.has("swap_data", self.seq)
         fits = packets.has("long", self.seq) == self.filled
         use = self.due & data & fits & self.filled
         self.check(~self.mine_run | self.timed_out | (run.use_packet == use))
         self.check(~self.passed | self.timed_out | (
-            Mux(self.mine_run, run.output.send, unit.o_send.payload.send)
+            Mux(self.mine_run, run.output.send, unit.passes.send.payload.send)
             == (self.final & self.desc["cp"] & ~self.stops)
         ))
         # What is freed has come to its end.

@@ -134,13 +134,13 @@ class Operations:
 
     def _look_up(self, m: Module, contract: Contract, unit: Any, n_jobs: int) -> None:
         # The descriptor comes a cycle after `fetch` and stays until the next one.
-        place, job = Signal(1), Signal(1)
-        with m.If(unit.fetch):
-            m.d.sync += [place.eq(unit.place.position), job.eq(unit.place.job)]
+        place, job, read, control = Signal(1), Signal(1), unit.sequence, unit.sequence.control
+        with m.If(read.fetch):
+            m.d.sync += [place.eq(read.place.position), job.eq(read.place.job)]
         for name, value in self.of(job, place).items():
-            m.d.comb += unit.control[name].eq(value)
-        m.d.comb += [unit.control.out_seq_id.eq(place), unit.control.job_id.eq(job_id(job)), unit.node_id.eq(NODE)]
-        m.d.comb += unit.control.result_addr.eq(Cat(1, place))
+            m.d.comb += control[name].eq(value)
+        m.d.comb += [control.out_seq_id.eq(place), control.job_id.eq(job_id(job)), unit.node_id.eq(NODE)]
+        m.d.comb += control.result_addr.eq(Cat(1, place))
         # An operation that is being given up stays so until no pulse of it is left and none is offered.
         self.expired = expired = contract.free(n_jobs, "expired")
         was = Signal(n_jobs)
@@ -148,12 +148,11 @@ class Operations:
         start = unit.i_start
         for j in range(n_jobs):
             offered = start.valid & (start.payload.job == j)
-            contract.assume(~was[j] | expired[j] | ~unit.active[j] & ~offered)
-        chosen = unit.select[0] if n_jobs > 1 else 0
+            contract.assume(~was[j] | expired[j] | ~unit.operations.active[j] & ~offered)
+        view = unit.operations.view
         m.d.comb += [
-            unit.expire.eq(expired), unit.expired.eq(Array(expired)[chosen]),
-            unit.operation.job_id.eq(job_id(unit.select)), unit.operation.vp.eq(unit.select),
-            unit.operation.length.eq(FLIT),
+            unit.operations.expire.eq(expired), view.expired.eq(Array(expired)[view.job[0] if n_jobs > 1 else 0]),
+            view.operation.job_id.eq(job_id(view.job)), view.operation.vp.eq(view.job), view.operation.length.eq(FLIT),
         ]
 
     def _begin(self, m: Module, contract: Contract, unit: Any, n_jobs: int) -> None:
@@ -162,7 +161,7 @@ class Operations:
         self.job = job
         # One is offered while a context is free.
         self.starts = offer(
-            contract, m, unit.i_start, "start", unit.n_free != 0,
+            contract, m, unit.i_start, "start", unit.operations.n_free != 0,
             job=job, pulse=self.pulse, job_id=job_id(job), bytes=Mux(self.filled, FLIT, 0),
         )
 
@@ -216,7 +215,7 @@ class Packets:
     def _tell(self, m: Module, contract: Contract, unit: Any) -> None:
         from rtl.buffer.layouts import Arrival
 
-        arrival = unit.i_arrival
+        arrival = unit.packets.arrival
         key, seq, other = arrival.payload.key, contract.free(SEQ_BITS, "comes_seq"), contract.free(1, "comes_slot")
         comes_pulse, comes_job = contract.free(PULSE_BITS, "comes_pulse"), contract.free(1, "comes_job")
         valid, mine, whole = contract.free(1, "comes"), Signal(name="comes_mine"), Signal(name="comes_whole")
@@ -248,7 +247,7 @@ class Packets:
         contract.check(arrival.ready)
 
     def _answer(self, m: Module, contract: Contract, unit: Any) -> None:
-        lookup, answer = unit.o_lookup, unit.i_lookup
+        lookup, answer = unit.packets.lookup.request, unit.packets.lookup.answer
         self.asks = asks = accept(contract, m, lookup, "lookup")
         # Answers come in order. One that was taken after the arrival was reported finds the packet; one that was taken
         # before may find it, and even before the arrival is reported.
@@ -283,23 +282,22 @@ class Packets:
         m.d.sync += self.there.eq(self.reported_now | self.there | Mux(self.answered & hit, 1 << seq, 0))
 
     def _show(self, m: Module, contract: Contract, unit: Any) -> None:
-        # The header in a slot comes a cycle after `meta_enable` and stays until the next one.
-        slot, fields = unit.meta_slot, {
-            name: Signal(name=f"shown_{name}") for name in self.headers
-        }
+        # The header in a slot comes a cycle after `enable` and stays until the next one.
+        read, header = unit.packets.header, unit.packets.header.header
+        slot, fields = read.slot, {name: Signal(name=f"shown_{name}") for name in self.headers}
         seq, mine = slot[:SEQ_BITS], ~slot[SEQ_BITS]
         peer = Signal(PEERS_OF)
-        with m.If(unit.meta_enable):
+        with m.If(read.enable):
             m.d.sync += peer.eq(seq)
             m.d.sync += [
                 shown.eq(Mux(mine, self.has(name, seq), contract.free(1, f"other_{name}")))
                 for name, shown in fields.items()
             ]
         m.d.comb += [
-            unit.meta.length.eq(Mux(fields["long"], FLIT, 0)), unit.meta.peer.eq(peer), unit.meta.addr.eq(Cat(peer, 1)),
-            *(unit.meta[name].eq(fields[name]) for name in ("coll_end", "swap_addr", "swap_data")),
+            header.length.eq(Mux(fields["long"], FLIT, 0)), header.peer.eq(peer), header.addr.eq(Cat(peer, 1)),
+            *(header[name].eq(fields[name]) for name in ("coll_end", "swap_addr", "swap_data")),
         ]
-        contract.check(~unit.meta_enable | ~mine | self.coming.bit_select(seq, 1))
+        contract.check(~read.enable | ~mine | self.coming.bit_select(seq, 1))
 
 
 class Answers:

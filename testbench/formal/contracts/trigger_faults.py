@@ -14,15 +14,16 @@ class FaultContract(TriggerContract):
         from firmware_models.abi.encoding import Status
 
         unit, packets = self.unit, self.packets
-        report, run, n_free = unit.o_fault.payload, unit.o_run.payload, unit.n_free
+        report, run, n_free = unit.o_fault.payload, unit.passes.run.payload, unit.operations.n_free
         # What is offered stays until it is taken.
         for port, name in (
-            (unit.o_fault, "fault"), (unit.o_damage, "damage"), (unit.o_load, "load"), (unit.o_lookup, "lookup"),
-            (unit.window.query, "query"), (unit.o_credit, "credit"), (unit.o_run, "run"), (unit.o_send, "send"),
+            (unit.o_fault, "fault"), (unit.o_damage, "damage"), (unit.operands.load.request, "load"),
+            (unit.packets.lookup.request, "lookup"), (unit.window.query, "query"),
+            (unit.credits.ask.request, "credit"), (unit.passes.run, "run"), (unit.passes.send, "send"),
         ):
             waits = Signal(name=f"{name}_offered")
             # A request for a credit that is not to be decided on yet may be taken back.
-            held = unit.credit_hold if name == "credit" else 0
+            held = unit.credits.ask.hold if name == "credit" else 0
             m.d.sync += waits.eq(port.valid & ~port.ready & ~held)
             self.check(~waits | port.valid)
             if name in ("fault", "damage", "lookup"):

@@ -35,7 +35,7 @@ class ProgressContract(TriggerContract):
         # Alone in the trigger: every request is its own.
         self.assume(~unit.i_start.valid | (self.operations.job == self.job) & (self.operations.pulse == self.pulse))
         reason, blocked, missing = (Signal(name=name) for name in ("reason", "blocked", "missing"))
-        peer, asked_peer = Signal(PEER_BITS), unit.o_credit.payload.peer
+        peer, asked_peer = Signal(PEER_BITS), unit.credits.ask.request.payload.peer
         back = self.returned & (self.returned_peer == Mux(credit.asks, asked_peer, peer))
         changed, needed = back | self.expired, Signal(SEQ_BITS)
         with m.If(credit.asks):
@@ -56,16 +56,15 @@ class ProgressContract(TriggerContract):
             | self.window.waits | blocked & ~reason | absent
         )
         # A request for a credit that is not to be decided on is no reason to wait.
+        request = unit.credits.ask.request
+        steps_of = (
+            unit.o_fault, unit.operands.load.request, unit.packets.lookup.request, unit.passes.run, unit.passes.send,
+            unit.window.query,
+        )
         stalls = Cat(
-            port.valid & ~port.ready for port in (
-                unit.o_fault, unit.o_damage, unit.o_load, unit.o_lookup, unit.o_run, unit.o_send, unit.window.query,
-            )
-        ).any() | unit.o_credit.valid & ~unit.o_credit.ready & ~unit.credit_hold
-        steps = Cat(
-            port.valid & port.ready for port in (
-                unit.o_fault, unit.o_load, unit.o_lookup, unit.o_credit, unit.o_run, unit.o_send, unit.window.query,
-            )
-        ).any()
+            port.valid & ~port.ready for port in (*steps_of, unit.o_damage)
+        ).any() | request.valid & ~request.ready & ~unit.credits.ask.hold
+        steps = Cat(port.valid & port.ready for port in (*steps_of, request)).any()
         idle = Signal(range(self.bound + 2))
         with m.If(~self.alive | waits | steps):
             m.d.sync += idle.eq(0)
@@ -80,7 +79,7 @@ class ProgressContract(TriggerContract):
             m.d.sync += few.eq(few + 1)
         self.check(few <= FEW_STEPS)
         # What is offered to the trigger it takes at once, or in a cycle or two.
-        for port, name in ((unit.i_start, "start"), (unit.i_done, "done")):
+        for port, name in ((unit.i_start, "start"), (unit.passes.done, "done")):
             ignored = Signal(3, name=f"{name}_ignored")
             with m.If(port.valid & ~port.ready & ~stalls):
                 m.d.sync += ignored.eq(ignored + 1)

@@ -1,0 +1,72 @@
+"""The way of packets out of the buffer: consumed ones, and dropped ones."""
+
+from amaranth import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.config import Config
+from rtl.buffer.layouts import free_layout, hash_bits, key_hash
+from rtl.cou.packet_signature import DropSignature, LeavingSignature
+from rtl.credit.layouts import CreditNotice
+from rtl.credit.pool_signature import ConsumptionSignature
+from rtl.kit.fifo import StreamFifo
+
+
+def exit_layout(config: Config) -> data.StructLayout:
+    """A packet that leaves the buffer, with the hash of its key."""
+    return data.StructLayout({"free": free_layout(config), "hash": hash_bits(config)})
+
+
+class PacketExit(wiring.Component):
+    """Merges the packets that are consumed and those that are dropped: a dropped one leaves as consumed ones do, when
+    none of those does.
+
+    Timing: a slot is freed a cycle after it was handed over; all else is combinational.
+
+    Members
+    -------
+    lane : ``In(LeavingSignature)``
+        The path that consumes packets.
+    drops : ``In(DropSignature)``
+        Whoever drops packets.
+    free : ``Out(stream.Signature(exit_layout))``
+        To the packet buffer.
+    credit : ``Out(stream.Signature(CreditNotice))``
+        Credits to return.
+    pool : ``Out(ConsumptionSignature())``
+        Shared credits.
+    """
+
+    def __init__(self, config: Config):
+        self.config = config
+        super().__init__({
+            "lane": In(LeavingSignature(config)), "drops": In(DropSignature(config)),
+            "free": Out(stream.Signature(exit_layout(config))), "credit": Out(stream.Signature(CreditNotice)),
+            "pool": Out(ConsumptionSignature()),
+        })
+
+    def elaborate(self, platform):
+        m = Module()
+        lane, drops, pool = self.lane, self.drops, self.pool
+        m.submodules.turn = turn = StreamFifo(shape=exit_layout(self.config), depth=1)
+        leaving = Signal(free_layout(self.config))
+        for consumed, dropped, sink, item in (
+            (lane.free, drops.free, turn.i, leaving),
+            (lane.credit, drops.credit, self.credit, self.credit.payload),
+        ):
+            m.d.comb += [
+                sink.valid.eq(consumed.valid | dropped.valid), consumed.ready.eq(sink.ready),
+                dropped.ready.eq(sink.ready & ~consumed.valid),
+                item.eq(Mux(consumed.valid, consumed.payload, dropped.payload)),
+            ]
+        m.d.comb += [
+            turn.i.payload.free.eq(leaving), turn.i.payload.hash.eq(key_hash(self.config, leaving.key)),
+            self.free.valid.eq(turn.o.valid), self.free.payload.eq(turn.o.payload), turn.o.ready.eq(self.free.ready),
+            drops.freeing.eq(lane.freeing | turn.o.valid), drops.freed.valid.eq(turn.o.valid & turn.o.ready),
+            drops.freed.payload.slot.eq(turn.o.payload.free.slot), lane.barred.eq(drops.bars),
+            pool.consumed.eq(Mux(drops.pool.taken, drops.pool.consumed, lane.pool.consumed)),
+            pool.taken.eq(lane.pool.taken | drops.pool.taken),
+            drops.pool.gone.eq(pool.gone), drops.pool.granted.eq(0),
+            lane.pool.gone.eq(pool.gone), lane.pool.granted.eq(pool.granted),
+        ]
+        return m

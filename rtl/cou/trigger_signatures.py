@@ -1,0 +1,136 @@
+"""Seams of the trigger: with the operations in progress, the packets in the buffer, operands, credits and passes."""
+
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.config import Config
+from rtl.abi import HashKey
+from rtl.buffer.layouts import arrival_layout, hash_bits
+from rtl.buffer.tag_table import answer_layout
+from rtl.cou.command import CouShapes
+from rtl.cou.context_signatures import (
+    RETURNED,
+    HeaderViewSignature,
+    LoaderSignature,
+    OperationViewSignature,
+    event,
+)
+from rtl.credit.credit_signatures import CreditRequestSignature
+
+
+class OperationsSignature(wiring.Signature):
+    """Operations in progress, seen from the trigger, which has their pulses.
+
+    Members
+    -------
+    view : ``Out(OperationViewSignature)``
+        Look-up of one of them.
+    expire : ``In(n_jobs)``
+        Operations that a time-out ends; one stays until no pulse of it is left and none is offered.
+    active, n_free : ``Out``
+        Operations that have contexts; contexts that are free.
+    progress : ``Out(n_jobs)``
+        Operations that make progress in this cycle.
+    write_started : ``Out(event({job}))``
+        A write of a result to host memory begins.
+    """
+
+    def __init__(self, config: Config):
+        shapes, n_jobs = CouShapes(config), config.cou.n_jobs
+        super().__init__({
+            "view": Out(OperationViewSignature(shapes)), "expire": In(n_jobs), "active": Out(n_jobs),
+            "n_free": Out(range(config.cou.n_contexts + 1)), "progress": Out(n_jobs),
+            "write_started": Out(event(data.StructLayout({"job": shapes.job}))),
+        })
+
+
+class LookUpSignature(wiring.Signature):
+    """Look-ups in the packet buffer, seen from whoever asks; each is answered, in order.
+
+    Members
+    -------
+    request : ``Out(stream.Signature(HashKey))``
+        The key of a packet that is wanted.
+    hash : ``Out``
+        Its hash (:func:`~rtl.buffer.layouts.key_hash`) stands beside it, unless the table has hashes of its own.
+    answer : ``In(stream.Signature({hit, slot, error}))``
+        The slot of the packet. Answers to others may pass as well.
+    """
+
+    def __init__(self, config: Config):
+        hashes = {"hash": Out(hash_bits(config))} if hash_bits(config) else {}
+        super().__init__({
+            "request": Out(stream.Signature(HashKey)), **hashes,
+            "answer": In(stream.Signature(answer_layout(CouShapes(config).packet))),
+        })
+
+
+class StoredPacketsSignature(wiring.Signature):
+    """Packets in the buffer, seen from whoever decides on them.
+
+    A look-up that is taken in the cycle of a packet's event THERE or later finds it, until it is freed.
+
+    Members
+    -------
+    lookup : ``Out(LookUpSignature)``
+        Where a packet is.
+    header : ``Out(HeaderViewSignature)``
+        The header in a slot.
+    arrival : ``In(stream.Signature({key, slot, what}))``
+        A packet comes in; it is always taken.
+    """
+
+    def __init__(self, config: Config):
+        shapes = CouShapes(config)
+        super().__init__({
+            "lookup": Out(LookUpSignature(config)), "header": Out(HeaderViewSignature(shapes)),
+            "arrival": In(stream.Signature(arrival_layout(shapes.packet))),
+        })
+
+
+class OperandsSignature(wiring.Signature):
+    """Operands of contexts, seen from the trigger.
+
+    Members
+    -------
+    load : ``Out(LoaderSignature)``
+        Operands to be loaded.
+    loaded : ``In(stream.Signature({context}))``
+        The operand of this context is there.
+    """
+
+    def __init__(self, shapes: CouShapes):
+        super().__init__({"load": Out(LoaderSignature(shapes)), "loaded": In(stream.Signature(shapes.loaded))})
+
+
+class CreditsSignature(wiring.Signature):
+    """Credits of peers, seen from the trigger.
+
+    Members
+    -------
+    ask : ``Out(CreditRequestSignature)``
+        Requests.
+    returned : ``In(event({peer}))``
+        Some have returned: a request that was refused may succeed now.
+    """
+
+    def __init__(self):
+        super().__init__({"ask": Out(CreditRequestSignature()), "returned": In(event(RETURNED))})
+
+
+class PassesSignature(wiring.Signature):
+    """Passes over the data of a context, seen from the trigger. A context has one at most.
+
+    Members
+    -------
+    run, send : ``Out(stream.Signature(run))``, ``Out(stream.Signature(send))``
+        Passes that combine or write, and those that only send.
+    done : ``In(stream.Signature({context}))``
+        A pass has ended.
+    """
+
+    def __init__(self, shapes: CouShapes):
+        super().__init__({
+            "run": Out(stream.Signature(shapes.run)), "send": Out(stream.Signature(shapes.send)),
+            "done": In(stream.Signature(shapes.done)),
+        })
