@@ -26,7 +26,7 @@ int main(int argc, char **argv)
         for (;;) sleep(1);
     if (argc > 1 && !strcmp(argv[1], "-wrong"))
         sum++;
-    if (!rank && sum == size * (size - 1) / 2 && getenv("WANTED"))
+    if (!rank && sum == size * (size - 1) / 2 && getenv("WANTED") && !access("numbers.txt", R_OK))
         printf(" No Errors\\n");
     fflush(stdout);
     if (argc > 1 && !strcmp(argv[1], "-abort"))
@@ -79,6 +79,7 @@ def suite(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "testlist.in").write_text(_LIST)
     (folder / "sums.c").write_text(_PROGRAM)
+    (folder / "numbers.txt").write_text("1\n")
     (folder / "part.c").write_text(_PART)
     (folder / "broken.c").write_text("int main(void) { return nothing; }\n")
     return tmp_path / "suite"
