@@ -17,6 +17,25 @@ GroupEntry = register_layout(CONTROL_PAGE["group_entry"])
 """The register ``group_entry``."""
 
 
+class GroupsSignature(wiring.Signature):
+    """Entries for the groups that this NIC has joined, seen from the registers.
+
+    Members
+    -------
+    select : ``Out(8)``
+        An entry.
+    entry : ``In(GroupEntry)``
+        What it holds; entries that are not there are not joined.
+    write : ``Out(stream.Signature(GroupEntry))``
+        Writes that entry. Taken at once; no effect on entries that are not there.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "select": Out(GROUP_BITS), "entry": In(GroupEntry), "write": Out(stream.Signature(GroupEntry)),
+        })
+
+
 class GroupFilter(wiring.Component):
     """Passes packets on, but for multicasts of groups that this NIC has not joined, and those that it has sent itself.
 

@@ -6,36 +6,30 @@ Architecture: ``docs/architecture.md``.
 
 from types import SimpleNamespace
 
-from amaranth import Array, Cat, Module, Signal
+from amaranth import Array, Cat, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import registers
-from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
 from rtl.cou.offload_unit import OffloadUnit
-from rtl.credit.layouts import LENT_BIT
+from rtl.credit.credit_watcher import CreditWatcher
 from rtl.dma.axi4 import Axi4Signature
 from rtl.dma.engine import DmaEngine
-from rtl.interface import PLAIN_LINK, UNIT_BITS, JobClosing, JobOrder, JobWriteOff, LinkSignature, TraceEvent
-from rtl.kit.arbiter import PacketArbiter
+from rtl.interface import PLAIN_LINK, LinkSignature, TraceEvent
 from rtl.kit.axi_lite import AxiLiteSignature
-from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
 from rtl.kit.library import shared
-from rtl.kit.stage import PacketStage
-from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_layer import LINK_EVENTS, LinkStatus, connect_unmarked, link_layer, state_of
 from rtl.link.link_rx import LinkRx
 from rtl.link.link_tx import LinkTx
-from rtl.link.packetizer import Packetizer
 from rtl.link.wire import WireSignature
 from rtl.nic.csr import RegisterFile
-from rtl.nic.group_filter import GroupFilter
-from rtl.nic.job_locator import JobLocator
+from rtl.nic.job_orders import JobOrders
 from rtl.nic.job_table import JobTable
-from rtl.nic.receive_router import ReceiveRouter
+from rtl.nic.receive_path import ReceivePath
 from rtl.nic.state_counters import StateCounters
+from rtl.nic.transmit_path import TransmitPath
 from rtl.p2p.p2p import P2p
 from rtl.queue.completion_queue import CompletionQueue
 from rtl.queue.descriptor_queue import DescriptorQueue
@@ -92,8 +86,8 @@ class Nic(wiring.Component):
         nic = self._units(m, platform)
         self._connect_host(m, nic)
         self._connect_units(m, nic)
-        network = self._connect_network(m, nic)
-        self._connect_registers(m, nic, network)
+        groups = self._connect_network(m, nic)
+        self._connect_registers(m, nic, groups)
         return m
 
     def _units(self, m: Module, platform) -> SimpleNamespace:
@@ -189,20 +183,15 @@ class Nic(wiring.Component):
         for index, unit in enumerate(cous):
             connect(m, queue.cou[index], unit.commands.sequence)
             connect(m, unit.o_report, nic.job_table.reports[index])
-            m.d.comb += [
-                nic.job_table.levels[index].eq(unit.status.statistics.level),
-                unit.jobs.unused_known.eq(nic.job_table.returned[index]),
-            ]
+            m.d.comb += nic.job_table.levels[index].eq(unit.status.statistics.level)
         for pairs in zip(windows[:n_units], reads[:n_units], events, strict=True):
             for client, port in pairs:
                 connect(m, client, port)
         for client, port in writes[:n_units]:
             connect(m, client, port)
 
-    def _connect_network(self, m: Module, nic: SimpleNamespace) -> SimpleNamespace:
-        """The network, a path for each virtual channel. Gives the group filter, and the pulses
-        that are counted.
-        """
+    def _connect_network(self, m: Module, nic: SimpleNamespace):
+        """The network, a path each way for each virtual channel. Gives the registers' way to the groups."""
         config, csr, cous, job_table = self.config, nic.csr, nic.cous, nic.job_table
         units, width = (*cous, *nic.p2p), config.datapath.data_width
         m.submodules.link_tx = link_tx = LinkTx(data_width=width, buffer_flits=config.link.buffer_flits)
@@ -221,108 +210,55 @@ class Nic(wiring.Component):
             m.d.comb += csr.link.eq(PLAIN_LINK)
             connect(m, link_tx.link, flipped(self.tx))
             connect(m, flipped(self.rx), link_rx.link)
-        received, malformed, wrong_node, sent = [], [], [], []
-        unknown, uncovered = [*(p2p.unknown for p2p in nic.p2p), job_table.unknown], []
-        lost = list(layer.status.lost) if config.link.reliable else []
-        link_events = {f"link_{name}": [layer.status[name]] if config.link.reliable else [] for name in LINK_EVENTS}
+        paths = []
         for vc in range(config.link.n_vcs):
-            m.submodules[f"tx_arbiter_{vc}"] = arbiter = PacketArbiter(
-                data_width=width, n=len(units), chooses_ahead=True
-            )
-            m.submodules[f"tx_stage_{vc}"] = tx_stage = PacketStage(data_width=width)
-            m.submodules[f"packetizer_{vc}"] = packetizer = Packetizer(data_width=width)
-            m.submodules[f"depacketizer_{vc}"] = depacketizer = Depacketizer(
-                data_width=width, mtu=config.datapath.mtu, marked=config.link.reliable,
-            )
-            m.submodules[f"locator_{vc}"] = locator = JobLocator(config, vc=vc)
-            m.submodules[f"rx_router_{vc}"] = router = ReceiveRouter(config, vc=vc)
-            connect(m, arbiter.o, tx_stage.i)
-            connect(m, tx_stage.o, packetizer.i)
-            connect(m, packetizer.o, link_tx.i[vc])
-            connect(m, link_rx.o[vc], depacketizer.i)
-            if vc == 0:
-                # Multicasts travel on channel 0 alone.
-                m.submodules.groups = groups = GroupFilter(config)
-                connect(m, depacketizer.o, groups.i)
-                connect(m, groups.o, locator.i)
-                connect(m, locator.placement, job_table.packet)
-            else:
-                connect(m, depacketizer.o, locator.i)
-                connect(m, locator.placement, job_table.credit)
-                # A credit may be spent after it has left. The packet that spends it arrives many cycles later. A CREDIT
-                # packet leaves from the first cycle on in which the stage offers it; for a cycle after it there is
-                # none.
-                leaving, seen = tx_stage.o.header, Signal()
-                m.d.sync += [
-                    seen.eq(leaving.valid),
-                    job_table.given_valid.eq(
-                        leaving.valid & ~seen & (leaving.payload.type == PacketType.CREDIT)
-                        & (leaving.payload.credits != 0)
-                    ),
-                    job_table.given.job_id.eq(leaving.payload.job_id),
-                    job_table.given.lent.eq(leaving.payload.tag[LENT_BIT]),
-                    job_table.given.granted.eq(leaving.payload.loan),
-                ]
-            connect(m, locator.o, router.i)
+            m.submodules[f"transmit_{vc}"] = out = TransmitPath(data_width=width, n_units=len(units))
+            m.submodules[f"receive_{vc}"] = into = ReceivePath(config, vc=vc)
+            connect(m, out.o, link_tx.i[vc])
+            connect(m, link_rx.o[vc], into.i)
+            connect(m, into.placement, (job_table.packet, job_table.credit)[vc])
             for index, unit in enumerate(units):
-                connect(m, unit.tx[vc], arbiter.i[index])
-                connect(m, router.o[index], unit.rx[vc])
-            m.d.comb += [
-                depacketizer.node_id.eq(csr.node_id), router.unit.eq(locator.unit), router.known.eq(locator.known),
-                router.placed.eq(locator.placed),
-                router.not_covered.eq(locator.uncovered),
-            ]
-            went, ended = Signal(name=f"went_{vc}"), Signal(name=f"ended_{vc}")
-            m.d.sync += [
-                went.eq(packetizer.o.valid & packetizer.o.ready), ended.eq(packetizer.o.payload.last),
-            ]
-            sent.append(went & ended)
-            received.append(depacketizer.received)
-            malformed += [depacketizer.malformed, router.misplaced]
-            wrong_node.append(depacketizer.wrong_node)
-            unknown.append(router.unknown)
-            uncovered.append(router.uncovered)
-        return SimpleNamespace(
-            groups=groups, received=received, malformed=malformed, wrong_node=wrong_node, unknown=unknown,
-            uncovered=uncovered, sent=sent, lost=lost, link_events=link_events,
-        )
+                connect(m, unit.tx[vc], out.i[index])
+                connect(m, into.o[index], unit.rx[vc])
+            m.d.comb += into.node_id.eq(csr.node_id)
+            paths.append((out, into))
+        m.submodules.credit_watcher = watcher = CreditWatcher()
+        credit_path = paths[1][0]
+        m.d.comb += [
+            watcher.valid.eq(credit_path.offered), watcher.header.eq(credit_path.header),
+            job_table.given_valid.eq(watcher.given_valid), job_table.given.eq(watcher.given),
+        ]
+        counts = [into.counts for _, into in paths]
+        self._pulses = {
+            "tx_packets": [out.sent for out, _ in paths], "rx_packets": [count.received for count in counts],
+            "rx_malformed": [pulse for count in counts for pulse in (count.malformed, count.misplaced)],
+            "rx_wrong_node": [count.wrong_node for count in counts],
+            "rx_unknown": [*(p2p.unknown for p2p in nic.p2p), job_table.unknown, *(count.unknown for count in counts)],
+            "rx_uncovered": [count.uncovered for count in counts],
+            "rx_not_joined": [counts[0].not_joined],
+            "tx_lost": list(layer.status.lost) if config.link.reliable else [],
+            **{f"link_{name}": [layer.status[name]] if config.link.reliable else [] for name in LINK_EVENTS},
+        }
+        return paths[0][1].groups
 
-    def _connect_registers(self, m: Module, nic: SimpleNamespace, network: SimpleNamespace) -> None:
+    def _connect_registers(self, m: Module, nic: SimpleNamespace, groups) -> None:
         """Settings from the registers, status to them; counters and traces."""
         csr, vp_table, queue, completions = nic.csr, nic.vp_table, nic.queue, nic.completions
-        cous, groups = nic.cous, network.groups
+        cous = nic.cous
         connect(m, csr.group_write, groups.write)
         m.d.comb += [
-            groups.node_id.eq(csr.node_id), groups.select.eq(csr.group_select), csr.group.eq(groups.entry),
+            groups.select.eq(csr.group_select), csr.group.eq(groups.entry),
         ]
-        # Units hear of it two cycles after the job table has answered: sooner than of anything that follows from it.
-        # A unit takes some cycles to write off; until then there is no other order.
-        m.submodules.order_stage = ordered = StreamFifo(shape=JobOrder, depth=1)
-        connect(m, csr.order, ordered.i)
-        order, writes_off = nic.job_table.order, Signal()
-        m.d.comb += [
-            order.valid.eq(ordered.o.valid & ~writes_off), order.payload.eq(ordered.o.payload),
-            ordered.o.ready.eq(order.ready & ~writes_off),
-        ]
-        connect(m, nic.job_table.standing, csr.standing)
-        stands, closes, closing = csr.standing, Signal(), Signal(JobClosing)
-        m.d.sync += [
-            closes.eq(stands.valid & stands.ready & stands.payload.changed),
-            closing.job_id.eq(stands.payload.job_id), closing.closed.eq(stands.payload.closed),
-        ]
-        lost, its_unit = Signal(JobWriteOff), Signal(UNIT_BITS)
-        with m.If(stands.valid & stands.ready & stands.payload.written_off):
-            m.d.sync += [
-                writes_off.eq(1), its_unit.eq(stands.payload.unit), lost.job_id.eq(stands.payload.job_id),
-                lost.lost.eq(stands.payload.lost),
-            ]
+        m.submodules.job_orders = orders = JobOrders(n_units=len(cous))
+        connect(m, csr.order, orders.i)
+        connect(m, orders.order, nic.job_table.order)
+        connect(m, nic.job_table.standing, orders.i_standing)
+        connect(m, orders.o_standing, csr.standing)
         for index, unit in enumerate(cous):
-            write_off, closed, event = unit.jobs.write_off, unit.jobs.closing, unit.status.trace
-            m.d.comb += [write_off.valid.eq(writes_off & (its_unit == index)), write_off.payload.eq(lost)]
-            with m.If(write_off.valid & write_off.ready):
-                m.d.sync += writes_off.eq(0)
-            m.d.comb += [closed.valid.eq(closes), closed.payload.eq(closing)]
+            event = unit.status.trace
+            connect(m, orders.units[index], unit.jobs)
             m.d.comb += [
+                orders.unused_known[index].eq(nic.job_table.returned[index]),
                 unit.settings.node_id.eq(csr.node_id), unit.settings.watchdog.eq(csr.watchdog),
                 self.trace[index].valid.eq(event.valid),
                 [self.trace[index][name].eq(event.payload[name]) for name in TraceEvent.members],
@@ -353,15 +289,12 @@ class Nic(wiring.Component):
         # Counter pulses are registered to stay off the critical path.
         counts = [unit.status.counts for unit in cous]
         events = {
-            "tx_packets": network.sent, "rx_packets": network.received, "rx_malformed": network.malformed,
-            "rx_wrong_node": network.wrong_node,
-            "rx_unknown": network.unknown, "rx_uncovered": network.uncovered,
             "descriptors": [queue.consumed], "completions": [completions.posted],
             "completion_errors": [completions.posted_error], "trigger_fires": [unit.fired for unit in counts],
             "buffer_inserts": [unit.inserted for unit in counts], "rx_duplicates": [unit.duplicate for unit in counts],
-            "rx_not_joined": [groups.not_joined], "loans_granted": [unit.loan_granted for unit in counts],
+            "loans_granted": [unit.loan_granted for unit in counts],
             "loans_unused": [unit.loan_unused for unit in counts], "rx_closed": [unit.dropped for unit in counts],
-            "tx_lost": network.lost, **network.link_events,
+            **self._pulses,
         }
         for name, pulses in events.items():
             m.d.sync += csr.events[name].eq(sum(pulses))

@@ -12,7 +12,7 @@ from sim.report.drawing import svg
 from sim.walk.recording import Recording
 
 _DATA, _SHARED, _CREDIT, _GRANT, _UNUSED = BLUE, VIOLET, GREEN, AMBER, GREY
-_SENT, _RECEIVED = "packetizer_{vc}.i__header", "depacketizer_{vc}.o__header"
+_SENT, _RECEIVED = "transmit_{vc}.packetizer.i__header", "receive_{vc}.depacketizer.o__header"
 
 
 def exchange(recording: Recording, cycles: Sequence[int]) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ class Recording:
     """The waveform of a cluster.
 
     A signal is named by its model (``nic0``, ``switch0``) and its path in the design: submodules with dots, as in
-    ``cou_0.trigger.o_credit``.
+    ``cou_0.trigger.i_start``.
 
     Parameters
     ----------

@@ -72,8 +72,10 @@ def diagrams(act: Sequence[str], scheduler: Sequence[str]) -> dict[str, Diagram]
         )),
         "walk_fire": Diagram("From the pulse to the first flit", 73, 89, (
             Row("trigger.i_start", "cou_0.trigger.i_start"), Row("planning.i", "cou_0.trigger.planning.i"),
-            Row("planning.o", "cou_0.trigger.planning.o"), acting, Row("trigger.o_load", "cou_0.trigger.o_load"),
-            Row("trigger.o_credit", "cou_0.trigger.o_credit"), Row("trigger.i_credit", "cou_0.trigger.i_credit"),
+            Row("planning.o", "cou_0.trigger.planning.o"), acting,
+            Row("operand load", "cou_0.trigger.operands__load__request"),
+            Row("credit request", "cou_0.trigger.credits__ask__request"),
+            Row("credit answer", "cou_0.trigger.credits__ask__answer"),
             Row("trigger.fired", "cou_0.trigger.fired"), Row("tx[0].header", "cou_0.tx__0__header"),
             Row("link tx", "tx__"),
         )),

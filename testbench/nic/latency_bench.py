@@ -34,16 +34,16 @@ MEMORY_BYTES = 1 << 17
 STAGES = (
     ("header's first flit at the link", "rx__valid", 0),
     ("last flit at the link", "rx__valid", -1),
-    ("whole packet out of the depacketizer", "depacketizer_0.o__header__valid", 0),
+    ("whole packet out of the depacketizer", "receive_0.depacketizer.o__header__valid", 0),
     ("header into the packet buffer", "cou_0.core.buffer.i__header__valid", 0),
     ("packet announced", "cou_0.core.buffer.o_arrival__valid", 0),
     ("packet valid in the buffer", "cou_0.core.buffer.o_arrival__valid", -1),
     ("what is to be done is planned", "cou_0.core.trigger.planning.o__valid", 0),
-    ("credit asked", "cou_0.core.trigger.o_credit__valid", 0),
+    ("credit asked", "cou_0.core.trigger.credits__ask__request__valid", 0),
     ("descriptor fires", "cou_0.core.trigger.fired", 0),
     ("first operands into the reduce unit", "cou_0.core.aggregator.reduce.i__valid", 0),
     ("first result out of it", "cou_0.core.aggregator.reduce.o__valid", 0),
-    ("result's header at the packetizer", "packetizer_0.i__header__valid", 0),
+    ("result's header at the packetizer", "transmit_0.packetizer.i__header__valid", 0),
     ("first flit at the link", "tx__valid", 0),
 )
 """Stages of a packet that is combined with an operand and sent on: name, signal that says so, which of its cycles."""
@@ -57,10 +57,10 @@ DOORBELL_STAGES = (
     ("descriptor handed to the unit", "descriptor_queue.cou__0__descriptor__valid"),
     ("operation in the unit's table", "cou_0.core.operations.i__valid"),
     ("pulse offered to the trigger", "cou_0.core.trigger.i_start__valid"),
-    ("operand asked", "cou_0.core.trigger.o_load__valid"),
-    ("operand on chip", "cou_0.core.trigger.i_loaded__valid"),
+    ("operand asked", "cou_0.core.trigger.operands__load__request__valid"),
+    ("operand on chip", "cou_0.core.trigger.operands__loaded__valid"),
     ("descriptor fires", "cou_0.core.trigger.fired"),
-    ("header at the packetizer", "packetizer_0.i__header__valid"),
+    ("header at the packetizer", "transmit_0.packetizer.i__header__valid"),
     ("first flit at the link", "tx__valid"),
 )
 """Stages of a collective whose operand travels in its descriptor."""
