@@ -58,6 +58,8 @@ class Board:
         What the board has and its platform does not know.
     memory_bits : int
         Bits of block RAM of the device, by its maker's table; 0 where open tools know and check.
+    look_up_tables : int
+        Tables of six inputs of the device, likewise.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Board:
     family: str = "ecp5"
     resources: tuple[Resource, ...] = ()
     memory_bits: int = 0
+    look_up_tables: int = 0
 
     def make_platform(self, **options: Any) -> Any:
         """A platform of the board, with those of `options` that it has: some know only one toolchain, and take none."""
@@ -138,7 +141,7 @@ VIVADO_BOARDS = {board.name: board for board in (
     Board(
         name="kcu105", title="AMD KCU105", platform=KCU105Platform, preset="ulx3s_85f", n_nics=2, memory_bytes=1 << 15,
         design_hz=50_000_000, reset=("cpu_reset", 0), family="ultrascale", **_row("led"),
-        memory_bits=600 * _BRAM_BITS,  # XCKU040: DS890
+        memory_bits=600 * _BRAM_BITS, look_up_tables=242_400,  # XCKU040: DS890
         # The user guide, UG917: the first port of the USB bridge, and the reset button.
         resources=(
             UARTResource(0, rx="G25", tx="K26", attrs=Attrs(IOSTANDARD="LVCMOS18")),
@@ -148,12 +151,12 @@ VIVADO_BOARDS = {board.name: board for board in (
     Board(
         name="genesys2", title="Digilent Genesys 2", platform=Genesys2Platform, preset="ulx3s_85f", n_nics=2,
         memory_bytes=1 << 15, design_hz=50_000_000, reset=("rst", 0), family="series7", **_row("led"),
-        memory_bits=445 * _BRAM_BITS,  # XC7K325T: DS180
+        memory_bits=445 * _BRAM_BITS, look_up_tables=203_800,  # XC7K325T: DS180
     ),
     Board(
         name="arty_a7_100", title="Digilent Arty A7-100T", platform=ArtyA7_100Platform, preset="ulx3s_85f", n_nics=2,
         memory_bytes=1 << 15, design_hz=50_000_000, reset=("button", 0), family="series7", **_row("led"),
-        memory_bits=135 * _BRAM_BITS,  # XC7A100T: DS180
+        memory_bits=135 * _BRAM_BITS, look_up_tables=63_400,  # XC7A100T: DS180
     ),
 )}
 """Boards for which projects for Vivado are written, by name."""

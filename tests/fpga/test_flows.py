@@ -11,6 +11,7 @@ import fpga.vivado
 from firmware_models.config import ConfigError, load_preset
 from fpga.bitstream import NAME
 from fpga.board import BOARDS, VIVADO_BOARDS, Board, BoardError, find_board, find_vivado_board
+from fpga.synthesis import synthesise
 from fpga.vivado import write_core, write_self_test
 from sim.board.open import MODEL, open_board
 from sim.page.board_tables import flows
@@ -102,3 +103,20 @@ def test_projects_for_vivado(board: Board, tmp_path: Path) -> None:
     words = re.findall(r"^ *reg \[(\d+):0\] \S+ ?\[(\d+):0\];", text, re.MULTILINE)
     bits = sum((int(width) + 1) * (int(depth) + 1) for width, depth in words)
     assert 100_000 < bits < board.memory_bits // 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("board", VIVADO_BOARDS.values(), ids=lambda board: board.name)
+def test_projects_map_to_the_device(board: Board, tmp_path: Path) -> None:
+    """Open tools map what is written for Vivado to the cells of the device, and they are there: a quarter to spare."""
+    write_self_test(board, tmp_path)
+    family = {"series7": "xilinx7", "ultrascale": "ultrascale"}[board.family]
+    cells = synthesise((tmp_path / f"{NAME}.v").read_text(), top=NAME, family=family)
+    # A cell of RAM32M or RAM64M is four tables.
+    tables = sum(count for cell, count in cells.items() if re.fullmatch(r"LUT[2-6]|SRL16E|SRLC32E", cell))
+    tables += 4 * sum(count for cell, count in cells.items() if cell.startswith(("RAM32M", "RAM64M")))
+    blocks = sum(count for cell, count in cells.items() if cell.startswith("RAMB36"))
+    halves = sum(count for cell, count in cells.items() if cell.startswith("RAMB18"))
+    print(f"{board.name}: {tables:,} tables, {blocks + halves / 2} block RAMs")
+    assert 10_000 < tables < board.look_up_tables * 3 // 4
+    assert 0 < (2 * blocks + halves) * 18 * 1024 < board.memory_bits * 3 // 4
