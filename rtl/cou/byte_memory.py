@@ -1,9 +1,7 @@
 """A memory of flits that can be read and written at any byte."""
 
-from types import SimpleNamespace
-
 from amaranth import Array, Cat, Const, Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.kit.memory import BlockMemory
@@ -82,11 +80,10 @@ class ByteMemory(wiring.Component):
             return (beat + (1 - parity))[1: len(beat)] if parity == 0 else beat[1:]
 
         # A byte goes to the lane that its address says; lanes below the first one belong to the beat behind.
-        put = SimpleNamespace()
-        for name in ("address", "data", "first", "count"):
-            given = getattr(self, f"write_{name}")
-            setattr(put, name, Signal.like(given, name=f"put_{name}"))
-            m.d.sync += getattr(put, name).eq(given)
+        put = Signal(data.StructLayout({
+            name: len(getattr(self, f"write_{name}")) for name in ("address", "data", "first", "count")
+        }))
+        m.d.sync += [put[name].eq(getattr(self, f"write_{name}")) for name in put.shape().members]
         # Where nothing is written no byte is.
         with m.If(~self.write_enable):
             m.d.sync += put.count.eq(0)

@@ -3,8 +3,6 @@
 Architecture: ``rtl/cou/README.md``. Golden model: ``firmware_models.golden.executor``.
 """
 
-from types import SimpleNamespace
-
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.hdl import Assert
 from amaranth.lib import data, stream, wiring
@@ -22,6 +20,28 @@ from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.memory import BlockMemory
 
 _ended = data.StructLayout({"job_id": formats.JOB_BITS, "pulses": formats.PULSE_BITS})
+
+
+class _Entries:
+    """Registers of the entries for operations, and of the sequence that is on its way into one of them.
+
+    Members
+    -------
+    taken, owner : Signal(n_jobs), Array
+        Entries that are in use, and the JobID of each.
+    over, over_job : Signal
+        A sequence that was let in has not begun, and will not: its end is to be reported.
+    begun, filling, position, base : Signal
+        A sequence is on its way into the entry `filling`: its next descriptor, and its first pulse.
+    """
+
+    def __init__(self, config: Config):
+        shapes, n_jobs = CouShapes(config), config.cou.n_jobs
+        self.taken = Signal(n_jobs, name="taken")
+        self.owner = Array(Signal(formats.JOB_BITS, name=f"owner_{job}") for job in range(n_jobs))
+        self.over, self.over_job = Signal(name="over"), Signal(formats.JOB_BITS, name="over_job")
+        self.begun, self.filling = Signal(name="begun"), Signal(shapes.job, name="filling")
+        self.position, self.base = Signal(shapes.place, name="position"), Signal(formats.PULSE_BITS, name="base")
 
 
 class SequenceStore(wiring.Component):
@@ -73,7 +93,6 @@ class SequenceStore(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        n_jobs = self.config.cou.n_jobs
         shapes = self.shapes
         depth = 1 << (shapes.place + shapes.job)
 
@@ -84,12 +103,7 @@ class SequenceStore(wiring.Component):
             self.view.control.eq(control.read_data),
         ]
 
-        # `over`: something that was let in has not begun. `begun`: a sequence is on its way, into entry `filling`.
-        s = SimpleNamespace(
-            taken=Signal(n_jobs), owner=Array(Signal(formats.JOB_BITS, name=f"owner_{job}") for job in range(n_jobs)),
-            over=Signal(), over_job=Signal(formats.JOB_BITS), begun=Signal(), filling=Signal(shapes.job),
-            position=Signal(shapes.place), base=Signal(formats.PULSE_BITS),
-        )
+        s = _Entries(self.config)
         m.d.comb += self.busy.eq(s.taken.any())
         self._answer_probes(m, s)
         self._take_up(m, s, control=control)
@@ -98,7 +112,7 @@ class SequenceStore(wiring.Component):
 
         return m
 
-    def _answer_probes(self, m: Module, s: SimpleNamespace) -> None:
+    def _answer_probes(self, m: Module, s: _Entries) -> None:
         """Reserves an entry with the answer to a probe, so that no two sequences get the same one."""
         n_jobs = self.config.cou.n_jobs
         taken, owner, over, begun = s.taken, s.owner, s.over, s.begun
@@ -127,7 +141,7 @@ class SequenceStore(wiring.Component):
             with m.Elif(~in_progress):
                 m.d.sync += [over.eq(1), s.over_job.eq(self.port.probe.payload.job_id)]
 
-    def _take_up(self, m: Module, s: SimpleNamespace, *, control: BlockMemory) -> BlockCutter:
+    def _take_up(self, m: Module, s: _Entries, *, control: BlockMemory) -> BlockCutter:
         """Writes the descriptors as they come, and makes an operation of them when the last one is there."""
         position, filling = s.position, s.filling
         # Blocks are those of the first descriptor; the scheduler sees to it that the others agree.
@@ -186,7 +200,7 @@ class SequenceStore(wiring.Component):
             operation.payload.lazy.eq(lazy),
         ]
 
-    def _keep_inline(self, m: Module, s: SimpleNamespace) -> Signal:
+    def _keep_inline(self, m: Module, s: _Entries) -> Signal:
         """Writes inline data as they come. The first pulse of the operation asks for a word ten cycles after the
         descriptor was taken at the earliest, in which eight of them come.
         """
@@ -215,7 +229,7 @@ class SequenceStore(wiring.Component):
             Assert(~(self.words.taken & missing), "inline data are read before they have come"),
         ]
 
-    def _tell_ends(self, m: Module, s: SimpleNamespace) -> StreamArbiter:
+    def _tell_ends(self, m: Module, s: _Entries) -> StreamArbiter:
         """Frees entries and reports their end. An entry is free before the report, so an operation that is let in
         because of the report finds it.
         """

@@ -3,7 +3,6 @@
 Architecture: ``docs/decisions/0010-loans-come-with-credits.md``.
 """
 
-from types import SimpleNamespace
 from typing import Any
 
 from amaranth import Module, Mux, Signal
@@ -23,20 +22,47 @@ LOANS_KEPT = 3
 pulses behind a packet; otherwise it asks for one more."""
 
 
-def shared_credits(m: Module, table: Any, t: SimpleNamespace, *, shares: bool) -> SimpleNamespace:
-    """Shared credits that are here, in a slot for each peer, and those that wait to return; none without a pool
-    (`shares`).
+class SharedCredits:
+    """Registers and wires of the shared credits that are here, in a slot for each peer.
+
+    Members
+    -------
+    loan, want : Signal
+        A request is answered with a shared credit; its packet asks for one.
+    granted, keep : Signal
+        One comes with credits that return; it stays here.
+    flush, flushing, flushed_job, step, next_step : Signal
+        One returns unused; the slots are looked through for the job whose operation has ended, one after the other.
+    full, spot : Signal
+        Slots that are in use; a free one.
+    reserved, asked : Signal
+        Places that are taken, of :data:`LOANS_ASKED`; packets that have asked and have no answer yet.
+    answered, written_off : Value, Signal
+        One of these is answered; so many will not be.
+    kept : ReadPort
+        The slot that is looked at.
+    """
+
+    def __init__(self) -> None:
+        slot_bits, places = index_bits(LOANS_ASKED), range(LOANS_ASKED + 1)
+        self.loan, self.want, self.granted, self.keep, self.flush, self.next_step, self.flushing = (
+            Signal(name=name) for name in ("loan", "want", "granted", "keep", "flush", "next_step", "flushing")
+        )
+        self.full, self.flushed_job = Signal(LOANS_ASKED, name="full"), Signal(formats.JOB_BITS, name="flushed_job")
+        self.spot, self.step = Signal(slot_bits, name="spot"), Signal(slot_bits, name="step")
+        self.reserved, self.asked, self.written_off = (
+            Signal(places, name=name) for name in ("reserved", "asked", "written_off")
+        )
+        self.answered: Any = None
+        self.kept: Any = None
+
+
+def shared_credits(m: Module, table: Any, t: Any, *, shares: bool) -> SharedCredits:
+    """Shared credits that are here, and those that wait to return; none without a pool (`shares`).
 
     `table` has the streams, `t` what the memories of the table show.
     """
-    slot_bits = index_bits(LOANS_ASKED)
-    loans = SimpleNamespace(
-        **{name: Signal(name=name) for name in (
-            "loan", "want", "granted", "keep", "flush", "next_step", "flushing",
-        )},
-        full=Signal(LOANS_ASKED), spot=Signal(slot_bits), step=Signal(slot_bits),
-        flushed_job=Signal(formats.JOB_BITS), reserved=Signal(range(LOANS_ASKED + 1)),
-    )
+    loans = SharedCredits()
     if not shares:
         return loans
     loan, want, granted, keep, flush = loans.loan, loans.want, loans.granted, loans.keep, loans.flush
@@ -47,9 +73,9 @@ def shared_credits(m: Module, table: Any, t: SimpleNamespace, *, shares: bool) -
     keep_port, loans.kept = kept.write_port(), kept.read_port(domain="comb")
     # Packets that ask and have no answer yet, shared credits that are here, and those that wait to return: there
     # is room in the queue for each, and a packet may ask if some is left.
-    loans.asked = asked = Signal(range(LOANS_ASKED + 1))
+    asked = loans.asked
     answered = giving.want & (t.sum_out.asked != 0) & table.i_return.ready
-    loans.answered, loans.written_off = answered, Signal.like(asked, name="written_off")
+    loans.answered = answered
     notice = Signal(CreditNotice)
     m.d.comb += [
         granted.eq(giving.loan & answered), unused.i.valid.eq((granted & ~keep) | flush),
