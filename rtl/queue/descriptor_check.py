@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from itertools import pairwise
-from types import SimpleNamespace
 
 from amaranth import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
@@ -13,7 +12,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator, P2pOp, Right, Status
 from rtl.abi import DescriptorControl
 from rtl.interface import STATUS_BITS, WindowSignature
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
 
 ELEMENT_BYTES = {Datatype.DOUBLE_INT: 16, Datatype.FLOAT32: 4, Datatype.INT32: 4, Datatype.BYTE: 1}
 """Bytes of the elements that are not 8 bytes long."""
@@ -141,7 +140,7 @@ class DescriptorCheck(wiring.Component):
         desc = self.desc
         return self._cut & (desc.slice_first == desc.block_count) & (desc.slice_count == 1)
 
-    def _share(self, v: SimpleNamespace) -> dict:
+    def _share(self, v: StepValues) -> dict:
         """Where the slice ends, and where the blocks do; what takes long to see, for the steps behind."""
         desc = self.desc
         limit = Mux(self._cut, desc.block_count, 1)
@@ -150,7 +149,7 @@ class DescriptorCheck(wiring.Component):
             "cut": self._cut, "empty": self._empty,
         }
 
-    def _multiply(self, v: SimpleNamespace) -> dict:
+    def _multiply(self, v: StepValues) -> dict:
         """Computes the blocks in the slice and the bytes that one pulse takes from all blocks. Numbers beyond
         `n_blocks` are refused in any case."""
         desc = self.desc
@@ -158,7 +157,7 @@ class DescriptorCheck(wiring.Component):
         n_slice = Mux(desc.slice_count == 0, n_blocks, Mux(v.empty, 0, desc.slice_count))
         return {"n_slice": n_slice[:len(n_blocks)], "all_bytes": n_blocks * desc.pulse_bytes}
 
-    def _slice(self, v: SimpleNamespace) -> dict:
+    def _slice(self, v: StepValues) -> dict:
         """Computes the bytes that one pulse takes from the slice; compares the end of the slice and the bytes of all
         blocks with their limits."""
         return {
@@ -166,7 +165,7 @@ class DescriptorCheck(wiring.Component):
             "too_many": v.all_bytes > self.intermediate_bytes,
         }
 
-    def _compare(self, v: SimpleNamespace) -> dict:
+    def _compare(self, v: StepValues) -> dict:
         """Finds the faults of the descriptor. Gives each comparison of lengths by itself, because they take longest,
         and the memories that the descriptor uses."""
         desc, has_bytes = self.desc, self.desc.length != 0
@@ -176,7 +175,7 @@ class DescriptorCheck(wiring.Component):
             "result": desc.c & desc.write_back & has_bytes,
         }
 
-    def _bad_descriptor(self, v: SimpleNamespace):
+    def _bad_descriptor(self, v: StepValues):
         desc, collective, mini = self.desc, self.desc.c, self.desc.kind == Kind.MP
         beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, v.beyond) & ~v.empty
 
@@ -201,7 +200,7 @@ class DescriptorCheck(wiring.Component):
             collective & desc.multicast & ((desc.members == 0) | (desc.mlid < formats.FIRST_MLID)),
         )
 
-    def _unsupported(self, v: SimpleNamespace):
+    def _unsupported(self, v: StepValues):
         desc, collective = self.desc, self.desc.c
         has_reduction = Cat(
             (desc.datatype == datatype) & (desc.operator == operator) for datatype, operator in self.supported
@@ -214,7 +213,7 @@ class DescriptorCheck(wiring.Component):
             collective & desc.reduce_flag & ~has_reduction,
         )
 
-    def _bad_length(self, v: SimpleNamespace):
+    def _bad_length(self, v: StepValues):
         desc, collective, cut = self.desc, self.desc.c, v.cut
         # Bits of a length that whole elements leave 0.
         element_mask = Const(7, 4)
