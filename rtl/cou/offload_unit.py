@@ -42,7 +42,7 @@ from rtl.interface import (
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
-from rtl.kit.stage import connect_through
+from rtl.kit.stage import StreamPath, connect_through
 
 
 class OffloadUnit(wiring.Component):
@@ -124,7 +124,7 @@ class OffloadUnit(wiring.Component):
 
         def cross(name, sender, receiver, *, full_rate=False):
             """A register at the border."""
-            connect_through(m, f"{name}_stage", sender, receiver, full_rate=full_rate)
+            connect_through(m, f"{name}_stage", StreamPath(sender, receiver, full_rate=full_rate))
 
         u = SimpleNamespace(**units, cross=cross)
         self._connect_operations(m, u)

@@ -1,9 +1,10 @@
 """Validates a descriptor by itself."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from itertools import pairwise
 
-from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
@@ -19,6 +20,24 @@ ELEMENT_BYTES = {Datatype.DOUBLE_INT: 16, Datatype.FLOAT32: 4, Datatype.INT32: 4
 
 CUTS = ("share", "multiply", "slice", "compare")
 """Steps that end in registers; each is waited for in a state of its name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """Findings about a descriptor, without its memory.
+
+    Parameters
+    ----------
+    status, wrong : Value
+        The first violation; there is one.
+    operand, result : Value
+        It uses memory for its operand; for a result.
+    """
+
+    status: Value
+    wrong: Value
+    operand: Value
+    result: Value
 
 
 class DescriptorCheck(wiring.Component):
@@ -107,10 +126,10 @@ class DescriptorCheck(wiring.Component):
             found.bad, Status.BAD_DESCRIPTOR,
             Mux(found.lacking, Status.UNSUPPORTED, Mux(found.overlong.any(), Status.BAD_LENGTH, Status.OK)),
         )
-        self._judge(
-            m, found=status, wrong=found.bad | found.lacking | found.overlong.any(),
-            wants_operand=found.operand, wants_result=found.result,
-        )
+        self._judge(m, Findings(
+            status=status, wrong=found.bad | found.lacking | found.overlong.any(), operand=found.operand,
+            result=found.result,
+        ))
         return m
 
     @property
@@ -228,10 +247,8 @@ class DescriptorCheck(wiring.Component):
             collective & (desc.reduce_flag | cut) & (desc.length[:4] & element_mask).any(),
         )
 
-    def _judge(self, m: Module, *, found, wrong, wants_operand, wants_result) -> None:
-        """Notes what was `found`, and whether that is `wrong`; asks for the windows of what is right so far: of
-        an operand and of a result, if it wants them.
-        """
+    def _judge(self, m: Module, found: Findings) -> None:
+        """Notes what was found; asks for the windows of what is right so far."""
         desc, status, judged = self.desc, self.status, Signal()
         m.d.comb += self.judged.eq(judged)
         ask_operand, ask_result = Signal(), Signal()
@@ -251,9 +268,9 @@ class DescriptorCheck(wiring.Component):
                         m.next = behind.upper()
             # That the answer stands is a register, as the answer is: the scheduler's decisions begin with it.
             with m.State("LOOK"):
-                m.d.sync += [status.eq(found), ask_operand.eq(wants_operand), ask_result.eq(wants_result)]
+                m.d.sync += [status.eq(found.status), ask_operand.eq(found.operand), ask_result.eq(found.result)]
                 m.next = "ASK"
-                with m.If(wrong | ~(wants_operand | wants_result)):
+                with m.If(found.wrong | ~(found.operand | found.result)):
                     m.d.sync += judged.eq(1)
                     m.next = "JUDGED"
             with m.State("ASK"):
