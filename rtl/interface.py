@@ -255,6 +255,24 @@ class SequenceSignature(wiring.Signature):
         })
 
 
+class P2pPortSignature(wiring.Signature):
+    """The scheduler's port on the point-to-point path.
+
+    Members
+    -------
+    descriptor : ``Out(stream.Signature({desc}))``
+        Descriptors, checked. Inline data follow each by themselves (:func:`inline_layout`).
+    room, get_room : ``In(1)``
+        A SEND or PUT, or a GET, that is offered now is taken at once. Stay high until a descriptor has been taken.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "descriptor": Out(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
+            "room": In(1), "get_room": In(1),
+        })
+
+
 class ReceiveSlotSignature(wiring.Signature):
     """A client's port on the receive queues of the VP table.
 

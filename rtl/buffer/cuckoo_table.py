@@ -3,8 +3,11 @@
 Architecture: ``docs/packet_buffer.md``. The same interface as :class:`~rtl.buffer.linear_table.LinearTable`.
 """
 
+from dataclasses import dataclass
+
 from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, enum, memory, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import connect, flipped
 from amaranth.utils import bits_for
 
@@ -24,6 +27,61 @@ class Kind(enum.Enum, shape=2):
     REMOVE = 2
     MOVE = 3
     """A tag of the stash looks for an empty way."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stages:
+    """Operations under way: the rows of one are read, the entries are compared with one, one acts.
+
+    Parameters
+    ----------
+    asked, read, act : View
+        They, the youngest first.
+    """
+
+    asked: View
+    read: View
+    act: View
+
+
+@dataclass(frozen=True, kw_only=True)
+class Storage:
+    """Memories of the tags, and the changes that the operation that acts makes there.
+
+    Parameters
+    ----------
+    reads : tuple of ReadPort
+        A port of each entry's memory, for the operation that is compared.
+    stash : TagStash
+        The stash.
+    write_at, swap_at : Signal
+        Entries, a bit each, that are written; whose tag goes into the stash.
+    """
+
+    reads: tuple[memory.ReadPort, ...]
+    stash: TagStash
+    write_at: Signal
+    swap_at: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Comparison of the entries with the operation that acts, a bit each.
+
+    Parameters
+    ----------
+    match, empty : Signal
+        The tag is there; the entry is empty.
+    preferred : Signal
+        Empty entries that chance has chosen.
+    victim : Signal
+        The entry whose tag is displaced, should one have to be.
+    """
+
+    match: Signal
+    empty: Signal
+    preferred: Signal
+    victim: Signal
 
 
 class CuckooTable(wiring.Component):
@@ -109,12 +167,12 @@ class CuckooTable(wiring.Component):
                 seen.addr.eq(look.address[p % self.banks]), seen.en.eq(look.enable), look.found[p].eq(seen.data),
             ]
 
-        # An operation passes these stages: its rows are read, the entries are compared with it, it acts.
         asked, read, act = (Signal(self.stage, name=name) for name in ("asked", "read", "act"))
+        stages = Stages(asked=asked, read=read, act=act)
         swept, swept_row = Signal(), Signal(self.index_bits)
         with m.If(~swept):
             m.d.sync += [swept_row.eq(swept_row + 1), swept.eq(swept_row == self.rows - 1)]
-        self._elaborate_choice(m, asked, read, act, stash, swept=swept)
+        self._elaborate_choice(m, stages, stash, swept)
         m.d.sync += [read.eq(asked), act.eq(read)]
         m.d.comb += [reads[p].addr.eq(asked.rows[p % self.banks]) for p in range(self.n_places)]
 
@@ -126,12 +184,9 @@ class CuckooTable(wiring.Component):
         m.d.comb += busy.eq(Cat(stage.kind != Kind.NONE for stage in (asked, read, act)).any())
         with m.If(busy):
             m.d.sync += chance.eq(Cat(chance[1:], chance[0]) ^ Mux(chance[0], 0x200003, 0))
-        match, empty, victim = self._elaborate_compare(
-            m, reads, read, act, stash, write_at=write_at, swap_at=swap_at, chance=chance
-        )
-        self._elaborate_act(
-            m, act, stash, match=match, empty=empty, victim=victim, write_at=write_at, swap_at=swap_at, chance=chance
-        )
+        storage = Storage(reads=tuple(reads), stash=stash, write_at=write_at, swap_at=swap_at)
+        compared = self._elaborate_compare(m, stages, storage, chance)
+        self._elaborate_act(m, act, storage, compared)
 
         # Writes: the operation that acts, or the sweep after reset; and, for tests, an error in what is written.
         written, error = Signal(code.entry), Signal(code.entry)
@@ -164,8 +219,9 @@ class CuckooTable(wiring.Component):
             ]
         return m
 
-    def _elaborate_choice(self, m: Module, asked, read, act, stash, *, swept):
-        """Removals, insertions and moves take turns. Each has its hash before the choice, which is late."""
+    def _elaborate_choice(self, m: Module, stages: Stages, stash: TagStash, swept: Signal) -> None:
+        """Takes removals, insertions and moves in turn. Each has its hash before the choice, which is late."""
+        asked, read, act = stages.asked, stages.read, stages.act
         m.submodules.turn = turn = RoundRobin(n=3)
         m.d.comb += [
             turn.requests.eq(
@@ -191,7 +247,7 @@ class CuckooTable(wiring.Component):
                     [asked.rows[b].eq(hash_index(key, self.index_bits, bank=b)) for b in range(self.banks)],
                 ]
 
-    def _elaborate_compare(self, m: Module, reads, read, act, stash, *, write_at, swap_at, chance):
+    def _elaborate_compare(self, m: Module, stages: Stages, storage: Storage, chance: Signal) -> Comparison:
         """Compares the entries with the operation.
 
         What was read may be out of date: `act` writes in this cycle, and the operation before it, `acted`, in the one
@@ -199,7 +255,8 @@ class CuckooTable(wiring.Component):
         two, which is less than to pass what they write by every memory. The victim, should the operation need
         one, is chosen here already: of all entries only that one is kept.
         """
-        code = self.code
+        code, read, act = self.code, stages.read, stages.act
+        reads, stash, write_at, swap_at = storage.reads, storage.stash, storage.write_at, storage.swap_at
         removing = read.kind == Kind.REMOVE
         acted, acted_at = Signal(self.stage), Signal(self.n_places)
         m.d.sync += [acted.eq(act), acted_at.eq(write_at)]
@@ -216,7 +273,7 @@ class CuckooTable(wiring.Component):
             ]
 
         match, empty, stored = (Signal(self.n_places, name=name) for name in ("match", "empty", "stored_match"))
-        victim = Signal(self.n_places)
+        preferred, victim = Signal(self.n_places), Signal(self.n_places)
         index = Signal(range(max(2, self.n_places)))
         m.d.comb += index.eq(chance[: len(index)] if self.n_places > 1 else 0)
         m.d.sync += victim.eq(1 << index)
@@ -237,17 +294,19 @@ class CuckooTable(wiring.Component):
         with m.Else():
             m.d.sync += stash.victim.eq(Array(port.data for port in reads)[index])
         m.d.comb += [
+            preferred.eq(empty & Cat(chance[p % 16 + 5] for p in range(self.n_places))),
             stash.read_entry.eq(read.entry), stash.read_removing.eq(removing), stash.same_as_act.eq(same_as["act"]),
             # The tag that `read` wants may be the one that is just being displaced.
             stash.taken_over.eq((swap_at & over["act"] & stored).any()),
         ]
-        return match, empty, victim
+        return Comparison(match=match, empty=empty, preferred=preferred, victim=victim)
 
-    def _elaborate_act(self, m: Module, act, stash, *, match, empty, victim, write_at, swap_at, chance):
+    def _elaborate_act(self, m: Module, act: View, storage: Storage, compared: Comparison) -> None:
         """Carries an operation out, all of it in one cycle."""
-        preferred, pool, place = (Signal(self.n_places, name=name) for name in ("preferred", "pool", "place"))
+        match, empty, victim, preferred = compared.match, compared.empty, compared.victim, compared.preferred
+        stash, write_at, swap_at = storage.stash, storage.write_at, storage.swap_at
+        pool, place = (Signal(self.n_places, name=name) for name in ("pool", "place"))
         m.d.comb += [
-            preferred.eq(empty & Cat(chance[p % 16 + 5] for p in range(self.n_places))),
             pool.eq(Mux(preferred.any(), preferred, empty)), place.eq(pool & -pool),
             stash.act_index.eq(act.index), stash.act_entry.eq(act.entry),
         ]

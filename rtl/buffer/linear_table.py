@@ -3,8 +3,11 @@
 Architecture: ``docs/packet_buffer.md``. The same interface as :class:`~rtl.buffer.cuckoo_table.CuckooTable`.
 """
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, memory, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In
 from amaranth.utils import bits_for
 
@@ -12,6 +15,50 @@ from rtl.abi import HashKey
 from rtl.buffer.hash_function import hash_index
 from rtl.buffer.tag_code import TagCode
 from rtl.buffer.tag_table import STEP_BITS, tag_layout, tag_table_members
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interplay:
+    """Signals between updates and look-ups.
+
+    Parameters
+    ----------
+    homes : View
+        Hash of the key at each port.
+    swept : Signal
+        The table has been cleared after reset.
+    moving : Signal
+        An entry may move in this cycle.
+    hold : Signal
+        A look-up starts over: no removal is taken.
+    going, going_tag : Signal, View
+        This tag is being removed.
+    """
+
+    homes: View
+    swept: Signal
+    moving: Signal
+    hold: Signal
+    going: Signal
+    going_tag: View
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """The operation that is taken next, an insertion or a removal.
+
+    Parameters
+    ----------
+    tag, home : View, Signal
+        Its tag, and the hash of that.
+    pick_remove, remove_first : Signal
+        It is a removal; one has the turn if both are there.
+    """
+
+    tag: View
+    home: Signal
+    pick_remove: Signal
+    remove_first: Signal
 
 
 class LinearTable(wiring.Component):
@@ -75,20 +122,32 @@ class LinearTable(wiring.Component):
                 ("insert", self.insert.payload.key), ("remove", self.remove.payload.key),
                 ("lookup", self.lookup.payload),
             )]
-        swept = Signal()
-        moving = Signal()
-        hold = Signal()
-        going = Signal()
-        going_tag = Signal(tag_layout(self.slot_bits))
-        common = {
-            "homes": homes, "swept": swept, "moving": moving, "hold": hold, "going": going, "going_tag": going_tag,
-        }
-        self._elaborate_update(m, write, read, **common)
-        self._elaborate_lookup(m, lookup_read, **common)
+        interplay = Interplay(
+            homes=homes, swept=Signal(name="swept"), moving=Signal(name="moving"), hold=Signal(name="hold"),
+            going=Signal(name="going"), going_tag=Signal(tag_layout(self.slot_bits), name="going_tag"),
+        )
+        self._elaborate_update(m, write, read, interplay)
+        self._elaborate_lookup(m, lookup_read, interplay)
         return m
 
-    def _elaborate_update(self, m: Module, write, read, *, homes, swept, moving, hold, going, going_tag):
-        """Insertion and removal, one at a time."""
+    def _take_turns(self, m: Module, interplay: Interplay) -> Taken:
+        """Takes insertions and removals in turn, so that neither waits for more than one of the other."""
+        remove_first, pick_remove = Signal(), Signal()
+        taken = Signal(tag_layout(self.slot_bits))
+        taken_home = Signal(self.index_bits)
+        m.d.comb += [
+            pick_remove.eq(self.remove.valid & ~interplay.hold & (remove_first | ~self.insert.valid)),
+            taken.eq(Mux(pick_remove, self.remove.payload, self.insert.payload)),
+            # Of both, for the choice is known late.
+            taken_home.eq(Mux(pick_remove, interplay.homes.remove, interplay.homes.insert)),
+        ]
+        return Taken(tag=taken, home=taken_home, pick_remove=pick_remove, remove_first=remove_first)
+
+    def _elaborate_update(
+        self, m: Module, write: memory.WritePort, read: memory.ReadPort, interplay: Interplay
+    ) -> None:
+        """Inserts and removes, one at a time."""
+        swept, moving, hold = interplay.swept, interplay.moving, interplay.hold
         tag = Signal(tag_layout(self.slot_bits))
         removing = Signal()
         home, index, hole = (Signal(self.index_bits, name=name) for name in ("home", "index", "hole"))
@@ -96,16 +155,8 @@ class LinearTable(wiring.Component):
         steps = Signal(STEP_BITS, init=1)
         m.d.comb += following.eq(index + 1)
 
-        # Both take turns, so that neither waits for more than one of the other.
-        remove_first, pick_remove = Signal(), Signal()
-        taken = Signal(tag_layout(self.slot_bits))
-        taken_home = Signal(self.index_bits)
-        m.d.comb += [
-            pick_remove.eq(self.remove.valid & ~hold & (remove_first | ~self.insert.valid)),
-            taken.eq(Mux(pick_remove, self.remove.payload, self.insert.payload)),
-            # Of both, for the choice is known late.
-            taken_home.eq(Mux(pick_remove, homes.remove, homes.insert)),
-        ]
+        taken = self._take_turns(m, interplay)
+        remove_first, pick_remove = taken.remove_first, taken.pick_remove
 
         # Unless one of the cases below applies, the entry behind is on its way.
         m.d.comb += [read.addr.eq(following), read.en.eq(1), write.addr.eq(index)]
@@ -113,8 +164,8 @@ class LinearTable(wiring.Component):
         # A look-up that is taken after a removal may still read the entry in the cycle in which it goes: `going` covers
         # that cycle too.
         busy_removing = Signal()
-        m.d.sync += going.eq(busy_removing)
-        m.d.comb += going_tag.eq(tag)
+        m.d.sync += interplay.going.eq(busy_removing)
+        m.d.comb += interplay.going_tag.eq(tag)
 
         # For tests, an error in what is written.
         code = self.code
@@ -152,13 +203,13 @@ class LinearTable(wiring.Component):
                 m.d.comb += [
                     self.remove.ready.eq(~hold & (remove_first | ~self.insert.valid)),
                     self.insert.ready.eq(~(self.remove.valid & ~hold & remove_first)),
-                    read.addr.eq(taken_home), read.en.eq(pick_remove | self.insert.valid),
+                    read.addr.eq(taken.home), read.en.eq(pick_remove | self.insert.valid),
                     busy_removing.eq(pick_remove),
                 ]
                 m.d.sync += index.eq(index)
                 with m.If(pick_remove | self.insert.valid):
                     m.d.sync += [
-                        tag.eq(taken), home.eq(taken_home), index.eq(taken_home), removing.eq(pick_remove),
+                        tag.eq(taken.tag), home.eq(taken.home), index.eq(taken.home), removing.eq(pick_remove),
                         steps.eq(1), remove_first.eq(~pick_remove),
                     ]
                     m.next = "FIND"
@@ -193,8 +244,10 @@ class LinearTable(wiring.Component):
                     m.d.comb += write.en.eq(1)
                     m.d.sync += hole.eq(index)
 
-    def _elaborate_lookup(self, m: Module, read, *, homes, swept, moving, hold, going, going_tag):
-        """Look-ups, one at a time."""
+    def _elaborate_lookup(self, m: Module, read: memory.ReadPort, interplay: Interplay) -> None:
+        """Looks up keys, one at a time."""
+        homes, swept, moving, hold = interplay.homes, interplay.swept, interplay.moving, interplay.hold
+        going, going_tag = interplay.going, interplay.going_tag
         key = Signal(HashKey)
         home, index = (Signal(self.index_bits, name=name) for name in ("first", "at"))
         following = Signal(self.index_bits)

@@ -4,8 +4,11 @@
 Architecture: ``docs/packet_buffer.md``; NIC paper, section 1.3.
 """
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
@@ -50,6 +53,68 @@ def tag_table(config: Config, *, hashed: bool = False) -> CuckooTable | LinearTa
     return CuckooTable(
         n_entries=n_entries, slot_bits=slot_bits, banks=4, ways=ways, stash=BUFFER_STASH, ecc=config.cou.ecc
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BufferParts:
+    """Parts of the buffer.
+
+    Parameters
+    ----------
+    table : LinearTable or CuckooTable
+        Tags of the packets that are there.
+    pool : SlotPool
+        Free slots.
+    headers, payloads : GuardedMemory
+        By slot.
+    reader : PacketReader
+        Reads payloads.
+    """
+
+    table: LinearTable | CuckooTable
+    pool: SlotPool
+    headers: GuardedMemory
+    payloads: GuardedMemory
+    reader: PacketReader
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrivals:
+    """Packets on their way into the buffer.
+
+    Parameters
+    ----------
+    arriving, accept : View, Signal
+        Tag of the packet whose header waits; it is taken.
+    entered : StreamFifo
+        Packets whose tags have gone to the table.
+    outcome : StreamFifo
+        High for those of them that were there already.
+    tells : Signal
+        The outcome of the oldest one is known.
+    """
+
+    arriving: View
+    accept: Signal
+    entered: StreamFifo
+    outcome: StreamFifo
+    tells: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Departures:
+    """Packets that leave.
+
+    Parameters
+    ----------
+    gone : StreamFifo
+        Each is reported in the cycle in which its slot is free.
+    drops : Signal
+        A duplicate waits to be dropped; packets that have been read wait for it.
+    """
+
+    gone: StreamFifo
+    drops: Signal
 
 
 class PacketBuffer(wiring.Component):
@@ -167,7 +232,7 @@ class PacketBuffer(wiring.Component):
         m.submodules.payloads = payloads = GuardedMemory(
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
         )
-        # A packet that leaves is reported in the cycle in which its slot is free.
+        parts = BufferParts(table=table, pool=pool, headers=headers, payloads=payloads, reader=reader)
         m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4)
         drops = Signal()
         connect(m, gone.o, flipped(self.o_gone))
@@ -230,13 +295,28 @@ class PacketBuffer(wiring.Component):
         with m.If(accept):
             m.d.sync += [index.eq(0), receiving.eq(header.payload.length != 0), slot.eq(arriving.slot)]
 
-        # A packet has arrived when its tag is there; its payload follows. A duplicate returns its slot instead, when no
-        # other slot is just returning; packets that have been read wait for it.
+        arrivals = Arrivals(arriving=arriving, accept=accept, entered=entered, outcome=outcome, tells=tells)
+        self._elaborate_events(m, parts, arrivals, Departures(gone=gone, drops=drops))
+        self._elaborate_answers(m, table, accept=accept, arriving=arriving)
+        self._elaborate_faults(m, parts, accept)
+        self._elaborate_reads(m, parts)
+        self._elaborate_statistics(m, parts)
+        return m
+
+    def _elaborate_events(self, m: Module, parts: BufferParts, arrivals: Arrivals, departures: Departures) -> None:
+        """Announces packets, and drops duplicates.
+
+        A packet has arrived when its tag is there; its payload follows. A duplicate returns its slot instead, when no
+        other slot is just returning.
+        """
+        table, pool, arriving, accept = parts.table, parts.pool, arrivals.arriving, arrivals.accept
+        entered, outcome, tells = arrivals.entered, arrivals.outcome, arrivals.tells
+        gone, drops = departures.gone, departures.drops
         oldest = entered.o.payload.tag
         dropped = Signal()
         # It is announced as soon as it is taken. The event about one that is there comes first: whether
         # there is one stands in registers, and the next header has some cycles to spare.
-        event, reported = self.o_arrival.payload, Signal(tag_shape)
+        event, reported = self.o_arrival.payload, Signal(tag_layout(self.slot_bits))
         m.d.comb += [
             # An outcome is that of a packet that entered: it is never alone.
             tells.eq(outcome.o.valid),
@@ -260,15 +340,9 @@ class PacketBuffer(wiring.Component):
             self.inserted.eq(tells & ~outcome.o.payload), self.duplicate.eq(dropped),
         ]
 
-        self._elaborate_answers(m, table, accept=accept, arriving=arriving)
-        self._elaborate_faults(m, table, headers, payloads, accept=accept)
-
-        self._elaborate_reads(m, headers, payloads, reader)
-        self._elaborate_statistics(m, table, pool, headers, payloads)
-        return m
-
-    def _elaborate_reads(self, m: Module, headers, payloads, reader) -> None:
-        """Headers and payloads on demand; the output registers of the memories hold what was asked for."""
+    def _elaborate_reads(self, m: Module, parts: BufferParts) -> None:
+        """Reads headers and payloads on demand; the output registers of the memories hold what was asked for."""
+        headers, payloads, reader = parts.headers, parts.payloads, parts.reader
         m.d.comb += [
             headers.read_address.eq(self.meta_slot), headers.read_enable.eq(self.meta_enable),
             self.meta.eq(headers.read_data),
@@ -276,8 +350,9 @@ class PacketBuffer(wiring.Component):
             reader.read_data.eq(payloads.read_data), self.read_error.eq(payloads.uncorrectable),
         ]
 
-    def _elaborate_statistics(self, m: Module, table, pool, headers, payloads) -> None:
-        """Statistics."""
+    def _elaborate_statistics(self, m: Module, parts: BufferParts) -> None:
+        """Gathers the statistics."""
+        table, pool, headers, payloads = parts.table, parts.pool, parts.headers, parts.payloads
         asked = Signal()
         m.d.sync += asked.eq(self.meta_enable)
         m.submodules.count = count = BufferStatistics(level_bits=self.level_bits)
@@ -295,8 +370,10 @@ class PacketBuffer(wiring.Component):
             self.statistics.eq(count.o),
         ]
 
-    def _elaborate_answers(self, m: Module, table, *, accept, arriving):
-        """Answers of the table; one with an error is compared with the key in the packet's header."""
+    def _elaborate_answers(
+        self, m: Module, table: LinearTable | CuckooTable, *, accept: Signal, arriving: View
+    ) -> None:
+        """Hands on answers of the table; one with an error is compared with the key in the packet's header."""
         if not self.config.cou.ecc:
             connect(m, flipped(self.lookup), table.lookup)
             connect(m, table.o_lookup, flipped(self.o_lookup))
@@ -331,8 +408,9 @@ class PacketBuffer(wiring.Component):
             self.o_lookup.payload.error.eq(checking.error & proven),
         ]
 
-    def _elaborate_faults(self, m: Module, table, headers, payloads, *, accept):
-        """An ordered fault waits for the write that it is to spoil."""
+    def _elaborate_faults(self, m: Module, buffer: BufferParts, accept: Signal) -> None:
+        """Keeps an ordered fault until the write that it is to spoil."""
+        table, headers, payloads = buffer.table, buffer.headers, buffer.payloads
         order = Signal(FaultOrder)
         spoiled = Signal()
         with m.If(self.arm):

@@ -26,7 +26,7 @@ from rtl.credit.credit_receiver import CreditReceiver
 from rtl.credit.credit_return import CreditReturn
 from rtl.credit.credit_table import CreditTable
 from rtl.credit.shared_pool import NoPool, SharedPool
-from rtl.kit.stage import connect_through
+from rtl.kit.stage import StreamPath, connect_through
 
 
 class OffloadUnit(wiring.Component):
@@ -75,8 +75,8 @@ class OffloadUnit(wiring.Component):
         """Sequences become operations, operations become pulses, and each ends in one completion."""
         store, operations, trigger = self.store, self.operations, self.trigger
         sequence = flipped(self.commands).sequence
-        connect_through(m, "probe_stage", sequence.probe, store.port.probe)
-        connect_through(m, "answer_stage", store.port.answer, sequence.answer)
+        connect_through(m, "probe_stage", StreamPath(sequence.probe, store.port.probe))
+        connect_through(m, "answer_stage", StreamPath(store.port.answer, sequence.answer))
         connect(m, sequence.descriptor, store.port.descriptor)
         m.d.comb += store.inline_data.eq(self.commands.inline_data)
         connect(m, store.o_operation, operations.i)
@@ -84,17 +84,17 @@ class OffloadUnit(wiring.Component):
         connect(m, operations.o_start, trigger.i_start)
         connect(m, trigger.operations, operations.trigger)
         connect(m, trigger.sequence, store.view)
-        connect_through(m, "event_stage", operations.o_event, flipped(self.o_event))
+        connect_through(m, "event_stage", StreamPath(operations.o_event, flipped(self.o_event)))
 
     def _connect_operands(self, m: Module) -> None:
         """Operands come from host memory and from descriptors; addresses are checked."""
         trigger, loader, memory = self.trigger, self.loader, flipped(self.memory)
         connect(m, trigger.operands.load.request, loader.i)
         connect(m, loader.o, trigger.operands.loaded)
-        connect_through(m, "read_request_stage", loader.read.request, memory.read.request)
-        connect_through(m, "read_data_stage", memory.read.data, loader.read.data, full_rate=True)
-        connect_through(m, "query_stage", trigger.window.query, memory.window.query)
-        connect_through(m, "checked_stage", memory.window.answer, trigger.window.answer)
+        connect_through(m, "read_request_stage", StreamPath(loader.read.request, memory.read.request))
+        connect_through(m, "read_data_stage", StreamPath(memory.read.data, loader.read.data, full_rate=True))
+        connect_through(m, "query_stage", StreamPath(trigger.window.query, memory.window.query))
+        connect_through(m, "checked_stage", StreamPath(memory.window.answer, trigger.window.answer))
         connect(m, loader.words, self.store.words)
         m.d.comb += [trigger.operands.load.idle.eq(loader.idle), self.aggregator.filling.eq(loader.filling)]
         for asking, asked in zip(self.aggregator.operands, loader.operands, strict=True):
@@ -153,9 +153,9 @@ class OffloadUnit(wiring.Component):
         connect(m, aggregator.o_done, passes.done)
         connect(m, aggregator.o_written, self.operations.i_written)
         connect(m, aggregator.tx, flipped(self.tx[0]))
-        connect_through(m, "write_request_stage", aggregator.write.request, memory.write.request)
-        connect_through(m, "write_data_stage", aggregator.write.data, memory.write.data, full_rate=True)
-        connect_through(m, "write_done_stage", memory.write.done, aggregator.write.done)
+        connect_through(m, "write_request_stage", StreamPath(aggregator.write.request, memory.write.request))
+        connect_through(m, "write_data_stage", StreamPath(aggregator.write.data, memory.write.data, full_rate=True))
+        connect_through(m, "write_done_stage", StreamPath(memory.write.done, aggregator.write.done))
         sources = (
             aggregator.o_fault, self.trigger.o_fault, self.trigger.o_damage, self.loader.o_fault, self.closer.o_fault
         )
@@ -172,7 +172,7 @@ class OffloadUnit(wiring.Component):
         connect(m, self.credit_receiver.o_unused, reporter.i_unused)
         connect(m, reporter.o_end, table.i_end)
         connect(m, table.o_rest, reporter.i_rest)
-        connect_through(m, "report_stage", reporter.o, flipped(self.o_report))
+        connect_through(m, "report_stage", StreamPath(reporter.o, flipped(self.o_report)))
         connect(m, flipped(self.jobs).closing, closer.order)
         m.d.comb += [closer.holds.eq(self.operations.holds), self.operations.close.eq(closer.ends)]
         written_off, order = table.i_write_off, self.jobs.write_off

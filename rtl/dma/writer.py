@@ -1,7 +1,9 @@
 """Writes to host memory for several clients over one AXI4 bus."""
 
-from amaranth import Array, Cat, Const, Module, Mux, Signal
-from amaranth.lib import data, wiring
+from dataclasses import dataclass
+
+from amaranth import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.dma.axi4 import BURST_INCR, CACHE_NORMAL, Axi4Signature, check_burst, is_error
@@ -12,6 +14,69 @@ from rtl.kit.fifo import StreamFifo
 from rtl.kit.skid import SkidBuffer
 
 WRITE_CHANNELS = ("aw", "w", "b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Client:
+    """A client, and what stands between it and the bus.
+
+    Parameters
+    ----------
+    number : int
+        Its number.
+    port : interface
+        Its port.
+    splitter : BurstSplitter
+        Cuts its requests into bursts.
+    buffer : StreamFifo
+        Its beats.
+    done : StreamFifo
+        Outcomes of its requests.
+    """
+
+    number: int
+    port: wiring.PureInterface
+    splitter: BurstSplitter
+    buffer: StreamFifo
+    done: StreamFifo
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartedBursts:
+    """Bursts under way: each has an address, a turn on the data channel, and an answer to come.
+
+    Parameters
+    ----------
+    addresses : SkidBuffer
+        Addresses that wait for the bus.
+    turns : StreamFifo
+        Turns on the data channel.
+    answers : StreamFifo
+        Answers to come.
+    """
+
+    addresses: SkidBuffer
+    turns: StreamFifo
+    answers: StreamFifo
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Answer to a burst of a client.
+
+    Parameters
+    ----------
+    came : Value
+        It comes in this cycle.
+    last : Value
+        The burst is the last one of its request.
+    error : Value
+        It failed.
+    """
+
+    came: Value
+    last: Value
+    error: Value
 
 
 class DmaWriter(wiring.Component):
@@ -93,7 +158,6 @@ class DmaWriter(wiring.Component):
             shape=granted_burst, n=self.n, full_rate=False, chooses_ahead=True
         )
 
-        # A burst has an address, a turn on the data channel, and an answer to come.
         address = data.StructLayout({"addr": self.address_bits, "len": 8})
         expected = data.StructLayout({"client": range(self.n), "last": 1})
         m.submodules.aw = aw = SkidBuffer(shape=address)
@@ -104,7 +168,7 @@ class DmaWriter(wiring.Component):
         })
         m.submodules.turns = turns = StreamFifo(shape=turn_layout, depth=2)
         m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
-        self._grant(m, arbiter, aw, turns, order)
+        self._grant(m, arbiter, StartedBursts(addresses=aw, turns=turns, answers=order))
         buffers = [
             StreamFifo(shape=self.data_width, depth=self.buffer_beats, shallow=self.block_memories)
             for _ in range(self.n)
@@ -121,28 +185,24 @@ class DmaWriter(wiring.Component):
             order.o.ready.eq(b.o.valid),
         ]
 
-        outcomes = []
         for k, (splitter, buffer) in enumerate(zip(splitters, buffers, strict=True)):
             m.submodules[f"splitter_{k}"] = splitter
             m.submodules[f"buffer_{k}"] = buffer
             m.submodules[f"done_{k}"] = done = StreamFifo(
                 shape=self.i[0].done.payload.shape(), depth=self.max_requests
             )
-            outcomes.append(done)
             m.d.comb += buffer.o.ready.eq(turns.o.valid & turns.o.payload.owner[k] & w.i.ready)
-            self._admit(m, k, splitter, done)
-            self._offer_bursts(m, k, splitter, buffer, arbiter.i[k])
+            client = Client(number=k, port=self.i[k], splitter=splitter, buffer=buffer, done=done)
+            self._admit(m, client)
+            self._offer_bursts(m, client, arbiter.i[k])
             answered = b.o.valid & order.o.valid & (order.o.payload.client == k)
-            self._report(m, k, done, answered=answered, last=order.o.payload.last, error=b.o.payload.error)
-
-
+            self._report(m, client, Answer(came=answered, last=order.o.payload.last, error=b.o.payload.error))
         return m
 
-    def _grant(
-        self, m: Module, arbiter: StreamArbiter, aw: SkidBuffer, turns: StreamFifo, order: StreamFifo
-    ) -> None:
+    def _grant(self, m: Module, arbiter: StreamArbiter, started: StartedBursts) -> None:
         """Starts the burst that was granted: once there is room for its address, its turn and its answer."""
         axi, granted = self.m_axi, arbiter.o.payload
+        aw, turns, order = started.addresses, started.turns, started.answers
         go = Signal()
         m.d.comb += [
             go.eq(aw.i.ready & turns.i.ready & order.i.ready),
@@ -169,7 +229,7 @@ class DmaWriter(wiring.Component):
         ]
 
     def _send_data(self, m: Module, turns: StreamFifo, buffers: list[StreamFifo]) -> SkidBuffer:
-        """Data channel: the beats of one burst after the other, out of the buffers of their clients."""
+        """Sends the beats of one burst after the other, out of the buffers of their clients."""
         axi, flit_bytes = self.m_axi, self.data_width // 8
         w_beat = data.StructLayout({"data": self.data_width, "strb": flit_bytes, "last": 1})
         m.submodules.w = w = SkidBuffer(shape=w_beat)
@@ -201,11 +261,11 @@ class DmaWriter(wiring.Component):
             m.d.sync += [first.eq(w_last), left.eq(more - 1), at_last.eq(more == 1)]
         return w
 
-    def _admit(self, m: Module, k: int, splitter: BurstSplitter, done: StreamFifo) -> None:
-        """Lets in requests of client `k` for whose outcome `done` has room."""
-        client = self.i[k]
+    def _admit(self, m: Module, admitted: Client) -> None:
+        """Lets in requests of a client for whose outcomes there is room."""
+        client, splitter, done = admitted.port, admitted.splitter, admitted.done
         connect(m, done.o, flipped(client.done))
-        open_requests = Signal(range(self.max_requests + 1), name=f"open_requests_{k}")
+        open_requests = Signal(range(self.max_requests + 1), name=f"open_requests_{admitted.number}")
         may_open = open_requests != self.max_requests
         m.d.comb += [
             splitter.i.valid.eq(client.request.valid & may_open),
@@ -216,12 +276,12 @@ class DmaWriter(wiring.Component):
             open_requests + (client.request.valid & client.request.ready) - (done.o.valid & done.o.ready)
         )
 
-    def _offer_bursts(self, m: Module, k: int, splitter: BurstSplitter, buffer: StreamFifo, request) -> None:
-        """Offers the bursts of client `k` whose data are there: beats in the buffer that no burst was granted for.
+    def _offer_bursts(self, m: Module, offerer: Client, request: stream.Interface) -> None:
+        """Offers the bursts of a client whose data are there: beats in the buffer that no burst was granted for.
 
         What a grant spends is known a cycle late: the arbiter grants nothing in the cycle after it.
         """
-        client = self.i[k]
+        k, client, splitter, buffer = offerer.number, offerer.port, offerer.splitter, offerer.buffer
         held = Signal(range(self.buffer_beats + 1), name=f"held_{k}")
         has_data = held >= splitter.o.payload.beats
         m.d.comb += [
@@ -240,13 +300,14 @@ class DmaWriter(wiring.Component):
             held.eq(held - spent + (buffer.i.valid & buffer.i.ready)),
         ]
 
-    def _report(self, m: Module, k: int, done: StreamFifo, *, answered, last, error) -> None:
-        """Reports the end of a request of client `k`: it failed if any of its bursts did."""
-        failed = Signal(name=f"failed_{k}")
-        outcome = failed | error
+    @staticmethod
+    def _report(m: Module, client: Client, answer: Answer) -> None:
+        """Reports the end of a request of a client: it failed if any of its bursts did."""
+        failed, done = Signal(name=f"failed_{client.number}"), client.done
+        outcome = failed | answer.error
         m.d.comb += [
-            done.i.valid.eq(answered & last),
+            done.i.valid.eq(answer.came & answer.last),
             done.i.payload.error.eq(outcome),
         ]
-        with m.If(answered):
-            m.d.sync += failed.eq(~last & outcome)
+        with m.If(answer.came):
+            m.d.sync += failed.eq(~answer.last & outcome)

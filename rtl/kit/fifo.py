@@ -1,6 +1,8 @@
 """First-in first-out buffer between streams."""
 
-from amaranth import Module, Mux, Signal
+from dataclasses import dataclass
+
+from amaranth import Module, Mux, Signal, Value
 from amaranth.hdl import Shape, ShapeLike
 from amaranth.lib import fifo, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -10,6 +12,48 @@ from rtl.kit.skid import SkidBuffer
 
 REGISTER_FILE_DEPTH = 16
 """Deepest buffer that is kept in LUT memory with an asynchronous read port."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ring:
+    """Items in a memory, in a ring.
+
+    Parameters
+    ----------
+    write_at, read_at : Signal
+        Addresses of the next write and read.
+    kept : Signal
+        Number of items.
+    some, full : Signal
+        There are any; there is no room for one more. Registers, because everything else waits for them.
+    """
+
+    write_at: Signal
+    read_at: Signal
+    kept: Signal
+    some: Signal
+    full: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """The register that offers an item.
+
+    Parameters
+    ----------
+    item, full : Value, Signal
+        The item, if there is one.
+    take : Signal
+        It takes over the next one, if there is one.
+    came, pass_by : Signal
+        An item comes; one that comes goes past the memory.
+    """
+
+    item: Value
+    full: Signal
+    take: Signal
+    came: Signal
+    pass_by: Signal
 
 
 class StreamFifo(wiring.Component):
@@ -123,20 +167,22 @@ class StreamFifo(wiring.Component):
 
         pass_by = Signal()
         if self.depth <= REGISTER_FILE_DEPTH:
-            self._keep_in_luts(m, head=head, full=full, room=room, take=take, came=came, pass_by=pass_by)
+            ring = self._keep_in_luts(m, Head(item=head, full=full, take=take, came=came, pass_by=pass_by))
+            m.d.comb += room.eq(~ring.full)
             return m
 
         # Synchronous memory needs two cycles from write to read.
         n_entries = self.depth - 2
         m.submodules.store = store = BlockMemory(shape=self.shape, depth=n_entries, shallow=self.shallow, apart=True)
         push, pop, ahead = Signal(), Signal(), Signal()
-        write_at, read_at, kept, some = self._ring(m, n_entries, push, pop, room)
+        ring = self._ring(m, n_entries, push, pop)
+        some = ring.some
         m.d.comb += [
-            pass_by.eq(take & ~some & ~ahead),
+            room.eq(~ring.full), pass_by.eq(take & ~some & ~ahead),
             push.eq(came & ~pass_by), pop.eq(some & (~ahead | take)),
-            store.write_enable.eq(push), store.write_address.eq(write_at), store.write_data.eq(self.i.payload),
-            store.read_enable.eq(pop), store.read_address.eq(read_at),
-            self.level.eq(kept + ahead + full),
+            store.write_enable.eq(push), store.write_address.eq(ring.write_at), store.write_data.eq(self.i.payload),
+            store.read_enable.eq(pop), store.read_address.eq(ring.read_at),
+            self.level.eq(ring.kept + ahead + full),
         ]
         with m.If(pop):
             m.d.sync += ahead.eq(1)
@@ -149,7 +195,7 @@ class StreamFifo(wiring.Component):
         return m
 
     def _pass_on(self, m):
-        """Two registers, each of which is loaded while it is empty."""
+        """Passes items on through two registers, each of which is loaded while it is empty."""
         first, last = Signal(self.shape, reset_less=True), Signal(self.shape, reset_less=True)
         waits, offered, came = Signal(), Signal(), Signal()
         m.d.comb += [
@@ -164,14 +210,11 @@ class StreamFifo(wiring.Component):
         with m.If(~offered):
             m.d.sync += last.eq(first)
 
-    def _ring(self, m, n_entries, push, pop, room):
-        """Addresses of the next write and read in a memory of `n_entries`, the number of items, and a flag: any?
-
-        Registers hold if there is room and if there is any item: everything else waits for that.
-        """
+    @staticmethod
+    def _ring(m: Module, n_entries: int, push: Signal, pop: Signal) -> Ring:
+        """Counts the items in a memory of `n_entries`, and where they stand."""
         write_at, read_at, kept = Signal(range(n_entries)), Signal(range(n_entries)), Signal(range(n_entries + 1))
         full, some = Signal(), Signal()
-        m.d.comb += room.eq(~full)
         # Both come late in a cycle: sums of products for the flags, no enables.
         m.d.sync += [
             some.eq(push | (some & ~(pop & (kept == 1)))), full.eq(~pop & (full | (push & (kept == n_entries - 1)))),
@@ -181,21 +224,23 @@ class StreamFifo(wiring.Component):
         for moves, at in ((push, write_at), (pop, read_at)):
             with m.If(moves):
                 m.d.sync += at.eq(Mux(at == n_entries - 1, 0, at + 1))
-        return write_at, read_at, kept, some
+        return Ring(write_at=write_at, read_at=read_at, kept=kept, some=some, full=full)
 
-    def _keep_in_luts(self, m, *, head, full, room, take, came, pass_by):
-        """The same with a LUT memory, into which an item is written even if it passes by.
+    def _keep_in_luts(self, m: Module, head: Head) -> Ring:
+        """Keeps items in a LUT memory, into which an item is written even if it passes by.
 
         The many write enables then do not depend on whether it passes by: the entry that is written belongs to nobody
         until the pointer moves.
         """
+        full, take, came, pass_by = head.full, head.take, head.came, head.pass_by
         n_entries = self.depth - 1
         m.submodules.store = store = memory.Memory(shape=self.shape, depth=n_entries, init=[])
         put, get = store.write_port(), store.read_port(domain="comb")
         push, pop = Signal(), Signal()
-        write_at, read_at, kept, some = self._ring(m, n_entries, push, pop, room)
+        ring = self._ring(m, n_entries, push, pop)
+        some, kept = ring.some, ring.kept
         m.d.comb += [
-            put.en.eq(came), put.addr.eq(write_at), put.data.eq(self.i.payload), get.addr.eq(read_at),
+            put.en.eq(came), put.addr.eq(ring.write_at), put.data.eq(self.i.payload), get.addr.eq(ring.read_at),
             pass_by.eq(take & ~some if self.prompt else 0),
             push.eq(came & (~take | some) if self.prompt else came), pop.eq(take & some),
             self.level.eq(kept + full),
@@ -206,7 +251,8 @@ class StreamFifo(wiring.Component):
         with m.If(take):
             m.d.sync += full.eq(pop | (came & pass_by))
             if not self.prompt:
-                m.d.sync += head.eq(get.data)
+                m.d.sync += head.item.eq(get.data)
             else:
                 with m.If(came | pop if self.guarded else 1):
-                    m.d.sync += head.eq(Mux(some, get.data, self.i.payload))
+                    m.d.sync += head.item.eq(Mux(some, get.data, self.i.payload))
+        return ring

@@ -50,13 +50,13 @@ class PacketArbiter(wiring.Component):
         m.submodules.turn = self._turn = turn = RoundRobin(n=self.n)
 
         # Headers: no payload of the packet before may be under way.
-        in_payload, taken, changes = Signal(), Signal(), Signal()
+        in_payload, taken = Signal(), Signal()
         choice, owner = Signal(range(max(self.n, 2))), Signal(range(max(self.n, 2)))
         headers = Array(self.i[k].header.payload for k in range(self.n))
         header = self.o.header
         m.d.comb += [header.payload.eq(headers[choice]), taken.eq(header.valid & header.ready)]
         if self.chooses_ahead:
-            self._choose_ahead(m, choice, in_payload, taken, changes)
+            self._choose_ahead(m, choice, in_payload, taken)
         else:
             # One that was offered but not taken is held. A header is there or not, whoever has the turn.
             held = Signal()
@@ -90,9 +90,9 @@ class PacketArbiter(wiring.Component):
 
         return m
 
-    def _choose_ahead(self, m: Module, choice, in_payload, taken, changes) -> None:
-        """The next choice is made while a header is taken, or while the chosen input has none."""
-        turn, header, waits = self._turn, self.o.header, Signal(self.n)
+    def _choose_ahead(self, m: Module, choice: Signal, in_payload: Signal, taken: Signal) -> None:
+        """Makes the next choice while a header is taken, or while the chosen input has none."""
+        turn, header, waits, changes = self._turn, self.o.header, Signal(self.n), Signal()
         valids = Array(self.i[k].header.valid for k in range(self.n))
         m.d.comb += [
             header.valid.eq(~in_payload & valids[choice]),

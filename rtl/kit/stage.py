@@ -1,5 +1,6 @@
 """Registers in a path between blocks."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth import Module, Signal
@@ -56,27 +57,30 @@ class StreamStage(wiring.Component):
         return m
 
 
-def connect_through(
-    m: Module, name: str, sender: Any, receiver: Any, *, registers: bool = True, full_rate: bool = False
-) -> StreamStage:
-    """Connects two streams by a :class:`StreamStage`.
+@dataclass(frozen=True)
+class StreamPath:
+    """A path from one stream to another.
 
     Parameters
     ----------
-    m : Module
-        Gets the stage as its submodule `name`.
-    name : str
-        Name of the stage.
     sender, receiver : stream interface
         As for ``connect``: an interface of the module itself must be flipped.
-    registers, full_rate : bool
-        As of the stage. Reports seldom come in two successive cycles; beats do.
+    full_rate : bool
+        If true, items may follow each other without a gap. Reports seldom come in two successive cycles; beats do.
     """
+
+    sender: Any
+    receiver: Any
+    full_rate: bool = False
+
+
+def connect_through(m: Module, name: str, path: StreamPath) -> StreamStage:
+    """Connects two streams by the registers of a :class:`StreamStage`, which `m` gets as its submodule `name`."""
     m.submodules[name] = stage = StreamStage(
-        shape=sender.signature.members["payload"].shape, registers=registers, full_rate=full_rate
+        shape=path.sender.signature.members["payload"].shape, full_rate=path.full_rate
     )
-    connect(m, sender, stage.i)
-    connect(m, stage.o, receiver)
+    connect(m, path.sender, stage.i)
+    connect(m, stage.o, path.receiver)
     return stage
 
 

@@ -1,12 +1,29 @@
 """Registers placed by a table between the steps of a computation."""
 
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from typing import Any
 
 from amaranth import Module, Signal, Value
 from amaranth.hdl import ValueCastable, ValueLike
 
-Step = Callable[[SimpleNamespace], Mapping[str, ValueLike]]
+
+class StepValues:
+    """Values that a step hands on, each an attribute by the name that the step gave it.
+
+    Parameters
+    ----------
+    named : ValueLike
+        The values.
+    """
+
+    def __init__(self, **named: ValueLike):
+        vars(self).update(named)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"no step handed on {name!r}, only {', '.join(vars(self))}")
+
+
+Step = Callable[[StepValues], Mapping[str, ValueLike]]
 """Computes the values that a step adds, by name, from those that the steps before it handed on."""
 
 
@@ -45,13 +62,13 @@ class StepPipeline:
         return sum(self.cut(name) for name in names or self._taken)
 
     def step(
-        self, name: str, before: SimpleNamespace | None = None, drop: str = "", /, **new: ValueLike
-    ) -> SimpleNamespace:
+        self, name: str, before: StepValues | None = None, drop: str = "", /, **new: ValueLike
+    ) -> StepValues:
         """Ends step `name`.
 
         Parameters
         ----------
-        before : SimpleNamespace, optional
+        before : StepValues, optional
             What the step before handed on; it is handed on again.
         drop : str
             Names in `before`, separated by blanks, that nothing needs after this step.
@@ -61,15 +78,16 @@ class StepPipeline:
         values = dict(vars(before)) if before is not None else {}
         for gone in drop.split():
             del values[gone]
-        after = SimpleNamespace(**values) if self._stays else SimpleNamespace()
-        for key, value in (new if self._stays else values | new).items():
-            setattr(after, key, self._end(f"{name}_{key}", value, registered=self.cut(name)))
+        ended = {
+            key: self._end(f"{name}_{key}", value, registered=self.cut(name))
+            for key, value in (new if self._stays else values | new).items()
+        }
         self._taken.append(name)
-        return after
+        return StepValues(**values | ended if self._stays else ended)
 
-    def run(self, before: SimpleNamespace | None, *steps: tuple[str, Step]) -> SimpleNamespace:
+    def run(self, before: StepValues | None, *steps: tuple[str, Step]) -> StepValues:
         """Takes one named step after the other; what a step replaces or nobody needs later is for :meth:`step`."""
-        after = before if before is not None else SimpleNamespace()
+        after = before if before is not None else StepValues()
         for name, compute in steps:
             after = self.step(name, after, **compute(after))
         return after

@@ -1,9 +1,10 @@
 """From the flits of a link to packets inside of the NIC."""
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import memory, stream, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
@@ -15,6 +16,85 @@ from rtl.link.packetizer import header_flits
 
 HEADERS = 4
 """Headers that can be held, a power of two; more than two keep a link full of packets without payload moving."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeaderQueue:
+    """Headers that wait to be passed on, and the entry for the one that comes in.
+
+    Parameters
+    ----------
+    part : Signal
+        Number of the part of a header that is written next.
+    put : Signal
+        It is written in this cycle.
+    header, there : Signal
+        The oldest header, if there is one.
+    room : Signal
+        There is an entry for one that comes in.
+    """
+
+    part: Signal
+    put: Signal
+    header: View
+    there: Signal
+    room: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class PayloadRing:
+    """Beats of payload that are stored.
+
+    Parameters
+    ----------
+    memory : BlockMemory
+        Where they stand.
+    stored, committed, taken : Signal
+        Place of the next beat that comes in; of the packet that it belongs to; of the next beat that goes.
+    full : Signal
+        There is no room for a beat.
+    some : Signal
+        Beats of good packets lie from `taken` on.
+    """
+
+    memory: BlockMemory
+    stored: Signal
+    committed: Signal
+    taken: Signal
+    full: Signal
+    some: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Verdict on a packet in the cycle in which its last flit comes: one of both is high then.
+
+    Parameters
+    ----------
+    good, drops : Signal
+        It is passed on; it leaves no trace.
+    """
+
+    good: Signal
+    drops: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """Findings about the packet that comes in.
+
+    Parameters
+    ----------
+    bad, foreign : Signal
+        It is malformed; it is for another node. Registers.
+    header_alone, header_foreign : Value
+        If it ends with the last part of its header, it is well-formed; it is foreign.
+    """
+
+    bad: Signal
+    foreign: Signal
+    header_alone: Value
+    header_foreign: Value
 
 
 class Depacketizer(wiring.Component):
@@ -82,46 +162,15 @@ class Depacketizer(wiring.Component):
         depth = 2 * (8 * self.mtu // self.data_width)
 
         m.submodules.store = store = BlockMemory(shape=self.data_width, depth=depth, apart=True)
-
-        # Beats from `committed` on belong to the packet that comes in. How many there are of both kinds is counted too,
-        # so that whether there is room is a register and not a subtraction on the way to the link's credits.
         stored, committed, taken = Signal(range(depth)), Signal(range(depth)), Signal(range(depth))
-        level, kept_level, full = Signal(range(depth + 1)), Signal(range(depth + 1)), Signal()
-
+        full, some = Signal(), Signal()
+        ring = PayloadRing(memory=store, stored=stored, committed=committed, taken=taken, full=full, some=some)
         good, drops, goes = Signal(), Signal(), Signal()
+        verdict = Verdict(good=good, drops=drops)
         waiting = self._keep_headers(m, good=good, goes=goes)
-        self._receive(m, waiting, store, full=full, stored=stored, good=good, drops=drops)
-        with m.If(good):
-            m.d.sync += committed.eq(stored + store.write_enable)
-        with m.Elif(drops):
-            m.d.sync += stored.eq(committed)
-        # A packet is dropped when something has come, so when there was room: none is missing afterwards. Its beats are
-        # counted for a cycle more, in which none can come. That a beat comes is known late: sums do not wait for it.
-        # `some` beats of good packets are there: a register, found without the sums.
-        dropped, after, left_over, some = Signal(), Signal.like(level), Signal.like(level), Signal()
-        none, one = level == 0, level == 1
-        none_kept, one_kept = kept_level == 0, kept_level == 1
-        m.d.comb += [
-            after.eq(Mux(
-                store.write_enable == store.read_enable, level, level + Mux(store.read_enable, -1, 1)
-            )),
-            left_over.eq(kept_level - store.read_enable),
-        ]
-        m.d.sync += [
-            dropped.eq(drops), level.eq(Mux(dropped, left_over, after)),
-            kept_level.eq(Mux(good & ~dropped, after, left_over)),
-            some.eq(Mux(
-                good & ~dropped, store.write_enable | ~(none | one & store.read_enable),
-                ~(none_kept | one_kept & store.read_enable),
-            )),
-            full.eq(
-                ~drops & ~dropped & ~store.read_enable
-                & ((level == depth) | (level == depth - 1) & store.write_enable)
-            ),
-        ]
-        self._pass_on(m, waiting, store, taken=taken, some=some, goes=goes)
-
-
+        self._receive(m, waiting, ring, verdict)
+        self._count_beats(m, ring, verdict)
+        self._pass_on(m, waiting, ring, goes)
         return m
 
     def _beats(self, length):
@@ -129,17 +178,16 @@ class Depacketizer(wiring.Component):
         flit_bytes = self.data_width // 8
         return (length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)
 
-    def _keep_headers(self, m: Module, *, good: Signal, goes: Signal) -> SimpleNamespace:
+    def _keep_headers(self, m: Module, *, good: Signal, goes: Signal) -> HeaderQueue:
         """Headers that wait, and the entry for the one that comes in, which counts once its packet is `good`.
 
         Flits are written as they come, so nothing else holds a header, and what is found out about it at the end moves
-        a pointer only. Gives the number of the `part` that is written next, when `put` is high; the oldest `header`, if
-        it is `there`; and whether there is `room` for one that comes in.
+        a pointer only. The oldest header leaves when one `goes`.
         """
         writing, reading, count = Signal(range(HEADERS)), Signal(range(HEADERS)), Signal(range(HEADERS + 1))
-        waiting = SimpleNamespace(
-            part=Signal(range(self.header_flits + 1)), put=Signal(), header=Signal(PacketHeader),
-            there=Signal(name="there"), room=Signal(init=1, name="room"),
+        waiting = HeaderQueue(
+            part=Signal(range(self.header_flits + 1), name="part"), put=Signal(name="put"),
+            header=Signal(PacketHeader, name="header"), there=Signal(name="there"), room=Signal(init=1, name="room"),
         )
         width = min(self.data_width, formats.PACKET_HEADER.width)
         parts = []
@@ -169,11 +217,9 @@ class Depacketizer(wiring.Component):
         ]
         return waiting
 
-    def _receive(
-        self, m: Module, waiting: SimpleNamespace, store: BlockMemory, *, full: Signal, stored: Signal, good: Signal,
-        drops: Signal,
-    ) -> None:
-        """Stores a packet from `stored` on while it comes in, and judges it: `good` or not when its last flit comes."""
+    def _receive(self, m: Module, waiting: HeaderQueue, ring: PayloadRing, verdict: Verdict) -> None:
+        """Stores a packet while it comes in, and gives the verdict when its last flit comes."""
+        store, stored, good, drops = ring.memory, ring.stored, verdict.good, verdict.drops
         take, closes, in_header = Signal(), Signal(), Signal(init=1)
         # Beats that are still to come, by what the first part of the header says; if there are any, if it is one.
         remaining, more, one_more = Signal(range(8 * self.mtu // self.data_width + 1)), Signal(), Signal()
@@ -182,7 +228,7 @@ class Depacketizer(wiring.Component):
 
         # Payload: beats beyond the length are not stored, so a packet never needs more room than its mtu.
         m.d.comb += [
-            self.i.ready.eq(waiting.room & ~full), take.eq(self.i.valid & self.i.ready),
+            self.i.ready.eq(waiting.room & ~ring.full), take.eq(self.i.valid & self.i.ready),
             closes.eq(take & self.i.payload.last), waiting.put.eq(take & in_header),
             store.write_address.eq(stored), store.write_data.eq(self.i.payload.data),
             store.write_enable.eq(take & ~in_header & more & ~seen.bad & ~seen.foreign),
@@ -223,11 +269,10 @@ class Depacketizer(wiring.Component):
         place = PacketHeader[name]
         return self.i.payload.data[place.offset % self.data_width:][:place.width]
 
-    def _look(self, m: Module, comes: Value, part: Signal, more: Signal) -> SimpleNamespace:
-        """Looks at each part of a header when it `comes`, and keeps what is found: the packet is `bad`, or `foreign`.
+    def _look(self, m: Module, comes: Value, part: Signal, more: Signal) -> Findings:
+        """Looks at each part of a header when it `comes`, and keeps what is found.
 
-        What is found out has been before the last part comes, where there are several. `header_alone`: if the packet
-        ends with its last part, it is well-formed; `header_foreign`: then it is foreign.
+        What is found out has been before the last part comes, where there are several.
         """
         field = self._field
         bad, foreign, multicast = Signal(), Signal(), Signal()
@@ -250,20 +295,58 @@ class Depacketizer(wiring.Component):
                 m.d.sync += [bad.eq(bad | no_group), foreign.eq(now_foreign)]
 
         if self.header_flits == 1:
-            return SimpleNamespace(
+            return Findings(
                 bad=bad, foreign=foreign, header_foreign=now_foreign,
                 header_alone=~now_bad & ~no_group & (field("length") == 0),
             )
-        return SimpleNamespace(bad=bad, foreign=foreign, header_foreign=foreign, header_alone=~bad & ~more)
+        return Findings(bad=bad, foreign=foreign, header_foreign=foreign, header_alone=~bad & ~more)
 
-    def _pass_on(
-        self, m: Module, waiting: SimpleNamespace, store: BlockMemory, *, taken: Signal, some: Value, goes: Signal,
-    ) -> None:
-        """Offers packets; `some`: beats of good ones lie from `taken` on. A header `goes`."""
+    @staticmethod
+    def _count_beats(m: Module, ring: PayloadRing, verdict: Verdict) -> None:
+        """Commits or rolls back what has come of a packet, and counts the beats that are stored.
+
+        Beats from `committed` on belong to the packet that comes in. How many there are of both kinds is counted too,
+        so that whether there is room is a register and not a subtraction on the way to the link's credits.
+        """
+        store, good, drops = ring.memory, verdict.good, verdict.drops
+        depth = store.depth
+        with m.If(good):
+            m.d.sync += ring.committed.eq(ring.stored + store.write_enable)
+        with m.Elif(drops):
+            m.d.sync += ring.stored.eq(ring.committed)
+        # A packet is dropped when something has come, so when there was room: none is missing afterwards. Its beats are
+        # counted for a cycle more, in which none can come. That a beat comes is known late: sums do not wait for it.
+        # `some` beats of good packets are there: a register, found without the sums.
+        level, kept_level = Signal(range(depth + 1)), Signal(range(depth + 1))
+        dropped, after, left_over = Signal(), Signal.like(level), Signal.like(level)
+        none, one = level == 0, level == 1
+        none_kept, one_kept = kept_level == 0, kept_level == 1
+        m.d.comb += [
+            after.eq(Mux(
+                store.write_enable == store.read_enable, level, level + Mux(store.read_enable, -1, 1)
+            )),
+            left_over.eq(kept_level - store.read_enable),
+        ]
+        m.d.sync += [
+            dropped.eq(drops), level.eq(Mux(dropped, left_over, after)),
+            kept_level.eq(Mux(good & ~dropped, after, left_over)),
+            ring.some.eq(Mux(
+                good & ~dropped, store.write_enable | ~(none | one & store.read_enable),
+                ~(none_kept | one_kept & store.read_enable),
+            )),
+            ring.full.eq(
+                ~drops & ~dropped & ~store.read_enable
+                & ((level == depth) | (level == depth - 1) & store.write_enable)
+            ),
+        ]
+
+    def _pass_on(self, m: Module, waiting: HeaderQueue, ring: PayloadRing, goes: Signal) -> None:
+        """Offers packets; a header `goes`."""
+        store, taken = ring.memory, ring.taken
         # The read port's register holds the next beat ahead of its use.
         ahead = Signal()
         m.d.comb += [
-            store.read_enable.eq(some & (~ahead | self.o.payload.ready & self.o.payload.valid)),
+            store.read_enable.eq(ring.some & (~ahead | self.o.payload.ready & self.o.payload.valid)),
             store.read_address.eq(taken),
         ]
         with m.If(store.read_enable):

@@ -1,10 +1,8 @@
 """Receiving end of a reliable link: flits out of runs that may have been damaged."""
 
-from collections.abc import Callable
-from types import SimpleNamespace
+from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal
-from amaranth.hdl import ShapeLike
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,6 +11,106 @@ from rtl.interface import flit
 from rtl.link.replay_buffer import position_bits
 from rtl.link.reporter import Reporter
 from rtl.link.wire import N_VCS, ReportSignature, word
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The run that is being taken.
+
+    Parameters
+    ----------
+    taken, vc : Signal
+        One is, of this channel.
+    holds, held : Signal
+        Its latest flit is kept.
+    """
+
+    taken: Signal
+    vc: Signal
+    holds: Signal
+    held: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Word:
+    """Kind of the word that comes in this cycle; none of these without a word.
+
+    Parameters
+    ----------
+    data : Value
+        A flit of the run that is being taken.
+    opens, fails : Value
+        A good control word, which ends a run and may begin one; a control word that is not good, or of training.
+    """
+
+    data: Value
+    opens: Value
+    fails: Value
+
+
+class Channel:
+    """Signals of one channel: flits that came whole, flits that were handed on beyond them, effects of this word.
+
+    Parameters
+    ----------
+    vc : int
+        Number of the channel.
+    bits : int
+        Bits in which flits are numbered.
+
+    Members
+    -------
+    whole, whole_after
+        Flits up to here belong to packets that came whole, before and after this cycle.
+    at, after
+        Flits up to here have been handed on, likewise.
+    gone
+        A flit has left the room that it took.
+    pushes
+        The latest flit of the run is handed on.
+    matches, breaks
+        A control word says that it goes on where the channel is; what comes does not fit.
+    spoils, behind
+        What was handed on of a packet is lost; a run of flits that had come before is passed over.
+    marks, may_mark, marked
+        A copy waits for its mark; there is room for it; it gets it.
+    """
+
+    def __init__(self, vc: int, *, bits: int):
+        self.vc, self.bits = vc, bits
+        self.whole, self.whole_after, self.at, self.after = (
+            self.number(name) for name in ("whole", "whole_after", "at", "after")
+        )
+        self.gone, self.pushes, self.matches, self.breaks = (
+            self.flag(name) for name in ("gone", "pushes", "matches", "breaks")
+        )
+        self.spoils, self.behind, self.marks, self.may_mark, self.marked = (
+            self.flag(name) for name in ("spoils", "behind", "marks", "may_mark", "marked")
+        )
+
+    def flag(self, name: str) -> Signal:
+        """A flag of the channel."""
+        return Signal(name=f"{name}_{self.vc}")
+
+    def number(self, name: str) -> Signal:
+        """A number of flits of the channel."""
+        return Signal(self.bits, name=f"{name}_{self.vc}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Credit:
+    """Flits of a channel that have left for good.
+
+    Parameters
+    ----------
+    free : Value
+        So many are credited.
+    some : Value
+        Of a spoiled copy some are still to be left out of the count.
+    """
+
+    free: Value
+    some: Value
 
 
 class FrameReceiver(wiring.Component):
@@ -71,40 +169,30 @@ class FrameReceiver(wiring.Component):
         m = Module()
         m.submodules.reporter = reporter = Reporter(bits=self.bits, buffer_flits=self.buffer_flits)
         wiring.connect(m, reporter.report, wiring.flipped(self.report))
-        # The run that is being taken, if one is, and its latest flit.
-        run = SimpleNamespace(
+        run = Run(
             taken=Signal(name="taken"), vc=Signal(name="run_vc"), holds=Signal(name="holds"),
             held=Signal(self.data_width, name="held"),
         )
         control = self.i.valid & self.i.control
-        now = SimpleNamespace(
-            data=self.i.valid & ~self.i.control & run.taken,
-            opens=self.good & (self.i.fields.kind != ControlKind.TRAIN),
-        )
-        now.fails = control & ~now.opens
-        channels = [self._channel(m, vc, run, now, reporter) for vc in range(N_VCS)]
+        opens = self.good & (self.i.fields.kind != ControlKind.TRAIN)
+        now = Word(data=self.i.valid & ~self.i.control & run.taken, opens=opens, fails=control & ~opens)
+        channels = [Channel(vc, bits=self.bits) for vc in range(N_VCS)]
+        for channel in channels:
+            credit = self._follow(m, channel, run, now)
+            self._report(m, channel, credit, reporter)
         self._take(m, run, now, channels)
         self._hand_on(m, run, now, channels)
         m.d.comb += self.damaged.eq(control & ~self.good)
         return m
 
-    def _channel(
-        self, m: Module, vc: int, run: SimpleNamespace, now: SimpleNamespace, reporter: Reporter,
-    ) -> SimpleNamespace:
-        """One channel: what has come whole, what has been handed on beyond it, what the word of this cycle changes."""
-        fields = self.i.fields
-
-        def signal(name: str, shape: ShapeLike = 1, **options: int) -> Signal:
-            return Signal(shape, name=f"{name}_{vc}", **options)
-
-        # Flits up to `whole` belong to packets that came whole; up to `at` they have been handed on.
-        whole, at = signal("whole", self.bits), signal("at", self.bits)
-        whole_after, after = signal("whole_after", self.bits), signal("after", self.bits)
-        room = signal("room", range(self.buffer_flits + 1), init=self.buffer_flits)
-        pushes, matches, breaks, spoils, marks = (
-            signal(name) for name in ("pushes", "matches", "breaks", "spoils", "marks")
-        )
-        ours, gone, marked, full = signal("ours"), signal("gone"), signal("marked"), signal("full")
+    def _follow(self, m: Module, channel: Channel, run: Run, now: Word) -> Credit:
+        """Follows one channel: finds how the word of this cycle changes it."""
+        fields, vc = self.i.fields, channel.vc
+        whole, whole_after, at, after = channel.whole, channel.whole_after, channel.at, channel.after
+        gone, pushes, matches, breaks = channel.gone, channel.pushes, channel.matches, channel.breaks
+        spoils, behind, marks, marked = channel.spoils, channel.behind, channel.marks, channel.marked
+        room = Signal(range(self.buffer_flits + 1), name=f"room_{vc}", init=self.buffer_flits)
+        ours, full = channel.flag("ours"), channel.flag("full")
         concerned = now.opens & (fields.vc == vc)
         m.d.comb += [
             ours.eq(run.taken & (run.vc == vc)), gone.eq(self.credit_valid & (self.credit_vc == vc)),
@@ -116,52 +204,52 @@ class FrameReceiver(wiring.Component):
         # Flits that have been handed on are lost if the run is damaged, has more flits than there is room for, or if
         # the next one goes on somewhere else. Until the room that they took is free again nothing of the channel is
         # taken.
-        owes, behind = self._leave(m, signal, gone, spoils, whole_after, after), signal("behind")
+        owes = self._leave(m, channel)
         m.d.comb += [
             matches.eq(concerned & (fields.position[:self.bits] == after) & ~marks & ~owes.some & ~self.cut),
             behind.eq(concerned & (fields.position[:self.bits] - whole_after)[self.bits - 1]),
             breaks.eq((concerned & ~matches) | ours & (now.fails | now.data & run.holds & full)),
             spoils.eq((breaks | self.cut) & (after != whole_after)),
+            channel.may_mark.eq(marks & (room != 0)),
         ]
         m.d.sync += [
             whole.eq(whole_after), at.eq(Mux(spoils, whole_after, after)), room.eq(room + gone - (pushes | marked)),
             marks.eq(spoils | marks & ~marked),
         ]
+        return owes
 
-        # A replay is asked for once, until something comes that goes on where it should.
-        wanted, asked = signal("wanted"), signal("asked")
+    def _report(self, m: Module, channel: Channel, credit: Credit, reporter: Reporter) -> None:
+        """Reports a channel. A replay is asked for once, until something comes that goes on where it should."""
+        vc, asks = channel.vc, reporter.asks[channel.vc]
+        matches, spoils, breaks, behind = channel.matches, channel.spoils, channel.breaks, channel.behind
+        wanted, asked = channel.flag("wanted"), channel.flag("asked")
         m.d.sync += [
-            wanted.eq(~matches & ~reporter.asks[vc] & wanted | spoils | breaks & ~behind & ~asked),
-            asked.eq(~matches & ~spoils & (asked | reporter.asks[vc])),
+            wanted.eq(~matches & ~asks & wanted | spoils | breaks & ~behind & ~asked),
+            asked.eq(~matches & ~spoils & (asked | asks)),
         ]
         m.d.comb += [
-            reporter.whole[vc].eq(whole), reporter.free[vc].eq(owes.free), reporter.again[vc].eq(behind | self.cut),
-            reporter.wanted[vc].eq(wanted & ~marks & ~owes.some),
+            reporter.whole[vc].eq(channel.whole), reporter.free[vc].eq(credit.free),
+            reporter.again[vc].eq(behind | self.cut),
+            reporter.wanted[vc].eq(wanted & ~channel.marks & ~credit.some),
         ]
-        return SimpleNamespace(
-            pushes=pushes, matches=matches, breaks=breaks, spoils=spoils, behind=behind, marked=marked,
-            marks=marks & (room != 0),
-        )
 
-    def _leave(
-        self, m: Module, signal: Callable[..., Signal], gone: Signal, spoils: Signal, whole_after: Signal,
-        after: Signal,
-    ) -> SimpleNamespace:
+    @staticmethod
+    def _leave(m: Module, channel: Channel) -> Credit:
         """Counts the flits of a channel that leave the room that they took.
 
         Only flits of packets that came whole are credited, so those of a copy that is spoiled never are. Of its flits
         and its mark as many are left out of the count as have not left before: which of those that leave are its own
-        does not matter. Gives what is credited, and whether any are still to be left out.
+        does not matter.
         """
-        left, left_after = signal("left", self.bits), signal("left_after", self.bits)
-        owed = signal("owed", self.bits)
-        early, spoiled = signal("early", self.bits), signal("spoiled", self.bits)
+        gone, whole_after, number = channel.gone, channel.whole_after, channel.number
+        left, left_after, owed = number("left"), number("left_after"), number("owed")
+        early, spoiled = number("early"), number("spoiled")
         some = owed != 0
         m.d.comb += [
             left_after.eq(left + (gone & ~some)), early.eq(left_after - whole_after),
-            spoiled.eq(after - whole_after + 1),
+            spoiled.eq(channel.after - whole_after + 1),
         ]
-        with m.If(spoils):
+        with m.If(channel.spoils):
             m.d.sync += [
                 left.eq(Mux(early[-1], left_after, whole_after)), owed.eq(Mux(early[-1], spoiled, spoiled - early)),
             ]
@@ -169,13 +257,13 @@ class FrameReceiver(wiring.Component):
             m.d.sync += [left.eq(left_after), owed.eq(owed - (gone & some))]
 
         # Of the packet that is coming in some may have left already.
-        whole, ahead = signal("counted", self.bits), signal("ahead", self.bits)
+        whole, ahead = number("counted"), number("ahead")
         m.d.sync += whole.eq(whole_after)
         m.d.comb += ahead.eq(left - whole)
-        return SimpleNamespace(some=some, free=Mux(ahead[-1], left, whole))
+        return Credit(some=some, free=Mux(ahead[-1], left, whole))
 
-    def _take(self, m: Module, run: SimpleNamespace, now: SimpleNamespace, channels: list[SimpleNamespace]) -> None:
-        """Which run is taken, and its latest flit."""
+    def _take(self, m: Module, run: Run, now: Word, channels: list[Channel]) -> None:
+        """Takes a run, and keeps its latest flit."""
         broken = Cat(channel.breaks for channel in channels).any()
         with m.If(now.opens):
             m.d.sync += [
@@ -187,12 +275,12 @@ class FrameReceiver(wiring.Component):
         with m.Elif(now.data):
             m.d.sync += [run.holds.eq(1), run.held.eq(self.i.data)]
 
-    def _hand_on(self, m: Module, run: SimpleNamespace, now: SimpleNamespace, channels: list[SimpleNamespace]) -> None:
-        """The flit that is handed on; where the run has none, the mark of a spoiled copy."""
+    def _hand_on(self, m: Module, run: Run, now: Word, channels: list[Channel]) -> None:
+        """Hands on a flit; where the run has none, the mark of a spoiled copy."""
         pushes = Cat(channel.pushes for channel in channels).any()
         low, high = channels
         m.d.comb += [
-            low.marked.eq(low.marks & ~pushes), high.marked.eq(high.marks & ~low.marks & ~pushes),
+            low.marked.eq(low.may_mark & ~pushes), high.marked.eq(high.may_mark & ~low.may_mark & ~pushes),
             self.stomped.eq(Cat(channel.spoils for channel in channels).any()),
             self.repeated.eq(Cat(channel.behind for channel in channels).any()),
         ]

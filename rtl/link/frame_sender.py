@@ -1,13 +1,13 @@
 """Sending end of a reliable link: which word goes on the wire in each cycle."""
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import data, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.wire import ControlKind
-from rtl.interface import flit
+from rtl.link.frame_signatures import CreditedFlitsSignature, LinkStandingSignature, notice_layout
 from rtl.link.replay_buffer import ReplayBuffer, position_bits
 from rtl.link.wire import N_VCS, Control, ReportSignature, word
 
@@ -19,6 +19,42 @@ IDLE_CYCLES = 16
 """Cycles without a control word after which one goes though there is no need, unless data does."""
 TRAIN_CYCLES = 4
 """The same of training words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """The run that is being sent, and the flits that wait for one.
+
+    Parameters
+    ----------
+    open, vc : Signal
+        There is one; of this channel, which stays until the next one begins.
+    words : Signal
+        Data words that it has.
+    ended, bad : Signal
+        Its latest flit was the last one of a packet; that is marked.
+    broken : Signal
+        The next flit of its channel is another one than the next.
+    starves : Signal
+        It had no flit in the cycle before.
+    has, other_has, other_wants : Signal
+        Its channel has a flit; the other one has; the other one has or gets one.
+    inside, wants : Signal
+        For each channel: it is within a packet; it has a flit or gets one.
+    """
+
+    open: Signal
+    vc: Signal
+    words: Signal
+    ended: Signal
+    bad: Signal
+    broken: Signal
+    starves: Signal
+    has: Signal
+    other_has: Signal
+    other_wants: Signal
+    inside: Signal
+    wants: Signal
 
 
 class FrameSender(wiring.Component):
@@ -33,7 +69,7 @@ class FrameSender(wiring.Component):
     while one was due.
 
     Timing: a flit that comes while the link is idle is in ``o`` a cycle later, its control word in the same cycle.
-    ``o`` is a function of registers and, where it is the first word of a run, of ``valid`` and ``flit.vc``.
+    ``o`` is a function of registers and, where it is the first word of a run, of ``i.valid`` and ``i.flit.vc``.
 
     Parameters
     ----------
@@ -48,12 +84,10 @@ class FrameSender(wiring.Component):
 
     Members
     -------
-    valid, flit, credit_valid, credit_vc, notice_valid, notice, wrong, dead, empties, lost
-        As of the buffer.
+    i, notice, link, wrong, lost
+        As of the buffer. While the link is not up words of training go.
     report : ``In(ReportSignature)``
         Reports for the other end.
-    up : ``In(1)``
-        The link is up; else words of training go.
     training : ``In(Control)``
         Fields of those words.
     o : ``Out(word(data_width))``
@@ -78,27 +112,24 @@ class FrameSender(wiring.Component):
         )
         bits = position_bits(replay_flits)
         super().__init__({
-            "valid": In(1), "flit": In(flit(data_width, marked=True)), "credit_valid": Out(1), "credit_vc": Out(1),
-            "notice_valid": In(1),
-            "notice": In(data.StructLayout({"about": 1, "is_credit": 1, "replay": 1, "value": bits})),
-            "wrong": Out(1), "report": In(ReportSignature()), "up": In(1), "training": In(Control),
-            "dead": In(1), "empties": Out(1), "lost": Out(2),
+            "i": In(CreditedFlitsSignature(data_width)),
+            "notice": In(stream.Signature(notice_layout(bits), always_ready=True)), "link": In(LinkStandingSignature()),
+            "report": In(ReportSignature()), "training": In(Control), "wrong": Out(1), "lost": Out(2),
             "o": Out(word(data_width)), "replays": Out(1), "timeouts": Out(1), "gives_up": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.buffer = buffer = self.buffer
+        for name in ("i", "notice", "link"):
+            wiring.connect(m, wiring.flipped(getattr(self, name)), getattr(buffer, name))
+        notice = self.notice.payload
         m.d.comb += [
-            buffer.valid.eq(self.valid), buffer.flit.eq(self.flit),
-            self.credit_valid.eq(buffer.credit_valid), self.credit_vc.eq(buffer.credit_vc),
-            buffer.notice_valid.eq(self.notice_valid), buffer.notice.eq(self.notice), self.wrong.eq(buffer.wrong),
-            buffer.up.eq(self.up), buffer.dead.eq(self.dead),
-            self.empties.eq(buffer.empties), self.lost.eq(buffer.lost),
-            self.replays.eq(self.notice_valid & self.notice.replay & ~self.notice.is_credit),
+            self.wrong.eq(buffer.wrong), self.lost.eq(buffer.lost),
+            self.replays.eq(self.notice.valid & notice.replay & ~notice.is_credit),
         ]
         timed_out = self._time(m, buffer)
-        m.d.comb += buffer.back.eq(Mux(self.up, timed_out, 0b11))
+        m.d.comb += buffer.back.eq(Mux(self.link.up, timed_out, 0b11))
         run = self._run(m, buffer)
         self._send(m, buffer, run)
         return m
@@ -109,20 +140,20 @@ class FrameSender(wiring.Component):
         times = Signal(range(self.replay_limit + 1))
         for vc in range(N_VCS):
             cycles = Signal(range(self.replay_cycles), name=f"cycles_{vc}")
-            m.d.comb += timed_out[vc].eq(self.up & (cycles == self.replay_cycles - 1))
+            m.d.comb += timed_out[vc].eq(self.link.up & (cycles == self.replay_cycles - 1))
             m.d.sync += cycles.eq(cycles + 1)
-            with m.If(~buffer.waits[vc] | buffer.jumps[vc] | buffer.progress[vc] | ~self.up):
+            with m.If(~buffer.waits[vc] | buffer.jumps[vc] | buffer.progress[vc] | ~self.link.up):
                 m.d.sync += cycles.eq(0)
         m.d.comb += [self.timeouts.eq(timed_out.any()), self.gives_up.eq(times == self.replay_limit)]
-        with m.If(buffer.progress.any() | ~self.up):
+        with m.If(buffer.progress.any() | ~self.link.up):
             m.d.sync += times.eq(0)
         with m.Elif(self.timeouts & ~self.gives_up):
             m.d.sync += times.eq(times + 1)
         return timed_out
 
-    def _run(self, m: Module, buffer: ReplayBuffer) -> SimpleNamespace:
-        """State of the run that is being sent, and of the flits that wait for one."""
-        run = SimpleNamespace(
+    def _run(self, m: Module, buffer: ReplayBuffer) -> Run:
+        """Finds the flits that wait for a run."""
+        run = Run(
             words=Signal(range(self.run_words + 1), name="words"),
             **{name: Signal(name=name) for name in (
                 "open", "vc", "ended", "bad", "broken", "starves", "has", "other_has", "other_wants",
@@ -130,7 +161,7 @@ class FrameSender(wiring.Component):
             **{name: Signal(N_VCS, name=name) for name in ("inside", "wants")},
         )
         # A run may begin in the cycle in which its first flit comes: the control word goes ahead.
-        comes = Mux(self.valid, Mux(self.flit.vc, 0b10, 0b01), 0)
+        comes = Mux(self.i.valid, Mux(self.i.flit.vc, 0b10, 0b01), 0)
         m.d.comb += [
             run.wants.eq(buffer.available | comes & ~buffer.drains),
             run.has.eq(Mux(run.vc, buffer.available[1], buffer.available[0])),
@@ -139,7 +170,7 @@ class FrameSender(wiring.Component):
         ]
         return run
 
-    def _send(self, m: Module, buffer: ReplayBuffer, run: SimpleNamespace) -> None:
+    def _send(self, m: Module, buffer: ReplayBuffer, run: Run) -> None:
         """Chooses the word, and what run it begins or goes on with."""
         idle, turn = Signal(range(self.idle_cycles + 1)), Signal()
         data_goes, control_goes, begins, next_vc, turns = Signal(), Signal(), Signal(), Signal(), Signal()
@@ -147,14 +178,14 @@ class FrameSender(wiring.Component):
         fits = (run.words < self.run_words) & ~(run.other_has & (run.words >= self.turn_words))
         m.d.comb += [
             data_goes.eq(
-                self.up & run.open & run.has & ~run.ended & ~run.broken & fits & ~self.report.urgent
+                self.link.up & run.open & run.has & ~run.ended & ~run.broken & fits & ~self.report.urgent
             ),
             # The other channel's turn: after a packet, after enough words, or if this one has nothing for two cycles.
             stays.eq(Mux(run.vc, run.inside[1] & buffer.available[1], run.inside[0] & buffer.available[0])),
             turns.eq(run.other_wants & (~stays | (run.words >= self.turn_words))),
             next_vc.eq(run.vc ^ turns),
             begins.eq(Mux(next_vc, run.wants[1] | run.inside[1], run.wants[0] | run.inside[0])),
-            control_goes.eq(self.up & ~data_goes & (
+            control_goes.eq(self.link.up & ~data_goes & (
                 run.ended | run.open & (run.broken | run.has | run.other_wants & run.starves)
                 | ~run.open & run.wants.any() | self.report.due | self.report.urgent | (idle == self.idle_cycles - 1)
             )),
@@ -183,13 +214,13 @@ class FrameSender(wiring.Component):
             with m.If(buffer.jumps[vc]):
                 m.d.sync += run.inside[vc].eq(0)
         # A training word ends a run without a word about its last flit, which is given up with it.
-        with m.If(~self.up & self.o.valid):
+        with m.If(~self.link.up & self.o.valid):
             m.d.sync += [run.open.eq(0), run.ended.eq(0), run.bad.eq(0), run.words.eq(0)]
 
         fields, about = self.o.fields, Signal()
         m.d.comb += [
             about.eq(Mux(begins, next_vc, turn)),
-            self.o.valid.eq(data_goes | control_goes | ~self.up & (idle[:2] == TRAIN_CYCLES - 1)),
+            self.o.valid.eq(data_goes | control_goes | ~self.link.up & (idle[:2] == TRAIN_CYCLES - 1)),
             self.o.control.eq(~data_goes), self.o.data.eq(buffer.o.data),
             fields.kind.eq(Mux(begins, ControlKind.DATA, ControlKind.IDLE)),
             fields.ends.eq(run.ended), fields.bad.eq(run.bad), fields.vc.eq(about),
@@ -197,5 +228,5 @@ class FrameSender(wiring.Component):
             fields.about.eq(self.report.what.about), fields.is_credit.eq(self.report.what.is_credit),
             fields.replay.eq(self.report.what.replay), fields.value.eq(self.report.what.value),
         ]
-        with m.If(~self.up):
+        with m.If(~self.link.up):
             m.d.comb += fields.eq(self.training)

@@ -117,8 +117,8 @@ class LinkLayer(wiring.Component):
         connect(m, insert.o, flipped(self.tx))
         connect(m, flipped(self.rx), check.i)
         m.d.comb += [
-            sender.valid.eq(self.i.valid), sender.flit.eq(self.i.flit), self.i.ready.eq(1),
-            self.i.credit_valid.eq(sender.credit_valid), self.i.credit_vc.eq(sender.credit_vc),
+            sender.i.valid.eq(self.i.valid), sender.i.flit.eq(self.i.flit), self.i.ready.eq(1),
+            self.i.credit_valid.eq(sender.i.credit_valid), self.i.credit_vc.eq(sender.i.credit_vc),
             insert.i.eq(sender.o),
             receiver.i.eq(check.o), receiver.good.eq(check.good),
             self.o.valid.eq(receiver.valid), self.o.flit.eq(receiver.flit),
@@ -131,11 +131,12 @@ class LinkLayer(wiring.Component):
         m.d.sync += [fields.eq(check.o.fields), good.eq(check.good)]
         m.d.comb += [
             training.good.eq(good), training.fields.eq(fields),
-            sender.notice_valid.eq(good & (fields.kind[1] == 0)),
-            *(sender.notice[name].eq(fields[name]) for name in ("about", "is_credit", "replay", "value")),
-            sender.up.eq(training.up), sender.training.eq(training.training),
+            sender.notice.valid.eq(good & (fields.kind[1] == 0)),
+            *(sender.notice.payload[name].eq(fields[name]) for name in ("about", "is_credit", "replay", "value")),
+            sender.link.up.eq(training.up), sender.training.eq(training.training),
             training.retrain.eq(sender.gives_up), training.wrong.eq(sender.wrong),
-            training.empties.eq(sender.empties), sender.dead.eq(training.dead), receiver.cut.eq(training.falls),
+            training.empties.eq(sender.link.empties), sender.link.dead.eq(training.dead),
+            receiver.cut.eq(training.falls),
         ]
 
         m.d.comb += [self.status[name].eq(getattr(training, name)) for name in ("up", "refused", "dead")]

@@ -1,16 +1,17 @@
 """Flits of a reliable link's sender, kept until the other end has acknowledged them."""
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, ResetSignal, Signal
+from amaranth import Cat, Module, Mux, ResetSignal, Signal, Value
 from amaranth.hdl import Assert
-from amaranth.lib import data, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.wire import POSITION_BITS
 from rtl.interface import flit
 from rtl.kit.memory import BlockMemory
 from rtl.kit.round_robin import RoundRobin
+from rtl.link.frame_signatures import CreditedFlitsSignature, LinkStandingSignature, notice_layout
 from rtl.link.wire import N_VCS
 
 
@@ -26,6 +27,33 @@ def position_bits(replay_flits: int) -> int:
     if not isinstance(replay_flits, int) or not 2 <= replay_flits <= most or replay_flits & (replay_flits - 1):
         raise ValueError(f"replay_flits must be a power of two from 2 to {most}, not {replay_flits!r}")
     return replay_flits.bit_length()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ring:
+    """Ring of one channel.
+
+    Parameters
+    ----------
+    put, following, oldest : Signal
+        Number of the flit that comes next; of the one that is sent next after this cycle; of the oldest one that is
+        not acknowledged.
+    freed : Signal
+        Flits whose room at the other end is free again.
+    moved : Signal
+        By so many flits the numbers jump in this cycle.
+    drains, dropped, drops : Value
+        The channel is drained; a flit is thrown away as it comes; it is the last one of its packet.
+    """
+
+    put: Signal
+    following: Signal
+    oldest: Signal
+    freed: Signal
+    moved: Signal
+    drains: Signal
+    dropped: Value
+    drops: Value
 
 
 class ReplayBuffer(wiring.Component):
@@ -56,13 +84,12 @@ class ReplayBuffer(wiring.Component):
 
     Members
     -------
-    valid : ``In(1)``, flit : ``In(flit(data_width, marked=True))``
-        A flit comes.
-    credit_valid, credit_vc : ``Out(1)``
-        A credit for whoever sends them. Registers.
-    notice_valid : ``In(1)``, notice : ``In``
-        The other end's notice: of channel `about`, `value` counts credits or acknowledges flits, and asks for a
-        `replay`.
+    i : ``In(CreditedFlitsSignature(data_width))``
+        Flits that come.
+    notice : ``In(stream.Signature(notice_layout(bits), always_ready=True))``
+        Notices of the other end.
+    link : ``In(LinkStandingSignature())``
+        Standing of the link.
     back : ``In(2)``
         For each channel: send again from what is acknowledged on.
     ahead : ``In(1)``
@@ -83,12 +110,8 @@ class ReplayBuffer(wiring.Component):
         For each channel: packets are acknowledged now.
     wrong : ``Out(1)``
         What is acknowledged was never sent: the other end has been reset alone.
-    up, dead : ``In(1)``
-        The link is up; it has been down for so long that nothing is on the wire any more.
     drains : ``Out(2)``
         For each channel: it is drained.
-    empties : ``Out(1)``
-        Flits are thrown away, or are about to be: the link must not come up.
     lost : ``Out(2)``
         Pulses: a packet has been thrown away that was kept; one that came.
     """
@@ -102,13 +125,12 @@ class ReplayBuffer(wiring.Component):
         # The mark stands in the memory only if there can be one.
         self.kept = data.StructLayout({"data": data_width, "last": 1, **({"bad": 1} if marked else {})})
         super().__init__({
-            "valid": In(1), "flit": In(self.shape), "credit_valid": Out(1), "credit_vc": Out(1),
-            "notice_valid": In(1),
-            "notice": In(data.StructLayout({"about": 1, "is_credit": 1, "replay": 1, "value": bits})),
+            "i": In(CreditedFlitsSignature(data_width)),
+            "notice": In(stream.Signature(notice_layout(bits), always_ready=True)), "link": In(LinkStandingSignature()),
             "back": In(N_VCS), "ahead": In(1), "o": Out(self.shape), "sends": In(1),
             "available": Out(N_VCS), "position": Out(bits).array(N_VCS), "jumps": Out(N_VCS),
             "waits": Out(N_VCS), "progress": Out(N_VCS), "wrong": Out(1),
-            "up": In(1), "dead": In(1), "drains": Out(N_VCS), "empties": Out(1), "lost": Out(2),
+            "drains": Out(N_VCS), "lost": Out(2),
         })
 
     def elaborate(self, platform):
@@ -122,20 +144,20 @@ class ReplayBuffer(wiring.Component):
         self._credit(m, rings)
         return m
 
-    def _empty(self, m: Module, rings: list[SimpleNamespace], ahead: Signal, walks: Signal) -> None:
+    def _empty(self, m: Module, rings: list[Ring], ahead: Signal, walks: Signal) -> None:
         """Throws away what drained channels keep; nothing is sent meanwhile. In a cycle of `walks` a flit goes."""
         left = Signal(N_VCS, name="still_left")
         m.d.comb += [
             left.eq(Cat(ring.drains & (ring.following != ring.put) for ring in rings)),
             ahead.eq(Mux(left.any(), ~left[0], self.ahead)),
             self.drains.eq(Cat(ring.drains for ring in rings)),
-            self.empties.eq((self.dead & ~self.drains.all()) | walks | left.any()),
+            self.link.empties.eq((self.link.dead & ~self.drains.all()) | walks | left.any()),
             self.lost[0].eq(walks & self.o.last), self.lost[1].eq(Cat(ring.drops for ring in rings).any()),
         ]
         m.d.sync += walks.eq(left.any())
 
-    def _ring(self, m: Module, vc: int, at: Signal, walks: Signal) -> SimpleNamespace:
-        """Pointers of one channel: where the next flit goes, which is sent next, which is not acknowledged yet."""
+    def _ring(self, m: Module, vc: int, at: Signal, walks: Signal) -> Ring:
+        """Moves the pointers of one channel."""
         def pointer(name: str) -> Signal:
             return Signal(self.bits, name=f"{name}_{vc}")
 
@@ -147,10 +169,10 @@ class ReplayBuffer(wiring.Component):
         comes, drains, inside, leaves = (
             Signal(name=f"{name}_{vc}") for name in ("comes", "drains", "inside", "leaves")
         )
-        notice = self.notice
-        m.d.comb += comes.eq(self.valid & (self.flit.vc == vc))
+        notice = self.notice.payload
+        m.d.comb += comes.eq(self.i.valid & (self.i.flit.vc == vc))
         with m.If(comes):
-            m.d.sync += inside.eq(~self.flit.last)
+            m.d.sync += inside.eq(~self.i.flit.last)
         with m.If(comes & ~drains):
             m.d.sync += put.eq(put + 1)
 
@@ -159,7 +181,7 @@ class ReplayBuffer(wiring.Component):
         m.d.comb += [
             goes.eq((self.sends | walks) & (at == vc)),
             following.eq(sent + goes),
-            acknowledges.eq(self.notice_valid & (notice.about == vc) & ~notice.is_credit),
+            acknowledges.eq(self.notice.valid & (notice.about == vc) & ~notice.is_credit),
             taken.eq(acknowledges & ~drains & (acknowledged <= (put - oldest)[:self.bits])),
             target.eq(Mux(taken, notice.value, oldest)),
             # Flits that have been acknowledged meanwhile are not sent again.
@@ -181,22 +203,23 @@ class ReplayBuffer(wiring.Component):
             m.d.sync += [oldest.eq(following), whole.eq(following)]
         with m.If(leaves):
             m.d.sync += [pointer.eq(notice.value) for pointer in (put, sent, oldest, whole)]
-        with m.If(self.dead):
+        with m.If(self.link.dead):
             m.d.sync += drains.eq(1)
         with m.Elif(leaves):
             m.d.sync += drains.eq(0)
         freed, ended, moved = pointer("freed"), Signal(name=f"ended_{vc}"), pointer("moved")
         m.d.comb += [
-            ended.eq(Mux(comes, self.flit.last, ~inside)), moved.eq(Mux(leaves, acknowledged, 0)),
-            leaves.eq(drains & self.up & ~self.empties & acknowledges & ended & (notice.value == freed)),
+            ended.eq(Mux(comes, self.i.flit.last, ~inside)), moved.eq(Mux(leaves, acknowledged, 0)),
+            leaves.eq(drains & self.link.up & ~self.link.empties & acknowledges & ended & (notice.value == freed)),
         ]
-        return SimpleNamespace(
-            put=put, following=following, oldest=oldest, drains=drains, drops=comes & drains & self.flit.last,
+        return Ring(
+            put=put, following=following, oldest=oldest, drains=drains, drops=comes & drains & self.i.flit.last,
             dropped=comes & drains, moved=moved, freed=freed,
         )
 
-    def _keep(self, m: Module, rings: list[SimpleNamespace], ahead: Signal) -> None:
-        """The memory of both rings, and the flit that came last, which it does not show yet."""
+    def _keep(self, m: Module, rings: list[Ring], ahead: Signal) -> None:
+        """Keeps the flits of both rings, and beside their memory the one that came last, which that does not show yet.
+        """
         m.submodules.store = store = BlockMemory(shape=self.kept, depth=N_VCS * self.replay_flits)
         place = self.bits - 1
 
@@ -206,9 +229,9 @@ class ReplayBuffer(wiring.Component):
         fresh, came = Signal(self.kept), Signal()
         shown = Mux(came, fresh.as_value(), store.read_data)
         m.d.comb += [
-            store.write_enable.eq(self.valid),
-            store.write_address.eq(address(self.flit.vc, [ring.put for ring in rings])),
-            [store.write_data[name].eq(self.flit[name]) for name in self.kept.members],
+            store.write_enable.eq(self.i.valid),
+            store.write_address.eq(address(self.i.flit.vc, [ring.put for ring in rings])),
+            [store.write_data[name].eq(self.i.flit[name]) for name in self.kept.members],
             store.read_enable.eq(1),
             store.read_address.eq(address(ahead, [ring.following for ring in rings])),
             [self.o[name].eq(self.kept(shown)[name]) for name in self.kept.members],
@@ -218,15 +241,15 @@ class ReplayBuffer(wiring.Component):
             came.eq(store.write_enable & (store.write_address == store.read_address)),
         ]
 
-    def _credit(self, m: Module, rings: list[SimpleNamespace]) -> None:
-        """Credits: as the other end has reported them, as far as there is room."""
+    def _credit(self, m: Module, rings: list[Ring]) -> None:
+        """Hands on credits: as the other end has reported them, as far as there is room."""
         m.submodules.turn = turn = RoundRobin(n=N_VCS)
         m.d.comb += turn.advance.eq(1)
-        spare = self.replay_flits - self.buffer_flits
+        notice, spare = self.notice.payload, self.replay_flits - self.buffer_flits
         for vc, ring in enumerate(rings):
             freed, given, due = ring.freed, Signal(self.bits, name=f"given_{vc}"), Signal(self.bits, name=f"due_{vc}")
-            with m.If(self.notice_valid & self.notice.is_credit & (self.notice.about == vc)):
-                m.d.sync += freed.eq(self.notice.value)
+            with m.If(self.notice.valid & notice.is_credit & (notice.about == vc)):
+                m.d.sync += freed.eq(notice.value)
             # Of a channel that is drained flits have left when they have been thrown away. More may be given already.
             m.d.comb += [due.eq(ring.oldest - given), turn.requests[vc].eq(Mux(
                 ring.drains, (due != 0) & (due <= self.buffer_flits),
@@ -239,4 +262,4 @@ class ReplayBuffer(wiring.Component):
                     "link: more flits are kept than there is room for\n",
                 ),
             ]
-        m.d.sync += [self.credit_valid.eq(turn.requests.any()), self.credit_vc.eq(turn.grant[1])]
+        m.d.sync += [self.i.credit_valid.eq(turn.requests.any()), self.i.credit_vc.eq(turn.grant[1])]

@@ -3,8 +3,11 @@
 Architecture: ``docs/jobs.md``, ``docs/decisions/0009-jobs-move-at-rest.md``.
 """
 
-from amaranth import Array, Cat, Module, Mux, Signal
+from dataclasses import dataclass
+
+from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import bits_for
 
@@ -23,6 +26,76 @@ from rtl.kit.memory import BlockMemory
 from rtl.kit.round_robin import RoundRobin
 from rtl.nic.job_places import JobPlaces
 from rtl.nic.least_unit import LeastUnit
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingReport:
+    """The report that waits in front of the table.
+
+    Parameters
+    ----------
+    report, valid : View, Signal
+        It, if there is one.
+    goes : Signal
+        It is taken.
+    """
+
+    report: View
+    valid: Signal
+    goes: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """Who has its turn at the table.
+
+    Parameters
+    ----------
+    job : Signal
+        The job that it asks for.
+    other : Signal
+        It is not the packet that may be there.
+    by_report, by_order : Signal
+        Of the others it is a report; an order; else a sequence.
+    """
+
+    job: Signal
+    other: Signal
+    by_report: Signal
+    by_order: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Touch:
+    """A touch of an entry, in the cycle in which it takes effect.
+
+    Parameters
+    ----------
+    entry, after : View
+        The entry, before it and after it.
+    limits : View
+        How far the job's packets may count.
+    at_lent : Signal
+        The packet claims to be on a shared credit.
+    by_packet, by_sequence, reported, ordered : Signal
+        Kind of the touch; none of them without one.
+    act : Signal
+        It takes effect, for nothing has to be waited for.
+    at_rest, known : Signal
+        The job is at rest; it has a shared credit out.
+    """
+
+    entry: View
+    after: View
+    limits: View
+    at_lent: Signal
+    by_packet: Signal
+    by_sequence: Signal
+    reported: Signal
+    ordered: Signal
+    act: Signal
+    at_rest: Signal
+    known: Signal
 
 
 class JobTable(wiring.Component):
@@ -145,32 +218,15 @@ class JobTable(wiring.Component):
         with m.If(~swept):
             m.d.sync += [sweep.eq(sweep + 1), swept.eq(sweep == self.n_jobs - 1)]
 
-        report, report_valid, report_goes = self._collect_reports(m)
+        waiting = self._collect_reports(m)
         allowed = self._allow(m, swept, sweep)
-
-        # First stage: a packet, or a report or a sequence in turn, and then a packet again; its entry is read. Whose
-        # turn it is does not depend on whether a packet is there. Orders, which are rare, go before sequences.
-        at_job, entry_job = Signal(job_bits), Signal(job_bits)
-        advance, was_other, was_report = Signal(), Signal(), Signal()
-        other, by_report, by_order = Signal(), Signal(), Signal()
-        question, sequence, order = self.packet.query, self.sequence.query, self.order
-        job = Signal(job_bits)
+        at_job, entry_job, advance = Signal(job_bits), Signal(job_bits), Signal()
+        turn = self._choose(m, waiting, advance)
+        job, other, by_report, by_order = turn.job, turn.other, turn.by_report, turn.by_order
+        question, order = self.packet.query, self.order
         m.d.comb += [
-            other.eq((report_valid | sequence.valid | order.valid) & ~was_other),
-            by_report.eq(report_valid & ~((sequence.valid | order.valid) & was_report)),
-            by_order.eq(order.valid & ~by_report), order.ready.eq(advance & other & by_order),
-            report_goes.eq(advance & other & by_report), sequence.ready.eq(advance & other & ~by_report & ~by_order),
-            question.ready.eq(advance & ~other),
-            job.eq(Mux(other, Mux(
-                by_report, report.job_id, Mux(by_order, order.payload.job_id, sequence.payload.job_id)
-            ), question.payload.job_id)),
-            table.read_enable.eq(advance), table.read_address.eq(job),
-            allowed.en.eq(advance), allowed.addr.eq(job),
+            table.read_enable.eq(advance), table.read_address.eq(job), allowed.en.eq(advance), allowed.addr.eq(job),
         ]
-        with m.If(advance):
-            m.d.sync += was_other.eq(other)
-            with m.If(other):
-                m.d.sync += was_report.eq(by_report)
 
         # Second stage: what was read gets a register of its own, in a cycle in which nothing else is read, and nothing
         # takes effect. Third stage: it takes effect, on that register alone; fourth: it is written. So the register
@@ -187,8 +243,8 @@ class JobTable(wiring.Component):
         touched = Cat(question.valid & ~other, other & ~by_report & ~by_order, other & by_report, other & by_order)
         with m.If(advance):
             m.d.sync += [at_job.eq(job), at_lent.eq(question.payload.lent & (self.pool > 0))]
-        with m.If(report_goes):
-            m.d.sync += acting.eq(report)
+        with m.If(waiting.goes):
+            m.d.sync += acting.eq(waiting.report)
         with m.If(order.valid & order.ready):
             m.d.sync += command.eq(order.payload)
         reading, is_read, other_job = Signal.like(touched), Signal(), Signal()
@@ -232,16 +288,19 @@ class JobTable(wiring.Component):
             m.d.comb += [table.write_address.eq(entry_job), table.write_data.eq(entry), table.write_data.held.eq(held)]
         with m.If(assigns):
             m.d.comb += after.unit.eq(least.unit)
-        self._let_in(m, entry, after, admits=admits, let_in=let_in, at_lent=at_lent)
-        self._report(m, reported, acting, entry, after, known)
-        self._obey(m, ordered, command, entry, after, at_rest)
+        touch = Touch(
+            entry=entry, after=after, limits=limits, at_lent=at_lent, by_packet=by_packet, by_sequence=by_sequence,
+            reported=reported, ordered=ordered, act=act, at_rest=at_rest, known=known,
+        )
+        self._let_in(m, touch, admits, let_in)
+        self._report(m, touch, acting)
+        self._obey(m, touch, command)
         for k in range(n_units):
             m.d.sync += self.jobs[k].eq(self.jobs[k] + (comes & (entry.unit == k)) - (goes & (entry.unit == k)))
 
         self._take_back(m, entry, returns=act & reported & (acting.kind == JobReportKind.RETURNED), known=known)
-        self._answer(m, packet_answer, act & by_packet, admits, entry, after)
-        self._answer(m, sequence_answer, act & by_sequence, let_in, entry, after)
-        self._stand(m, command, entry, after, limits, ordered=ordered, act=act, at_rest=at_rest)
+        self._answer(m, touch, admits, let_in)
+        self._stand(m, touch, command)
         self._show_places(m, table, swept)
 
         return m
@@ -256,8 +315,36 @@ class JobTable(wiring.Component):
             *(places.write_data[name].eq(table.write_data[name]) for name in ("unit", "held")),
         ]
 
-    def _let_in(self, m: Module, entry, after, *, admits, let_in, at_lent) -> None:
-        """A packet that a credit covers, or a sequence."""
+    def _choose(self, m: Module, waiting: WaitingReport, advance: Signal) -> Turn:
+        """First stage: chooses a packet, or a report or a sequence in turn, and then a packet again; its entry is read.
+
+        Whose turn it is does not depend on whether a packet is there. Orders, which are rare, go before sequences.
+        """
+        job = Signal(max(1, (self.n_jobs - 1).bit_length()))
+        was_other, was_report = Signal(), Signal()
+        other, by_report, by_order = Signal(), Signal(), Signal()
+        report, report_valid = waiting.report, waiting.valid
+        question, sequence, order = self.packet.query, self.sequence.query, self.order
+        m.d.comb += [
+            other.eq((report_valid | sequence.valid | order.valid) & ~was_other),
+            by_report.eq(report_valid & ~((sequence.valid | order.valid) & was_report)),
+            by_order.eq(order.valid & ~by_report), order.ready.eq(advance & other & by_order),
+            waiting.goes.eq(advance & other & by_report), sequence.ready.eq(advance & other & ~by_report & ~by_order),
+            question.ready.eq(advance & ~other),
+            job.eq(Mux(other, Mux(
+                by_report, report.job_id, Mux(by_order, order.payload.job_id, sequence.payload.job_id)
+            ), question.payload.job_id)),
+        ]
+        with m.If(advance):
+            m.d.sync += was_other.eq(other)
+            with m.If(other):
+                m.d.sync += was_report.eq(by_report)
+        return Turn(job=job, other=other, by_report=by_report, by_order=by_order)
+
+    @staticmethod
+    def _let_in(m: Module, touch: Touch, admits: Signal, let_in: Value) -> None:
+        """Lets in a packet that a credit covers, or a sequence."""
+        entry, after, at_lent = touch.entry, touch.after, touch.at_lent
         with m.If(admits):
             m.d.comb += [
                 after.packets.eq(entry.packets + 1), after.taken.eq(entry.taken + ~at_lent),
@@ -267,7 +354,7 @@ class JobTable(wiring.Component):
             m.d.comb += after.busy.eq(1)
 
     def _take_back(self, m: Module, entry, *, returns, known) -> None:
-        """Shared credits that have returned."""
+        """Takes back shared credits that have returned."""
         m.d.sync += self.unknown.eq(returns & ~known)
         for k in range(self.n_units):
             m.d.sync += self.returned[k].eq(returns & known & (entry.unit == k))
@@ -300,10 +387,9 @@ class JobTable(wiring.Component):
             ]
         return allowed
 
-    def _collect_reports(self, m: Module) -> tuple:
-        """Reports wait in a register in front of the table, one at a time, so that only packets come late in a cycle.
-
-        Gives the report, whether there is one, and a signal for its being taken.
+    def _collect_reports(self, m: Module) -> WaitingReport:
+        """Collects reports in a register in front of the table, one at a time, so that only packets come late in a
+        cycle.
         """
         m.submodules.turn = turn = RoundRobin(n=self.n_units)
         report, report_valid, report_goes = Signal(JobReport), Signal(), Signal()
@@ -316,10 +402,11 @@ class JobTable(wiring.Component):
                 m.d.sync += report.eq(Array(port.payload for port in self.reports)[turn.index])
         with m.Elif(report_goes):
             m.d.sync += report_valid.eq(0)
-        return report, report_valid, report_goes
+        return WaitingReport(report=report, valid=report_valid, goes=report_goes)
 
-    def _report(self, m: Module, reported, acting, entry, after, known) -> None:
+    def _report(self, m: Module, touch: Touch, acting: View) -> None:
         """Computes the entry after a report of a unit."""
+        entry, after, reported, known = touch.entry, touch.after, touch.reported, touch.known
         fewer = entry.packets - (entry.packets != 0)
         with m.If(reported):
             with m.Switch(acting.kind):
@@ -343,8 +430,10 @@ class JobTable(wiring.Component):
                 with m.Case(JobReportKind.SETTLED):
                     m.d.comb += after.owing.eq(0)
 
-    def _obey(self, m: Module, ordered, command, entry, after, at_rest) -> None:
+    @staticmethod
+    def _obey(m: Module, touch: Touch, command: View) -> None:
         """Computes the entry after an order, other than one that writes off."""
+        entry, after, ordered, at_rest = touch.entry, touch.after, touch.ordered, touch.at_rest
         opens = (command.kind == JobOrderKind.OPEN) & entry.closed & at_rest
         refuses = (command.kind == JobOrderKind.REFUSE) & at_rest
         with m.If(ordered & ((command.kind == JobOrderKind.CLOSE) | opens | refuses)):
@@ -352,18 +441,25 @@ class JobTable(wiring.Component):
             with m.If(opens):
                 m.d.comb += after.pulses.eq(0)
 
-    def _answer(self, m: Module, answer, acts, ok, entry, after) -> None:
+    def _answer(self, m: Module, touch: Touch, admits: Signal, let_in: Value) -> None:
         """Answers a packet or a sequence."""
-        with m.If(answer.ready):
-            m.d.sync += answer.valid.eq(0)
-        with m.If(acts):
-            m.d.sync += [
-                answer.valid.eq(1), answer.payload.ok.eq(ok), answer.payload.unit.eq(after.unit),
-                answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
-            ]
+        entry, after = touch.entry, touch.after
+        for answer, acts, ok in (
+            (self.packet.answer, touch.act & touch.by_packet, admits),
+            (self.sequence.answer, touch.act & touch.by_sequence, let_in),
+        ):
+            with m.If(answer.ready):
+                m.d.sync += answer.valid.eq(0)
+            with m.If(acts):
+                m.d.sync += [
+                    answer.valid.eq(1), answer.payload.ok.eq(ok), answer.payload.unit.eq(after.unit),
+                    answer.payload.base_pulse.eq(entry.pulses), answer.payload.closed.eq(entry.closed),
+                ]
 
-    def _stand(self, m: Module, command, entry, after, limits, *, ordered, act, at_rest) -> None:
+    def _stand(self, m: Module, touch: Touch, command: View) -> None:
         """Answers an order; carries out one that writes off what is lost."""
+        entry, after, limits = touch.entry, touch.after, touch.limits
+        ordered, act, at_rest = touch.ordered, touch.act, touch.at_rest
         writes_off = (command.kind == JobOrderKind.WRITE_OFF) & entry.closed & ~entry.busy
         with m.If(ordered & writes_off):
             # Its peers have all their guaranteed credits again, and no shared one.

@@ -113,9 +113,9 @@ class Nic(wiring.Component):
         ]
         writes = [unit.write for unit in (*memories, *p2p, completions)]
         if config.nic.get:
-            windows += p2p[0].get_window
-            reads.append(p2p[0].get_read)
-            writes.append(p2p[0].get_write)
+            windows += [p2p[0].get.read_window, p2p[0].get.write_window]
+            reads.append(p2p[0].get.read)
+            writes.append(p2p[0].get.write)
         dma = DmaEngine(
             n_readers=len(reads), n_writers=len(writes), data_width=width, max_burst_beats=config.nic.max_burst_beats,
             max_outstanding_reads=config.nic.reads_under_way, read_buffer_beats=config.nic.read_ahead_beats,
@@ -164,14 +164,11 @@ class Nic(wiring.Component):
         """Descriptors to the units, events back; their windows and their ways to host memory."""
         vp_table, queue, cous, completions = nic.vp_table, nic.queue, nic.cous, nic.completions
         connect(m, vp_table.turn, queue.turn)
-        m.d.comb += queue.stale.eq(vp_table.stale)
-        connect(m, queue.end, vp_table.end)
         connect(m, completions.slot, vp_table.completion)
         connect(m, queue.placement, nic.job_table.sequence)
         for p2p in nic.p2p:
-            connect(m, queue.o_p2p, p2p.i_desc)
+            connect(m, queue.p2p, p2p.port)
             connect(m, p2p.receive_slot, vp_table.receive)
-            m.d.comb += [queue.p2p_room.eq(p2p.room), queue.get_room.eq(p2p.get_room)]
         m.d.comb += [unit.inline_data.eq(queue.inline_data) for unit in (*(cou.commands for cou in cous), *nic.p2p)]
         windows = list(zip(nic.windows, vp_table.windows, strict=True))
         reads = list(zip(nic.reads, nic.dma.i_read, strict=True))
@@ -278,7 +275,9 @@ class Nic(wiring.Component):
                 unit.settings.arm.eq(csr.buffer_arm & (csr.buffer_select == index)),
             ]
         for p2p in nic.p2p:
-            m.d.comb += [p2p.node_id.eq(csr.node_id), p2p.watchdog.eq(csr.watchdog), p2p.cycles.eq(csr.cycles)]
+            m.d.comb += [
+                p2p.node_id.eq(csr.node_id), p2p.time.watchdog.eq(csr.watchdog), p2p.time.cycles.eq(csr.cycles),
+            ]
         m.d.comb += [
             csr.busy.eq(
                 Cat(unit.busy for unit in (*(cou.status for cou in cous), *nic.p2p)).any() | completions.busy

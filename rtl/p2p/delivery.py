@@ -67,11 +67,8 @@ class Delivery(wiring.Component):
         return m
 
     def _write(self, m):
-        """First half: requests and data to memory, a note about each packet to the second half."""
-        flit_bytes = self.data_width // 8
-        header = self.i.payload.header
-        is_send = self.i.payload.send
-
+        """First half: sends requests and data to memory, and a note about each packet to the second half."""
+        header, is_send = self.i.payload.header, self.i.payload.send
         note = data.StructLayout({"header": PacketHeader, "written": 1, "status": 8})
         m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES, prompt=False)
         m.d.comb += [
@@ -82,33 +79,9 @@ class Delivery(wiring.Component):
             self.write.request.payload.bytes.eq(Mux(is_send, Receive.size // 8, header.length)),
         ]
 
-        # The receive entry behind its payload.
-        entry = Signal(Receive)
-        stamp = Signal(63)
         n_beats = Receive.size // self.data_width
-        payload_beats = formats.PAYLOAD_BYTES // flit_bytes
-        index = Signal(range(n_beats))
-        m.d.comb += [
-            entry.source_id.eq(header.source_id),
-            entry.source_vp.eq(header.source_vp),
-            entry.length.eq(header.length),
-            entry.timestamp.eq(stamp),
-            entry.phase.eq(self.i.payload.phase),
-        ]
-        filler = Signal(self.data_width)
-        with m.Switch(index):
-            for k in range(payload_beats, n_beats):
-                with m.Case(k):
-                    m.d.comb += filler.eq(entry.as_value()[k * self.data_width:(k + 1) * self.data_width])
-
-        # Bytes of a mini packet's last beat beyond its length would show what stood in the buffer.
-        tail = header.length[:flit_bytes.bit_length() - 1]
-        mask = Signal(self.data_width, init=-1)
-        with m.If(is_send & self.i_payload.payload.last):
-            with m.Switch(tail):
-                for count in range(1, flit_bytes):
-                    with m.Case(count):
-                        m.d.comb += mask.eq(Const((1 << 8 * count) - 1, self.data_width))
+        stamp, index = Signal(63), Signal(range(n_beats))
+        filler, mask = self._fill(m, stamp, index), self._mask(m)
 
         # A note is made in the cycle after its packet's first one, when nothing waits for memory's ready any more: it
         # has room still, for nobody else makes any, and the packet is still at hand.
@@ -175,8 +148,40 @@ class Delivery(wiring.Component):
 
         return notes
 
+    def _fill(self, m: Module, stamp: Signal, index: Signal) -> Signal:
+        """Forms what a receive entry has behind its payload, and gives its beat `index`."""
+        entry, header = Signal(Receive), self.i.payload.header
+        n_beats, payload_beats = Receive.size // self.data_width, 8 * formats.PAYLOAD_BYTES // self.data_width
+        m.d.comb += [
+            entry.source_id.eq(header.source_id),
+            entry.source_vp.eq(header.source_vp),
+            entry.length.eq(header.length),
+            entry.timestamp.eq(stamp),
+            entry.phase.eq(self.i.payload.phase),
+        ]
+        filler = Signal(self.data_width)
+        with m.Switch(index):
+            for k in range(payload_beats, n_beats):
+                with m.Case(k):
+                    m.d.comb += filler.eq(entry.as_value()[k * self.data_width:(k + 1) * self.data_width])
+        return filler
+
+    def _mask(self, m: Module) -> Signal:
+        """Gives the bits of the current beat that are data: bytes of a mini packet's last beat beyond its length would
+        show what stood in the buffer.
+        """
+        flit_bytes = self.data_width // 8
+        tail = self.i.payload.header.length[:flit_bytes.bit_length() - 1]
+        mask = Signal(self.data_width, init=-1)
+        with m.If(self.i.payload.send & self.i_payload.payload.last):
+            with m.Switch(tail):
+                for count in range(1, flit_bytes):
+                    with m.Case(count):
+                        m.d.comb += mask.eq(Const((1 << 8 * count) - 1, self.data_width))
+        return mask
+
     def _answer(self, m, notes):
-        """Second half: an answer for every note, after its write."""
+        """Second half: answers every note, after its write."""
         m.submodules.answers = answers = StreamFifo(shape=PacketHeader, depth=N_ANSWERS, prompt=False)
         m.d.comb += [
             self.o.payload.eq(answers.o.payload),

@@ -1,9 +1,10 @@
 """From descriptors to fragments and their data."""
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
@@ -15,6 +16,78 @@ from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
 
 (_TO_KIND,) = {CplKind[op.name] - op for op in P2pOp}
 """From what a descriptor asks for to the kind of its completion: the encodings count in the same order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BufferRoom:
+    """Slots of the data buffer, one for each fragment.
+
+    Parameters
+    ----------
+    free, reading : Signal
+        Slots that are free; reads that have not come back.
+    reserve, begin_read : Signal
+        A slot is taken; a read begins.
+    """
+
+    free: Signal
+    reading: Signal
+    reserve: Signal
+    begin_read: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class InlineData:
+    """Data that a descriptor carries.
+
+    Parameters
+    ----------
+    word : ReadPort
+        Its words.
+    beat, left : Signal
+        Number of the word that is put into the buffer next; how many are left.
+    some, puts : Signal
+        There are any; they are being put there.
+    """
+
+    word: memory.ReadPort
+    beat: Signal
+    left: Signal
+    some: Signal
+    puts: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """The operation that is executed, and what is left of it.
+
+    Parameters
+    ----------
+    desc, number : View, Signal
+        Its descriptor and number.
+    refusal : Signal
+        Why it is not executed; ``OK`` if it is.
+    is_mini : Signal
+        It is one fragment, whose data come with the descriptor.
+    local, remote, left : Signal
+        Addresses and bytes from the next fragment on.
+    index, length, final : Signal
+        Number and bytes of the next fragment, and whether it is the last one.
+    inline : InlineData
+        Data that the descriptor carries.
+    """
+
+    desc: View
+    number: Signal
+    refusal: Signal
+    is_mini: Signal
+    local: Signal
+    remote: Signal
+    left: Signal
+    index: Signal
+    length: Signal
+    final: Signal
+    inline: InlineData
 
 
 class Fragmenter(wiring.Component):
@@ -124,7 +197,7 @@ class Fragmenter(wiring.Component):
             reads.i.payload.error.eq(arrived.payload.error),
         ]
 
-        room = SimpleNamespace(free=free, reading=reading, reserve=reserve, begin_read=begin_read)
+        room = BufferRoom(free=free, reading=reading, reserve=reserve, begin_read=begin_read)
         self._execute(m, fragments, buffer, room)
         return m
 
@@ -144,19 +217,22 @@ class Fragmenter(wiring.Component):
             m.d.sync += receives.eq(0)
         return read
 
-    def _execute(self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: SimpleNamespace) -> None:
+    def _execute(self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: BufferRoom) -> None:
         """Executes one descriptor after the other."""
         flit_bytes = self.data_width // 8
         n_beats = formats.PAYLOAD_BYTES // flit_bytes
-        word = self._keep_inline(m)
-        op = SimpleNamespace(
-            desc=Signal(DescriptorControl, reset_less=True), number=Signal(NUMBER_BITS), refusal=Signal(Status),
-            is_mini=Signal(),
-            local=Signal(self.address_bits), remote=Signal(ADDRESS_BITS), left=Signal(32),
-            # Of the data that a descriptor carries.
-            word=word, beat=Signal(range(n_beats)), beats_left=Signal(range(n_beats + 1)), has_beats=Signal(),
-            puts=Signal(),
-            index=Signal(formats.FRAGMENT_BITS), length=Signal(formats.PACKET_HEADER["length"].width), final=Signal(),
+        inline = InlineData(
+            word=self._keep_inline(m), beat=Signal(range(n_beats), name="beat"),
+            left=Signal(range(n_beats + 1), name="beats_left"), some=Signal(name="has_beats"),
+            puts=Signal(name="puts"),
+        )
+        op = Operation(
+            desc=Signal(DescriptorControl, reset_less=True, name="desc"), number=Signal(NUMBER_BITS, name="number"),
+            refusal=Signal(Status, name="refusal"), is_mini=Signal(name="is_mini"),
+            local=Signal(self.address_bits, name="local"), remote=Signal(ADDRESS_BITS, name="remote"),
+            left=Signal(32, name="left"), index=Signal(formats.FRAGMENT_BITS, name="index"),
+            length=Signal(formats.PACKET_HEADER["length"].width, name="length"), final=Signal(name="final"),
+            inline=inline,
         )
         desc, refusal, offered = op.desc, op.refusal, self.i.payload.desc
         # `left` stands for a cycle before a fragment is made of it, so these need not wait for the comparison.
@@ -201,9 +277,9 @@ class Fragmenter(wiring.Component):
                     op.remote.eq(desc.remote_addr),
                     op.left.eq(desc.length),
                     op.index.eq(0),
-                    op.beat.eq(0),
-                    op.beats_left.eq((desc.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)),
-                    op.has_beats.eq(desc.length != 0),
+                    inline.beat.eq(0),
+                    inline.left.eq((desc.length + (flit_bytes - 1)) >> (flit_bytes.bit_length() - 1)),
+                    inline.some.eq(desc.length != 0),
                 ]
                 with m.If(self.o_open.ready):
                     with m.If(refusal != Status.OK):
@@ -224,11 +300,16 @@ class Fragmenter(wiring.Component):
                 with m.If(fragments.i.ready):
                     m.next = "IDLE"
 
-            self._carry(m, fragments, buffer, room, op)
+            with m.State("MINI"):
+                with m.If((room.free != 0) & (room.reading == 0)):
+                    m.d.comb += room.reserve.eq(1)
+                    m.d.sync += inline.puts.eq(inline.some)
+                    m.next = "MINI_DATA"
+            self._carry(m, fragments, buffer, inline)
             self._read(m, fragments, room, op)
 
-    def _describe(self, m: Module, fragment, op: SimpleNamespace) -> None:
-        """Fields of the operation, of its next fragment and of the read of its data."""
+    def _describe(self, m: Module, fragment: View, op: Operation) -> None:
+        """Fills in the fields of the operation, of its next fragment and of the read of its data."""
         desc, opened = op.desc, self.o_open.payload
         is_send = desc.p2p_op == P2pOp.SEND
         # A signal of its own, outside of any condition: constant bits next to conditional ones make Verilog that
@@ -256,23 +337,16 @@ class Fragmenter(wiring.Component):
             self.read.request.payload.bytes.eq(op.length),
         ]
 
-    def _carry(
-        self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: SimpleNamespace, op: SimpleNamespace
-    ) -> None:
-        """States of an operation of one fragment, whose data come with the descriptor: its first word is there when
-        MINI_DATA begins, and the others come as fast as they go.
+    def _carry(self, m: Module, fragments: StreamFifo, buffer: StreamFifo, inline: InlineData) -> None:
+        """Adds the states in which the data of a descriptor go into the buffer, as a fragment: the first word is there
+        when MINI_DATA begins, and the others come as fast as they go.
         """
-        at, left, puts, arrived = op.beat, op.beats_left, op.puts, self.read.data
+        at, left, puts, arrived = inline.beat, inline.left, inline.puts, self.read.data
         # No data come while those of a descriptor are put there, which waits until all reads are over.
         m.d.comb += [
             buffer.i.valid.eq(puts | (arrived.valid & arrived.ready)),
-            op.word.addr.eq(at), buffer.i.payload.eq(Mux(puts, op.word.data, arrived.payload.data)),
+            inline.word.addr.eq(at), buffer.i.payload.eq(Mux(puts, inline.word.data, arrived.payload.data)),
         ]
-        with m.State("MINI"):
-            with m.If((room.free != 0) & (room.reading == 0)):
-                m.d.comb += room.reserve.eq(1)
-                m.d.sync += puts.eq(op.has_beats)
-                m.next = "MINI_DATA"
         with m.State("MINI_DATA"):
             with m.If(~puts):
                 m.next = "MINI_FRAGMENT"
@@ -284,8 +358,8 @@ class Fragmenter(wiring.Component):
             with m.If(fragments.i.ready):
                 m.next = "IDLE"
 
-    def _read(self, m: Module, fragments: StreamFifo, room: SimpleNamespace, op: SimpleNamespace) -> None:
-        """States of an operation whose data are read from memory, fragment by fragment."""
+    def _read(self, m: Module, fragments: StreamFifo, room: BufferRoom, op: Operation) -> None:
+        """Adds the states of an operation whose data are read from memory, fragment by fragment."""
         fragment = fragments.i.payload
         with m.State("CHOOSE"):
             with m.If(self.failed.bit_select(op.number[:self.n.bit_length() - 1], 1)):

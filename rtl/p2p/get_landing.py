@@ -1,7 +1,10 @@
 """Where the data of a GET go."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Right, Status
@@ -20,6 +23,27 @@ from rtl.p2p.records import TrackerCommand, booking_layout, landing_layout
 
 PAYLOAD_BEATS = 16
 """Payload that comes in while the packet is being judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PacketInHand:
+    """The packet that is judged, and the booking of its operation.
+
+    Parameters
+    ----------
+    header, result : View
+        Its header; what the writer is told.
+    size : Signal
+        Bytes that are expected of it.
+    look, book : ReadPort, WritePort
+        Bookings: what was read stands until the next packet.
+    """
+
+    header: View
+    result: View
+    size: Signal
+    look: memory.ReadPort
+    book: memory.WritePort
 
 
 class GetLanding(wiring.Component):
@@ -105,8 +129,6 @@ class GetLanding(wiring.Component):
         header, result = Signal(PacketHeader), Signal(landing)
         booked, after = look.data, Signal(booking)
         size = Signal.like(header.length)
-        good = header.status == Status.OK
-        expected = Signal(4)
         m.d.comb += [
             look.addr.eq(self.i.header.payload.tag[:entry_bits]),
             look.en.eq(0),  # what was read stands until the next packet
@@ -118,8 +140,7 @@ class GetLanding(wiring.Component):
             after.over.eq(booked.left <= self.mtu),
         ]
 
-        query, answer = self.window.query, self.window.answer
-        land = Signal(TrackerCommand)
+        query, land = self.window.query, Signal(TrackerCommand)
         m.d.comb += [
             land.number.eq(header.tag),
             self.o_land.payload.eq(land),
@@ -131,6 +152,15 @@ class GetLanding(wiring.Component):
             book.data.eq(Mux(self.i_book.ready, self.i_book.payload, after)),
             book.addr.eq(Mux(self.i_book.ready, self.i_book.payload.number, header.tag)[:entry_bits]),
         ]
+
+        self._judge(m, PacketInHand(header=header, result=result, size=size, look=look, book=book), landings)
+        return m
+
+    def _judge(self, m: Module, hand: PacketInHand, landings: StreamFifo) -> None:
+        """Judges one packet after the other; bookings come in between."""
+        header, result, look, book = hand.header, hand.result, hand.look, hand.book
+        booked, good, expected = look.data, header.status == Status.OK, Signal(4)
+        query, answer = self.window.query, self.window.answer
 
         def refuse():
             """Drops a packet that nobody requested: payload and all, without a report to the tracker."""
@@ -153,7 +183,7 @@ class GetLanding(wiring.Component):
                 m.d.sync += [
                     expected.eq(Cat(
                         (booked.number == header.tag) & ~booked.over, booked.remote == header.addr,
-                        booked.node == header.source_id, header.length == Mux(good, size, 0),
+                        booked.node == header.source_id, header.length == Mux(good, hand.size, 0),
                     )),
                     result.number.eq(header.tag),
                     result.length.eq(header.length),
@@ -198,6 +228,3 @@ class GetLanding(wiring.Component):
                 m.d.comb += landings.i.valid.eq(1)
                 with m.If(landings.i.ready):
                     m.next = "IDLE"
-
-
-        return m

@@ -1,9 +1,10 @@
 """From GET descriptors to requests."""
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
@@ -11,8 +12,8 @@ from firmware_models.abi.encoding import CplKind, PacketType, Status
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.interface import ADDRESS_BITS, PacketSignature
 from rtl.kit.round_robin import RoundRobin
+from rtl.p2p.p2p_signatures import AwaitedSignature
 from rtl.p2p.records import (
-    GET_COUNT_BITS,
     GET_WINDOW,
     GETS_IN_HAND,
     NUMBER_BITS,
@@ -23,6 +24,56 @@ from rtl.p2p.records import (
 
 KEPT = ("dest_id", "dest_vp", "source_vp", "length", "local_addr", "remote_addr", "tag")
 """Fields of a descriptor that a GET uses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """A descriptor that is being opened.
+
+    Parameters
+    ----------
+    number : Signal
+        Number of its operation.
+    desc : View
+        The fields that a GET uses.
+    waits : Value
+        It is not taken in hand in this cycle.
+    """
+
+    number: Signal
+    desc: View
+    waits: Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hand:
+    """The operations in hand.
+
+    Parameters
+    ----------
+    turn : RoundRobin
+        Whose turn it is, of those of which a fragment may be asked for.
+    taken, failed : Signal
+        For each place: an operation is there; it has failed.
+    gives_up : Signal
+        The one in `place` has.
+    place, free : Signal
+        Place of the operation that has its turn; a place that is free.
+    begins : Signal
+        An operation takes the place `free`. Never as one `ends`.
+    asks, ends : Signal
+        A fragment of the operation in `place` is asked for; its place becomes free.
+    """
+
+    turn: RoundRobin
+    taken: Signal
+    failed: Signal
+    gives_up: Signal
+    place: Signal
+    free: Signal
+    begins: Signal
+    asks: Signal
+    ends: Signal
 
 
 class GetRequester(wiring.Component):
@@ -64,10 +115,8 @@ class GetRequester(wiring.Component):
         Operations that begin; progress of each fragment, before its request leaves.
     failed : ``In(n)``
         Operations, by entry, of which no more needs to be asked for.
-    n_waiting : ``In``
+    awaited : ``In(AwaitedSignature(n))``
         Fragments asked for that are not there.
-    landed : ``In(1)``, landed_entry : ``In(range(n))``
-        Pulse: one of them is there; and of which operation, by entry.
     o : ``Out(PacketSignature(data_width))``
         GET packets, which have no payload.
     node_id : ``In(24)``
@@ -86,9 +135,7 @@ class GetRequester(wiring.Component):
             "o_open": Out(stream.Signature(TrackerCommand)),
             "o_progress": Out(stream.Signature(TrackerCommand)),
             "failed": In(n),
-            "n_waiting": In(GET_COUNT_BITS),
-            "landed": In(1),
-            "landed_entry": In(range(n)),
+            "awaited": In(AwaitedSignature(n)),
             "o": Out(PacketSignature(data_width)),
             "node_id": In(formats.NODE_BITS),
         })
@@ -123,14 +170,14 @@ class GetRequester(wiring.Component):
             look.en.eq(hand.turn.advance),  # what was read stands until the next turn
         ]
         # Two that know little of each other: a descriptor becomes an operation in hand while requests leave.
-        self._open(m, hand, number, desc, waits=asked | hand.ends)
+        self._open(m, hand, Opening(number=number, desc=desc, waits=asked | hand.ends))
         self._ask(m, hand, rest, asked)
 
         return m
 
-    def _open(self, m: Module, hand: SimpleNamespace, number: Signal, desc, *, waits: Value) -> None:
-        """Descriptors: their landing is booked, their operation opened, and taken in hand unless that `waits`."""
-        opened = Signal(TrackerCommand)
+    def _open(self, m: Module, hand: Hand, opening: Opening) -> None:
+        """Books the landing of descriptors, opens their operations, and takes these in hand."""
+        number, desc, opened = opening.number, opening.desc, Signal(TrackerCommand)
         m.d.comb += [
             opened.number.eq(number),
             opened.vp.eq(desc.source_vp),
@@ -168,11 +215,11 @@ class GetRequester(wiring.Component):
                 with m.If(self.o_open.ready):
                     m.next = "HOLD"
             with m.State("HOLD"):
-                with m.If(~waits):
+                with m.If(~opening.waits):
                     m.d.comb += hand.begins.eq(1)
                     m.next = "IDLE"
 
-    def _ask(self, m: Module, hand: SimpleNamespace, rest, asked: Signal) -> None:
+    def _ask(self, m: Module, hand: Hand, rest: View, asked: Signal) -> None:
         """Asks for the next fragment of whatever operation in hand has its turn; pulses `asked` as the request
         leaves.
         """
@@ -234,7 +281,7 @@ class GetRequester(wiring.Component):
 
     @staticmethod
     def _rest() -> data.StructLayout:
-        """Layout of the part of an operation that is still to be asked for."""
+        """Returns the layout of the part of an operation that is still to be asked for."""
         return data.StructLayout({
             "number": NUMBER_BITS,
             **{name: formats.DESCRIPTOR[name].width for name in ("dest_id", "dest_vp", "source_vp")},
@@ -243,20 +290,19 @@ class GetRequester(wiring.Component):
             "index": formats.FRAGMENT_BITS,
         })
 
-    def _hold(self, m: Module, *, number: Signal, dest: Signal) -> SimpleNamespace:
-        """The operations in hand: which places are `taken`, whose `turn` it is, and how many fragments each awaits.
-
-        `begins` takes the place `free` for operation `number` of node `dest`, never as one `ends`; that and `asks` are
-        of the operation in `place`.
+    def _hold(self, m: Module, *, number: Signal, dest: Signal) -> Hand:
+        """Holds the operations in hand, and counts the fragments that each awaits. One that begins is operation
+        `number`, of node `dest`.
         """
         m.submodules.turn = turn = RoundRobin(n=GETS_IN_HAND)
-        hand = SimpleNamespace(
-            turn=turn, taken=Signal(GETS_IN_HAND), failed=Signal(GETS_IN_HAND), gives_up=Signal(),
-            place=Signal(range(GETS_IN_HAND)), free=Signal(range(GETS_IN_HAND)),
-            begins=Signal(), asks=Signal(), ends=Signal(),
+        hand = Hand(
+            turn=turn, taken=Signal(GETS_IN_HAND, name="taken"), failed=Signal(GETS_IN_HAND, name="in_hand_failed"),
+            gives_up=Signal(name="gives_up"), place=Signal(range(GETS_IN_HAND), name="place"),
+            free=Signal(range(GETS_IN_HAND), name="free"), begins=Signal(name="begins"), asks=Signal(name="asks"),
+            ends=Signal(name="ends"),
         )
         may_ask = Signal()
-        m.d.comb += may_ask.eq(self.n_waiting < REQUESTS_UNDER_WAY)
+        m.d.comb += may_ask.eq(self.awaited.count < REQUESTS_UNDER_WAY)
         for k in reversed(range(GETS_IN_HAND)):
             with m.If(~hand.taken[k]):
                 m.d.comb += hand.free.eq(k)
@@ -277,7 +323,7 @@ class GetRequester(wiring.Component):
             m.d.sync += [
                 before.eq(before & ~freed),
                 waiting.eq(waiting + (hand.asks & (hand.place == k)) - (
-                    self.landed & hand.taken[k] & (self.landed_entry == entry)
+                    self.awaited.landed & hand.taken[k] & (self.awaited.entry == entry)
                 )),
             ]
             with m.If(hand.begins & (hand.free == k)):

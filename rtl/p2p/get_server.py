@@ -1,5 +1,7 @@
 """Answering the GETs of others."""
 
+from dataclasses import dataclass
+
 from amaranth import Array, Const, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -13,6 +15,39 @@ from rtl.p2p.records import REQUESTS_UNDER_WAY, STATUS_BITS
 
 N_REQUESTS = REQUESTS_UNDER_WAY
 """Requests that may wait: all that one requester has, so that it does not hold up what comes behind them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BufferSlots:
+    """Slots of the data buffer, one for each answer.
+
+    Parameters
+    ----------
+    free : Signal
+        Slots that are free.
+    reserve, returned : Signal
+        One is taken; one is free again.
+    """
+
+    free: Signal
+    reserve: Signal
+    returned: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchedData:
+    """Data that have come from memory.
+
+    Parameters
+    ----------
+    outcomes : StreamFifo
+        The outcome of each read, once its data are there.
+    beats : StreamFifo
+        Their beats.
+    """
+
+    outcomes: StreamFifo
+    beats: StreamFifo
 
 
 class GetServer(wiring.Component):
@@ -69,12 +104,13 @@ class GetServer(wiring.Component):
         m.submodules.buffer = buffer = StreamFifo(shape=self.data_width, depth=self.n_held * self.mtu // flit_bytes)
         connect(m, flipped(self.i), requests.i)
 
-        # Slots of the buffer that are free.
-        free = Signal(range(self.n_held + 1), init=self.n_held)
-        reserve, returned = Signal(), Signal()
-        m.d.sync += free.eq(free - reserve + returned)
+        slots = BufferSlots(
+            free=Signal(range(self.n_held + 1), init=self.n_held, name="free"), reserve=Signal(name="reserve"),
+            returned=Signal(name="returned"),
+        )
+        m.d.sync += slots.free.eq(slots.free - slots.reserve + slots.returned)
 
-        self._ask(m, requests, jobs, free=free, reserve=reserve)
+        self._ask(m, requests, jobs, slots)
 
         # Data that come back fill the buffer; there is always room, it was reserved.
         arrived = self.read.data
@@ -85,14 +121,11 @@ class GetServer(wiring.Component):
             reads.i.valid.eq(arrived.valid & arrived.ready & arrived.payload.last),
             reads.i.payload.error.eq(arrived.payload.error),
         ]
-        self._answer(m, jobs, reads, buffer, returned=returned)
+        self._answer(m, jobs, FetchedData(outcomes=reads, beats=buffer), slots)
         return m
 
-    def _ask(self, m: Module, requests: StreamFifo, jobs: StreamFifo, *, free: Signal, reserve: Signal) -> None:
-        """First half: looks at the window, asks the memory.
-
-        `free` slots of the buffer; `reserve` takes one.
-        """
+    def _ask(self, m: Module, requests: StreamFifo, jobs: StreamFifo, slots: BufferSlots) -> None:
+        """First half: looks at the window, asks the memory."""
         request = requests.o.payload
         asked = request.pulse
         status = Signal(Status)
@@ -127,8 +160,8 @@ class GetServer(wiring.Component):
                         m.d.sync += status.eq(Status.REMOTE_ACCESS)
                         m.next = "PASS"
             with m.State("RESERVE"):
-                with m.If(free != 0):
-                    m.d.comb += reserve.eq(1)
+                with m.If(slots.free != 0):
+                    m.d.comb += slots.reserve.eq(1)
                     m.next = "READ"
             with m.State("READ"):
                 m.d.comb += self.read.request.valid.eq(1)
@@ -140,8 +173,9 @@ class GetServer(wiring.Component):
                     m.d.comb += requests.o.ready.eq(1)
                     m.next = "REQUEST"
 
-    def _answer(self, m: Module, jobs: StreamFifo, reads: StreamFifo, buffer: StreamFifo, *, returned: Signal) -> None:
-        """Second half: the answer, once its data are there. `returned` pulses when a slot of the buffer is free."""
+    def _answer(self, m: Module, jobs: StreamFifo, fetched: FetchedData, slots: BufferSlots) -> None:
+        """Second half: sends the answer, once its data are there, and returns their slot."""
+        reads, buffer = fetched.outcomes, fetched.beats
         flit_bytes = self.data_width // 8
         flit_log2 = (flit_bytes - 1).bit_length()
         done = jobs.o.payload
@@ -192,5 +226,5 @@ class GetServer(wiring.Component):
                 with m.If(buffer.o.valid & buffer.o.ready):
                     m.d.sync += left.eq(left - 1)
                     with m.If(left == 1):
-                        m.d.comb += returned.eq(1)
+                        m.d.comb += slots.returned.eq(1)
                         m.next = "HEADER"

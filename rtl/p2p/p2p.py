@@ -1,17 +1,15 @@
 """The point-to-point path of the NIC."""
 
-from typing import Any
-
 from amaranth import Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import P2pOp
 from firmware_models.config import Config
-from rtl.abi import DescriptorControl
 from rtl.interface import (
     CompletionEvent,
+    P2pPortSignature,
     PacketSignature,
     ReadSignature,
     ReceiveSlotSignature,
@@ -20,11 +18,12 @@ from rtl.interface import (
     inline_layout,
 )
 from rtl.kit.arbiter import PacketArbiter
-from rtl.kit.stage import PacketStage, connect_through
+from rtl.kit.stage import PacketStage, StreamPath, connect_through
 from rtl.p2p.answers import AnswerReceiver
 from rtl.p2p.get_landing import GetLanding
 from rtl.p2p.get_requester import GetRequester
 from rtl.p2p.get_server import GetServer
+from rtl.p2p.p2p_signatures import GetPathSignature, TimeSignature
 from rtl.p2p.receive import P2pReceive
 from rtl.p2p.records import fragments_held
 from rtl.p2p.tracker import Tracker
@@ -47,24 +46,20 @@ class P2p(wiring.Component):
 
     Members
     -------
-    i_desc : ``In(stream.Signature({desc}))``
+    port : ``In(P2pPortSignature())``
         Descriptors whose fields, and whose local addresses, have been checked.
     inline_data : ``In(inline_layout(data_width))``
         Their inline data.
-    room, get_room : ``Out(1)``
-        A SEND or PUT, or a GET, offered now is taken at once. Stay up until a descriptor is.
     tx : array of 2 ``Out(PacketSignature)``
         Packets to the network; the index is the virtual channel: SEND, PUT and GET on 0, ACK and GET_DATA on 1.
     rx : array of 2 ``In(PacketSignature)``
         Packets from the network, likewise.
     read, write : ``Out(ReadSignature)``, ``Out(WriteSignature)``
         Host memory: operands of PUT; data of SEND and PUT of others.
-    get_read, get_write : ``Out(ReadSignature)``, ``Out(WriteSignature)``
-        Host memory: data that others GET; data of own GETs.
+    get : ``Out(GetPathSignature(data_width))``
+        Host memory for GET.
     window, receive_slot : ``Out(WindowSignature)``, ``Out(ReceiveSlotSignature)``
         Checks of received packets.
-    get_window : array of 2 ``Out(WindowSignature)``
-        Checks of memory that others GET, and of the destination of own GETs.
     o_event : ``Out(stream.Signature(CompletionEvent))``
         Completions; room for each was reserved before its descriptor came.
     delivered : ``Out(1)``
@@ -73,25 +68,21 @@ class P2p(wiring.Component):
         Pulse: a packet was dropped whose type does not belong here, or that answers no operation in progress.
     busy : ``Out(1)``
         Some operation is in progress.
-    node_id, cycles, watchdog
-        NodeID of this node, time, and the cycles without progress after which an operation ends; 0 is never.
+    node_id : ``In(24)``, time : ``In(TimeSignature())``
+        NodeID of this node, and time.
     """
 
     def __init__(self, config: Config):
         self.config = config
         width = config.datapath.data_width
         super().__init__({
-            "i_desc": In(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
+            "port": In(P2pPortSignature()),
             "inline_data": In(inline_layout(width)),
-            "room": Out(1),
-            "get_room": Out(1),
             "tx": Out(PacketSignature(width)).array(2),
             "rx": In(PacketSignature(width)).array(2),
             "read": Out(ReadSignature(width)),
             "write": Out(WriteSignature(width)),
-            "get_read": Out(ReadSignature(width)),
-            "get_write": Out(WriteSignature(width)),
-            "get_window": Out(WindowSignature()).array(2),
+            "get": Out(GetPathSignature(width)),
             "window": Out(WindowSignature()),
             "receive_slot": Out(ReceiveSlotSignature()),
             "o_event": Out(stream.Signature(CompletionEvent)),
@@ -99,8 +90,7 @@ class P2p(wiring.Component):
             "unknown": Out(1),
             "busy": Out(1),
             "node_id": In(formats.NODE_BITS),
-            "cycles": In(63),
-            "watchdog": In(32),
+            "time": In(TimeSignature()),
         })
 
     def elaborate(self, platform):
@@ -116,9 +106,8 @@ class P2p(wiring.Component):
         m.submodules.answers = answers = AnswerReceiver(data_width=width)
         senders: list[P2pTransmit | GetRequester] = [transmit]
         repliers: list[P2pReceive | GetServer] = [receive]
-        commands = [("answer", answers.o, tracker.i_answer)]
-        queries: list[tuple[P2pReceive | GetServer | GetLanding, WindowSignature]] = [(receive, self.window)]
         unknown = tracker.unknown + receive.unknown + answers.unknown
+        connect(m, receive.window, flipped(self.window))
         if self.config.nic.get:
             # A GET has a way of its own, so that a long one holds up nothing else.
             m.submodules.requester = requester = GetRequester(
@@ -128,51 +117,66 @@ class P2p(wiring.Component):
             m.submodules.server = server = GetServer(data_width=width, mtu=mtu, n_held=n_held)
             senders.append(requester)
             repliers.append(server)
-            commands.append(("landed", landing.o_landed, tracker.i_landed))
-            queries += [(server, self.get_window[0]), (landing, self.get_window[1])]
             unknown += landing.unknown
-            connect(m, requester.o_book, landing.i_book)
-            connect(m, answers.o_data, landing.i)
-            connect(m, landing.o_land, tracker.i_land)
-            connect(m, tracker.o_land, landing.i_land)
-            connect(m, landing.write, flipped(self.get_write))
-            connect(m, receive.o_get, server.i)
-            connect(m, server.read, flipped(self.get_read))
-            m.d.comb += [
-                self.get_room.eq(requester.room), requester.n_waiting.eq(tracker.n_waiting),
-                requester.landed.eq(tracker.landed), requester.landed_entry.eq(tracker.landed_entry),
-                server.node_id.eq(self.node_id),
-            ]
+            self._connect_get(m, requester, landing, server)
 
         # Packets come in and go out through registers, requests of others through those of the receiver. What the
         # tracker hears of answers does so too, for it keeps memory waiting.
         m.submodules.incoming = incoming = PacketStage(data_width=width)
         connect(m, flipped(self.rx[1]), incoming.i)
+        connect(m, incoming.o, answers.i)
         outgoing = [PacketStage(data_width=width) for _ in range(2)]
         for vc, stage in enumerate(outgoing):
             m.submodules[f"outgoing_{vc}"] = stage
             connect(m, stage.o, flipped(self.tx[vc]))
-        parts: list[Any] = [tracker, *senders, *repliers, incoming, *outgoing]
-        if self.config.nic.get:
-            parts.append(landing)
-        for name, source, target in commands:
-            parts.append(connect_through(m, f"{name}_stage", source, target))
-        for asker, window in queries:
-            connect(m, asker.window, flipped(window))
+        connect_through(m, "answer_stage", StreamPath(answers.o, tracker.i_answer))
+        connect(m, tracker.o_event, flipped(self.o_event))
+        connect(m, flipped(self.time), tracker.time)
+        m.d.comb += self.busy.eq(tracker.busy)
+        self._connect_senders(m, senders, outgoing[0])
+        self._connect_repliers(m, repliers, outgoing[1])
 
-        # Requests of this node to others.
+        # Several sources of one count: pulses that coincide go out one by one. One link brings all packets, so there is
+        # at most one a cycle, but for the few that wait in the depacketizers.
+        waiting = Signal(5)
+        m.d.comb += self.unknown.eq(waiting != 0)
+        m.d.sync += waiting.eq(waiting + unknown - self.unknown)
+        return m
+
+    def _connect_get(self, m: Module, requester: GetRequester, landing: GetLanding, server: GetServer) -> None:
+        """Connects the parts of GET with each other, with the parts of the other path, and with the host."""
+        tracker, receive, answers = m.submodules.tracker, m.submodules.receive, m.submodules.answers
+        connect(m, server.window, flipped(self.get.read_window))
+        connect(m, landing.window, flipped(self.get.write_window))
+        connect(m, requester.o_book, landing.i_book)
+        connect(m, answers.o_data, landing.i)
+        connect(m, landing.o_land, tracker.i_land)
+        connect(m, tracker.o_land, landing.i_land)
+        connect_through(m, "landed_stage", StreamPath(landing.o_landed, tracker.i_landed))
+        connect(m, landing.write, flipped(self.get.write))
+        connect(m, receive.o_get, server.i)
+        connect(m, server.read, flipped(self.get.read))
+        connect(m, tracker.awaited, requester.awaited)
+        m.d.comb += [self.port.get_room.eq(requester.room), server.node_id.eq(self.node_id)]
+
+    def _connect_senders(
+        self, m: Module, senders: list[P2pTransmit | GetRequester], outgoing: PacketStage,
+    ) -> None:
+        """Connects the way of this node's requests to others: first SEND and PUT, then GET."""
+        transmit, tracker = senders[0], m.submodules.tracker
         m.submodules.arbiter = arbiter = PacketArbiter(
-            data_width=width, n=len(senders), chooses_ahead=True
+            data_width=self.config.datapath.data_width, n=len(senders), chooses_ahead=True
         )
-        is_get = (self.i_desc.payload.desc.p2p_op == P2pOp.GET) if self.config.nic.get else 0
+        offered = self.port.descriptor
+        is_get = (offered.payload.desc.p2p_op == P2pOp.GET) if self.config.nic.get else 0
         m.d.comb += [
-            self.i_desc.ready.eq(Mux(is_get, senders[-1].i.ready, transmit.i.ready)),
+            offered.ready.eq(Mux(is_get, senders[-1].i.ready, transmit.i.ready)),
             tracker.o_number.ready.eq(Mux(is_get, senders[-1].i_number.ready, transmit.i_number.ready)),
         ]
         for index, sender in enumerate(senders):
             m.d.comb += [
-                sender.i.payload.eq(self.i_desc.payload),
-                sender.i.valid.eq(self.i_desc.valid & (is_get == index)),
+                sender.i.payload.eq(offered.payload),
+                sender.i.valid.eq(offered.valid & (is_get == index)),
                 sender.i_number.payload.eq(tracker.o_number.payload),
                 sender.i_number.valid.eq(tracker.o_number.valid),
                 sender.node_id.eq(self.node_id),
@@ -181,43 +185,27 @@ class P2p(wiring.Component):
             connect(m, sender.o_open, tracker.i_open[index])
             connect(m, sender.o_progress, tracker.i_progress[index])
             connect(m, sender.o, arbiter.i[index])
-        connect(m, arbiter.o, outgoing[0].i)
+        connect(m, arbiter.o, outgoing.i)
         connect(m, transmit.read, flipped(self.read))
-        connect(m, incoming.o, answers.i)
-        connect(m, tracker.o_event, flipped(self.o_event))
-        m.d.comb += [
-            self.room.eq(transmit.room), transmit.inline_data.eq(self.inline_data),
-            self.busy.eq(tracker.busy),
-            tracker.cycles.eq(self.cycles),
-            tracker.watchdog.eq(self.watchdog),
-        ]
+        m.d.comb += [self.port.room.eq(transmit.room), transmit.inline_data.eq(self.inline_data)]
 
-        # Requests of others to this node.
+    def _connect_repliers(
+        self, m: Module, repliers: list[P2pReceive | GetServer], outgoing: PacketStage,
+    ) -> None:
+        """Connects the way of others' requests to this node, and of its replies."""
+        receive = repliers[0]
         connect(m, flipped(self.rx[0]), receive.i)
         m.submodules.replies = replies = PacketArbiter(
-            data_width=width, n=len(repliers), chooses_ahead=True
+            data_width=self.config.datapath.data_width, n=len(repliers), chooses_ahead=True
         )
         for index, replier in enumerate(repliers):
             connect(m, replier.o, replies.i[index])
-        connect(m, replies.o, outgoing[1].i)
+        connect(m, replies.o, outgoing.i)
         connect(m, receive.receive_slot, flipped(self.receive_slot))
         write, outside = receive.write, flipped(self.write)
-        parts += [
-            connect_through(m, "write_request", write.request, outside.request),
-            connect_through(m, "write_data", write.data, outside.data, full_rate=True),
-        ]
+        connect_through(m, "write_request", StreamPath(write.request, outside.request))
+        connect_through(m, "write_data", StreamPath(write.data, outside.data, full_rate=True))
         connect(m, outside.done, write.done)
         m.d.comb += [
-            self.delivered.eq(receive.delivered),
-            receive.node_id.eq(self.node_id),
-            receive.cycles.eq(self.cycles),
+            self.delivered.eq(receive.delivered), receive.node_id.eq(self.node_id), receive.cycles.eq(self.time.cycles),
         ]
-
-        # Several sources of one count: pulses that coincide go out one by one. One link brings all packets, so there is
-        # at most one a cycle, but for the few that wait in the depacketizers.
-        waiting = Signal(5)
-        m.d.comb += self.unknown.eq(waiting != 0)
-        m.d.sync += waiting.eq(waiting + unknown - self.unknown)
-
-        parts += [arbiter, replies]
-        return m

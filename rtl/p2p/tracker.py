@@ -1,10 +1,11 @@
 """The point-to-point operations of this node that are in progress."""
 
+from dataclasses import dataclass
 from itertools import pairwise
-from types import SimpleNamespace
 
-from amaranth import Module, Mux, Signal
+from amaranth import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
@@ -13,7 +14,8 @@ from rtl.interface import CompletionEvent
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
 from rtl.kit.memory import BlockMemory
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
+from rtl.p2p.p2p_signatures import AwaitedSignature, TimeSignature
 from rtl.p2p.records import (
     DETAIL_BITS,
     FRAGMENT_COUNT_BITS,
@@ -33,6 +35,88 @@ STAMP_BITS = 34
 
 CUTS = ("update",)
 """Steps from a record to what becomes of it that end in registers (``find``, ``update``); each takes a cycle."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entries:
+    """State of each entry, a bit each.
+
+    Parameters
+    ----------
+    taken : Signal
+        From the moment that its number is.
+    alive : Signal
+        From OPEN to the completion.
+    failed : Signal
+        The operation has failed.
+    """
+
+    taken: Signal
+    alive: Signal
+    failed: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Time:
+    """Time, for commands.
+
+    Parameters
+    ----------
+    now : Signal
+        Time.
+    limit : Signal
+        An operation whose last progress was before it is late.
+    is_watched : Signal
+        If there is a watchdog.
+    """
+
+    now: Signal
+    limit: Signal
+    is_watched: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A command, and the operation that it is about.
+
+    Parameters
+    ----------
+    command : View
+        The command.
+    entry : Value
+        Entry of the operation.
+    old : View
+        Its record before the command.
+    is_alive : Value
+        It is in progress.
+    """
+
+    command: View
+    entry: Value
+    old: View
+    is_alive: Value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """Change of a record by a command.
+
+    Parameters
+    ----------
+    record : View
+        The record after it. Worth something only if it is `touched`, which takes longer to find out.
+    touched : Signal
+        The record is to be written.
+    expired : Signal
+        The operation is ended by the watchdog.
+    none_left : Signal
+        No answer is missing any more; seen without the sum.
+    """
+
+    record: View
+    touched: Signal
+    expired: Signal
+    none_left: Signal
 
 
 class Tracker(wiring.Component):
@@ -66,10 +150,8 @@ class Tracker(wiring.Component):
         Answers to SEND and PUT, to GET, and their end. No LAND before the last one's `o_land` has been taken.
     o_land : ``Out(stream.Signature(1))``
         High if a LAND is in order: its operation is a GET in progress with an answer to come. A LANDED follows.
-    n_waiting : ``Out``
-        Fragments of GETs that have been asked for and are not there.
-    landed : ``Out(1)``, landed_entry : ``Out(range(n))``
-        Pulse: one of them is there; and of which operation, by entry.
+    awaited : ``Out(AwaitedSignature(n))``
+        Fragments of GETs that are awaited.
     failed : ``Out(n)``
         For each entry: the operation has failed, the rest of it need not be sent.
     busy : ``Out(1)``
@@ -78,8 +160,8 @@ class Tracker(wiring.Component):
         Completions.
     unknown : ``Out(1)``
         Pulse: an answer belonged to no operation.
-    cycles, watchdog
-        Time, and the limit; 0 is none.
+    time : ``In(TimeSignature())``
+        Time.
     """
 
     def __init__(self, *, n: int):
@@ -94,22 +176,18 @@ class Tracker(wiring.Component):
             "i_land": In(stream.Signature(TrackerCommand)),
             "i_landed": In(stream.Signature(TrackerCommand)),
             "o_land": Out(stream.Signature(1)),
-            "n_waiting": Out(GET_COUNT_BITS),
-            "landed": Out(1),
-            "landed_entry": Out(range(n)),
+            "awaited": Out(AwaitedSignature(n)),
             "failed": Out(n),
             "busy": Out(1),
             "o_event": Out(stream.Signature(CompletionEvent)),
             "unknown": Out(1),
-            "cycles": In(63),
-            "watchdog": In(32),
+            "time": In(TimeSignature()),
         })
 
     def elaborate(self, platform):
         m = Module()
         m.submodules.records = records = BlockMemory(shape=self._record(), depth=self.n, apart=True)
-        # Of each entry: taken from the moment its number is, alive from OPEN to the completion.
-        entries = SimpleNamespace(**{name: Signal(self.n, name=name) for name in ("taken", "alive", "failed")})
+        entries = Entries(**{name: Signal(self.n, name=name) for name in ("taken", "alive", "failed")})
         m.d.comb += [self.failed.eq(entries.failed), self.busy.eq(entries.taken.any())]
         self._hand_out_numbers(m, entries)
         m.submodules.arbiter = arbiter = StreamArbiter(
@@ -117,18 +195,23 @@ class Tracker(wiring.Component):
         )
         self._gather(m, arbiter)
 
-        # An operation whose last progress was before `limit` is late. Time is looked at for commands alone, so that it
-        # moves nothing else.
-        time = SimpleNamespace(now=Signal(STAMP_BITS), limit=Signal(STAMP_BITS), is_watched=Signal())
-        m.d.sync += time.is_watched.eq(self.watchdog != 0)
+        # Time is looked at for commands alone, so that it moves nothing else.
+        time = Time(
+            now=Signal(STAMP_BITS, name="now"), limit=Signal(STAMP_BITS, name="limit"),
+            is_watched=Signal(name="is_watched"),
+        )
+        m.d.sync += time.is_watched.eq(self.time.watchdog != 0)
         with m.If(arbiter.o.valid):
-            m.d.sync += [time.now.eq(self.cycles), time.limit.eq(self.cycles[:STAMP_BITS] - self.watchdog)]
+            m.d.sync += [
+                time.now.eq(self.time.cycles), time.limit.eq(self.time.cycles[:STAMP_BITS] - self.time.watchdog),
+            ]
         self._go_round(m, arbiter.i[N_INPUTS - 1], entries, is_watched=time.is_watched)
 
         # One command: read the record, then write it back changed.
         command, old = arbiter.o.payload, records.read_data
         entry = command.number[:self._entry_bits]
         is_alive = entries.alive.bit_select(entry, 1)
+        subject = Subject(command=command, entry=entry, old=old, is_alive=is_alive)
         updates = Signal()
         pipeline = StepPipeline(m, cuts=CUTS, stays=True, enable=updates)
         v = pipeline.step(
@@ -137,7 +220,7 @@ class Tracker(wiring.Component):
             answered=old.unanswered == 0, one_left=old.unanswered == 1,
             all_land=old.unanswered == old.landing, none_lands=old.landing == 0,
         )
-        found = self._update(m, v, command, old, now=time.now, is_alive=is_alive)
+        found = self._update(m, v, subject, time.now)
         decided = pipeline.step(
             "update", v, record=found.record, touched=found.touched, expired=found.expired,
             ends=found.touched & is_alive & (found.expired | ~found.record.sending & found.none_left),
@@ -155,7 +238,7 @@ class Tracker(wiring.Component):
         connect(m, verdicts.o, flipped(self.o_land))
         m.d.comb += verdicts.i.payload.eq(found.touched)
 
-        m.d.sync += [self.unknown.eq(0), self.landed.eq(0)]
+        m.d.sync += [self.unknown.eq(0), self.awaited.landed.eq(0)]
         with m.FSM():
             with m.State("READ"):
                 m.d.comb += records.read_enable.eq(1)
@@ -174,7 +257,7 @@ class Tracker(wiring.Component):
                 m.d.comb += events.i.valid.eq(decided.ends)
                 with m.If(~decided.ends | events.i.ready):
                     m.d.comb += [records.write_enable.eq(decided.touched), arbiter.o.ready.eq(1)]
-                    self._finish(m, entries, command, old, decided)
+                    self._finish(m, entries, subject, decided)
                     m.next = "READ"
 
 
@@ -185,7 +268,7 @@ class Tracker(wiring.Component):
         return self.n.bit_length() - 1
 
     def _record(self) -> data.StructLayout:
-        """Layout of the record of an operation."""
+        """Returns the layout of the record of an operation."""
         return data.StructLayout({
             "generation": NUMBER_BITS - self._entry_bits,
             "vp": formats.VP_BITS,
@@ -200,7 +283,7 @@ class Tracker(wiring.Component):
             "stamp": STAMP_BITS,
         })
 
-    def _hand_out_numbers(self, m: Module, entries: SimpleNamespace) -> None:
+    def _hand_out_numbers(self, m: Module, entries: Entries) -> None:
         """Hands out numbers in circular order, so that an entry rests as long as possible."""
         number = Signal(NUMBER_BITS)
         entry = number[:self._entry_bits]
@@ -218,14 +301,15 @@ class Tracker(wiring.Component):
         with m.Elif(searches):
             m.d.sync += number.eq(number + 1)
 
-    def _go_round(self, m: Module, checks, entries: SimpleNamespace, *, is_watched: Signal) -> None:
-        """The watchdog visits the entries in turn, rarely enough to cost no throughput.
+    def _go_round(self, m: Module, checks: stream.Interface, entries: Entries, *, is_watched: Signal) -> None:
+        """Visits the entries in turn, as the watchdog, rarely enough to cost no throughput.
 
         The entry follows from the time.
         """
         check, check_entry = Signal(), Signal(self._entry_bits)
-        turn = self.cycles[CHECK_CYCLES.bit_length() - 1:][:self._entry_bits]
-        with m.If((self.cycles[:CHECK_CYCLES.bit_length() - 1] == 0) & is_watched & ~check):
+        cycles = self.time.cycles
+        turn = cycles[CHECK_CYCLES.bit_length() - 1:][:self._entry_bits]
+        with m.If((cycles[:CHECK_CYCLES.bit_length() - 1] == 0) & is_watched & ~check):
             with m.If(entries.alive.bit_select(turn, 1)):
                 m.d.sync += [check.eq(1), check_entry.eq(turn)]
         with m.If(check & checks.ready):
@@ -237,7 +321,7 @@ class Tracker(wiring.Component):
         ]
 
     def _gather(self, m: Module, arbiter: StreamArbiter) -> None:
-        """Commands of all sources."""
+        """Gathers the commands of all sources."""
         inputs = (
             *((source, TrackerOp.OPEN) for source in self.i_open),
             *((source, TrackerOp.PROGRESS) for source in self.i_progress),
@@ -251,15 +335,12 @@ class Tracker(wiring.Component):
                 source.ready.eq(port.ready),
             ]
 
-    def _update(self, m: Module, v: SimpleNamespace, command, old, *, now, is_alive) -> SimpleNamespace:
-        """Computes the record after a command, and two flags: the record is to be written (`touched`), and the
-        operation has `expired`.
-
-        The record is worth something only if it is `touched`, which takes longer to find out than what it is
-        to become. That no answer is missing any more is seen without the sum.
-        """
-        found = SimpleNamespace(
-            record=Signal(self._record()), **{name: Signal(name=name) for name in ("touched", "expired", "none_left")},
+    def _update(self, m: Module, v: StepValues, subject: Subject, now: Signal) -> Change:
+        """Computes the change of the record by a command."""
+        command, old = subject.command, subject.old
+        found = Change(
+            record=Signal(self._record(), name="changed"),
+            **{name: Signal(name=name) for name in ("touched", "expired", "none_left")},
         )
         new, touched, expired, none_left = found.record, found.touched, found.expired, found.none_left
 
@@ -313,21 +394,21 @@ class Tracker(wiring.Component):
                 note_error(command.status, command.detail)
             with m.Case(TrackerOp.CHECK):
                 # A write in progress is going to end; its operation must not end before it.
-                m.d.comb += [expired.eq(is_alive & v.late & v.none_lands), touched.eq(expired)]
+                m.d.comb += [expired.eq(subject.is_alive & v.late & v.none_lands), touched.eq(expired)]
                 note_error(Status.TIMEOUT, old.unanswered)
         return found
 
-    def _finish(self, m: Module, entries: SimpleNamespace, command, old, decided: SimpleNamespace) -> None:
+    def _finish(self, m: Module, entries: Entries, subject: Subject, decided: StepValues) -> None:
         """Carries out what was decided: the count of awaited fragments, and the entry."""
-        entry = command.number[:self._entry_bits]
+        command, old, entry, awaited = subject.command, subject.old, subject.entry, self.awaited
         is_alive = entries.alive.bit_select(entry, 1)
         with m.If(decided.is_get & is_alive & (command.op != TrackerOp.OPEN)):
             with m.If(decided.expired):
-                m.d.sync += self.n_waiting.eq(self.n_waiting - old.unanswered)
+                m.d.sync += awaited.count.eq(awaited.count - old.unanswered)
             with m.Elif(command.op == TrackerOp.PROGRESS):
-                m.d.sync += self.n_waiting.eq(self.n_waiting + command.sent)
+                m.d.sync += awaited.count.eq(awaited.count + command.sent)
             with m.Elif(command.op == TrackerOp.LANDED):
-                m.d.sync += [self.n_waiting.eq(self.n_waiting - 1), self.landed.eq(1), self.landed_entry.eq(entry)]
+                m.d.sync += [awaited.count.eq(awaited.count - 1), awaited.landed.eq(1), awaited.entry.eq(entry)]
         with m.If(decided.touched):
             m.d.sync += entries.failed.bit_select(entry, 1).eq(decided.record.status != Status.OK)
         with m.If(command.op == TrackerOp.OPEN):

@@ -1,10 +1,10 @@
 """Validates a descriptor by itself."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from itertools import pairwise
-from types import SimpleNamespace
 
-from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
@@ -13,13 +13,31 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import Datatype, Kind, Operand, Operator, P2pOp, Right, Status
 from rtl.abi import DescriptorControl
 from rtl.interface import STATUS_BITS, WindowSignature
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
 
 ELEMENT_BYTES = {Datatype.DOUBLE_INT: 16, Datatype.FLOAT32: 4, Datatype.INT32: 4, Datatype.BYTE: 1}
 """Bytes of the elements that are not 8 bytes long."""
 
 CUTS = ("share", "multiply", "slice", "compare")
 """Steps that end in registers; each is waited for in a state of its name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """Findings about a descriptor, without its memory.
+
+    Parameters
+    ----------
+    status, wrong : Value
+        The first violation; there is one.
+    operand, result : Value
+        It uses memory for its operand; for a result.
+    """
+
+    status: Value
+    wrong: Value
+    operand: Value
+    result: Value
 
 
 class DescriptorCheck(wiring.Component):
@@ -108,10 +126,10 @@ class DescriptorCheck(wiring.Component):
             found.bad, Status.BAD_DESCRIPTOR,
             Mux(found.lacking, Status.UNSUPPORTED, Mux(found.overlong.any(), Status.BAD_LENGTH, Status.OK)),
         )
-        self._judge(
-            m, found=status, wrong=found.bad | found.lacking | found.overlong.any(),
-            wants_operand=found.operand, wants_result=found.result,
-        )
+        self._judge(m, Findings(
+            status=status, wrong=found.bad | found.lacking | found.overlong.any(), operand=found.operand,
+            result=found.result,
+        ))
         return m
 
     @property
@@ -141,7 +159,7 @@ class DescriptorCheck(wiring.Component):
         desc = self.desc
         return self._cut & (desc.slice_first == desc.block_count) & (desc.slice_count == 1)
 
-    def _share(self, v: SimpleNamespace) -> dict:
+    def _share(self, v: StepValues) -> dict:
         """Where the slice ends, and where the blocks do; what takes long to see, for the steps behind."""
         desc = self.desc
         limit = Mux(self._cut, desc.block_count, 1)
@@ -150,7 +168,7 @@ class DescriptorCheck(wiring.Component):
             "cut": self._cut, "empty": self._empty,
         }
 
-    def _multiply(self, v: SimpleNamespace) -> dict:
+    def _multiply(self, v: StepValues) -> dict:
         """Computes the blocks in the slice and the bytes that one pulse takes from all blocks. Numbers beyond
         `n_blocks` are refused in any case."""
         desc = self.desc
@@ -158,7 +176,7 @@ class DescriptorCheck(wiring.Component):
         n_slice = Mux(desc.slice_count == 0, n_blocks, Mux(v.empty, 0, desc.slice_count))
         return {"n_slice": n_slice[:len(n_blocks)], "all_bytes": n_blocks * desc.pulse_bytes}
 
-    def _slice(self, v: SimpleNamespace) -> dict:
+    def _slice(self, v: StepValues) -> dict:
         """Computes the bytes that one pulse takes from the slice; compares the end of the slice and the bytes of all
         blocks with their limits."""
         return {
@@ -166,7 +184,7 @@ class DescriptorCheck(wiring.Component):
             "too_many": v.all_bytes > self.intermediate_bytes,
         }
 
-    def _compare(self, v: SimpleNamespace) -> dict:
+    def _compare(self, v: StepValues) -> dict:
         """Finds the faults of the descriptor. Gives each comparison of lengths by itself, because they take longest,
         and the memories that the descriptor uses."""
         desc, has_bytes = self.desc, self.desc.length != 0
@@ -176,7 +194,7 @@ class DescriptorCheck(wiring.Component):
             "result": desc.c & desc.write_back & has_bytes,
         }
 
-    def _bad_descriptor(self, v: SimpleNamespace):
+    def _bad_descriptor(self, v: StepValues):
         desc, collective, mini = self.desc, self.desc.c, self.desc.kind == Kind.MP
         beyond = Mux(desc.slice_count == 0, desc.slice_first != 0, v.beyond) & ~v.empty
 
@@ -201,7 +219,7 @@ class DescriptorCheck(wiring.Component):
             collective & desc.multicast & ((desc.members == 0) | (desc.mlid < formats.FIRST_MLID)),
         )
 
-    def _unsupported(self, v: SimpleNamespace):
+    def _unsupported(self, v: StepValues):
         desc, collective = self.desc, self.desc.c
         has_reduction = Cat(
             (desc.datatype == datatype) & (desc.operator == operator) for datatype, operator in self.supported
@@ -214,7 +232,7 @@ class DescriptorCheck(wiring.Component):
             collective & desc.reduce_flag & ~has_reduction,
         )
 
-    def _bad_length(self, v: SimpleNamespace):
+    def _bad_length(self, v: StepValues):
         desc, collective, cut = self.desc, self.desc.c, v.cut
         # Bits of a length that whole elements leave 0.
         element_mask = Const(7, 4)
@@ -229,10 +247,8 @@ class DescriptorCheck(wiring.Component):
             collective & (desc.reduce_flag | cut) & (desc.length[:4] & element_mask).any(),
         )
 
-    def _judge(self, m: Module, *, found, wrong, wants_operand, wants_result) -> None:
-        """Notes what was `found`, and whether that is `wrong`; asks for the windows of what is right so far: of
-        an operand and of a result, if it wants them.
-        """
+    def _judge(self, m: Module, found: Findings) -> None:
+        """Notes what was found; asks for the windows of what is right so far."""
         desc, status, judged = self.desc, self.status, Signal()
         m.d.comb += self.judged.eq(judged)
         ask_operand, ask_result = Signal(), Signal()
@@ -252,9 +268,9 @@ class DescriptorCheck(wiring.Component):
                         m.next = behind.upper()
             # That the answer stands is a register, as the answer is: the scheduler's decisions begin with it.
             with m.State("LOOK"):
-                m.d.sync += [status.eq(found), ask_operand.eq(wants_operand), ask_result.eq(wants_result)]
+                m.d.sync += [status.eq(found.status), ask_operand.eq(found.operand), ask_result.eq(found.result)]
                 m.next = "ASK"
-                with m.If(wrong | ~(wants_operand | wants_result)):
+                with m.If(found.wrong | ~(found.operand | found.result)):
                     m.d.sync += judged.eq(1)
                     m.next = "JUDGED"
             with m.State("ASK"):

@@ -3,14 +3,14 @@
 from collections.abc import Collection
 
 from amaranth import Module
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi.encoding import Datatype, Operator
-from rtl.abi import DescriptorControl
 from rtl.interface import (
     ADDRESS_BITS,
     CompletionEvent,
+    P2pPortSignature,
     PlacementSignature,
     ReadSignature,
     SequenceSignature,
@@ -19,8 +19,9 @@ from rtl.interface import (
 )
 from rtl.queue.descriptor_check import DescriptorCheck
 from rtl.queue.descriptor_fetch import DescriptorFetch
-from rtl.queue.records import FETCH_BATCH, TurnEnd, turn_layout
+from rtl.queue.records import FETCH_BATCH
 from rtl.queue.scheduler import Scheduler
+from rtl.queue.turn_signature import TurnSignature
 
 
 class DescriptorQueue(wiring.Component):
@@ -48,10 +49,8 @@ class DescriptorQueue(wiring.Component):
 
     Members
     -------
-    turn : ``In(stream.Signature(turn_layout(address_bits)))``, end : ``Out(stream.Signature(TurnEnd))``
+    turn : ``In(TurnSignature(address_bits))``
         VP table.
-    stale : ``In(1)``
-        VP table: nothing of the offered turn may be served.
     window : ``Out(WindowSignature())``
         VP table.
     read : ``Out(ReadSignature(data_width))``
@@ -60,10 +59,8 @@ class DescriptorQueue(wiring.Component):
         Job table.
     cou : array of n_cous ``Out(SequenceSignature())``
         Offload units.
-    p2p_room, get_room : ``In(1)``
-        The point-to-point block takes one more SEND or PUT, or GET. Stay high until a descriptor has been taken.
-    o_p2p : ``Out(stream.Signature({desc}))``
-        Point-to-point descriptors.
+    p2p : ``Out(P2pPortSignature())``
+        Point-to-point path.
     inline_data : ``Out(inline_layout(data_width))``
         Inline data of what was handed over last.
     o_event : ``Out(stream.Signature(CompletionEvent))``
@@ -88,16 +85,12 @@ class DescriptorQueue(wiring.Component):
             n_cous=n_cous, sequence_depth=sequence_depth, batch=batch, address_bits=address_bits
         )
         super().__init__({
-            "turn": In(stream.Signature(turn_layout(address_bits))),
-            "stale": In(1),
-            "end": Out(stream.Signature(TurnEnd)),
+            "turn": In(TurnSignature(address_bits)),
             "window": Out(WindowSignature()),
             "read": Out(ReadSignature(data_width)),
             "placement": Out(PlacementSignature()),
             "cou": Out(SequenceSignature()).array(n_cous),
-            "p2p_room": In(1),
-            "get_room": In(1),
-            "o_p2p": Out(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
+            "p2p": Out(P2pPortSignature()),
             "inline_data": Out(inline_layout(data_width)),
             "o_event": Out(stream.Signature(CompletionEvent)),
             "consumed": Out(1),
@@ -111,7 +104,7 @@ class DescriptorQueue(wiring.Component):
         connect(m, scheduler.fetch, fetch.i)
         connect(m, flipped(self.window), check.window)
         connect(m, flipped(self.read), fetch.read)
-        for name in ("turn", "end", "o_p2p", "o_event", "placement"):
+        for name in ("turn", "p2p", "o_event", "placement"):
             connect(m, flipped(getattr(self, name)), getattr(scheduler, name))
         for k in range(self.n_cous):
             connect(m, flipped(self.cou[k]), scheduler.cou[k])
@@ -126,8 +119,5 @@ class DescriptorQueue(wiring.Component):
             # It is released only while it is valid and judged.
             fetch.o.ready.eq(scheduler.i.ready),
         ]
-        m.d.comb += [
-            scheduler.stale.eq(self.stale), scheduler.p2p_room.eq(self.p2p_room), scheduler.get_room.eq(self.get_room),
-            self.consumed.eq(scheduler.consumed), self.inline_data.eq(fetch.inline_data),
-        ]
+        m.d.comb += [self.consumed.eq(scheduler.consumed), self.inline_data.eq(fetch.inline_data)]
         return m

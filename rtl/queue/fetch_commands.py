@@ -2,6 +2,8 @@
 """
 
 from amaranth import Module, Mux, Signal
+from amaranth.lib import stream
+from amaranth.lib.wiring import PureInterface
 
 from rtl.queue.turn_in_progress import TurnInProgress
 
@@ -16,12 +18,10 @@ class FetchCommands:
     ----------
     m : Module
         The scheduler's.
-    turn, stale, fetch
-        Its ports: the offered turn, whether that may be served, and the descriptor fetch.
     serving : TurnInProgress
         The turn in progress.
-    batch : int
-        Most descriptors to fetch at once.
+    turn, fetch
+        Ports of the scheduler: to the VP table, which offers the next turn, and to the descriptor fetch.
 
     Members
     -------
@@ -33,15 +33,16 @@ class FetchCommands:
         They have been asked for. Cleared by the scheduler when it takes the turn.
     """
 
-    def __init__(self, m: Module, *, turn, stale, fetch, serving: TurnInProgress, batch: int):
+    def __init__(self, m: Module, serving: TurnInProgress, *, turn: PureInterface, fetch: stream.Interface):
+        batch = serving.batch
         self.more, self.asked = Signal(name="more"), Signal(name="asked")
         self.further = Signal(range(batch + 1), name="further")
-        offered, command, waits = turn.payload, fetch.payload, Signal(name="command_waits")
+        offered, command, waits = turn.offer.payload, fetch.payload, Signal(name="command_waits")
 
-        may_begin = ((serving.covered | serving.stands.TURN) & ~stale) | waits
+        may_begin = ((serving.covered | serving.stands.TURN) & ~turn.stale) | waits
         m.d.comb += [
             self.further.eq(Mux(serving.left < batch, serving.left, batch)),
-            fetch.valid.eq(self.more | (turn.valid & offered.serves & ~self.asked & may_begin)),
+            fetch.valid.eq(self.more | (turn.offer.valid & offered.serves & ~self.asked & may_begin)),
         ]
         with m.If(fetch.ready):
             m.d.sync += self.more.eq(0)

@@ -1,20 +1,71 @@
 """Serves the turns of the virtual ports: hands whole units to targets that have room."""
 
-from types import SimpleNamespace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from amaranth import Array, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import P2pOp, Status
-from rtl.abi import DescriptorControl
-from rtl.interface import ADDRESS_BITS, STATUS_BITS, CompletionEvent, PlacementSignature, SequenceSignature
+from rtl.interface import (
+    ADDRESS_BITS,
+    STATUS_BITS,
+    CompletionEvent,
+    P2pPortSignature,
+    PlacementSignature,
+    SequenceSignature,
+)
 from rtl.queue.descriptor_fetch import FetchedDescriptor, fetch_command
 from rtl.queue.fetch_commands import FetchCommands
-from rtl.queue.records import FETCH_BATCH, INDEX_BITS, TurnEnd, turn_layout
+from rtl.queue.records import FETCH_BATCH, INDEX_BITS, turn_layout
 from rtl.queue.turn_in_progress import TurnInProgress
+from rtl.queue.turn_signature import TurnSignature
 from rtl.queue.unit_record import RULES, UnitRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Target of the current descriptor: an offload unit, or the point-to-point path.
+
+    That the descriptor is offered, `delivering` to the unit or `sending` to the path, are registers: wide ones are
+    loaded with it there, and the state goes on with what they answer.
+
+    Parameters
+    ----------
+    number, base_pulse : Signal
+        The offload unit that the sequence goes to, and the number of its first pulse.
+    locating : Signal
+        The job table is asked for these. A register, until it has taken the question: that is known late, and the state
+        waits for the answer.
+    probing, answering, delivering, aborting : Signal
+        Streams of the unit: an entry is asked for, the answer waited for, the descriptor offered, the entry released.
+    probe_ready, answer_valid, answer_ok, descriptor_ready : Signal
+        Answers of the unit.
+    sending : Signal
+        The descriptor is offered to the point-to-point path.
+    readable : Signal
+        In the next cycle the descriptor is there whole, and readable.
+    delivered, sent : Signal
+        It is taken by the unit; by the point-to-point path.
+    """
+
+    number: Signal
+    base_pulse: Signal
+    locating: Signal
+    probing: Signal
+    answering: Signal
+    delivering: Signal
+    aborting: Signal
+    probe_ready: Signal
+    answer_valid: Signal
+    answer_ok: Signal
+    descriptor_ready: Signal
+    sending: Signal
+    readable: Signal
+    delivered: Signal
+    sent: Signal
 
 
 class Scheduler(wiring.Component):
@@ -47,10 +98,8 @@ class Scheduler(wiring.Component):
 
     Members
     -------
-    turn : ``In(stream.Signature(turn_layout(address_bits)))``, end : ``Out(stream.Signature(TurnEnd))``
-        VP table. A turn is taken when the one before has ended; its fetch is commanded while it is offered.
-    stale : ``In(1)``
-        Nothing of the offered turn may be served: it ends at once. Until it is taken, once it is high.
+    turn : ``In(TurnSignature(address_bits))``
+        VP table. The fetch of a turn is commanded while it is offered; one that is stale ends at once.
     fetch : ``Out(stream.Signature(fetch_command(address_bits)))``, i : ``In(stream.Signature(FetchedDescriptor))``
         Descriptor fetch. A descriptor is valid once it is there whole; it is released when it is judged, too.
     comes : ``In(1)``
@@ -67,10 +116,8 @@ class Scheduler(wiring.Component):
         then the sequence ends in JOB_CLOSED.
     cou : array of n_cous ``Out(SequenceSignature())``
         Offload units.
-    p2p_room, get_room : ``In(1)``
-        The point-to-point block takes one more SEND or PUT, or GET. Stay high until a descriptor has been taken.
-    o_p2p : ``Out(stream.Signature({desc}))``
-        Point-to-point descriptors.
+    p2p : ``Out(P2pPortSignature())``
+        Point-to-point path.
     o_event : ``Out(stream.Signature(CompletionEvent))``
         Units that were refused.
     consumed : ``Out(1)``
@@ -87,9 +134,7 @@ class Scheduler(wiring.Component):
         self.n_cous, self.sequence_depth, self.batch = n_cous, sequence_depth, batch
         self.turn_layout = turn_layout(address_bits)
         super().__init__({
-            "turn": In(stream.Signature(self.turn_layout)),
-            "stale": In(1),
-            "end": Out(stream.Signature(TurnEnd)),
+            "turn": In(TurnSignature(address_bits)),
             "fetch": Out(stream.Signature(fetch_command(address_bits))),
             "i": In(stream.Signature(FetchedDescriptor)),
             "comes": In(1),
@@ -99,9 +144,7 @@ class Scheduler(wiring.Component):
             "vp": Out(formats.VP_BITS),
             "placement": Out(PlacementSignature()),
             "cou": Out(SequenceSignature()).array(n_cous),
-            "p2p_room": In(1),
-            "get_room": In(1),
-            "o_p2p": Out(stream.Signature(data.StructLayout({"desc": DescriptorControl}))),
+            "p2p": Out(P2pPortSignature()),
             "o_event": Out(stream.Signature(CompletionEvent)),
             "consumed": Out(1),
         })
@@ -110,7 +153,7 @@ class Scheduler(wiring.Component):
         m = Module()
         m.submodules.unit = unit = UnitRecord(sequence_depth=self.sequence_depth)
         serving = TurnInProgress(m, layout=self.turn_layout, batch=self.batch, unit=unit)
-        turn = serving.turn
+        turn, end = serving.turn, self.turn.end.payload
         # A descriptor is compared with the rules in one cycle, and the result is summed up in the next one: it is known
         # with the judgement, which comes two cycles after the fields at the earliest. `inside` falls as early before a
         # unit.
@@ -122,23 +165,19 @@ class Scheduler(wiring.Component):
             unit.begin.eq(serving.stands.UNIT),
             self.i.ready.eq(serving.discards), self.consumed.eq(serving.consumes),
             self.at_hand.eq(~serving.none_pending), self.vp.eq(turn.vp),
-            self.o_p2p.payload.desc.eq(self.i.payload.desc),
+            self.p2p.descriptor.payload.desc.eq(self.i.payload.desc),
             self.o_event.payload.eq(unit.event),
-            self.end.payload.vp.eq(turn.vp),
-            *(self.end.payload[name].eq(getattr(serving, name)) for name in ("cons", "taken", "blocked", "crowded")),
+            end.vp.eq(turn.vp),
+            *(end[name].eq(getattr(serving, name)) for name in ("cons", "taken", "blocked", "crowded")),
         ]
-        commands = FetchCommands(
-            m, turn=self.turn, stale=self.stale, fetch=self.fetch, serving=serving, batch=self.batch,
-        )
+        commands = FetchCommands(m, serving, turn=self.turn, fetch=self.fetch)
         target = self._connect_target(m, unit, aborting=serving.stands.ABORT)
         self._dispose(m, serving, target)
 
         # Why the current descriptor is not taken: what is wrong with it, or nothing: its job has another operation.
         reason = Signal(STATUS_BITS)
-        # The job table is asked, until it has taken the question. That is known late: the state waits for the answer.
-        locating = Signal()
         with m.If(self.placement.query.ready):
-            m.d.sync += locating.eq(0)
+            m.d.sync += target.locating.eq(0)
 
         def reject(why):
             m.d.sync += reason.eq(why)
@@ -156,8 +195,8 @@ class Scheduler(wiring.Component):
                 m.d.sync += target.delivering.eq(target.readable)
             with m.Elif(desc.c):
                 serving.go("LOCATE")
-                m.d.sync += locating.eq(1)
-            with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.get_room, self.p2p_room)):
+                m.d.sync += target.locating.eq(1)
+            with m.Elif(Mux(desc.p2p_op == P2pOp.GET, self.p2p.get_room, self.p2p.room)):
                 serving.go("P2P")
                 m.d.sync += target.sending.eq(target.readable)
             with m.Else():
@@ -166,25 +205,21 @@ class Scheduler(wiring.Component):
         taken = self._take_up(m, serving, commands)
         with m.FSM():
             self._begin(m, serving, commands, taken=taken)
-            self._look(m, serving, unit, commands, judge=judge)
-            self._place(m, serving, target, locating=locating, reject=reject)
-            self._hand_over(m, serving, unit, target)
+            self._look(m, serving, commands, judge)
+            self._place(m, serving, target, reject)
+            self._hand_over(m, serving, target)
             self._reject(m, serving, reason=reason)
-            self._refuse(m, serving, unit, target, commands)
+            self._refuse(m, serving, target, commands)
             self._end(m, serving)
         return m
 
-    def _connect_target(self, m: Module, unit: UnitRecord, *, aborting) -> SimpleNamespace:
-        """Ports of the offload unit that the sequence goes to.
-
-        That the descriptor is offered, `delivering` to the unit or `sending` to the point-to-point block, are
-        registers: wide ones are loaded with it there, and the state goes on with what they answer.
-        """
-        target = SimpleNamespace(
+    def _connect_target(self, m: Module, unit: UnitRecord, *, aborting) -> Target:
+        """Connects the target of the current descriptor; an entry is released while `aborting`."""
+        target = Target(
             number=Signal(range(max(2, self.n_cous)), name="target"), base_pulse=Signal(formats.PULSE_BITS),
             **{name: Signal(name=name) for name in (
                 "probe_ready", "answer_valid", "answer_ok", "descriptor_ready",
-                "probing", "answering", "delivering", "sending", "aborting",
+                "locating", "probing", "answering", "delivering", "sending", "aborting",
                 "readable", "delivered", "sent",
             )},
         )
@@ -193,8 +228,8 @@ class Scheduler(wiring.Component):
             target.aborting.eq(aborting),
             target.readable.eq((self.i.valid & ~self.i.payload.error) | self.comes),
             target.delivered.eq(target.delivering & target.descriptor_ready),
-            target.sent.eq(target.sending & self.o_p2p.ready),
-            self.o_p2p.valid.eq(target.sending),
+            target.sent.eq(target.sending & self.p2p.descriptor.ready),
+            self.p2p.descriptor.valid.eq(target.sending),
             self.placement.query.payload.job_id.eq(unit.job_id),
             target.probe_ready.eq(port.probe.ready),
             target.answer_valid.eq(port.answer.valid),
@@ -215,8 +250,8 @@ class Scheduler(wiring.Component):
             ]
         return target
 
-    def _dispose(self, m: Module, serving: TurnInProgress, target: SimpleNamespace) -> None:
-        """When the current descriptor goes, and a unit ends."""
+    def _dispose(self, m: Module, serving: TurnInProgress, target: Target) -> None:
+        """Finds when the current descriptor goes, and a unit ends."""
         stands = serving.stands
         delivered, sent = target.delivered, target.sent
         m.d.comb += [
@@ -228,24 +263,25 @@ class Scheduler(wiring.Component):
         ]
 
     def _take_up(self, m: Module, serving: TurnInProgress, commands: FetchCommands) -> Value:
-        """A turn is taken, once its descriptors have been asked for. Returns whether it is, in the state TURN."""
-        offered = self.turn.payload
+        """Takes a turn, once its descriptors have been asked for. Returns whether it does, in the state TURN."""
+        offer, stale = self.turn.offer, self.turn.stale
+        offered = offer.payload
         fetched = commands.asked | (self.fetch.valid & self.fetch.ready)
-        may_go = fetched | ~offered.serves | (self.stale & ~self.fetch.valid)
-        m.d.comb += self.turn.ready.eq(serving.stands.TURN & may_go)
-        taken = self.turn.valid & may_go
+        may_go = fetched | ~offered.serves | (stale & ~self.fetch.valid)
+        m.d.comb += offer.ready.eq(serving.stands.TURN & may_go)
+        taken = offer.valid & may_go
         with m.If(serving.stands.TURN):
-            serving.load(offered, asked=taken & fetched, stale=self.stale)
+            serving.load(offered, asked=taken & fetched, stale=stale)
         return taken
 
     def _begin(self, m: Module, serving: TurnInProgress, commands: FetchCommands, *, taken: Value) -> None:
-        """A turn begins; more of its descriptors are asked for."""
-        offered = self.turn.payload
+        """Begins a turn; asks for more of its descriptors."""
+        offered = self.turn.offer.payload
         with m.State("TURN"):
             with m.If(taken):
                 m.d.sync += commands.asked.eq(0)
                 serving.go("UNIT")
-                with m.If(self.stale):
+                with m.If(self.turn.stale):
                     serving.go("DRAIN")
                 with m.Elif(~offered.serves):
                     serving.go("END")
@@ -260,7 +296,7 @@ class Scheduler(wiring.Component):
                     serving.go("SKIP")
 
     def _look(
-        self, m: Module, serving: TurnInProgress, unit: UnitRecord, commands: FetchCommands, *, judge
+        self, m: Module, serving: TurnInProgress, commands: FetchCommands, judge: Callable[[], None]
     ) -> None:
         """Looks at the next descriptor: between units, or in a sequence that has an entry at its offload unit."""
         with m.State("UNIT"):
@@ -280,10 +316,12 @@ class Scheduler(wiring.Component):
             with m.Elif(self.judged):
                 judge()
 
-    def _place(self, m: Module, serving: TurnInProgress, target: SimpleNamespace, *, locating, reject) -> None:
-        """A sequence finds its offload unit. The job table's answer is asked for once; it lets the operation in."""
+    def _place(
+        self, m: Module, serving: TurnInProgress, target: Target, reject: Callable[[Status], None]
+    ) -> None:
+        """Finds the offload unit of a sequence. The job table's answer is asked for once; it lets the operation in."""
         query, placed = self.placement.query, self.placement.answer
-        m.d.comb += query.valid.eq(locating)
+        m.d.comb += query.valid.eq(target.locating)
         with m.State("LOCATE"):
             m.d.comb += placed.ready.eq(1)
             m.d.sync += [target.number.eq(placed.payload.unit), target.base_pulse.eq(placed.payload.base_pulse)]
@@ -307,15 +345,15 @@ class Scheduler(wiring.Component):
                 with m.Else():
                     reject(Status.NO_PLACE)
 
-    def _hand_over(self, m: Module, serving: TurnInProgress, unit: UnitRecord, target: SimpleNamespace) -> None:
-        """The descriptor, which is judged, goes to its target. From here on it has to be there whole."""
+    def _hand_over(self, m: Module, serving: TurnInProgress, target: Target) -> None:
+        """Hands the descriptor, which is judged, to its target. From here on it has to be there whole."""
         whole, unreadable = self.i.valid, self.i.payload.error
         with m.State("DELIVER"):
             m.d.sync += target.delivering.eq(target.readable & ~target.delivered)
             with m.If(whole & unreadable):
                 serving.refuse(Status.MEMORY_ERROR, at_hand=1, members_follow=1)
             with m.Elif(target.delivered):
-                m.d.comb += unit.advance.eq(1)
+                m.d.comb += serving.unit.advance.eq(1)
                 serving.go("INSIDE")
                 with m.If(self.i.payload.desc.ct):
                     serving.go("UNIT")
@@ -327,7 +365,7 @@ class Scheduler(wiring.Component):
                 serving.go("UNIT")
 
     def _reject(self, m: Module, serving: TurnInProgress, *, reason) -> None:
-        """The descriptor cannot be taken, for a `reason`: now, or at all."""
+        """Does not take the descriptor, for a `reason`: now, or at all."""
         desc, whole = self.i.payload.desc, self.i.valid
         with m.State("REJECT"):
             misplaced = (reason == Status.BAD_SEQUENCE) & (~desc.c | desc.ch)
@@ -341,11 +379,9 @@ class Scheduler(wiring.Component):
             with m.Elif(whole):
                 serving.refuse(reason, at_hand=~misplaced, members_follow=~misplaced & desc.c & ~desc.ct)
 
-    def _refuse(
-        self, m: Module, serving: TurnInProgress, unit: UnitRecord, target: SimpleNamespace, commands: FetchCommands
-    ) -> None:
-        """A unit that is refused ends: at its offload unit first, then in the ring, then in an event."""
-        desc = self.i.payload.desc
+    def _refuse(self, m: Module, serving: TurnInProgress, target: Target, commands: FetchCommands) -> None:
+        """Ends a unit that is refused: at its offload unit first, then in the ring, then in an event."""
+        desc, unit = self.i.payload.desc, serving.unit
         with m.State("ABORT"):
             with m.If(target.descriptor_ready):
                 m.d.sync += serving.inside.eq(0)
@@ -377,11 +413,11 @@ class Scheduler(wiring.Component):
                 serving.go("UNIT")
 
     def _end(self, m: Module, serving: TurnInProgress) -> None:
-        """The turn ends. Descriptors that were fetched ahead stay in the ring: their next turn reads them again."""
+        """Ends the turn. Descriptors that were fetched ahead stay in the ring: their next turn reads them again."""
         with m.State("DRAIN"):
             with m.If(serving.none_pending):
                 serving.go("END")
         with m.State("END"):
-            m.d.comb += self.end.valid.eq(1)
-            with m.If(self.end.ready):
+            m.d.comb += self.turn.end.valid.eq(1)
+            with m.If(self.turn.end.ready):
                 serving.go("TURN")

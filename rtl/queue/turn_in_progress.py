@@ -25,6 +25,8 @@ class TurnInProgress:
 
     Members
     -------
+    unit, batch
+        As above.
     turn : View
         The turn, from the VP table.
     cons, left, pending
@@ -49,7 +51,7 @@ class TurnInProgress:
     """
 
     def __init__(self, m: Module, *, layout, batch: int, unit: UnitRecord):
-        self._m, self._unit = m, unit
+        self._m, self.unit, self.batch = m, unit, batch
         self.turn = Signal(layout, name="turn_in_progress")
         self.cons, self.left, self.room, self.taken = (
             Signal(INDEX_BITS, name=name) for name in ("cons", "left", "room", "taken")
@@ -106,7 +108,7 @@ class TurnInProgress:
         `at_hand`: the current descriptor belongs to the unit, `members_follow`: so may those behind it.
         """
         m = self._m
-        m.d.comb += [self._unit.refuse.eq(1), self._unit.status.eq(status)]
+        m.d.comb += [self.unit.refuse.eq(1), self.unit.status.eq(status)]
         m.d.sync += [self.refused.eq(1), self.faulty.eq(at_hand), self.skip.eq(members_follow)]
         self.go("SKIP")
         with m.If(self.inside):

@@ -1,15 +1,16 @@
 """Whose turn it is: the descriptor rings of the virtual ports and the order in which they are served."""
 
-from types import SimpleNamespace
+from dataclasses import dataclass
 
-from amaranth import Cat, Const, Module, Mux, Signal
+from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, enum, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from rtl.interface import ADDRESS_BITS, check_address_bits
 from rtl.kit.fifo import StreamFifo
-from rtl.queue.records import FETCH_BATCH, INDEX_BITS, Doorbell, DoorbellKind, TurnEnd, VpCommit, turn_layout
+from rtl.queue.records import FETCH_BATCH, INDEX_BITS, Doorbell, DoorbellKind, VpCommit
+from rtl.queue.turn_signature import TurnSignature
 
 _CYCLE_BITS = 32
 DESCRIPTOR_LOG2 = (formats.DESCRIPTOR.bytes - 1).bit_length()
@@ -26,6 +27,39 @@ class Action(enum.Enum, shape=2):
     """Taking over an index."""
     TURN = 3
     """Beginning a turn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordPorts:
+    """Ports of a memory of the VP records.
+
+    Parameters
+    ----------
+    write : WritePort
+        Part of the current VP's record.
+    read : ReadPort
+        The same, from the cycle after the choice on.
+    """
+
+    write: memory.WritePort
+    read: memory.ReadPort
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pause:
+    """Pause of the turns when nothing can be taken.
+
+    Parameters
+    ----------
+    streak : Signal
+        Turns without progress in a row.
+    left, pausing : Signal
+        Cycles that are left of a pause; there are any.
+    """
+
+    streak: Signal
+    left: Signal
+    pausing: Signal
 
 
 class TurnTable(wiring.Component):
@@ -71,13 +105,8 @@ class TurnTable(wiring.Component):
         Records to load.
     doorbell : ``In(stream.Signature(Doorbell))``
         Indexes of the descriptor and the completion ring.
-    turn : ``Out(stream.Signature(turn_layout(address_bits)))``
-        Turns.
-    stale : ``Out(1)``
-        The VP of the offered turn has another record by now: nothing of the turn may be served. What its end says is
-        not noted then, nor what that of a turn in progress says whose VP has another record.
-    end : ``In(stream.Signature(TurnEnd))``
-        The end of each turn.
+    turn : ``Out(TurnSignature(address_bits))``
+        Turns. What the end of one in progress says whose VP has another record is not noted.
     busy : ``Out(1)``
         Some VP has a turn or waits for one.
     """
@@ -96,26 +125,26 @@ class TurnTable(wiring.Component):
             "retry_limit": In(_CYCLE_BITS),
             "commit": In(stream.Signature(VpCommit)),
             "doorbell": In(stream.Signature(Doorbell)),
-            "turn": Out(stream.Signature(turn_layout(address_bits))),
-            "stale": Out(1),
-            "end": In(stream.Signature(TurnEnd)),
+            "turn": Out(TurnSignature(address_bits)),
             "busy": Out(1),
         })
 
     def elaborate(self, platform):
         m = Module()
-        commit, doorbell, turn, end = self.commit, self.doorbell, self.turn, self.end
+        commit, doorbell = self.commit, self.doorbell
+        turn, stale, end = self.turn.offer, self.turn.stale, self.turn.end
         m.submodules.waiting = waiting = StreamFifo(shape=formats.VP_BITS, depth=self.n_vps)
         # The records of the VP that is chosen are there in the cycle after the choice.
         vp, looked_at = Signal(formats.VP_BITS), Signal(formats.VP_BITS)
         m.d.sync += vp.eq(looked_at)
         records = self._records(m, vp=vp, looked_at=looked_at)
 
-        # A turn without progress lengthens the streak; once it has gone through the whole queue, wait.
-        streak = Signal(range(self.n_vps + 1))
-        pause, pausing = Signal(range(self.retry_cycles + 1)), Signal()
-        with m.If(pausing):
-            m.d.sync += [pause.eq(pause - 1), pausing.eq(pause != 1)]
+        pause = Pause(
+            streak=Signal(range(self.n_vps + 1), name="streak"), pausing=Signal(name="pausing"),
+            left=Signal(range(self.retry_cycles + 1), name="pause"),
+        )
+        with m.If(pause.pausing):
+            m.d.sync += [pause.left.eq(pause.left - 1), pause.pausing.eq(pause.left != 1)]
 
         # The outcome of a turn is computed in the cycle before it is noted, and a commit is seen a cycle late.
         progress, left_at, committing = Signal(), Signal(INDEX_BITS), Signal()
@@ -129,8 +158,8 @@ class TurnTable(wiring.Component):
                 for name in ("prod", "cq_cons")
             ),
         ]
-        hit = self.stale | (commits & (turn.payload.vp == vp))
-        m.d.sync += [self.stale.eq(turn.valid & ~turn.ready & hit), replaced.eq(replaced | (commits & (serving == vp)))]
+        hit = stale | (commits & (turn.payload.vp == vp))
+        m.d.sync += [stale.eq(turn.valid & ~turn.ready & hit), replaced.eq(replaced | (commits & (serving == vp)))]
         with m.If(turn.valid & turn.ready):
             m.d.sync += [
                 turn.valid.eq(0), in_turn.eq(1), enabled.eq(turn.payload.enable), serving.eq(turn.payload.vp),
@@ -141,7 +170,7 @@ class TurnTable(wiring.Component):
             """Begins the turn of the current VP, whose descriptors go up to `produced`."""
             m.d.sync += [turn.valid.eq(1), *self._describe_turn(records, vp=vp, produced=produced)]
 
-        begins = self.enable & waiting.o.valid & ~turn.valid & ~pausing
+        begins = self.enable & waiting.o.valid & ~turn.valid & ~pause.pausing
         with m.FSM():
             with m.State("CHOOSE"):
                 m.next = "ACT"
@@ -179,18 +208,13 @@ class TurnTable(wiring.Component):
                             queued.en.eq(1), queued.data.eq(waiting.i.valid),
                         ]
                         m.d.sync += in_turn.eq(0)
-                        with m.If(progress):
-                            m.d.sync += streak.eq(0)
                         # The VP whose turn is offered is one of those that wait.
-                        with m.Elif(streak >= waiting.level + turn.valid):
-                            m.d.sync += [streak.eq(0), pause.eq(self.retry_cycles), pausing.eq(1)]
-                        with m.Else():
-                            m.d.sync += streak.eq(streak + 1)
+                        self._count_turn(m, pause, progress, waiting.level + turn.valid)
                     with m.Case(Action.DOORBELL):
                         nobody_waits = self.enable & ~waiting.o.valid & ~turn.valid
                         queued = records["queued"]
                         m.d.comb += doorbell.ready.eq(1)
-                        m.d.sync += [streak.eq(0), pausing.eq(0)]
+                        m.d.sync += [pause.streak.eq(0), pause.pausing.eq(0)]
                         with m.If(doorbell.payload.kind == DoorbellKind.CQ_CONS):
                             m.d.comb += records["cq_cons"].write.en.eq(1)
                         with m.Else():
@@ -206,8 +230,19 @@ class TurnTable(wiring.Component):
 
         return m
 
-    def _records(self, m: Module, *, vp, looked_at) -> dict:
-        """The memories, one per writer's concern, so that each has one port to `write` and one to `read`."""
+    def _count_turn(self, m: Module, pause: Pause, progress: Signal, n_waiting: Value) -> None:
+        """Counts a turn that ends: one without progress lengthens the streak; once that has gone through the whole
+        queue, turns pause.
+        """
+        with m.If(progress):
+            m.d.sync += pause.streak.eq(0)
+        with m.Elif(pause.streak >= n_waiting):
+            m.d.sync += [pause.streak.eq(0), pause.left.eq(self.retry_cycles), pause.pausing.eq(1)]
+        with m.Else():
+            m.d.sync += pause.streak.eq(pause.streak + 1)
+
+    def _records(self, m: Module, *, vp: Signal, looked_at: Signal) -> dict[str, RecordPorts]:
+        """Makes the memories, one per writer's concern, so that each has one port to `write` and one to `read`."""
         layouts = {
             "ring": data.StructLayout({
                 "enable": 1, "base": self.address_bits - DESCRIPTOR_LOG2, "log2": 4, "cq_log2": 4,
@@ -220,13 +255,13 @@ class TurnTable(wiring.Component):
         ports = {}
         for name, shape in layouts.items():
             m.submodules[f"{name}_memory"] = store = memory.Memory(shape=shape, depth=self.n_vps, init=[])
-            ports[name] = SimpleNamespace(write=store.write_port(), read=store.read_port())
+            ports[name] = RecordPorts(write=store.write_port(), read=store.read_port())
             m.d.comb += [ports[name].write.addr.eq(vp), ports[name].read.addr.eq(looked_at), ports[name].read.en.eq(1)]
         return ports
 
-    def _describe_turn(self, records: dict, *, vp, produced) -> list:
-        """Statements that say what there is to know of a turn."""
-        ring, state, now = records["ring"].read.data, records["state"].read.data, self.turn.payload
+    def _describe_turn(self, records: dict[str, RecordPorts], *, vp, produced) -> list:
+        """Returns statements that say what there is to know of a turn."""
+        ring, state, now = records["ring"].read.data, records["state"].read.data, self.turn.offer.payload
         size = Const(1, 1) << ring.cq_log2
         used = (state.reserved - records["cq_cons"].read.data)[:INDEX_BITS]
         # Since when the unit at the head of a ring has been waiting for room.
@@ -248,8 +283,8 @@ class TurnTable(wiring.Component):
             now.expired.eq(state.crowded & (self.retry_limit != 0) & (waited >= self.retry_limit)),
         ]
 
-    def _load_record(self, records: dict) -> list:
-        """Statements that load the record of a commit."""
+    def _load_record(self, records: dict[str, RecordPorts]) -> list:
+        """Returns statements that load the record of a commit."""
         record = self.commit.payload.record
         ring, state = records["ring"].write, records["state"].write
         return [
@@ -267,9 +302,9 @@ class TurnTable(wiring.Component):
             records["queued"].write.en.eq(self.commit.payload.wipe),
         ]
 
-    def _note_end(self, records: dict, *, replaced) -> list:
-        """Statements that note what a turn has left, unless its record has been `replaced`."""
-        end, before, state = self.end.payload, records["state"].read.data, records["state"].write
+    def _note_end(self, records: dict[str, RecordPorts], *, replaced) -> list:
+        """Returns statements that note what a turn has left, unless its record has been `replaced`."""
+        end, before, state = self.turn.end.payload, records["state"].read.data, records["state"].write
         return [
             state.en.eq(~replaced),
             state.data.cons.eq(end.cons),

@@ -12,12 +12,11 @@ from rtl.queue.records import (
     WINDOW_BITS,
     Doorbell,
     DoorbellKind,
-    TurnEnd,
     VpCommit,
     WindowCommit,
-    turn_layout,
 )
 from rtl.queue.ring_slots import RingSlots
+from rtl.queue.turn_signature import TurnSignature
 from rtl.queue.turn_table import TurnTable
 from rtl.queue.window_check import WindowCheck
 
@@ -59,10 +58,8 @@ class VpTable(wiring.Component):
         From the register file, for VPs below `n_vps`.
     window : ``In(stream.Signature(WindowCommit))``
         Windows to register or withdraw, of VPs below `n_vps` and windows below `n_windows`.
-    turn : ``Out(stream.Signature(turn_layout(address_bits)))``, end : ``In(stream.Signature(TurnEnd))``
+    turn : ``Out(TurnSignature(address_bits))``
         Descriptor queue.
-    stale : ``Out(1)``
-        The VP of the offered turn has another record by now: nothing of the turn may be served.
     completion : ``In(ReceiveSlotSignature())``
         Completion queue: entries of completion rings. Room is not checked, for a turn has reserved it.
     receive : ``In(ReceiveSlotSignature())``
@@ -95,9 +92,7 @@ class VpTable(wiring.Component):
             "commit": In(stream.Signature(VpCommit)),
             "doorbell": In(stream.Signature(Doorbell)),
             "window": In(stream.Signature(WindowCommit)),
-            "turn": Out(stream.Signature(turn_layout(address_bits))),
-            "stale": Out(1),
-            "end": In(stream.Signature(TurnEnd)),
+            "turn": Out(TurnSignature(address_bits)),
             "completion": In(ReceiveSlotSignature()),
             "receive": In(ReceiveSlotSignature()),
             "windows": In(WindowSignature()).array(n_clients),
@@ -123,14 +118,13 @@ class VpTable(wiring.Component):
             address_bits=self.address_bits,
         )
         connect(m, flipped(self.turn), turns.turn)
-        connect(m, flipped(self.end), turns.end)
         connect(m, flipped(self.completion), completions.slot)
         connect(m, flipped(self.receive), receives.slot)
         for k in range(self.n_clients):
             connect(m, flipped(self.windows[k]), window_check.i[k])
         m.d.comb += [
             turns.enable.eq(self.enable), turns.cycles.eq(self.cycles), turns.retry_limit.eq(self.retry_limit),
-            self.busy.eq(turns.busy), self.stale.eq(turns.stale),
+            self.busy.eq(turns.busy),
         ]
 
         # Memories keep their contents through a reset, so every record is wiped before the first commit.

@@ -70,38 +70,7 @@ class WindowCheck(wiring.Component):
         load, look = windows.write_port(), windows.read_port()
         load_enable, look_enable = enables.write_port(), enables.read_port()
 
-        # Loading. A commit goes through the windows of its VP: the first one is the record's, the others have no
-        # right and so are none.
-        commit, record = self.commit, self.commit.payload.record
-        swept = Signal(range(self.n_windows + 1))
-        closed = Signal()
-        m.d.comb += [load_enable.addr.eq(commit.payload.vp), load_enable.data.eq(record.enable & commit.ready)]
-        with m.If(commit.valid):
-            m.d.comb += [
-                load.addr.eq(Cat(swept[:index_bits], commit.payload.vp[:vp_bits])),
-                load.en.eq(closed & (swept != self.n_windows) & ~commit.payload.keep),
-                load_enable.en.eq(~closed | commit.ready),
-                commit.ready.eq(closed & (commit.payload.keep | (swept == self.n_windows))),
-            ]
-            with m.If(swept == 0):
-                m.d.comb += [
-                    load.data.base.eq(record.window_base),
-                    load.data.limit.eq(record.window_limit),
-                    load.data.rights.eq(record.window_rights),
-                ]
-            m.d.sync += closed.eq(~commit.ready)
-            with m.If(closed):
-                m.d.sync += swept.eq(swept + 1)
-            with m.If(commit.ready):
-                m.d.sync += swept.eq(0)
-        with m.Else():
-            m.d.comb += [
-                load.addr.eq(Cat(self.window.payload.index[:index_bits], self.window.payload.vp[:vp_bits])),
-                *(load.data[name].eq(self.window.payload.window[name]) for name, _ in layout),
-                load.en.eq(self.window.valid),
-                self.window.ready.eq(1),
-            ]
-
+        self._load(m, load, load_enable)
         # A client waits its turn while its query is valid and its last answer has been taken.
         m.submodules.turn = turn = RoundRobin(n=self.n)
         answered = Signal(self.n)
@@ -162,6 +131,40 @@ class WindowCheck(wiring.Component):
                         with m.If(client == k):
                             m.d.sync += [port.answer.payload.ok.eq(held), answered[k].eq(1)]
                     m.next = "CHOOSE"
-
-
         return m
+
+    def _load(self, m: Module, load: memory.WritePort, load_enable: memory.WritePort) -> None:
+        """Loads windows. A commit goes through those of its VP: the first one is the record's, the others have no right
+        and so are none.
+        """
+        vp_bits, index_bits = (self.n_vps - 1).bit_length(), (self.n_windows - 1).bit_length()
+        layout = window_layout(self.address_bits)
+        commit, record = self.commit, self.commit.payload.record
+        swept = Signal(range(self.n_windows + 1))
+        closed = Signal()
+        m.d.comb += [load_enable.addr.eq(commit.payload.vp), load_enable.data.eq(record.enable & commit.ready)]
+        with m.If(commit.valid):
+            m.d.comb += [
+                load.addr.eq(Cat(swept[:index_bits], commit.payload.vp[:vp_bits])),
+                load.en.eq(closed & (swept != self.n_windows) & ~commit.payload.keep),
+                load_enable.en.eq(~closed | commit.ready),
+                commit.ready.eq(closed & (commit.payload.keep | (swept == self.n_windows))),
+            ]
+            with m.If(swept == 0):
+                m.d.comb += [
+                    load.data.base.eq(record.window_base),
+                    load.data.limit.eq(record.window_limit),
+                    load.data.rights.eq(record.window_rights),
+                ]
+            m.d.sync += closed.eq(~commit.ready)
+            with m.If(closed):
+                m.d.sync += swept.eq(swept + 1)
+            with m.If(commit.ready):
+                m.d.sync += swept.eq(0)
+        with m.Else():
+            m.d.comb += [
+                load.addr.eq(Cat(self.window.payload.index[:index_bits], self.window.payload.vp[:vp_bits])),
+                *(load.data[name].eq(self.window.payload.window[name]) for name, _ in layout),
+                load.en.eq(self.window.valid),
+                self.window.ready.eq(1),
+            ]

@@ -3,13 +3,11 @@
 Picture, reasons and figures: ``docs/reduce.md``.
 """
 
-from types import SimpleNamespace
-
 from amaranth import Cat, Const, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
 from rtl.reduce.float_align import align, order
 from rtl.reduce.float_format import FLOAT64, FloatFormat
 from rtl.reduce.float_normalise import exponent_flags, normalise_coarse, normalise_fine, round_to_even
@@ -113,7 +111,7 @@ class FloatAdd(wiring.Component):
 
         return m
 
-    def _add(self, pipeline: StepPipeline, v: SimpleNamespace) -> SimpleNamespace:
+    def _add(self, pipeline: StepPipeline, v: StepValues) -> StepValues:
         """Adds or subtracts; the result is never negative. Steps: ``add_low`` (a cut there splits the sum), ``add``."""
         # The top bit swallows the carry that comes out of every subtraction.
         large = Cat(Const(1, 1), Const(0, 2), v.large, Const(0, 1))

@@ -3,27 +3,25 @@
 Picture and reasons: ``docs/reduce.md``.
 """
 
-from types import SimpleNamespace
-
 from amaranth import Cat, Const, Mux, Value
 from amaranth.lib import data
 from amaranth.utils import bits_for
 
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
 from rtl.reduce.bits import borrow, parts, spread
 from rtl.reduce.float_format import FloatFormat
 
 _align_steps = 6
 
 
-def order(pipeline: StepPipeline, fmt: FloatFormat, a: data.View, b: data.View) -> SimpleNamespace:
+def order(pipeline: StepPipeline, fmt: FloatFormat, a: data.View, b: data.View) -> StepValues:
     """Puts the operand of larger magnitude first; finds how far the other one is to be shifted right.
 
     Steps: ``compare_low`` (a cut there splits the comparison), ``compare``, ``order``, ``swap``.
 
     Returns
     -------
-    SimpleNamespace
+    StepValues
         `sign` and `exponent` of the result so far; `subtract`; the significands `large` and `small`, `small` with two
         bits more below; `lost`, what was shifted out; `shift`, the distance.
     """
@@ -86,14 +84,14 @@ def _top_places(n_places: int, distance: int) -> set[int]:
     return places
 
 
-def align(pipeline: StepPipeline, v: SimpleNamespace) -> SimpleNamespace:
+def align(pipeline: StepPipeline, v: StepValues) -> StepValues:
     """Shifts the smaller operand right, long shifts first, and inverts it for a subtraction.
 
     Steps: ``align_0`` to ``align_5``.
 
     Returns
     -------
-    SimpleNamespace
+    StepValues
         As :func:`order`; `small` has a bit more below, the carry of the two's complement; `lost` is one bit; and
         `nan_if_special`: the sum is a NaN if the larger operand is a NaN or an infinity.
     """

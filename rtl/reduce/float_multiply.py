@@ -3,14 +3,12 @@
 Picture and reasons: ``docs/reduce.md``.
 """
 
-from types import SimpleNamespace
-
 from amaranth import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
 from rtl.reduce.bits import borrow, first, shifted_left, spread
 from rtl.reduce.float_format import FLOAT64, FloatFormat
 from rtl.reduce.tile_multiply import tile_multiply
@@ -86,7 +84,7 @@ class FloatMultiply(wiring.Component):
         """Bits of a distance that shifts a product out of sight."""
         return bits_for(self.format.significand_bits + 2)
 
-    def _unpack(self, pipeline, a, b) -> SimpleNamespace:
+    def _unpack(self, pipeline, a, b) -> StepValues:
         """Puts a subnormal operand second, and says what is special. Step: ``unpack``."""
         fmt = self.format
         hidden_a, hidden_b = a.exponent.any(), b.exponent.any()
@@ -108,7 +106,7 @@ class FloatMultiply(wiring.Component):
             nan=(special_a & (payload_a | zero_b)) | (special_b & (payload_b | zero_a)),
         )
 
-    def _lift(self, pipeline, v: SimpleNamespace) -> SimpleNamespace:
+    def _lift(self, pipeline, v: StepValues) -> StepValues:
         """Shifts a subnormal operand left, but no further than the product's exponent allows.
 
         Steps: ``count``, ``limit``, ``left_0`` to ``left_2``.
@@ -148,7 +146,7 @@ class FloatMultiply(wiring.Component):
             v = pipeline.step(f"left_{index}", v, drop, lifted=lifted, **new)
         return v
 
-    def _lower(self, pipeline, v: SimpleNamespace) -> SimpleNamespace:
+    def _lower(self, pipeline, v: StepValues) -> StepValues:
         """Shifts a product right that is too small for the least exponent. Steps: ``right_0`` to ``right_2``."""
         low = self.format.significand_bits - 2
         # The word is the product from its carry down to the guard bit; what is below is only known to be there.
@@ -162,7 +160,7 @@ class FloatMultiply(wiring.Component):
             word, lost, drop = v.word, v.lost, ""
         return v
 
-    def _round(self, pipeline, v: SimpleNamespace) -> SimpleNamespace:
+    def _round(self, pipeline, v: StepValues) -> StepValues:
         """Takes the carry into the exponent, rounds, and puts infinities and NaNs in.
 
         Steps: ``normal``, ``round``, ``special``.

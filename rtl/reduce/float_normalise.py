@@ -3,12 +3,10 @@
 Picture and reasons: ``docs/reduce.md``.
 """
 
-from types import SimpleNamespace
-
 from amaranth import Cat, Const, Mux, Value
 from amaranth.utils import bits_for
 
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
 from rtl.reduce.bits import first, parts, ripple, shifted_left, spread
 from rtl.reduce.float_format import FloatFormat
 
@@ -34,14 +32,14 @@ def exponent_flags(fmt: FloatFormat, exponent: Value) -> dict[str, Value]:
     }
 
 
-def normalise_coarse(pipeline: StepPipeline, fmt: FloatFormat, v: SimpleNamespace) -> SimpleNamespace:
+def normalise_coarse(pipeline: StepPipeline, fmt: FloatFormat, v: StepValues) -> StepValues:
     """Shifts left by whole groups of bits, but never beyond the exponent of subnormals.
 
     Steps: ``flags``, ``coarse``, ``normal_0`` to ``normal_2``.
 
     Parameters
     ----------
-    v : SimpleNamespace
+    v : StepValues
         `sum` with round and sticky bit below, `exponent`, `sign`, `nan_if_special`, and :func:`exponent_flags`.
     """
     # The word is the sum but for round and sticky bit: carry, hidden bit, fraction, guard. The leading one
@@ -91,7 +89,7 @@ def normalise_coarse(pipeline: StepPipeline, fmt: FloatFormat, v: SimpleNamespac
     return v
 
 
-def round_to_even(pipeline: StepPipeline, v: SimpleNamespace) -> SimpleNamespace:
+def round_to_even(pipeline: StepPipeline, v: StepValues) -> StepValues:
     """Rounds, and at the same time finds the shift that is left.
 
     Only a sum that is shifted by at most one bit is inexact, so its rounding can come before the shift.
@@ -113,14 +111,14 @@ def round_to_even(pipeline: StepPipeline, v: SimpleNamespace) -> SimpleNamespace
     )
 
 
-def normalise_fine(pipeline: StepPipeline, fmt: FloatFormat, v: SimpleNamespace) -> SimpleNamespace:
+def normalise_fine(pipeline: StepPipeline, fmt: FloatFormat, v: StepValues) -> StepValues:
     """Shifts left within the group, makes the exponent, and puts infinities and NaNs in.
 
     Steps: ``shift_0`` to ``shift_2``.
 
     Returns
     -------
-    SimpleNamespace
+    StepValues
         `fraction`, `exponent` and `sign` of the result.
     """
     # Rounding that carries into a new leading bit leaves a fraction of 0, wherever it is cut from. The exponent

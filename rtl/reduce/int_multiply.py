@@ -1,12 +1,10 @@
 """Products of integers, modulo a power of two."""
 
-from types import SimpleNamespace
-
 from amaranth import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
 from rtl.reduce.delay_line import DelayLine
 from rtl.reduce.tile_multiply import tile_multiply
 
@@ -47,7 +45,7 @@ class IntMultiply(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         pipeline = StepPipeline(m, cuts=("tiles", "rows", "pairs", "total"))
-        v = SimpleNamespace(a=self.i_a, b=self.i_b)
+        v = StepValues(a=self.i_a, b=self.i_b)
         v = tile_multiply(pipeline, v, a="a", b="b", product="product", bits=self.width)
         pipeline.finish()
         if self.cycles == _stages + 1:

@@ -5,8 +5,9 @@ Picture and reasons: ``docs/reduce.md``.
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
-from amaranth import Cat, Module, Mux, Signal
+from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -41,6 +42,23 @@ def request_layout(*, data_width: int, tag_width: int) -> data.StructLayout:
 def result_layout(*, data_width: int, tag_width: int) -> data.StructLayout:
     """Layout of what comes out of a reduce unit."""
     return data.StructLayout({"data": data_width, "tag": tag_width})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaneOperands:
+    """Operands of one lane.
+
+    Parameters
+    ----------
+    lane : int
+        Its number.
+    a, b : Value
+        First and second operand.
+    """
+
+    lane: int
+    a: Value
+    b: Value
 
 
 class ReduceUnit(wiring.Component):
@@ -142,7 +160,7 @@ class ReduceUnit(wiring.Component):
         lanes = []
         for lane in range(self.n_lanes):
             bits = slice(lane * LANE_BITS, (lane + 1) * LANE_BITS)
-            computed = self._functions(m, lane, request.a[bits], request.b[bits], busy, platform)
+            computed = self._functions(m, LaneOperands(lane=lane, a=request.a[bits], b=request.b[bits]), busy, platform)
             choice = Cat(bit & ~aside.o.use.any() for bit in aside.o.data[bits])
             for index, function in enumerate(FUNCTIONS):
                 if function in computed:
@@ -160,7 +178,9 @@ class ReduceUnit(wiring.Component):
         return m
 
     def _direct(self, m, decode, under_way_valid, platform):
-        """The lanes without rounding. Those with indices get to know how the doubles beside or before them compare."""
+        """Makes the lanes without rounding. Those with indices get to know how the doubles beside or before them
+        compare.
+        """
         arithmetic = any(operation.datatype in INTEGERS for operation in self.operations)
         lanes = []
         for index in range(self.n_lanes):
@@ -185,12 +205,14 @@ class ReduceUnit(wiring.Component):
                 ]
         return Cat(lane.o for lane in lanes)
 
-    def _functions(self, m, lane, a, b, busy, platform):
-        """The functions of one lane that this build has: the result of each, `add_cycles` after its operands."""
+    def _functions(self, m: Module, operands: LaneOperands, busy: Signal, platform: object) -> dict[str, Value]:
+        """Makes the functions of one lane that this build has; gives the result of each, `add_cycles` after its
+        operands.
+        """
         def build(name, unit, part):
             module = f"conic_{name}_{part.stop - part.start}"
-            m.submodules[f"{name}_{lane}_{part.start}"] = shared(module, unit, platform)
-            m.d.comb += [unit.i_a.eq(a[part]), unit.i_b.eq(b[part])]
+            m.submodules[f"{name}_{operands.lane}_{part.start}"] = shared(module, unit, platform)
+            m.d.comb += [unit.i_a.eq(operands.a[part]), unit.i_b.eq(operands.b[part])]
             return unit
 
         computed = {}

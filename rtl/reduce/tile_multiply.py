@@ -3,11 +3,9 @@
 Picture and reasons: ``docs/reduce.md``.
 """
 
-from types import SimpleNamespace
-
 from amaranth import Cat, Const, Value
 
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
 from rtl.reduce.bits import parts
 
 TILE_A = 18
@@ -23,8 +21,8 @@ Addend = tuple[int, Value]
 
 
 def tile_multiply(
-    pipeline: StepPipeline, v: SimpleNamespace, *, a: str, b: str, product: str, bits: int
-) -> SimpleNamespace:
+    pipeline: StepPipeline, v: StepValues, *, a: str, b: str, product: str, bits: int
+) -> StepValues:
     """Multiplies the unsigned values `a` and `b` of `v`; the low `bits` of the product replace them as `product`.
 
     A second factor that is a few bits too long for its tiles has those multiplied by plain gates: tiles of two bits
@@ -58,8 +56,8 @@ def tile_multiply(
 
 
 def _register(
-    pipeline: StepPipeline, step: str, v: SimpleNamespace, drop: str, rows: list[list[Addend]]
-) -> tuple[SimpleNamespace, list[list[Addend]]]:
+    pipeline: StepPipeline, step: str, v: StepValues, drop: str, rows: list[list[Addend]]
+) -> tuple[StepValues, list[list[Addend]]]:
     """Ends `step`; the addends come back as they are after it."""
     new = {f"{step}_{i}_{j}": value for i, row in enumerate(rows) for j, (_, value) in enumerate(row)}
     v = pipeline.step(step, v, drop, **new)

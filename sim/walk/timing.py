@@ -56,7 +56,7 @@ def diagrams(act: Sequence[str], scheduler: Sequence[str]) -> dict[str, Diagram]
     return {
         "walk_doorbell": Diagram("From the doorbell to the address of the descriptor", 0, 12, (
             Row("s_axil.w", "s_axil__w"), Row("csr.doorbell", "csr.doorbell"),
-            Row("descriptor_queue.turn", "descriptor_queue.turn"),
+            Row("descriptor_queue.turn", "descriptor_queue.turn__offer"),
             Row("scheduler state", "descriptor_queue.scheduler.fsm_state", tuple(scheduler)),
             Row("scheduler.fetch", "descriptor_queue.scheduler.fetch"),
             Row("fetch.read.request", "descriptor_queue.read__request"), Row("m_axi.ar", "m_axi__ar"),

@@ -17,7 +17,7 @@ from rtl.credit.layouts import credit_answer, credit_request
 from rtl.interface import STATUS_BITS, TraceEvent, WindowSignature
 from rtl.kit.arbiter import StreamArbiter
 from rtl.kit.fifo import StreamFifo
-from rtl.kit.stage import connect_through
+from rtl.kit.stage import StreamPath, connect_through
 
 TABLES = ("operation", "descriptor", "header")
 QUEUES = {"o_load": None, "o_credit": None, "o_run": 2, "o_send": 2}
@@ -122,7 +122,7 @@ class TriggerBoard(wiring.Component):
             ]
         for name, depth in QUEUES.items():
             if depth is None:
-                connect_through(m, f"{name}_stage", stays[name], flipped(getattr(self, name)))
+                connect_through(m, f"{name}_stage", StreamPath(stays[name], flipped(getattr(self, name))))
                 continue
             queue = StreamFifo(shape=outputs[name].payload.shape(), depth=depth)
             m.submodules[f"{name}_queue"] = queue

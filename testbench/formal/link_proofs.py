@@ -29,8 +29,8 @@ _DATA = (
     ),
     Mutation(
         name="delivers-what-is-not-checked", module=_RECEIVER,
-        old="opens=self.good & (self.i.fields.kind != ControlKind.TRAIN),",
-        new="opens=control & (self.i.fields.kind != ControlKind.TRAIN),",
+        old="opens = self.good & (self.i.fields.kind != ControlKind.TRAIN)",
+        new="opens = control & (self.i.fields.kind != ControlKind.TRAIN)",
     ),
     Mutation(
         name="goes-on-after-damage", module=_RECEIVER,
@@ -119,7 +119,7 @@ LINK_PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="forgets-that-a-packet-ended", module=_SENDER,
-                old="with m.If(~self.up & self.o.valid):", new="with m.If(~self.up):",
+                old="with m.If(~self.link.up & self.o.valid):", new="with m.If(~self.link.up):",
             ),
             Mutation(
                 name="takes-the-other-channels-flit", module=_SENDER,
@@ -142,11 +142,11 @@ LINK_PROOFS: tuple[Proof, ...] = (
         mutations=(
             Mutation(
                 name="throws-away-what-is-only-down", module=_BUFFER,
-                old="with m.If(self.dead):", new="with m.If(~self.up):",
+                old="with m.If(self.link.dead):", new="with m.If(~self.link.up):",
             ),
             Mutation(
                 name="goes-on-inside-of-a-packet", module=_BUFFER,
-                old="ended.eq(Mux(comes, self.flit.last, ~inside))", new="ended.eq(1)",
+                old="ended.eq(Mux(comes, self.i.flit.last, ~inside))", new="ended.eq(1)",
             ),
             Mutation(
                 name="goes-on-where-it-was", module=_BUFFER,

@@ -26,11 +26,12 @@ P2P_PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="bound-of-all-not-looked-at", module=_GETS,
-                old="may_ask.eq(self.n_waiting < REQUESTS_UNDER_WAY)", new="may_ask.eq(1)",
+                old="may_ask.eq(self.awaited.count < REQUESTS_UNDER_WAY)", new="may_ask.eq(1)",
             ),
             Mutation(
                 name="landing-of-another-counted", module=_GETS,
-                old="self.landed & hand.taken[k] & (self.landed_entry == entry)", new="self.landed & hand.taken[k]",
+                old="self.awaited.landed & hand.taken[k] & (self.awaited.entry == entry)",
+                new="self.awaited.landed & hand.taken[k]",
             ),
             Mutation(
                 name="failed-one-goes-on", module=_GETS,

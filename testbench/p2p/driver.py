@@ -64,14 +64,15 @@ class Bench:
         self.vps = VirtualPorts(dut, prefix, flit=self.flit, pause=pause)
         self.network = Loopback(dut, prefix, width, pause=pause, delay=delay)
         self.descriptors = DescriptorSource(
-            dut, f"{prefix}i_desc", Bench.desc_shape(), inline=f"{prefix}inline_data", data_width=width, idle=pause,
+            dut, f"{prefix}port__descriptor", Bench.desc_shape(), inline=f"{prefix}inline_data", data_width=width,
+            idle=pause,
         )
         self.events = StreamSink(dut, f"{prefix}o_event", CompletionEvent, stall=pause)
         self.unknown, self.delivered = Pulse(dut, f"{prefix}unknown"), Pulse(dut, f"{prefix}delivered")
         self.expected: dict[int, dict[str, int]] = {}
         self.posted = 0
         self._next_target = TARGET
-        names = ("node_id", "cycles", "watchdog", "room", "get_room", "busy")
+        names = ("node_id", "time__cycles", "time__watchdog", "port__room", "port__get_room", "busy")
         self._ports = {name: getattr(dut, f"{prefix}{name}") for name in names}
         self.vps.windows[OPEN_VP] = [(range(TARGET, MEMORY_BYTES), (Right.REMOTE_WRITE,))]
         self.vps.rings = {OPEN_VP: (RINGS, 1024), FULL_VP: (RINGS + 1024 * ENTRY_BYTES, FULL_ENTRIES)}
@@ -79,7 +80,7 @@ class Bench:
 
     @staticmethod
     def desc_shape() -> Any:
-        """Payload of i_desc."""
+        """Payload of `port.descriptor`."""
         from amaranth.lib import data
 
         return data.StructLayout({"desc": DescriptorControl})
@@ -92,7 +93,7 @@ class Bench:
 
     def _watcher(self) -> Callable[[], None]:
         """Checks that there is room exactly when a descriptor is taken, and lets time run."""
-        had_room = {"room": False, "get_room": False}
+        had_room = {"port__room": False, "port__get_room": False}
         rooms = {name: level(self._ports[name]) for name in had_room}
         bus, counter = self.descriptors.bus, count(1001)
         is_valid, is_ready, payload = level(bus.valid), level(bus.ready), bits(bus.payload)
@@ -102,11 +103,11 @@ class Bench:
             operation = payload() >> formats.DESCRIPTOR.offset("p2p_op") & 3 if valid else None
             for name, has_room in rooms.items():
                 room = has_room()
-                if valid and (operation == P2pOp.GET) == (name == "get_room"):
+                if valid and (operation == P2pOp.GET) == (name == "port__get_room"):
                     assert room == ready, f"{name} {room}, but ready {ready}"
                 assert room or not had_room[name], f"{name} went away without a descriptor"
                 had_room[name] = room and not (valid and ready)
-            self._ports["cycles"].value = next(counter)
+            self._ports["time__cycles"].value = next(counter)
 
         return watch
 
@@ -116,7 +117,7 @@ class Bench:
 
     def set_watchdog(self, cycles: int) -> None:
         """Changes the limit."""
-        self._ports["watchdog"].value = cycles
+        self._ports["time__watchdog"].value = cycles
 
     @property
     def busy(self) -> bool:

@@ -43,10 +43,10 @@ class Memory:
         if latency:
             every_cycle(dut.clk, self._answer)
         reads = ReadSignature(width)
-        for name in ("read", "get_read"):
+        for name in ("read", "get__read"):
             source = port(StreamSource, dut, f"{prefix}{name}", reads, "data", idle=pause)
             port(StreamSink, dut, f"{prefix}{name}", reads, "request", stall=pause, callback=self._reader(source))
-        self.writers = {name: Writer(self, dut, f"{prefix}{name}", pause=pause) for name in ("write", "get_write")}
+        self.writers = {name: Writer(self, dut, f"{prefix}{name}", pause=pause) for name in ("write", "get__write")}
 
     def refuses(self, addresses: range) -> bool:
         """True if an access to these addresses fails."""
@@ -134,7 +134,7 @@ class VirtualPorts:
         self.produced: dict[int, int] = {}
         self._flit = flit
         windows, slots = WindowSignature(), ReceiveSlotSignature()
-        for name in ("window", "get_window__0", "get_window__1"):
+        for name in ("window", "get__read_window", "get__write_window"):
             source = port(StreamSource, dut, f"{prefix}{name}", windows, "answer", idle=pause)
             port(StreamSink, dut, f"{prefix}{name}", windows, "query", stall=pause, callback=self._window(source))
         self._slot = port(StreamSource, dut, f"{prefix}receive_slot", slots, "answer", idle=pause)

@@ -10,6 +10,7 @@ from firmware_models.config import load_preset
 from rtl.abi import DescriptorControl
 from rtl.interface import (
     CompletionEvent,
+    P2pPortSignature,
     PlacementSignature,
     ReadSignature,
     ReceiveSlotSignature,
@@ -50,9 +51,7 @@ class QueueSystem(wiring.Component):
             "write": Out(WriteSignature(DATA_WIDTH)),
             "placement": Out(PlacementSignature()),
             "cou": Out(SequenceSignature()).array(N_COUS),
-            "p2p_room": In(1),
-            "get_room": In(1),
-            "o_p2p": Out(stream.Signature(P2pDescriptor)),
+            "p2p": Out(P2pPortSignature()),
             "inline_data": Out(inline_layout(DATA_WIDTH)),
             "i_event": In(stream.Signature(CompletionEvent)).array(N_COUS + 1),
             "windows": In(WindowSignature()).array(N_CLIENTS),
@@ -79,14 +78,13 @@ class QueueSystem(wiring.Component):
         connect(m, csr.doorbell, table.doorbell)
         connect(m, csr.window, table.window)
         connect(m, table.turn, descriptors.turn)
-        connect(m, descriptors.end, table.end)
         connect(m, descriptors.window, table.windows[N_CLIENTS])
         connect(m, completions.slot, table.completion)
         connect(m, descriptors.o_event, completions.i[N_COUS + 1])
         connect(m, flipped(self.receive), table.receive)
         connect(m, flipped(self.read), descriptors.read)
         connect(m, flipped(self.write), completions.write)
-        connect(m, flipped(self.o_p2p), descriptors.o_p2p)
+        connect(m, flipped(self.p2p), descriptors.p2p)
         connect(m, flipped(self.placement), descriptors.placement)
         for k in range(N_COUS):
             connect(m, flipped(self.cou[k]), descriptors.cou[k])
@@ -102,8 +100,6 @@ class QueueSystem(wiring.Component):
             csr.events.descriptors.eq(descriptors.consumed),
             csr.events.completions.eq(completions.posted),
             csr.events.completion_errors.eq(completions.posted_error),
-            descriptors.stale.eq(table.stale),
-            descriptors.p2p_room.eq(self.p2p_room), descriptors.get_room.eq(self.get_room),
             self.irq.eq(csr.irq), self.inline_data.eq(descriptors.inline_data),
         ]
         return m

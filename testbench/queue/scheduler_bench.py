@@ -60,7 +60,7 @@ class FetchStandIn:
         self.dut, self._rng, self._pause = dut, rng("fetch"), pauses(rng("pauses"), None)
         self.queue = deque[tuple[int, Entry]]()
         """Descriptors that have been asked for: VP and entry."""
-        self._taken, self._rooms = level(dut.i__ready), (level(dut.p2p_room), level(dut.get_room))
+        self._taken, self._rooms = level(dut.i__ready), (level(dut.p2p__room), level(dut.p2p__get_room))
         self._at_hand = level(dut.at_hand)
         self._stage, self._wait = "none", 0
 
@@ -122,7 +122,7 @@ class Bench:
         self.units = self.turns = self.consumed = 0
         self.offered: dict[str, int] | None = None
         self.serving: dict[str, int] | None = None
-        self.rooms, self._until = [dut.p2p_room, dut.get_room], [0, 0]
+        self.rooms, self._until = [dut.p2p__room, dut.p2p__get_room], [0, 0]
         self._counts = dealt(self.rng, [
             (count, room, exactly) for count in (-1, 0, 1, 3 * self.depth) for room in (0, 1, 2, 40)
             for exactly in (0, 1)
@@ -131,18 +131,19 @@ class Bench:
 
     def _connect(self) -> None:
         dut = self.dut
-        self.turn = StreamSource(dut, "turn", turn_layout())
+        self.turn = StreamSource(dut, "turn__offer", turn_layout())
         self.placed = StreamSource(dut, "placement__answer", payload(_placement, "answer"))
         self.answers = [
             StreamSource(dut, f"cou__{k}__answer", payload(_sequence, "answer")) for k in range(self.n_cous)
         ]
         sinks: list[tuple[str, Any, str, Callable[[Any], None]]] = [
-            ("fetch", fetch_command(), "fetch", self._fetch), ("end", TurnEnd, "end", self._end),
-            ("o_p2p", P2pDescriptor, "o_p2p", self._take), ("o_event", CompletionEvent, "o_event", lambda _: None),
+            ("fetch", fetch_command(), "fetch", self._fetch), ("turn__end", TurnEnd, "end", self._end),
+            ("p2p__descriptor", P2pDescriptor, "p2p", self._take),
+            ("o_event", CompletionEvent, "o_event", lambda _: None),
             ("placement__query", payload(_placement, "query"), "query", self._place),
         ]
         monitors = [("placement__answer", payload(_placement, "answer"), "placed")]
-        StreamMonitor(dut, "turn", turn_layout(), callback=self._begin)
+        StreamMonitor(dut, "turn__offer", turn_layout(), callback=self._begin)
         for k in range(self.n_cous):
             sinks.append((f"cou__{k}__probe", payload(_sequence, "probe"), f"probe {k}", partial(self._probe, k)))
             sinks.append((
@@ -165,10 +166,10 @@ class Bench:
 
     async def begin(self) -> None:
         """Clock and reset."""
-        self.dut.stale.value = 0
+        self.dut.turn__stale.value = 0
         await clock.start(self.dut, max_cycles=60_000)
         self._is_consumed, self._vp = level(self.dut.consumed), bits(self.dut.vp)
-        self._at_hand, self._stale = level(self.dut.at_hand), level(self.dut.stale)
+        self._at_hand, self._stale = level(self.dut.at_hand), level(self.dut.turn__stale)
         every_cycle(self.dut.clk, self._cycle)
         self._offer()
 
@@ -178,7 +179,7 @@ class Bench:
             assert self._vp() == self.fetch.queue[0][0], "a descriptor is checked for another VP"
         self.fetch.cycle()
         if self.offered is not None and self.turn.pending and self.rng.random() < 0.003:
-            self.dut.stale.value = 1
+            self.dut.turn__stale.value = 1
         for k, room in enumerate(self.rooms):
             if self._until[k]:
                 self._until[k] -= 1
@@ -217,7 +218,7 @@ class Bench:
     def _begin(self, turn: dict[str, int]) -> None:
         assert turn == self.offered
         self.serving, self.offered = turn | {"stale": int(self._stale())}, None
-        self.dut.stale.value = 0
+        self.dut.turn__stale.value = 0
         if self.serving["stale"]:
             noted_stale(fetched=int(turn["vp"] in (vp for vp, _ in self.fetch.queue)))
         self.model.saw("turn", self.serving)

@@ -162,7 +162,7 @@ class TurnModel:
         else:
             # Without room it may be taken all the same, if that has come meanwhile.
             transfer = yield from self._next()
-            if transfer.stream != "o_p2p":
+            if transfer.stream != "p2p":
                 assert entry.low[desc["p2p_op"] == P2pOp.GET], f"{transfer} though the point-to-point block has room"
                 self._kept = transfer
                 return (yield from self._crowd(entry))

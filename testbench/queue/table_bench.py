@@ -59,7 +59,7 @@ async def start(dut: SimHandleBase) -> Host:
         getattr(dut, f"cou__{k}__descriptor__ready").value = 0
     for k in range(N_COUS + 1):
         getattr(dut, f"i_event__{k}__valid").value = 0
-    dut.o_p2p__ready.value = dut.p2p_room.value = dut.get_room.value = 0
+    dut.p2p__descriptor__ready.value = dut.p2p__room.value = dut.p2p__get_room.value = 0
     dut.placement__query__ready.value = dut.placement__answer__valid.value = 0
     return Host(dut)
 

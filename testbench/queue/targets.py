@@ -137,8 +137,8 @@ class P2pStandIn:
         self._rng = rng("p2p")
         self._inline = InlineMonitor(dut, "inline_data", DATA_WIDTH)
         self.events = StreamSource(dut, f"i_event__{N_COUS}", CompletionEvent)
-        self.sink = StreamSink(dut, "o_p2p", P2pDescriptor, callback=self._take)
-        self._rooms = {dut.p2p_room: lambda: not self.held, dut.get_room: lambda: not self.get_held}
+        self.sink = StreamSink(dut, "p2p__descriptor", P2pDescriptor, callback=self._take)
+        self._rooms = {dut.p2p__room: lambda: not self.held, dut.p2p__get_room: lambda: not self.get_held}
         for port in self._rooms:
             port.value = 0
         cocotb.start_soon(self._show_room())

@@ -101,9 +101,9 @@ class Operations:
         self.released, self.released_entry = release, release_entry
 
         alive = live.bit_select(self.announced_entry, 1)
-        m.d.comb += [unit.failed.eq(self.failed), unit.n_waiting.eq(self.waiting)]
+        m.d.comb += [unit.failed.eq(self.failed), unit.awaited.count.eq(self.waiting)]
         m.d.sync += [
-            unit.landed.eq(lands), unit.landed_entry.eq(lands_entry),
+            unit.awaited.landed.eq(lands), unit.awaited.entry.eq(lands_entry),
             self.uncounted.eq(self.announced & alive | self.uncounted & ~counts),
             self.waiting.eq(
                 self.waiting + (self.uncounted & counts) - lands

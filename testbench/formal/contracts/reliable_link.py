@@ -61,7 +61,7 @@ class ReliableLinkContract(Contract):
         faults = [self._wire(m, "there", near, far), self._wire(m, "back", far, near)]
         for name, end in ends.items():
             up = self.free(1, f"{name}_up") if self.falls else C(1)
-            m.d.comb += [end.sender.up.eq(up), end.sender.training.kind.eq(ControlKind.TRAIN)]
+            m.d.comb += [end.sender.link.up.eq(up), end.sender.training.kind.eq(ControlKind.TRAIN)]
             self.check(~end.sender.wrong)
             faults.append(~up)
             # The receiver hears of a fall; it may as well hear of one that there was not.
@@ -85,10 +85,10 @@ class ReliableLinkContract(Contract):
     def _die(self, m: Module, near: SimpleNamespace) -> None:
         """The near end is dead when nothing of it is on the wire any more, and stays down until all is gone."""
         dead, down, held = self.free(1, "near_dead"), Signal(2), Signal()
-        m.d.comb += near.sender.dead.eq(dead)
-        m.d.sync += [down.eq(Cat(~near.sender.up, down)), held.eq(near.sender.empties)]
-        self.assume(~dead | down.all() & ~near.sender.up)
-        self.assume(~held | ~near.sender.up)
+        m.d.comb += near.sender.link.dead.eq(dead)
+        m.d.sync += [down.eq(Cat(~near.sender.link.up, down)), held.eq(near.sender.link.empties)]
+        self.assume(~dead | down.all() & ~near.sender.link.up)
+        self.assume(~held | ~near.sender.link.up)
         # Nothing is thrown away unless the link has been dead since it was last up.
         was_dead = Signal()
         with m.If(dead):
@@ -121,9 +121,9 @@ class ReliableLinkContract(Contract):
             m.d.sync += bare.eq(controls)
         m.d.comb += [
             receiver.receiver.i.eq(sent), receiver.receiver.good.eq(good),
-            receiver.sender.notice_valid.eq(good & (sent.fields.kind[1] == 0)),
+            receiver.sender.notice.valid.eq(good & (sent.fields.kind[1] == 0)),
             *(
-                receiver.sender.notice[field].eq(sent.fields[field])
+                receiver.sender.notice.payload[field].eq(sent.fields[field])
                 for field in ("about", "is_credit", "replay", "value")
             ),
         ]
@@ -141,8 +141,8 @@ class ReliableLinkContract(Contract):
             self._valid, self._vc = self.free(1, "valid"), self.free(1, "vc") if self.both else C(0, 1)
             self._last, self._data = self.free(1, "last"), self.free(1, "data")
             m.d.comb += [
-                near.sender.valid.eq(self._valid), near.sender.flit.vc.eq(self._vc),
-                near.sender.flit.last.eq(self._last), near.sender.flit.data.eq(self._data),
+                near.sender.i.valid.eq(self._valid), near.sender.i.flit.vc.eq(self._vc),
+                near.sender.i.flit.last.eq(self._last), near.sender.i.flit.data.eq(self._data),
             ]
             self._gone, self._gone_vc = self.free(1, "gone"), self.free(1, "gone_vc")
             m.d.comb += [far.receiver.credit_valid.eq(self._gone), far.receiver.credit_vc.eq(self._gone_vc)]
@@ -152,7 +152,7 @@ class ReliableLinkContract(Contract):
 
         # The sender keeps to its credits, and its packets to the room.
         level, length = counter("credits", 2 * most, most), counter("length", most)
-        goes, back = self._valid & (self._vc == vc), near.sender.credit_valid & (near.sender.credit_vc == vc)
+        goes, back = self._valid & (self._vc == vc), near.sender.i.credit_valid & (near.sender.i.credit_vc == vc)
         self.assume(~goes | (level != 0) & (self._last | (length != most - 1)))
         m.d.sync += level.eq(level + back - goes)
         with m.If(goes):
