@@ -20,7 +20,7 @@ for command in sys.argv[1:]:
 
 
 FAMILIES = ("ecp5", "xilinx", "xilinx7", "ultrascale")
-"""Families that Yosys can map to: Lattice ECP5, AMD UltraScale+ (parts), AMD series 7 and UltraScale (whole devices)."""
+"""Families that Yosys can map to: Lattice ECP5; AMD UltraScale+ for parts, series 7 and UltraScale for devices."""
 
 _DEVICES = {"xilinx7": "xc7", "ultrascale": "xcu"}
 """Families of whole devices, whose designs have pads and clock buffers of their own, as Yosys calls them."""

@@ -12,8 +12,8 @@ from rtl.link.packetizer import header_flits
 from sim.cluster import Execution, build_library
 from sim.faults import FaultOutcome, FaultScript, Verdict, equipped, run_with_faults
 from sim.faults.script import LinkDown, Links
+from sim.operation.request import CollectiveRequest, RequestError
 from sim.report.progress import ProgressCallback
-from sim.request import CollectiveRequest, RequestError
 from sim.study import GridOptions, StudyError
 from sim.study.faults_cases import FULL, QUICK, WATCHDOG, Scale, Site, faults
 from sim.study.grid import Grid, Point, run_as_asked

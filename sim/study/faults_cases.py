@@ -18,7 +18,7 @@ from sim.faults.script import (
     SlowHost,
     Stop,
 )
-from sim.request import CollectiveRequest
+from sim.operation.request import CollectiveRequest
 
 RATES = (0.0, 1e-4, 3e-4, 1e-3, 3e-3)
 """Shares of the words of a link with a bit changed."""

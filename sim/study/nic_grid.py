@@ -8,9 +8,9 @@ from typing import Any
 from firmware_models.config import Config, ConfigError, load_preset
 from sim.cluster import build_library
 from sim.host import Host, HostError, load_host, load_host_file
+from sim.operation.request import RequestError
 from sim.process.run import memory_needed
 from sim.report.progress import ProgressCallback
-from sim.request import RequestError
 from sim.study import GridOptions, StudyError
 from sim.study.grid import Grid, Point, run_as_asked
 from sim.study.head import fields_of, sources_of

@@ -20,9 +20,9 @@ from firmware_models.config import Config, load_preset
 from firmware_models.golden import sha256
 from sim.cluster import Cluster, Execution, build_library
 from sim.host import Host
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import Session
 from sim.process.run import HostedRun, last, memory_timing
-from sim.request import CollectiveRequest
-from sim.session import Session
 from sim.study.crew import end_with_parent
 
 Row = dict[str, Any]

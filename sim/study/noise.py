@@ -9,12 +9,12 @@ from typing import Any
 from firmware_models.config import ConfigError, load_preset
 from sim.cluster import build_library
 from sim.host import Host, HostError
+from sim.operation.request import RequestError
 from sim.process.run import memory_needed
 from sim.report.colours import BLUE, RUST
 from sim.report.drawing import Plot, panel, svg
 from sim.report.progress import ProgressCallback
 from sim.report.words import number, span
-from sim.request import RequestError
 from sim.study import GridOptions, StudyError, StudyResult
 from sim.study.grid import Grid, Point, run_as_asked
 from sim.study.nic_grid import CYCLES_A_SECOND, START_CYCLES, hardware_and_host, host_of, work

@@ -11,12 +11,12 @@ from firmware_models.config import Config, ConfigError, load_preset
 from firmware_models.schedule import build, largest_pulse
 from sim.cluster import build_library
 from sim.host import HostError
+from sim.operation.request import RequestError
 from sim.process.run import memory_needed
 from sim.report.colours import FURTHER
 from sim.report.drawing import Plot, log_axis, panel, svg
 from sim.report.progress import ProgressCallback
 from sim.report.words import number, span
-from sim.request import RequestError
 from sim.study import GridOptions, StudyError, StudyResult
 from sim.study.grid import Grid, Point, run_as_asked
 from sim.study.nic_grid import START_CYCLES, hardware_and_host, host_of

@@ -9,11 +9,11 @@ import numpy as np
 from firmware_models.config import ConfigError, load_preset
 from sim.cluster import build_library
 from sim.host import HostError
+from sim.operation.request import RequestError
 from sim.report.colours import FURTHER
 from sim.report.drawing import Plot, log_axis, panel, svg
 from sim.report.progress import ProgressCallback
 from sim.report.words import number, span
-from sim.request import RequestError
 from sim.study import GridOptions, StudyError, StudyResult
 from sim.study.grid import Grid, Point, run_as_asked
 from sim.study.nic_grid import hardware_and_host, host_of

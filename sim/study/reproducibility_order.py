@@ -10,10 +10,10 @@ from firmware_models.config import Config, load_preset
 from firmware_models.golden import sha256
 from firmware_models.schedule import build, largest_pulse
 from sim.cluster import Cluster, Execution, build_library
+from sim.cluster.stalls import random_stalls
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import CollectiveError, Posted, Session
 from sim.process.run import memory_needed, memory_timing
-from sim.request import CollectiveRequest
-from sim.session import CollectiveError, Posted, Session
-from sim.stalls import random_stalls
 
 Row = dict[str, Any]
 CASES = (

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from firmware_models.files import FileError, parse_json, read_text, write_text
+from sim.environment.threads import wanted_threads
 from sim.report.progress import ProgressCallback
-from sim.threads import wanted_threads
 
 Row = dict[str, Any]
 MAX_PROCESSES = 2

@@ -8,7 +8,7 @@ import pytest
 import sim.study.faults
 from sim.faults import FaultOutcome, FaultScript, Verdict
 from sim.faults.script import LinkDown
-from sim.request import CollectiveRequest
+from sim.operation.request import CollectiveRequest
 from sim.study import GridOptions, StudyError
 from sim.study.faults import POINTS, beside_undisturbed, measure
 from sim.study.faults_cases import FULL, QUICK, Scale, Site, faults

@@ -13,8 +13,8 @@ from firmware_models.config import Config
 from firmware_models.golden import mismatched_bits, reference
 from firmware_models.host import Completion, Data, Job, NodeDriver, Port, Rings, Transport
 from firmware_models.schedule import MulticastGroup
-from sim.diagnosis import diagnose
-from sim.request import CollectiveRequest
+from sim.operation.diagnosis import diagnose
+from sim.operation.request import CollectiveRequest
 
 _WARM_UP_CYCLES = 1_000
 _CONFIGURATION_CYCLES = 1_000_000

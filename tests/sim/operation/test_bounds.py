@@ -4,8 +4,8 @@ import pytest
 
 from firmware_models.config import load_preset
 from firmware_models.schedule import algorithm_names, collective_names
-from sim.bounds import link_load, received_bytes
 from sim.collective import CollectiveRequest, run_collective
+from sim.operation.bounds import link_load, received_bytes
 
 SMALL = load_preset("small")
 MTU, FLIT, HEADER = SMALL.datapath.mtu, SMALL.datapath.flit_bytes, SMALL.header_flits

@@ -10,7 +10,7 @@ from firmware_models.abi import registers
 from firmware_models.abi.encoding import PacketType, TraceKind
 from firmware_models.abi.format import WORD_BITS
 from firmware_models.abi.formats import PACKET_HEADER
-from sim.cluster import EventKind
+from sim.cluster.cluster import EventKind
 from sim.report.activity import Activity
 
 _DOORBELLS = {register.name: register.offset for register in registers.VP_PAGE}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from firmware_models.routing.network import Network, RoutingError
 from firmware_models.routing.topology import parse_topology as parse_network
-from sim.unicast import unicast_routes
+from sim.fabric.unicast import unicast_routes
 
 
 class TopologyError(ValueError):
@@ -75,7 +75,7 @@ MAX_NODES = MAX_SWITCHES = 1 << 14
 def parse_topology(name: str, *, n_nodes: int | None = None) -> Topology:
     """The topology that `name` describes, with nodes at its first `n_nodes` terminals, or at all.
 
-    Routes are minimal in fat trees, and free of deadlock everywhere: see :func:`sim.unicast.unicast_routes`.
+    Routes are minimal in fat trees, and free of deadlock everywhere: see :func:`sim.fabric.unicast.unicast_routes`.
 
     Raises
     ------

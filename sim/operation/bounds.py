@@ -7,7 +7,7 @@ import numpy as np
 
 from firmware_models.golden import block_bounds, dtype_of
 from firmware_models.schedule import Schedule, largest_pulse
-from sim.request import CollectiveRequest
+from sim.operation.request import CollectiveRequest
 
 
 @dataclass(frozen=True)

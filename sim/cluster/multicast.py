@@ -11,8 +11,8 @@ from firmware_models.host import NodeDriver
 from firmware_models.routing.algorithm import Options, Router
 from firmware_models.routing.network import ForwardingTables, RoutingError
 from firmware_models.schedule import MulticastGroup
-from sim.cluster import Cluster
-from sim.topology import End, Topology, TopologyError
+from sim.cluster.cluster import Cluster
+from sim.fabric.topology import End, Topology, TopologyError
 
 _BLOCK = registers.MFT_BLOCK_ENTRIES
 _GROUP_PORTS = registers.MFT_GROUP_PORTS

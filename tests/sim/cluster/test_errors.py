@@ -14,7 +14,7 @@ from firmware_models.abi.formats import DESCRIPTOR
 from firmware_models.config import Config
 from firmware_models.host import Completion, NodeDriver, Port
 from sim.cluster import Cluster
-from sim.topology import parse_topology
+from sim.fabric.topology import parse_topology
 
 MEMORY_BYTES = 1 << 17
 BAD_VP, GOOD_VP, CLOSED_VP = 2, 4, 7

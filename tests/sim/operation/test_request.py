@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from firmware_models.config import load_preset
-from sim.request import CollectiveRequest, RequestError
+from sim.operation.request import CollectiveRequest, RequestError
 
 GOOD = {
     "collective": "allreduce", "algorithm": "recursive-doubling", "nodes": 4, "size": 64,

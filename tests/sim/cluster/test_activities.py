@@ -5,8 +5,8 @@ import numpy as np
 from firmware_models.abi import registers
 from firmware_models.abi.encoding import PacketType, TraceKind
 from firmware_models.abi.formats import PACKET_HEADER
-from sim.activities import activities
 from sim.cluster import EVENT, EventKind
+from sim.cluster.activities import activities
 from sim.report.activity import Activity
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sim.topology import End, TopologyError, parse_topology
+from sim.fabric.topology import End, TopologyError, parse_topology
 
-TWO_LEVEL = str(Path(__file__).parent / "data" / "two_level.yaml")
+TWO_LEVEL = str(Path(__file__).parents[1] / "data" / "two_level.yaml")
 
 
 @pytest.mark.parametrize(("n_nodes", "radix"), [(2, 2), (3, 4), (4, 4), (5, 8), (63, 64), (64, 64)])

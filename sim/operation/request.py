@@ -20,9 +20,9 @@ from firmware_models.schedule import (
     largest_pulse,
 )
 from rtl.reduce.operation import operations
+from sim.cluster.stalls import StallProfile
+from sim.fabric.topology import Topology, TopologyError, parse_topology
 from sim.host import Host
-from sim.stalls import StallProfile
-from sim.topology import Topology, TopologyError, parse_topology
 
 DATATYPES = {
     "float64": Datatype.FLOAT64, "int64": Datatype.INT64, "uint64": Datatype.UINT64, "float32": Datatype.FLOAT32,

@@ -16,12 +16,12 @@ from firmware_models.golden import mismatched_bits, reference
 from firmware_models.host import Data, Job
 from firmware_models.schedule import algorithm_names
 from sim.cluster import Cluster, build_library
-from sim.diagnosis import diagnose, terms_of
+from sim.cluster.stalls import random_stalls
 from sim.faults import FaultOutcome, FaultScriptError, parse_faults, run_with_faults
-from sim.renewal import renew
-from sim.request import CollectiveRequest
-from sim.session import CollectiveError, Session
-from sim.stalls import random_stalls
+from sim.operation.diagnosis import diagnose, terms_of
+from sim.operation.renewal import renew
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import CollectiveError, Session
 from testbench.seed import drawn
 
 NODES, WATCHDOG = 4, 3_000

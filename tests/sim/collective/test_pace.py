@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 
 from firmware_models.config import load_preset
-from sim import pace
-from sim.bounds import link_load
-from sim.collective import CollectiveRequest, run_collective
+from sim.collective import CollectiveRequest, pace, run_collective
 from sim.host import load_host
+from sim.operation.bounds import link_load
 
 REQUEST = CollectiveRequest(
     collective="allreduce", algorithm="rabenseifner", nodes=4, size=131072, config=load_preset("small"), preset="small",

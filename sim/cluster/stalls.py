@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass, field
 
-from sim.cluster import LinkTiming, MemoryTiming
+from sim.cluster.settings import LinkTiming, MemoryTiming
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status
 from firmware_models.host import Completion
 from firmware_models.schedule import Schedule, Terms, largest_pulse
-from sim.request import CollectiveRequest
+from sim.operation.request import CollectiveRequest
 
 _SEQ_IDS = 1 << formats.SEQ_BITS
 

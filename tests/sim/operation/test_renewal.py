@@ -6,10 +6,10 @@ import pytest
 
 from firmware_models.config import Config
 from sim.cluster import Cluster, build_library
-from sim.renewal import renew
-from sim.request import CollectiveRequest
-from sim.session import CollectiveError, Posted, Session
-from sim.stalls import random_stalls
+from sim.cluster.stalls import random_stalls
+from sim.operation.renewal import renew
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import CollectiveError, Posted, Session
 from testbench.seed import drawn
 
 NODES, JOBS = 4, 4

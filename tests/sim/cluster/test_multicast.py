@@ -12,12 +12,12 @@ from firmware_models.routing.formats import mcfdbs_text, read_tables
 from firmware_models.routing.network import ForwardingTables
 from firmware_models.schedule import Endpoint, build, compile_schedule, pack_sequence
 from sim.cluster import Cluster, LinkTiming, MemoryTiming
+from sim.cluster.multicast import check_tables, join_groups, load_tables, plan_multicast
 from sim.collective import CollectiveRequest, run_collective, verify
-from sim.multicast import check_tables, join_groups, load_tables, plan_multicast
-from sim.topology import TopologyError, parse_topology
+from sim.fabric.topology import TopologyError, parse_topology
 
 SMALL = load_preset("small")
-TWO_LEVEL = str(Path(__file__).parent / "data" / "two_level.yaml")
+TWO_LEVEL = str(Path(__file__).parents[1] / "data" / "two_level.yaml")
 WAYS = [("broadcast", "multicast"), ("allreduce", "reduce-multicast"), ("barrier", "multicast")]
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 import firmware_models.host
-import sim.collective
+import sim.collective.run
 from firmware_models.config import Config
 from sim.cluster import SimulationFaultError
+from sim.cluster.stalls import random_stalls
 from sim.collective import CollectiveError, CollectiveRequest, run_collective, verify
-from sim.stalls import random_stalls
 
 
 def request(config: Config, collective: str, algorithm: str, **fields: Any) -> CollectiveRequest:
@@ -55,12 +55,12 @@ def test_a_wrong_bit_is_counted(small: Config, monkeypatch: pytest.MonkeyPatch) 
 
 def test_verify_names_the_order_that_differs(small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: the third order gets other data."""
-    run = sim.collective._run
+    run = sim.collective.run._run
 
     def other(library: Any, asked: CollectiveRequest, *, order: int, **rest: Any) -> Any:
         return run(library, replace(asked, seed=asked.seed + (order == 2)), order=order, **rest)
 
-    monkeypatch.setattr(sim.collective, "_run", other)
+    monkeypatch.setattr(sim.collective.run, "_run", other)
     result = verify(request(small, "broadcast", "binomial", nodes=2, size=64), orders=4)
     assert (result.distinct_results, result.first_difference) == (2, 2)
 
@@ -74,7 +74,7 @@ def test_a_hang_says_who_waits(small: Config, monkeypatch: pytest.MonkeyPatch) -
             ring(port, **when)
 
     monkeypatch.setattr(firmware_models.host.Port, "ring", silent)
-    monkeypatch.setattr(sim.collective, "_cycle_budget", lambda _request: 5000)
+    monkeypatch.setattr(sim.collective.run, "_cycle_budget", lambda _request: 5000)
     with pytest.raises(CollectiveError) as error:
         run_collective(request(small, "reduce", "binomial", nodes=3, size=64))
     first, *counters = str(error.value).splitlines()
@@ -92,7 +92,7 @@ def test_an_error_completion_is_named(small: Config, monkeypatch: pytest.MonkeyP
         open_window(port, base, base + 8 if port.driver.node == 1 else limit)
 
     monkeypatch.setattr(firmware_models.host.Port, "open_window", narrow)
-    monkeypatch.setattr(sim.collective, "_cycle_budget", lambda _request: 5000)
+    monkeypatch.setattr(sim.collective.run, "_cycle_budget", lambda _request: 5000)
     with pytest.raises(CollectiveError, match="job 0: rank 1: BAD_ADDRESS, detail 0x"):
         run_collective(request(small, "broadcast", "binomial", nodes=2, size=64 * 8))
 
@@ -102,6 +102,6 @@ def test_a_fault_of_the_hardware_is_named(small: Config, monkeypatch: pytest.Mon
     def broken(_cluster: Any, _most: int) -> bool:
         raise SimulationFaultError("cycle 7: nic0 m_axi_ar lowered valid while it waited for ready")
 
-    monkeypatch.setattr(sim.collective.Cluster, "run", broken)
+    monkeypatch.setattr(sim.collective.run.Cluster, "run", broken)
     with pytest.raises(CollectiveError, match=r"^broadcast: cycle 7: nic0 m_axi_ar lowered valid"):
         run_collective(request(small, "broadcast", "binomial", nodes=2, size=64))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from firmware_models.config import Config
 from firmware_models.host import NodeDriver
 from rtl.link.link_layer import SILENCE_CYCLES
-from sim.session import CollectiveError, Session
+from sim.operation.session import CollectiveError, Session
 
 _STEP = 256
 

@@ -7,8 +7,8 @@ import pytest
 from firmware_models.config import load_preset
 from firmware_models.host import collective as subject
 from firmware_models.schedule import algorithm_names, build, collective_names
+from sim.cluster.stalls import random_stalls
 from sim.collective import CollectiveRequest, run_collective
-from sim.stalls import random_stalls
 from testbench.unit_config import UNIT
 
 SMALL = load_preset("small")

@@ -6,10 +6,10 @@ import pytest
 from firmware_models.config import load_preset
 from firmware_models.host import collective as host
 from rtl.reduce.operation import OPERATIONS
-from sim import collective as subject
-from sim import session
+from sim.cluster.stalls import random_stalls
 from sim.collective import CollectiveError, CollectiveRequest, run_collective, verify
-from sim.stalls import random_stalls
+from sim.collective import run as subject
+from sim.operation import session
 
 SMALL = load_preset("small")
 ALGORITHMS = {
