@@ -11,10 +11,10 @@ from sim.report.drawing import Plot
 from sim.report.progress import ProgressCallback
 from sim.report.table import Row as Cells
 from sim.study import StudyError, StudyResult
-from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import command_of, judged, load_rows
-from sim.study.rows_file import save_rows as write_rows
-from sim.study.tasks import Task, run_tasks, source_hash
+from sim.study.grid.tasks import Task, run_tasks, source_hash
+from sim.study.report.page import PageTable, text_tables, write_page
+from sim.study.report.rows_file import command_of, judged, load_rows
+from sim.study.report.rows_file import save_rows as write_rows
 
 Row = dict[str, Any]
 Claim = dict[str, Any]

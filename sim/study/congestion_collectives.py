@@ -6,7 +6,7 @@ from sim.study import congestion_tables
 from sim.study.congestion import SEED, Claim, CongestionStudy, Row, claim, sound
 from sim.study.congestion_plots import collective_plots
 from sim.study.congestion_rows import collective_rows
-from sim.study.tasks import Task
+from sim.study.grid.tasks import Task
 
 COLLECTIVES = (
     ("allreduce", "recursive-doubling", 8), ("allreduce", "recursive-doubling", 1 << 20),

@@ -7,7 +7,7 @@ from sim.study import congestion_tables
 from sim.study.congestion import Claim, CongestionStudy, Row, claim, sound
 from sim.study.congestion_plots import metric_plots
 from sim.study.congestion_rows import dumbbell_rows
-from sim.study.tasks import Task
+from sim.study.grid.tasks import Task
 
 SEEDS = range(1, 9)
 """Ten hosts have few flows: one drawing says little."""

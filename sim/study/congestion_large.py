@@ -6,7 +6,7 @@ from sim.study import congestion_tables
 from sim.study.congestion import SEED, Claim, CongestionStudy, Row, claim, sound
 from sim.study.congestion_plots import metric_plots, scatter_plots
 from sim.study.congestion_rows import large_rows, scatter_row
-from sim.study.tasks import MAX_PROCESSES, Task
+from sim.study.grid.tasks import MAX_PROCESSES, Task
 
 LOAD = 0.6
 """Of the comparison: the middle one of the paper's figure 7, with which there are as many flows as in its table 2."""

@@ -7,7 +7,7 @@ from sim.study import congestion_tables
 from sim.study.congestion import SEED, Claim, CongestionStudy, Row, claim, sound
 from sim.study.congestion_plots import small_plots
 from sim.study.congestion_rows import small_row
-from sim.study.tasks import Task
+from sim.study.grid.tasks import Task
 
 BUFFER_MB = 4
 """Buffer that gives the paper's picture; the paper does not say its own."""

@@ -10,8 +10,8 @@ from sim.study.connections import rows as measured
 from sim.study.connections_cases import PARTS
 from sim.study.connections_claims import claims
 from sim.study.connections_plots import plots
-from sim.study.page import PageTable
 from sim.study.report import Report, check_parts, rows_of
+from sim.study.report.page import PageTable
 
 Row = dict[str, Any]
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from sim.study import congestion_dumbbell, congestion_large, congestion_small, tasks
+from sim.study import congestion_dumbbell, congestion_large, congestion_small
 from sim.study.congestion_rows import small_row
-from sim.study.tasks import Task, run_tasks
+from sim.study.grid import tasks
+from sim.study.grid.tasks import Task, run_tasks
 
 Conic = Callable[..., Any]
 FIGURES = Path(__file__).resolve().parents[2] / "docs" / "figures"

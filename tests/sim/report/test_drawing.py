@@ -17,7 +17,7 @@ from sim.report.drawing import Plot, log_axis, log_ticks, svg
 from sim.report.words import number
 from sim.study import congestion_collectives, congestion_dumbbell, congestion_large, congestion_small
 from sim.study.connections_plots import plots as connections_plots
-from sim.study.mft_plots import plots as mft_plots
+from sim.study.mft.plots import plots as mft_plots
 
 ROOT = Path(__file__).resolve().parents[3]
 PLOTS: dict[str, Callable[[list[dict[str, Any]]], list[Plot]]] = {

@@ -11,7 +11,7 @@ from sim.study import StudyError
 from sim.study.connections import rows as measured
 from sim.study.connections_claims import claims
 from sim.study.connections_report import run
-from sim.study.rows_file import load_rows, save_rows
+from sim.study.report.rows_file import load_rows, save_rows
 
 FIGURES = Path(__file__).resolve().parents[3] / "docs" / "figures" / "connections.json"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sim.study import STUDIES
-from sim.study.rows_file import load_rows
+from sim.study.report.rows_file import load_rows
 
 LEAST, NAMED = "the least that the paper has", "the paper's"
 SHARED = [(f"{size} KiB, jobs {jobs}", LEAST) for size in (128, 256, 384, 512, 768) for jobs in (8, 32)] + [
