@@ -1,8 +1,8 @@
 """Hook of MkDocs: brings into the site what the pages of ``docs`` link to elsewhere in the repository.
 
 Pages outside of ``docs`` become pages of the site under ``tree/``; a source file that some page links to becomes a page
-with its text, a folder without a README a list of its files. Links are written as they are right in the repository; the
-hook turns them into those that are right in the site.
+with its text, a folder without a README a list of its files, kept rows of a study its page, which is drawn from them.
+Links are written as they are right in the repository; the hook turns them into those that are right in the site.
 """
 
 import posixpath
@@ -16,15 +16,19 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
+from sim.study.kept import kept_page
+
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s#]*)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^(`{3,}).*?^\1$", re.DOTALL | re.MULTILINE)
 ASSETS = (".svg", ".png", ".json", ".html")
 """Files that stay what they are."""
+STUDY = re.compile(r"docs/(studies/[\w-]+)\.json")
+"""Rows of a study, which become its page."""
 LANGUAGES = {".py": "python", ".h": "c", ".c": "c", ".cpp": "cpp", ".yaml": "yaml", ".toml": "toml"}
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Adds the pages outside of ``docs``, and a page for every source file that some page links to."""
+    """Adds the pages outside of ``docs``, one for every source file that some page links to, and those of studies."""
     root = _root(config)
     outside = [page for page in _tracked(root, "*.md") if not page.startswith("docs/")]
     for page in outside:
@@ -41,6 +45,9 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
             files.append(File.generated(config, f"tree/{target}.md", content=_source_page(root, target)))
         elif _is_asset(target):
             files.append(File.generated(config, f"tree/{target}", abs_src_path=str(root / target)))
+    for rows in _tracked(root, "docs/studies/*.json"):
+        if study := STUDY.fullmatch(rows):
+            files.append(File.generated(config, f"{study[1]}.html", content=kept_page(root / rows)))
     return files
 
 
@@ -108,6 +115,8 @@ def _in_site(root: Path, path: str) -> str | None:
         path = posixpath.join(path, "index.md" if (root / path / "index.md").exists() else "README.md")
     if not (root / path).is_file():
         return None
+    if study := STUDY.fullmatch(path):
+        return f"{study[1]}.html"
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     return f"tree/{path}.md" if _is_source(root, path) else f"tree/{path}"

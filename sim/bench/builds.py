@@ -13,9 +13,9 @@ from sim.bench.environment import environment
 from sim.bench.operations import BenchmarkError, run_all
 from sim.cluster import Execution, build_library
 from sim.cluster.lanes.machine import ENVIRONMENT, isas_of_this_machine
-from sim.engine import Engine
+from sim.environment.engine import Engine
+from sim.operation.request import CollectiveRequest
 from sim.report.progress import ProgressCallback
-from sim.request import CollectiveRequest
 from testbench.toolchain import CACHE_VARIABLE
 
 CASES = (("small", "star:4"), ("paper", "star:4"), ("small", "star:33"), ("small", "star:64"))

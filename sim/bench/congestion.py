@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sim.congestion import Traffic, defaults, draw, fat_tree, simulate, small
+from sim.model.congestion import Traffic, defaults, draw, fat_tree, simulate, small
+from sim.model.congestion.study.rows import small_flows
 from sim.report.progress import ProgressCallback
-from sim.study.congestion_rows import small_flows
 
 
 def measure(controls: Sequence[str], duration_us: int, seed: int, progress: ProgressCallback) -> list[dict[str, Any]]:

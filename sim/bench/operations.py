@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from sim.cluster import Cluster, Execution
-from sim.request import CollectiveRequest
-from sim.session import CollectiveError, Posted, Session
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import CollectiveError, Posted, Session
 
 
 class BenchmarkError(RuntimeError):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.topology import Topology
+from sim.fabric.topology import Topology
 
 
 class Recording:

@@ -15,11 +15,11 @@ from sim.bench.operations import BenchmarkError, run
 from sim.bench.torus import torus
 from sim.cluster import Execution, build_library
 from sim.collective import run_collective
-from sim.engine import ENVIRONMENT, Engine
+from sim.environment.engine import ENVIRONMENT, Engine
+from sim.environment.threads import VARIABLE
 from sim.host import load_host
+from sim.operation.request import CollectiveRequest
 from sim.report.progress import ProgressCallback
-from sim.request import CollectiveRequest
-from sim.threads import VARIABLE
 
 _NODES = 1024
 _RANKS = 4

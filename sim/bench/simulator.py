@@ -22,10 +22,10 @@ from sim.bench.resting import resting_rows
 from sim.bench.torus import torus
 from sim.cluster import Execution, build_library
 from sim.cluster.cluster import route_writes
-from sim.engine import Engine
+from sim.environment.engine import Engine
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import Posted, warm_up_cycles
 from sim.report.progress import ProgressCallback
-from sim.request import CollectiveRequest
-from sim.session import Posted, warm_up_cycles
 from testbench.cluster.flat_cluster import FlatCluster
 from testbench.runner import BenchError, run_bench
 

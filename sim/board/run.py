@@ -15,8 +15,8 @@ from fpga.selftest.design import config_digest
 from sim.board.board import Board
 from sim.board.frame_link import BoardError
 from sim.cluster import RegisterAccessError
-from sim.request import CollectiveRequest, RequestError
-from sim.session import CollectiveError, Session
+from sim.operation.request import CollectiveRequest, RequestError
+from sim.operation.session import CollectiveError, Session
 
 _RINGS = Rings(dq_log2=4, cq_log2=1, rq_log2=1)
 _PATIENCE_CYCLES = 5_000_000

@@ -15,7 +15,7 @@ import click
 from sim.cli.shared.engine import check_environment, with_engine
 from sim.cli.shared.example import example
 from sim.cli.shared.repeats import refuse_repeats
-from sim.threads import ThreadsError, wanted_threads
+from sim.environment.threads import ThreadsError, wanted_threads
 
 COMMANDS = {
     "run": "One collective on the RTL of a cluster, every bit checked.",

@@ -1,6 +1,6 @@
 """Clusters of NICs and switches in one process."""
 
-from sim.engine import Engine, EngineError
+from sim.environment.engine import Engine, EngineError
 
 from .build import ClusterBuildError, build_library
 from .cluster import EVENT, Cluster, EventKind, RegisterAccessError, SimulationFaultError

@@ -12,7 +12,7 @@ from sim.cluster.lanes.build import bank_archive, design_archive, waves_archive
 from sim.cluster.lanes.machine import isa
 from sim.cluster.lanes.netlist import NetlistError
 from sim.cluster.verilated import fst_headers, verilated_archive
-from sim.engine import Engine, wanted_engine
+from sim.environment.engine import Engine, wanted_engine
 from sim.report.progress import ProgressCallback
 from testbench.toolchain import verilator_version
 from testbench.verilated_model import (

@@ -15,7 +15,7 @@ from sim.cluster.interface import load_library
 from sim.cluster.registers import ClusterInside
 from sim.cluster.settings import Execution, LinkTiming, MemoryTiming, Waves
 from sim.cluster.side_by_side import pack_of_this_thread
-from sim.topology import End, Topology
+from sim.fabric.topology import End, Topology
 
 
 class EventKind(IntEnum):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sim.topology import Topology
+from sim.fabric.topology import Topology
 
 _NODE = 0
 _FAULT = (1 << 64) - 1

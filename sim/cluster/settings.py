@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.threads import MOST_THREADS, wanted_threads
+from sim.environment.threads import MOST_THREADS, wanted_threads
 
 _NEVER = (1 << 64) - 1
 """A cycle that no run reaches."""

@@ -2,7 +2,7 @@
 
 import jinja2
 
-from sim.activities import WAITS
+from sim.cluster.activities import WAITS
 from sim.collective import CollectiveResult
 from sim.demo.operations import Demo
 from sim.report.stalls_chart import stalls_svg

@@ -11,7 +11,7 @@ from firmware_models.config import load_preset
 from firmware_models.host import Data, Job, NodeDriver
 from firmware_models.schedule import build
 from sim.cluster import Cluster, build_library
-from sim.topology import parse_topology
+from sim.fabric.topology import parse_topology
 
 ALIGNMENT = 64
 """The widest flit: operands and results begin at a multiple of it."""

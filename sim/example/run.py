@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from firmware_models.config import Config
+from sim.cluster.stalls import StallProfile, random_stalls
 from sim.mpi.mpich import run_plain
 from sim.mpi.policy import Policy
 from sim.mpi.run import Program, run_program
 from sim.mpi.sections import Section
 from sim.report.progress import ProgressCallback
-from sim.stalls import StallProfile, random_stalls
 
 PROGRAM = Path(__file__).with_name("cg.py")
 """The program; it knows nothing of this project."""

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from sim.cluster import AxiResponse, Cluster, WireRates
 from sim.faults.outcome import Verdict
-from sim.renewal import longest_way, renew
-from sim.request import CollectiveRequest
-from sim.session import CollectiveError, Session
+from sim.operation.renewal import longest_way, renew
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import CollectiveError, Session
 
 
 def clear(cluster: Cluster, session: Session) -> None:

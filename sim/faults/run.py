@@ -14,7 +14,7 @@ from firmware_models.abi.registers import CONTROL_PAGE
 from firmware_models.golden import reference
 from firmware_models.host import NodeDriver, Port
 from sim.cluster import AxiResponse, Cluster, Execution, WireFault, WireRates, build_library
-from sim.diagnosis import diagnose
+from sim.cluster.stalls import random_stalls
 from sim.faults.again import clear, works_as_new
 from sim.faults.outcome import FaultOutcome, Verdict
 from sim.faults.script import (
@@ -29,10 +29,10 @@ from sim.faults.script import (
     SlowHost,
     Stop,
 )
+from sim.operation.diagnosis import diagnose
+from sim.operation.request import CollectiveRequest, RequestError
+from sim.operation.session import Posted, Session
 from sim.report.progress import ProgressCallback
-from sim.request import CollectiveRequest, RequestError
-from sim.session import Posted, Session
-from sim.stalls import random_stalls
 
 _PATIENCE = 12
 """Watchdogs that an operation may take to end: those of its nodes run out one after the other."""

@@ -16,9 +16,9 @@ from firmware_models.config import Config
 from firmware_models.host import NodeDriver, Port
 from firmware_models.routing.topology import parse_topology as parse_network
 from sim.cluster import Cluster, Execution
+from sim.fabric.topology import End, Topology
 from sim.fuzz.accesses import RegisterAccesses
 from sim.fuzz.records import mutated
-from sim.topology import End, Topology
 
 HOSTILE = range(6)
 BYSTANDER, HONEST = 6, 7

@@ -14,10 +14,10 @@ from firmware_models.abi.encoding import Kind, P2pOp, PacketType
 from firmware_models.abi.formats import DESCRIPTOR, PACKET_HEADER, PACKET_VERSION
 from firmware_models.config import Config, load_preset
 from sim.cluster import Cluster, Execution, build_library
+from sim.fabric.topology import Topology, parse_topology
 from sim.fuzz.accesses import doorbell
-from sim.request import CollectiveRequest
-from sim.session import Session
-from sim.topology import Topology, parse_topology
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import Session
 
 HONEST_JOB, HOSTILE_VP = 0, 5
 """The job that is measured, on the VP of its number; a VP of both nodes that belongs to the attacker."""

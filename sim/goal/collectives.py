@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from firmware_models.config import Config
 from firmware_models.golden import mismatched_bits, reference
 from firmware_models.host import Data, Job, NodeDriver, Port
-from sim.request import CollectiveRequest
+from sim.operation.request import CollectiveRequest
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,22 @@ import numpy as np
 from firmware_models.config import Config, ConfigError, need_messages
 from firmware_models.host import NodeDriver
 from firmware_models.schedule import ScheduleError
-from sim.activities import activities
 from sim.cluster import Cluster, MemoryTiming, RegisterAccessError, SimulationFaultError, build_library
+from sim.cluster.activities import activities
+from sim.fabric.topology import Topology, TopologyError, parse_topology
 from sim.goal.check import check
 from sim.goal.collectives import prepare
 from sim.goal.plan import GoalError, Plan
 from sim.goal.rank import Memory, Rank
 from sim.host import Host
+from sim.operation.request import CollectiveRequest, RequestError
+from sim.operation.session import CollectiveError, Session
 from sim.process import Machine, Process
 from sim.process.notice import SHORT_BYTES
 from sim.process.process import ProcessError
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
-from sim.request import CollectiveRequest, RequestError
 from sim.selection import AUTO, choose
-from sim.session import CollectiveError, Session
-from sim.topology import Topology, TopologyError, parse_topology
 
 _ALIGNMENT = 64
 _MOST_CYCLES = 1 << 62

@@ -10,16 +10,16 @@ from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from firmware_models.schedule import MulticastGroup, Schedule, largest_pulse
 from sim.cluster import Cluster
+from sim.cluster.multicast import join_groups, load_tables, plan_multicast
+from sim.cluster.stalls import StallProfile
+from sim.fabric.topology import Topology
 from sim.mpi.error import FabricError
 from sim.mpi.jobs import Job, JobPool
 from sim.mpi.message import Wire, measure
 from sim.mpi.operation import HOUSE_NAMES, Operation
 from sim.mpi.running import Bytes, Lane, Running
 from sim.mpi.sequences import SequenceCache
-from sim.multicast import join_groups, load_tables, plan_multicast
-from sim.session import Session
-from sim.stalls import StallProfile
-from sim.topology import Topology
+from sim.operation.session import Session
 
 PIECE_BYTES = 1 << 20
 """Longest message of one operation on the NICs; longer ones are cut."""

@@ -8,8 +8,10 @@ from typing import Any
 
 from firmware_models.config import Config, need_messages
 from firmware_models.schedule import collective_names
-from sim.activities import activities
 from sim.cluster import build_library
+from sim.cluster.activities import activities
+from sim.cluster.stalls import StallProfile
+from sim.fabric.topology import Topology, parse_topology
 from sim.mpi.fabric import Fabric
 from sim.mpi.interposer import build_interposer
 from sim.mpi.launch import Launch
@@ -21,8 +23,6 @@ from sim.mpi.service import Service
 from sim.mpi.standing import StandingCallback
 from sim.report.activity import Activity
 from sim.report.progress import ProgressCallback
-from sim.stalls import StallProfile
-from sim.topology import Topology, parse_topology
 
 LEAST_NICS = 2
 """Of a program of one rank too, whose collectives are all MPI's own: no switch has fewer."""

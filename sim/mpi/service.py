@@ -8,7 +8,6 @@ from typing import Any
 
 from firmware_models.schedule import ScheduleError
 from firmware_models.schedule.compile import ELEMENT_BYTES
-from sim.bounds import received_bytes
 from sim.mpi.agreement import Call, Communicator, DesertionError, DisagreementError, Round
 from sim.mpi.clock import Clock
 from sim.mpi.error import FabricError
@@ -24,6 +23,7 @@ from sim.mpi.standing import Standing, on_the_nics, waiting
 from sim.mpi.tally import Tally, name_of, reason_text
 from sim.mpi.timeline import Timeline
 from sim.mpi.wire import DIFFERENCE, AnswerKind, Collective, Flag, Reason, Request, RequestKind, text
+from sim.operation.bounds import received_bytes
 
 DESERTED = "has ended without MPI_Finalize"
 """How messages describe a rank that is gone and has not taken its leave."""

@@ -5,10 +5,10 @@ from typing import Any
 
 from sim.report.table import Row
 from sim.report.words import number
-from sim.study.nic_points import EXPERIMENTS, WAYS
-from sim.study.nic_tables import point_cells, size_words, speed_ups
-from sim.study.noise_claims import QUIET, added, hidden
-from sim.study.pulses_claims import lines
+from sim.study.nic.points import EXPERIMENTS, WAYS
+from sim.study.nic.tables import point_cells, size_words, speed_ups
+from sim.study.noise.claims import QUIET, added, hidden
+from sim.study.pulses.claims import lines
 
 
 def points(study: str) -> Callable[[dict[str, Any]], Iterator[Row]]:

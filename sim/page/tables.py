@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sim.model.congestion.study import tables as congestion_tables
+from sim.model.connections.study import tables as connections_tables
 from sim.page import board_tables, latency_tables, mpich_tables, study_tables, walk_tables
 from sim.page.measured import FIGURES
 from sim.report.table import Row, Table
-from sim.study import congestion_tables, connections_tables, routing_tables
+from sim.study.mft import tables as routing_tables
 
 CELLS = {"LUT4": "LUT4", "CCU2C": "carry", "TRELLIS_FF": "FF", "DP16KD": "block RAM", "TRELLIS_DPR16X4": "LUT RAM",
          "MULT18X18D": "DSP"}

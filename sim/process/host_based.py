@@ -10,13 +10,13 @@ from firmware_models.golden import dtype_of
 from firmware_models.schedule import Combine
 from sim.host import Host
 from sim.host.model import ELEMENT_BYTES
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import Posted, Session
 from sim.process.arithmetic import combined
 from sim.process.messenger import Messenger, Place, Waiting
 from sim.process.notice import SHORT_BYTES
 from sim.process.process import Body, Process
 from sim.process.program import TREES, Deliver, Load, Message, Program, Send, chains, programs
-from sim.request import CollectiveRequest
-from sim.session import Posted, Session
 
 _AHEAD = 4
 """Parts of its program that a process of a tree has begun and not ended, each with a message that it has asked for."""

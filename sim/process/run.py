@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from firmware_models.schedule import MulticastGroup
 from sim.cluster import Cluster, MemoryTiming
 from sim.host import Host, late_cycles
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import CollectiveError, Session
 from sim.process.host_based import HostBasedJob, memory_bytes
 from sim.process.machine import Machine
 from sim.process.process import Body, Process
-from sim.request import CollectiveRequest
-from sim.session import CollectiveError, Session
 
 
 class HostedRun:

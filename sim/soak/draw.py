@@ -11,7 +11,7 @@ from firmware_models.config import Config
 from firmware_models.golden import dtype_of
 from firmware_models.schedule import Combine, algorithm_names, build, collective_names, largest_pulse
 from rtl.reduce.operation import operations
-from sim.request import DATATYPES, CollectiveRequest
+from sim.operation.request import DATATYPES, CollectiveRequest
 
 MAX_BYTES = 8192
 """Longest message."""

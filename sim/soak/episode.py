@@ -11,13 +11,13 @@ from firmware_models.abi.formats import JOB_BITS
 from firmware_models.config import Config
 from firmware_models.host import Port
 from sim.cluster import Cluster, RegisterAccessError, SimulationFaultError, Waves
-from sim.multicast import set_up_groups
-from sim.session import CollectiveError, Session
+from sim.cluster.multicast import set_up_groups
+from sim.cluster.stalls import StallProfile, random_stalls
+from sim.fabric.topology import parse_topology
+from sim.operation.session import CollectiveError, Session
 from sim.soak.community import Community, Posted
 from sim.soak.draw import Dealer
 from sim.soak.messages import PUT_BYTES, Messages
-from sim.stalls import StallProfile, random_stalls
-from sim.topology import parse_topology
 
 DEPTH = 4
 """Most operations of a job that are posted one behind the other, without waiting."""

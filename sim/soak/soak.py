@@ -9,9 +9,9 @@ from pathlib import Path
 
 from firmware_models.config import Config
 from sim.cluster import RegisterAccessError, SimulationFaultError, Waves, build_library, side_by_side
+from sim.environment.threads import wanted_threads
 from sim.report.progress import ProgressCallback
 from sim.soak.episode import Coverage, Episode, SoakError
-from sim.threads import wanted_threads
 
 EPISODE_OPERATIONS = 50
 """Operations of an episode."""

@@ -17,9 +17,9 @@ import click
 from firmware_models.files import FileError, read_text, shown
 from sim.study import GridOptions, StudyError
 from sim.study.grid import Grid, Key, Point, found_rows
-from sim.study.kept_rows import RowsFile, lines_of
-from sim.study.nic_grid import nic_grid
-from sim.study.nic_points import EXPERIMENTS, WAYS
+from sim.study.grid.kept_rows import RowsFile, lines_of
+from sim.study.nic.grid import nic_grid
+from sim.study.nic.points import EXPERIMENTS, WAYS
 
 Row = dict[str, Any]
 ADOPTED = "measured_by"

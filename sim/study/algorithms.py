@@ -15,10 +15,10 @@ from sim.report.drawing import Plot, log_axis, panel, svg
 from sim.report.progress import ProgressCallback
 from sim.study import GridOptions, StudyError, StudyResult
 from sim.study.grid import Grid, Point, run_as_asked
-from sim.study.head import fields_of, sources_of
-from sim.study.nic_tables import size_words
-from sim.study.page import PageTable
+from sim.study.grid.head import fields_of, sources_of
+from sim.study.nic.tables import size_words
 from sim.study.report import Report, check_parts, rows_of
+from sim.study.report.page import PageTable
 
 Row = dict[str, Any]
 COLLECTIVES = ("broadcast", "reduce", "allreduce", "barrier", "allgather", "reduce-scatter")

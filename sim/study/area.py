@@ -11,8 +11,8 @@ from fpga.offload_area import CATEGORIES, measure
 from sim.report.progress import ProgressCallback
 from sim.report.table import Row as Cells
 from sim.study import StudyError, StudyResult
-from sim.study.page import PageTable, text_tables, write_page
-from sim.study.rows_file import judged
+from sim.study.report.page import PageTable, text_tables, write_page
+from sim.study.report.rows_file import judged
 
 PRESETS = ("paper", "small")
 _TITLES = dict(zip(

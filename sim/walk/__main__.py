@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from sim.engine import ENVIRONMENT, Engine
+from sim.environment.engine import ENVIRONMENT, Engine
 from sim.walk.figures import measure, pictures, timeline
 
 

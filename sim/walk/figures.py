@@ -9,8 +9,8 @@ from firmware_models.config import load_preset
 from rtl.cou.act_stage import ActStage
 from rtl.credit.credit_table import CreditTable
 from rtl.queue.scheduler import Scheduler
-from sim.activities import WAITS
 from sim.cluster import Waves
+from sim.cluster.activities import WAITS
 from sim.collective import CollectiveRequest, CollectiveResult, run_collective
 from sim.report.timeline import timeline_svg
 from sim.walk.credits import credits_svg, exchange

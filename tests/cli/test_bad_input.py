@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sim.cli.command.run
-import sim.collective
+import sim.collective.run
 
 Conic = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +36,7 @@ def _no_build(monkeypatch: pytest.MonkeyPatch) -> None:
     def build(*_: Any, **__: Any) -> None:
         pytest.fail("the cluster was built")
 
-    monkeypatch.setattr(sim.collective, "build_library", build)
+    monkeypatch.setattr(sim.collective.run, "build_library", build)
 
 
 def refused(outcome: Any, *parts: str) -> None:
@@ -222,7 +222,7 @@ def test_full_disk(flags: tuple[str, ...], conic: Conic) -> None:
 
 def test_full_disk_after_a_run(conic: Conic, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--output` and `--trace` of a run: the result is there, the disk is full."""
-    result = sim.collective.CollectiveResult(
+    result = sim.collective.run.CollectiveResult(
         cycles=1, bytes=64, goodput_fraction=0.5, bound_fraction=0.5, framing_fraction=0.5, wire_fraction=0.5,
         mismatched_bits=0,
         sha256="", outputs=np.zeros((4, 8)), completions=[], counters={}, events=[], stalls=[], buffer_occupancy=[],

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from sim.bench import builds
 from sim.cli.command.bench import command
 from sim.cluster.lanes.machine import ENVIRONMENT, isas_of_this_machine
-from sim.engine import Engine
+from sim.environment.engine import Engine
 
 
 def test_report(monkeypatch: pytest.MonkeyPatch) -> None:

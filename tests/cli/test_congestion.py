@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from sim.study import congestion_dumbbell, congestion_large, congestion_small, tasks
-from sim.study.congestion_rows import small_row
-from sim.study.tasks import Task, run_tasks
+from sim.model.congestion.study import dumbbell as congestion_dumbbell
+from sim.model.congestion.study import large as congestion_large
+from sim.model.congestion.study import small as congestion_small
+from sim.model.congestion.study.rows import small_row
+from sim.study.grid import tasks
+from sim.study.grid.tasks import Task, run_tasks
 
 Conic = Callable[..., Any]
 FIGURES = Path(__file__).resolve().parents[2] / "docs" / "figures"

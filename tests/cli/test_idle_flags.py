@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.request import reduces
+from sim.operation.request import reduces
 
 Conic = Callable[..., Any]
 RUN = ("allreduce", "--algorithm", "ring", "--nodes", "2", "--size", "64")

@@ -26,8 +26,8 @@ CASES = {
     "rum": f"conic: command must be one of {', '.join(COMMANDS)}, not 'rum'",
     "run": f"conic run: COLLECTIVE: is required; one of {COLLECTIVES}",
     f"{ALLREDUCE} --nods 4": f"conic run: --nods: no such option; allowed: {FLAGS}",
-    f"{ALLREDUCE} --nodes four": "conic run: --nodes: must be a whole number, not 'four'",
-    f"{ALLREDUCE} --size 4KB": "conic run: --size: must be bytes as in 4096, 4KiB or 1MiB, not '4KB'",
+    ALLREDUCE.replace("--nodes 4", "--nodes four"): "conic run: --nodes: must be a whole number, not 'four'",
+    ALLREDUCE.replace("4KiB", "4KB"): "conic run: --size: must be bytes as in 4096, 4KiB or 1MiB, not '4KB'",
     f"{ALLREDUCE} --seed -1": "conic run: --seed: must be at least 0, not -1",
     "verify reduce --algorithm binomial --nodes 5 --size 256 --orders 0":
         "conic verify: --orders: must be at least 1, not 0",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sim.study.mft_claims import claims
+from sim.study.mft.claims import claims
 
 Conic = Callable[..., Any]
 

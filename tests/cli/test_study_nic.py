@@ -9,7 +9,8 @@ import pytest
 
 from sim.collective import run_collective
 from sim.host import load_host
-from sim.study import nic_grid, nic_measure
+from sim.study.nic import grid as nic_grid
+from sim.study.nic import measure as nic_measure
 
 Conic = Callable[..., Any]
 

@@ -48,6 +48,13 @@ def test_pages_of_folders_are_in_it(site: Path) -> None:
     assert "class PacketSignature" not in (site / "tree/rtl/cou/index.html").read_text()
 
 
+def test_studies_are_pages_of_their_rows(site: Path) -> None:
+    rows = sorted((ROOT / "docs" / "studies").glob("*.json"))
+    assert rows
+    assert all("<svg" in (site / "studies" / f"{path.stem}.html").read_text() for path in rows)
+    assert 'href="studies/noise.html"' in (site / "studies.html").read_text()
+
+
 def _page(text: str) -> str:
     return f"<html><body><nav><a href='lost.html'>menu</a></nav><article>{text}</article></body></html>"
 

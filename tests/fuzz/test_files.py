@@ -29,15 +29,15 @@ from firmware_models.routing.formats.tables_read import read_tables
 from firmware_models.routing.network import Groups, RoutingError
 from firmware_models.routing.topology import parse_topology
 from sim.cli.command.run import command as run_command
-from sim.congestion.error import CongestionError
-from sim.congestion.flow_file import read_flows, write_flows
-from sim.congestion.flows import Flow
-from sim.congestion.topology import dumbbell
-from sim.congestion.topology_file import read_topology, write_topology
 from sim.faults.script import FaultScriptError, load_faults
 from sim.goal import GoalError, load_plan
 from sim.goal.check import check as check_goal
 from sim.host.load import HostError, load_host_file
+from sim.model.congestion.error import CongestionError
+from sim.model.congestion.flow_file import read_flows, write_flows
+from sim.model.congestion.flows import Flow
+from sim.model.congestion.topology import dumbbell
+from sim.model.congestion.topology_file import read_topology, write_topology
 from testbench.reduce.testfloat import TestFloatError, _batches
 
 SHORT, LONG = 60, 2400

@@ -10,7 +10,7 @@ from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.refusal import fails
 from sim.cluster import ClusterBuildError, SimulationFaultError
-from sim.engine import Engine
+from sim.environment.engine import Engine
 
 
 @click.command("builds", epilog=example("conic bench builds --json"))

@@ -9,8 +9,8 @@ from sim.cli.shared.console import answer, progress_bars
 from sim.cli.shared.example import example
 from sim.cli.shared.number import Number
 from sim.cli.shared.refusal import fails, refuses
-from sim.congestion import ALGORITHMS, CongestionError
-from sim.congestion.core.library import CoreError
+from sim.model.congestion import ALGORITHMS, CongestionError
+from sim.model.congestion.core.library import CoreError
 
 
 @click.command("congestion", epilog=example("conic bench congestion --control hpcc --duration-us 50 --json"))

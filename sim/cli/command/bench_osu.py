@@ -21,7 +21,7 @@ from sim.cli.shared.refusal import fails, refuses
 from sim.cluster import ClusterBuildError
 from sim.collective import CollectiveError
 from sim.host import DEFAULT, HostError
-from sim.request import DATATYPES, CollectiveRequest, RequestError, reduces
+from sim.operation.request import DATATYPES, CollectiveRequest, RequestError, reduces
 from sim.selection import AUTO
 
 

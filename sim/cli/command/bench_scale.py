@@ -12,8 +12,8 @@ from sim.cli.shared.example import example
 from sim.cli.shared.number import Number
 from sim.cli.shared.refusal import fails, refuses
 from sim.cluster import ClusterBuildError, SimulationFaultError
-from sim.request import RequestError
-from sim.topology import MAX_NODES
+from sim.fabric.topology import MAX_NODES
+from sim.operation.request import RequestError
 
 
 @click.command("scale", epilog=example("conic bench scale --nodes 256 --json"))

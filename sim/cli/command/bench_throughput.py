@@ -14,8 +14,8 @@ from sim.cli.shared.number import Number
 from sim.cli.shared.refusal import fails, refuses
 from sim.cluster import ClusterBuildError, SimulationFaultError
 from sim.collective import CollectiveError
-from sim.request import RequestError
-from sim.topology import MAX_NODES
+from sim.fabric.topology import MAX_NODES
+from sim.operation.request import RequestError
 
 _NAMES = [" ".join(case) for case in CASES]
 

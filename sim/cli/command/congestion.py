@@ -16,7 +16,7 @@ from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
 from sim.cli.shared.run_file import run_file_option
-from sim.congestion import (
+from sim.model.congestion import (
     ALGORITHMS,
     CONFIGURATIONS,
     CongestionError,
@@ -38,11 +38,11 @@ from sim.congestion import (
     write_pfc,
     write_topology,
 )
-from sim.congestion.core.library import CoreError
-from sim.congestion.scatter import write_scatter
-from sim.congestion.traffic import BACKGROUND
+from sim.model.congestion.core.library import CoreError
+from sim.model.congestion.scatter import write_scatter
+from sim.model.congestion.study.rows import kind_figures, run_figures
+from sim.model.congestion.traffic import BACKGROUND
 from sim.report.progress import ProgressCallback
-from sim.study.congestion_rows import kind_figures, run_figures
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 

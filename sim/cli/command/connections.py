@@ -30,7 +30,7 @@ from sim.cli.shared.idle import refuse_idle
 from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.refusal import refuses
 from sim.cli.shared.run_file import run_file_option
-from sim.connections import formula_row, nic_row, run_row
+from sim.model.connections.rows import formula_row, nic_row, run_row
 
 NAMES = [scheme.value for scheme in Scheme]
 

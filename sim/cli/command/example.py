@@ -17,7 +17,7 @@ from sim.example.plot import plot_histories
 from sim.example.run import ALGORITHMS, PROGRAM, ExampleError, Solution, on_nics, under_mpich
 from sim.mpi.error import FabricError
 from sim.mpi.interposer import MpiError
-from sim.session import CollectiveError
+from sim.operation.session import CollectiveError
 
 NAMES = ("cg",)
 

@@ -18,10 +18,10 @@ from sim.cli.shared.refusal import fails, refuses
 from sim.goal import GoalError, GoalRequest, GoalResult, load_plan, run_goal
 from sim.host import DEFAULT, HostError, load_host, load_host_file
 from sim.host import host_names as known_hosts
+from sim.operation.request import RequestError
+from sim.operation.session import CollectiveError
 from sim.report.chrome_trace import write_chrome_trace
 from sim.report.timeline_page import timeline_page
-from sim.request import RequestError
-from sim.session import CollectiveError
 
 _MOST_ROWS = 16
 """Ranks that the table shows; JSON has all of them."""

@@ -18,6 +18,8 @@ from sim.cli.shared.idle import refuse_idle
 from sim.cli.shared.number import Decimal, Number
 from sim.cli.shared.paths import OUTPUT_FILE
 from sim.cli.shared.refusal import fails, refuses
+from sim.cluster.stalls import StallProfile, random_stalls
+from sim.fabric.topology import TopologyError
 from sim.mpi.error import FabricError
 from sim.mpi.interposer import MpiError
 from sim.mpi.page import program_page
@@ -25,10 +27,8 @@ from sim.mpi.policy import Policy
 from sim.mpi.run import LEAST_NICS, Program, run_program
 from sim.mpi.sections import MOST_RANKS, SectionError, check_name, parse_sections
 from sim.mpi.standing import Standing
+from sim.operation.session import CollectiveError
 from sim.report.chrome_trace import write_chrome_trace
-from sim.session import CollectiveError
-from sim.stalls import StallProfile, random_stalls
-from sim.topology import TopologyError
 
 _SPOKEN = {"bcast": "broadcast"}
 _CLOCKS = ("machine", "simulated")
@@ -135,7 +135,7 @@ def command(
 
 
 def _variables(flag: str, given: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """What a flag that may be repeated says; of two values of a name the last, as in MPICH's mpiexec."""
+    """Values of a flag that may be repeated, by name; of two of a name the last, as in MPICH's mpiexec."""
     return {check_name(flag, name): value for name, value in given}
 
 

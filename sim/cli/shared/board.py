@@ -9,7 +9,7 @@ from sim.board.open import DEFAULT_BAUD, open_board
 from sim.board.run import BoardResult, board_preset, run_on_board
 from sim.cli.shared.collective_options import collective_request
 from sim.cli.shared.number import Number
-from sim.request import CollectiveRequest
+from sim.operation.request import CollectiveRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

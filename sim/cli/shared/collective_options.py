@@ -19,7 +19,7 @@ from sim.cli.shared.idle import is_given, refuse_idle
 from sim.cli.shared.number import Number
 from sim.cli.shared.run_file import run_file_option
 from sim.collective import CollectiveRequest
-from sim.request import DATATYPES, OPERATORS, reduces
+from sim.operation.request import DATATYPES, OPERATORS, reduces
 from sim.selection import AUTO
 
 Command = TypeVar("Command", bound=Callable[..., Any])

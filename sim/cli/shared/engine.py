@@ -4,7 +4,7 @@ import os
 
 import click
 
-from sim.engine import ENVIRONMENT, Engine, EngineError, wanted_engine
+from sim.environment.engine import ENVIRONMENT, Engine, EngineError, wanted_engine
 
 _WITHOUT_ENGINE = frozenset({"builds", "congestion", "latency", "simulator", "switch"})
 """Benches that simulate no cluster, or clusters by both engines."""

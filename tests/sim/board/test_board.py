@@ -18,7 +18,7 @@ from sim.board.model import BoardModel
 from sim.board.run import board_preset, run_on_board
 from sim.cli.command.run import command as run_command
 from sim.cluster import RegisterAccessError
-from sim.request import CollectiveRequest, RequestError
+from sim.operation.request import CollectiveRequest, RequestError
 
 PRESET = "ulx3s_85f"
 

@@ -13,7 +13,7 @@ from firmware_models.abi.c_header import abi_header
 from firmware_models.abi.encoding import CplKind, Datatype, Operator, Status
 from firmware_models.golden import reference
 from sim.cluster import Cluster
-from sim.topology import parse_topology
+from sim.fabric.topology import parse_topology
 
 SOURCE = Path(firmware_models.host.__file__).parent / "c"
 FLAGS = ["-std=c99", "-ffreestanding", "-nostdlib", "-O2", "-Wall", "-Wextra", "-pedantic", "-Werror"]

@@ -13,7 +13,7 @@ from firmware_models.config import Config
 from firmware_models.host import NodeDriver
 from sim import cluster as cluster_module
 from sim.cluster import Cluster, EventKind, LinkTiming, MemoryTiming, RegisterAccessError, SimulationFaultError
-from sim.topology import parse_topology
+from sim.fabric.topology import parse_topology
 
 REGISTER = {register.name: register.offset for register in registers.CONTROL_PAGE}
 MEMORY_BYTES = 1 << 16

@@ -11,7 +11,7 @@ from firmware_models.abi.encoding import CplKind, Kind, P2pOp, Right, Status
 from firmware_models.abi.formats import DESCRIPTOR
 from firmware_models.host import Completion, HostError, NodeDriver, Port
 from sim.cluster import Cluster
-from sim.topology import parse_topology
+from sim.fabric.topology import parse_topology
 
 MEMORY_BYTES = 1 << 16
 REGISTERS = {register.name: register.offset for register in registers.CONTROL_PAGE}

@@ -20,10 +20,10 @@ from sim.cluster import (
     MemoryTiming,
     build_library,
 )
-from sim.multicast import set_up_groups
-from sim.request import CollectiveRequest, RequestError
-from sim.session import Session
-from sim.stalls import StallProfile, random_stalls
+from sim.cluster.multicast import set_up_groups
+from sim.cluster.stalls import StallProfile, random_stalls
+from sim.operation.request import CollectiveRequest, RequestError
+from sim.operation.session import Session
 from testbench.unit_config import TINY, UNIT
 
 MEMORY_BYTES = 1 << 16

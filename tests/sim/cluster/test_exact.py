@@ -11,11 +11,11 @@ from firmware_models.schedule.registry import algorithm_names, collective_names
 from sim.cluster import Cluster, Execution, SimulationFaultError, build_library
 from sim.cluster.cluster import RegisterAccessError
 from sim.cluster.lanes import code, tables
-from sim.multicast import set_up_groups
-from sim.request import CollectiveRequest, RequestError
-from sim.session import Session
-from sim.stalls import StallProfile, random_stalls
-from sim.threads import ThreadsError
+from sim.cluster.multicast import set_up_groups
+from sim.cluster.stalls import StallProfile, random_stalls
+from sim.environment.threads import ThreadsError
+from sim.operation.request import CollectiveRequest, RequestError
+from sim.operation.session import Session
 from testbench.unit_config import UNIT
 
 PLAIN = Execution(threads=1, skip=False, lockstep=True)

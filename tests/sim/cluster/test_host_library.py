@@ -13,7 +13,7 @@ from firmware_models.host import Data, HostError, Job, NodeDriver, Transport
 from firmware_models.schedule import build
 from sim.cluster import Cluster
 from sim.example.host_library import allreduce
-from sim.topology import parse_topology
+from sim.fabric.topology import parse_topology
 
 CYCLES = 100_000
 

@@ -15,9 +15,9 @@ from sim.cluster import (
     UnknownRegisterError,
     build_library,
 )
-from sim.request import CollectiveRequest
-from sim.session import Session
-from sim.topology import parse_topology
+from sim.fabric.topology import parse_topology
+from sim.operation.request import CollectiveRequest
+from sim.operation.session import Session
 from testbench.unit_config import TINY
 
 MEMORY_BYTES = 1 << 16

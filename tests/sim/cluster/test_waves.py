@@ -13,7 +13,7 @@ from firmware_models.config import Config
 from sim.cluster import Cluster, Execution, Waves, build_library
 from sim.collective import CollectiveRequest, run_collective
 from sim.host import Host, load_host
-from sim.session import Session
+from sim.operation.session import Session
 
 FIRST, LAST = 6_303, 6_347
 """A window that begins and ends within the windows of four cycles that links give."""

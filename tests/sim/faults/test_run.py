@@ -7,7 +7,7 @@ import pytest
 from firmware_models.config import Config
 from sim.faults import FaultOutcome, Verdict, parse_faults, run_with_faults
 from sim.faults.run import _verdict
-from sim.request import CollectiveRequest
+from sim.operation.request import CollectiveRequest
 
 
 def outcome(small: Config, script: str, *, size: int = 1024, order: int = 0) -> FaultOutcome:

@@ -11,9 +11,9 @@ import pytest
 
 from firmware_models.config import Config
 from sim.cluster import build_library
+from sim.fabric.topology import parse_topology
 from sim.mpi.interposer import build_interposer
 from sim.mpi.run import wired
-from sim.topology import parse_topology
 
 PROGRAMS = Path(__file__).with_name("programs")
 RANKS = 3

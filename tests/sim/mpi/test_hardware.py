@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from firmware_models.config import load_preset
+from sim.cluster.stalls import random_stalls
 from sim.mpi.fabric import Fabric
 from sim.mpi.policy import Policy
 from sim.mpi.run import Program, run_program
 from sim.mpi.sections import Section
 from sim.report.chrome_trace import chrome_trace
-from sim.stalls import random_stalls
 
 PROGRAMS = Path(__file__).with_name("programs")
 

@@ -6,12 +6,12 @@ from firmware_models.config import Config
 from firmware_models.schedule import build
 from sim.cluster import build_library
 from sim.collective import CollectiveRequest, run_collective
+from sim.fabric.topology import parse_topology
 from sim.host import load_host
 from sim.mpi.fabric import Fabric
 from sim.mpi.host_model import Host, HostModel
 from sim.mpi.message import Wire
 from sim.mpi.run import wired
-from sim.topology import parse_topology
 
 HOST = Host(post=1.0, take=2.0, bus=10.0, combine=0.5)
 WIRE = Wire(100, (128, 1128), (200, 1200))

@@ -135,7 +135,7 @@ def test_many_orders(small: Config) -> None:
 def test_nobody_waits_for_ever(small: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """A message that is never announced: the hosts that wait are named."""
     monkeypatch.setattr(messenger.Messenger, "send", lambda *_: iter(()))
-    monkeypatch.setattr("sim.collective._cycle_budget", lambda _request: 20_000)
+    monkeypatch.setattr("sim.collective.run._cycle_budget", lambda _request: 20_000)
     with pytest.raises(CollectiveError, match=r"hosts did not end by cycle .*node 0, job 0"):
         run_collective(asked(small, HOSTS["eager"], nodes=2, size=64))
 

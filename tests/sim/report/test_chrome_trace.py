@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from firmware_models.config import Config
-from sim.activities import WAITS
+from sim.cluster.activities import WAITS
 from sim.collective import CollectiveRequest, run_collective
 from sim.report.activity import Activity
 from sim.report.chrome_trace import chrome_trace, write_chrome_trace

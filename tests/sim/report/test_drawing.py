@@ -12,12 +12,15 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
+from sim.model.congestion.study import collectives as congestion_collectives
+from sim.model.congestion.study import dumbbell as congestion_dumbbell
+from sim.model.congestion.study import large as congestion_large
+from sim.model.congestion.study import small as congestion_small
+from sim.model.connections.study.plots import plots as connections_plots
 from sim.report.colours import _THINGS, COLOURS, FURTHER, colours_of
 from sim.report.drawing import Plot, log_axis, log_ticks, svg
 from sim.report.words import number
-from sim.study import congestion_collectives, congestion_dumbbell, congestion_large, congestion_small
-from sim.study.connections_plots import plots as connections_plots
-from sim.study.mft_plots import plots as mft_plots
+from sim.study.mft.plots import plots as mft_plots
 
 ROOT = Path(__file__).resolve().parents[3]
 PLOTS: dict[str, Callable[[list[dict[str, Any]]], list[Plot]]] = {

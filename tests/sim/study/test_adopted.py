@@ -10,7 +10,7 @@ import pytest
 from sim.study import StudyError
 from sim.study.adopted import ADOPTED, adopt
 from sim.study.grid import Grid, Point, run_grid
-from sim.study.kept_rows import RowsFile
+from sim.study.grid.kept_rows import RowsFile
 
 HEAD = {"study": "squares", "nodes": 4, "datatypes": ["float64"], "sources": "new"}
 

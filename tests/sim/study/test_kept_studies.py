@@ -1,5 +1,6 @@
-"""Studies kept in `docs/studies`: rows that they can still judge, claims that hold or are known not to, pages."""
+"""Studies kept in `docs/studies`: rows that they can still judge, claims that hold or are known not to, their pages."""
 
+import html
 import importlib
 import json
 from pathlib import Path
@@ -7,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sim.study import STUDIES
-from sim.study.rows_file import load_rows
+from sim.study.kept import kept_page
+from sim.study.report.rows_file import load_rows
 
 LEAST, NAMED = "the least that the paper has", "the paper's"
 SHARED = [(f"{size} KiB, jobs {jobs}", LEAST) for size in (128, 256, 384, 512, 768) for jobs in (8, 32)] + [
@@ -37,5 +39,7 @@ def test_kept(name: str) -> None:
     assert {claim["claim"] for claim in claims if not claim["holds"]} == MISSED.get(name, set())
     text = (FOLDER.parent / "studies.md").read_text()
     assert f"`{content['command']}`" in text
-    assert f"studies/{name}.html" in text
-    assert "<svg" in (FOLDER / f"{name}.html").read_text()
+    assert f"studies/{name}.json)" in text
+    page = html.unescape(kept_page(path))
+    assert "<svg" in page
+    assert [claim["claim"] for claim in claims if claim["claim"] not in page] == []

@@ -1,0 +1,1 @@
+"""Models without hardware, and their studies: networks under congestion control, memory of connections."""

@@ -1,0 +1,1 @@
+"""Study of connection memory: the paper's numbers, memory by processes, group sizes, runs."""

@@ -1,0 +1,1 @@
+"""Study of faults: goodput under errors, outages, what becomes of every fault."""

@@ -1,0 +1,1 @@
+"""Study of multicast trees in small forwarding tables."""

@@ -1,0 +1,1 @@
+"""Study of hosts that are late or interrupted."""

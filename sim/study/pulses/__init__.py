@@ -1,0 +1,1 @@
+"""Study of the size of pulses and of packets in flight."""

@@ -1,0 +1,1 @@
+"""Study of equal bits: orders, stalls, pulse sizes, mixes of jobs."""
