@@ -23,6 +23,40 @@ def lookup_layout(shapes: CouShapes) -> data.StructLayout:
     return data.StructLayout({"key": HashKey, "context": shapes.context, "job": shapes.job, "search": 1})
 
 
+class _Findings:
+    """Findings about a plan while it stands here.
+
+    Members
+    -------
+    window_known, window_ok : Signal
+        The address has been checked; it lies in a window.
+    credited, filled, reported : Signal
+        There is a credit; the operand is being laid down beside its pass; a mismatch has been reported.
+    settled : Signal
+        All that its step waits for is there. A credit is taken before an address is checked, so either is the last.
+    waited : Signal
+        Cycles for which a packet has been waited for that is only announced; its highest bit: long enough.
+    changed, has_reason : Signal
+        A reason to ask for a credit again comes up in this cycle; one has since the last request.
+    searched, ahead, missing : Signal
+        All packets have been searched for; the one that is next, from the first that is wanted; those that are missing.
+    """
+
+    def __init__(self, patience: int):
+        self.window_known, self.window_ok, self.credited, self.filled, self.reported, self.settled, self.searched = (
+            Signal(name=name) for name in (
+                "window_known", "window_ok", "credited", "filled", "reported", "settled", "searched",
+            )
+        )
+        self.changed, self.has_reason = Signal(name="changed"), Signal(name="has_reason")
+        self.waited = Signal(range(patience + 1), name="waited")
+        self.ahead, self.missing = Signal(formats.SEQ_BITS, name="ahead"), Signal(1 << formats.SEQ_BITS, name="missing")
+        self.of_a_plan = (
+            self.window_known, self.credited, self.filled, self.reported, self.settled, self.waited, self.has_reason,
+        )
+        """What the next plan knows nothing of."""
+
+
 class ActStage(wiring.Component):
     """Carries out the plan of a context, and puts the context to sleep until an event wakes it up.
 
@@ -83,84 +117,27 @@ class ActStage(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        request, reply, load, loader = self.credit.request, self.credit.answer, self.loader.request, self.loader
-        plan, step = self.i.payload, self.i.payload.step
-        remarkable = plan.remarkable
-
-        # What was found out of this plan while it stands here.
-        window_known, window_ok, credited, searched, filled, reported = (
-            Signal(name=name) for name in ("window_known", "window_ok", "credited", "searched", "filled", "reported")
-        )
-        ahead, missing = Signal(formats.SEQ_BITS), Signal(1 << formats.SEQ_BITS)
-        # Its highest bit says that this was long enough.
-        waited = Signal(range(self.PATIENCE + 1))
-        tired = waited[-1]
-        leave, came = Signal(), Signal()
-        # All that its step waits for is there. A credit is taken before an address is checked, so either is the last.
-        settled = Signal()
+        found, reply, loader = _Findings(self.PATIENCE), self.credit.answer, self.loader
+        load, plan = self.loader.request, self.i.payload
+        step, remarkable = plan.step, plan.remarkable
+        filled, reported, settled, waited = found.filled, found.reported, found.settled, found.waited
+        leave = Signal()
         # A credit that returns while one is refused, or an older context that ends, is a reason to ask again.
-        changed = self.returned | self.step.finish
-        with m.If(changed):
-            m.d.sync += came.eq(1)
-        answer = self._answer_of_credit_table(m)
-        lookup = self.o_lookup.payload
-        self._say(m, ahead=ahead, window_ok=window_ok, answer=answer)
-
-        def sleep(phase):
-            m.d.comb += self.step.next_phase.eq(phase)
+        m.d.comb += found.changed.eq(self.returned | self.step.finish)
+        with m.If(found.changed):
+            m.d.sync += found.has_reason.eq(1)
+        self._say(m, found, answer=self._answer_of_credit_table(m))
 
         # That an answer of the credit table is waited for stands beside the state: it decides whether a pass goes.
         m.d.sync += self.want.asks.eq(self.want.asks & ~reply.valid)
         with m.FSM() as fsm:
             with m.State("ACT"):
-                with m.If(self.i.valid & plan.unsure & ~self.step.certain):
-                    m.d.sync += waited.eq(waited + 1)
-                    m.d.comb += self.credit.hold.eq(1)
-                    with m.If(tired):
-                        sleep(Phase.WAITING)
-                    with m.Else():
-                        m.d.comb += request.valid.eq(step.credit)
-                with m.Elif(self.i.valid & (step.load | plan.fill & ~filled & ~loader.idle)):
-                    m.d.comb += load.valid.eq(1)
-                    with m.If(load.ready):
-                        sleep(Phase.LOADING)
-                with m.Elif(self.i.valid):
-                    with m.If(plan.fill & ~filled):
-                        # A loader with nothing to do takes it at once.
-                        m.d.comb += [load.valid.eq(1), load.payload.beside.eq(1), self.step.loads.eq(1)]
-                        m.d.sync += filled.eq(1)
-                    # A plan has one step, so none of these looks at the others.
-                    with m.If(step.search & ~searched):
-                        m.d.comb += [self.o_lookup.valid.eq(1), lookup.search.eq(1)]
-                        with m.If(self.o_lookup.ready):
-                            m.next = "SEARCH"
-                    with m.If(step.search & searched | step.give_up):
-                        m.next = "TIMEOUT"
-                    with m.If(step.ask):
-                        m.d.comb += self.o_lookup.valid.eq(1)
-                        with m.If(self.o_lookup.ready):
-                            m.d.comb += self.step.wait.eq(1)
-                            sleep(Phase.WAITING)
-                    # The credit first: an address is checked once, and reported once.
-                    with m.If((step.credit | step.check & plan.sends) & ~credited):
-                        m.d.comb += request.valid.eq(1)
-                        m.d.sync += came.eq(changed)
-                        with m.If(request.ready):
-                            m.d.sync += self.want.asks.eq(1)
-                            m.next = "CREDIT"
-                    with m.If(step.check & ~window_known & (credited | ~plan.sends)):
-                        m.d.comb += self.window.query.valid.eq(1)
-                        with m.If(self.window.query.ready):
-                            m.next = "CHECK"
-                    # With a credit the pass will go, so this is reported once, and before the operation can end.
-                    with m.If((step.run | settled) & remarkable & ~reported):
-                        m.next = "MISMATCH"
-
-            self._report(m, missing=missing, reported=reported)
-            self._drop(m, forgets=(searched, ahead, missing))
-            self._search(m, ahead=ahead, missing=missing, searched=searched)
-            self._check(m, known=window_known, ok=window_ok, settled=settled)
-            self._take_credit(m, credited=credited, settled=settled, again=came | changed, sleep=sleep)
+                self._act(m, found)
+            self._report(m, found)
+            self._drop(m, found)
+            self._search(m, found)
+            self._check(m, found)
+            self._take_credit(m, found)
 
         # The pass is given away when nothing is left to be done before. A plan has one step, so none but the three that
         # lead here is looked at.
@@ -182,7 +159,7 @@ class ActStage(wiring.Component):
         asks = self.o_lookup.ready & step.ask & ~loads
         m.d.comb += [
             self.step.sleep.eq(
-                self.step.fire | here & Mux(sure, load.ready & loads | asks, tired)
+                self.step.fire | here & Mux(sure, load.ready & loads | asks, waited[-1])
                 | self.want.asks & reply.valid & ~reply.payload.ok
             ),
             leave.eq(self.step.sleep | self.step.drop),
@@ -192,12 +169,61 @@ class ActStage(wiring.Component):
         # early.
         m.d.comb += self.i.ready.eq(leave)
         with m.If(~self.i.valid):
-            m.d.sync += [
-                known.eq(0) for known in (window_known, credited, filled, reported, settled, waited, came)
-            ]
+            m.d.sync += [known.eq(0) for known in found.of_a_plan]
 
         # That a plan leaves shows where it stands, in the stage before.
         return m
+
+    def _act(self, m: Module, found: _Findings) -> None:
+        """Takes the step of the plan, or what is to be done before. A plan has one step, so none of these looks at the
+        others."""
+        request, load, lookup = self.credit.request, self.loader.request, self.o_lookup
+        plan, step, filled, waited = self.i.payload, self.i.payload.step, found.filled, found.waited
+        with m.If(self.i.valid & plan.unsure & ~self.step.certain):
+            m.d.sync += waited.eq(waited + 1)
+            m.d.comb += self.credit.hold.eq(1)
+            with m.If(waited[-1]):
+                self._sleep(m, Phase.WAITING)
+            with m.Else():
+                m.d.comb += request.valid.eq(step.credit)
+        with m.Elif(self.i.valid & (step.load | plan.fill & ~filled & ~self.loader.idle)):
+            m.d.comb += load.valid.eq(1)
+            with m.If(load.ready):
+                self._sleep(m, Phase.LOADING)
+        with m.Elif(self.i.valid):
+            with m.If(plan.fill & ~filled):
+                # A loader with nothing to do takes it at once.
+                m.d.comb += [load.valid.eq(1), load.payload.beside.eq(1), self.step.loads.eq(1)]
+                m.d.sync += filled.eq(1)
+            with m.If(step.search & ~found.searched):
+                m.d.comb += [lookup.valid.eq(1), lookup.payload.search.eq(1)]
+                with m.If(lookup.ready):
+                    m.next = "SEARCH"
+            with m.If(step.search & found.searched | step.give_up):
+                m.next = "TIMEOUT"
+            with m.If(step.ask):
+                m.d.comb += lookup.valid.eq(1)
+                with m.If(lookup.ready):
+                    m.d.comb += self.step.wait.eq(1)
+                    self._sleep(m, Phase.WAITING)
+            # The credit first: an address is checked once, and reported once.
+            with m.If((step.credit | step.check & plan.sends) & ~found.credited):
+                m.d.comb += request.valid.eq(1)
+                m.d.sync += found.has_reason.eq(found.changed)
+                with m.If(request.ready):
+                    m.d.sync += self.want.asks.eq(1)
+                    m.next = "CREDIT"
+            with m.If(step.check & ~found.window_known & (found.credited | ~plan.sends)):
+                m.d.comb += self.window.query.valid.eq(1)
+                with m.If(self.window.query.ready):
+                    m.next = "CHECK"
+            # With a credit the pass will go, so this is reported once, and before the operation can end.
+            with m.If((step.run | found.settled) & plan.remarkable & ~found.reported):
+                m.next = "MISMATCH"
+
+    def _sleep(self, m: Module, phase) -> None:
+        """Names the phase in which the context goes to sleep, if it does."""
+        m.d.comb += self.step.next_phase.eq(phase)
 
     def _answer_of_credit_table(self, m: Module):
         """The answer of the credit table, from the cycle in which it comes for as long as the plan stands here."""
@@ -208,7 +234,7 @@ class ActStage(wiring.Component):
         m.d.comb += answer.eq(Mux(reply.valid & reply.ready, reply.payload, kept))
         return answer
 
-    def _say(self, m: Module, *, ahead, window_ok, answer):
+    def _say(self, m: Module, found: _Findings, *, answer):
         """Payloads for the other parts, as far as they do not depend on what is done."""
         request = self.credit.request
         plan, run, send = self.i.payload, self.o_run.payload, self.o_send.payload
@@ -216,7 +242,7 @@ class ActStage(wiring.Component):
         m.d.comb += [
             self.step.context.eq(plan.context), self.o_write_started.payload.job.eq(plan.job),
             self.loader.request.payload.eq(plan.load), self.o_fault.payload.job.eq(plan.job),
-            lookup.key.eq(plan.key), lookup.key.seq_id.eq(plan.key.seq_id + ahead),
+            lookup.key.eq(plan.key), lookup.key.seq_id.eq(plan.key.seq_id + found.ahead),
             lookup.context.eq(plan.context), lookup.job.eq(plan.job),
             self.step.key.eq(plan.key), self.i_found.ready.eq(1),
             self.window.query.payload.vp.eq(header.source_vp),
@@ -224,7 +250,7 @@ class ActStage(wiring.Component):
             request.payload.job_id.eq(header.job_id), request.payload.peer.eq(header.peer),
             request.payload.multicast.eq(header.multicast), request.payload.members.eq(plan.members),
             request.payload.oldest.eq(self.step.oldest), self.want.peer.eq(header.peer),
-            run.eq(plan.run), run.output.write_back.eq(plan.run.output.write_back & (~plan.foreign | window_ok)),
+            run.eq(plan.run), run.output.write_back.eq(plan.run.output.write_back & (~plan.foreign | found.window_ok)),
             send.a.eq(plan.run.a), *(send[name].eq(plan.run.output[name]) for name in (
                 "context", "position", "bytes", "send", "header"
             )),
@@ -234,27 +260,27 @@ class ActStage(wiring.Component):
         for name, field in (("tag", "window_slot"), ("loan", "loan"), ("want", "want")):
             m.d.comb += [run.output.header[name].eq(answer[field]), send.header[name].eq(answer[field])]
 
-    def _search(self, m: Module, *, ahead, missing, searched):
+    def _search(self, m: Module, found: _Findings) -> None:
         """Searches the packets of an operation that a time-out ends, one by one, and notes the missing ones."""
-        plan = self.i.payload
+        plan, ahead = self.i.payload, found.ahead
         with m.State("SEARCH"):
             with m.If(self.i_found.valid):
-                m.d.sync += missing.bit_select((plan.key.seq_id + ahead)[:formats.SEQ_BITS], 1).eq(
+                m.d.sync += found.missing.bit_select((plan.key.seq_id + ahead)[:formats.SEQ_BITS], 1).eq(
                     self.i_found.payload.missing
                 )
                 m.next = "ACT"
                 with m.If((ahead + 1 == plan.wanted) | ahead.all()):
-                    m.d.sync += searched.eq(1)
+                    m.d.sync += found.searched.eq(1)
                 with m.Else():
                     m.d.sync += ahead.eq(ahead + 1)
 
-    def _report(self, m: Module, *, missing, reported):
+    def _report(self, m: Module, found: _Findings) -> None:
         """Reports faults, in states of their own, so that no late signal of a cycle decides over them."""
         plan, fault, pulse = self.i.payload, self.o_fault.payload, self.i.payload.run.output.header.pulse
         with m.State("TIMEOUT"):
             m.d.comb += [
                 self.o_fault.valid.eq(1), fault.status.eq(Status.TIMEOUT),
-                fault.detail.eq(Cat(plan.consumed, pulse, missing)),
+                fault.detail.eq(Cat(plan.consumed, pulse, found.missing)),
             ]
             with m.If(self.o_fault.ready):
                 m.next = "DROP"
@@ -277,10 +303,10 @@ class ActStage(wiring.Component):
                     fault.detail.eq(terms_detail(plan.marked_by, plan.brought_terms, pulse, waited=0)),
                 ]
             with m.If(self.o_fault.ready):
-                m.d.sync += reported.eq(1)
+                m.d.sync += found.reported.eq(1)
                 m.next = "ACT"
 
-    def _check(self, m: Module, *, known, ok, settled):
+    def _check(self, m: Module, found: _Findings) -> None:
         """An address that a packet brought, or that the descriptor did not announce. If it is not the VP's own nothing
         is written there."""
         fault = self.o_fault.payload
@@ -292,17 +318,17 @@ class ActStage(wiring.Component):
                 self.window.answer.ready.eq(valid | self.o_fault.ready),
             ]
             with m.If(self.window.answer.valid & self.window.answer.ready):
-                m.d.sync += [known.eq(1), ok.eq(valid), settled.eq(1)]
+                m.d.sync += [found.window_known.eq(1), found.window_ok.eq(valid), found.settled.eq(1)]
                 m.next = "ACT"
 
-    def _drop(self, m: Module, *, forgets) -> None:
+    def _drop(self, m: Module, found: _Findings) -> None:
         """A cycle of its own: whether a context is given up stands in a register at the beginning of what others do."""
         with m.State("DROP"):
             m.d.sync += self.step.drop.eq(0)
-            m.d.sync += [known.eq(0) for known in forgets]
+            m.d.sync += [known.eq(0) for known in (found.searched, found.ahead, found.missing)]
             m.next = "ACT"
 
-    def _take_credit(self, m: Module, *, credited, settled, again, sleep) -> None:
+    def _take_credit(self, m: Module, found: _Findings) -> None:
         """The credit table answers. One that is refused asks again at once if there has been a reason to."""
         reply = self.credit.answer
         with m.State("CREDIT"):
@@ -311,6 +337,6 @@ class ActStage(wiring.Component):
                 m.next = "ACT"
                 m.d.comb += self.want.granted.eq(reply.payload.ok)
                 with m.If(reply.payload.ok):
-                    m.d.sync += [credited.eq(1), settled.eq(self.i.payload.step.credit)]
+                    m.d.sync += [found.credited.eq(1), found.settled.eq(self.i.payload.step.credit)]
                 with m.Else():
-                    sleep(Mux(again, Phase.READY, Phase.BLOCKED))
+                    self._sleep(m, Mux(found.has_reason | found.changed, Phase.READY, Phase.BLOCKED))

@@ -1,7 +1,7 @@
 """State of the pulses in progress, and the associative wake-up that makes waiting free."""
 
 from amaranth import Array, Cat, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
@@ -13,6 +13,7 @@ from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import (
     RETURNED,
     CreditWantSignature,
+    DoneSignature,
     LookSignature,
     SelectionSignature,
     StepSignature,
@@ -23,6 +24,41 @@ from rtl.cou.context_signatures import (
     look_layout,
 )
 from rtl.cou.phase import Phase
+
+
+class _Registers:
+    """Registers of all contexts.
+
+    Members
+    -------
+    phase, registers, key : Array
+        Phase of each; what the plan stage reads; the key of the packet that it wants.
+    wanting, asking, ending, certain : Signal(n_contexts)
+        It waits for a packet; its look-up is under way; its pass is its sequence's last; the packet that it was
+        announced is there.
+    older : Array
+        Contexts of the same job that were there when it started and may still send something.
+    called, aged : Signal(n_contexts)
+        A credit may be for it; an older one has gone a cycle before.
+    finished : Signal
+        With `step.finish`: the context that becomes free.
+    pass_gone : Signal
+        A pass was handed over a cycle before.
+    arrival : Signal
+        Slot and event of the packet that came a cycle before.
+    """
+
+    def __init__(self, config: Config):
+        shapes, n = CouShapes(config), config.cou.n_contexts
+        self.phase = Array(Signal(Phase, name=f"phase_{c}") for c in range(n))
+        self.registers = Array(Signal(look_layout(shapes), name=f"registers_{c}") for c in range(n))
+        self.key = Array(Signal(HashKey, name=f"key_{c}") for c in range(n))
+        self.wanting, self.asking, self.ending, self.certain, self.called, self.aged = (
+            Signal(n, name=name) for name in ("wanting", "asking", "ending", "certain", "called", "aged")
+        )
+        self.older = Array(Signal(n, name=f"older_{c}") for c in range(n))
+        self.finished, self.pass_gone = Signal(shapes.context, name="finished"), Signal(name="pass_gone")
+        self.arrival = Signal(data.StructLayout({"slot": shapes.packet, "what": Arrival}), name="arrival_before")
 
 
 class ContextFile(wiring.Component):
@@ -60,9 +96,8 @@ class ContextFile(wiring.Component):
         The look-up of a context is answered.
     i_loaded : ``In(event(context_layout))``
         The operand of a context is there.
-    i_done : ``In(event(context_layout))``, done_ends : ``Out(1)``
-        A pass has ended: its context becomes ready, or free, with `done_ends`, if it was the sequence's last. Not with
-        a `drop`.
+    done : ``In(DoneSignature)``
+        A pass has ended: its context becomes ready, or free if it was the sequence's last. Not with a `drop`.
     i_returned : ``In(event(RETURNED))``
         A credit has returned.
     expire : ``In(n_jobs)``
@@ -90,7 +125,7 @@ class ContextFile(wiring.Component):
             "i_arrival": In(stream.Signature(arrival_layout(shapes.packet))),
             "i_answer": In(event(context_answer_layout(shapes))),
             "i_loaded": In(event(context_layout(shapes))),
-            "i_done": In(event(context_layout(shapes))), "done_ends": Out(1),
+            "done": In(DoneSignature(shapes)),
             "i_returned": In(event(RETURNED)),
             "expire": In(config.cou.n_jobs),
             "free": Out(n),
@@ -100,124 +135,122 @@ class ContextFile(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        shapes, step, selection, look = self.shapes, self.step, self.selection, self.look
-        ended, answer = self.i_done.payload, self.i_answer.payload
-        n, n_jobs = self.config.cou.n_contexts, self.config.cou.n_jobs
-        phase = Array(Signal(Phase, name=f"phase_{c}") for c in range(n))
-        registers = Array(Signal(look_layout(shapes), name=f"registers_{c}") for c in range(n))
-        key = Array(Signal(HashKey, name=f"key_{c}") for c in range(n))
-        wanting, asking, ending, certain = Signal(n), Signal(n), Signal(n), Signal(n)
-        # older[c] marks the contexts of the same job that were there when c started and may still send something.
-        older = Array(Signal(n, name=f"older_{c}") for c in range(n))
+        step, selection, look = self.step, self.selection, self.look
+        n, file = self.config.cou.n_contexts, _Registers(self.config)
+        older, ending = file.older, file.ending
 
         # One context ends at a time.
-        finish, finished = step.finish, Signal(shapes.context)
+        finish, ended = step.finish, self.done.context
         m.d.comb += [
-            self.i_arrival.ready.eq(1), look.registers.eq(registers[look.context]),
-            step.oldest.eq(older[step.context] == 0), step.certain.eq(certain.bit_select(step.context, 1)),
-            self.done_ends.eq(ending.bit_select(ended.context, 1)),
-            finish.eq(step.drop | (self.i_done.valid & self.done_ends)),
-            finished.eq(ended.context),
+            self.i_arrival.ready.eq(1), look.registers.eq(file.registers[look.context]),
+            step.oldest.eq(older[step.context] == 0), step.certain.eq(file.certain.bit_select(step.context, 1)),
+            self.done.ends.eq(ending.bit_select(ended, 1)), finish.eq(step.drop | (self.done.valid & self.done.ends)),
+            file.finished.eq(Mux(step.drop, step.context, ended)),
         ]
-        with m.If(step.drop):
-            m.d.comb += finished.eq(step.context)
-        called = self._call(m, phase=phase, older=older)
-        aged = self._age(m, phase=phase, registers=registers, older=older, ending=ending, finished=finished)
+        self._call(m, file)
+        self._age(m, file)
 
         # That a pass goes is known late in a cycle. What its context forgets with it is not read before the pass has
         # ended, so it does so in the next one, in which the plan still stands.
-        went = Signal()
-        m.d.sync += went.eq(step.fire)
+        m.d.sync += file.pass_gone.eq(step.fire)
 
         # A key that is alike takes effect a cycle later: a context that waits is left alone by the trigger, and one
         # that is given up meanwhile wants it no more. A packet that was announced is known by its slot.
-        came, arrival = Signal.like(self.i_arrival.payload, name="came"), self.i_arrival.payload
-        m.d.sync += [came.slot.eq(arrival.slot), came.what.eq(arrival.what)]
+        arrival = self.i_arrival.payload
+        m.d.sync += [file.arrival.slot.eq(arrival.slot), file.arrival.what.eq(arrival.what)]
         for c in range(n):
-            registers_c = registers[c]
-            selected = step.context == c
-            taken = selection.take & (selection.taken == c)
-
-            # Why a context that sleeps wakes up. The oldest one has a claim to the last credit, so becoming the oldest
-            # one is a reason to ask again; the trigger may be putting it to sleep then, so that is seen a cycle later.
-            claims = aged[c] & (older[c] == 0)
-            answered = self.i_answer.valid & (answer.context == c)
-            same_key = Signal(name=f"same_key_{c}")
-            m.d.sync += same_key.eq(self.i_arrival.valid & wanting[c] & (key[c] == arrival.key))
-            there = registers_c.packet_there
-            arrived = same_key & (came.what == Arrival.THERE) & wanting[c]
-            found = answered & answer.hit & wanting[c]
-            announced = same_key & (came.what == Arrival.COMING) & wanting[c] & ~there
-            same_slot = self.i_arrival.valid & wanting[c] & there & (registers_c.packet == arrival.slot)
-            confirmed = same_slot & (arrival.what == Arrival.THERE)
-            withdrawn = same_slot & (arrival.what == Arrival.DROPPED)
-            gone = Signal(name=f"gone_{c}")
-            m.d.sync += gone.eq(Cat(self.expire[j] & (registers_c.job == j) for j in range(n_jobs)).any())
-            # A look-up still on its way must come back first: its answer is for this wait and no later one.
-            settled = ~asking[c] | answered
-            wakes = Signal(name=f"wakes_{c}")
-            m.d.comb += wakes.eq(
-                (phase[c] == Phase.WAITING) & settled & (registers_c.sure | arrived | announced | found | gone)
-            )
-            m.d.comb += [
-                selection.ready[c].eq(wakes | (phase[c] == Phase.READY)), self.free[c].eq(phase[c] == Phase.FREE),
-            ]
-            with m.If(
-                wakes | (phase[c] == Phase.LOADING) & self.i_loaded.valid & (self.i_loaded.payload.context == c)
-                | (phase[c] == Phase.BLOCKED) & (called[c] | claims | gone)
-                | self.i_done.valid & (ended.context == c)
-            ):
-                m.d.sync += phase[c].eq(Phase.READY)
-            with m.If(taken):
-                m.d.sync += phase[c].eq(Phase.TAKEN)
-
-            # Its wait for a packet.
-            with m.If(answered):
-                m.d.sync += asking[c].eq(0)
-            with m.If(confirmed):
-                m.d.sync += [registers_c.sure.eq(1), certain[c].eq(1), wanting[c].eq(0)]
-            with m.Elif(arrived | found):
-                m.d.sync += [there.eq(1), registers_c.sure.eq(1), wanting[c].eq(0)]
-            with m.Elif(withdrawn):
-                m.d.sync += there.eq(0)
-            with m.Elif(announced):
-                m.d.sync += [there.eq(1), certain[c].eq(0)]
-            # A packet that is being confirmed can only be found where it is: the slot does not wait for the event.
-            with m.If(found & ~arrived):
-                m.d.sync += registers_c.packet.eq(answer.packet)
-            with m.Elif(arrived | announced):
-                m.d.sync += registers_c.packet.eq(came.slot)
-            with m.If(self.i_loaded.valid & (self.i_loaded.payload.context == c) | selected & step.loads):
-                m.d.sync += registers_c.loaded.eq(1)
-            with m.If(self.i_measured.valid & (self.i_measured.payload.context == c)):
-                m.d.sync += registers_c.measured.eq(1)
-
-            # The trigger's changes.
-            with m.If(selected & step.sleep):
-                m.d.sync += phase[c].eq(step.next_phase)
-            with m.If(selected & step.wait):
-                m.d.sync += [key[c].eq(step.key), wanting[c].eq(1), asking[c].eq(1)]
-            with m.If(selected & step.fire):
-                m.d.sync += ending[c].eq(step.ends)
-            with m.If(went & (step.context == c)):
-                m.d.sync += [there.eq(0), registers_c.sure.eq(0)]
-                with m.If(step.advance):
-                    m.d.sync += [
-                        registers_c.position.eq(registers_c.position + 1), registers_c.loaded.eq(0),
-                        registers_c.measured.eq(~step.cut),
-                    ]
-                with m.Elif(step.clears):
-                    m.d.sync += registers_c.measured.eq(0)
-
-            with m.If(self.i_start.valid & (self.i_start.payload.context == c)):
-                m.d.sync += self._begins(phase[c], registers_c, wanting[c], ending[c])
-            with m.If(finish & (finished == c)):
-                m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there.eq(0), registers_c.sure.eq(0)]
+            self._keep(m, file, c)
 
         # Of those that one event wakes up the oldest goes first, or pulses would overtake each other for nothing.
         m.d.comb += selection.first.eq(Cat(selection.ready[c] & ~(older[c] & selection.ready).any() for c in range(n)))
-        self._tell(m, phase=phase, registers=registers, older=older)
+        self._tell(m, file)
         return m
+
+    def _keep(self, m: Module, file: _Registers, c: int) -> None:
+        """One context: what wakes it up, its wait for a packet, and what the trigger changes."""
+        step, selection = self.step, self.selection
+        answer, arrival, n_jobs = self.i_answer.payload, self.i_arrival.payload, self.config.cou.n_jobs
+        phase, key, older, ending = file.phase, file.key, file.older, file.ending
+        wanting, asking, certain, before = file.wanting, file.asking, file.certain, file.arrival
+        registers_c, called, aged = file.registers[c], file.called, file.aged
+        selected = step.context == c
+        taken = selection.take & (selection.taken == c)
+
+        # Why a context that sleeps wakes up. The oldest one has a claim to the last credit, so becoming the oldest
+        # one is a reason to ask again; the trigger may be putting it to sleep then, so that is seen a cycle later.
+        claims = aged[c] & (older[c] == 0)
+        answered = self.i_answer.valid & (answer.context == c)
+        same_key = Signal(name=f"same_key_{c}")
+        m.d.sync += same_key.eq(self.i_arrival.valid & wanting[c] & (key[c] == arrival.key))
+        there = registers_c.packet_there
+        arrived = same_key & (before.what == Arrival.THERE) & wanting[c]
+        found = answered & answer.hit & wanting[c]
+        announced = same_key & (before.what == Arrival.COMING) & wanting[c] & ~there
+        same_slot = self.i_arrival.valid & wanting[c] & there & (registers_c.packet == arrival.slot)
+        confirmed = same_slot & (arrival.what == Arrival.THERE)
+        withdrawn = same_slot & (arrival.what == Arrival.DROPPED)
+        expired = Signal(name=f"expired_{c}")
+        m.d.sync += expired.eq(Cat(self.expire[j] & (registers_c.job == j) for j in range(n_jobs)).any())
+        # A look-up still on its way must come back first: its answer is for this wait and no later one.
+        settled = ~asking[c] | answered
+        wakes = Signal(name=f"wakes_{c}")
+        m.d.comb += wakes.eq(
+            (phase[c] == Phase.WAITING) & settled & (registers_c.sure | arrived | announced | found | expired)
+        )
+        m.d.comb += [
+            selection.ready[c].eq(wakes | (phase[c] == Phase.READY)), self.free[c].eq(phase[c] == Phase.FREE),
+        ]
+        with m.If(
+            wakes | (phase[c] == Phase.LOADING) & self.i_loaded.valid & (self.i_loaded.payload.context == c)
+            | (phase[c] == Phase.BLOCKED) & (called[c] | claims | expired)
+            | self.done.valid & (self.done.context == c)
+        ):
+            m.d.sync += phase[c].eq(Phase.READY)
+        with m.If(taken):
+            m.d.sync += phase[c].eq(Phase.TAKEN)
+
+        # Its wait for a packet.
+        with m.If(answered):
+            m.d.sync += asking[c].eq(0)
+        with m.If(confirmed):
+            m.d.sync += [registers_c.sure.eq(1), certain[c].eq(1), wanting[c].eq(0)]
+        with m.Elif(arrived | found):
+            m.d.sync += [there.eq(1), registers_c.sure.eq(1), wanting[c].eq(0)]
+        with m.Elif(withdrawn):
+            m.d.sync += there.eq(0)
+        with m.Elif(announced):
+            m.d.sync += [there.eq(1), certain[c].eq(0)]
+        # A packet that is being confirmed can only be found where it is: the slot does not wait for the event.
+        with m.If(found & ~arrived):
+            m.d.sync += registers_c.packet.eq(answer.packet)
+        with m.Elif(arrived | announced):
+            m.d.sync += registers_c.packet.eq(before.slot)
+        with m.If(self.i_loaded.valid & (self.i_loaded.payload.context == c) | selected & step.loads):
+            m.d.sync += registers_c.loaded.eq(1)
+        with m.If(self.i_measured.valid & (self.i_measured.payload.context == c)):
+            m.d.sync += registers_c.measured.eq(1)
+
+        # The trigger's changes.
+        with m.If(selected & step.sleep):
+            m.d.sync += phase[c].eq(step.next_phase)
+        with m.If(selected & step.wait):
+            m.d.sync += [key[c].eq(step.key), wanting[c].eq(1), asking[c].eq(1)]
+        with m.If(selected & step.fire):
+            m.d.sync += ending[c].eq(step.ends)
+        with m.If(file.pass_gone & (step.context == c)):
+            m.d.sync += [there.eq(0), registers_c.sure.eq(0)]
+            with m.If(step.advance):
+                m.d.sync += [
+                    registers_c.position.eq(registers_c.position + 1), registers_c.loaded.eq(0),
+                    registers_c.measured.eq(~step.cut),
+                ]
+            with m.Elif(step.clears):
+                m.d.sync += registers_c.measured.eq(0)
+
+        with m.If(self.i_start.valid & (self.i_start.payload.context == c)):
+            m.d.sync += self._begins(phase[c], registers_c, wanting[c], ending[c])
+        with m.If(step.finish & (file.finished == c)):
+            m.d.sync += [phase[c].eq(Phase.FREE), wanting[c].eq(0), there.eq(0), registers_c.sure.eq(0)]
 
     def _begins(self, phase, registers, wanting, ending) -> list:
         """A pulse begins in a context: what its registers then hold."""
@@ -227,16 +260,16 @@ class ContextFile(wiring.Component):
             registers.job.eq(begins.job), registers.measured.eq(~begins.cut), wanting.eq(0), ending.eq(0),
         ]
 
-    def _call(self, m: Module, *, phase, older):
+    def _call(self, m: Module, file: _Registers) -> None:
         """Which blocked contexts a credit may be for: of each job the oldest of those that want one of its peer. To
         call all of them would keep the credit table busy with refusals.
 
         They learn it two cycles later, so the trigger's last step informs one that was asking meanwhile.
         """
-        want, returned = self.want, self.i_returned
+        want, returned, phase, older = self.want, self.i_returned, file.phase, file.older
         n = self.config.cou.n_contexts
         wants = Array(Signal(formats.PEER_BITS, name=f"wants_{c}") for c in range(n))
-        concerned, called = Signal(n), Signal(n)
+        concerned = Signal(n)
         # Whoever is blocked has asked before.
         with m.If(want.asks):
             m.d.sync += wants[self.step.context].eq(want.peer)
@@ -245,20 +278,19 @@ class ContextFile(wiring.Component):
             & (returned.valid & (wants[c] == returned.payload.peer) | want.granted & (wants[c] == want.peer))
             for c in range(n)
         ))
-        m.d.sync += called.eq(Cat(
+        m.d.sync += file.called.eq(Cat(
             concerned[c] & (returned.valid & want.granted | ~(older[c] & concerned).any()) for c in range(n)
         ))
-        return called
 
-    def _age(self, m: Module, *, phase, registers, older, ending, finished):
-        """Keeps the order of age. Gives, for each context, a flag that an older one has gone a cycle before.
+    def _age(self, m: Module, file: _Registers) -> None:
+        """Keeps the order of age, and notes for each context that an older one has gone a cycle before.
 
         A context counts until it is free or its last pass has gone. That a pass goes is known late in a cycle, so it
         counts in the next one.
         """
         begins, step = self.i_start.payload, self.step
-        n, finish = self.config.cou.n_contexts, step.finish
-        parts, parted, aged = Signal(), Signal.like(finished), Signal(n)
+        n, finish, finished = self.config.cou.n_contexts, step.finish, file.finished
+        older, aged, parts, parted = file.older, file.aged, Signal(), Signal.like(file.finished)
         m.d.sync += [parts.eq(step.fire & step.ends), parted.eq(step.context)]
         for c in range(n):
             m.d.sync += aged[c].eq(finish & older[c].bit_select(finished, 1) | parts & older[c].bit_select(parted, 1))
@@ -268,15 +300,14 @@ class ContextFile(wiring.Component):
                 m.d.sync += older[c].bit_select(parted, 1).eq(0)
             with m.If(self.i_start.valid & (begins.context == c)):
                 same = Cat(
-                    (phase[other] != Phase.FREE) & (registers[other].job == begins.job) for other in range(n)
+                    (file.phase[other] != Phase.FREE) & (file.registers[other].job == begins.job) for other in range(n)
                 )
                 ends_now = Cat(finish & (finished == other) for other in range(n))
-                m.d.sync += older[c].eq(same & ~ends_now & ~ending & (((1 << n) - 1) ^ (1 << c)))
-        return aged
+                m.d.sync += older[c].eq(same & ~ends_now & ~file.ending & (((1 << n) - 1) ^ (1 << c)))
 
-    def _tell(self, m: Module, *, phase, registers, older):
+    def _tell(self, m: Module, file: _Registers) -> None:
         """Status of the contexts of each job, and of all of them."""
-        n, n_jobs = self.config.cou.n_contexts, self.config.cou.n_jobs
+        n, n_jobs, phase, older = self.config.cou.n_contexts, self.config.cou.n_jobs, file.phase, file.older
         oldest = [older[c] == 0 for c in range(n)]
         m.d.comb += [
             self.doing.decides.eq(Cat((phase[c] == Phase.READY) | (phase[c] == Phase.TAKEN) for c in range(n)).any()),
@@ -287,5 +318,5 @@ class ContextFile(wiring.Component):
         ]
         for j in range(n_jobs):
             m.d.comb += self.active[j].eq(
-                Cat((phase[c] != Phase.FREE) & (registers[c].job == j) for c in range(n)).any()
+                Cat((phase[c] != Phase.FREE) & (file.registers[c].job == j) for c in range(n)).any()
             )

@@ -48,6 +48,21 @@ RETURNED = data.StructLayout({"peer": formats.PEER_BITS})
 """Event: a credit has returned from `peer`."""
 
 
+class DoneSignature(wiring.Signature):
+    """Passes that have ended, seen from whoever says so; one a cycle.
+
+    Members
+    -------
+    valid, context : ``Out``
+        A pass of this context has ended.
+    ends : ``In(1)``
+        It was the last one of its sequence, whether one has ended or not.
+    """
+
+    def __init__(self, shapes: CouShapes):
+        super().__init__({"valid": Out(1), "context": Out(shapes.context), "ends": In(1)})
+
+
 class SelectionSignature(wiring.Signature):
     """Choice of the context that is planned for next, seen from the context file.
 

@@ -1,7 +1,7 @@
 """Brings local operands on chip before their descriptors need them."""
 
 from amaranth import Cat, Const, Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import Status
@@ -169,6 +169,23 @@ class OperandLoader(wiring.Component):
         ]
         m.d.sync += asked_all.eq(asked.advance & asked.last)
 
+    def _keep(self, m: Module, put, writes) -> None:
+        """The memory, a copy of it for each that reads. What is written reaches it some cycles later: a load is
+        reported first, and read later still."""
+        datapath = self.config.datapath
+        lane_bits = (datapath.flit_bytes - 1).bit_length()
+        for k, port in enumerate(self.operands):
+            m.submodules[f"operands_{k}"] = operands = ByteMemory(
+                data_width=datapath.data_width, n_bytes=1 << len(put.address), shallow=datapath.block_memories,
+            )
+            m.d.comb += [
+                operands.read_address.eq(Cat(Const(0, lane_bits), port.address)), operands.read_enable.eq(port.enable),
+                operands.read_advance.eq(port.advance), port.data.eq(operands.read_data),
+                operands.write_enable.eq(writes), operands.write_address.eq(put.address),
+                operands.write_first.eq(put.first), operands.write_count.eq(put.count),
+                operands.write_data.eq(put.data),
+            ]
+
     def _lay_down(self, m: Module, load):
         """Data: one context after the other. `place` is the next byte in the operand memory, `at` that in the flits
         that bring it."""
@@ -201,19 +218,14 @@ class OperandLoader(wiring.Component):
         m.d.comb += self.words.taken.eq(writes & current.from_payload)
         m.d.sync += at.eq(then_at)
 
-        # The memory, a copy of it for each that reads. What is written reaches it some cycles later: a load is reported
-        # first, and read later still.
-        for k, port in enumerate(self.operands):
-            m.submodules[f"operands_{k}"] = operands = ByteMemory(
-                data_width=width, n_bytes=1 << (place_bits + shapes.context), shallow=config.datapath.block_memories,
-            )
-            m.d.comb += [
-                operands.read_address.eq(Cat(Const(0, lane_bits), port.address)), operands.read_enable.eq(port.enable),
-                operands.read_advance.eq(port.advance), port.data.eq(operands.read_data),
-                operands.write_enable.eq(writes), operands.write_address.eq(Cat(place, current.context)),
-                operands.write_first.eq(at[:lane_bits]), operands.write_count.eq(here),
-                operands.write_data.eq(Mux(current.from_payload, self.words.word, incoming.payload.data)),
-            ]
+        put = Signal(data.StructLayout({
+            "address": place_bits + shapes.context, "first": lane_bits, "count": lane_bits + 1, "data": width,
+        }))
+        m.d.comb += [
+            put.address.eq(Cat(place, current.context)), put.first.eq(at[:lane_bits]), put.count.eq(here),
+            put.data.eq(Mux(current.from_payload, self.words.word, incoming.payload.data)),
+        ]
+        self._keep(m, put, writes)
 
         # A finished load waits for its report, beside the next load.
         loaded, faulty = Signal(shapes.loaded), Signal()

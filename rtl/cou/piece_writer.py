@@ -65,10 +65,9 @@ class PieceWriter(wiring.Component):
         with m.If(self.i.valid & self.i.ready):
             m.d.sync += [run.eq(self.i.payload), announcing.eq(1), dividing.eq(1)]
         self._announce(m, run, announcing)
-        piece = Signal(self.piece)
-        offered, taken = Signal(), Signal()
-        self._divide(m, run, dividing, piece, offered=offered, taken=taken)
-        self._move(m, piece, offered=offered, taken=taken)
+        pieces = stream.Signature(self.piece).create(path=("pieces",))
+        self._divide(m, run, dividing, pieces)
+        self._move(m, pieces)
         return m
 
     def _announce(self, m: Module, run, announcing):
@@ -100,11 +99,13 @@ class PieceWriter(wiring.Component):
         with m.If(done.valid & done.ready):
             m.d.sync += failed.eq(~last & (failed | done.payload.error))
 
-    def _divide(self, m: Module, run, dividing, piece, *, offered, taken) -> None:
+    def _divide(self, m: Module, run, dividing, pieces) -> None:
         """Works out the next piece while the one before is moved. It begins in lane `source` of the beat that is on
         offer then, and in lane `lane` of memory."""
         flit_bytes = self.config.datapath.flit_bytes
         lane_bits = (flit_bytes - 1).bit_length()
+        piece, taken = pieces.payload, Signal()
+        m.d.comb += taken.eq(pieces.valid & pieces.ready)
         m.submodules.walk = walk = PieceWalk(self.config)
         source, lane, last = Signal(lane_bits), Signal(lane_bits), Signal()
         taken_bytes, made_bytes = Signal(self.shapes.bytes + 1), Signal(self.shapes.bytes + 1)
@@ -123,13 +124,13 @@ class PieceWriter(wiring.Component):
         ]
         # A cycle for the sums, one or more on offer.
         with m.If(taken):
-            m.d.sync += [offered.eq(0), source.eq(Mux(last, 0, taken_bytes[:lane_bits]))]
+            m.d.sync += [pieces.valid.eq(0), source.eq(Mux(last, 0, taken_bytes[:lane_bits]))]
             with m.If(last):
                 m.d.sync += dividing.eq(0)
         with m.Elif(dividing):
-            m.d.sync += offered.eq(1)
+            m.d.sync += pieces.valid.eq(1)
 
-    def _move(self, m: Module, piece, *, offered, taken):
+    def _move(self, m: Module, pieces) -> None:
         """Data. How many beats of each side a piece touches is known before the first one is moved; then they are only
         counted."""
         width, flit_bytes = self.config.datapath.data_width, self.config.datapath.flit_bytes
@@ -152,7 +153,7 @@ class PieceWriter(wiring.Component):
             out.valid.eq(busy & (flush | (beat.valid & ~now.ahead))), out.payload.last.eq(now.last_made),
             moved.eq(busy & Mux(now.ahead, beat.valid, (flush | beat.valid) & out.ready)),
             beat.ready.eq(busy & (now.ahead | ~flush & out.ready & (~now.last_taken | now.used_up))),
-            ends.eq(moved & now.last_made & ~now.ahead), taken.eq(offered & (~busy | ends)),
+            ends.eq(moved & now.last_made & ~now.ahead), pieces.ready.eq(~busy | ends),
         ]
         with m.If(moved):
             m.d.sync += [
@@ -163,5 +164,5 @@ class PieceWriter(wiring.Component):
             ]
         with m.If(ends):
             m.d.sync += busy.eq(0)
-        with m.If(taken):
-            m.d.sync += [busy.eq(1), now.eq(piece), flush.eq(0)]
+        with m.If(pieces.valid & pieces.ready):
+            m.d.sync += [busy.eq(1), now.eq(pieces.payload), flush.eq(0)]

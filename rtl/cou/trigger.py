@@ -218,7 +218,7 @@ class Trigger(wiring.Component):
             noting.en.eq(act.step.fire), noting.addr.eq(act.step.context), noting.data.job.eq(acting.job),
             noting.data.job_id.eq(header.job_id), noting.data.pulse.eq(header.pulse),
             noting.data.place.eq(acting.place),
-            noted.addr.eq(done.payload.context), contexts.i_done.payload.context.eq(done.payload.context),
+            noted.addr.eq(done.payload.context), contexts.done.context.eq(done.payload.context),
         ]
         m.submodules.firings = firings = StreamFifo(shape=TraceEvent, depth=max(2, n))
         connect(m, firings.o, fires)
@@ -228,17 +228,17 @@ class Trigger(wiring.Component):
             firings.i.payload.job_id.eq(header.job_id), firings.i.payload.pulse.eq(header.pulse),
             firings.i.payload.index.eq(Mux(act.step.drop, acting.context, acting.place)),
             # One context is freed at a time.
-            done.ready.eq(ends.ready & ~act.step.drop), contexts.i_done.valid.eq(done.valid & done.ready),
+            done.ready.eq(ends.ready & ~act.step.drop), contexts.done.valid.eq(done.valid & done.ready),
             ends.valid.eq(done.valid & ~act.step.drop),
-            ends.payload.event.eq(Mux(contexts.done_ends, TraceKind.PULSE_END, TraceKind.RETIRE)),
+            ends.payload.event.eq(Mux(contexts.done.ends, TraceKind.PULSE_END, TraceKind.RETIRE)),
             ends.payload.job_id.eq(noted.data.job_id), ends.payload.pulse.eq(noted.data.pulse),
-            ends.payload.index.eq(Mux(contexts.done_ends, done.payload.context, noted.data.place)),
+            ends.payload.index.eq(Mux(contexts.done.ends, done.payload.context, noted.data.place)),
         ]
 
         # What keeps the watchdog quiet; jobs that make progress in one cycle are reported one by one.
         n_jobs = self.config.cou.n_jobs
         for job in range(n_jobs):
             m.d.comb += self.operations.progress[job].eq(
-                (begun.valid & (start.payload.job == job)) | (contexts.i_done.valid & (noted.data.job == job))
+                (begun.valid & (start.payload.job == job)) | (contexts.done.valid & (noted.data.job == job))
                 | (act.step.drop & (acting.job == job))
             )

@@ -84,7 +84,7 @@ _FAULTS = (
     ),
     Mutation(
         name="reported-as-long-as-the-pass-waits", module=_ACT,
-        old="m.d.sync += reported.eq(1)", new="m.d.sync += reported.eq(self.o_run.ready)",
+        old="m.d.sync += found.reported.eq(1)", new="m.d.sync += found.reported.eq(self.o_run.ready)",
     ),
     Mutation(
         name="goes-without-being-reported", module=_ACT,
@@ -143,30 +143,31 @@ _PROGRESS = (
     ),
     Mutation(
         name="credit-beside-the-answer-missed", module=_ACT,
-        old="sleep(Mux(again, Phase.READY, Phase.BLOCKED))", new="sleep(Phase.BLOCKED)",
+        old="self._sleep(m, Mux(found.has_reason | found.changed, Phase.READY, Phase.BLOCKED))",
+        new="self._sleep(m, Phase.BLOCKED)",
     ),
     Mutation(
         name="credit-missed", module=_CONTEXTS,
-        old="(called[c] | claims | gone)", new="(claims | gone)",
+        old="(called[c] | claims | expired)", new="(claims | gone)",
     ),
     Mutation(
         name="not-given-up-while-it-waits", module=_CONTEXTS,
-        old="announced | found | gone)", new="announced | found)",
+        old="announced | found | expired)", new="announced | found)",
     ),
     Mutation(
         name="not-given-up-without-a-credit", module=_CONTEXTS,
-        old="(called[c] | claims | gone)", new="(called[c] | claims)",
+        old="(called[c] | claims | expired)", new="(called[c] | claims)",
     ),
     Mutation(
         name="operand-missed", module=_CONTEXTS,
         old="(phase[c] == Phase.LOADING) & self.i_loaded.valid & (self.i_loaded.payload.context == c)", new="0",
     ),
     Mutation(
-        name="tells-for-ever", module=_ACT, old="m.d.sync += reported.eq(1)", new="m.d.sync += reported.eq(0)",
+        name="tells-for-ever", module=_ACT, old="m.d.sync += found.reported.eq(1)", new="m.d.sync += found.reported.eq(0)",
     ),
     Mutation(
         name="pass-that-ended-missed", module=_CONTEXTS,
-        old="| self.i_done.valid & (ended.context == c)",
+        old="| self.done.valid & (self.done.context == c)",
         new="| self.i_done.valid & self.done_ends & (ended.context == c)",
     ),
     Mutation(
