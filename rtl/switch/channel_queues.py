@@ -1,10 +1,16 @@
 """Virtual output queues of one channel of an input port, and the queue of its multicasts."""
 
 from amaranth import Cat, Module, Mux, Signal
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.switch.choice import one_of
+
+
+def queued_layout(radix: int, n_names: int) -> data.StructLayout:
+    """Event: a packet comes. Its name, whether it is short, and its ports: one, or the set of a multicast, maybe empty.
+    """
+    return data.StructLayout({"name": range(n_names), "short": 1, "multicast": 1, "ports": radix})
 
 
 class ChannelQueues(wiring.Component):
@@ -24,8 +30,8 @@ class ChannelQueues(wiring.Component):
 
     Members
     -------
-    push, push_name, push_short, push_multicast, push_ports : ``In``
-        A packet comes: its name, whether it is short, and its ports: one, or the set of a multicast, maybe empty.
+    push : ``In(stream.Signature(queued_layout(radix, n_names), always_ready=True))``
+        Packets that come.
     waiting, waiting_short : ``Out(radix)``
         For each output whether a packet waits, and whether the first one is short.
     mc_waits, mc_short, mc_name, mc_ports : ``Out``
@@ -49,7 +55,7 @@ class ChannelQueues(wiring.Component):
         self.n_names = n_names
         name = range(n_names)
         super().__init__({
-            "push": In(1), "push_name": In(name), "push_short": In(1), "push_multicast": In(1), "push_ports": In(radix),
+            "push": In(stream.Signature(queued_layout(radix, n_names), always_ready=True)),
             "waiting": Out(radix), "waiting_short": Out(radix),
             "mc_waits": Out(1), "mc_short": Out(1), "mc_name": Out(name), "mc_ports": Out(radix),
             "take": In(radix), "take_mc": In(1), "take_mc_ports": In(radix),
@@ -109,24 +115,23 @@ class ChannelQueues(wiring.Component):
         ]
 
         # Pushing: behind the last one, or to the head of an empty queue.
-        queue = Signal(n_queues)
-        joins = Signal()
+        queue, joins, pushed = Signal(n_queues), Signal(), self.push.payload
         m.d.comb += [
-            queue.eq(Mux(self.push_multicast, 1 << self.radix, self.push_ports)),
+            queue.eq(Mux(pushed.multicast, 1 << self.radix, pushed.ports)),
             joins.eq((queue & some).any()),
             put.addr.eq(one_of(queue, lasts)),
-            put.data.name.eq(self.push_name),
-            put.data.short.eq(self.push_short),
-            put.data.ports.eq(self.push_ports),
-            put.en.eq(self.push & joins),
+            put.data.name.eq(pushed.name),
+            put.data.short.eq(pushed.short),
+            put.data.ports.eq(pushed.ports),
+            put.en.eq(self.push.valid & joins),
         ]
-        with m.If(self.push):
+        with m.If(self.push.valid):
             m.d.sync += filled.eq(some | queue)
             for q in range(n_queues):
                 with m.If(queue[q]):
-                    m.d.sync += lasts[q].eq(self.push_name)
+                    m.d.sync += lasts[q].eq(pushed.name)
                     with m.If(~joins):
-                        m.d.sync += [firsts[q].eq(self.push_name), shorts[q].eq(self.push_short)]
+                        m.d.sync += [firsts[q].eq(pushed.name), shorts[q].eq(pushed.short)]
             with m.If(queue[-1] & ~joins):
-                m.d.sync += ports.eq(self.push_ports)
+                m.d.sync += ports.eq(pushed.ports)
         return m

@@ -1,6 +1,6 @@
 """Buffer of one virtual channel of an input port: packets in chained granules of one memory."""
 
-from typing import Any
+from dataclasses import dataclass
 
 from amaranth import C, Cat, Module, Mux, ResetSignal, Signal, Value
 from amaranth.hdl import Assert
@@ -35,6 +35,42 @@ class ReaderSignature(wiring.Signature):
             "start": In(1), "start_at": In(range(n_granules)), "available": Out(1), "last": Out(1), "read": In(1),
             "free": In(1), "data": Out(data_width),
         })
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadPath:
+    """Parts of one reader.
+
+    Parameters
+    ----------
+    reader : interface
+        Its port.
+    store : BlockMemory
+        Its copy of the flits.
+    get_link : ReadPort
+        Links of the granules. Asked for the granule of the next cycle, so the answer is this cycle's.
+    back : StreamFifo
+        Granules that it has freed.
+    """
+
+    reader: wiring.PureInterface
+    store: BlockMemory
+    get_link: memory.ReadPort
+    back: StreamFifo
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenGranule:
+    """The granule that is being written.
+
+    Parameters
+    ----------
+    number, place : Value
+        Its number; place in it of the next flit.
+    """
+
+    number: Value
+    place: Value
 
 
 class ChannelStore(wiring.Component):
@@ -147,25 +183,24 @@ class ChannelStore(wiring.Component):
                 store.write_enable.eq(self.write),
             ]
             get_link = chain.read_port(transparent_for=(put_link,))
-            self._read(m, reader, store=store, get_link=get_link, back=back, target=target, place=place)
+            path = ReadPath(reader=reader, store=store, get_link=get_link, back=back)
+            self._read(m, path, OpenGranule(number=target, place=place))
         return m
 
-    def _read(
-        self, m: Module, reader: Any, *, store: BlockMemory, get_link: memory.ReadPort, back: StreamFifo, target: Value,
-        place: Value,
-    ) -> None:
-        """One reader. The link memory is asked for the granule of the next cycle, so its answer is this cycle's."""
+    def _read(self, m: Module, path: ReadPath, open_granule: OpenGranule) -> None:
+        """Reads the packets of one reader."""
+        reader, store, get_link, back = path.reader, path.store, path.get_link, path.back
         place_bits = (self.granule_flits - 1).bit_length()
         granule = range(self.n_granules)
         at, next_at = Signal(granule), Signal(granule)
         step = Signal(place_bits) if place_bits else C(0, 0)
         leaving = Signal()
         open_here = Signal()
-        written = (step < place) if place_bits else C(0)
+        written = (step < open_granule.place) if place_bits else C(0)
         at_end = (step == self.granule_flits - 1) if place_bits else C(1)
         at_last = (step == get_link.data.last_place) if place_bits else C(1)
         m.d.comb += [
-            open_here.eq(at == target),
+            open_here.eq(at == open_granule.number),
             reader.available.eq(~open_here | written),
             reader.last.eq(~open_here & get_link.data.final & at_last),
             leaving.eq(reader.read & ~open_here & (at_end | reader.last)),

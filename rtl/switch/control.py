@@ -1,5 +1,7 @@
 """Registers of a switch."""
 
+from dataclasses import dataclass
+
 from amaranth import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -18,6 +20,26 @@ ADDRESS_BITS = 12
 """Byte addresses of the switch's register page."""
 
 _WORD_BITS = (MFT_BLOCK_ENTRIES - 1).bit_length()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrittenRegisters:
+    """Registers that software writes, but for `port_select`, which is an output.
+
+    Parameters
+    ----------
+    default_port : Signal
+        Port of NodeIDs beyond the table.
+    table_select : Signal
+        NodeID whose port is written next.
+    block, group : Signal
+        Block of the multicast table, and group of ports, that the window shows.
+    """
+
+    default_port: Signal
+    table_select: Signal
+    block: Signal
+    group: Signal
 
 
 class SwitchControl(wiring.Component):
@@ -89,42 +111,9 @@ class SwitchControl(wiring.Component):
         block, group = Signal(SWITCH_PAGE["mft_block"]["block"].width), Signal(GROUP_BITS)
         m.d.comb += self.default_port.eq(default_port)
 
-        # Writes. An entry goes straight to its table, which may not be ready yet after a reset.
-        write = front.o_write.payload
-        has_port = write.data < self.radix
-        written = fields(SWITCH_PAGE["mft_block"], write.data)
-        m.d.comb += [
-            front.o_write.ready.eq(1),
-            self.o_entry.payload.node_id.eq(table_select),
-            self.o_entry.payload.port.eq(write.data),
-            self.o_mask.payload.colour.eq(Cat(write.addr[2:2 + _WORD_BITS], block)),
-            self.o_mask.payload.group.eq(group),
-            self.o_mask.payload.mask.eq(write.data),
-        ]
-        with m.Switch(write.addr):
-            with m.Case(SWITCH_PAGE["default_port"].offset):
-                with m.If(front.o_write.valid & has_port):
-                    m.d.sync += default_port.eq(write.data)
-            with m.Case(SWITCH_PAGE["table_select"].offset):
-                with m.If(front.o_write.valid):
-                    m.d.sync += table_select.eq(write.data)
-            with m.Case(SWITCH_PAGE["table_port"].offset):
-                m.d.comb += [
-                    self.o_entry.valid.eq(front.o_write.valid & has_port),
-                    front.o_write.ready.eq(self.o_entry.ready | ~has_port),
-                ]
-            with m.Case(SWITCH_PAGE["port_select"].offset):
-                with m.If(front.o_write.valid & has_port):
-                    m.d.sync += self.port.eq(write.data)
-            with m.Case(SWITCH_PAGE["mft_block"].offset):
-                with m.If(front.o_write.valid):
-                    m.d.sync += [block.eq(written.block), group.eq(written.group)]
-        with m.If(_is_mask(write.addr)):
-            m.d.comb += [
-                self.o_mask.valid.eq(front.o_write.valid),
-                front.o_write.ready.eq(self.o_mask.ready),
-            ]
-
+        self._write(m, front, WrittenRegisters(
+            default_port=default_port, table_select=table_select, block=block, group=group,
+        ))
         # Reads: the tables are asked in one cycle, the answer is chosen in the next.
         values = {
             "id": SWITCH_PAGE["id"].reset,
@@ -180,6 +169,43 @@ class SwitchControl(wiring.Component):
             m.d.sync += answering.eq(0)
 
         return m
+
+    def _write(self, m: Module, front: AxiLiteFront, registers: WrittenRegisters) -> None:
+        """Carries out writes. An entry goes straight to its table, which may not be ready yet after a reset."""
+        write = front.o_write.payload
+        has_port = write.data < self.radix
+        written = fields(SWITCH_PAGE["mft_block"], write.data)
+        m.d.comb += [
+            front.o_write.ready.eq(1),
+            self.o_entry.payload.node_id.eq(registers.table_select),
+            self.o_entry.payload.port.eq(write.data),
+            self.o_mask.payload.colour.eq(Cat(write.addr[2:2 + _WORD_BITS], registers.block)),
+            self.o_mask.payload.group.eq(registers.group),
+            self.o_mask.payload.mask.eq(write.data),
+        ]
+        with m.Switch(write.addr):
+            with m.Case(SWITCH_PAGE["default_port"].offset):
+                with m.If(front.o_write.valid & has_port):
+                    m.d.sync += registers.default_port.eq(write.data)
+            with m.Case(SWITCH_PAGE["table_select"].offset):
+                with m.If(front.o_write.valid):
+                    m.d.sync += registers.table_select.eq(write.data)
+            with m.Case(SWITCH_PAGE["table_port"].offset):
+                m.d.comb += [
+                    self.o_entry.valid.eq(front.o_write.valid & has_port),
+                    front.o_write.ready.eq(self.o_entry.ready | ~has_port),
+                ]
+            with m.Case(SWITCH_PAGE["port_select"].offset):
+                with m.If(front.o_write.valid & has_port):
+                    m.d.sync += self.port.eq(write.data)
+            with m.Case(SWITCH_PAGE["mft_block"].offset):
+                with m.If(front.o_write.valid):
+                    m.d.sync += [registers.block.eq(written.block), registers.group.eq(written.group)]
+        with m.If(_is_mask(write.addr)):
+            m.d.comb += [
+                self.o_mask.valid.eq(front.o_write.valid),
+                front.o_write.ready.eq(self.o_mask.ready),
+            ]
 
 
 def _is_mask(address: Value) -> Value:

@@ -45,6 +45,28 @@ class CandidateSignature(wiring.Signature):
         })
 
 
+class PassageSignature(wiring.Signature):
+    """Flits that leave a channel through one of its readers.
+
+    Members
+    -------
+    passed : ``In(1)``
+        The other channel's flit goes first in this cycle.
+    ports : ``Out(radix)``
+        Outputs to which a flit goes.
+    reading, last : ``Out(1)``
+        One goes; it is the last one of its packet.
+    data, bad : ``Out``
+        Its data, in the cycle after; with marked flits: it has a mark.
+    """
+
+    def __init__(self, sizes: SwitchSizes):
+        super().__init__({
+            "passed": In(1), "ports": Out(sizes.radix), "reading": Out(1), "last": Out(1),
+            "data": Out(sizes.data_width), **({"bad": Out(1)} if sizes.marked else {}),
+        })
+
+
 class InputChannel(wiring.Component):
     """Stores the flits of its channel, queues packets by their outputs, sends those that were started, counts credits.
 
@@ -74,22 +96,14 @@ class InputChannel(wiring.Component):
         Towards the matching.
     accepts : ``In(radix)``
         Outputs that take a flit of this channel in this cycle.
-    passed : ``In(readers)``
-        The other channel's flit goes first in this cycle, for each reader.
-    sends : array of readers ``Out(radix)``
-        Outputs to which a flit goes.
-    reading : ``Out(readers)``, last : ``Out(readers)``, data : array of readers ``Out(data_width)``
-        One goes; it is the last one of its packet; its data, in the cycle after.
-    bad : ``Out(readers)``
-        With marked flits: it has a mark, in the cycle after.
+    o : array of readers ``Out(PassageSignature(sizes))``
+        Flits that leave.
     owes : ``Out(1)``, paid : ``In(1)``
         A credit is to return; one does.
     dropped, lost : ``Out(1)``
         A multicast without ports, a packet without destination has been discarded.
     depth, peak : ``Out``
         Flits in the buffer, now and at most since reset.
-    works : ``Out(1)``
-        At work in this cycle: a function of registers.
     """
 
     def __init__(self, *, sizes: SwitchSizes):
@@ -98,11 +112,9 @@ class InputChannel(wiring.Component):
         super().__init__({
             "here": In(1), "flit": In(sizes.flit), "port": In(PORT_BITS), "mft_ports": In(radix),
             "candidate": Out(CandidateSignature(radix)), "accepts": In(radix),
-            "passed": In(sizes.readers), "sends": Out(radix).array(sizes.readers), "reading": Out(sizes.readers),
-            "last": Out(sizes.readers), "data": Out(sizes.data_width).array(sizes.readers),
+            "o": Out(PassageSignature(sizes)).array(sizes.readers),
             "owes": Out(1), "paid": In(1), "dropped": Out(1), "lost": Out(1),
-            "depth": Out(range(sizes.buffer_flits + 1)), "peak": Out(range(sizes.buffer_flits + 1)), "works": Out(1),
-            **({"bad": Out(sizes.readers)} if sizes.marked else {}),
+            "depth": Out(range(sizes.buffer_flits + 1)), "peak": Out(range(sizes.buffer_flits + 1)),
         })
 
     def elaborate(self, platform):
@@ -113,10 +125,11 @@ class InputChannel(wiring.Component):
             n_granules=sizes.n_granules, n_readers=sizes.readers,
         )
         m.submodules.queues = queues = ChannelQueues(radix=sizes.radix, n_names=sizes.n_granules)
-        name, inside, asked = self._receive(m, store, queues)
+        name, inside = self._receive(m, store, queues)
 
         # A multicast without ports is read to nowhere, before anything else.
-        nowhere, following = Signal(), Signal(range(sizes.readers))
+        nowhere = Signal()
+        freed, following = self._send(m, store, queues, nowhere)
         m.d.comb += [
             nowhere.eq(queues.mc_waits & ~queues.mc_ports.any()),
             candidate.waiting.eq(Mux(nowhere, 0, queues.waiting)),
@@ -125,15 +138,13 @@ class InputChannel(wiring.Component):
             candidate.mc_short.eq(queues.mc_short),
             candidate.mc_complete.eq(~(inside & (name == queues.mc_name))),
         ]
-        busy, freed = self._send(m, store, queues, nowhere=nowhere, following=following)
         self._count(m, written=store.write, freed=freed)
-        m.d.comb += self.works.eq(busy | asked)
         return m
 
     def _receive(self, m: Module, store: ChannelStore, queues: ChannelQueues):
         """Stores arriving flits, and queues their packet once the tables have answered.
 
-        Returns the name of the arriving packet, and two flags: its last flit is still to come; the tables answer.
+        Returns the name of the arriving packet, and a flag: its last flit is still to come.
         """
         sizes, here, incoming = self.sizes, self.here, self.flit
         dest_flit = sizes.dest_flit
@@ -162,24 +173,27 @@ class InputChannel(wiring.Component):
         m.d.sync += asked.eq(here & (place == dest_flit))
 
         m.d.comb += [
-            queues.push.eq(asked),
-            queues.push_name.eq(name),
-            queues.push_short.eq(short),
-            queues.push_multicast.eq(multicast),
-            queues.push_ports.eq(Mux(multicast, self.mft_ports, 1 << self.port)),
+            queues.push.valid.eq(asked),
+            queues.push.payload.name.eq(name),
+            queues.push.payload.short.eq(short),
+            queues.push.payload.multicast.eq(multicast),
+            queues.push.payload.ports.eq(Mux(multicast, self.mft_ports, 1 << self.port)),
         ]
-        return name, inside, asked
+        return name, inside
 
-    def _send(self, m: Module, store: ChannelStore, queues: ChannelQueues, *, nowhere: Signal, following: Signal):
-        """Reads the packets that were started, each for all of its outputs at once; `following` is the next reader.
+    def _send(
+        self, m: Module, store: ChannelStore, queues: ChannelQueues, nowhere: Signal
+    ) -> tuple[Signal, Signal]:
+        """Reads the packets that were started, each for all of its outputs at once, or the next one to `nowhere`.
 
-        Gives whether a packet is being read, and how many flits have gone for good.
+        Returns how many flits have gone for good, and the reader that is next.
         """
         candidate, radix, n = self.candidate, self.sizes.radix, self.sizes.readers
         busy, whole, last, ends = Signal(n), Signal(n), Signal(n), Signal(n)
+        following, reading = Signal(range(n)), Cat(passage.reading for passage in self.o)
         holds = [Signal(radix, name=f"holds_{number}") for number in range(n)]
         drop, start = Signal(), Signal()
-        m.d.comb += [last.eq(Cat(reader.last for reader in store.readers)), ends.eq(self.reading & last)]
+        m.d.comb += [last.eq(Cat(reader.last for reader in store.readers)), ends.eq(reading & last)]
         for number in reversed(range(n)):
             with m.If(~busy[number] | last[number]):
                 m.d.comb += following.eq(number)
@@ -195,22 +209,22 @@ class InputChannel(wiring.Component):
             queues.take_mc.eq(candidate.start_mc.any() | drop),
             queues.take_mc_ports.eq(candidate.start_mc),
             start.eq(candidate.start.any() | candidate.start_mc.any() | drop),
-            self.dropped.eq(drop), self.last.eq(last),
+            self.dropped.eq(drop), *(passage.last.eq(last[number]) for number, passage in enumerate(self.o)),
         ]
-        for number, reader in enumerate(store.readers):
+        for number, (reader, passage) in enumerate(zip(store.readers, self.o, strict=True)):
             begins = Signal(name=f"begins_{number}")
             m.d.comb += [
                 begins.eq(start & (following == number)),
                 reader.start.eq(begins), reader.start_at.eq(queues.taken_name),
-                reader.read.eq(self.reading[number]), reader.free.eq(whole[number]),
-                self.data[number].eq(reader.data[:self.sizes.data_width] if self.sizes.marked else reader.data),
-                self.reading[number].eq(
-                    busy[number] & reader.available & ~(holds[number] & ~self.accepts).any() & ~self.passed[number]
+                reader.read.eq(passage.reading), reader.free.eq(whole[number]),
+                passage.data.eq(reader.data[:self.sizes.data_width] if self.sizes.marked else reader.data),
+                passage.reading.eq(
+                    busy[number] & reader.available & ~(holds[number] & ~self.accepts).any() & ~passage.passed
                 ),
-                self.sends[number].eq(Mux(self.reading[number], holds[number], 0)),
+                passage.ports.eq(Mux(passage.reading, holds[number], 0)),
             ]
             if self.sizes.marked:
-                m.d.comb += self.bad[number].eq(reader.data[-1])
+                m.d.comb += passage.bad.eq(reader.data[-1])
             with m.If(begins):
                 m.d.sync += [
                     busy[number].eq(1), whole[number].eq(queues.taken_whole),
@@ -219,11 +233,11 @@ class InputChannel(wiring.Component):
             with m.Elif(ends[number]):
                 m.d.sync += [busy[number].eq(0), holds[number].eq(0)]
         freed = Signal(range(n + 1))
-        m.d.comb += freed.eq(sum((self.reading & whole)[number] for number in range(n)))
-        return busy.any(), freed
+        m.d.comb += freed.eq(sum((reading & whole)[number] for number in range(n)))
+        return freed, following
 
     def _count(self, m: Module, *, written, freed) -> None:
-        """Flits in the buffer, and credits to be returned, less the one that returns now; `freed` is a number."""
+        """Counts flits in the buffer, and credits to be returned, less the one that returns now."""
         m.d.sync += self.depth.eq(self.depth + written - freed)
         with m.If(self.depth > self.peak):
             m.d.sync += self.peak.eq(self.depth)

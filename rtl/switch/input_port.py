@@ -11,7 +11,8 @@ from rtl.kit.library import shared
 from rtl.kit.round_robin import RoundRobin
 from rtl.link.link_rx import N_VCS
 from rtl.switch.input_channel import CandidateSignature, InputChannel
-from rtl.switch.route_table import PORT_BITS
+from rtl.switch.multicast_table import MulticastLookupSignature
+from rtl.switch.route_table import RouteLookupSignature
 from rtl.switch.sizes import SwitchSizes
 
 _offset = formats.PACKET_HEADER.offset
@@ -48,10 +49,8 @@ class InputPort(wiring.Component):
     -------
     link : ``In(LinkSignature)``
         The link.
-    lookup : ``Out(Signature({node_id: Out, port: In}))``
-        Port of the unicast table, which answers in the cycle after.
-    mft : ``Out(Signature({mlid: Out, ports: In}))``
-        Port of the multicast table, likewise.
+    lookup : ``Out(RouteLookupSignature())``, mft : ``Out(MulticastLookupSignature(radix))``
+        Unicast table; multicast table.
     candidate : array of 2 ``Out(CandidateSignature)``
         Towards the matching of each channel.
     accepts : array of 2 ``In(radix)``
@@ -76,10 +75,7 @@ class InputPort(wiring.Component):
         radix = sizes.radix
         super().__init__({
             "link": In(LinkSignature(sizes.data_width, marked=sizes.marked)),
-            "lookup": Out(wiring.Signature({
-                "enable": Out(1), "node_id": Out(formats.NODE_BITS), "port": In(PORT_BITS),
-            })),
-            "mft": Out(wiring.Signature({"enable": Out(1), "mlid": Out(formats.MLID_BITS), "ports": In(radix)})),
+            "lookup": Out(RouteLookupSignature()), "mft": Out(MulticastLookupSignature(radix)),
             "candidate": Out(CandidateSignature(radix)).array(N_VCS),
             "accepts": In(radix).array(N_VCS),
             "sends": Out(radix).array(N_VCS, sizes.readers),
@@ -112,12 +108,12 @@ class InputPort(wiring.Component):
                 # A multicast does not go back to where it came from.
                 channel.port.eq(self.lookup.port), channel.mft_ports.eq(self.mft.ports & ~(1 << self.number)),
                 channel.accepts.eq(self.accepts[vc]),
-                *(seen.eq(sends) for seen, sends in zip(self.sends[vc], channel.sends, strict=True)),
+                *(seen.eq(reader.ports) for seen, reader in zip(self.sends[vc], channel.o, strict=True)),
                 self.depth[vc].eq(channel.depth), self.peak[vc].eq(channel.peak),
             ]
         low, high = channels
         m.d.comb += [
-            low.passed.eq(high.reading),
+            *(last.passed.eq(first.reading) for last, first in zip(low.o, high.o, strict=True)),
             self.discarded.eq(low.dropped + high.dropped), self.malformed.eq(low.lost | high.lost),
         ]
 
@@ -133,22 +129,22 @@ class InputPort(wiring.Component):
         m.d.comb += [self.link.credit_valid.eq(credit_valid), self.link.credit_vc.eq(credit_vc)]
 
         # Towards the outputs: the memory answers in the cycle after.
-        for number, crossing in enumerate(self.o):
+        for number, (crossing, slow, fast) in enumerate(zip(self.o, low.o, high.o, strict=True)):
             ports, vc_of, last = (
                 Signal(shape, name=f"{name}_{number}")
                 for name, shape in (("ports", sizes.radix), ("vc_of", 1), ("last", 1))
             )
             m.d.sync += [
-                ports.eq(low.sends[number] | high.sends[number]),
-                vc_of.eq(high.reading[number]),
-                last.eq(Mux(high.reading[number], high.last[number], low.last[number])),
+                ports.eq(slow.ports | fast.ports),
+                vc_of.eq(fast.reading),
+                last.eq(Mux(fast.reading, fast.last, slow.last)),
             ]
             m.d.comb += [
                 crossing.ports.eq(ports),
-                crossing.flit.data.eq(Mux(vc_of, high.data[number], low.data[number])),
+                crossing.flit.data.eq(Mux(vc_of, fast.data, slow.data)),
                 crossing.flit.last.eq(last),
                 crossing.flit.vc.eq(vc_of),
             ]
             if sizes.marked:
-                m.d.comb += crossing.flit.bad.eq(last & Mux(vc_of, high.bad[number], low.bad[number]))
+                m.d.comb += crossing.flit.bad.eq(last & Mux(vc_of, fast.bad, slow.bad))
         return m

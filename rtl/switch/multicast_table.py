@@ -20,6 +20,21 @@ def mft_address() -> data.StructLayout:
     return data.StructLayout({"colour": COLOUR_BITS, "group": GROUP_BITS})
 
 
+class MulticastLookupSignature(wiring.Signature):
+    """Look-up in the multicast table, seen from whoever asks.
+
+    Members
+    -------
+    enable, mlid : ``Out``
+        The ports of this MLID are asked for.
+    ports : ``In(radix)``
+        They come in the cycle after.
+    """
+
+    def __init__(self, radix: int):
+        super().__init__({"enable": Out(1), "mlid": Out(formats.MLID_BITS), "ports": In(radix)})
+
+
 class MulticastTable(wiring.Component):
     """Maps each MLID to a set of ports; all ports of the switch can ask at once.
 
@@ -43,7 +58,7 @@ class MulticastTable(wiring.Component):
     -------
     write : ``In(stream.Signature({colour, group, mask}))``
         Masks to write. Colours beyond the table and ports beyond the switch have no effect.
-    lookup : array of `n_lookups` ``In(Signature({mlid: Out, ports: In}))``
+    lookup : array of `n_lookups` ``In(MulticastLookupSignature(radix))``
         Look-ups.
     address : ``In({colour, group})``
         Mask that is to be read.
@@ -64,12 +79,11 @@ class MulticastTable(wiring.Component):
         self.radix = radix
         self.entries = entries
         self.index_bits = (entries - 1).bit_length()
-        lookup = wiring.Signature({"enable": Out(1), "mlid": Out(formats.MLID_BITS), "ports": In(radix)})
         super().__init__({
             "write": In(stream.Signature(data.StructLayout({
                 "colour": COLOUR_BITS, "group": GROUP_BITS, "mask": GROUP_PORTS,
             }))),
-            "lookup": In(lookup).array(n_lookups),
+            "lookup": In(MulticastLookupSignature(radix)).array(n_lookups),
             "address": In(mft_address()),
             "mask": Out(GROUP_PORTS),
             "clearing": Out(1),

@@ -10,6 +10,21 @@ from firmware_models.abi.registers import SWITCH_PAGE
 PORT_BITS = SWITCH_PAGE["table_port"].width
 
 
+class RouteLookupSignature(wiring.Signature):
+    """Look-up in the unicast table, seen from whoever asks.
+
+    Members
+    -------
+    enable, node_id : ``Out``
+        The port of this node is asked for.
+    port : ``In(6)``
+        It comes in the cycle after.
+    """
+
+    def __init__(self):
+        super().__init__({"enable": Out(1), "node_id": Out(formats.NODE_BITS), "port": In(PORT_BITS)})
+
+
 class RouteTable(wiring.Component):
     """Maps each NodeID to a port; all ports of the switch can ask at once.
 
@@ -30,7 +45,7 @@ class RouteTable(wiring.Component):
         Entries to write. NodeIDs beyond the table have no effect.
     default_port : ``In(6)``
         Port of NodeIDs beyond the table.
-    lookup : array of `n_lookups` ``In(Signature({node_id: Out, port: In}))``
+    lookup : array of `n_lookups` ``In(RouteLookupSignature())``
         Look-ups.
     """
 
@@ -42,11 +57,10 @@ class RouteTable(wiring.Component):
         self.n_lookups = n_lookups
         self.entries = entries
         self.index_bits = (entries - 1).bit_length()
-        lookup = wiring.Signature({"enable": Out(1), "node_id": Out(formats.NODE_BITS), "port": In(PORT_BITS)})
         super().__init__({
             "write": In(stream.Signature(data.StructLayout({"node_id": formats.NODE_BITS, "port": PORT_BITS}))),
             "default_port": In(PORT_BITS),
-            "lookup": In(lookup).array(n_lookups),
+            "lookup": In(RouteLookupSignature()).array(n_lookups),
         })
 
     def elaborate(self, platform):

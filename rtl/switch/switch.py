@@ -91,11 +91,13 @@ class Switch(wiring.Component):
         for number in ports:
             m.submodules[f"input_{number}"] = inputs[number]
             m.submodules[f"output_{number}"] = shared("conic_output_port", outputs[number], platform)
-            receiver, sender = self._ends(m, number, inputs[number], outputs[number], statistics.events[number])
+            receiver, sender = self._ends(m, number, inputs[number], outputs[number])
             connect(m, flipped(self.rx[number]), receiver)
             connect(m, inputs[number].lookup, table.lookup[number])
             connect(m, inputs[number].mft, mft.lookup[number])
             connect(m, sender, flipped(self.tx[number]))
+            if self.config.link.reliable:
+                m.d.comb += _count_layer(statistics.events[number], self.link_status[number])
 
         m.d.comb += [
             statistics.ask.eq(control.counter_ask),
@@ -158,22 +160,26 @@ class Switch(wiring.Component):
             ]
         return m
 
-    def _ends(self, m: Module, number: int, source: InputPort, sink: OutputPort, events: Any) -> tuple[Any, Any]:
-        """Receiver and sender of a port: its input and output, or the layer of a reliable link before them."""
+    def _ends(self, m: Module, number: int, source: InputPort, sink: OutputPort) -> tuple[Any, Any]:
+        """Returns receiver and sender of a port: its input and output, or the layer of a reliable link before them."""
         if not self.config.link.reliable:
             return source.link, sink.link
         m.submodules[f"layer_{number}"] = layer = link_layer(self.config, marked=True)
         connect(m, sink.link, layer.i)
         connect(m, layer.o, source.link)
         m.d.comb += self.link_status[number].eq(layer.status)
-        m.d.comb += [
-            *(events[f"link_{name}"].eq(layer.status[name]) for name in LINK_EVENTS),
-            events.link_lost.eq(layer.status.lost[0] + layer.status.lost[1]),
-        ]
         return layer.rx, layer.tx
 
 
+def _count_layer(events: Any, status: Any) -> list[Any]:
+    """Returns statements that count the events of the layer of a reliable link."""
+    return [
+        *(events[f"link_{name}"].eq(status[name]) for name in LINK_EVENTS),
+        events.link_lost.eq(status.lost[0] + status.lost[1]),
+    ]
+
+
 def _count(flits: Value, packets: Value, link: Any) -> list[Any]:
-    """Events of a link."""
+    """Returns statements that count the flits and packets of a link."""
     moved = link.valid & link.ready
     return [flits.eq(moved), packets.eq(moved & link.flit.last)]

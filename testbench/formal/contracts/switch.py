@@ -156,8 +156,9 @@ class ChannelQueuesContract(Contract):
         )
         take, take_mc, take_ports = self.free(radix, "take"), self.free(1, "take_mc"), self.free(radix, "take_ports")
         m.d.comb += [
-            unit.push.eq(push), unit.push_name.eq(name), unit.push_short.eq(short), unit.push_multicast.eq(multicast),
-            unit.push_ports.eq(ports), unit.take.eq(take), unit.take_mc.eq(take_mc), unit.take_mc_ports.eq(take_ports),
+            unit.push.valid.eq(push), unit.push.payload.name.eq(name), unit.push.payload.short.eq(short),
+            unit.push.payload.multicast.eq(multicast), unit.push.payload.ports.eq(ports),
+            unit.take.eq(take), unit.take_mc.eq(take_mc), unit.take_mc_ports.eq(take_ports),
         ]
         # A name is free again when its packet has been read, which is some cycles after it was taken.
         used, resting = Signal(n), Signal(n)
