@@ -187,7 +187,7 @@ class ChannelStore(wiring.Component):
             self._read(m, path, OpenGranule(number=target, place=place))
         return m
 
-    def _read(self, m: Module, path: ReadPath, written_now: OpenGranule) -> None:
+    def _read(self, m: Module, path: ReadPath, open_granule: OpenGranule) -> None:
         """Reads the packets of one reader."""
         reader, store, get_link, back = path.reader, path.store, path.get_link, path.back
         place_bits = (self.granule_flits - 1).bit_length()
@@ -196,11 +196,11 @@ class ChannelStore(wiring.Component):
         step = Signal(place_bits) if place_bits else C(0, 0)
         leaving = Signal()
         open_here = Signal()
-        written = (step < written_now.place) if place_bits else C(0)
+        written = (step < open_granule.place) if place_bits else C(0)
         at_end = (step == self.granule_flits - 1) if place_bits else C(1)
         at_last = (step == get_link.data.last_place) if place_bits else C(1)
         m.d.comb += [
-            open_here.eq(at == written_now.number),
+            open_here.eq(at == open_granule.number),
             reader.available.eq(~open_here | written),
             reader.last.eq(~open_here & get_link.data.final & at_last),
             leaving.eq(reader.read & ~open_here & (at_end | reader.last)),
