@@ -4,7 +4,7 @@ from functools import reduce
 from operator import or_
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats, registers
@@ -20,7 +20,7 @@ from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
 from rtl.kit.index import index_bits
 from rtl.kit.quiescent import TIMER
 from rtl.nic.event_counters import EventCounters, Events
-from rtl.nic.group_filter import GROUP_BITS, GroupEntry
+from rtl.nic.group_filter import GroupsSignature
 from rtl.queue.records import Doorbell, DoorbellKind, VpCommit, WindowCommit
 
 DOORBELLS = {"dq_prod": DoorbellKind.DQ_PROD, "cq_cons": DoorbellKind.CQ_CONS, "rq_cons": DoorbellKind.RQ_CONS}
@@ -34,6 +34,70 @@ _OFFSET_BITS = max(register.offset for register in CONTROL_PAGE).bit_length()
 """Of an address: what tells the registers of the control page apart."""
 _WORDS_AT_ONCE = 12
 """Registers whose words are summed up in one cycle when one of them is read."""
+
+
+NicSettings = data.StructLayout({"enable": 1, "node_id": formats.NODE_BITS, "watchdog": 32, "retry_limit": 32})
+"""Registers that other blocks go by: the NIC works; its NodeID; cycles until an operation without progress is ended;
+cycles for which a full ring is asked again."""
+
+
+class VpOrdersSignature(wiring.Signature):
+    """Orders to the VP table, seen from the registers.
+
+    Members
+    -------
+    commit : ``Out(stream.Signature(VpCommit))``
+        The record of a VP.
+    window : ``Out(stream.Signature(WindowCommit))``
+        A memory window of a VP.
+    doorbell : ``Out(stream.Signature(Doorbell))``
+        Software has moved on in a ring.
+    """
+
+    def __init__(self):
+        super().__init__({
+            "commit": Out(stream.Signature(VpCommit)), "window": Out(stream.Signature(WindowCommit)),
+            "doorbell": Out(stream.Signature(Doorbell)),
+        })
+
+
+class UnitViewSignature(wiring.Signature):
+    """The offload unit that software looks at, seen from the registers.
+
+    Members
+    -------
+    select : ``Out(4)``
+        The unit.
+    statistics : ``In``
+        Figures of its packet buffer, a cycle late.
+    state_index, state_cycles : ``Out(range(n))``, ``In(64)``
+        A state, and how many cycles the unit has been in it.
+    fault, arm : ``Out(FaultOrder)``, ``Out(1)``
+        Test input of its packet buffer.
+    """
+
+    def __init__(self, config: Config):
+        super().__init__({
+            "select": Out(CONTROL_PAGE["buffer_select"].width),
+            "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)),
+            "state_index": Out(range(len(registers.STATE_COUNTERS))), "state_cycles": In(64),
+            "fault": Out(FaultOrder), "arm": Out(1),
+        })
+
+
+class JobRegistersSignature(wiring.Signature):
+    """Orders about jobs, seen from the registers; one at a time.
+
+    Members
+    -------
+    order : ``Out(stream.Signature(JobOrder))``
+        An order.
+    standing : ``In(stream.Signature(JobStanding))``
+        Its answer.
+    """
+
+    def __init__(self):
+        super().__init__({"order": Out(stream.Signature(JobOrder)), "standing": In(stream.Signature(JobStanding))})
 
 
 class RegisterFile(wiring.Component):
@@ -53,26 +117,20 @@ class RegisterFile(wiring.Component):
     -------
     bus : ``In(AxiLiteSignature(address_bits=24))``
         The bus.
-    commit : ``Out(stream.Signature(VpCommit))``, doorbell : ``Out(stream.Signature(Doorbell))``
-        VP table.
-    window : ``Out(stream.Signature(WindowCommit))``
-        VP table: memory windows.
-    enable : ``Out(1)``, node_id : ``Out(24)``, watchdog, retry_limit : ``Out(32)``
-        Registers.
+    vps : ``Out(VpOrdersSignature())``
+        VP table: records, memory windows, doorbells.
+    settings : ``Out(NicSettings)``
+        Registers that other blocks go by.
+    unit : ``Out(UnitViewSignature)``
+        The offload unit that software looks at.
+    groups : ``Out(GroupsSignature())``
+        Groups that this NIC has joined.
+    jobs : ``Out(JobRegistersSignature())``
+        Job table: orders, one at a time, and the answer to each.
     cycles : ``Out(64)``
         Cycle counter, 0 after reset.
     busy : ``In(1)``
         Status bit `busy`.
-    buffer_select : ``Out(4)``, statistics : ``In``
-        A packet buffer, and its figures.
-    state_index : ``Out(range(n))``, state_cycles : ``In(64)``
-        A state of the same offload unit, and how many cycles the unit has been in it.
-    buffer_fault : ``Out(FaultOrder)``, buffer_arm : ``Out(1)``
-        Test input of that packet buffer.
-    group_select : ``Out(8)``, group : ``In(GroupEntry)``, group_write : ``Out(stream.Signature(GroupEntry))``
-        Membership table: an entry, what it holds, what is written to it.
-    order : ``Out(stream.Signature(JobOrder))``, standing : ``In(stream.Signature(JobStanding))``
-        Job table: orders, one at a time, and the answer to each.
     events : ``In(Events)``
         Events to count, by the names of the counters: how many of each this cycle.
     link : ``In(LinkState)``
@@ -87,21 +145,9 @@ class RegisterFile(wiring.Component):
         self.config = config
         super().__init__({
             "bus": In(AxiLiteSignature(address_bits=registers.ADDRESS_BITS)),
-            "commit": Out(stream.Signature(VpCommit)),
-            "doorbell": Out(stream.Signature(Doorbell)),
-            "window": Out(stream.Signature(WindowCommit)),
-            "enable": Out(1),
-            "node_id": Out(formats.NODE_BITS),
-            "watchdog": Out(32),
-            "retry_limit": Out(32),
-            "cycles": Out(64),
-            "busy": In(1),
-            "buffer_select": Out(CONTROL_PAGE["buffer_select"].width),
-            "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)),
-            "state_index": Out(range(len(registers.STATE_COUNTERS))), "state_cycles": In(64),
-            "buffer_fault": Out(FaultOrder), "buffer_arm": Out(1),
-            "group_select": Out(GROUP_BITS), "group": In(GroupEntry), "group_write": Out(stream.Signature(GroupEntry)),
-            "order": Out(stream.Signature(JobOrder)), "standing": In(stream.Signature(JobStanding)),
+            "vps": Out(VpOrdersSignature()), "settings": Out(NicSettings), "unit": Out(UnitViewSignature(config)),
+            "groups": Out(GroupsSignature()), "jobs": Out(JobRegistersSignature()),
+            "cycles": Out(64), "busy": In(1),
             "events": In(Events),
             "link": In(LinkState),
             "notify": In(1),
@@ -127,14 +173,14 @@ class RegisterFile(wiring.Component):
             for register in CONTROL_PAGE
             if register.access is Access.RW and register.name != "group_entry"
         }
-        write_data = front.o_write.payload.data
+        self._write_data = write_data = front.o_write.payload.data
         m.d.comb += [
-            self.enable.eq(held["control"]),
-            self.node_id.eq(held["node_id"]),
-            self.watchdog.eq(held["watchdog"]), self.retry_limit.eq(held["retry_limit"]),
-            self.buffer_select.eq(held["buffer_select"]),
-            self.buffer_fault.eq(write_data),
-            self.group_select.eq(held["group_select"]), self.group_write.payload.eq(write_data),
+            self.settings.enable.eq(held["control"]),
+            self.settings.node_id.eq(held["node_id"]),
+            self.settings.watchdog.eq(held["watchdog"]), self.settings.retry_limit.eq(held["retry_limit"]),
+            self.unit.select.eq(held["buffer_select"]),
+            self.unit.fault.eq(write_data),
+            self.groups.select.eq(held["group_select"]), self.groups.write.payload.eq(write_data),
         ]
         self._compose(m, held, write_data)
         stands = Signal(JobStanding)
@@ -153,7 +199,7 @@ class RegisterFile(wiring.Component):
 
     def _compose(self, m: Module, held: dict, write_data) -> None:
         """Contents of a commit: the record and the window of registers written before, and the bits of the write."""
-        record, window = self.commit.payload.record, self.window.payload
+        record, window = self.vps.commit.payload.record, self.vps.window.payload
         for name in record.shape().members:
             if f"vp_{name}" in held:
                 m.d.comb += record[name].eq(held[f"vp_{name}"])
@@ -161,8 +207,8 @@ class RegisterFile(wiring.Component):
                 m.d.comb += record[name].eq(Cat(held[f"vp_{name}_lo"], held[f"vp_{name}_hi"]))
         m.d.comb += [
             record.enable.eq(fields(CONTROL_PAGE["vp_commit"], write_data).enable),
-            self.commit.payload.keep.eq(fields(CONTROL_PAGE["vp_commit"], write_data).keep_windows),
-            self.commit.payload.vp.eq(held["vp_select"]),
+            self.vps.commit.payload.keep.eq(fields(CONTROL_PAGE["vp_commit"], write_data).keep_windows),
+            self.vps.commit.payload.vp.eq(held["vp_select"]),
             window.vp.eq(held["vp_select"]),
             window.index.eq(held["window_select"]),
             window.window.base.eq(record.window_base),
@@ -205,18 +251,18 @@ class RegisterFile(wiring.Component):
         ).any())
         for register in registers.VP_PAGE:
             with m.If(page_offset == register.offset):
-                m.d.sync += self.doorbell.payload.kind.eq(DOORBELLS[register.name])
+                m.d.sync += self.vps.doorbell.payload.kind.eq(DOORBELLS[register.name])
         m.d.comb += [
-            self.doorbell.payload.vp.eq(page_vp), self.doorbell.payload.index.eq(write.payload.data),
-            self.doorbell.valid.eq(rings_bell & stands_there), write.ready.eq(taken),
+            self.vps.doorbell.payload.vp.eq(page_vp), self.vps.doorbell.payload.index.eq(write.payload.data),
+            self.vps.doorbell.valid.eq(rings_bell & stands_there), write.ready.eq(taken),
         ]
-        hears, answers = [rings_bell], [rings_bell & self.doorbell.ready]
+        hears, answers = [rings_bell], [rings_bell & self.vps.doorbell.ready]
 
         always = Const(1)
         vp_known, window_known = held["vp_select"] < n_vps, held["window_select"] < self.config.nic.n_windows
         waits = {
-            "vp_commit": (self.commit, vp_known), "window_commit": (self.window, vp_known & window_known),
-            "group_entry": (self.group_write, always),
+            "vp_commit": (self.vps.commit, vp_known), "window_commit": (self.vps.window, vp_known & window_known),
+            "group_entry": (self.groups.write, always),
         }
         clear_irq = Signal()
         for register in CONTROL_PAGE:
@@ -228,7 +274,7 @@ class RegisterFile(wiring.Component):
                 clears = fields(register, write.payload.data).written
                 m.d.comb += clear_irq.eq(means(register.name, here) & delivers & clears)
             elif register.name == "buffer_fault":
-                m.d.comb += self.buffer_arm.eq(means(register.name, here) & delivers)
+                m.d.comb += self.unit.arm.eq(means(register.name, here) & delivers)
             elif register.name in waits:
                 taker, known = waits[register.name]
                 meant = means(register.name, here & known) & on_page
@@ -240,16 +286,16 @@ class RegisterFile(wiring.Component):
         job_control = CONTROL_PAGE["job_control"].offset
         to_jobs = means("job_control", control_offset == job_control)
         meant = Cat(to_jobs, on_page).all()
-        self._order_job(m, held, write, meant=meant & stands_there, stands=stands)
+        self._order_job(m, held, meant & stands_there, stands)
         hears.append(meant)
-        answers.append(meant & self.standing.valid)
+        answers.append(meant & self.jobs.standing.valid)
         m.d.sync += taken.eq(stands_there & (~Cat(hears).any() | Cat(answers).any()))
         return clear_irq
 
-    def _order_job(self, m: Module, held: dict, write, *, meant: Value, stands: Signal) -> None:
+    def _order_job(self, m: Module, held: dict, meant: Value, stands: Signal) -> None:
         """A write to job_control is answered when its order is: what job_state shows then is not older."""
-        order, standing, asked = self.order, self.standing, Signal(name="job_asked")
-        flags = fields(CONTROL_PAGE["job_control"], write.payload.data)
+        order, standing, asked = self.jobs.order, self.jobs.standing, Signal(name="job_asked")
+        flags = fields(CONTROL_PAGE["job_control"], self._write_data)
         m.d.comb += [
             order.payload.job_id.eq(held["job_select"]),
             order.payload.kind.eq(
@@ -269,7 +315,7 @@ class RegisterFile(wiring.Component):
 
     def _shown(self, stands: Signal) -> dict:
         """Values of the read-only registers, by name, except counts of two words."""
-        config = self.config
+        config, group = self.config, self.groups.entry
         return {
             "id": registers.ID_VALUE,
             "version": registers.VERSION_VALUE,
@@ -283,10 +329,10 @@ class RegisterFile(wiring.Component):
             "job_state": word(CONTROL_PAGE["job_state"], closed=stands.closed, in_progress=stands.busy,
                               owing=stands.owing, refused=stands.refused, kept=stands.kept),
             "link_state": self.link.as_value(),
-            "group_entry": word(CONTROL_PAGE["group_entry"], mgid=self.group.mgid, joined=self.group.joined),
+            "group_entry": word(CONTROL_PAGE["group_entry"], mgid=group.mgid, joined=group.joined),
             "buffer_slots": config.buffer_slots, "buffer_packets": config.buffer_packets,
             **{
-                f"buffer_{name}": self.statistics[name]
+                f"buffer_{name}": self.unit.statistics[name]
                 for name in ("level", "peak", "unlent", "stash", "stash_peak", "steps_max")
             },
         }
@@ -297,7 +343,7 @@ class RegisterFile(wiring.Component):
         """
         # The upper half of a sum is that of the moment at which the lower one was read. Sums share the register.
         cycles_hi, sum_hi = Signal(32), Signal(32)
-        sums = {f"buffer_{name}": self.statistics[name] for name in BUFFER_SUMS}
+        sums = {f"buffer_{name}": self.unit.statistics[name] for name in BUFFER_SUMS}
         shown |= {"cycles_lo": self.cycles[:32], "cycles_hi": cycles_hi}
         for name, value in sums.items():
             shown |= {f"{name}_lo": value[:32], f"{name}_hi": sum_hi}
@@ -309,11 +355,11 @@ class RegisterFile(wiring.Component):
         # Cycles by state are a sum, of the unit that is selected: they get a register of their own.
         state_high, state_cycles = read.payload.addr[2], Signal(64)
         in_states = (read.payload.addr[6:] == registers.STATE_COUNTERS_AT >> 6) & (
-            self.state_index < len(registers.STATE_COUNTERS)
+            self.unit.state_index < len(registers.STATE_COUNTERS)
         )
         m.d.comb += [
             read.ready.eq(~answer.valid), counters.index.eq(counter_at[3:]), counters.high.eq(counter_at[2]),
-            counters.latch.eq(read.valid & read.ready & in_counters), self.state_index.eq(read.payload.addr[3:6]),
+            counters.latch.eq(read.valid & read.ready & in_counters), self.unit.state_index.eq(read.payload.addr[3:6]),
         ]
         # The word that is read is chosen by a bit for each register. These bits and what the counters answer stand in
         # registers; the address stays until the answer is taken.
@@ -331,7 +377,7 @@ class RegisterFile(wiring.Component):
             hit.eq(hits), hit_counter.eq(in_counters | in_states), hit_state.eq(in_states),
         ]
         with m.If(looking & hit_state & ~state_high):
-            m.d.sync += state_cycles.eq(self.state_cycles)
+            m.d.sync += state_cycles.eq(self.unit.state_cycles)
         with m.If(seeing):
             m.d.sync += counted.eq(
                 Mux(hit_state, Mux(state_high, state_cycles[32:], state_cycles[:32]), counters.value)

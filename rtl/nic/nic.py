@@ -4,9 +4,7 @@
 Architecture: ``docs/architecture.md``.
 """
 
-from types import SimpleNamespace
-
-from amaranth import Array, Cat, Module
+from amaranth import Cat, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -28,8 +26,8 @@ from rtl.nic.csr import RegisterFile
 from rtl.nic.job_orders import JobOrders
 from rtl.nic.job_table import JobTable
 from rtl.nic.receive_path import ReceivePath
-from rtl.nic.state_counters import StateCounters
 from rtl.nic.transmit_path import TransmitPath
+from rtl.nic.unit_figures import UnitFigures
 from rtl.p2p.p2p import P2p
 from rtl.queue.completion_queue import CompletionQueue
 from rtl.queue.descriptor_queue import DescriptorQueue
@@ -83,14 +81,14 @@ class Nic(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        nic = self._units(m, platform)
-        self._connect_host(m, nic)
-        self._connect_units(m, nic)
-        groups = self._connect_network(m, nic)
-        self._connect_registers(m, nic, groups)
+        self._units(m, platform)
+        self._connect_host(m)
+        self._connect_units(m)
+        groups = self._connect_network(m)
+        self._connect_registers(m, groups)
         return m
 
-    def _units(self, m: Module, platform) -> SimpleNamespace:
+    def _units(self, m: Module, platform) -> None:
         """The blocks between host and network."""
         config = self.config
         n_cous, width = config.nic.n_cous, config.datapath.data_width
@@ -142,55 +140,55 @@ class Nic(wiring.Component):
             n_credits=config.cou.n_peers * config.cou.peer_credits,
         )
 
-        return SimpleNamespace(
-            csr=csr, vp_table=vp_table, queue=queue, completions=completions, dma=dma, p2p=p2p, cous=cous,
-            job_table=job_table, windows=windows, reads=reads, writes=writes,
-        )
+        self.csr, self.vp_table, self.queue, self.completions, self.dma = csr, vp_table, queue, completions, dma
+        self.p2p, self.cous, self.job_table = p2p, cous, job_table
+        self.windows, self.reads, self.writes = windows, reads, writes
 
-    def _connect_host(self, m: Module, nic: SimpleNamespace) -> None:
+    def _connect_host(self, m: Module) -> None:
         """Registers and doorbells, the rings that they tell of, and host memory."""
-        csr, vp_table, completions = nic.csr, nic.vp_table, nic.completions
+        csr, vp_table, completions = self.csr, self.vp_table, self.completions
         connect(m, flipped(self.s_axil), csr.bus)
-        connect(m, csr.commit, vp_table.commit)
-        connect(m, csr.doorbell, vp_table.doorbell)
-        connect(m, csr.window, vp_table.window)
-        connect(m, nic.dma.m_axi, flipped(self.m_axi))
+        connect(m, csr.vps.commit, vp_table.commit)
+        connect(m, csr.vps.doorbell, vp_table.doorbell)
+        connect(m, csr.vps.window, vp_table.window)
+        connect(m, self.dma.m_axi, flipped(self.m_axi))
         m.d.comb += [
-            vp_table.enable.eq(csr.enable), vp_table.retry_limit.eq(csr.retry_limit), vp_table.cycles.eq(csr.cycles),
+            vp_table.enable.eq(csr.settings.enable), vp_table.retry_limit.eq(csr.settings.retry_limit),
+            vp_table.cycles.eq(csr.cycles),
         ]
         m.d.comb += [completions.cycles.eq(csr.cycles), self.irq.eq(csr.irq)]
 
-    def _connect_units(self, m: Module, nic: SimpleNamespace) -> None:
+    def _connect_units(self, m: Module) -> None:
         """Descriptors to the units, events back; their windows and their ways to host memory."""
-        vp_table, queue, cous, completions = nic.vp_table, nic.queue, nic.cous, nic.completions
+        vp_table, queue, cous, completions = self.vp_table, self.queue, self.cous, self.completions
         connect(m, vp_table.turn, queue.turn)
         connect(m, completions.slot, vp_table.completion)
-        connect(m, queue.placement, nic.job_table.sequence)
-        for p2p in nic.p2p:
+        connect(m, queue.placement, self.job_table.sequence)
+        for p2p in self.p2p:
             connect(m, queue.p2p, p2p.port)
             connect(m, p2p.receive_slot, vp_table.receive)
-        m.d.comb += [unit.inline_data.eq(queue.inline_data) for unit in (*(cou.commands for cou in cous), *nic.p2p)]
-        windows = list(zip(nic.windows, vp_table.windows, strict=True))
-        reads = list(zip(nic.reads, nic.dma.i_read, strict=True))
-        writes = list(zip(nic.writes, nic.dma.i_write, strict=True))
-        events = [(unit.o_event, port) for unit, port in zip((*cous, *nic.p2p, queue), completions.i, strict=True)]
+        m.d.comb += [unit.inline_data.eq(queue.inline_data) for unit in (*(cou.commands for cou in cous), *self.p2p)]
+        windows = list(zip(self.windows, vp_table.windows, strict=True))
+        reads = list(zip(self.reads, self.dma.i_read, strict=True))
+        writes = list(zip(self.writes, self.dma.i_write, strict=True))
+        events = [(unit.o_event, port) for unit, port in zip((*cous, *self.p2p, queue), completions.i, strict=True)]
         n_units = len(events)
         for client, port in (*windows[n_units:], *reads[n_units:], *writes[n_units:]):
             connect(m, client, port)
         for index, unit in enumerate(cous):
             connect(m, queue.cou[index], unit.commands.sequence)
-            connect(m, unit.o_report, nic.job_table.reports[index])
-            m.d.comb += nic.job_table.levels[index].eq(unit.status.statistics.level)
+            connect(m, unit.o_report, self.job_table.reports[index])
+            m.d.comb += self.job_table.levels[index].eq(unit.status.statistics.level)
         for pairs in zip(windows[:n_units], reads[:n_units], events, strict=True):
             for client, port in pairs:
                 connect(m, client, port)
         for client, port in writes[:n_units]:
             connect(m, client, port)
 
-    def _connect_network(self, m: Module, nic: SimpleNamespace):
+    def _connect_network(self, m: Module):
         """The network, a path each way for each virtual channel. Gives the registers' way to the groups."""
-        config, csr, cous, job_table = self.config, nic.csr, nic.cous, nic.job_table
-        units, width = (*cous, *nic.p2p), config.datapath.data_width
+        config, csr, cous, job_table = self.config, self.csr, self.cous, self.job_table
+        units, width = (*cous, *self.p2p), config.datapath.data_width
         m.submodules.link_tx = link_tx = LinkTx(data_width=width, buffer_flits=config.link.buffer_flits)
         m.submodules.link_rx = link_rx = LinkRx(
             data_width=width, buffer_flits=config.link.buffer_flits, marked=config.link.reliable,
@@ -217,7 +215,7 @@ class Nic(wiring.Component):
             for index, unit in enumerate(units):
                 connect(m, unit.tx[vc], out.i[index])
                 connect(m, into.o[index], unit.rx[vc])
-            m.d.comb += into.node_id.eq(csr.node_id)
+            m.d.comb += into.node_id.eq(csr.settings.node_id)
             paths.append((out, into))
         m.submodules.credit_watcher = watcher = CreditWatcher()
         credit_path = paths[1][0]
@@ -230,7 +228,7 @@ class Nic(wiring.Component):
             "tx_packets": [out.sent for out, _ in paths], "rx_packets": [count.received for count in counts],
             "rx_malformed": [pulse for count in counts for pulse in (count.malformed, count.misplaced)],
             "rx_wrong_node": [count.wrong_node for count in counts],
-            "rx_unknown": [*(p2p.unknown for p2p in nic.p2p), job_table.unknown, *(count.unknown for count in counts)],
+            "rx_unknown": [*(p2p.unknown for p2p in self.p2p), job_table.unknown, *(count.unknown for count in counts)],
             "rx_uncovered": [count.uncovered for count in counts],
             "rx_not_joined": [counts[0].not_joined],
             "tx_lost": list(layer.status.lost) if config.link.reliable else [],
@@ -238,52 +236,43 @@ class Nic(wiring.Component):
         }
         return paths[0][1].groups
 
-    def _connect_registers(self, m: Module, nic: SimpleNamespace, groups) -> None:
+    def _connect_registers(self, m: Module, groups) -> None:
         """Settings from the registers, status to them; counters and traces."""
-        csr, vp_table, queue, completions = nic.csr, nic.vp_table, nic.queue, nic.completions
-        cous = nic.cous
-        connect(m, csr.group_write, groups.write)
-        m.d.comb += [
-            groups.select.eq(csr.group_select), csr.group.eq(groups.entry),
-        ]
+        csr, vp_table, queue, completions = self.csr, self.vp_table, self.queue, self.completions
+        cous = self.cous
+        connect(m, csr.groups, groups)
         m.submodules.job_orders = orders = JobOrders(n_units=len(cous))
-        connect(m, csr.order, orders.i)
-        connect(m, orders.order, nic.job_table.order)
-        connect(m, nic.job_table.standing, orders.i_standing)
-        connect(m, orders.o_standing, csr.standing)
+        connect(m, csr.jobs.order, orders.i)
+        connect(m, orders.order, self.job_table.order)
+        connect(m, self.job_table.standing, orders.i_standing)
+        connect(m, orders.o_standing, csr.jobs.standing)
         for index, unit in enumerate(cous):
             event = unit.status.trace
             connect(m, orders.units[index], unit.jobs)
             m.d.comb += [
-                orders.unused_known[index].eq(nic.job_table.returned[index]),
-                unit.settings.node_id.eq(csr.node_id), unit.settings.watchdog.eq(csr.watchdog),
+                orders.unused_known[index].eq(self.job_table.returned[index]),
+                unit.settings.node_id.eq(csr.settings.node_id), unit.settings.watchdog.eq(csr.settings.watchdog),
                 self.trace[index].valid.eq(event.valid),
                 [self.trace[index][name].eq(event.payload[name]) for name in TraceEvent.members],
             ]
-        # The figures of the unit that software looks at: registered, for the choice is wide.
-        selected = csr.buffer_select[: max(1, (len(cous) - 1).bit_length())]
-        states = []
-        for index, unit in enumerate(cous):
-            m.submodules[f"states_{index}"] = counters = StateCounters()
-            m.d.comb += [counters.state.eq(unit.status.state), counters.index.eq(csr.state_index)]
-            states.append(counters.value)
-        m.d.sync += csr.statistics.eq(Array(unit.status.statistics for unit in cous)[selected])
-        m.d.comb += csr.state_cycles.eq(Array(states)[selected])
+        m.submodules.unit_figures = figures = UnitFigures(self.config)
+        connect(m, csr.unit, figures.view)
         for index, unit in enumerate(cous):
             m.d.comb += [
-                unit.settings.fault.eq(csr.buffer_fault),
-                unit.settings.arm.eq(csr.buffer_arm & (csr.buffer_select == index)),
+                figures.states[index].eq(unit.status.state), figures.statistics[index].eq(unit.status.statistics),
+                unit.settings.fault.eq(figures.fault), unit.settings.arm.eq(figures.arm[index]),
             ]
-        for p2p in nic.p2p:
+        for p2p in self.p2p:
             m.d.comb += [
-                p2p.node_id.eq(csr.node_id), p2p.time.watchdog.eq(csr.watchdog), p2p.time.cycles.eq(csr.cycles),
+                p2p.node_id.eq(csr.settings.node_id), p2p.time.watchdog.eq(csr.settings.watchdog),
+                p2p.time.cycles.eq(csr.cycles),
             ]
         m.d.comb += [
             csr.busy.eq(
-                Cat(unit.busy for unit in (*(cou.status for cou in cous), *nic.p2p)).any() | completions.busy
-                | (csr.enable & vp_table.busy)
+                Cat(unit.busy for unit in (*(cou.status for cou in cous), *self.p2p)).any() | completions.busy
+                | (csr.settings.enable & vp_table.busy)
             ),
-            csr.notify.eq(completions.written | Cat(p2p.delivered for p2p in nic.p2p).any()),
+            csr.notify.eq(completions.written | Cat(p2p.delivered for p2p in self.p2p).any()),
         ]
         # Counter pulses are registered to stay off the critical path.
         counts = [unit.status.counts for unit in cous]

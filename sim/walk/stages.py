@@ -38,7 +38,7 @@ class Stage:
 
 DESCRIPTOR = (
     Stage("s_axil__w", "The process writes `dq_prod` on its page: the doorbell."),
-    Stage("csr.doorbell", "The register file decodes the address and passes on VP and index."),
+    Stage("csr.vps__doorbell", "The register file decodes the address and passes on VP and index."),
     Stage("descriptor_queue.turn__offer", "Nobody else waits, so the VP has its turn at once."),
     Stage("descriptor_queue.scheduler.fetch", "The scheduler has up to eight descriptors fetched; the ring holds two."),
     Stage("m_axi__ar", "Addresses of the two descriptors at host memory.", count=2),

@@ -55,7 +55,7 @@ def diagrams(act: Sequence[str], scheduler: Sequence[str]) -> dict[str, Diagram]
     acting = Row("act_stage state", "cou_0.trigger.acting.fsm_state", tuple(act))
     return {
         "walk_doorbell": Diagram("From the doorbell to the address of the descriptor", 0, 12, (
-            Row("s_axil.w", "s_axil__w"), Row("csr.doorbell", "csr.doorbell"),
+            Row("s_axil.w", "s_axil__w"), Row("csr.doorbell", "csr.vps__doorbell"),
             Row("descriptor_queue.turn", "descriptor_queue.turn__offer"),
             Row("scheduler state", "descriptor_queue.scheduler.fsm_state", tuple(scheduler)),
             Row("scheduler.fetch", "descriptor_queue.scheduler.fetch"),

@@ -163,7 +163,8 @@ _PROGRESS = (
         old="(phase[c] == Phase.LOADING) & self.i_loaded.valid & (self.i_loaded.payload.context == c)", new="0",
     ),
     Mutation(
-        name="tells-for-ever", module=_ACT, old="m.d.sync += found.reported.eq(1)", new="m.d.sync += found.reported.eq(0)",
+        name="tells-for-ever", module=_ACT,
+        old="m.d.sync += found.reported.eq(1)", new="m.d.sync += found.reported.eq(0)",
     ),
     Mutation(
         name="pass-that-ended-missed", module=_CONTEXTS,

@@ -16,11 +16,12 @@ from rtl.buffer.buffer_statistics import BUFFER_SUMS, statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.interface import LinkState
 from rtl.kit.index import index_bits
+from rtl.nic.csr import NicSettings
 from rtl.nic.event_counters import Events
 from rtl.nic.group_filter import GroupEntry
 from rtl.queue.records import Doorbell, VpCommit, WindowCommit
 from testbench import clock
-from testbench.codec import encode
+from testbench.codec import decode, encode
 from testbench.queue.axil import axi_lite_master
 from testbench.runner import parameters, rng
 from testbench.stream import StreamSink
@@ -46,9 +47,9 @@ def kept_bits(register: registers.Register) -> int:
 async def start(dut: SimHandleBase) -> tuple[AxiLiteMaster, StreamSink, StreamSink]:
     """Resets; returns the bus manager and what the VP table would get."""
     axil = axi_lite_master(dut)
-    commits, doorbells = StreamSink(dut, "commit", VpCommit), StreamSink(dut, "doorbell", Doorbell)
-    dut.window__ready.value = 1
-    dut.events.value = dut.notify.value = dut.busy.value = dut.statistics.value = dut.group.value = 0
+    commits, doorbells = StreamSink(dut, "vps__commit", VpCommit), StreamSink(dut, "vps__doorbell", Doorbell)
+    dut.vps__window__ready.value = 1
+    dut.events.value = dut.notify.value = dut.busy.value = dut.unit__statistics.value = dut.groups__entry.value = 0
     dut.link.value = 0
     await clock.start(dut)
     return axil, commits, doorbells
@@ -90,9 +91,10 @@ async def registers_hold_what_was_written(dut: SimHandleBase) -> None:
                 assert await axil.read_dword(offset) == expected, hex(offset)
     for name, expected in fixed.items():
         assert await axil.read_dword(AT[name]) == expected
-    for name, port in (("control", dut.enable), ("node_id", dut.node_id), ("watchdog", dut.watchdog),
-                       ("retry_limit", dut.retry_limit)):
-        assert int(port.value) == written[AT[name]]
+    settings = decode(NicSettings, int(dut.settings.value))
+    for name, field in (("control", "enable"), ("node_id", "node_id"), ("watchdog", "watchdog"),
+                        ("retry_limit", "retry_limit")):
+        assert settings[field] == written[AT[name]]
 
 
 @cocotb.test()
@@ -103,13 +105,13 @@ async def buffer_figures_are_shown(dut: SimHandleBase) -> None:
     layout = statistics_layout(index_bits(CONFIG.buffer_slots) + 1)
     for _ in range(5):
         figures = {name: numbers.getrandbits(layout[name].shape) for name in layout.members}
-        dut.statistics.value = layout.const(figures).as_bits()
+        dut.unit__statistics.value = layout.const(figures).as_bits()
         for name in layout.members:
             if name in BUFFER_SUMS:
                 low = await axil.read_dword(AT[f"buffer_{name}_lo"])
-                dut.statistics.value = 0
+                dut.unit__statistics.value = 0
                 assert low | await axil.read_dword(AT[f"buffer_{name}_hi"]) << 32 == figures[name], name
-                dut.statistics.value = layout.const(figures).as_bits()
+                dut.unit__statistics.value = layout.const(figures).as_bits()
             else:
                 assert await axil.read_dword(AT[f"buffer_{name}"]) == figures[name], name
 
@@ -125,8 +127,8 @@ async def states_are_shown(dut: SimHandleBase) -> None:
         """Answers in the cycle after the index, as the counters do."""
         while True:
             await RisingEdge(dut.clk)
-            index = int(dut.state_index.value)
-            dut.state_cycles.value = counts[index] if index < len(counts) else numbers.getrandbits(64)
+            index = int(dut.unit__state_index.value)
+            dut.unit__state_cycles.value = counts[index] if index < len(counts) else numbers.getrandbits(64)
 
     counts[:] = [numbers.getrandbits(64) for _ in registers.STATE_COUNTERS]
     cocotb.start_soon(look_up())
@@ -143,17 +145,17 @@ async def group_entries_pass_through(dut: SimHandleBase) -> None:
     """Writes to an entry of the membership table, and its answers, pass through."""
     axil, *_ = await start(dut)
     numbers = rng("groups")
-    writes = StreamSink(dut, "group_write", GroupEntry)
+    writes = StreamSink(dut, "groups__write", GroupEntry)
     for _ in range(20):
         entry, mgid, joined = numbers.randrange(CONFIG.nic.n_groups), numbers.getrandbits(24), numbers.getrandbits(1)
         await axil.write_dword(AT["group_select"], entry)
         await axil.write_dword(AT["group_entry"], PAGE.pack("group_entry", mgid=mgid, joined=joined))
         got = await writes.receive()
         assert (got["mgid"], got["joined"]) == (mgid, joined)
-        assert int(dut.group_select.value) == entry
+        assert int(dut.groups__select.value) == entry
         # Reserved bits read 0, whatever stands there.
         shown = {name: numbers.getrandbits(shape.width) for name, shape in GroupEntry.members.items()}
-        dut.group.value = GroupEntry.const(shown).as_bits()
+        dut.groups__entry.value = GroupEntry.const(shown).as_bits()
         fields = {field.name: shown[field.name] for field in PAGE["group_entry"].fields}
         assert await axil.read_dword(AT["group_entry"]) == PAGE.pack("group_entry", **fields)
 
@@ -167,8 +169,8 @@ async def buffer_fault_is_ordered(dut: SimHandleBase) -> None:
     async def watch() -> None:
         while True:
             await RisingEdge(dut.clk)
-            if int(dut.buffer_arm.value):
-                armed.append(int(dut.buffer_fault.value))
+            if int(dut.unit__arm.value):
+                armed.append(int(dut.unit__fault.value))
 
     cocotb.start_soon(watch())
     order = {"memory": FaultMemory.PAYLOAD, "errors": 1, "first_bit": 0x5A}
@@ -237,7 +239,7 @@ async def windows_pass_through(dut: SimHandleBase) -> None:
     """Windows arrive as written, without a right if withdrawn; of a VP or window that does not exist, not at all."""
     axil, *_ = await start(dut)
     numbers = rng("windows")
-    windows = StreamSink(dut, "window", WindowCommit)
+    windows = StreamSink(dut, "vps__window", WindowCommit)
     expected: list[dict[str, Any]] = []
     for _ in range(40):
         vp, index = numbers.randrange(CONFIG.nic.n_vps + 4), numbers.randrange(2 * CONFIG.nic.n_windows)
@@ -263,7 +265,7 @@ async def partial_and_unaligned_accesses(dut: SimHandleBase) -> None:
     """Every combination of strobes and address remainder: an effect only for whole, aligned words; no data leaks."""
     for name in BUS_INPUTS:
         getattr(dut, f"bus__{name}").value = 0
-    dut.commit__ready.value = dut.doorbell__ready.value = dut.window__ready.value = 1
+    dut.vps__commit__ready.value = dut.vps__doorbell__ready.value = dut.vps__window__ready.value = 1
     dut.events.value = dut.notify.value = dut.busy.value = 0
     await clock.start(dut)
     numbers = rng("raw accesses")
@@ -309,7 +311,7 @@ async def partial_and_unaligned_accesses(dut: SimHandleBase) -> None:
             whole = strobes == 15 and remainder == 0
             assert response == [OKAY if whole else SLVERR], (strobes, remainder)
             held = value if whole else held
-            assert int(dut.watchdog.value) == held
+            assert decode(NicSettings, int(dut.settings.value))["watchdog"] == held
             cocotb.start_soon(send("ar", araddr=AT["watchdog"] + remainder))
             assert await receive("r", "rresp", "rdata") == ([SLVERR, 0] if remainder else [OKAY, held])
 

@@ -74,9 +74,9 @@ class QueueSystem(wiring.Component):
         )
         m.submodules.completions = completions = CompletionQueue(n=N_COUS + 2, data_width=DATA_WIDTH)
         connect(m, flipped(self.bus), csr.bus)
-        connect(m, csr.commit, table.commit)
-        connect(m, csr.doorbell, table.doorbell)
-        connect(m, csr.window, table.window)
+        connect(m, csr.vps.commit, table.commit)
+        connect(m, csr.vps.doorbell, table.doorbell)
+        connect(m, csr.vps.window, table.window)
         connect(m, table.turn, descriptors.turn)
         connect(m, descriptors.window, table.windows[N_CLIENTS])
         connect(m, completions.slot, table.completion)
@@ -93,7 +93,8 @@ class QueueSystem(wiring.Component):
         for k in range(N_CLIENTS):
             connect(m, flipped(self.windows[k]), table.windows[k])
         m.d.comb += [
-            table.enable.eq(csr.enable), table.cycles.eq(csr.cycles), table.retry_limit.eq(csr.retry_limit),
+            table.enable.eq(csr.settings.enable), table.retry_limit.eq(csr.settings.retry_limit),
+            table.cycles.eq(csr.cycles),
             completions.cycles.eq(csr.cycles),
             csr.notify.eq(completions.written),
             csr.busy.eq(table.busy | completions.busy),
