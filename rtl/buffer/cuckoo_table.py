@@ -295,9 +295,10 @@ class CuckooTable(wiring.Component):
             m.d.sync += stash.victim.eq(Array(port.data for port in reads)[index])
         m.d.comb += [
             preferred.eq(empty & Cat(chance[p % 16 + 5] for p in range(self.n_places))),
-            stash.read_entry.eq(read.entry), stash.read_removing.eq(removing), stash.same_as_act.eq(same_as["act"]),
+            stash.read.entry.eq(read.entry), stash.read.removing.eq(removing),
+            stash.read.same_as_act.eq(same_as["act"]),
             # The tag that `read` wants may be the one that is just being displaced.
-            stash.taken_over.eq((swap_at & over["act"] & stored).any()),
+            stash.read.taken_over.eq((swap_at & over["act"] & stored).any()),
         ]
         return Comparison(match=match, empty=empty, preferred=preferred, victim=victim)
 
@@ -308,7 +309,7 @@ class CuckooTable(wiring.Component):
         pool, place = (Signal(self.n_places, name=name) for name in ("pool", "place"))
         m.d.comb += [
             pool.eq(Mux(preferred.any(), preferred, empty)), place.eq(pool & -pool),
-            stash.act_index.eq(act.index), stash.act_entry.eq(act.entry),
+            stash.act.index.eq(act.index), stash.act.entry.eq(act.entry),
         ]
         here, roomy = Signal(), Signal()
         ended, twice, gone, settled = (Signal(name=name) for name in ("ended", "twice", "gone", "placed"))
@@ -317,20 +318,22 @@ class CuckooTable(wiring.Component):
             with m.Case(Kind.INSERT):
                 m.d.comb += [ended.eq(1), twice.eq(here)]
                 with m.If(~here):
-                    m.d.comb += [write_at.eq(place), settled.eq(roomy), stash.put.eq(~roomy)]
+                    m.d.comb += [write_at.eq(place), settled.eq(roomy), stash.effect.put.eq(~roomy)]
             with m.Case(Kind.REMOVE):
-                m.d.comb += [write_at.eq(match), stash.drop.eq(1), stash.wake.eq(match.any()), gone.eq(here)]
+                m.d.comb += [
+                    write_at.eq(match), stash.effect.drop.eq(1), stash.effect.wake.eq(match.any()), gone.eq(here),
+                ]
             with m.Case(Kind.MOVE):
-                m.d.comb += stash.back.eq(1)
-                with m.If(stash.alive):
+                m.d.comb += stash.effect.back.eq(1)
+                with m.If(stash.moved.alive):
                     with m.If(roomy):
-                        m.d.comb += [write_at.eq(place), stash.placed.eq(1), settled.eq(1)]
-                    with m.Elif(stash.tired):
-                        m.d.comb += stash.rest.eq(1)
+                        m.d.comb += [write_at.eq(place), stash.effect.placed.eq(1), settled.eq(1)]
+                    with m.Elif(stash.moved.exhausted):
+                        m.d.comb += stash.effect.rest.eq(1)
                     with m.Else():
-                        m.d.comb += [swap_at.eq(victim), write_at.eq(swap_at), stash.swap.eq(1)]
+                        m.d.comb += [swap_at.eq(victim), write_at.eq(swap_at), stash.effect.swap.eq(1)]
         m.d.sync += [
             self.done.eq(ended), self.duplicate.eq(twice), self.done_slot.eq(act.slot),
             self.removed.eq(gone), self.removed_slot.eq(act.slot),
-            self.settled.eq(settled), self.steps.eq(Mux(act.kind == Kind.INSERT, 1, stash.steps)),
+            self.settled.eq(settled), self.steps.eq(Mux(act.kind == Kind.INSERT, 1, stash.moved.steps)),
         ]

@@ -39,20 +39,18 @@ class TagStash(wiring.Component):
         Insertions in the pipeline, with the one that is being taken.
     o : ``Out(stream.Signature({index, entry}))``
         Tags to be moved.
-    read_entry, read_removing, same_as_act, taken_over : ``In``
-        The operation that is compared in this cycle; it has the tag of the one that acts; its tag is
-        just moving into the stash.
+    read : ``In({entry, removing, same_as_act, taken_over})``
+        The operation that is compared in this cycle; it has the tag of the one that acts; its tag is just moving into
+        the stash.
     match : ``Out(n_entries)``
         A cycle later: entries with its tag.
-    act_index, act_entry, victim : ``In``
+    act : ``In({index, entry})``, victim : ``In``
         The operation that acts: entry of the stash that it moves, its tag, the tag that it displaces.
-    put, drop, placed, swap, rest, back : ``In(1)``
+    effect : ``In({put, drop, placed, swap, rest, back, wake})``
         What it does: enters the stash, removes what matches, has found a way, has displaced another, rests; it was a
-        move, and has ended.
-    wake : ``In(1)``
-        A way has become empty: tags that rest try again.
-    alive, tired : ``Out(1)``, steps : ``Out(STEP_BITS)``
-        Of entry `act_index`: not removed meanwhile; has reached `max_kicks`; how often the table was read for it, with
+        move, and has ended. `wake`: a way has become empty, so tags that rest try again.
+    moved : ``Out({alive, exhausted, steps})``
+        Of entry `act.index`: not removed meanwhile; has reached `max_kicks`; how often the table was read for it, with
         this time.
     level : ``Out(LEVEL_BITS)``
         Tags in the stash.
@@ -67,12 +65,13 @@ class TagStash(wiring.Component):
             "entries": Out(data.ArrayLayout(stash_layout(code), n_entries)),
             "room": Out(1), "n_inserts": In(3),
             "o": Out(stream.Signature(data.StructLayout({"index": index, "entry": code.entry}))),
-            "read_entry": In(code.entry), "read_removing": In(1), "same_as_act": In(1), "taken_over": In(1),
+            "read": In(data.StructLayout({"entry": code.entry, "removing": 1, "same_as_act": 1, "taken_over": 1})),
             "match": Out(n_entries),
-            "act_index": In(index), "act_entry": In(code.entry), "victim": In(code.entry),
-            "put": In(1), "drop": In(1), "placed": In(1), "swap": In(1), "rest": In(1), "back": In(1),
-            "wake": In(1),
-            "alive": Out(1), "tired": Out(1), "steps": Out(STEP_BITS),
+            "act": In(data.StructLayout({"index": index, "entry": code.entry})), "victim": In(code.entry),
+            "effect": In(data.StructLayout({
+                "put": 1, "drop": 1, "placed": 1, "swap": 1, "rest": 1, "back": 1, "wake": 1,
+            })),
+            "moved": Out(data.StructLayout({"alive": 1, "exhausted": 1, "steps": STEP_BITS})),
             "level": Out(LEVEL_BITS), "corrected": Out(1), "uncorrectable": Out(1),
         })
 
@@ -87,9 +86,9 @@ class TagStash(wiring.Component):
         free, lowest = Signal(n), Signal(n)
         m.d.comb += [
             free.eq(~(valid | away)), lowest.eq(free & -free),
-            self.alive.eq(valid.bit_select(self.act_index, 1)),
-            self.tired.eq(kicks[self.act_index] == self.max_kicks),
-            self.steps.eq(steps[self.act_index] + ~steps[self.act_index].all()),
+            self.moved.alive.eq(valid.bit_select(self.act.index, 1)),
+            self.moved.exhausted.eq(kicks[self.act.index] == self.max_kicks),
+            self.moved.steps.eq(steps[self.act.index] + ~steps[self.act.index].all()),
         ]
         m.d.sync += [
             self.room.eq(sum(free[j] for j in range(n)) > self.n_inserts),
@@ -111,42 +110,42 @@ class TagStash(wiring.Component):
 
         # A tag comes in from outside or out of a bank, never both at once.
         incoming = Signal(code.entry)
-        m.d.comb += incoming.eq(Mux(self.swap, self.victim, self.act_entry))
+        m.d.comb += incoming.eq(Mux(self.effect.swap, self.victim, self.act.entry))
         for j in range(n):
             m.d.comb += [self.entries[j].valid.eq(valid[j]), self.entries[j].entry.eq(entries[j])]
-            mine = self.act_index == j
-            enters = self.put & lowest[j]
+            mine = self.act.index == j
+            enters = self.effect.put & lowest[j]
 
             # Compare; what the acting operation changes in this cycle is not yet in the registers.
-            same, _, doubt = code.differs(m, entries[j].code, self.read_entry.code)
+            same, _, doubt = code.differs(m, entries[j].code, self.read.entry.code)
             alike = valid[j] & (
-                same & ~self.read_removing
-                | self.read_removing & (same | doubt) & code.same_slot(m, entries[j].slot, self.read_entry.slot)
+                same & ~self.read.removing
+                | self.read.removing & (same | doubt) & code.same_slot(m, entries[j].slot, self.read.entry.slot)
             )
             with m.If(enters):
-                m.d.sync += self.match[j].eq(self.same_as_act)
-            with m.Elif(mine & self.swap):
-                m.d.sync += self.match[j].eq(self.taken_over)
+                m.d.sync += self.match[j].eq(self.read.same_as_act)
+            with m.Elif(mine & self.effect.swap):
+                m.d.sync += self.match[j].eq(self.read.taken_over)
             with m.Else():
-                m.d.sync += self.match[j].eq(alike & ~(mine & self.placed) & ~(self.drop & self.match[j]))
+                m.d.sync += self.match[j].eq(alike & ~(mine & self.effect.placed) & ~(self.effect.drop & self.match[j]))
 
             with m.If(choose & turn.grant[j]):
                 m.d.sync += away[j].eq(1)
-            with m.If(mine & self.back):
-                m.d.sync += [away[j].eq(0), steps[j].eq(self.steps)]
-            with m.If(self.wake):
+            with m.If(mine & self.effect.back):
+                m.d.sync += [away[j].eq(0), steps[j].eq(self.moved.steps)]
+            with m.If(self.effect.wake):
                 m.d.sync += [resting[j].eq(0), kicks[j].eq(0)]
-            with m.If(mine & self.rest):
+            with m.If(mine & self.effect.rest):
                 m.d.sync += resting[j].eq(1)
-            with m.If(mine & self.swap):
+            with m.If(mine & self.effect.swap):
                 m.d.sync += [kicks[j].eq(kicks[j] + 1), raw[j].eq(int(code.ecc)), bad[j].eq(0)]
-            with m.If((mine & self.placed) | (self.drop & self.match[j])):
+            with m.If((mine & self.effect.placed) | (self.effect.drop & self.match[j])):
                 m.d.sync += valid[j].eq(0)
             with m.If(enters):
                 m.d.sync += [
                     valid[j].eq(1), kicks[j].eq(0), steps[j].eq(1), resting[j].eq(0), raw[j].eq(0), bad[j].eq(0),
                 ]
-            with m.If(enters | (mine & self.swap)):
+            with m.If(enters | (mine & self.effect.swap)):
                 m.d.sync += entries[j].eq(incoming)
 
         # A displaced tag may have an error, with which it would have another hash: it is corrected before it moves on.

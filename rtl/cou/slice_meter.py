@@ -1,17 +1,24 @@
 """Where a slice of blocks lies: in the message, and in the intermediate result of a pulse."""
 
-from types import SimpleNamespace
-
 from amaranth import Array, Cat, Const, Module, Mux, Signal
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
-from rtl.kit.step_pipeline import StepPipeline
+from rtl.kit.step_pipeline import StepPipeline, StepValues
 
 CUTS = ("clip", "place")
 """Steps that end in registers."""
+
+
+def measured_layout(shapes: CouShapes) -> data.StructLayout:
+    """A slice of a pulse: where it begins in the intermediate result, and its bytes there; where its first piece begins
+    in the message; pieces of full size, and the bytes of the one behind them, 0 if there is none."""
+    return data.StructLayout({
+        "position": shapes.result_bytes, "size": shapes.result_bytes, "start": 32, "n_pieces": shapes.block,
+        "last_bytes": shapes.bytes,
+    })
 
 
 class SliceMeter(wiring.Component):
@@ -35,12 +42,8 @@ class SliceMeter(wiring.Component):
         Offset of the pulse in each block; its bytes of a full one; its bytes of any at the most.
     done : ``Out(1)``
         Valid.
-    position, size : ``Out``
-        Of the slice in the intermediate result.
-    start : ``Out(32)``
-        Of its first piece in the message.
-    n_pieces, last_bytes : ``Out``
-        Pieces of `bytes`, and the bytes of the one behind them, 0 if there is none.
+    o : ``Out(measured_layout)``
+        The slice.
     """
 
     def __init__(self, config: Config):
@@ -50,8 +53,7 @@ class SliceMeter(wiring.Component):
             "run": In(1), "first": In(shapes.block), "count": In(shapes.block),
             "block_count": In(shapes.block), "n_full": In(shapes.block), "block_bytes": In(32), "tail_bytes": In(32),
             "offset": In(32), "bytes": In(shapes.bytes), "pulse_bytes": In(16),
-            "done": Out(1), "position": Out(shapes.result_bytes), "size": Out(shapes.result_bytes), "start": Out(32),
-            "n_pieces": Out(shapes.block), "last_bytes": Out(shapes.bytes),
+            "done": Out(1), "o": Out(measured_layout(shapes)),
         })
 
     def measures(self, progress, desc, operation) -> list:
@@ -69,9 +71,9 @@ class SliceMeter(wiring.Component):
         """Statements that note what has been measured."""
         pieces = into.pieces
         return [
-            into.position.eq(self.position), into.size.eq(self.size), into.start.eq(self.start),
-            pieces.count.eq(self.n_pieces), pieces.bytes.eq(self.bytes),
-            pieces.last_bytes.eq(self.last_bytes), pieces.stride.eq(self.block_bytes),
+            into.position.eq(self.o.position), into.size.eq(self.o.size), into.start.eq(self.o.start),
+            pieces.count.eq(self.o.n_pieces), pieces.bytes.eq(self.bytes),
+            pieces.last_bytes.eq(self.o.last_bytes), pieces.stride.eq(self.block_bytes),
         ]
 
     def elaborate(self, platform):
@@ -85,21 +87,21 @@ class SliceMeter(wiring.Component):
         # Once it is known it stays, so a register may say so.
         m.d.sync += self.done.eq(v.complete & pipeline.follow(v.complete, "place", name="summed"))
         m.d.comb += [
-            self.position.eq(v.position), self.size.eq(v.end_position - v.position),
-            self.start.eq(v.start + self.offset),
-            self.n_pieces.eq(v.high - v.low),
-            self.last_bytes.eq(Mux(~v.begins_behind & v.ends_behind, v.rest, 0)),
+            self.o.position.eq(v.position), self.o.size.eq(v.end_position - v.position),
+            self.o.start.eq(v.start + self.offset),
+            self.o.n_pieces.eq(v.high - v.low),
+            self.o.last_bytes.eq(Mux(~v.begins_behind & v.ends_behind, v.rest, 0)),
         ]
         return m
 
-    def _reach(self, v: SimpleNamespace) -> dict:
+    def _reach(self, v: StepValues) -> dict:
         """Where the slice ends, and what the offset leaves of the block behind the full ones."""
         return {
             "end": Mux(self.count == 0, self.block_count, self.first + self.count)[:self.shapes.block],
             "has_rest": self.tail_bytes > self.offset, "past": (self.tail_bytes - self.offset)[:32],
         }
 
-    def _clip(self, v: SimpleNamespace) -> dict:
+    def _clip(self, v: StepValues) -> dict:
         """The full blocks before the slice and before its end, and what a pulse takes of the block behind them."""
         rest = Mux(v.has_rest, Mux(v.past > self.pulse_bytes, self.pulse_bytes, v.past), 0)
         return {
@@ -109,7 +111,7 @@ class SliceMeter(wiring.Component):
             "begins_behind": self.first > self.n_full, "ends_behind": v.end > self.n_full,
         }
 
-    def _multiply(self, m: Module, v: SimpleNamespace, *, begin: int) -> SimpleNamespace:
+    def _multiply(self, m: Module, v: StepValues, *, begin: int) -> StepValues:
         """Adds `start`, and what lies `before` and `behind`: the products, two bits of each factor a cycle, the highest
         first. The factors are there in cycle `begin`. `complete` once the products are.
 
@@ -134,9 +136,9 @@ class SliceMeter(wiring.Component):
                 digit = Array(digits)[cycle]
                 m.d.sync += total.eq((total << 2) + Mux(digit[0], size, 0) + Mux(digit[1], size << 1, 0))
         m.d.comb += complete.eq(self.run & (cycle == n_cycles))
-        return SimpleNamespace(**vars(v), start=start, before=before, behind=behind, complete=complete)
+        return StepValues(**vars(v), start=start, before=before, behind=behind, complete=complete)
 
-    def _place(self, v: SimpleNamespace) -> dict:
+    def _place(self, v: StepValues) -> dict:
         """Where the slice begins and ends in the intermediate result."""
         return {
             "position": (v.before + Mux(v.begins_behind, v.rest, 0))[:self.shapes.result_bytes],

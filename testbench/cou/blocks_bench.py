@@ -8,14 +8,25 @@ from cocotb.handle import SimHandleBase
 from cocotb.triggers import RisingEdge
 
 from firmware_models.abi.encoding import Datatype
+from firmware_models.config import Config
+from rtl.cou.command import CouShapes
+from rtl.cou.slice_meter import measured_layout
 from testbench import clock
 from testbench.bundle import Bundle
+from testbench.codec import decode
 from testbench.runner import parameters, report, rng
 from testbench.unit_config import UNIT
 
 SIZES = ((2, 256), (4, 512), (8, 256), (32, 2048), (64, 4096))
 """Most blocks, bytes of the intermediate result; odd and even widths of a block number."""
 ITEM = {Datatype.FLOAT64: 8, Datatype.FLOAT32: 4, Datatype.DOUBLE_INT: 16, Datatype.BYTE: 1}
+
+
+def config(n_blocks: int, result: int) -> Config:
+    """Of a part of this size."""
+    return UNIT.changed(
+        datapath={"data_width": 64, "mtu": 256}, cou={"n_blocks": n_blocks, "intermediate_bytes": result},
+    )
 
 
 def bundle() -> Bundle:
@@ -25,10 +36,8 @@ def bundle() -> Bundle:
 
     parts = {}
     for n_blocks, result in SIZES:
-        config = UNIT.changed(
-            datapath={"data_width": 64, "mtu": 256}, cou={"n_blocks": n_blocks, "intermediate_bytes": result},
-        )
-        parts |= {f"cutter_{n_blocks}": BlockCutter(n_blocks=n_blocks), f"meter_{n_blocks}": SliceMeter(config)}
+        parts[f"cutter_{n_blocks}"] = BlockCutter(n_blocks=n_blocks)
+        parts[f"meter_{n_blocks}"] = SliceMeter(config(n_blocks, result))
     return Bundle(parts)
 
 
@@ -112,7 +121,7 @@ async def slices_lie_where_their_bytes_do(dut: SimHandleBase, size: tuple[int, i
     await clock.start(dut, max_cycles=2_000_000)
     cutter.set(start=0, clear=0)
     meter.set(run=0)
-    numbers = rng(f"slices {most}")
+    numbers, shape = rng(f"slices {most}"), measured_layout(CouShapes(config(most, result)))
     measured = 0
     for _ in range(parameters()["messages"]):
         n_blocks = numbers.choice((2, most, numbers.randint(2, most)))
@@ -135,7 +144,8 @@ async def slices_lie_where_their_bytes_do(dut: SimHandleBase, size: tuple[int, i
                     await RisingEdge(dut.clk)
                 before = sum(map(len, message.pieces(0, first, offset, pulse))) if first else 0
                 inside = message.pieces(first, count, offset, pulse)
-                got = {key: meter.get(key) for key in ("position", "size", "n_pieces", "last_bytes")}
+                found = decode(shape, meter.get("o"))
+                got = {key: found[key] for key in ("position", "size", "n_pieces", "last_bytes")}
                 whole = min(pulse, block_bytes - offset)
                 assert got == {
                     "position": before, "size": sum(map(len, inside)),
@@ -144,7 +154,7 @@ async def slices_lie_where_their_bytes_do(dut: SimHandleBase, size: tuple[int, i
                 }, (message, first, count, offset, pulse)
                 assert got["n_pieces"] * whole + got["last_bytes"] == got["size"]
                 if got["size"]:
-                    assert meter.get("start") == inside[0].start
+                    assert found["start"] == inside[0].start
                 meter.set(run=0)
                 for _ in range(1 + numbers.randrange(2)):
                     await RisingEdge(dut.clk)

@@ -21,7 +21,7 @@ TABLE_PROOFS: tuple[Proof, ...] = (
             Mutation(
                 name="free-leaves-the-stash",
                 module=_TABLE,
-                old="[write_at.eq(match), stash.drop.eq(1), ",
+                old="[write_at.eq(match), stash.effect.drop.eq(1), ",
                 new="[write_at.eq(match), ",
             ),
             Mutation(
