@@ -62,3 +62,8 @@ def arrival_layout(slot_bits: int) -> data.StructLayout:
 def free_layout(config: Config) -> data.StructLayout:
     """A packet that has been read, and how many reports it is worth."""
     return data.StructLayout({"key": HashKey, "slot": index_bits(config.buffer_slots), "gone": 2})
+
+
+def exit_layout(config: Config) -> data.StructLayout:
+    """A packet that leaves the buffer, with the hash of its key."""
+    return data.StructLayout({"free": free_layout(config), "hash": hash_bits(config)})

@@ -23,8 +23,7 @@ from rtl.buffer.guarded_memory import GuardedMemory
 from rtl.buffer.layouts import (
     Arrival,
     Gone,
-    arrival_layout,
-    free_layout,
+    exit_layout,
     hash_bits,
     key_fields,
     key_hash,
@@ -33,6 +32,7 @@ from rtl.buffer.layouts import (
 )
 from rtl.buffer.linear_table import LinearTable
 from rtl.buffer.packet_reader import PacketReader
+from rtl.buffer.packet_signatures import StoredPacketsSignature
 from rtl.buffer.packet_slots import SlotPool
 from rtl.buffer.tag_table import answer_layout, tag_layout
 from rtl.interface import PacketSignature, beat
@@ -154,22 +154,14 @@ class PacketBuffer(wiring.Component):
     -------
     i : ``In(PacketSignature(data_width))``
         Packets of type COLLECTIVE, with `length` not above the mtu.
-    o_arrival : ``Out(stream.Signature({key, slot, what}))``
-        Events of packets that come in, two for each. Always to be taken.
-    lookup : ``In(stream.Signature(HashKey))``
-        Keys to be found.
-    hashes : ``In({lookup, free})``
-        If `hashed`: :func:`~rtl.buffer.layouts.key_hash` of the keys at these ports.
-    o_lookup : ``Out(stream.Signature({hit, slot, error}))``
-        An answer for each, in order; `slot` means something only with `hit`.
-    meta_enable, meta_slot, meta : ``In(1)``, ``In``, ``Out(PacketHeader)``
-        The header in a slot, a cycle after `meta_enable` and until the next one.
+    packets : ``In(StoredPacketsSignature)``
+        Packets that are there, for those who decide on them.
     i_read : ``In(stream.Signature({slot, length}))``
         Payloads wanted, their first `length` bytes.
     o_read : ``Out(stream.Signature(beat(data_width)))``
         Their beats, the last one of each marked; none if `length` was 0.
-    free : ``In(stream.Signature({key, slot, gone}))``
-        Packets that have been read, as look-up or event named them. Others are ignored.
+    free : ``In(stream.Signature(exit_layout))``
+        Packets that have been read, as look-up or event named them. Others are ignored. If not `hashed`, `hash` is.
     o_gone : ``Out(stream.Signature({job_id, count}))``
         One for each packet that has left: freed (`count` is its `gone`), or dropped as a duplicate (1). Frees and drops
         wait for it.
@@ -177,10 +169,6 @@ class PacketBuffer(wiring.Component):
         Pulse: a packet was stored.
     duplicate : ``Out(1)``
         Pulse: a packet was dropped because its key was there.
-    level, peak : ``Out(range(buffer_slots + 1))``
-        Slots in use, and the most since reset; a packet counts from the second cycle after its header on.
-    full : ``Out(1)``
-        No slot is free, as late.
     read_error : ``Out(1)``
         With a beat on ``o_read``: it has an error that could not be corrected.
     unlent : ``In``
@@ -195,25 +183,19 @@ class PacketBuffer(wiring.Component):
         self.config = config
         # A table that has hashes of its own takes none.
         self.hashed = hashed and hash_bits(config) > 0
-        homes = data.StructLayout(dict.fromkeys(("lookup", "free"), hash_bits(config)))
         self.n_slots = n_slots = config.buffer_slots
         self.slot_bits = slot_bits = index_bits(n_slots)
         self.level_bits = slot_bits + 1
         width = config.datapath.data_width
         super().__init__({
             "i": In(PacketSignature(width)),
-            "o_arrival": Out(stream.Signature(arrival_layout(slot_bits))),
-            "lookup": In(stream.Signature(HashKey)),
-            "o_lookup": Out(stream.Signature(answer_layout(slot_bits))),
-            "meta_enable": In(1), "meta_slot": In(slot_bits), "meta": Out(PacketHeader),
+            "packets": In(StoredPacketsSignature(config, hashed=hashed)),
             "i_read": In(stream.Signature(data.StructLayout({"slot": slot_bits, "length": formats.LENGTH_BITS}))),
             "o_read": Out(stream.Signature(beat(width))), "read_error": Out(1),
-            "free": In(stream.Signature(free_layout(config))), "o_gone": Out(stream.Signature(Gone)),
-            "inserted": Out(1), "duplicate": Out(1), "full": Out(1),
-            "level": Out(range(n_slots + 1)), "peak": Out(range(n_slots + 1)),
+            "free": In(stream.Signature(exit_layout(config))), "o_gone": Out(stream.Signature(Gone)),
+            "inserted": Out(1), "duplicate": Out(1),
             "unlent": In(self.level_bits), "statistics": Out(statistics_layout(self.level_bits)),
             "fault": In(FaultOrder), "arm": In(1),
-            **({"hashes": In(homes)} if self.hashed else {}),
         })
 
     def elaborate(self, platform):
@@ -238,7 +220,8 @@ class PacketBuffer(wiring.Component):
         connect(m, gone.o, flipped(self.o_gone))
         m.d.comb += [
             table.remove.valid.eq(self.free.valid & gone.i.ready & ~drops),
-            table.remove.payload.key.eq(self.free.payload.key), table.remove.payload.slot.eq(self.free.payload.slot),
+            table.remove.payload.key.eq(self.free.payload.free.key),
+            table.remove.payload.slot.eq(self.free.payload.free.slot),
             self.free.ready.eq(table.remove.ready & gone.i.ready & ~drops),
         ]
         connect(m, flipped(self.i_read), reader.i)
@@ -274,8 +257,8 @@ class PacketBuffer(wiring.Component):
         ]
         if isinstance(table, LinearTable) and self.hashed:
             m.d.comb += [
-                table.hashes.insert.eq(entering.o.payload.hash), table.hashes.remove.eq(self.hashes.free),
-                table.hashes.lookup.eq(self.hashes.lookup),
+                table.hashes.insert.eq(entering.o.payload.hash), table.hashes.remove.eq(self.free.payload.hash),
+                table.hashes.lookup.eq(self.packets.lookup.hash),
             ]
         # Header and payload go straight to their slot. The beat number stays within the slot whatever comes.
         index = Signal(reader.beat_bits)
@@ -316,24 +299,23 @@ class PacketBuffer(wiring.Component):
         dropped = Signal()
         # It is announced as soon as it is taken. The event about one that is there comes first: whether
         # there is one stands in registers, and the next header has some cycles to spare.
-        event, reported = self.o_arrival.payload, Signal(tag_layout(self.slot_bits))
+        event, reported = self.packets.arrival.payload, Signal(tag_layout(self.slot_bits))
         m.d.comb += [
             # An outcome is that of a packet that entered: it is never alone.
             tells.eq(outcome.o.valid),
             # None is taken beside it, and that one is taken is known late.
-            self.o_arrival.valid.eq(Mux(tells, ~outcome.o.payload | dropped, accept)),
+            self.packets.arrival.valid.eq(Mux(tells, ~outcome.o.payload | dropped, accept)),
             reported.eq(Mux(tells, oldest, arriving)), event.key.eq(reported.key), event.slot.eq(reported.slot),
             event.what.eq(Mux(tells, Mux(outcome.o.payload, Arrival.DROPPED, Arrival.THERE), Arrival.COMING)),
             dropped.eq(drops & ~table.removed & gone.i.ready),
             gone.i.valid.eq((self.free.valid & table.remove.ready & ~drops) | dropped),
-            gone.i.payload.job_id.eq(Mux(drops, oldest.key.job_id, self.free.payload.key.job_id)),
-            gone.i.payload.count.eq(Mux(drops, 1, self.free.payload.gone)),
+            gone.i.payload.job_id.eq(Mux(drops, oldest.key.job_id, self.free.payload.free.key.job_id)),
+            gone.i.payload.count.eq(Mux(drops, 1, self.free.payload.free.gone)),
             gone.i.payload.duplicate.eq(drops), gone.i.payload.lent.eq(drops & entered.o.payload.lent),
             entered.o.ready.eq(Mux(outcome.o.payload, dropped, tells)),
             outcome.o.ready.eq(entered.o.ready),
             pool.i.valid.eq(table.removed | dropped),
             pool.i.payload.eq(Mux(table.removed, table.removed_slot, oldest.slot)),
-            self.level.eq(pool.level), self.peak.eq(pool.peak), self.full.eq(~pool.o.valid),
         ]
         m.d.sync += [
             drops.eq(tells & outcome.o.payload & ~dropped),
@@ -344,8 +326,8 @@ class PacketBuffer(wiring.Component):
         """Reads headers and payloads on demand; the output registers of the memories hold what was asked for."""
         headers, payloads, reader = parts.headers, parts.payloads, parts.reader
         m.d.comb += [
-            headers.read_address.eq(self.meta_slot), headers.read_enable.eq(self.meta_enable),
-            self.meta.eq(headers.read_data),
+            headers.read_address.eq(self.packets.header.slot), headers.read_enable.eq(self.packets.header.enable),
+            self.packets.header.header.eq(headers.read_data),
             payloads.read_address.eq(reader.address), payloads.read_enable.eq(reader.enable),
             reader.read_data.eq(payloads.read_data), self.read_error.eq(payloads.uncorrectable),
         ]
@@ -354,15 +336,15 @@ class PacketBuffer(wiring.Component):
         """Gathers the statistics."""
         table, pool, headers, payloads = parts.table, parts.pool, parts.headers, parts.payloads
         asked = Signal()
-        m.d.sync += asked.eq(self.meta_enable)
+        m.d.sync += asked.eq(self.packets.header.enable)
         m.submodules.count = count = BufferStatistics(level_bits=self.level_bits)
         beats = self.o_read.valid & self.o_read.ready
-        answered = self.o_lookup.valid & self.o_lookup.ready
+        answered = self.packets.lookup.answer.valid & self.packets.lookup.answer.ready
         m.d.comb += [
             count.level.eq(pool.level), count.peak.eq(pool.peak), count.unlent.eq(self.unlent),
             count.stash.eq(table.stash_level),
             count.settled.eq(table.settled), count.steps.eq(table.steps),
-            count.suspended.eq(answered & ~self.o_lookup.payload.hit),
+            count.suspended.eq(answered & ~self.packets.lookup.answer.payload.hit),
             count.corrected.eq(table.corrected + (beats & payloads.corrected) + (asked & headers.corrected)),
             count.uncorrectable.eq(
                 table.uncorrectable + (beats & payloads.uncorrectable) + (asked & headers.uncorrectable)
@@ -375,37 +357,34 @@ class PacketBuffer(wiring.Component):
     ) -> None:
         """Hands on answers of the table; one with an error is compared with the key in the packet's header."""
         if not self.config.cou.ecc:
-            connect(m, flipped(self.lookup), table.lookup)
-            connect(m, table.o_lookup, flipped(self.o_lookup))
+            connect(m, flipped(self.packets).lookup.request, table.lookup)
+            connect(m, table.o_lookup, flipped(self.packets).lookup.answer)
             return
         # Keys are kept by slot for this, in two copies like the headers, which have no read port to spare.
         m.submodules.keys = keys = GuardedMemory(width=HashKey.size, depth=self.n_slots, ecc=True, copies=2)
         m.submodules.asked = asked = StreamFifo(
             shape=HashKey, depth=8
         )
-        looked = table.o_lookup
+        looked, request, answer = table.o_lookup, self.packets.lookup.request, self.packets.lookup.answer
         checking = Signal(answer_layout(self.slot_bits))
         wanted = Signal(HashKey)
         valid, advance = Signal(), Signal()
         # A look-up goes to the table with its key remembered; both or none.
         m.d.comb += [
-            table.lookup.valid.eq(self.lookup.valid & asked.i.ready), self.lookup.ready.eq(
-                table.lookup.ready & asked.i.ready
-            ),
-            asked.i.valid.eq(self.lookup.valid & table.lookup.ready), asked.i.payload.eq(self.lookup.payload),
-            table.lookup.payload.eq(self.lookup.payload),
+            table.lookup.valid.eq(request.valid & asked.i.ready), request.ready.eq(table.lookup.ready & asked.i.ready),
+            asked.i.valid.eq(request.valid & table.lookup.ready), asked.i.payload.eq(request.payload),
+            table.lookup.payload.eq(request.payload),
             keys.write_enable.eq(accept), keys.write_address.eq(arriving.slot), keys.write_data.eq(arriving.key),
             keys.read_enable.eq(advance), keys.read_address.eq(looked.payload.slot),
-            advance.eq(~valid | self.o_lookup.ready), looked.ready.eq(advance),
+            advance.eq(~valid | answer.ready), looked.ready.eq(advance),
             asked.o.ready.eq(looked.valid & advance),
         ]
         with m.If(advance):
             m.d.sync += [valid.eq(looked.valid), checking.eq(looked.payload), wanted.eq(asked.o.payload)]
         proven = ~checking.error | (keys.read_data == wanted.as_value())
         m.d.comb += [
-            self.o_lookup.valid.eq(valid), self.o_lookup.payload.slot.eq(checking.slot),
-            self.o_lookup.payload.hit.eq(checking.hit & proven),
-            self.o_lookup.payload.error.eq(checking.error & proven),
+            answer.valid.eq(valid), answer.payload.slot.eq(checking.slot),
+            answer.payload.hit.eq(checking.hit & proven), answer.payload.error.eq(checking.error & proven),
         ]
 
     def _elaborate_faults(self, m: Module, buffer: BufferParts, accept: Signal) -> None:

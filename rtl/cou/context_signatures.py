@@ -8,7 +8,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
-from rtl.abi import DescriptorControl, HashKey, PacketHeader
+from rtl.abi import DescriptorControl, HashKey
 from rtl.cou.command import CouShapes
 from rtl.cou.phase import Phase
 from rtl.interface import STATUS_BITS
@@ -202,21 +202,6 @@ class WordsSignature(wiring.Signature):
 
     def __init__(self, shapes: CouShapes, data_width: int):
         super().__init__({"place": Out(shapes.word_place), "word": In(data_width), "taken": Out(1)})
-
-
-class HeaderViewSignature(wiring.Signature):
-    """Header of a packet in the buffer, seen from the stage that plans.
-
-    Members
-    -------
-    enable, slot : ``Out``
-        The header in this slot is wanted.
-    header : ``In(PacketHeader)``
-        It comes a cycle later, and stays until the next `enable`.
-    """
-
-    def __init__(self, shapes: CouShapes):
-        super().__init__({"enable": Out(1), "slot": Out(shapes.packet), "header": In(PacketHeader)})
 
 
 class StandstillSignature(wiring.Signature):

@@ -11,12 +11,12 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.buffer.layouts import hash_bits, key_fields, key_hash
+from rtl.buffer.packet_signatures import StoredPacketsSignature
 from rtl.cou.closed_jobs import ClosedJobs
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import StandstillSignature
 from rtl.cou.packet_signature import DropSignature
 from rtl.cou.terms import differ, terms_detail, terms_of
-from rtl.cou.trigger_signatures import StoredPacketsSignature
 from rtl.credit.layouts import notice_fields
 from rtl.interface import JobClosing
 from rtl.kit.index import index_bits

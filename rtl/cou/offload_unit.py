@@ -109,19 +109,8 @@ class OffloadUnit(wiring.Component):
         connect(m, self.trigger.packets, stored.trigger)
         connect(m, closer.packets, stored.closer)
         connect(m, closer.standstill, self.trigger.standstill)
-        connect(m, stored.buffer.lookup.request, buffer.lookup)
-        connect(m, buffer.o_lookup, stored.buffer.lookup.answer)
-        connect(m, buffer.o_arrival, stored.buffer.arrival)
-        header = stored.buffer.header
-        m.d.comb += [
-            buffer.meta_enable.eq(header.enable), buffer.meta_slot.eq(header.slot), header.header.eq(buffer.meta),
-            buffer.free.valid.eq(way_out.free.valid), buffer.free.payload.eq(way_out.free.payload.free),
-            way_out.free.ready.eq(buffer.free.ready),
-        ]
-        if buffer.hashed:
-            m.d.comb += [
-                buffer.hashes.lookup.eq(stored.buffer.lookup.hash), buffer.hashes.free.eq(way_out.free.payload.hash),
-            ]
+        connect(m, stored.buffer, buffer.packets)
+        connect(m, way_out.free, buffer.free)
         connect(m, lane.read, buffer.i_read)
         connect(m, buffer.o_read, lane.beats)
         connect(m, lane.leaving, way_out.lane)

@@ -1,20 +1,15 @@
 """The way of packets out of the buffer: consumed ones, and dropped ones."""
 
 from amaranth import Module, Mux, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.config import Config
-from rtl.buffer.layouts import free_layout, hash_bits, key_hash
+from rtl.buffer.layouts import exit_layout, free_layout, key_hash
 from rtl.cou.packet_signature import DropSignature, LeavingSignature
 from rtl.credit.layouts import CreditNotice
 from rtl.credit.pool_signature import ConsumptionSignature
 from rtl.kit.fifo import StreamFifo
-
-
-def exit_layout(config: Config) -> data.StructLayout:
-    """A packet that leaves the buffer, with the hash of its key."""
-    return data.StructLayout({"free": free_layout(config), "hash": hash_bits(config)})
 
 
 class PacketExit(wiring.Component):

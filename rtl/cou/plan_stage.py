@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
+from rtl.buffer.packet_signatures import HeaderViewSignature
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import (
-    HeaderViewSignature,
     LookSignature,
     OperationViewSignature,
     SequenceViewSignature,
@@ -73,7 +73,7 @@ class PlanStage(wiring.Component):
             "i": In(stream.Signature(shapes.context)), "o": Out(stream.Signature(plan_layout(shapes))),
             "look": Out(LookSignature(shapes)), "o_measured": Out(event(context_layout(shapes))),
             "operation": Out(OperationViewSignature(shapes)), "sequence": Out(SequenceViewSignature(shapes)),
-            "header": Out(HeaderViewSignature(shapes)), "node_id": In(formats.NODE_BITS),
+            "header": Out(HeaderViewSignature(self.config)), "node_id": In(formats.NODE_BITS),
             "i_start": In(stream.Signature(shapes.start)), "start_context": In(shapes.context),
             "fire": In(1), "standstill": In(StandstillSignature()),
         })

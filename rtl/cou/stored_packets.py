@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.config import Config
 from rtl.buffer.layouts import hash_bits
-from rtl.cou.trigger_signatures import StoredPacketsSignature
+from rtl.buffer.packet_signatures import StoredPacketsSignature
 
 
 class StoredPackets(wiring.Component):

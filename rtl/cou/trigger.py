@@ -11,6 +11,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status, TraceKind
 from firmware_models.config import Config
 from rtl.buffer.layouts import hash_bits, key_hash
+from rtl.buffer.packet_signatures import StoredPacketsSignature
 from rtl.cou.act_stage import ActStage
 from rtl.cou.activity import Doing
 from rtl.cou.command import CouShapes
@@ -22,7 +23,6 @@ from rtl.cou.trigger_signatures import (
     OperandsSignature,
     OperationsSignature,
     PassesSignature,
-    StoredPacketsSignature,
 )
 from rtl.interface import TraceEvent, WindowSignature
 from rtl.kit.arbiter import StreamArbiter

@@ -4,13 +4,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.config import Config
-from rtl.abi import HashKey
-from rtl.buffer.layouts import arrival_layout, hash_bits
-from rtl.buffer.tag_table import answer_layout
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import (
     RETURNED,
-    HeaderViewSignature,
     LoaderSignature,
     OperationViewSignature,
     event,
@@ -41,50 +37,6 @@ class OperationsSignature(wiring.Signature):
             "view": Out(OperationViewSignature(shapes)), "expire": In(n_jobs), "active": Out(n_jobs),
             "n_free": Out(range(config.cou.n_contexts + 1)), "progress": Out(n_jobs),
             "write_started": Out(event(data.StructLayout({"job": shapes.job}))),
-        })
-
-
-class LookUpSignature(wiring.Signature):
-    """Look-ups in the packet buffer, seen from whoever asks; each is answered, in order.
-
-    Members
-    -------
-    request : ``Out(stream.Signature(HashKey))``
-        The key of a packet that is wanted.
-    hash : ``Out``
-        Its hash (:func:`~rtl.buffer.layouts.key_hash`) stands beside it, unless the table has hashes of its own.
-    answer : ``In(stream.Signature({hit, slot, error}))``
-        The slot of the packet. Answers to others may pass as well.
-    """
-
-    def __init__(self, config: Config):
-        hashes = {"hash": Out(hash_bits(config))} if hash_bits(config) else {}
-        super().__init__({
-            "request": Out(stream.Signature(HashKey)), **hashes,
-            "answer": In(stream.Signature(answer_layout(CouShapes(config).packet))),
-        })
-
-
-class StoredPacketsSignature(wiring.Signature):
-    """Packets in the buffer, seen from whoever decides on them.
-
-    A look-up that is taken in the cycle of a packet's event THERE or later finds it, until it is freed.
-
-    Members
-    -------
-    lookup : ``Out(LookUpSignature)``
-        Where a packet is.
-    header : ``Out(HeaderViewSignature)``
-        The header in a slot.
-    arrival : ``In(stream.Signature({key, slot, what}))``
-        A packet comes in; it is always taken.
-    """
-
-    def __init__(self, config: Config):
-        shapes = CouShapes(config)
-        super().__init__({
-            "lookup": Out(LookUpSignature(config)), "header": Out(HeaderViewSignature(shapes)),
-            "arrival": In(stream.Signature(arrival_layout(shapes.packet))),
         })
 
 

@@ -82,7 +82,7 @@ def diagrams(act: Sequence[str], scheduler: Sequence[str]) -> dict[str, Diagram]
         "walk_wake": Diagram("From the packet to the sum", 117, 139, (
             Row("buffer.i.header", "cou_0.buffer.i__header", node=1),
             Row("buffer.i.payload", "cou_0.buffer.i__payload", node=1),
-            Row("buffer.o_arrival", "cou_0.buffer.o_arrival", node=1),
+            Row("packet event", "cou_0.buffer.packets__arrival", node=1),
             Row("planning.i", "cou_0.trigger.planning.i", node=1),
             Row("planning.o", "cou_0.trigger.planning.o", node=1), Row("trigger.fired", "cou_0.trigger.fired", node=1),
             Row("buffer.i_read", "cou_0.buffer.i_read", node=1), Row("buffer.o_read", "cou_0.buffer.o_read", node=1),

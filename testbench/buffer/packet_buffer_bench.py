@@ -61,18 +61,19 @@ class Bench:
         slot_bits = max(1, (parameters()["n_slots"] - 1).bit_length())
         tag = data.StructLayout({"key": HashKey, "slot": slot_bits})
         self.source = PacketSource(dut, "i", self.width)
-        self.arrivals = StreamMonitor(dut, "o_arrival", arrival_layout(slot_bits), callback=self._arrived)
+        self.arrivals = StreamMonitor(dut, "packets__arrival", arrival_layout(slot_bits), callback=self._arrived)
         self.coming: dict[int, int] = {}
         """Slot and key of the packets whose tags are on their way to the table."""
-        self.lookup = StreamSource(dut, "lookup", HashKey)
-        self.found = StreamSink(dut, "o_lookup", answer_layout(slot_bits))
+        self.lookup = StreamSource(dut, "packets__lookup__request", HashKey)
+        self.found = StreamSink(dut, "packets__lookup__answer", answer_layout(slot_bits))
         asked = data.StructLayout({"slot": slot_bits, "length": formats.LENGTH_BITS})
         self.ask_read = StreamSource(dut, "i_read", asked)
         self.read_errors: list[int] = []
         self.read = StreamSink(
             dut, "o_read", beat(self.width), callback=lambda _: self.read_errors.append(int(dut.read_error.value))
         )
-        self.free = StreamSource(dut, "free", data.StructLayout({**dict(tag.members), "gone": 2}))
+        read = data.StructLayout({**dict(tag.members), "gone": 2})
+        self.free = StreamSource(dut, "free", data.StructLayout({"free": read, "hash": parameters()["hash_bits"]}))
         self.gone = StreamSink(dut, "o_gone", Gone)
         self.left: Counter[tuple[int, int, int, int]] = Counter()
         """Packets that have left, by JobID and worth; those that were duplicates, and travelled on shared credits."""
@@ -85,7 +86,11 @@ class Bench:
         """Clock and reset; events are always taken."""
         await start(self.dut, max_cycles=2_000_000)
         self.dut.arm.value = self.dut.fault.value = 0
-        self.dut.o_arrival__ready.value = 1
+        self.dut.packets__arrival__ready.value = 1
+
+    def figures(self):
+        """The buffer's own statistics."""
+        return statistics_layout(self.level_bits).from_bits(int(self.dut.statistics.value))
 
     def _arrived(self, event):
         key, slot = bits_of(event["key"]), event["slot"]
@@ -130,11 +135,12 @@ class Bench:
 
     async def header_of(self, slot: int) -> dict[str, int]:
         """The header in a slot; it stays where it is offered until the next one is asked for."""
-        self.dut.meta_slot.value, self.dut.meta_enable.value = slot, 1
+        place, enable = self.dut.packets__header__slot, self.dut.packets__header__enable
+        place.value, enable.value = slot, 1
         await RisingEdge(self.dut.clk)
-        self.dut.meta_slot.value, self.dut.meta_enable.value = self.rng.randrange(self.n_slots), 0
+        place.value, enable.value = self.rng.randrange(self.n_slots), 0
         await cycles(self.dut, self.rng.choice((1, 1, 2, 20)))
-        return decode(PacketHeader, int(self.dut.meta.value))
+        return decode(PacketHeader, int(self.dut.packets__header__header.value))
 
     async def check_hit(self, key: int):
         """Look-up, header and payload of a packet that is there."""
@@ -160,7 +166,7 @@ class Bench:
         """Frees a packet."""
         stored = self.stored.pop(key)
         worth = self.rng.randrange(3)
-        await self.free.send({"key": key, "slot": stored.slot, "gone": worth}, sync=True)
+        await self.free.send({"free": {"key": key, "slot": stored.slot, "gone": worth}, "hash": 0}, sync=True)
         self.left[stored.packet.header["job_id"], worth, 0, 0] += 1
         self.counts["freed"] += 1
 
@@ -174,11 +180,11 @@ class Bench:
         """The buffer's own count is the model's, once the last free has gone through."""
         await RisingEdge(self.dut.clk)  # a packet counts in the cycle after its header
         for _ in range(_FREE_CYCLES):
-            if int(self.dut.level.value) == len(self.stored):
+            if self.figures().level == len(self.stored):
                 break
             await RisingEdge(self.dut.clk)
         await cycles(self.dut, 5)
-        assert int(self.dut.level.value) == len(self.stored)
+        assert self.figures().level == len(self.stored)
         while len(self.gone.received) < self.left.total():
             await RisingEdge(self.dut.clk)
         seen = Counter(tuple(item[name] for name in Gone.members) for item in self.gone.received)
@@ -297,14 +303,14 @@ async def full_buffer_waits(dut):
     while len(bench.stored) < bench.n_slots:
         await RisingEdge(dut.clk)
     await cycles(dut, 100)
-    assert int(dut.full.value)
+    assert bench.figures().level == bench.n_slots
     assert len(bench.stored) == bench.n_slots
     first = next(iter(bench.stored))
     await bench.check_hit(first)
     await bench.remove(first)
     await bench.settle()
     assert len(bench.stored) == bench.n_slots
-    assert int(dut.peak.value) == bench.n_slots
+    assert bench.figures().peak == bench.n_slots
     await bench.empty()
 
 
@@ -323,7 +329,6 @@ async def single_errors_are_corrected(dut):
     """One wrong bit, anywhere: nothing is to be seen of it but a count."""
     bench = Bench(dut)
     await bench.start()
-    layout = statistics_layout(bench.level_bits)
     certain = 0
     for round_ in range(30):
         target = 1 + round_ % 3
@@ -340,7 +345,7 @@ async def single_errors_are_corrected(dut):
         if bench.rng.random() < 0.8 or len(bench.stored) > bench.n_slots // 2:
             await bench.remove(bits_of(key))
     await bench.empty()
-    figures = layout.from_bits(int(dut.statistics.value))
+    figures = bench.figures()
     assert certain <= figures.corrected <= 30
     assert figures.uncorrectable == 0
 

@@ -36,8 +36,8 @@ STAGES = (
     ("last flit at the link", "rx__valid", -1),
     ("whole packet out of the depacketizer", "receive_0.depacketizer.o__header__valid", 0),
     ("header into the packet buffer", "cou_0.core.buffer.i__header__valid", 0),
-    ("packet announced", "cou_0.core.buffer.o_arrival__valid", 0),
-    ("packet valid in the buffer", "cou_0.core.buffer.o_arrival__valid", -1),
+    ("packet announced", "cou_0.core.buffer.packets__arrival__valid", 0),
+    ("packet valid in the buffer", "cou_0.core.buffer.packets__arrival__valid", -1),
     ("what is to be done is planned", "cou_0.core.trigger.planning.o__valid", 0),
     ("credit asked", "cou_0.core.trigger.credits__ask__request__valid", 0),
     ("descriptor fires", "cou_0.core.trigger.fired", 0),
@@ -179,7 +179,7 @@ class Unloaded(BenchHost):
 
 def trigger(probe: Probe) -> int:
     """From the packet's being valid in the buffer to the descriptor's firing."""
-    return probe.last("cou_0.core.trigger.fired") - probe.last("cou_0.core.buffer.o_arrival__valid")
+    return probe.last("cou_0.core.trigger.fired") - probe.last("cou_0.core.buffer.packets__arrival__valid")
 
 
 @cocotb.test()

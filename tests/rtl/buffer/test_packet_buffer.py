@@ -4,6 +4,7 @@ from functools import partial
 
 import pytest
 
+from rtl.buffer.layouts import hash_bits
 from rtl.buffer.packet_buffer import PacketBuffer, tag_table
 from testbench.runner import run_bench
 from testbench.unit_config import UNIT
@@ -23,6 +24,7 @@ def churn(
     parameters = {
         "data_width": data_width, "mtu": mtu, "n_slots": 32, "n_packets": config.buffer_packets, "rounds": rounds,
         "banks": 4 if mode == "cuckoo" else 1, "index_bits": table.index_bits, "ecc": ecc, "mode": mode,
+        "hash_bits": hash_bits(config),
     }
     result = run_bench(buffer, bench="testbench.buffer.packet_buffer_bench", parameters=parameters)
     print(", ".join(f"{count} {name}" for name, count in result.report.items()))

@@ -1,0 +1,68 @@
+"""Seam between the packet buffer and those who decide on its packets."""
+
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from firmware_models.config import Config
+from rtl.abi import HashKey, PacketHeader
+from rtl.buffer.layouts import arrival_layout, hash_bits
+from rtl.buffer.tag_table import answer_layout
+from rtl.kit.index import index_bits
+
+
+class LookUpSignature(wiring.Signature):
+    """Look-ups in the packet buffer, seen from whoever asks; each is answered, in order.
+
+    Members
+    -------
+    request : ``Out(stream.Signature(HashKey))``
+        The key of a packet that is wanted.
+    hash : ``Out``
+        Its hash (:func:`~rtl.buffer.layouts.key_hash`) stands beside it, unless the table has hashes of its own.
+    answer : ``In(stream.Signature({hit, slot, error}))``
+        The slot of the packet. Answers to others may pass as well.
+    """
+
+    def __init__(self, config: Config, *, hashed: bool = True):
+        hashes = {"hash": Out(hash_bits(config))} if hashed and hash_bits(config) else {}
+        super().__init__({
+            "request": Out(stream.Signature(HashKey)), **hashes,
+            "answer": In(stream.Signature(answer_layout(index_bits(config.buffer_slots)))),
+        })
+
+
+class HeaderViewSignature(wiring.Signature):
+    """Header of a packet in the buffer, seen from whoever reads it.
+
+    Members
+    -------
+    enable, slot : ``Out``
+        The header in this slot is wanted.
+    header : ``In(PacketHeader)``
+        It comes a cycle later, and stays until the next `enable`.
+    """
+
+    def __init__(self, config: Config):
+        super().__init__({"enable": Out(1), "slot": Out(index_bits(config.buffer_slots)), "header": In(PacketHeader)})
+
+
+class StoredPacketsSignature(wiring.Signature):
+    """Packets in the buffer, seen from whoever decides on them.
+
+    A look-up that is taken in the cycle of a packet's event THERE or later finds it, until it is freed.
+
+    Members
+    -------
+    lookup : ``Out(LookUpSignature)``
+        Where a packet is.
+    header : ``Out(HeaderViewSignature)``
+        The header in a slot.
+    arrival : ``In(stream.Signature({key, slot, what}))``
+        A packet comes in; it is always taken.
+    """
+
+    def __init__(self, config: Config, *, hashed: bool = True):
+        super().__init__({
+            "lookup": Out(LookUpSignature(config, hashed=hashed)), "header": Out(HeaderViewSignature(config)),
+            "arrival": In(stream.Signature(arrival_layout(index_bits(config.buffer_slots)))),
+        })
