@@ -54,7 +54,7 @@ class _Findings:
         self.of_a_plan = (
             self.window_known, self.credited, self.filled, self.reported, self.settled, self.waited, self.has_reason,
         )
-        """What the next plan knows nothing of."""
+        """Findings that the next plan knows nothing of."""
 
 
 class ActStage(wiring.Component):

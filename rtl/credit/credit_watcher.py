@@ -11,7 +11,7 @@ from rtl.interface import CreditGiven
 
 
 class CreditWatcher(wiring.Component):
-    """Reports each credit that is given back, as soon as its packet is on offer to the packetizer.
+    """Reports each credit that is returned, as soon as its packet is on offer to the packetizer.
 
     A credit may be spent after it has left. The packet that spends it arrives many cycles later. A CREDIT packet leaves
     from the first cycle on in which it is on offer; for a cycle after it there is none.
@@ -23,7 +23,7 @@ class CreditWatcher(wiring.Component):
     valid : ``In(1)``, header : ``In(PacketHeader)``
         The header on offer.
     given_valid : ``Out(1)``, given : ``Out(CreditGiven)``
-        A credit is given back.
+        A credit is returned.
     """
 
     def __init__(self):

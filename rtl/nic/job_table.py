@@ -47,7 +47,7 @@ class WaitingReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """Who has its turn at the table.
+    """The turn of a job at the table.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class PacketInHand:
     Parameters
     ----------
     header, result : View
-        Its header; what the writer is told.
+        Its header; the result that the writer gets.
     size : Signal
         Bytes that are expected of it.
     look, book : ReadPort, WritePort
