@@ -17,7 +17,10 @@ _BASE: dict[str, dict[str, Any]] = {
 }
 """Shared credits and a cuckoo table are there; buffers for all guaranteed packets and some shared ones."""
 
-STREAMS = ("port_descriptor", "port_probe", "read_data", "rx_0_payload", "rx_1_payload", "window_answer", "write_done")
+STREAMS = (
+    "commands_sequence_descriptor", "commands_sequence_probe", "memory_read_data", "rx_0_payload", "rx_1_payload",
+    "memory_window_answer", "memory_write_done",
+)
 """Streams into an offload unit whose payloads nothing follows while they are not valid."""
 
 MUTATIONS = (

@@ -49,9 +49,9 @@ def test_stages_follow_each_other() -> None:
         assert all(row["first"] <= row["last"] for row in WALK[part])
         assert min(row["first"] for row in WALK[part]) == WALK[part][0]["first"]
     for question, answer in (("job_table.sequence.query", "job_table.sequence.answer"),
-                             ("cou_0.trigger.packets__lookup__request", "cou_0.buffer.packets__lookup__answer")):
+                             ("cou_0.trigger.packets.lookup.request", "cou_0.buffer.packets.lookup.answer")):
         assert stage("descriptor", question)["first"] < stage("descriptor", answer)["first"]
-    assert stage("packet", "cou_0.buffer.packets__arrival")["first"] < stage("packet", "cou_0.trigger.fired")["first"]
+    assert stage("packet", "cou_0.buffer.packets.arrival")["first"] < stage("packet", "cou_0.trigger.fired")["first"]
 
 
 def test_names_of_states(small: Config) -> None:
