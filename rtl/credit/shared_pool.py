@@ -14,7 +14,10 @@ class NoPool(wiring.Component):
     """Stands where a pool would, where a packet buffer has none: no shared credit is granted, and each packet that is
     consumed keeps the job here no longer.
 
-    Members: those of :class:`SharedPool` that others use.
+    Members
+    -------
+    consumption, unused, lost, free : ``In``, ``In``, ``In``, ``Out``
+        As of :class:`SharedPool`, which others need not tell from it.
     """
 
     def __init__(self):

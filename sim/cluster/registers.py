@@ -17,7 +17,7 @@ class UnknownRegisterError(KeyError):
 class ClusterInside:
     """The part of a cluster by which one looks into its hardware; see :class:`sim.cluster.Cluster`.
 
-    A name is that of the modules around a register and its own, ``"core.csr.enable"``; a memory bears a name too, and
+    A name is that of the modules around a register and its own, ``"core.csr.cycles"``; a memory bears a name too, and
     its words stand one behind the other. Values are words of 64 bits, lowest first.
     """
 

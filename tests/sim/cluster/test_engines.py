@@ -285,7 +285,7 @@ def test_a_difference_is_found() -> None:
     try:
         pair.step(20)
         for number, is_switch, name in (
-            (1, False, "core.buffer_select"), (0, False, "core.cou_0.core.store.controls.words"),
+            (1, False, "core.csr.vp_select"), (0, False, "core.cou_0.core.store.controls.words"),
             (0, True, "core.control.table_select"),
         ):
             before = pair.clusters[0].peek(number, name, is_switch=is_switch)
