@@ -88,6 +88,10 @@ int MPI_Finalize(void) {
     conic_enter("MPI_Finalize");
     const int outcome = PMPI_Finalize();
     // Beside an open session, MPI keeps MPI_COMM_SELF and what is cached on it.
-    if (outcome == MPI_SUCCESS && conic_connected) conic_end();
+    if (outcome == MPI_SUCCESS && conic_connected) {
+        // The process may leave at once, and a reset of its socket may come before what it says.
+        conic_enter("finalized");
+        conic_end();
+    }
     return outcome;
 }
