@@ -19,10 +19,10 @@ for command in sys.argv[1:]:
 """
 
 
-FAMILIES = ("ecp5", "xilinx", "xilinx7", "ultrascale")
+FAMILIES = ("ecp5", "xilinx", "series7", "ultrascale")
 """Families that Yosys can map to: Lattice ECP5; AMD UltraScale+ for parts, series 7 and UltraScale for devices."""
 
-_DEVICES = {"xilinx7": "xc7", "ultrascale": "xcu"}
+_DEVICES = {"series7": "xc7", "ultrascale": "xcu"}
 """Families of whole devices, whose designs have pads and clock buffers of their own, as Yosys calls them."""
 
 

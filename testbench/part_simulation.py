@@ -1,7 +1,7 @@
 """Small parts in Amaranth's own simulator: random streams and levels in, whatever comes out beside a model."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from amaranth import Module, Signal
@@ -103,8 +103,4 @@ def run(
 
 def fields(shape: Any, bits: int) -> dict[str, int]:
     """The fields of a struct, as numbers."""
-    return {name: bits >> field.offset & (1 << field.width) - 1 for name, field in _parts(shape)}
-
-
-def _parts(shape: Any) -> Iterator[tuple[str, Any]]:
-    yield from shape
+    return {name: bits >> field.offset & (1 << field.width) - 1 for name, field in shape}

@@ -4,7 +4,6 @@
 Architecture: ``docs/packet_buffer.md``; NIC paper, section 1.3.
 """
 
-from dataclasses import dataclass
 
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
@@ -18,6 +17,7 @@ from firmware_models.config import Config
 from firmware_models.config.tree import BUFFER_STASH
 from rtl.abi import HashKey, PacketHeader, register_layout
 from rtl.buffer.buffer_statistics import BufferStatistics, statistics_layout
+from rtl.buffer.buffer_steps import Arrivals, BufferParts, Departures
 from rtl.buffer.cuckoo_table import CuckooTable
 from rtl.buffer.guarded_memory import GuardedMemory
 from rtl.buffer.layouts import (
@@ -53,68 +53,6 @@ def tag_table(config: Config, *, hashed: bool = False) -> CuckooTable | LinearTa
     return CuckooTable(
         n_entries=n_entries, slot_bits=slot_bits, banks=4, ways=ways, stash=BUFFER_STASH, ecc=config.cou.ecc
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class BufferParts:
-    """Parts of the buffer.
-
-    Parameters
-    ----------
-    table : LinearTable or CuckooTable
-        Tags of the packets that are there.
-    pool : SlotPool
-        Free slots.
-    headers, payloads : GuardedMemory
-        By slot.
-    reader : PacketReader
-        Reads payloads.
-    """
-
-    table: LinearTable | CuckooTable
-    pool: SlotPool
-    headers: GuardedMemory
-    payloads: GuardedMemory
-    reader: PacketReader
-
-
-@dataclass(frozen=True, kw_only=True)
-class Arrivals:
-    """Packets on their way into the buffer.
-
-    Parameters
-    ----------
-    arriving, accept : View, Signal
-        Tag of the packet whose header waits; it is taken.
-    entered : StreamFifo
-        Packets whose tags have gone to the table.
-    outcome : StreamFifo
-        High for those of them that were there already.
-    tells : Signal
-        The outcome of the oldest one is known.
-    """
-
-    arriving: View
-    accept: Signal
-    entered: StreamFifo
-    outcome: StreamFifo
-    tells: Signal
-
-
-@dataclass(frozen=True, kw_only=True)
-class Departures:
-    """Packets that leave.
-
-    Parameters
-    ----------
-    gone : StreamFifo
-        Each is reported in the cycle in which its slot is free.
-    drops : Signal
-        A duplicate waits to be dropped; packets that have been read wait for it.
-    """
-
-    gone: StreamFifo
-    drops: Signal
 
 
 class PacketBuffer(wiring.Component):

@@ -6,10 +6,10 @@ Architecture: ``rtl/cou/README.md``.
 from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
 from firmware_models.config import Config
+from rtl.credit.credit_counts import COUNT_BITS, Counts
 from rtl.credit.layouts import WINDOW_SLOT_BITS, CreditNotice, credit_answer, credit_request
 from rtl.credit.shared_credits import LOANS_ASKED, LOANS_KEPT, SharedCredits, shared_credits
 from rtl.kit.index import index_bits
@@ -18,9 +18,6 @@ from rtl.kit.memory import BlockMemory
 MAX_WINDOW_SLOTS = 1 << WINDOW_SLOT_BITS
 """Most multicasts of one group that one job has outstanding."""
 
-COUNT_BITS, TOTAL_BITS = 8, 16
-"""Bits of the outstanding credits of one window slot, and of one job: 64 peers with four groups of 255, or with 128
-packets and 255 on shared credits each, are less than 2**16."""
 
 def credit_back() -> data.StructLayout:
     """Contents of a CREDIT packet."""
@@ -33,51 +30,6 @@ def credit_back() -> data.StructLayout:
 def credit_rest() -> data.StructLayout:
     """Report on a job whose operation has ended."""
     return data.StructLayout({"job_id": formats.JOB_BITS, "ended": 1, "owing": 1})
-
-
-class _Counts:
-    """Registers before and behind the memories of the counts.
-
-    Members
-    -------
-    look, given, others : Signal
-        Address that is read while nothing is in hand; the one that a returned credit reads; who is served in the next
-        cycle, if not a request.
-    enable, fill : Signal
-        The memories read; their outputs go into registers, which a state of its own does.
-    stored, sum_out : Signal
-        These registers: outstanding credits of each window slot of a peer, a flag that they are those of a group, and
-        with a pool shared credits that are here, who granted them, and a flag that a request was refused; all
-        outstanding credits of a job, a flag that the return of the last one is to be reported, and packets that have
-        asked for a shared credit and have no answer yet.
-    address, job, update, after, updates, sums_up : Signal
-        Address, contents, and enables of the next write of both memories: nothing is read in the cycle after it.
-    back, last : Signal
-        Credits that count as returned; they are the last ones of their window slot.
-    ask_address, give_address : Value
-        Addresses of a request, and of credits that return.
-    """
-
-    def __init__(self, table: "CreditTable"):
-        shares, address = table.config.pool_packets > 0, formats.JOB_BITS + table.peer_bits
-        self.n_counts = max(table.n_window_slots, 2) if shares else table.n_window_slots
-        slot = {"loans": bits_for(LOANS_KEPT), "slot": index_bits(LOANS_ASKED), "refused": 1} if shares else {}
-        asked = {"asked": bits_for(LOANS_ASKED)} if shares else {}
-        entry = data.StructLayout({"out": data.ArrayLayout(COUNT_BITS, self.n_counts), "group": 1, **slot})
-        totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1, **asked})
-        self.look, self.given, self.address = (
-            Signal(address, name=name) for name in ("look_address", "given_address", "address")
-        )
-        self.others, self.job = Signal(3, name="others_turn"), Signal(formats.JOB_BITS, name="job")
-        self.enable, self.fill, self.updates, self.sums_up, self.last = (
-            Signal(name=name) for name in ("reads", "fill", "updates", "sums_up", "gives_last")
-        )
-        self.back = Signal(COUNT_BITS, name="back")
-        self.stored, self.update = Signal(entry, name="stored"), Signal(entry, name="update")
-        self.sum_out, self.after = Signal(totals, name="sum_out"), Signal(totals, name="after")
-        asking, giving = table.i.payload, table.i_return.payload
-        self.ask_address = Cat(asking.peer[: table.peer_bits], asking.job_id)
-        self.give_address = Cat(giving.peer[: table.peer_bits], giving.job_id)
 
 
 class CreditTable(wiring.Component):
@@ -186,13 +138,15 @@ class CreditTable(wiring.Component):
         return self.config.pool_packets > 0
 
     @property
-    def n_window_slots(self) -> int:
+    def _n_window_slots(self) -> int:
         """Window slots of a multicast group."""
         return min(self.config.cou.peer_credits, MAX_WINDOW_SLOTS)
 
-    def _memories(self, m: Module) -> _Counts:
+    def _memories(self, m: Module) -> Counts:
         """The counts, with registers before and behind them."""
-        t = _Counts(self)
+        t = Counts(
+            self.config, asking=self.i.payload, giving=self.i_return.payload, n_window_slots=self._n_window_slots,
+        )
         m.submodules.out = out = BlockMemory(
             shape=t.stored.shape(), depth=1 << (formats.JOB_BITS + self.peer_bits), apart=True
         )
@@ -218,7 +172,7 @@ class CreditTable(wiring.Component):
             rest.payload.owing.eq(owing),
         ]
 
-    def _read(self, m: Module, t: _Counts) -> None:
+    def _read(self, m: Module, t: Counts) -> None:
         """States in which the registers behind the memories are filled."""
         for state in ("TAKE", "COUNT", "END", "WRITE_OFF", *(("FLUSH",) if self._shares else ())):
             with m.State(f"READ_{state}"):
@@ -229,7 +183,7 @@ class CreditTable(wiring.Component):
                     with m.If(~self.i.valid):
                         m.next = "IDLE"
 
-    def _count(self, m: Module, t: _Counts) -> None:
+    def _count(self, m: Module, t: Counts) -> None:
         """Of the credits that a peer returns, no more are counted than are out. That they are the last ones of their
         window slot is known as early."""
         giving = self.i_return.payload
@@ -241,7 +195,7 @@ class CreditTable(wiring.Component):
                     m.d.sync += [t.back.eq(Mux(more, giving.credits, t.stored.out[k])), t.last.eq(~more)]
             m.next = "GIVE"
 
-    def _look(self, m: Module, t: _Counts, loans: SharedCredits) -> None:
+    def _look(self, m: Module, t: Counts, loans: SharedCredits) -> None:
         """Chooses the address to read while nothing is in hand."""
         with m.If(self.i_write_off.valid & ~loans.flushing):
             m.d.comb += t.look[self.peer_bits :].eq(self.i_write_off.payload.job_id)
@@ -255,7 +209,7 @@ class CreditTable(wiring.Component):
         with m.Else():
             m.d.comb += t.look.eq(t.ask_address)
 
-    def _choose(self, m: Module, t: _Counts, loans: SharedCredits) -> None:
+    def _choose(self, m: Module, t: Counts, loans: SharedCredits) -> None:
         """The state in which nothing is in hand. A request in progress goes first: it is on the path from a packet's
         arrival to its effect. That it is there is known late in a cycle, so what is read does not depend on it: others
         have a cycle after one without a request. Which of them is chosen in the cycle before, for whoever asks stays:
@@ -292,7 +246,7 @@ class CreditTable(wiring.Component):
         """Address of the shared credit that is looked at."""
         return Cat(loans.kept.data.peer[: self.peer_bits], loans.kept.data.job_id)
 
-    def _take(self, m: Module, t: _Counts, loans: SharedCredits) -> None:
+    def _take(self, m: Module, t: Counts, loans: SharedCredits) -> None:
         """A request is answered."""
         with m.State("TAKE"):
             # One that is not to be decided on yet is looked up again.
@@ -303,9 +257,9 @@ class CreditTable(wiring.Component):
             with m.If(decides):
                 m.next = "WRITE"
 
-    def _answer(self, m: Module, t: _Counts, loans: SharedCredits, *, decides: Signal) -> None:
+    def _answer(self, m: Module, t: Counts, loans: SharedCredits, *, decides: Signal) -> None:
         """A guaranteed credit, a shared one, or neither. `decides` gates what it changes only."""
-        share, n_places = self.config.cou.peer_credits, self.n_window_slots
+        share, n_places = self.config.cou.peer_credits, self._n_window_slots
         asking, stored, update = self.i.payload, t.stored, t.update
         loan, want, reserved = Signal(name="lent"), Signal(name="asks"), loans.reserved
         ok, chosen = Signal(), Signal(WINDOW_SLOT_BITS)
@@ -352,7 +306,7 @@ class CreditTable(wiring.Component):
             self.o.payload.loan.eq(loan), self.o.payload.want.eq(want),
         ]
 
-    def _give(self, m: Module, t: _Counts, loans: SharedCredits) -> None:
+    def _give(self, m: Module, t: Counts, loans: SharedCredits) -> None:
         """A peer returns credits."""
         giving, stored, sum_out, update, after = self.i_return.payload, t.stored, t.sum_out, t.update, t.after
         back = t.back
@@ -382,7 +336,7 @@ class CreditTable(wiring.Component):
                 self._tell(m, giving.job_id, ended=0, owing=0)
             m.next = "WRITE"
 
-    def _end(self, m: Module, t: _Counts, loans: SharedCredits) -> None:
+    def _end(self, m: Module, t: Counts, loans: SharedCredits) -> None:
         """An operation ends: a report says if credits are outstanding, and shared credits that are here return, one
         after the other."""
         job_id, owing = self.i_end.payload.job_id, t.sum_out.out != 0
@@ -400,7 +354,7 @@ class CreditTable(wiring.Component):
                 ]
                 m.next = "WRITE"
 
-    def _write_off(self, m: Module, t: _Counts, loans: SharedCredits) -> None:
+    def _write_off(self, m: Module, t: Counts, loans: SharedCredits) -> None:
         """All that a job has out is lost: one peer after the other. It holds no shared credit: it has no operation."""
         peer = Signal(self.peer_bits, name="written_peer")
         with m.State("WRITE_OFF"):

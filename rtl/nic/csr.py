@@ -4,24 +4,23 @@ from functools import reduce
 from operator import or_
 
 from amaranth import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from firmware_models.abi import formats, registers
+from firmware_models.abi import registers
 from firmware_models.abi.encoding import JobOrderKind
 from firmware_models.abi.register import REGISTER_BITS
 from firmware_models.abi.registers import CONTROL_PAGE, Access
 from firmware_models.config.tree import Config
 from rtl.abi import fields, word
-from rtl.buffer.buffer_statistics import BUFFER_SUMS, statistics_layout
-from rtl.buffer.packet_buffer import FaultOrder
-from rtl.interface import JobOrder, JobStanding, LinkState
+from rtl.buffer.buffer_statistics import BUFFER_SUMS
+from rtl.interface import JobStanding, LinkState
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
-from rtl.kit.index import index_bits
 from rtl.kit.quiescent import TIMER
 from rtl.nic.event_counters import EventCounters, Events
 from rtl.nic.group_filter import GroupsSignature
-from rtl.queue.records import Doorbell, DoorbellKind, VpCommit, WindowCommit
+from rtl.nic.register_signatures import JobRegistersSignature, NicSettings, UnitViewSignature, VpOrdersSignature
+from rtl.queue.records import DoorbellKind
 
 DOORBELLS = {"dq_prod": DoorbellKind.DQ_PROD, "cq_cons": DoorbellKind.CQ_CONS, "rq_cons": DoorbellKind.RQ_CONS}
 UPPER_HALVES = tuple(
@@ -34,70 +33,6 @@ _OFFSET_BITS = max(register.offset for register in CONTROL_PAGE).bit_length()
 """Of an address: what tells the registers of the control page apart."""
 _WORDS_AT_ONCE = 12
 """Registers whose words are summed up in one cycle when one of them is read."""
-
-
-NicSettings = data.StructLayout({"enable": 1, "node_id": formats.NODE_BITS, "watchdog": 32, "retry_limit": 32})
-"""Registers that other blocks go by: the NIC works; its NodeID; cycles until an operation without progress is ended;
-cycles for which a full ring is asked again."""
-
-
-class VpOrdersSignature(wiring.Signature):
-    """Orders to the VP table, seen from the registers.
-
-    Members
-    -------
-    commit : ``Out(stream.Signature(VpCommit))``
-        The record of a VP.
-    window : ``Out(stream.Signature(WindowCommit))``
-        A memory window of a VP.
-    doorbell : ``Out(stream.Signature(Doorbell))``
-        Software has moved on in a ring.
-    """
-
-    def __init__(self):
-        super().__init__({
-            "commit": Out(stream.Signature(VpCommit)), "window": Out(stream.Signature(WindowCommit)),
-            "doorbell": Out(stream.Signature(Doorbell)),
-        })
-
-
-class UnitViewSignature(wiring.Signature):
-    """The offload unit that software looks at, seen from the registers.
-
-    Members
-    -------
-    select : ``Out(4)``
-        The unit.
-    statistics : ``In``
-        Figures of its packet buffer, a cycle late.
-    state_index, state_cycles : ``Out(range(n))``, ``In(64)``
-        A state, and how many cycles the unit has been in it.
-    fault, arm : ``Out(FaultOrder)``, ``Out(1)``
-        Test input of its packet buffer.
-    """
-
-    def __init__(self, config: Config):
-        super().__init__({
-            "select": Out(CONTROL_PAGE["buffer_select"].width),
-            "statistics": In(statistics_layout(index_bits(config.buffer_slots) + 1)),
-            "state_index": Out(range(len(registers.STATE_COUNTERS))), "state_cycles": In(64),
-            "fault": Out(FaultOrder), "arm": Out(1),
-        })
-
-
-class JobRegistersSignature(wiring.Signature):
-    """Orders about jobs, seen from the registers; one at a time.
-
-    Members
-    -------
-    order : ``Out(stream.Signature(JobOrder))``
-        An order.
-    standing : ``In(stream.Signature(JobStanding))``
-        Its answer.
-    """
-
-    def __init__(self):
-        super().__init__({"order": Out(stream.Signature(JobOrder)), "standing": In(stream.Signature(JobStanding))})
 
 
 class RegisterFile(wiring.Component):

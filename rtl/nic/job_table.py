@@ -3,7 +3,6 @@
 Architecture: ``docs/jobs.md``, ``docs/decisions/0009-jobs-move-at-rest.md``.
 """
 
-from dataclasses import dataclass
 
 from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, memory, stream, wiring
@@ -25,77 +24,8 @@ from rtl.interface import (
 from rtl.kit.memory import BlockMemory
 from rtl.kit.round_robin import RoundRobin
 from rtl.nic.job_places import JobPlaces
+from rtl.nic.job_steps import Touch, Turn, WaitingReport
 from rtl.nic.least_unit import LeastUnit
-
-
-@dataclass(frozen=True, kw_only=True)
-class WaitingReport:
-    """The report that waits in front of the table.
-
-    Parameters
-    ----------
-    report, valid : View, Signal
-        It, if there is one.
-    goes : Signal
-        It is taken.
-    """
-
-    report: View
-    valid: Signal
-    goes: Signal
-
-
-@dataclass(frozen=True, kw_only=True)
-class Turn:
-    """The turn of a job at the table.
-
-    Parameters
-    ----------
-    job : Signal
-        The job that it asks for.
-    other : Signal
-        It is not the packet that may be there.
-    by_report, by_order : Signal
-        Of the others it is a report; an order; else a sequence.
-    """
-
-    job: Signal
-    other: Signal
-    by_report: Signal
-    by_order: Signal
-
-
-@dataclass(frozen=True, kw_only=True)
-class Touch:
-    """A touch of an entry, in the cycle in which it takes effect.
-
-    Parameters
-    ----------
-    entry, after : View
-        The entry, before it and after it.
-    limits : View
-        How far the job's packets may count.
-    at_lent : Signal
-        The packet claims to be on a shared credit.
-    by_packet, by_sequence, reported, ordered : Signal
-        Kind of the touch; none of them without one.
-    act : Signal
-        It takes effect, for nothing has to be waited for.
-    at_rest, known : Signal
-        The job is at rest; it has a shared credit out.
-    """
-
-    entry: View
-    after: View
-    limits: View
-    at_lent: Signal
-    by_packet: Signal
-    by_sequence: Signal
-    reported: Signal
-    ordered: Signal
-    act: Signal
-    at_rest: Signal
-    known: Signal
 
 
 class JobTable(wiring.Component):

@@ -9,7 +9,7 @@ from firmware_models.config import Config
 from rtl.buffer.buffer_statistics import statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.kit.index import index_bits
-from rtl.nic.csr import UnitViewSignature
+from rtl.nic.register_signatures import UnitViewSignature
 from rtl.nic.state_counters import StateCounters
 
 

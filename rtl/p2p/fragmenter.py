@@ -1,6 +1,5 @@
 """From descriptors to fragments and their data."""
 
-from dataclasses import dataclass
 
 from amaranth import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
@@ -12,82 +11,11 @@ from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Statu
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inline_layout, inline_words
 from rtl.kit.fifo import StreamFifo
+from rtl.p2p.fragmenter_steps import BufferRoom, InlineData, Operation
 from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
 
 (_TO_KIND,) = {CplKind[op.name] - op for op in P2pOp}
 """From what a descriptor asks for to the kind of its completion: the encodings count in the same order."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BufferRoom:
-    """Slots of the data buffer, one for each fragment.
-
-    Parameters
-    ----------
-    free, reading : Signal
-        Slots that are free; reads that have not come back.
-    reserve, begin_read : Signal
-        A slot is taken; a read begins.
-    """
-
-    free: Signal
-    reading: Signal
-    reserve: Signal
-    begin_read: Signal
-
-
-@dataclass(frozen=True, kw_only=True)
-class InlineData:
-    """Data that a descriptor carries.
-
-    Parameters
-    ----------
-    word : ReadPort
-        Its words.
-    beat, left : Signal
-        Number of the word that is put into the buffer next; how many are left.
-    some, puts : Signal
-        There are any; they are being put there.
-    """
-
-    word: memory.ReadPort
-    beat: Signal
-    left: Signal
-    some: Signal
-    puts: Signal
-
-
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    """The operation that is executed, and what is left of it.
-
-    Parameters
-    ----------
-    desc, number : View, Signal
-        Its descriptor and number.
-    refusal : Signal
-        Why it is not executed; ``OK`` if it is.
-    is_mini : Signal
-        It is one fragment, whose data come with the descriptor.
-    local, remote, left : Signal
-        Addresses and bytes from the next fragment on.
-    index, length, final : Signal
-        Number and bytes of the next fragment, and whether it is the last one.
-    inline : InlineData
-        Data that the descriptor carries.
-    """
-
-    desc: View
-    number: Signal
-    refusal: Signal
-    is_mini: Signal
-    local: Signal
-    remote: Signal
-    left: Signal
-    index: Signal
-    length: Signal
-    final: Signal
-    inline: InlineData
 
 
 class Fragmenter(wiring.Component):

@@ -1,11 +1,9 @@
 """The point-to-point operations of this node that are in progress."""
 
-from dataclasses import dataclass
 from itertools import pairwise
 
-from amaranth import Module, Mux, Signal, Value
+from amaranth import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from firmware_models.abi import formats
@@ -25,6 +23,7 @@ from rtl.p2p.records import (
     TrackerCommand,
     TrackerOp,
 )
+from rtl.p2p.tracker_steps import Change, Entries, Subject, Time
 
 CHECK_CYCLES = 16
 """Cycles between two looks of the watchdog, each at one operation."""
@@ -35,88 +34,6 @@ STAMP_BITS = 34
 
 CUTS = ("update",)
 """Steps from a record to what becomes of it that end in registers (``find``, ``update``); each takes a cycle."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Entries:
-    """State of each entry, a bit each.
-
-    Parameters
-    ----------
-    taken : Signal
-        From the moment that its number is.
-    alive : Signal
-        From OPEN to the completion.
-    failed : Signal
-        The operation has failed.
-    """
-
-    taken: Signal
-    alive: Signal
-    failed: Signal
-
-
-@dataclass(frozen=True, kw_only=True)
-class Time:
-    """Time, for commands.
-
-    Parameters
-    ----------
-    now : Signal
-        Time.
-    limit : Signal
-        An operation whose last progress was before it is late.
-    is_watched : Signal
-        If there is a watchdog.
-    """
-
-    now: Signal
-    limit: Signal
-    is_watched: Signal
-
-
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """A command, and the operation that it is about.
-
-    Parameters
-    ----------
-    command : View
-        The command.
-    entry : Value
-        Entry of the operation.
-    old : View
-        Its record before the command.
-    is_alive : Value
-        It is in progress.
-    """
-
-    command: View
-    entry: Value
-    old: View
-    is_alive: Value
-
-
-@dataclass(frozen=True, kw_only=True)
-class Change:
-    """Change of a record by a command.
-
-    Parameters
-    ----------
-    record : View
-        The record after it. Worth something only if it is `touched`, which takes longer to find out.
-    touched : Signal
-        The record is to be written.
-    expired : Signal
-        The operation is ended by the watchdog.
-    none_left : Signal
-        No answer is missing any more; seen without the sum.
-    """
-
-    record: View
-    touched: Signal
-    expired: Signal
-    none_left: Signal
 
 
 class Tracker(wiring.Component):

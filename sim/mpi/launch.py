@@ -26,12 +26,12 @@ from sim.mpi.standing import SECONDS_PER_STANDING, StandingCallback
 _LOOK_SECONDS = 0.25
 _GRACE_SECONDS = 1.5
 _LAUNCHER_SECONDS = 30
-FINALIZED = "finalized"
-"""Stands as a thread's call where MPI is over beside an open session."""
 _INSIST_SECONDS = 3.0
 _STANDARD_ERROR = 2
 _LIBC = ctypes.CDLL(None)
 _PR_SET_PDEATHSIG = 1
+_FINALIZED = "finalized"
+"""Stands as a thread's call where MPI is over beside an open session: ``MPI_Finalize`` of the interposer."""
 
 
 @dataclass(frozen=True)
@@ -231,9 +231,9 @@ def _hear_all(service: Service, link: Link, links: Sequence[Link]) -> bool:
         except BlockingIOError:
             return True
         if heard is None:
-            # MPI_Abort ends all ranks, in any order: it is nobody's fault that this one is gone.
-            # So it is with one that leaves a session open: the launcher ends the others when it has gone.
-            if any(ABORT in each.inside or FINALIZED in each.inside for each in links):
+            # MPI_Abort ends all ranks, in any order: it is nobody's fault that this one is gone. Nor is it when one
+            # leaves a session open, for the launcher ends the others then.
+            if any({ABORT, _FINALIZED} & set(each.inside) for each in links):
                 service.stop_waiting()
             elif link.joined and not service.has_finalized(link.rank):
                 service.lose(link.rank, DESERTED)

@@ -16,9 +16,9 @@ from rtl.buffer.buffer_statistics import BUFFER_SUMS, statistics_layout
 from rtl.buffer.packet_buffer import FaultOrder
 from rtl.interface import LinkState
 from rtl.kit.index import index_bits
-from rtl.nic.csr import NicSettings
 from rtl.nic.event_counters import Events
 from rtl.nic.group_filter import GroupEntry
+from rtl.nic.register_signatures import NicSettings
 from rtl.queue.records import Doorbell, VpCommit, WindowCommit
 from testbench import clock
 from testbench.codec import decode, encode

@@ -110,8 +110,7 @@ def test_projects_for_vivado(board: Board, tmp_path: Path) -> None:
 def test_projects_map_to_the_device(board: Board, tmp_path: Path) -> None:
     """Open tools map what is written for Vivado to the cells of the device, and they are there: a quarter to spare."""
     write_self_test(board, tmp_path)
-    family = {"series7": "xilinx7", "ultrascale": "ultrascale"}[board.family]
-    cells = synthesise((tmp_path / f"{NAME}.v").read_text(), top=NAME, family=family)
+    cells = synthesise((tmp_path / f"{NAME}.v").read_text(), top=NAME, family=board.family)
     # A cell of RAM32M or RAM64M is four tables.
     tables = sum(count for cell, count in cells.items() if re.fullmatch(r"LUT[2-6]|SRL16E|SRLC32E", cell))
     tables += 4 * sum(count for cell, count in cells.items() if cell.startswith(("RAM32M", "RAM64M")))

@@ -66,8 +66,7 @@ def test_packets_leave(rng: random.Random) -> None:
                     log.append(offer.offered)
         if read(part.drops.freed.valid):
             events.append(read(part.drops.freed.payload.slot))
-        waits = len(order) > len(freed.taken) + (consumed.offered is not None and read(consumed.port.ready))
-        assert read(part.drops.freeing) >= read(part.lane.freeing), waits
+        assert read(part.drops.freeing) == (read(part.lane.freeing) | read(part.free.valid))
         assert read(part.lane.barred) == read(part.drops.bars)
         drops = read(part.drops.pool.taken)
         assert read(part.pool.taken) == (drops | read(part.lane.pool.taken))

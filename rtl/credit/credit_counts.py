@@ -1,0 +1,69 @@
+"""Registers around the memories in which the credit table counts."""
+
+from amaranth import Cat, Signal
+from amaranth.lib import data
+from amaranth.lib.data import View
+from amaranth.utils import bits_for
+
+from firmware_models.abi import formats
+from firmware_models.config import Config
+from rtl.credit.shared_credits import LOANS_ASKED, LOANS_KEPT
+from rtl.kit.index import index_bits
+
+COUNT_BITS, TOTAL_BITS = 8, 16
+"""Bits of the outstanding credits of one window slot, and of one job: 64 peers with four groups of 255, or with 128
+packets and 255 on shared credits each, are less than 2**16."""
+
+
+class Counts:
+    """Registers before and behind the memories of the counts.
+
+    Parameters
+    ----------
+    config : Config
+        ``cou.n_peers`` and the pool.
+    asking, giving : View
+        The request, and the credits that return.
+    n_window_slots : int
+        Window slots of a multicast group.
+
+    Members
+    -------
+    look, given, others : Signal
+        Address that is read while nothing is in hand; the one that a returned credit reads; who is served in the next
+        cycle, if not a request.
+    enable, fill : Signal
+        The memories read; their outputs go into registers, which a state of its own does.
+    stored, sum_out : Signal
+        These registers: outstanding credits of each window slot of a peer, a flag that they are those of a group, and
+        with a pool shared credits that are here, who granted them, and a flag that a request was refused; all
+        outstanding credits of a job, a flag that the return of the last one is to be reported, and packets that have
+        asked for a shared credit and have no answer yet.
+    address, job, update, after, updates, sums_up : Signal
+        Address, contents, and enables of the next write of both memories: nothing is read in the cycle after it.
+    back, last : Signal
+        Credits that count as returned; they are the last ones of their window slot.
+    ask_address, give_address : Value
+        Addresses of a request, and of credits that return.
+    """
+
+    def __init__(self, config: Config, *, asking: View, giving: View, n_window_slots: int):
+        peer_bits = index_bits(config.cou.n_peers)
+        shares, address = config.pool_packets > 0, formats.JOB_BITS + peer_bits
+        self.n_counts = max(n_window_slots, 2) if shares else n_window_slots
+        slot = {"loans": bits_for(LOANS_KEPT), "slot": index_bits(LOANS_ASKED), "refused": 1} if shares else {}
+        asked = {"asked": bits_for(LOANS_ASKED)} if shares else {}
+        entry = data.StructLayout({"out": data.ArrayLayout(COUNT_BITS, self.n_counts), "group": 1, **slot})
+        totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1, **asked})
+        self.look, self.given, self.address = (
+            Signal(address, name=name) for name in ("look_address", "given_address", "address")
+        )
+        self.others, self.job = Signal(3, name="others_turn"), Signal(formats.JOB_BITS, name="job")
+        self.enable, self.fill, self.updates, self.sums_up, self.last = (
+            Signal(name=name) for name in ("reads", "fill", "updates", "sums_up", "gives_last")
+        )
+        self.back = Signal(COUNT_BITS, name="back")
+        self.stored, self.update = Signal(entry, name="stored"), Signal(entry, name="update")
+        self.sum_out, self.after = Signal(totals, name="sum_out"), Signal(totals, name="after")
+        self.ask_address = Cat(asking.peer[: peer_bits], asking.job_id)
+        self.give_address = Cat(giving.peer[: peer_bits], giving.job_id)

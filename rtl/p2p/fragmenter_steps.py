@@ -1,0 +1,79 @@
+"""Signals that the steps of the fragmenter share."""
+
+from dataclasses import dataclass
+
+from amaranth import Signal
+from amaranth.lib import memory
+from amaranth.lib.data import View
+
+
+@dataclass(frozen=True, kw_only=True)
+class BufferRoom:
+    """Slots of the data buffer, one for each fragment.
+
+    Parameters
+    ----------
+    free, reading : Signal
+        Slots that are free; reads that have not come back.
+    reserve, begin_read : Signal
+        A slot is taken; a read begins.
+    """
+
+    free: Signal
+    reading: Signal
+    reserve: Signal
+    begin_read: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class InlineData:
+    """Data that a descriptor carries.
+
+    Parameters
+    ----------
+    word : ReadPort
+        Its words.
+    beat, left : Signal
+        Number of the word that is put into the buffer next; how many are left.
+    some, puts : Signal
+        There are any; they are being put there.
+    """
+
+    word: memory.ReadPort
+    beat: Signal
+    left: Signal
+    some: Signal
+    puts: Signal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """The operation that is executed, and what is left of it.
+
+    Parameters
+    ----------
+    desc, number : View, Signal
+        Its descriptor and number.
+    refusal : Signal
+        Why it is not executed; ``OK`` if it is.
+    is_mini : Signal
+        It is one fragment, whose data come with the descriptor.
+    local, remote, left : Signal
+        Addresses and bytes from the next fragment on.
+    index, length, final : Signal
+        Number and bytes of the next fragment, and whether it is the last one.
+    inline : InlineData
+        Data that the descriptor carries.
+    """
+
+    desc: View
+    number: Signal
+    refusal: Signal
+    is_mini: Signal
+    local: Signal
+    remote: Signal
+    left: Signal
+    index: Signal
+    length: Signal
+    final: Signal
+    inline: InlineData
