@@ -22,7 +22,7 @@ from fpga.unit import UnitFigures, measure_unit
 from rtl.buffer.packet_slots import SlotPool
 from rtl.interface import beat
 from rtl.kit.axi_lite import AxiLiteFront
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import BlockQueue
 from rtl.kit.skid import SkidBuffer
 from rtl.link.depacketizer import Depacketizer
 from rtl.link.link_rx import LinkRx
@@ -39,7 +39,7 @@ _width, _mtu, _flits = _config.datapath.data_width, _config.datapath.mtu, _confi
 
 UNITS: dict[str, Callable[[], wiring.Component]] = {
     "SkidBuffer": lambda: SkidBuffer(shape=beat(_width)),
-    "StreamFifo": lambda: StreamFifo(shape=beat(_width), depth=_flits),
+    "BlockQueue": lambda: BlockQueue(shape=beat(_width), depth=_flits),
     "AxiLiteFront": lambda: AxiLiteFront(address_bits=24),
     "LinkTx": lambda: LinkTx(data_width=_width, buffer_flits=_flits),
     "LinkRx": lambda: LinkRx(data_width=_width, buffer_flits=_flits),

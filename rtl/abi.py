@@ -42,7 +42,14 @@ Completion = layout(formats.COMPLETION)
 Receive = layout(formats.RECEIVE)
 HashKey = layout(formats.HASH_KEY)
 
-DescriptorControl = data.StructLayout(
-    {field.name: unsigned(field.width) for field in formats.DESCRIPTOR.fields if field.name != "payload"}
-)
-"""A descriptor without its payload, which is its last field."""
+
+
+def control_layout(descriptor: Format) -> data.StructLayout:
+    """A descriptor without its payload, which is its last field."""
+    return data.StructLayout({
+        field.name: unsigned(field.width) for field in descriptor.fields if field.name != "payload"
+    })
+
+
+DescriptorControl = control_layout(formats.DESCRIPTOR)
+"""The control of a descriptor in memory."""

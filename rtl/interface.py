@@ -153,47 +153,8 @@ class WindowSignature(wiring.Signature):
 
 UNIT_BITS = 4
 """Bits of the number of an offload unit."""
-
-
-class PlacementSignature(wiring.Signature):
-    """A client's port on the job table: which offload unit serves a job?
-
-    Every ``query`` gets one ``answer``, in order. The meaning of `ok`, and the obligations that it brings, depend on
-    the client: see :class:`rtl.nic.job_table.JobTable`. `lent`: a packet on a shared credit. `base_pulse` is the number
-    of the job's next pulse; `closed`: software has closed the job.
-    """
-
-    def __init__(self):
-        super().__init__({
-            "query": Out(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS, "lent": 1}))),
-            "answer": In(stream.Signature(data.StructLayout({
-                "ok": 1, "closed": 1, "unit": UNIT_BITS, "base_pulse": formats.PULSE_BITS,
-            }))),
-        })
-
-
-JobOrder = data.StructLayout({"kind": JobOrderKind, "job_id": formats.JOB_BITS})
-"""An order of software to the job table."""
-
 KEPT_BITS = 25
 """Of what keeps a job at its unit, for software: packets and shared credits."""
-
-JobStanding = data.StructLayout({
-    "closed": 1, "refused": 1, "changed": 1, "busy": 1, "owing": 1, "kept": KEPT_BITS, "job_id": formats.JOB_BITS,
-    "written_off": 1, "unit": UNIT_BITS, "lost": KEPT_BITS,
-})
-"""The answer: how the job stands after it, and whether `closed` is `changed`. `kept`: packets, and shared credits that
-peers hold; with `busy` and `owing` 0 too, nothing of it is left here. `written_off`: for its `unit`, and how
-many shared credits are `lost`."""
-
-JobWriteOff = data.StructLayout({"job_id": formats.JOB_BITS, "lost": KEPT_BITS})
-"""To the offload unit of a closed job: no credit that it has out returns any more, nor do `lost` shared ones."""
-
-CreditGiven = data.StructLayout({"job_id": formats.JOB_BITS, "lent": 1, "granted": 1})
-"""A CREDIT packet leaves this NIC: the packet that it answers travelled on a shared credit; it brings one."""
-
-JobClosing = data.StructLayout({"job_id": formats.JOB_BITS, "closed": 1})
-"""To the offload units: a job is closed, or open again."""
 
 
 class JobReportKind(enum.Enum, shape=3):
@@ -215,10 +176,61 @@ class JobReportKind(enum.Enum, shape=3):
     """The same of a packet on a shared credit."""
 
 
-JobReport = data.StructLayout({
-    "kind": JobReportKind, "job_id": formats.JOB_BITS, "owing": 1, "pulses": formats.PULSE_BITS,
-})
-"""From an offload unit to the job table: one reason for a job to stay at the unit has ended."""
+class JobShapes:
+    """What the job table says and hears about jobs. A proof makes its numbers small.
+
+    Parameters
+    ----------
+    job_bits, pulse_bits, unit_bits : int
+        Bits of a JobID, of the number of a pulse, and of that of an offload unit.
+    """
+
+    def __init__(
+        self, *, job_bits: int = formats.JOB_BITS, pulse_bits: int = formats.PULSE_BITS, unit_bits: int = UNIT_BITS,
+    ):
+        self.job_bits, self.pulse_bits, self.unit_bits = job_bits, pulse_bits, unit_bits
+        job = {"job_id": job_bits}
+        self.query = data.StructLayout({**job, "lent": 1})
+        self.answer = data.StructLayout({"ok": 1, "closed": 1, "unit": unit_bits, "base_pulse": pulse_bits})
+        """See :class:`PlacementSignature`."""
+        self.order = data.StructLayout({"kind": JobOrderKind, **job})
+        """An order of software to the job table."""
+        self.standing = data.StructLayout({
+            "closed": 1, "refused": 1, "changed": 1, "busy": 1, "owing": 1, "kept": KEPT_BITS, **job,
+            "written_off": 1, "unit": unit_bits, "lost": KEPT_BITS,
+        })
+        """The answer: how the job stands after it, and whether `closed` is `changed`. `kept`: packets, and shared
+        credits that peers hold; with `busy` and `owing` 0 too, nothing of it is left here. `written_off`: for its
+        `unit`, and how many shared credits are `lost`."""
+        self.given = data.StructLayout({**job, "lent": 1, "granted": 1})
+        """A CREDIT packet leaves this NIC: the packet that it answers travelled on a shared credit; it brings one."""
+        self.report = data.StructLayout({"kind": JobReportKind, **job, "owing": 1, "pulses": pulse_bits})
+        """From an offload unit to the job table: one reason for a job to stay at the unit has ended."""
+
+
+JOBS = JobShapes()
+"""The shapes that every build has; some of them have names of their own."""
+JobOrder, JobStanding, CreditGiven, JobReport = JOBS.order, JOBS.standing, JOBS.given, JOBS.report
+
+JobWriteOff = data.StructLayout({"job_id": formats.JOB_BITS, "lost": KEPT_BITS})
+"""To the offload unit of a closed job: no credit that it has out returns any more, nor do `lost` shared ones."""
+
+JobClosing = data.StructLayout({"job_id": formats.JOB_BITS, "closed": 1})
+"""To the offload units: a job is closed, or open again."""
+
+
+class PlacementSignature(wiring.Signature):
+    """A client's port on the job table: which offload unit serves a job?
+
+    Every ``query`` gets one ``answer``, in order. The meaning of `ok`, and the obligations that it brings, depend on
+    the client: see :class:`rtl.nic.job_table.JobTable`. `lent`: a packet on a shared credit. `base_pulse` is the number
+    of the job's next pulse; `closed`: software has closed the job.
+    """
+
+    def __init__(self, shapes: JobShapes = JOBS):
+        super().__init__({
+            "query": Out(stream.Signature(shapes.query)), "answer": In(stream.Signature(shapes.answer)),
+        })
 
 
 def inline_words(data_width: int) -> int:

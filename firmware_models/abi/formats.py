@@ -4,6 +4,9 @@ Descriptor fields are those of figure 2 of the NIC paper; those marked "beyond t
 the figure. Widths of JobID, NodeID, VP and SeqID are the paper's (section 1.2).
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
 from .encoding import CplKind, Datatype, Kind, Operand, Operator, P2pOp, PacketType, Status
 from .format import Field, Format, reserved
 
@@ -158,3 +161,63 @@ HASH_KEY = Format(
 )
 
 FORMATS = (DESCRIPTOR, PACKET_HEADER, COMPLETION, RECEIVE, HASH_KEY)
+
+
+@dataclass(frozen=True)
+class FormatSet:
+    """The formats that a build of the hardware is made for: those of memory and wire.
+
+    A proof makes fields small, of which it needs two or four values each (:meth:`narrowed`); so a part that proofs look
+    into takes its widths from here, not from the module.
+    """
+
+    descriptor: Format = DESCRIPTOR
+    packet_header: Format = PACKET_HEADER
+    hash_key: Format = HASH_KEY
+
+    def narrowed(self, widths: Mapping[str, int]) -> "FormatSet":
+        """The same formats with fields of other widths, by their names; no longer aligned to words."""
+        return FormatSet(*(
+            replace(wide, word_aligned=False, fields=tuple(
+                replace(field, width=widths.get(field.name, field.width)) for field in wide.fields
+            )) for wide in (self.descriptor, self.packet_header, self.hash_key)
+        ))
+
+    @property
+    def job_bits(self) -> int:
+        """Bits of a JobID."""
+        return self.hash_key["job_id"].width
+
+    @property
+    def node_bits(self) -> int:
+        """Bits of a NodeID."""
+        return self.hash_key["node_id"].width
+
+    @property
+    def vp_bits(self) -> int:
+        """Bits of the number of a VP."""
+        return self.hash_key["vp"].width
+
+    @property
+    def seq_bits(self) -> int:
+        """Bits of a SeqID."""
+        return self.hash_key["seq_id"].width
+
+    @property
+    def pulse_bits(self) -> int:
+        """Bits of a pulse number."""
+        return self.hash_key["pulse"].width
+
+    @property
+    def peer_bits(self) -> int:
+        """Bits of the number of a peer."""
+        return self.packet_header["peer"].width
+
+    @property
+    def member_bits(self) -> int:
+        """Bits of the number of a multicast's receivers."""
+        return self.descriptor["members"].width
+
+
+WIRE = FormatSet()
+"""The formats that every build has."""

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from firmware_models.abi.formats import WIRE, FormatSet
+
 ReduceDatatype = Literal["float64", "int64", "uint64", "float32", "int32", "double_int"]
 """Names of the element types that the reduce unit has operators for."""
 
@@ -243,6 +245,11 @@ class Config:
         True
         """
         return replace(self, **{name: replace(getattr(self, name), **fields) for name, fields in sections.items()})
+
+    @property
+    def formats(self) -> FormatSet:
+        """Formats of descriptors, packets and keys. No field of a file: hardware and software must agree on them."""
+        return WIRE
 
     @property
     def guaranteed_packets(self) -> int:

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In
 
 from fpga.selftest.access import AccessSignature
 from rtl.dma.axi4 import RESP_DECERR, RESP_OKAY, Axi4Signature
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
 
 _read_ahead = 4
 """Beats that are under way from the memory to the bus."""
@@ -51,7 +51,7 @@ class OnChipMemory(wiring.Component):
         depth, shift = self.n_bytes // flit_bytes, (flit_bytes - 1).bit_length()
         m.submodules.memory = store = memory.Memory(shape=self.data_width, depth=depth, init=[])
         write, read = store.write_port(granularity=8), store.read_port()
-        m.submodules.beats = beats = StreamFifo(
+        m.submodules.beats = beats = stream_queue(
             shape=data.StructLayout({"data": self.data_width, "last": 1}), depth=_read_ahead
         )
         # Reads of the bus: a beat is asked for when there is room for it and for the one that is on its way.

@@ -10,7 +10,7 @@ from rtl.buffer.guarded_memory import GuardedMemory
 from rtl.buffer.linear_table import LinearTable
 from rtl.buffer.packet_reader import PacketReader
 from rtl.buffer.packet_slots import SlotPool
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import Queue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +44,9 @@ class Arrivals:
     ----------
     arriving, accept : View, Signal
         Tag of the packet whose header waits; it is taken.
-    entered : StreamFifo
+    entered : Queue
         Packets whose tags have gone to the table.
-    outcome : StreamFifo
+    outcome : Queue
         High for those of them that were there already.
     tells : Signal
         The outcome of the oldest one is known.
@@ -54,8 +54,8 @@ class Arrivals:
 
     arriving: View
     accept: Signal
-    entered: StreamFifo
-    outcome: StreamFifo
+    entered: Queue
+    outcome: Queue
     tells: Signal
 
 
@@ -65,11 +65,11 @@ class Departures:
 
     Parameters
     ----------
-    gone : StreamFifo
+    gone : Queue
         Each is reported in the cycle in which its slot is free.
     drops : Signal
         A duplicate waits to be dropped; packets that have been read wait for it.
     """
 
-    gone: StreamFifo
+    gone: Queue
     drops: Signal

@@ -5,8 +5,9 @@ from amaranth.lib import data, enum
 from amaranth.utils import bits_for
 
 from firmware_models.abi import formats
+from firmware_models.abi.formats import WIRE, FormatSet
 from firmware_models.config import Config
-from rtl.abi import HashKey
+from rtl.abi import HashKey, layout
 from rtl.buffer.hash_function import hash_index
 from rtl.kit.index import index_bits
 
@@ -54,14 +55,16 @@ class Arrival(enum.Enum, shape=2):
     """The table knew the key: the slot is free again."""
 
 
-def arrival_layout(slot_bits: int) -> data.StructLayout:
+def arrival_layout(slot_bits: int, formats: FormatSet = WIRE) -> data.StructLayout:
     """A packet that comes in."""
-    return data.StructLayout({"key": HashKey, "slot": slot_bits, "what": Arrival})
+    return data.StructLayout({"key": layout(formats.hash_key), "slot": slot_bits, "what": Arrival})
 
 
 def free_layout(config: Config) -> data.StructLayout:
     """A packet that has been read, and how many reports it is worth."""
-    return data.StructLayout({"key": HashKey, "slot": index_bits(config.buffer_slots), "gone": 2})
+    return data.StructLayout({
+        "key": layout(config.formats.hash_key), "slot": index_bits(config.buffer_slots), "gone": 2,
+    })
 
 
 def exit_layout(config: Config) -> data.StructLayout:

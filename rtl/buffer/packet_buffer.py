@@ -36,8 +36,9 @@ from rtl.buffer.packet_signatures import StoredPacketsSignature
 from rtl.buffer.packet_slots import SlotPool
 from rtl.buffer.tag_table import answer_layout, tag_layout
 from rtl.interface import PacketSignature, beat
-from rtl.kit.fifo import StreamFifo
 from rtl.kit.index import index_bits
+from rtl.kit.queue import stream_queue
+from rtl.kit.register import StreamRegister
 
 FaultOrder = register_layout(CONTROL_PAGE["buffer_fault"])
 """Test input: the next write of `memory` has `errors` wrong bits, from `first_bit` on."""
@@ -153,7 +154,7 @@ class PacketBuffer(wiring.Component):
             width=datapath.data_width, depth=self.n_slots << reader.beat_bits, ecc=ecc
         )
         parts = BufferParts(table=table, pool=pool, headers=headers, payloads=payloads, reader=reader)
-        m.submodules.gone = gone = StreamFifo(shape=Gone, depth=4)
+        m.submodules.gone = gone = stream_queue(shape=Gone, depth=4)
         drops = Signal()
         connect(m, gone.o, flipped(self.o_gone))
         m.d.comb += [
@@ -167,10 +168,10 @@ class PacketBuffer(wiring.Component):
 
         # Packets come in one after the other. A tag goes to the table with its header.
         kept_shape = data.StructLayout({"tag": tag_shape, "lent": 1})
-        m.submodules.entered = entered = StreamFifo(shape=kept_shape, depth=8)
-        m.submodules.outcome = outcome = StreamFifo(shape=1, depth=8)
-        m.submodules.entering = entering = StreamFifo(
-            shape=data.StructLayout({"kept": kept_shape, "hash": hash_bits(self.config)}), depth=1
+        m.submodules.entered = entered = stream_queue(shape=kept_shape, depth=8)
+        m.submodules.outcome = outcome = stream_queue(shape=1, depth=8)
+        m.submodules.entering = entering = StreamRegister(
+            shape=data.StructLayout({"kept": kept_shape, "hash": hash_bits(self.config)})
         )
         arriving, accepted, receiving, slot = Signal(tag_shape), Signal(), Signal(), Signal(self.slot_bits)
         header, payload = self.i.header, self.i.payload
@@ -300,7 +301,7 @@ class PacketBuffer(wiring.Component):
             return
         # Keys are kept by slot for this, in two copies like the headers, which have no read port to spare.
         m.submodules.keys = keys = GuardedMemory(width=HashKey.size, depth=self.n_slots, ecc=True, copies=2)
-        m.submodules.asked = asked = StreamFifo(
+        m.submodules.asked = asked = stream_queue(
             shape=HashKey, depth=8
         )
         looked, request, answer = table.o_lookup, self.packets.lookup.request, self.packets.lookup.answer

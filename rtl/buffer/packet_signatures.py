@@ -4,7 +4,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from firmware_models.config import Config
-from rtl.abi import HashKey, PacketHeader
+from rtl.abi import layout
 from rtl.buffer.layouts import arrival_layout, hash_bits
 from rtl.buffer.tag_table import answer_layout
 from rtl.kit.index import index_bits
@@ -26,7 +26,7 @@ class LookUpSignature(wiring.Signature):
     def __init__(self, config: Config, *, hashed: bool = True):
         hashes = {"hash": Out(hash_bits(config))} if hashed and hash_bits(config) else {}
         super().__init__({
-            "request": Out(stream.Signature(HashKey)), **hashes,
+            "request": Out(stream.Signature(layout(config.formats.hash_key))), **hashes,
             "answer": In(stream.Signature(answer_layout(index_bits(config.buffer_slots)))),
         })
 
@@ -43,7 +43,10 @@ class HeaderViewSignature(wiring.Signature):
     """
 
     def __init__(self, config: Config):
-        super().__init__({"enable": Out(1), "slot": Out(index_bits(config.buffer_slots)), "header": In(PacketHeader)})
+        super().__init__({
+            "enable": Out(1), "slot": Out(index_bits(config.buffer_slots)),
+            "header": In(layout(config.formats.packet_header)),
+        })
 
 
 class StoredPacketsSignature(wiring.Signature):
@@ -64,5 +67,5 @@ class StoredPacketsSignature(wiring.Signature):
     def __init__(self, config: Config, *, hashed: bool = True):
         super().__init__({
             "lookup": Out(LookUpSignature(config, hashed=hashed)), "header": Out(HeaderViewSignature(config)),
-            "arrival": In(stream.Signature(arrival_layout(index_bits(config.buffer_slots)))),
+            "arrival": In(stream.Signature(arrival_layout(index_bits(config.buffer_slots), config.formats))),
         })

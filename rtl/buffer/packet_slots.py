@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import bits_for
 
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
 
 
 class SlotPool(wiring.Component):
@@ -45,7 +45,7 @@ class SlotPool(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.returned = returned = StreamFifo(shape=self.slot_bits, depth=self.n_slots)
+        m.submodules.returned = returned = stream_queue(shape=self.slot_bits, depth=self.n_slots)
         connect(m, flipped(self.i), returned.i)
 
         n_fresh = Signal(range(self.n_slots + 1))

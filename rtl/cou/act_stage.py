@@ -4,10 +4,8 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
-from rtl.abi import HashKey
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import CreditWantSignature, LoaderSignature, StepSignature, event
 from rtl.cou.pass_planner import plan_layout
@@ -20,7 +18,7 @@ from rtl.interface import WindowSignature
 
 def lookup_layout(shapes: CouShapes) -> data.StructLayout:
     """A look-up, its context, and a flag that it belongs to a search for missing packets."""
-    return data.StructLayout({"key": HashKey, "context": shapes.context, "job": shapes.job, "search": 1})
+    return data.StructLayout({"key": shapes.key, "context": shapes.context, "job": shapes.job, "search": 1})
 
 
 class _Findings:
@@ -42,7 +40,7 @@ class _Findings:
         All packets have been searched for; the one that is next, from the first that is wanted; those that are missing.
     """
 
-    def __init__(self, patience: int):
+    def __init__(self, patience: int, seq_bits: int):
         self.window_known, self.window_ok, self.credited, self.filled, self.reported, self.settled, self.searched = (
             Signal(name=name) for name in (
                 "window_known", "window_ok", "credited", "filled", "reported", "settled", "searched",
@@ -50,7 +48,7 @@ class _Findings:
         )
         self.changed, self.has_reason = Signal(name="changed"), Signal(name="has_reason")
         self.waited = Signal(range(patience + 1), name="waited")
-        self.ahead, self.missing = Signal(formats.SEQ_BITS, name="ahead"), Signal(1 << formats.SEQ_BITS, name="missing")
+        self.ahead, self.missing = Signal(seq_bits, name="ahead"), Signal(1 << seq_bits, name="missing")
         self.of_a_plan = (
             self.window_known, self.credited, self.filled, self.reported, self.settled, self.waited, self.has_reason,
         )
@@ -81,7 +79,7 @@ class ActStage(wiring.Component):
         Packet buffer; answers of a search.
     window : ``Out(WindowSignature())``
         Check of addresses that were not checked when the descriptor was taken.
-    credit : ``Out(CreditRequestSignature())``
+    credit : ``Out(CreditRequestSignature)``
         Credit table.
     returned : ``In(1)``
         Some credit has returned.
@@ -104,12 +102,12 @@ class ActStage(wiring.Component):
         self.shapes = shapes = CouShapes(config)
         super().__init__({
             "i": In(stream.Signature(plan_layout(shapes))),
-            "step": Out(StepSignature(shapes)), "want": Out(CreditWantSignature()),
+            "step": Out(StepSignature(shapes)), "want": Out(CreditWantSignature(shapes)),
             "loader": Out(LoaderSignature(shapes)),
             "o_lookup": Out(stream.Signature(lookup_layout(shapes))),
             "i_found": In(stream.Signature(data.StructLayout({"missing": 1}))),
             "window": Out(WindowSignature()),
-            "credit": Out(CreditRequestSignature()), "returned": In(1),
+            "credit": Out(CreditRequestSignature(shapes.formats)), "returned": In(1),
             "o_run": Out(stream.Signature(shapes.run)), "o_send": Out(stream.Signature(shapes.send)),
             "o_fault": Out(stream.Signature(shapes.fault)),
             "fired": Out(1), "o_write_started": Out(event(data.StructLayout({"job": shapes.job}))),
@@ -117,7 +115,7 @@ class ActStage(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        found, reply, loader = _Findings(self.PATIENCE), self.credit.answer, self.loader
+        found, reply, loader = _Findings(self.PATIENCE, self.shapes.formats.seq_bits), self.credit.answer, self.loader
         load, plan = self.loader.request, self.i.payload
         step, remarkable = plan.step, plan.remarkable
         filled, reported, settled, waited = found.filled, found.reported, found.settled, found.waited
@@ -265,7 +263,7 @@ class ActStage(wiring.Component):
         plan, ahead = self.i.payload, found.ahead
         with m.State("SEARCH"):
             with m.If(self.i_found.valid):
-                m.d.sync += found.missing.bit_select((plan.key.seq_id + ahead)[:formats.SEQ_BITS], 1).eq(
+                m.d.sync += found.missing.bit_select((plan.key.seq_id + ahead)[:len(ahead)], 1).eq(
                     self.i_found.payload.missing
                 )
                 m.next = "ACT"

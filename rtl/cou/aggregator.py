@@ -18,7 +18,6 @@ from rtl.cou.result_writer import ResultWriter
 from rtl.cou.send_engine import SendEngine
 from rtl.interface import PacketSignature, WriteSignature
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
-from rtl.kit.fifo import StreamFifo
 from rtl.kit.skid import SkidBuffer
 from rtl.reduce.operation import operations
 from rtl.reduce.reduce_unit import ReduceUnit, request_layout
@@ -124,7 +123,7 @@ class Aggregator(wiring.Component):
         connect(m, flipped(self.i_send), engine.i)
         connect(m, engine.operands, flipped(self.operands[1]))
         for number, path in enumerate((writer, engine)):
-            m.submodules[f"done_{number}"] = ended = StreamFifo(shape=self.shapes.done, depth=2)
+            m.submodules[f"done_{number}"] = ended = SkidBuffer(shape=self.shapes.done)
             connect(m, path.o_done, ended.i)
             connect(m, ended.o, done.i[number])
         connect(m, done.o, flipped(self.o_done))

@@ -65,7 +65,7 @@ class ClosedJobs(wiring.Component):
         super().__init__({
             "order": In(stream.Signature(JobClosing)),
             "holds": In(data.ArrayLayout(shapes.holds, config.cou.n_jobs)),
-            "i_arrival": In(stream.Signature(arrival_layout(shapes.packet))),
+            "i_arrival": In(stream.Signature(arrival_layout(shapes.packet, shapes.formats))),
             "reasons": In(ReasonsSignature()),
         })
 

@@ -3,10 +3,10 @@
 from amaranth.lib import data, enum
 from amaranth.utils import bits_for
 
-from firmware_models.abi import formats
+from firmware_models.abi.formats import TERMS_BITS
 from firmware_models.config import Config
-from rtl.abi import HashKey, PacketHeader
-from rtl.credit.layouts import CreditNotice
+from rtl.abi import control_layout, layout
+from rtl.credit.layouts import credit_notice
 from rtl.interface import ADDRESS_BITS, inline_layout
 from rtl.kit.index import index_bits
 
@@ -34,6 +34,12 @@ class CouShapes:
     """Shapes that follow from the configuration; one object for all parts of a unit."""
 
     def __init__(self, config: Config):
+        self.formats = formats = config.formats
+        """Formats of descriptors, packets and keys; the layouts of these."""
+        self.control = control_layout(formats.descriptor)
+        self.header = layout(formats.packet_header)
+        self.key = layout(formats.hash_key)
+        self.notice = credit_notice(formats)
         self.context = index_bits(config.cou.n_contexts)
         self.job = index_bits(config.cou.n_jobs)
         self.place = index_bits(config.cou.sequence_depth)
@@ -60,13 +66,13 @@ class CouShapes:
         })
         """Pieces of equal size at equal distances, and a smaller one behind them, which alone may be empty."""
         self.operation = data.StructLayout({
-            "job": self.job, "job_id": formats.JOB_BITS, "vp": formats.VP_BITS, "tag": 32, "length": 32,
-            "pulse_bytes": 16, "base_pulse": formats.PULSE_BITS, "n_descriptors": self.place + 1, "blocks": self.blocks,
-            "lazy": 1, "terms": formats.TERMS_BITS,
+            "job": self.job, "job_id": formats.job_bits, "vp": formats.vp_bits, "tag": 32, "length": 32,
+            "pulse_bytes": 16, "base_pulse": formats.pulse_bits, "n_descriptors": self.place + 1, "blocks": self.blocks,
+            "lazy": 1, "terms": TERMS_BITS,
         })
         """`lazy`: no descriptor reads blocks that another one has merely sent from host memory."""
         self.start = data.StructLayout({
-            "job": self.job, "job_id": formats.JOB_BITS, "pulse": formats.PULSE_BITS, "offset": 32, "bytes": self.bytes,
+            "job": self.job, "job_id": formats.job_bits, "pulse": formats.pulse_bits, "offset": 32, "bytes": self.bytes,
             "cut": 1, "clear": 1,
         })
         """A pulse that begins; `cut` and `clear` are those of its operation's blocks."""
@@ -81,24 +87,26 @@ class CouShapes:
         """An error of an operation: status and detail of its completion."""
         self.output = data.StructLayout({
             "context": self.context, "job": self.job, "position": self.result_bytes, "bytes": self.result_bytes,
-            "send": 1, "header": PacketHeader, "write_back": 1, "result_addr": ADDRESS_BITS, "pieces": self.pieces,
+            "send": 1, "header": self.header, "write_back": 1, "result_addr": ADDRESS_BITS, "pieces": self.pieces,
         })
         """`result_addr` is whole, for the report of one that no window holds; with `write_back` it has been checked."""
         self.run = data.StructLayout({
             "a": Source, "select": Select, "use_packet": 1, "datatype": 4, "operator": 4,
-            "consume": 1, "packet": self.packet, "key": HashKey, "credit": CreditNotice, "output": self.output,
+            "consume": 1, "packet": self.packet, "key": self.key, "credit": self.notice, "output": self.output,
         })
         """One pass: operand a and the packet's data through the reduce unit, to the destinations in ``output``."""
         self.send = data.StructLayout({
             "a": Source, "context": self.context, "position": self.result_bytes, "bytes": self.result_bytes, "send": 1,
-            "header": PacketHeader,
+            "header": self.header,
         })
         """A pass that only sends what lies on chip, or not even that."""
         self.holds = data.StructLayout({
-            "live": 1, "job_id": formats.JOB_BITS, "waits": 1, "terms": formats.TERMS_BITS,
-            "next_pulse": formats.PULSE_BITS,
+            "live": 1, "job_id": formats.job_bits, "waits": 1, "terms": TERMS_BITS,
+            "next_pulse": formats.pulse_bits,
         })
         """An entry of the operation table, as those see it who ask whether a job has an operation here. `waits`: half
         of its watchdog has run out. `next_pulse`: the first one that has not begun."""
+        self.released = data.StructLayout({"job": self.job, "pulses": formats.pulse_bits})
+        """An operation is over, and had so many pulses."""
         self.done = data.StructLayout({"context": self.context})
         self.written = data.StructLayout({"job": self.job, "error": 1})

@@ -4,14 +4,11 @@ from amaranth import Array, Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi import formats
 from firmware_models.config import Config
-from rtl.abi import HashKey
 from rtl.buffer.layouts import Arrival, arrival_layout
 from rtl.cou.activity import Doing
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import (
-    RETURNED,
     CreditWantSignature,
     DoneSignature,
     LookSignature,
@@ -22,6 +19,7 @@ from rtl.cou.context_signatures import (
     context_start_layout,
     event,
     look_layout,
+    returned_layout,
 )
 from rtl.cou.phase import Phase
 
@@ -52,7 +50,7 @@ class _Registers:
         shapes, n = CouShapes(config), config.cou.n_contexts
         self.phase = Array(Signal(Phase, name=f"phase_{c}") for c in range(n))
         self.registers = Array(Signal(look_layout(shapes), name=f"registers_{c}") for c in range(n))
-        self.key = Array(Signal(HashKey, name=f"key_{c}") for c in range(n))
+        self.key = Array(Signal(CouShapes(config).key, name=f"key_{c}") for c in range(n))
         self.wanting, self.asking, self.ending, self.certain, self.called, self.aged = (
             Signal(n, name=name) for name in ("wanting", "asking", "ending", "certain", "called", "aged")
         )
@@ -98,7 +96,7 @@ class ContextFile(wiring.Component):
         The operand of a context is there.
     done : ``In(DoneSignature)``
         A pass has ended: its context becomes ready, or free if it was the sequence's last. Not with a `drop`.
-    i_returned : ``In(event(RETURNED))``
+    i_returned : ``In(event({peer}))``
         A credit has returned.
     expire : ``In(n_jobs)``
         Jobs whose operation a time-out ends: their waiting and blocked contexts become ready (a waiting one not
@@ -121,12 +119,12 @@ class ContextFile(wiring.Component):
             "look": In(LookSignature(shapes)),
             "i_measured": In(event(context_layout(shapes))),
             "step": In(StepSignature(shapes)),
-            "want": In(CreditWantSignature()),
-            "i_arrival": In(stream.Signature(arrival_layout(shapes.packet))),
+            "want": In(CreditWantSignature(shapes)),
+            "i_arrival": In(stream.Signature(arrival_layout(shapes.packet, shapes.formats))),
             "i_answer": In(event(context_answer_layout(shapes))),
             "i_loaded": In(event(context_layout(shapes))),
             "done": In(DoneSignature(shapes)),
-            "i_returned": In(event(RETURNED)),
+            "i_returned": In(event(returned_layout(shapes))),
             "expire": In(config.cou.n_jobs),
             "free": Out(n),
             "active": Out(config.cou.n_jobs),
@@ -268,7 +266,7 @@ class ContextFile(wiring.Component):
         """
         want, returned, phase, older = self.want, self.i_returned, file.phase, file.older
         n = self.config.cou.n_contexts
-        wants = Array(Signal(formats.PEER_BITS, name=f"wants_{c}") for c in range(n))
+        wants = Array(Signal(len(want.peer), name=f"wants_{c}") for c in range(n))
         concerned = Signal(n)
         # Whoever is blocked has asked before.
         with m.If(want.asks):

@@ -7,8 +7,6 @@ from amaranth import ShapeLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi import formats
-from rtl.abi import DescriptorControl, HashKey
 from rtl.cou.command import CouShapes
 from rtl.cou.phase import Phase
 from rtl.interface import STATUS_BITS
@@ -44,8 +42,9 @@ def context_layout(shapes: CouShapes) -> data.StructLayout:
     return data.StructLayout({"context": shapes.context})
 
 
-RETURNED = data.StructLayout({"peer": formats.PEER_BITS})
-"""Event: a credit has returned from `peer`."""
+def returned_layout(shapes: CouShapes) -> data.StructLayout:
+    """Event: a credit has returned from `peer`."""
+    return data.StructLayout({"peer": shapes.formats.peer_bits})
 
 
 class DoneSignature(wiring.Signature):
@@ -124,7 +123,7 @@ class StepSignature(wiring.Signature):
     def __init__(self, shapes: CouShapes):
         super().__init__({
             "context": Out(shapes.context), "sleep": Out(1), "next_phase": Out(Phase), "wait": Out(1),
-            "key": Out(HashKey), "loads": Out(1), "fire": Out(1), "advance": Out(1), "ends": Out(1), "cut": Out(1),
+            "key": Out(shapes.key), "loads": Out(1), "fire": Out(1), "advance": Out(1), "ends": Out(1), "cut": Out(1),
             "clears": Out(1), "drop": Out(1), "oldest": In(1), "certain": In(1), "finish": In(1),
         })
 
@@ -145,8 +144,8 @@ class CreditWantSignature(wiring.Signature):
         Pulse: the context has got one.
     """
 
-    def __init__(self):
-        super().__init__({"peer": Out(formats.PEER_BITS), "asks": Out(1), "granted": Out(1)})
+    def __init__(self, shapes: CouShapes):
+        super().__init__({"peer": Out(shapes.formats.peer_bits), "asks": Out(1), "granted": Out(1)})
 
 
 class OperationViewSignature(wiring.Signature):
@@ -183,7 +182,7 @@ class SequenceViewSignature(wiring.Signature):
     def __init__(self, shapes: CouShapes):
         super().__init__({
             "fetch": Out(1), "place": Out(data.StructLayout({"position": shapes.place, "job": shapes.job})),
-            "control": In(DescriptorControl),
+            "control": In(shapes.control),
         })
 
 

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.cou.command import CouShapes
 from rtl.kit.arbiter import StreamArbiter
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.register import StreamRegister
 
 
 class FaultCollector(wiring.Component):
@@ -47,7 +47,7 @@ class FaultCollector(wiring.Component):
             if not is_registered:
                 connect(m, flipped(source), sink)
                 continue
-            m.submodules[f"stage_{number}"] = stage = StreamFifo(shape=self.shapes.fault, depth=1, guarded=False)
+            m.submodules[f"stage_{number}"] = stage = StreamRegister(shape=self.shapes.fault, guarded=False)
             connect(m, flipped(source), stage.i)
             connect(m, stage.o, sink)
         connect(m, merge.o, flipped(self.o))

@@ -7,7 +7,6 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status
 from firmware_models.config import Config
 from rtl.buffer.layouts import hash_bits, key_fields, key_hash
@@ -208,7 +207,7 @@ class JobCloser(wiring.Component):
     def _compare(self, m: Module, walk: _Walk) -> None:
         """Compares a packet with an operation that waits, and reports one that does not belong to it."""
         header, owner, fault = self.packets.header.header, self.holds[walk.owner], self.o_fault
-        begun = (header.pulse - owner.next_pulse)[formats.PULSE_BITS - 1]
+        begun = (header.pulse - owner.next_pulse)[len(header.pulse) - 1]
         with m.State("COMPARE"):
             m.d.sync += walk.foreign.eq(1)
             m.next = "NEXT"

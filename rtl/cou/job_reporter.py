@@ -12,7 +12,8 @@ from rtl.buffer.layouts import Gone
 from rtl.credit.credit_table import credit_rest
 from rtl.interface import JobReport, JobReportKind
 from rtl.kit.arbiter import StreamArbiter
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
+from rtl.kit.register import StreamRegister
 
 _job = data.StructLayout({"job_id": formats.JOB_BITS})
 _ended = data.StructLayout({"job_id": formats.JOB_BITS, "pulses": formats.PULSE_BITS})
@@ -56,7 +57,7 @@ class JobReporter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         m.submodules.arbiter = arbiter = StreamArbiter(shape=JobReport, n=3, full_rate=False)
-        m.submodules.pulses = pulses = StreamFifo(shape=formats.PULSE_BITS, depth=_ENDINGS)
+        m.submodules.pulses = pulses = stream_queue(shape=formats.PULSE_BITS, depth=_ENDINGS)
         connect(m, arbiter.o, flipped(self.o))
 
         # The number of pulses waits here while the credit table is asked.
@@ -68,7 +69,7 @@ class JobReporter(wiring.Component):
         ]
 
         # The answer of the credit table is registered, so its handshake depends on no other report.
-        m.submodules.rests = rests = StreamFifo(shape=JobReport, depth=1)
+        m.submodules.rests = rests = StreamRegister(shape=JobReport)
         connect(m, rests.o, arbiter.i[1])
         gone, rest, unused = arbiter.i[0], rests.i, arbiter.i[2]
         count, again = self.i_gone.payload.count, Signal()

@@ -13,9 +13,10 @@ from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
 from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bits
 from rtl.cou.packet_signature import PacketsSignature
-from rtl.credit.layouts import CreditNotice
 from rtl.kit.alternating_queue import AlternatingQueue
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import LutQueue
+from rtl.kit.register import StreamRegister
+from rtl.kit.skid import SkidBuffer
 from rtl.reduce.reduce_unit import request_layout
 
 
@@ -102,12 +103,12 @@ class Lane(wiring.Component):
             shapes.run, self.config, key=lambda run: run.output.header.peer, kind=lambda run: run.output.send
         )
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
-        m.submodules.reads = reads = StreamFifo(shape=packets.read.payload.shape(), depth=2)
-        m.submodules.owed = owed = StreamFifo(
-            shape=CreditNotice, depth=self.UNDER_WAY, full_rate=False, guarded=False
+        m.submodules.reads = reads = SkidBuffer(shape=packets.read.payload.shape())
+        m.submodules.owed = owed = LutQueue(
+            shape=self.shapes.notice, depth=self.UNDER_WAY, full_rate=False, guarded=False
         )
-        m.submodules.held = held = StreamFifo(shape=free_layout(self.config), depth=self.UNDER_WAY, prompt=False)
-        m.submodules.reports = reports = StreamFifo(shape=shapes.fault, depth=1, guarded=False)
+        m.submodules.held = held = LutQueue(shape=free_layout(self.config), depth=self.UNDER_WAY, prompt=False)
+        m.submodules.reports = reports = StreamRegister(shape=shapes.fault, guarded=False)
         connect(m, reads.o, flipped(packets).read)
         connect(m, owed.o, flipped(leaving).credit)
         connect(m, reports.o, flipped(self.o_fault))

@@ -13,7 +13,7 @@ from rtl.cou.memory_port import OperandPort
 from rtl.cou.piece_walk import PieceWalk
 from rtl.interface import ReadSignature
 from rtl.kit.alternating_queue import AlternatingQueue
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
 
 N_READERS = 2
 """Passes that combine, and passes that only send, each read operands."""
@@ -77,8 +77,8 @@ class OperandLoader(wiring.Component):
 
         # Both sides get every load: one asks for the pieces, the other one lays down what comes.
         depth = min(n, self.UNDER_WAY)
-        m.submodules.asking = asking = StreamFifo(shape=shapes.load, depth=depth)
-        m.submodules.waiting = waiting = StreamFifo(shape=shapes.load, depth=depth)
+        m.submodules.asking = asking = stream_queue(shape=shapes.load, depth=depth)
+        m.submodules.waiting = waiting = stream_queue(shape=shapes.load, depth=depth)
         load, takes_turns = self.i, n > self.IN_ORDER
         may_ask = Signal()
         room = waiting.i.ready & asking.i.ready & may_ask

@@ -4,7 +4,6 @@ from amaranth import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Status
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
@@ -38,7 +37,7 @@ class _Table:
         n_jobs, shapes = config.cou.n_jobs, CouShapes(config)
         self.operation, self.offset, self.rest, self.pulses, self.status, self.detail = (
             Array(Signal(shape, name=f"{name}_{j}") for j in range(n_jobs)) for name, shape in (
-                ("operation", shapes.operation), ("offset", 32), ("rest", 32), ("pulses", formats.PULSE_BITS),
+                ("operation", shapes.operation), ("offset", 32), ("rest", 32), ("pulses", shapes.formats.pulse_bits),
                 ("status", STATUS_BITS), ("detail", 64),
             )
         )
@@ -95,7 +94,7 @@ class OperationTable(wiring.Component):
             "close": In(n_jobs),
             "watchdog": In(32),
             "o_event": Out(stream.Signature(CompletionEvent)),
-            "o_release": Out(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
+            "o_release": Out(stream.Signature(shapes.released)),
         })
 
     def elaborate(self, platform):

@@ -7,9 +7,9 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.config import Config
 from rtl.buffer.layouts import exit_layout, free_layout, key_hash
 from rtl.cou.packet_signature import DropSignature, LeavingSignature
-from rtl.credit.layouts import CreditNotice
+from rtl.credit.layouts import credit_notice
 from rtl.credit.pool_signature import ConsumptionSignature
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.register import StreamRegister
 
 
 class PacketExit(wiring.Component):
@@ -26,7 +26,7 @@ class PacketExit(wiring.Component):
         Whoever drops packets.
     free : ``Out(stream.Signature(exit_layout))``
         To the packet buffer.
-    credit : ``Out(stream.Signature(CreditNotice))``
+    credit : ``Out(stream.Signature(credit_notice))``
         Credits to return.
     pool : ``Out(ConsumptionSignature())``
         Shared credits.
@@ -36,14 +36,15 @@ class PacketExit(wiring.Component):
         self.config = config
         super().__init__({
             "lane": In(LeavingSignature(config)), "drops": In(DropSignature(config)),
-            "free": Out(stream.Signature(exit_layout(config))), "credit": Out(stream.Signature(CreditNotice)),
+            "free": Out(stream.Signature(exit_layout(config))),
+            "credit": Out(stream.Signature(credit_notice(config.formats))),
             "pool": Out(ConsumptionSignature()),
         })
 
     def elaborate(self, platform):
         m = Module()
         lane, drops, pool = self.lane, self.drops, self.pool
-        m.submodules.turn = turn = StreamFifo(shape=exit_layout(self.config), depth=1)
+        m.submodules.turn = turn = StreamRegister(shape=exit_layout(self.config))
         leaving = Signal(free_layout(self.config))
         for consumed, dropped, sink, item in (
             (lane.free, drops.free, turn.i, leaving),

@@ -8,7 +8,6 @@ from firmware_models.config import Config
 from rtl.buffer.layouts import free_layout
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import event
-from rtl.credit.layouts import CreditNotice
 from rtl.credit.pool_signature import ConsumptionSignature
 from rtl.interface import beat
 
@@ -25,7 +24,7 @@ class LeavingSignature(wiring.Signature):
         Packets that have been read.
     freeing : ``Out(1)``
         Packets are being read, or wait to be freed.
-    credit : ``Out(stream.Signature(CreditNotice))``
+    credit : ``Out(stream.Signature(credit_notice))``
         Credits to return for them.
     pool : ``Out(ConsumptionSignature)``
         Shared credits, in the cycle in which a packet's credit returns.
@@ -36,7 +35,7 @@ class LeavingSignature(wiring.Signature):
     def __init__(self, config: Config):
         super().__init__({
             "free": Out(stream.Signature(free_layout(config))), "freeing": Out(1),
-            "credit": Out(stream.Signature(CreditNotice)),
+            "credit": Out(stream.Signature(CouShapes(config).notice)),
             "pool": Out(ConsumptionSignature()), "barred": In(1),
         })
 
@@ -68,7 +67,7 @@ class DropSignature(wiring.Signature):
 
     Members
     -------
-    free, credit : ``Out(stream.Signature(free_layout))``, ``Out(stream.Signature(CreditNotice))``
+    free, credit : ``Out(stream.Signature(free_layout))``, ``Out(stream.Signature(credit_notice))``
         Its slot is to be freed; its credit is to return.
     pool : ``Out(ConsumptionSignature)``
         Shared credits, in the cycle in which it counts as consumed.
@@ -82,8 +81,9 @@ class DropSignature(wiring.Signature):
     """
 
     def __init__(self, config: Config):
+        shapes = CouShapes(config)
         super().__init__({
-            "free": Out(stream.Signature(free_layout(config))), "credit": Out(stream.Signature(CreditNotice)),
+            "free": Out(stream.Signature(free_layout(config))), "credit": Out(stream.Signature(shapes.notice)),
             "pool": Out(ConsumptionSignature()), "bars": Out(1), "freeing": In(1),
-            "freed": In(event(data.StructLayout({"slot": CouShapes(config).packet}))),
+            "freed": In(event(data.StructLayout({"slot": shapes.packet}))),
         })

@@ -6,10 +6,9 @@ from amaranth import Module, Mux
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi import formats
 from firmware_models.abi.encoding import Operand, PacketType, Right, Status
+from firmware_models.abi.formats import PACKET_VERSION, TERMS_BITS
 from firmware_models.config import Config
-from rtl.abi import DescriptorControl, HashKey, PacketHeader
 from rtl.cou.command import CouShapes, Select, Source
 from rtl.cou.context_signatures import look_layout
 from rtl.cou.step import Step
@@ -26,7 +25,7 @@ CUTS = ("compare",)
 def progress_layout(shapes: CouShapes) -> data.StructLayout:
     """Progress of a context."""
     return data.StructLayout({
-        "pulse": formats.PULSE_BITS,
+        "pulse": shapes.formats.pulse_bits,
         "offset": 32,  # of the pulse in each block
         "bytes": shapes.bytes,  # that the pulse takes of a full block
         "clear": 1,  # the intermediate result has to be zeroed before anything else
@@ -56,10 +55,10 @@ def plan_layout(shapes: CouShapes) -> data.StructLayout:
     """
     return data.StructLayout({
         "context": shapes.context, "job": shapes.job, "place": shapes.place, "step": Step,
-        "fill": 1, "unsure": 1, "load": shapes.load, "key": HashKey, "wanted": 16, "consumed": 16,
+        "fill": 1, "unsure": 1, "load": shapes.load, "key": shapes.key, "wanted": 16, "consumed": 16,
         "query": data.StructLayout({"addr": ADDRESS_BITS, "bytes": 32, "right": 2}),
-        "members": formats.MEMBER_BITS, "sends": 1, "foreign": 1, "mismatch": 1, "brought_bytes": 16,
-        "marked": 1, "marked_by": formats.NODE_BITS, "mark": 8, "differs": 1, "brought_terms": formats.TERMS_BITS,
+        "members": shapes.formats.member_bits, "sends": 1, "foreign": 1, "mismatch": 1, "brought_bytes": 16,
+        "marked": 1, "marked_by": shapes.formats.node_bits, "mark": 8, "differs": 1, "brought_terms": TERMS_BITS,
         "remarkable": 1,
         "direct": 1, "final": 1, "ends": 1, "cut": 1, "clears": 1,
         "after": progress_layout(shapes), "run": shapes.run,
@@ -112,8 +111,8 @@ class PassPlanner(wiring.Component):
         super().__init__({
             "context": In(shapes.context), "look": In(look_layout(shapes)),
             "progress": In(progress_layout(shapes)), "slice": In(slice_layout(shapes)),
-            "desc": In(DescriptorControl), "operation": In(shapes.operation), "expired": In(1),
-            "status": In(STATUS_BITS), "packet": In(PacketHeader), "node_id": In(formats.NODE_BITS),
+            "desc": In(shapes.control), "operation": In(shapes.operation), "expired": In(1),
+            "status": In(STATUS_BITS), "packet": In(shapes.header), "node_id": In(shapes.formats.node_bits),
             "plan": Out(plan_layout(shapes)),
         })
 
@@ -250,7 +249,7 @@ class PassPlanner(wiring.Component):
         progress, desc, packet, operation = self.progress, self.desc, self.packet, self.operation
         run = self.plan.run
         output, header, credit = run.output, run.output.header, run.credit
-        unused = [field.name for field in formats.PACKET_HEADER.fields if field.is_reserved]
+        unused = [field.name for field in self.shapes.formats.packet_header.fields if field.is_reserved]
         return [
             run.a.eq(v.source), run.select.eq(v.select), run.use_packet.eq(v.use),
             run.datatype.eq(desc.datatype), run.operator.eq(desc.operator),
@@ -264,7 +263,7 @@ class PassPlanner(wiring.Component):
                 (self.status != Status.OK) | ~(v.marked | v.mismatch | v.differs), self.status,
                 Mux(v.differs, Status.BAD_TERMS, Mux(v.marked, Status.PEER_ERROR, Status.LENGTH_MISMATCH)),
             )),
-            header.type.eq(PacketType.COLLECTIVE), header.version.eq(formats.PACKET_VERSION),
+            header.type.eq(PacketType.COLLECTIVE), header.version.eq(PACKET_VERSION),
             header.seq_id.eq(desc.out_seq_id), header.job_id.eq(operation.job_id),
             header.swap_data.eq(desc.swap_remote_data), header.swap_addr.eq(desc.swap_remote_addr),
             header.coll_end.eq(desc.coll_end_flag), header.peer.eq(desc.peer), header.length.eq(self.slice.size),

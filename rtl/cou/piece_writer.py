@@ -9,7 +9,7 @@ from rtl.cou.byte_memory import rotate_up
 from rtl.cou.command import CouShapes
 from rtl.cou.piece_walk import PieceWalk
 from rtl.interface import WriteSignature
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
 
 
 class PieceWriter(wiring.Component):
@@ -74,7 +74,7 @@ class PieceWriter(wiring.Component):
         """Requests and their acknowledgements, which come in order: a queue keeps their jobs."""
         m.submodules.asked = asked = PieceWalk(self.config)
         waiting = data.StructLayout({"job": self.shapes.job, "last": 1})
-        m.submodules.unacknowledged = unacknowledged = StreamFifo(shape=waiting, depth=self.MAX_WRITES)
+        m.submodules.unacknowledged = unacknowledged = stream_queue(shape=waiting, depth=self.MAX_WRITES)
         request, done, report = self.write.request, self.write.done, self.o_written
         m.d.comb += [
             asked.pieces.eq(run.pieces),

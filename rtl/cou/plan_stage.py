@@ -6,7 +6,6 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import memory, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi import formats
 from firmware_models.config import Config
 from rtl.buffer.packet_signatures import HeaderViewSignature
 from rtl.cou.command import CouShapes
@@ -73,7 +72,7 @@ class PlanStage(wiring.Component):
             "i": In(stream.Signature(shapes.context)), "o": Out(stream.Signature(plan_layout(shapes))),
             "look": Out(LookSignature(shapes)), "o_measured": Out(event(context_layout(shapes))),
             "operation": Out(OperationViewSignature(shapes)), "sequence": Out(SequenceViewSignature(shapes)),
-            "header": Out(HeaderViewSignature(self.config)), "node_id": In(formats.NODE_BITS),
+            "header": Out(HeaderViewSignature(self.config)), "node_id": In(config.formats.node_bits),
             "i_start": In(stream.Signature(shapes.start)), "start_context": In(shapes.context),
             "fire": In(1), "standstill": In(StandstillSignature()),
         })

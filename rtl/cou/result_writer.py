@@ -11,7 +11,7 @@ from rtl.cou.lane import tag_layout
 from rtl.cou.operand_reader import result_address_bits
 from rtl.cou.piece_writer import PieceWriter
 from rtl.interface import PacketSignature, WriteSignature, beat
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import LutQueue, Queue, stream_queue
 
 
 class ResultWriter(wiring.Component):
@@ -71,14 +71,14 @@ class ResultWriter(wiring.Component):
         width, flit_bytes = datapath.data_width, datapath.flit_bytes
         output, beats = self.i.payload, self.result
         m.submodules.piece_writer = piece_writer = PieceWriter(self.config)
-        m.submodules.headers = headers = StreamFifo(
+        m.submodules.headers = headers = LutQueue(
             shape=output.header.shape(), depth=self.UNDER_WAY, full_rate=False, prompt=False
         )
-        m.submodules.packets = packets = StreamFifo(
+        m.submodules.packets = packets = stream_queue(
             shape=beat(width), depth=self.PACKETS * datapath.mtu // flit_bytes + 2, guarded=False
         )
-        m.submodules.writes = writes = StreamFifo(shape=width, depth=self.WRITES, guarded=False)
-        m.submodules.runs = runs = StreamFifo(shape=piece_writer.run, depth=self.UNDER_WAY, prompt=False)
+        m.submodules.writes = writes = stream_queue(shape=width, depth=self.WRITES, guarded=False)
+        m.submodules.runs = runs = LutQueue(shape=piece_writer.run, depth=self.UNDER_WAY, prompt=False)
         connect(m, runs.o, piece_writer.i)
         connect(m, writes.o, piece_writer.i_beat)
         connect(m, piece_writer.o_written, flipped(self.o_written))
@@ -105,7 +105,7 @@ class ResultWriter(wiring.Component):
             leaves.eq(self.tx.header.valid & self.tx.header.ready), headers.o.ready.eq(leaves),
         ]
         if self.config.cou.ecc:
-            m.submodules.marks = marks = StreamFifo(shape=1, depth=self.UNDER_WAY)
+            m.submodules.marks = marks = stream_queue(shape=1, depth=self.UNDER_WAY)
             m.d.comb += [marks.i.valid.eq(self.release), marks.i.payload.eq(self.spoilt), marks.o.ready.eq(leaves)]
             with m.If(marks.o.payload & (headers.o.payload.status == Status.OK)):
                 m.d.comb += self.tx.header.payload.status.eq(Status.BUFFER_ERROR)
@@ -138,7 +138,7 @@ class ResultWriter(wiring.Component):
 
         return m
 
-    def _count_owed(self, m: Module, comes, n_bytes, packets: StreamFifo) -> None:
+    def _count_owed(self, m: Module, comes, n_bytes, packets: Queue) -> None:
         """Beats of packets count from the beginning of their pass on until they leave."""
         datapath = self.config.datapath
         mtu = datapath.mtu // datapath.flit_bytes

@@ -10,7 +10,8 @@ from rtl.cou.command import CouShapes
 from rtl.cou.memory_port import OperandPort
 from rtl.cou.operand_reader import OperandReader, pass_queue, result_address_bits
 from rtl.interface import LONG_HEADER, PacketSignature, beat
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import LutQueue, stream_queue
+from rtl.kit.register import StreamRegister
 
 
 class SendEngine(wiring.Component):
@@ -67,10 +68,12 @@ class SendEngine(wiring.Component):
         m.submodules.reader = reader = OperandReader(self.config, aside=self.aside)
         # While a long header passes what the next one announces is read: one waits for the link, not three.
         shape, long = self.tx.header.payload.shape(), self.config.header_flits >= LONG_HEADER
-        m.submodules.headers = headers = StreamFifo(
-            shape=shape, depth=1 if long else 3, full_rate=long, guarded=False
+        headers: StreamRegister | LutQueue = (
+            StreamRegister(shape=shape, guarded=False) if long
+            else LutQueue(shape=shape, depth=3, full_rate=False, guarded=False)
         )
-        m.submodules.beats = beats = StreamFifo(shape=beat(width), depth=self.DEPTH, guarded=False)
+        m.submodules.headers = headers
+        m.submodules.beats = beats = stream_queue(shape=beat(width), depth=self.DEPTH, guarded=False)
         connect(m, headers.o, flipped(self.tx).header)
         connect(m, beats.o, flipped(self.tx).payload)
         connect(m, reader.operands, flipped(self.operands))

@@ -11,7 +11,6 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import Operand
 from firmware_models.config import Config
-from rtl.abi import DescriptorControl
 from rtl.cou.block_cutter import BlockCutter
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import SequenceViewSignature, WordsSignature
@@ -38,10 +37,10 @@ class _Entries:
     def __init__(self, config: Config):
         shapes, n_jobs = CouShapes(config), config.cou.n_jobs
         self.taken = Signal(n_jobs, name="taken")
-        self.owner = Array(Signal(formats.JOB_BITS, name=f"owner_{job}") for job in range(n_jobs))
-        self.over, self.over_job = Signal(name="over"), Signal(formats.JOB_BITS, name="over_job")
+        self.owner = Array(Signal(shapes.formats.job_bits, name=f"owner_{job}") for job in range(n_jobs))
+        self.over, self.over_job = Signal(name="over"), Signal(shapes.formats.job_bits, name="over_job")
         self.begun, self.filling = Signal(name="begun"), Signal(shapes.job, name="filling")
-        self.position, self.base = Signal(shapes.place, name="position"), Signal(formats.PULSE_BITS, name="base")
+        self.position, self.base = Signal(shapes.place, name="position"), Signal(shapes.formats.pulse_bits, name="base")
 
 
 class SequenceStore(wiring.Component):
@@ -84,7 +83,7 @@ class SequenceStore(wiring.Component):
         super().__init__({
             "port": In(SequenceSignature()), "inline_data": In(inline_layout(config.datapath.data_width)),
             "o_operation": Out(stream.Signature(shapes.operation)),
-            "i_release": In(stream.Signature(data.StructLayout({"job": shapes.job, "pulses": formats.PULSE_BITS}))),
+            "i_release": In(stream.Signature(shapes.released)),
             "o_ended": Out(stream.Signature(_ended)),
             "view": In(SequenceViewSignature(shapes)),
             "words": In(WordsSignature(shapes, config.datapath.data_width)),
@@ -97,7 +96,7 @@ class SequenceStore(wiring.Component):
         depth = 1 << (shapes.place + shapes.job)
 
         # Nobody uses a descriptor before its sequence is complete.
-        m.submodules.controls = control = BlockMemory(shape=DescriptorControl, depth=depth, careless=True)
+        m.submodules.controls = control = BlockMemory(shape=shapes.control, depth=depth, careless=True)
         m.d.comb += [
             control.read_enable.eq(self.view.fetch), control.read_address.eq(self.view.place),
             self.view.control.eq(control.read_data),

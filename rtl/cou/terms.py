@@ -2,12 +2,12 @@
 
 from amaranth import Cat, Const, Value
 
-from firmware_models.abi import formats
+from firmware_models.abi.formats import TERMS_BITS
 
 
 def terms_of(packet) -> Value:
     """Those that the header of a COLLECTIVE packet brings; with SwapRemoteAddr it has no room for them."""
-    return packet.addr[:formats.TERMS_BITS]
+    return packet.addr[:TERMS_BITS]
 
 
 def differ(packet, ours) -> Value:
@@ -18,5 +18,5 @@ def differ(packet, ours) -> Value:
 
 def terms_detail(source_id, theirs, pulse, *, waited: int) -> Value:
     """The `detail` of BAD_TERMS; `waited`: the operation waited, for a packet that is not this one."""
-    known = formats.NODE_BITS + formats.TERMS_BITS + 1
-    return Cat(source_id, theirs, Const(waited, 1), Const(0, 64 - formats.PULSE_BITS - known), pulse)
+    known = len(source_id) + TERMS_BITS + 1
+    return Cat(source_id, theirs, Const(waited, 1), Const(0, 64 - len(pulse) - known), pulse)

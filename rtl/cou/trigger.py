@@ -7,7 +7,6 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import data, memory, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from firmware_models.abi import formats
 from firmware_models.abi.encoding import Status, TraceKind
 from firmware_models.config import Config
 from rtl.buffer.layouts import hash_bits, key_hash
@@ -26,8 +25,10 @@ from rtl.cou.trigger_signatures import (
 )
 from rtl.interface import TraceEvent, WindowSignature
 from rtl.kit.arbiter import StreamArbiter
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
+from rtl.kit.register import StreamRegister
 from rtl.kit.round_robin import RoundRobin
+from rtl.kit.skid import SkidBuffer
 
 
 class Trigger(wiring.Component):
@@ -81,10 +82,10 @@ class Trigger(wiring.Component):
         super().__init__({
             "i_start": In(stream.Signature(shapes.start)), "operations": Out(OperationsSignature(config)),
             "sequence": Out(SequenceViewSignature(shapes)), "operands": Out(OperandsSignature(shapes)),
-            "packets": Out(StoredPacketsSignature(config)), "credits": Out(CreditsSignature()),
+            "packets": Out(StoredPacketsSignature(config)), "credits": Out(CreditsSignature(shapes)),
             "window": Out(WindowSignature()), "passes": Out(PassesSignature(shapes)),
             "o_fault": Out(stream.Signature(shapes.fault)), "o_damage": Out(stream.Signature(shapes.fault)),
-            "standstill": In(StandstillSignature()), "node_id": In(formats.NODE_BITS),
+            "standstill": In(StandstillSignature()), "node_id": In(config.formats.node_bits),
             "doing": Out(Doing), "fired": Out(1), "trace": Out(event(TraceEvent)),
         })
 
@@ -147,10 +148,10 @@ class Trigger(wiring.Component):
         """Look-ups are answered in order: a queue keeps their contexts, with room for one of each context."""
         n = max(2, self.config.cou.n_contexts)
         shapes = self.shapes
-        m.submodules.asking = asking = StreamFifo(
-            shape=data.StructLayout({"lookup": act.o_lookup.payload.shape(), "hash": hash_bits(self.config)}), depth=2
+        m.submodules.asking = asking = SkidBuffer(
+            shape=data.StructLayout({"lookup": act.o_lookup.payload.shape(), "hash": hash_bits(self.config)})
         )
-        m.submodules.asked = asked = StreamFifo(
+        m.submodules.asked = asked = stream_queue(
             shape=data.StructLayout({"context": shapes.context, "job": shapes.job, "search": 1}), depth=n
         )
         m.d.comb += [
@@ -186,8 +187,10 @@ class Trigger(wiring.Component):
         """Pulses that begin, passes that end, and the timeline of both."""
         shapes, n = self.shapes, self.config.cou.n_contexts
         start, done, begun = self.i_start, self.passes.done, contexts.i_start
-        note = data.StructLayout({"job": shapes.job, "job_id": formats.JOB_BITS, "pulse": formats.PULSE_BITS,
-                                  "place": shapes.place})
+        formats = shapes.formats
+        note = data.StructLayout({
+            "job": shapes.job, "job_id": formats.job_bits, "pulse": formats.pulse_bits, "place": shapes.place,
+        })
         m.submodules.notes = notes = memory.Memory(shape=note, depth=n, init=[])
         noting, noted = notes.write_port(), notes.read_port(domain="comb")
         free = Signal(shapes.context)
@@ -198,8 +201,8 @@ class Trigger(wiring.Component):
         # A timeline may get several entries in a cycle: each kind waits for its turn, and the event with it.
         # There is room or there is not: that does not depend on who else has something to say.
         m.submodules.timeline = timeline = StreamArbiter(shape=TraceEvent, n=3)
-        m.submodules.beginnings = beginnings = StreamFifo(shape=TraceEvent, depth=1)
-        m.submodules.endings = endings = StreamFifo(shape=TraceEvent, depth=1)
+        m.submodules.beginnings = beginnings = StreamRegister(shape=TraceEvent)
+        m.submodules.endings = endings = StreamRegister(shape=TraceEvent)
         begin, fires, ends = beginnings.i, timeline.i[1], endings.i
         connect(m, beginnings.o, timeline.i[0])
         connect(m, endings.o, timeline.i[2])
@@ -220,7 +223,7 @@ class Trigger(wiring.Component):
             noting.data.place.eq(acting.place),
             noted.addr.eq(done.payload.context), contexts.done.context.eq(done.payload.context),
         ]
-        m.submodules.firings = firings = StreamFifo(shape=TraceEvent, depth=max(2, n))
+        m.submodules.firings = firings = stream_queue(shape=TraceEvent, depth=max(2, n))
         connect(m, firings.o, fires)
         m.d.comb += [
             firings.i.valid.eq((act.step.fire & ~acting.clears) | act.step.drop),

@@ -6,10 +6,10 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.config import Config
 from rtl.cou.command import CouShapes
 from rtl.cou.context_signatures import (
-    RETURNED,
     LoaderSignature,
     OperationViewSignature,
     event,
+    returned_layout,
 )
 from rtl.credit.credit_signatures import CreditRequestSignature
 
@@ -66,8 +66,10 @@ class CreditsSignature(wiring.Signature):
         Some have returned: a request that was refused may succeed now.
     """
 
-    def __init__(self):
-        super().__init__({"ask": Out(CreditRequestSignature()), "returned": In(event(RETURNED))})
+    def __init__(self, shapes: CouShapes):
+        super().__init__({
+            "ask": Out(CreditRequestSignature(shapes.formats)), "returned": In(event(returned_layout(shapes))),
+        })
 
 
 class PassesSignature(wiring.Signature):

@@ -5,14 +5,9 @@ from amaranth.lib import data
 from amaranth.lib.data import View
 from amaranth.utils import bits_for
 
-from firmware_models.abi import formats
 from firmware_models.config import Config
-from rtl.credit.shared_credits import LOANS_ASKED, LOANS_KEPT
+from rtl.credit.credit_sizes import CreditSizes
 from rtl.kit.index import index_bits
-
-COUNT_BITS, TOTAL_BITS = 8, 16
-"""Bits of the outstanding credits of one window slot, and of one job: 64 peers with four groups of 255, or with 128
-packets and 255 on shared credits each, are less than 2**16."""
 
 
 class Counts:
@@ -26,6 +21,8 @@ class Counts:
         The request, and the credits that return.
     n_window_slots : int
         Window slots of a multicast group.
+    sizes : CreditSizes
+        Bounds of the counts.
 
     Members
     -------
@@ -47,22 +44,25 @@ class Counts:
         Addresses of a request, and of credits that return.
     """
 
-    def __init__(self, config: Config, *, asking: View, giving: View, n_window_slots: int):
+    def __init__(self, config: Config, *, asking: View, giving: View, n_window_slots: int, sizes: CreditSizes):
+        job_bits = config.formats.job_bits
         peer_bits = index_bits(config.cou.n_peers)
-        shares, address = config.pool_packets > 0, formats.JOB_BITS + peer_bits
+        shares, address = config.pool_packets > 0, job_bits + peer_bits
         self.n_counts = max(n_window_slots, 2) if shares else n_window_slots
-        slot = {"loans": bits_for(LOANS_KEPT), "slot": index_bits(LOANS_ASKED), "refused": 1} if shares else {}
-        asked = {"asked": bits_for(LOANS_ASKED)} if shares else {}
-        entry = data.StructLayout({"out": data.ArrayLayout(COUNT_BITS, self.n_counts), "group": 1, **slot})
-        totals = data.StructLayout({"out": TOTAL_BITS, "watched": 1, **asked})
+        slot, asked = {}, {}
+        if shares:
+            slot = {"loans": bits_for(sizes.most_kept), "slot": index_bits(sizes.most_asked), "refused": 1}
+            asked = {"asked": bits_for(sizes.most_asked)}
+        entry = data.StructLayout({"out": data.ArrayLayout(sizes.count_bits, self.n_counts), "group": 1, **slot})
+        totals = data.StructLayout({"out": sizes.total_bits, "watched": 1, **asked})
         self.look, self.given, self.address = (
             Signal(address, name=name) for name in ("look_address", "given_address", "address")
         )
-        self.others, self.job = Signal(3, name="others_turn"), Signal(formats.JOB_BITS, name="job")
+        self.others, self.job = Signal(3, name="others_turn"), Signal(job_bits, name="job")
         self.enable, self.fill, self.updates, self.sums_up, self.last = (
             Signal(name=name) for name in ("reads", "fill", "updates", "sums_up", "gives_last")
         )
-        self.back = Signal(COUNT_BITS, name="back")
+        self.back = Signal(sizes.count_bits, name="back")
         self.stored, self.update = Signal(entry, name="stored"), Signal(entry, name="update")
         self.sum_out, self.after = Signal(totals, name="sum_out"), Signal(totals, name="after")
         self.ask_address = Cat(asking.peer[: peer_bits], asking.job_id)

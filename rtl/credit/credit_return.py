@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from firmware_models.config import Config
-from rtl.credit.layouts import LENT_BIT, CreditNotice
+from rtl.credit.layouts import LENT_BIT, credit_notice
 from rtl.interface import PacketSignature
 from rtl.kit.arbiter import StreamArbiter
 
@@ -36,8 +36,8 @@ class CreditReturn(wiring.Component):
     def __init__(self, config: Config):
         self.config = config
         super().__init__({
-            "i": In(stream.Signature(CreditNotice)),
-            "i_unused": In(stream.Signature(CreditNotice)),
+            "i": In(stream.Signature(credit_notice(config.formats))),
+            "i_unused": In(stream.Signature(credit_notice(config.formats))),
             "node_id": In(formats.NODE_BITS),
             "o": Out(PacketSignature(config.datapath.data_width)),
         })
@@ -47,7 +47,7 @@ class CreditReturn(wiring.Component):
         header = self.o.header.payload
         notice = self.i
         if self.config.pool_packets:
-            m.submodules.arbiter = arbiter = StreamArbiter(shape=CreditNotice, n=2)
+            m.submodules.arbiter = arbiter = StreamArbiter(shape=credit_notice(self.config.formats), n=2)
             connect(m, flipped(self.i), arbiter.i[0])
             connect(m, flipped(self.i_unused), arbiter.i[1])
             notice = arbiter.o

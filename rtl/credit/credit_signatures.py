@@ -3,6 +3,7 @@
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from firmware_models.abi.formats import WIRE, FormatSet
 from rtl.credit.layouts import credit_answer, credit_request
 
 
@@ -19,8 +20,8 @@ class CreditRequestSignature(wiring.Signature):
         The credit, or a refusal.
     """
 
-    def __init__(self):
+    def __init__(self, formats: FormatSet = WIRE):
         super().__init__({
-            "request": Out(stream.Signature(credit_request())), "hold": Out(1),
+            "request": Out(stream.Signature(credit_request(formats))), "hold": Out(1),
             "answer": In(stream.Signature(credit_answer())),
         })

@@ -7,11 +7,12 @@ from amaranth import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from firmware_models.abi import formats
+from firmware_models.abi.formats import WIRE, FormatSet
 from firmware_models.config import Config
-from rtl.credit.credit_counts import COUNT_BITS, Counts
-from rtl.credit.layouts import WINDOW_SLOT_BITS, CreditNotice, credit_answer, credit_request
-from rtl.credit.shared_credits import LOANS_ASKED, LOANS_KEPT, SharedCredits, shared_credits
+from rtl.credit.credit_counts import Counts
+from rtl.credit.credit_sizes import EVERY_BUILD, CreditSizes
+from rtl.credit.layouts import WINDOW_SLOT_BITS, credit_answer, credit_notice, credit_request
+from rtl.credit.shared_credits import SharedCredits, shared_credits
 from rtl.kit.index import index_bits
 from rtl.kit.memory import BlockMemory
 
@@ -19,17 +20,17 @@ MAX_WINDOW_SLOTS = 1 << WINDOW_SLOT_BITS
 """Most multicasts of one group that one job has outstanding."""
 
 
-def credit_back() -> data.StructLayout:
+def credit_back(formats: FormatSet = WIRE) -> data.StructLayout:
     """Contents of a CREDIT packet."""
     return data.StructLayout({
-        "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "window_slot": WINDOW_SLOT_BITS, "credits": 8,
-        "loan": 1, "want": 1, "source_id": formats.NODE_BITS, "source_vp": formats.VP_BITS, "dest_vp": formats.VP_BITS,
+        "job_id": formats.job_bits, "peer": formats.peer_bits, "window_slot": WINDOW_SLOT_BITS, "credits": 8,
+        "loan": 1, "want": 1, "source_id": formats.node_bits, "source_vp": formats.vp_bits, "dest_vp": formats.vp_bits,
     })
 
 
-def credit_rest() -> data.StructLayout:
+def credit_rest(formats: FormatSet = WIRE) -> data.StructLayout:
     """Report on a job whose operation has ended."""
-    return data.StructLayout({"job_id": formats.JOB_BITS, "ended": 1, "owing": 1})
+    return data.StructLayout({"job_id": formats.job_bits, "ended": 1, "owing": 1})
 
 
 class CreditTable(wiring.Component):
@@ -44,14 +45,14 @@ class CreditTable(wiring.Component):
     less. A packet that a receiver keeps waiting holds its own slot only. The last free slot is for the oldest pulse.
 
     Receivers with a pool grant shared credits. A packet to a single peer asks for one (`want`) if a request for that
-    peer was refused since the last packet, or if it leaves fewer than :data:`LOANS_KEPT` credits of either kind to
+    peer was refused since the last packet, or if it leaves fewer than ``sizes.most_kept`` credits of either kind to
     pulses that are not the oldest. The CREDIT packet for it brings the shared credit (`loan`) or does not. Any pulse
     may use a shared credit, and these are used first. Packets on shared credits are counted in window slot 1, which
     single peers do not use otherwise, so they take nothing from the guaranteed credits.
 
     Shared credits are kept for the next packets to their peer while an operation of the job is in progress,
-    :data:`LOANS_KEPT` for each peer. Otherwise, and when the operation ends, they return unused (``o_unused``). Channel
-    1 must not wait for that: the queue has room for all that packets have asked for, :data:`LOANS_ASKED`.
+    ``sizes.most_kept`` for each peer. Otherwise, and when the operation ends, they return unused (``o_unused``).
+    Channel 1 must not wait for that: the queue has room for all that packets have asked for, ``sizes.most_asked``.
 
     Software may write off what a closed job has out, when that cannot return any more (`i_write_off`): its counts are 0
     then, and none of its packets has asked. Whatever returns later is more than is out.
@@ -64,6 +65,13 @@ class CreditTable(wiring.Component):
     A job is written off in two cycles and one for each peer.
     After a reset the counts are cleared first, one a cycle.
 
+    Parameters
+    ----------
+    config : Config
+        ``cou`` and ``formats``.
+    sizes : CreditSizes
+        Bounds of the counts.
+
     Members
     -------
     i : ``In(stream.Signature({job_id, peer, oldest, multicast, members}))``
@@ -72,7 +80,7 @@ class CreditTable(wiring.Component):
         The request on offer is not to be decided on yet. It may be taken back then.
     o : ``Out(stream.Signature({ok, window_slot, loan, want}))``
         `ok`: the credit is granted; the packet's window slot; it travels on a shared credit; it asks for one.
-    i_return : ``In(stream.Signature(credit_back()))``
+    i_return : ``In(stream.Signature(credit_back))``
         Credits that return. More than are outstanding are a protocol error of the peer: the count stops at zero. So is
         a shared credit that no packet asked for: it is ignored.
     o_unused : ``Out(stream.Signature(credit))``
@@ -88,18 +96,19 @@ class CreditTable(wiring.Component):
         returned, and no credit has been taken since the operation ended.
     """
 
-    def __init__(self, config: Config):
-        self.config = config
+    def __init__(self, config: Config, *, sizes: CreditSizes = EVERY_BUILD):
+        self.config, self.sizes, formats = config, sizes, config.formats
+        job = data.StructLayout({"job_id": formats.job_bits})
         self.peer_bits = index_bits(config.cou.n_peers)
         super().__init__({
-            "i": In(stream.Signature(credit_request())), "hold": In(1),
+            "i": In(stream.Signature(credit_request(formats))), "hold": In(1),
             "o": Out(stream.Signature(credit_answer())),
-            "i_return": In(stream.Signature(credit_back())),
-            "o_unused": Out(stream.Signature(CreditNotice)),
+            "i_return": In(stream.Signature(credit_back(formats))),
+            "o_unused": Out(stream.Signature(credit_notice(formats))),
             "returned": Out(1),
-            "i_end": In(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
-            "i_write_off": In(stream.Signature(data.StructLayout({"job_id": formats.JOB_BITS}))),
-            "o_rest": Out(stream.Signature(credit_rest())),
+            "i_end": In(stream.Signature(job)),
+            "i_write_off": In(stream.Signature(job)),
+            "o_rest": Out(stream.Signature(credit_rest(formats))),
         })
 
     def elaborate(self, platform):
@@ -146,11 +155,13 @@ class CreditTable(wiring.Component):
         """The counts, with registers before and behind them."""
         t = Counts(
             self.config, asking=self.i.payload, giving=self.i_return.payload, n_window_slots=self._n_window_slots,
+            sizes=self.sizes,
         )
+        job_bits = self.config.formats.job_bits
         m.submodules.out = out = BlockMemory(
-            shape=t.stored.shape(), depth=1 << (formats.JOB_BITS + self.peer_bits), apart=True
+            shape=t.stored.shape(), depth=1 << (job_bits + self.peer_bits), apart=True
         )
-        m.submodules.total = total = BlockMemory(shape=t.sum_out.shape(), depth=1 << formats.JOB_BITS, apart=True)
+        m.submodules.total = total = BlockMemory(shape=t.sum_out.shape(), depth=1 << job_bits, apart=True)
         with m.If(t.fill):
             m.d.sync += [t.stored.eq(out.read_data), t.sum_out.eq(total.read_data)]
         m.d.comb += [
@@ -292,12 +303,12 @@ class CreditTable(wiring.Component):
                 m.d.comb += update.out[0].eq(stored.out[0] + 1)
             if self._shares:
                 # Behind this packet share - 1 - out - 1 + loans are left to younger pulses.
-                scarce = stored.out[0] + (LOANS_KEPT + 2) > stored.loans + share
+                scarce = stored.out[0] + (self.sizes.most_kept + 2) > stored.loans + share
                 # A refusal is recorded, so there is always something to be written.
                 m.d.comb += [
                     loan.eq(stored.loans != 0), update.out[1].eq(stored.out[1] + loan),
                     t.updates.eq(decides), update.loans.eq(stored.loans - loan), update.refused.eq(~ok),
-                    want.eq(ok & (stored.refused | scarce) & (reserved != LOANS_ASKED)),
+                    want.eq(ok & (stored.refused | scarce) & (reserved != self.sizes.most_asked)),
                     t.after.asked.eq(t.sum_out.asked + want),
                 ]
         m.d.comb += [loans.loan.eq(loan & decides), loans.want.eq(want & decides)]
@@ -322,9 +333,10 @@ class CreditTable(wiring.Component):
                     m.d.comb += update.out[k].eq(stored.out[k] - back)
             if self._shares:
                 # A job that is watched has no operation. The count of packets on shared credits must not wrap.
-                few_out = stored.out[1] < (1 << COUNT_BITS) - LOANS_KEPT
+                most_kept = self.sizes.most_kept
+                few_out = stored.out[1] < (1 << self.sizes.count_bits) - most_kept
                 m.d.comb += [
-                    loans.keep.eq(~sum_out.watched & (stored.loans != LOANS_KEPT) & few_out),
+                    loans.keep.eq(~sum_out.watched & (stored.loans != most_kept) & few_out),
                     after.asked.eq(sum_out.asked - loans.answered),
                 ]
                 with m.If(loans.granted & loans.keep):

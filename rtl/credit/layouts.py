@@ -3,19 +3,28 @@
 from amaranth import Value
 from amaranth.lib import data
 
-from firmware_models.abi import formats
+from firmware_models.abi.formats import WIRE, FormatSet
 
 WINDOW_SLOT_BITS = 2
 """Bits of a window slot: which of its outstanding multicasts a packet is."""
 
-CreditNotice = data.StructLayout({
-    "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "dest_id": formats.NODE_BITS,
-    "dest_vp": formats.VP_BITS, "source_vp": formats.VP_BITS, "window_slot": WINDOW_SLOT_BITS,
-    "credits": 1, "loan": 1, "want": 1, "lent": 1,
-})
-"""A CREDIT packet. Before the :class:`~rtl.credit.shared_pool.SharedPool` `loan` says that the consumed packet
-travelled on a shared credit, behind it that one is granted; without `credits`, that one returns unused. `lent`:
-the consumed packet travelled on a shared credit."""
+
+def credit_notice(formats: FormatSet = WIRE) -> data.StructLayout:
+    """A CREDIT packet.
+
+    Before the :class:`~rtl.credit.shared_pool.SharedPool` `loan` says that the consumed packet travelled on a shared
+    credit, behind it that one is granted; without `credits`, that one returns unused. `lent`: the consumed packet
+    travelled on a shared credit.
+    """
+    return data.StructLayout({
+        "job_id": formats.job_bits, "peer": formats.peer_bits, "dest_id": formats.node_bits,
+        "dest_vp": formats.vp_bits, "source_vp": formats.vp_bits, "window_slot": WINDOW_SLOT_BITS,
+        "credits": 1, "loan": 1, "want": 1, "lent": 1,
+    })
+
+
+CreditNotice = credit_notice()
+"""The notice of a CREDIT packet on the wire."""
 
 LENT_BIT = WINDOW_SLOT_BITS
 """Bit of a CREDIT packet's `tag` that says so: the NIC that it leaves counts by it."""
@@ -31,11 +40,11 @@ def notice_fields(header) -> dict[str, Value | int]:
     }
 
 
-def credit_request() -> data.StructLayout:
+def credit_request(formats: FormatSet = WIRE) -> data.StructLayout:
     """A request to the credit table."""
     return data.StructLayout({
-        "job_id": formats.JOB_BITS, "peer": formats.PEER_BITS, "oldest": 1, "multicast": 1,
-        "members": formats.MEMBER_BITS,
+        "job_id": formats.job_bits, "peer": formats.peer_bits, "oldest": 1, "multicast": 1,
+        "members": formats.member_bits,
     })
 
 

@@ -9,21 +9,22 @@ from amaranth import Module, Mux, Signal
 from amaranth.lib import memory
 from amaranth.lib.wiring import connect, flipped
 
-from firmware_models.abi import formats
-from rtl.credit.layouts import CreditNotice
-from rtl.kit.fifo import StreamFifo
+from firmware_models.abi.formats import FormatSet
+from rtl.credit.credit_sizes import CreditSizes
+from rtl.credit.layouts import credit_notice
 from rtl.kit.index import index_bits
-
-LOANS_ASKED = 32
-"""Most packets of one offload unit that have asked for a shared credit, and shared credits that it holds, together."""
-
-LOANS_KEPT = 3
-"""Most shared credits of one job for one peer that are kept. As many credits, of either kind, are to be left to younger
-pulses behind a packet; otherwise it asks for one more."""
+from rtl.kit.queue import stream_queue
 
 
 class SharedCredits:
     """Registers and wires of the shared credits that are here, in a slot for each peer.
+
+    Parameters
+    ----------
+    formats : FormatSet
+        For JobIDs.
+    sizes : CreditSizes
+        ``most_asked``: places.
 
     Members
     -------
@@ -36,19 +37,20 @@ class SharedCredits:
     full, spot : Signal
         Slots that are in use; a free one.
     reserved, asked : Signal
-        Places that are taken, of :data:`LOANS_ASKED`; packets that have asked and have no answer yet.
+        Places that are taken, of ``most_asked``; packets that have asked and have no answer yet.
     answered, written_off : Value, Signal
         One of these is answered; so many will not be.
     kept : ReadPort
         The slot that is looked at.
     """
 
-    def __init__(self) -> None:
-        slot_bits, places = index_bits(LOANS_ASKED), range(LOANS_ASKED + 1)
+    def __init__(self, formats: FormatSet, sizes: CreditSizes):
+        slot_bits, places = index_bits(sizes.most_asked), range(sizes.most_asked + 1)
         self.loan, self.want, self.granted, self.keep, self.flush, self.next_step, self.flushing = (
             Signal(name=name) for name in ("loan", "want", "granted", "keep", "flush", "next_step", "flushing")
         )
-        self.full, self.flushed_job = Signal(LOANS_ASKED, name="full"), Signal(formats.JOB_BITS, name="flushed_job")
+        self.full = Signal(sizes.most_asked, name="full")
+        self.flushed_job = Signal(formats.job_bits, name="flushed_job")
         self.spot, self.step = Signal(slot_bits, name="spot"), Signal(slot_bits, name="step")
         self.reserved, self.asked, self.written_off = (
             Signal(places, name=name) for name in ("reserved", "asked", "written_off")
@@ -62,21 +64,22 @@ def shared_credits(m: Module, table: Any, t: Any, *, shares: bool) -> SharedCred
 
     `table` has the streams, `t` what the memories of the table show.
     """
-    loans = SharedCredits()
+    formats, most_asked = table.config.formats, table.sizes.most_asked
+    loans, shape = SharedCredits(formats, table.sizes), credit_notice(formats)
     if not shares:
         return loans
     loan, want, granted, keep, flush = loans.loan, loans.want, loans.granted, loans.keep, loans.flush
     giving, reserved = table.i_return.payload, loans.reserved
-    m.submodules.unused = unused = StreamFifo(shape=CreditNotice, depth=LOANS_ASKED)
+    m.submodules.unused = unused = stream_queue(shape=shape, depth=most_asked)
     connect(m, unused.o, flipped(table.o_unused))
-    m.submodules.kept = kept = memory.Memory(shape=CreditNotice, depth=LOANS_ASKED, init=[])
+    m.submodules.kept = kept = memory.Memory(shape=shape, depth=most_asked, init=[])
     keep_port, loans.kept = kept.write_port(), kept.read_port(domain="comb")
     # Packets that ask and have no answer yet, shared credits that are here, and those that wait to return: there
     # is room in the queue for each, and a packet may ask if some is left.
     asked = loans.asked
     answered = giving.want & (t.sum_out.asked != 0) & table.i_return.ready
     loans.answered = answered
-    notice = Signal(CreditNotice)
+    notice = Signal(shape)
     m.d.comb += [
         granted.eq(giving.loan & answered), unused.i.valid.eq((granted & ~keep) | flush),
         notice.job_id.eq(giving.job_id), notice.peer.eq(giving.peer), notice.loan.eq(1),
@@ -93,7 +96,7 @@ def shared_credits(m: Module, table: Any, t: Any, *, shares: bool) -> SharedCred
             - loans.written_off
         ),
     ]
-    for k in reversed(range(LOANS_ASKED)):
+    for k in reversed(range(most_asked)):
         with m.If(~loans.full[k]):
             m.d.comb += loans.spot.eq(k)
     # Those of one peer are alike, so one slot stands for them.
@@ -105,5 +108,5 @@ def shared_credits(m: Module, table: Any, t: Any, *, shares: bool) -> SharedCred
         m.d.sync += loans.full.bit_select(loans.step, 1).eq(0)
     # At the end of a job's operation one slot after the other is looked at.
     with m.If(loans.next_step):
-        m.d.sync += [loans.step.eq(loans.step + 1), loans.flushing.eq(loans.step != LOANS_ASKED - 1)]
+        m.d.sync += [loans.step.eq(loans.step + 1), loans.flushing.eq(loans.step != most_asked - 1)]
     return loans

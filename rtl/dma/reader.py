@@ -8,7 +8,7 @@ from rtl.dma.axi4 import BURST_INCR, CACHE_NORMAL, Axi4Signature, check_burst, i
 from rtl.dma.burst_splitter import BurstSplitter
 from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits
 from rtl.kit.arbiter import StreamArbiter
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
 from rtl.kit.skid import SkidBuffer
 
 READ_CHANNELS = ("ar", "r")
@@ -94,7 +94,7 @@ class DmaReader(wiring.Component):
 
         # Requests made and not answered, in order.
         expected = data.StructLayout({"client": range(self.n), "last": 1})
-        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
+        m.submodules.order = order = stream_queue(shape=expected, depth=self.max_outstanding)
 
         # The bus shows what the arbiter holds, once there is room in the order; that stays until it is taken.
         granted = arbiter.o.payload
@@ -125,7 +125,7 @@ class DmaReader(wiring.Component):
         ]
 
         buffers = [
-            StreamFifo(
+            stream_queue(
                 shape=self.i[0].data.payload.shape(), depth=self.buffer_beats, guarded=False,
                 shallow=self.block_memories,
             ) for _ in range(self.n)

@@ -10,7 +10,7 @@ from rtl.dma.axi4 import BURST_INCR, CACHE_NORMAL, Axi4Signature, check_burst, i
 from rtl.dma.burst_splitter import BurstSplitter
 from rtl.interface import ADDRESS_BITS, WriteSignature, check_address_bits
 from rtl.kit.arbiter import StreamArbiter
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import Queue, stream_queue
 from rtl.kit.skid import SkidBuffer
 
 WRITE_CHANNELS = ("aw", "w", "b")
@@ -28,17 +28,17 @@ class Client:
         Its port.
     splitter : BurstSplitter
         Cuts its requests into bursts.
-    buffer : StreamFifo
+    buffer : Queue
         Its beats.
-    done : StreamFifo
+    done : Queue
         Outcomes of its requests.
     """
 
     number: int
     port: wiring.PureInterface
     splitter: BurstSplitter
-    buffer: StreamFifo
-    done: StreamFifo
+    buffer: Queue
+    done: Queue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,15 +49,15 @@ class StartedBursts:
     ----------
     addresses : SkidBuffer
         Addresses that wait for the bus.
-    turns : StreamFifo
+    turns : Queue
         Turns on the data channel.
-    answers : StreamFifo
+    answers : Queue
         Answers to come.
     """
 
     addresses: SkidBuffer
-    turns: StreamFifo
-    answers: StreamFifo
+    turns: Queue
+    answers: Queue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,11 +166,11 @@ class DmaWriter(wiring.Component):
             "burst": splitters[0].burst, "client": range(self.n), "owner": self.n,
             "last_beat": range(splitters[0].burst_beats), "single": 1,
         })
-        m.submodules.turns = turns = StreamFifo(shape=turn_layout, depth=2)
-        m.submodules.order = order = StreamFifo(shape=expected, depth=self.max_outstanding)
+        m.submodules.turns = turns = SkidBuffer(shape=turn_layout)
+        m.submodules.order = order = stream_queue(shape=expected, depth=self.max_outstanding)
         self._grant(m, arbiter, StartedBursts(addresses=aw, turns=turns, answers=order))
         buffers = [
-            StreamFifo(shape=self.data_width, depth=self.buffer_beats, shallow=self.block_memories)
+            stream_queue(shape=self.data_width, depth=self.buffer_beats, shallow=self.block_memories)
             for _ in range(self.n)
         ]
         w = self._send_data(m, turns, buffers)
@@ -188,7 +188,7 @@ class DmaWriter(wiring.Component):
         for k, (splitter, buffer) in enumerate(zip(splitters, buffers, strict=True)):
             m.submodules[f"splitter_{k}"] = splitter
             m.submodules[f"buffer_{k}"] = buffer
-            m.submodules[f"done_{k}"] = done = StreamFifo(
+            m.submodules[f"done_{k}"] = done = stream_queue(
                 shape=self.i[0].done.payload.shape(), depth=self.max_requests
             )
             m.d.comb += buffer.o.ready.eq(turns.o.valid & turns.o.payload.owner[k] & w.i.ready)
@@ -228,7 +228,7 @@ class DmaWriter(wiring.Component):
             aw.o.ready.eq(axi.awready),
         ]
 
-    def _send_data(self, m: Module, turns: StreamFifo, buffers: list[StreamFifo]) -> SkidBuffer:
+    def _send_data(self, m: Module, turns: Queue, buffers: list[Queue]) -> SkidBuffer:
         """Sends the beats of one burst after the other, out of the buffers of their clients."""
         axi, flit_bytes = self.m_axi, self.data_width // 8
         w_beat = data.StructLayout({"data": self.data_width, "strb": flit_bytes, "last": 1})

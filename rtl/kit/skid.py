@@ -25,11 +25,15 @@ class SkidBuffer(wiring.Component):
         Items in.
     o : ``Out(stream.Signature(shape))``
         The same items, a cycle later.
+    level : ``Out(range(3))``
+        Items held.
     """
 
     def __init__(self, *, shape: ShapeLike, guarded: bool = False):
         self.shape, self.guarded = shape, guarded
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+        super().__init__({
+            "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "level": Out(range(3)),
+        })
 
     def elaborate(self, platform):
         m = Module()
@@ -44,6 +48,7 @@ class SkidBuffer(wiring.Component):
             self.o.valid.eq(valid),
             self.o.payload.eq(shown),
             self.i.ready.eq(ready),
+            self.level.eq(valid + ~ready),
         ]
 
         # The skid register takes whatever passes while it is not in use, so its enable is a register alone.
@@ -58,8 +63,6 @@ class SkidBuffer(wiring.Component):
             valid.eq(self.i.valid | ~ready | (valid & ~self.o.ready)),
             ready.eq(~valid | self.o.ready | (ready & ~self.i.valid)),
         ]
-
-
         return m
 
 

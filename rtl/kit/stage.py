@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, beat
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.register import StreamRegister
 from rtl.kit.skid import SkidBuffer
 
 
@@ -47,11 +47,11 @@ class StreamStage(wiring.Component):
         if not self.registers:
             connect(m, flipped(self.i), flipped(self.o))
             return m
-        stage: SkidBuffer | StreamFifo
+        stage: SkidBuffer | StreamRegister
         if self.full_rate:
             m.submodules.pair = stage = SkidBuffer(shape=self.shape, guarded=True)
         else:
-            m.submodules.register = stage = StreamFifo(shape=self.shape, depth=1)
+            m.submodules.register = stage = StreamRegister(shape=self.shape)
         connect(m, flipped(self.i), stage.i)
         connect(m, stage.o, flipped(self.o))
         return m
@@ -127,9 +127,9 @@ class PacketStage(wiring.Component):
             if self.beside is not None:
                 m.d.comb += self.o_beside.eq(self.i_beside)
             return m
-        m.submodules.header = header = StreamFifo(
+        m.submodules.header = header = StreamRegister(
             shape=data.StructLayout({"header": PacketHeader, "beside": 0 if self.beside is None else self.beside}),
-            depth=1, guarded=False,
+            guarded=False,
         )
         if self.beside is not None:
             m.d.comb += [header.i.payload.beside.eq(self.i_beside), self.o_beside.eq(header.o.payload.beside)]

@@ -6,7 +6,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.interface import LinkSignature, beat
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
 from rtl.kit.round_robin import RoundRobin
 
 N_VCS = 2
@@ -18,7 +18,7 @@ class LinkRx(wiring.Component):
     A sender that keeps to its credits never finds the buffer full; an assertion fails otherwise. ``link.ready``
     is always high.
 
-    Timing: that of :class:`rtl.kit.fifo.StreamFifo` from ``link`` to ``o``. A credit is on the link in the cycle after
+    Timing: that of :class:`rtl.kit.fifo.Queue` from ``link`` to ``o``. A credit is on the link in the cycle after
     its flit left; if both channels free a flit at once, one credit waits its turn.
 
     Parameters
@@ -57,7 +57,7 @@ class LinkRx(wiring.Component):
             turn.advance.eq(1),
         ]
 
-        fifos = [StreamFifo(shape=self.beat, depth=self.buffer_flits) for _ in range(N_VCS)]
+        fifos = [stream_queue(shape=self.beat, depth=self.buffer_flits) for _ in range(N_VCS)]
         for vc, fifo in enumerate(fifos):
             m.submodules[f"fifo_{vc}"] = fifo
             m.d.comb += [

@@ -9,7 +9,8 @@ from firmware_models.config import Config
 from rtl.abi import PacketHeader
 from rtl.buffer.layouts import travels_lent
 from rtl.interface import LONG_HEADER, UNIT_BITS, PacketSignature, PlacementSignature, beat
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import LutQueue, stream_queue
+from rtl.kit.register import RegisterPair
 
 _DEPTH = 4
 """Headers, and beats of payload, that can be inside: as many as pass while an answer is on its way."""
@@ -61,9 +62,13 @@ class JobLocator(wiring.Component):
         m = Module()
         entry = data.StructLayout({"header": PacketHeader, "collective": 1, "asked": 1})
         # Of long headers the third one is not there before the first one's answer.
-        places = 2 if self.config.header_flits >= LONG_HEADER else _DEPTH
-        m.submodules.headers = headers = StreamFifo(shape=entry, depth=places, full_rate=False, prompt=False)
-        m.submodules.beats = beats = StreamFifo(shape=beat(self.config.datapath.data_width), depth=_DEPTH)
+        headers: RegisterPair | LutQueue
+        if self.config.header_flits >= LONG_HEADER:
+            headers = RegisterPair(shape=entry)
+        else:
+            headers = LutQueue(shape=entry, depth=_DEPTH, full_rate=False, prompt=False)
+        m.submodules.headers = headers
+        m.submodules.beats = beats = stream_queue(shape=beat(self.config.datapath.data_width), depth=_DEPTH)
         connect(m, flipped(self.i.payload), beats.i)
 
         # A header comes in whether its question is taken at once or not; if not, the question stays behind, and the
@@ -122,7 +127,7 @@ class JobLocator(wiring.Component):
         leave in every second cycle at most.
         """
         come, shape = self.placement.answer, data.StructLayout({"ok": 1, "unit": UNIT_BITS})
-        m.submodules.answers = answers = StreamFifo(shape=shape, depth=_DEPTH)
+        m.submodules.answers = answers = stream_queue(shape=shape, depth=_DEPTH)
         answer, kept, went = Signal(shape), answers.o.payload, Signal()
         m.d.sync += went.eq(used)
         m.d.comb += [

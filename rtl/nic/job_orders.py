@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.cou.unit_signature import JobOrdersSignature
 from rtl.interface import UNIT_BITS, JobClosing, JobOrder, JobStanding, JobWriteOff
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.register import StreamRegister
 
 
 class JobOrders(wiring.Component):
@@ -39,7 +39,7 @@ class JobOrders(wiring.Component):
 
     def elaborate(self, platform):
         m = Module()
-        m.submodules.waiting = waiting = StreamFifo(shape=JobOrder, depth=1)
+        m.submodules.waiting = waiting = StreamRegister(shape=JobOrder)
         connect(m, flipped(self.i), waiting.i)
         order, stands, written_off = self.order, self.i_standing, Signal()
         m.d.comb += [

@@ -4,7 +4,7 @@ from amaranth import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
-from rtl.interface import PlacementSignature
+from rtl.interface import JOBS, JobShapes, PlacementSignature
 from rtl.kit.memory import BlockMemory
 
 
@@ -20,6 +20,8 @@ class JobPlaces(wiring.Component):
         Offload units, a power of two.
     n_jobs : int
         JobIDs, a power of two.
+    shapes : JobShapes
+        What is said about jobs.
 
     Members
     -------
@@ -31,12 +33,12 @@ class JobPlaces(wiring.Component):
         Who looks. `ok`: the job is held by its unit.
     """
 
-    def __init__(self, *, n_units: int, n_jobs: int):
+    def __init__(self, *, n_units: int, n_jobs: int, shapes: JobShapes = JOBS):
         self.n_jobs = n_jobs
         self.place = data.StructLayout({"unit": (n_units - 1).bit_length(), "held": 1})
         super().__init__({
             "swept": In(1), "write_enable": In(1), "write_address": In(range(n_jobs)), "write_data": In(self.place),
-            "look": In(PlacementSignature()),
+            "look": In(PlacementSignature(shapes)),
         })
 
     def elaborate(self, platform):

@@ -10,17 +10,8 @@ from amaranth.lib.data import View
 from amaranth.lib.wiring import In, Out, connect, flipped
 from amaranth.utils import bits_for
 
-from firmware_models.abi import formats
 from firmware_models.abi.encoding import JobOrderKind
-from rtl.interface import (
-    UNIT_BITS,
-    CreditGiven,
-    JobOrder,
-    JobReport,
-    JobReportKind,
-    JobStanding,
-    PlacementSignature,
-)
+from rtl.interface import JOBS, JobReportKind, JobShapes, PlacementSignature
 from rtl.kit.memory import BlockMemory
 from rtl.kit.round_robin import RoundRobin
 from rtl.nic.job_places import JobPlaces
@@ -82,10 +73,12 @@ class JobTable(wiring.Component):
         Shared credits of one unit. If 0 a packet that claims to be on one takes a guaranteed one.
     n_jobs : int
         JobIDs, a power of two.
+    shapes : JobShapes
+        What is said about jobs.
 
     Members
     -------
-    packet, sequence, credit : ``In(PlacementSignature())``
+    packet, sequence, credit : ``In(PlacementSignature)``
         Clients.
     order : ``In(stream.Signature(JobOrder))``, standing : ``Out(stream.Signature(JobStanding))``
         Software's orders, and an answer to each.
@@ -103,9 +96,10 @@ class JobTable(wiring.Component):
 
     def __init__(
         self, *, n_units: int, n_packets: int, level_bits: int, n_credits: int, pool: int,
-        n_jobs: int = 1 << formats.JOB_BITS,
+        n_jobs: int = 1 << JOBS.job_bits, shapes: JobShapes = JOBS,
     ):
-        for name, value, most in (("n_units", n_units, 1 << UNIT_BITS), ("n_jobs", n_jobs, 1 << formats.JOB_BITS)):
+        bounds = ("n_units", n_units, 1 << shapes.unit_bits), ("n_jobs", n_jobs, 1 << shapes.job_bits)
+        for name, value, most in bounds:
             if not 1 <= value <= most or value & (value - 1):
                 raise ValueError(f"{name} must be a power of two, 1 to {most}, not {value!r}")
         for name, value, least in (("n_packets", n_packets, 1), ("n_credits", n_credits, 1), ("pool", pool, 0)):
@@ -113,23 +107,23 @@ class JobTable(wiring.Component):
                 raise ValueError(f"{name} must be at least {least}, not {value!r}")
         self.n_credits, self.pool = n_credits, pool
         self.n_units, self.n_packets, self.n_jobs = n_units, n_packets, n_jobs
-        self.level_bits = level_bits
+        self.level_bits, self.shapes = level_bits, shapes
         # `held`: the job is not at rest.
         self.entry = data.StructLayout({
             "unit": (n_units - 1).bit_length(), "held": 1, "busy": 1, "owing": 1, "packets": bits_for(n_packets),
-            "pulses": formats.PULSE_BITS, "closed": 1, "refused": 1, "taken": bits_for(n_credits),
+            "pulses": shapes.pulse_bits, "closed": 1, "refused": 1, "taken": bits_for(n_credits),
             "lent": bits_for(pool),
         })
         # How far `taken` and `lent` may count, modulo their width.
         self.limits = data.StructLayout({"taken": bits_for(n_credits), "lent": bits_for(pool)})
         super().__init__({
-            "packet": In(PlacementSignature()),
-            "sequence": In(PlacementSignature()),
-            "credit": In(PlacementSignature()),
-            "order": In(stream.Signature(JobOrder)), "standing": Out(stream.Signature(JobStanding)),
-            "reports": In(stream.Signature(JobReport)).array(n_units),
+            "packet": In(PlacementSignature(shapes)),
+            "sequence": In(PlacementSignature(shapes)),
+            "credit": In(PlacementSignature(shapes)),
+            "order": In(stream.Signature(shapes.order)), "standing": Out(stream.Signature(shapes.standing)),
+            "reports": In(stream.Signature(shapes.report)).array(n_units),
             "levels": In(level_bits).array(n_units),
-            "given_valid": In(1), "given": In(CreditGiven),
+            "given_valid": In(1), "given": In(shapes.given),
             "returned": Out(1).array(n_units), "unknown": Out(1),
             "jobs": Out(range(n_jobs + 1)).array(n_units),
         })
@@ -139,9 +133,7 @@ class JobTable(wiring.Component):
         n_units = self.n_units
         job_bits = max(1, (self.n_jobs - 1).bit_length())
         m.submodules.table = table = BlockMemory(shape=self.entry, depth=self.n_jobs, shallow=True, careless=True)
-        m.submodules.least = least = LeastUnit(n_units=n_units, n_jobs=self.n_jobs, level_bits=self.level_bits)
-        for k in range(n_units):
-            m.d.comb += [least.jobs[k].eq(self.jobs[k]), least.levels[k].eq(self.levels[k])]
+        m.submodules.least = least = self._compare(m)
 
         # A reset does not reach into the memory: sweep it.
         swept, sweep = Signal(), Signal(job_bits)
@@ -162,8 +154,8 @@ class JobTable(wiring.Component):
         # takes effect. Third stage: it takes effect, on that register alone; fourth: it is written. So the register
         # knows better than the memory how the job stands that it is about, until it is that of another one.
         by_packet, by_sequence, reported, ordered = Signal(), Signal(), Signal(), Signal()
-        command = Signal(JobOrder)
-        acting, at_lent = Signal(JobReport), Signal()
+        command = Signal(self.shapes.order)
+        acting, at_lent = Signal(self.shapes.report), Signal()
         limits, covered, known = Signal(self.limits), Signal(), Signal()
         entry, after = Signal(self.entry), Signal(self.entry, attrs={"keep": 1})
         act, acted, blocked, at_rest, held, comes, goes, assigns = (
@@ -235,9 +227,18 @@ class JobTable(wiring.Component):
 
         return m
 
+    def _compare(self, m: Module) -> LeastUnit:
+        """Finds the unit with the least to do."""
+        least = LeastUnit(
+            n_units=self.n_units, n_jobs=self.n_jobs, level_bits=self.level_bits, unit_bits=self.shapes.unit_bits,
+        )
+        for k in range(self.n_units):
+            m.d.comb += [least.jobs[k].eq(self.jobs[k]), least.levels[k].eq(self.levels[k])]
+        return least
+
     def _show_places(self, m: Module, table: BlockMemory, swept: Signal) -> None:
         """Fills the memory for looks with what is written into the table."""
-        m.submodules.places = places = JobPlaces(n_units=self.n_units, n_jobs=self.n_jobs)
+        m.submodules.places = places = JobPlaces(n_units=self.n_units, n_jobs=self.n_jobs, shapes=self.shapes)
         connect(m, flipped(self.credit), places.look)
         m.d.comb += [
             places.swept.eq(swept), places.write_enable.eq(table.write_enable),
@@ -299,7 +300,7 @@ class JobTable(wiring.Component):
         write = store.write_port()
         before = store.read_port(transparent_for=[write])
         allowed = store.read_port(transparent_for=[write])
-        giving, given = Signal(), Signal(CreditGiven)
+        giving, given = Signal(), Signal(self.shapes.given)
         job_bits = len(sweep)
         lent = given.lent & (self.pool > 0)
         m.d.sync += giving.eq(self.given_valid)
@@ -322,7 +323,7 @@ class JobTable(wiring.Component):
         cycle.
         """
         m.submodules.turn = turn = RoundRobin(n=self.n_units)
-        report, report_valid, report_goes = Signal(JobReport), Signal(), Signal()
+        report, report_valid, report_goes = Signal(self.shapes.report), Signal(), Signal()
         m.d.comb += turn.advance.eq(~report_valid)
         for k, port in enumerate(self.reports):
             m.d.comb += [turn.requests[k].eq(port.valid), port.ready.eq(turn.grant[k] & ~report_valid)]

@@ -22,6 +22,8 @@ class LeastUnit(wiring.Component):
         Most jobs that a unit can have.
     level_bits : int
         Bits of a buffer's level.
+    unit_bits : int
+        Bits of the number of a unit.
 
     Members
     -------
@@ -33,13 +35,13 @@ class LeastUnit(wiring.Component):
         The winner.
     """
 
-    def __init__(self, *, n_units: int, n_jobs: int, level_bits: int):
-        self.n_units, self.n_jobs, self.level_bits = n_units, n_jobs, level_bits
+    def __init__(self, *, n_units: int, n_jobs: int, level_bits: int, unit_bits: int = UNIT_BITS):
+        self.n_units, self.n_jobs, self.level_bits, self.unit_bits = n_units, n_jobs, level_bits, unit_bits
         super().__init__({
             "jobs": In(range(n_jobs + 1)).array(n_units),
             "levels": In(level_bits).array(n_units),
             "taken": In(1),
-            "unit": Out(UNIT_BITS),
+            "unit": Out(unit_bits),
             "valid": Out(1),
         })
 
@@ -52,7 +54,7 @@ class LeastUnit(wiring.Component):
             for k in range(0, len(entrants), 2):
                 (load, unit), (other_load, other_unit) = entrants[k : k + 2]
                 best_load = Signal(len(load), name=f"load_{rounds}_{k}")
-                best_unit = Signal(UNIT_BITS, name=f"unit_{rounds}_{k}")
+                best_unit = Signal(self.unit_bits, name=f"unit_{rounds}_{k}")
                 other = other_load < load
                 m.d.sync += [best_load.eq(Mux(other, other_load, load)), best_unit.eq(Mux(other, other_unit, unit))]
                 winners.append((best_load, best_unit))

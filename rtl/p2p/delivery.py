@@ -8,7 +8,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType, Status
 from rtl.abi import PacketHeader, Receive
 from rtl.interface import ADDRESS_BITS, WriteSignature, beat
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import LutQueue
 from rtl.p2p.records import admitted_layout
 
 N_WRITES = 8
@@ -70,7 +70,7 @@ class Delivery(wiring.Component):
         """First half: sends requests and data to memory, and a note about each packet to the second half."""
         header, is_send = self.i.payload.header, self.i.payload.send
         note = data.StructLayout({"header": PacketHeader, "written": 1, "status": 8})
-        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES, prompt=False)
+        m.submodules.notes = notes = LutQueue(shape=note, depth=N_WRITES, prompt=False)
         m.d.comb += [
             notes.i.payload.header.eq(header),
             notes.i.payload.written.eq(self.i.payload.accept),
@@ -182,7 +182,7 @@ class Delivery(wiring.Component):
 
     def _answer(self, m, notes):
         """Second half: answers every note, after its write."""
-        m.submodules.answers = answers = StreamFifo(shape=PacketHeader, depth=N_ANSWERS, prompt=False)
+        m.submodules.answers = answers = LutQueue(shape=PacketHeader, depth=N_ANSWERS, prompt=False)
         m.d.comb += [
             self.o.payload.eq(answers.o.payload),
             self.o.valid.eq(answers.o.valid),

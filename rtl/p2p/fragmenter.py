@@ -10,7 +10,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Kind, P2pOp, PacketType, Status
 from rtl.abi import DescriptorControl, PacketHeader
 from rtl.interface import ADDRESS_BITS, ReadSignature, check_address_bits, inline_layout, inline_words
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import LutQueue, Queue, stream_queue
 from rtl.p2p.fragmenter_steps import BufferRoom, InlineData, Operation
 from rtl.p2p.records import NUMBER_BITS, Fragment, TrackerCommand
 
@@ -93,11 +93,11 @@ class Fragmenter(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         flit_bytes = self.data_width // 8
-        m.submodules.fragments = fragments = StreamFifo(shape=Fragment, depth=self.n_held, prompt=False)
-        m.submodules.reads = reads = StreamFifo(
+        m.submodules.fragments = fragments = LutQueue(shape=Fragment, depth=self.n_held, prompt=False)
+        m.submodules.reads = reads = stream_queue(
             shape=self.o_read.payload.shape(), depth=self.n_held
         )
-        m.submodules.buffer = buffer = StreamFifo(
+        m.submodules.buffer = buffer = stream_queue(
             shape=self.data_width, depth=self.n_held * self.mtu // flit_bytes
         )
         connect(m, fragments.o, flipped(self.o_fragment))
@@ -145,7 +145,7 @@ class Fragmenter(wiring.Component):
             m.d.sync += receives.eq(0)
         return read
 
-    def _execute(self, m: Module, fragments: StreamFifo, buffer: StreamFifo, room: BufferRoom) -> None:
+    def _execute(self, m: Module, fragments: Queue, buffer: Queue, room: BufferRoom) -> None:
         """Executes one descriptor after the other."""
         flit_bytes = self.data_width // 8
         n_beats = formats.PAYLOAD_BYTES // flit_bytes
@@ -265,7 +265,7 @@ class Fragmenter(wiring.Component):
             self.read.request.payload.bytes.eq(op.length),
         ]
 
-    def _carry(self, m: Module, fragments: StreamFifo, buffer: StreamFifo, inline: InlineData) -> None:
+    def _carry(self, m: Module, fragments: Queue, buffer: Queue, inline: InlineData) -> None:
         """Adds the states in which the data of a descriptor go into the buffer, as a fragment: the first word is there
         when MINI_DATA begins, and the others come as fast as they go.
         """
@@ -286,7 +286,7 @@ class Fragmenter(wiring.Component):
             with m.If(fragments.i.ready):
                 m.next = "IDLE"
 
-    def _read(self, m: Module, fragments: StreamFifo, room: BufferRoom, op: Operation) -> None:
+    def _read(self, m: Module, fragments: Queue, room: BufferRoom, op: Operation) -> None:
         """Adds the states of an operation whose data are read from memory, fragment by fragment."""
         fragment = fragments.i.payload
         with m.State("CHOOSE"):

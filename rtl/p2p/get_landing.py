@@ -17,7 +17,8 @@ from rtl.interface import (
     beat,
     check_address_bits,
 )
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import Queue, stream_queue
+from rtl.kit.skid import SkidBuffer
 from rtl.p2p.landing_writer import LandingWriter
 from rtl.p2p.records import TrackerCommand, booking_layout, landing_layout
 
@@ -112,10 +113,10 @@ class GetLanding(wiring.Component):
         booking, landing = booking_layout(self.address_bits), landing_layout(self.address_bits)
         m.submodules.bookings = bookings = memory.Memory(shape=booking, depth=self.n, init=[])
         look, book = bookings.read_port(), bookings.write_port()
-        m.submodules.payload = payload = StreamFifo(
+        m.submodules.payload = payload = stream_queue(
             shape=beat(self.data_width), depth=PAYLOAD_BEATS
         )
-        m.submodules.landings = landings = StreamFifo(shape=landing, depth=2)
+        m.submodules.landings = landings = SkidBuffer(shape=landing)
         m.submodules.writer = writer = LandingWriter(
             data_width=self.data_width, address_bits=self.address_bits
         )
@@ -156,7 +157,7 @@ class GetLanding(wiring.Component):
         self._judge(m, PacketInHand(header=header, result=result, size=size, look=look, book=book), landings)
         return m
 
-    def _judge(self, m: Module, hand: PacketInHand, landings: StreamFifo) -> None:
+    def _judge(self, m: Module, hand: PacketInHand, landings: Queue) -> None:
         """Judges one packet after the other; bookings come in between."""
         header, result, look, book = hand.header, hand.result, hand.look, hand.book
         booked, good, expected = look.data, header.status == Status.OK, Signal(4)

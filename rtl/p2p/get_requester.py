@@ -22,6 +22,31 @@ from rtl.p2p.records import (
     booking_layout,
 )
 
+
+@dataclass(frozen=True, kw_only=True)
+class GetLimits:
+    """Bounds of the GETs that one node has begun. A proof makes them small.
+
+    Parameters
+    ----------
+    in_hand : int
+        GETs of which not all has been asked for.
+    window, under_way : int
+        Fragments that one GET, and all of them, may have asked for and not received.
+    remote_bits, fragment_bits : int
+        Bits of an address at another node, and of the number of a fragment.
+    """
+
+    in_hand: int = GETS_IN_HAND
+    window: int = GET_WINDOW
+    under_way: int = REQUESTS_UNDER_WAY
+    remote_bits: int = ADDRESS_BITS
+    fragment_bits: int = formats.FRAGMENT_BITS
+
+
+EVERY_BUILD = GetLimits()
+"""The bounds that every build has."""
+
 KEPT = ("dest_id", "dest_vp", "source_vp", "length", "local_addr", "remote_addr", "tag")
 """Fields of a descriptor that a GET uses."""
 
@@ -79,10 +104,10 @@ class Hand:
 class GetRequester(wiring.Component):
     """Executes GET descriptors: books the landing, opens the operation, asks for each fragment.
 
-    Up to :data:`~rtl.p2p.records.GETS_IN_HAND` operations are in hand. Those of different nodes take turns, fragment by
+    Up to ``limits.in_hand`` operations are in hand. Those of different nodes take turns, fragment by
     fragment, so that a node which is slow to answer holds up no other; those of one node follow each other, so that the
-    first of them has all that the node can send. Of each at most :data:`~rtl.p2p.records.GET_WINDOW` fragments are
-    asked for and not there yet, and of all of them :data:`~rtl.p2p.records.REQUESTS_UNDER_WAY`, so that requests do not
+    first of them has all that the node can send. Of each at most ``limits.window`` fragments are
+    asked for and not there yet, and of all of them ``limits.under_way``, so that requests do not
     pile up in the network in front of what others send. It stands beside :class:`rtl.p2p.transmit.P2pTransmit`, which a
     long GET therefore does not hold up.
 
@@ -100,6 +125,8 @@ class GetRequester(wiring.Component):
         Entries of the tracker.
     address_bits : int
         Bits of a host address, 32 to 64.
+    limits : GetLimits
+        Bounds of what is in hand.
 
     Members
     -------
@@ -123,7 +150,10 @@ class GetRequester(wiring.Component):
         NodeID of this node.
     """
 
-    def __init__(self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS):
+    def __init__(
+        self, *, data_width: int, mtu: int, n: int, address_bits: int = ADDRESS_BITS, limits: GetLimits = EVERY_BUILD,
+    ):
+        self.limits = limits
         self.data_width = data_width
         self.mtu = mtu
         self.n = n
@@ -147,7 +177,7 @@ class GetRequester(wiring.Component):
         desc = Signal(data.StructLayout({name: formats.DESCRIPTOR[name].width for name in KEPT}))
         # Requests still to be made for the operations in hand, one memory entry each; and those of the operation whose
         # turn it is.
-        m.submodules.places = places = memory.Memory(shape=self._rest(), depth=GETS_IN_HAND, init=[])
+        m.submodules.places = places = memory.Memory(shape=self._rest(), depth=self.limits.in_hand, init=[])
         look, put = places.read_port(), places.write_port()
         rest = look.data
         hand = self._hold(m, number=number, dest=desc.dest_id)
@@ -279,45 +309,45 @@ class GetRequester(wiring.Component):
                     m.d.comb += hand.ends.eq(final)
                     m.next = "CHOOSE"
 
-    @staticmethod
-    def _rest() -> data.StructLayout:
+    def _rest(self) -> data.StructLayout:
         """Returns the layout of the part of an operation that is still to be asked for."""
         return data.StructLayout({
             "number": NUMBER_BITS,
             **{name: formats.DESCRIPTOR[name].width for name in ("dest_id", "dest_vp", "source_vp")},
-            "remote": ADDRESS_BITS,
+            "remote": self.limits.remote_bits,
             "left": 32,
-            "index": formats.FRAGMENT_BITS,
+            "index": self.limits.fragment_bits,
         })
 
     def _hold(self, m: Module, *, number: Signal, dest: Signal) -> Hand:
         """Holds the operations in hand, and counts the fragments that each awaits. One that begins is operation
         `number`, of node `dest`.
         """
-        m.submodules.turn = turn = RoundRobin(n=GETS_IN_HAND)
+        in_hand, window = self.limits.in_hand, self.limits.window
+        m.submodules.turn = turn = RoundRobin(n=in_hand)
         hand = Hand(
-            turn=turn, taken=Signal(GETS_IN_HAND, name="taken"), failed=Signal(GETS_IN_HAND, name="in_hand_failed"),
-            gives_up=Signal(name="gives_up"), place=Signal(range(GETS_IN_HAND), name="place"),
-            free=Signal(range(GETS_IN_HAND), name="free"), begins=Signal(name="begins"), asks=Signal(name="asks"),
+            turn=turn, taken=Signal(in_hand, name="taken"), failed=Signal(in_hand, name="in_hand_failed"),
+            gives_up=Signal(name="gives_up"), place=Signal(range(in_hand), name="place"),
+            free=Signal(range(in_hand), name="free"), begins=Signal(name="begins"), asks=Signal(name="asks"),
             ends=Signal(name="ends"),
         )
         may_ask = Signal()
-        m.d.comb += may_ask.eq(self.awaited.count < REQUESTS_UNDER_WAY)
-        for k in reversed(range(GETS_IN_HAND)):
+        m.d.comb += may_ask.eq(self.awaited.count < self.limits.under_way)
+        for k in reversed(range(in_hand)):
             with m.If(~hand.taken[k]):
                 m.d.comb += hand.free.eq(k)
-        freed = Signal(GETS_IN_HAND)
+        freed = Signal(in_hand)
         m.d.comb += freed.eq(Mux(hand.ends, 1 << hand.place, 0))
         m.d.sync += hand.taken.eq((hand.taken & ~freed) | Mux(hand.begins, 1 << hand.free, 0))
-        nodes = [Signal(formats.NODE_BITS, name=f"node_{k}") for k in range(GETS_IN_HAND)]
+        nodes = [Signal(formats.NODE_BITS, name=f"node_{k}") for k in range(in_hand)]
         rivals = Cat(node == dest for node in nodes) & hand.taken
-        for k in range(GETS_IN_HAND):
-            entry, before = Signal(range(self.n), name=f"entry_{k}"), Signal(GETS_IN_HAND, name=f"before_{k}")
-            waiting = Signal(range(GET_WINDOW + 1), name=f"waiting_{k}")
+        for k in range(in_hand):
+            entry, before = Signal(range(self.n), name=f"entry_{k}"), Signal(in_hand, name=f"before_{k}")
+            waiting = Signal(range(window + 1), name=f"waiting_{k}")
             m.d.comb += [
                 hand.failed[k].eq(self.failed.bit_select(entry, 1)),
                 turn.requests[k].eq(
-                    hand.taken[k] & (hand.failed[k] | (may_ask & (waiting != GET_WINDOW) & (before == 0)))
+                    hand.taken[k] & (hand.failed[k] | (may_ask & (waiting != window) & (before == 0)))
                 ),
             ]
             m.d.sync += [

@@ -10,7 +10,7 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType, Right, Status
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature, ReadSignature, WindowSignature
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import LutQueue, Queue, stream_queue
 from rtl.p2p.records import REQUESTS_UNDER_WAY, STATUS_BITS
 
 N_REQUESTS = REQUESTS_UNDER_WAY
@@ -40,14 +40,14 @@ class FetchedData:
 
     Parameters
     ----------
-    outcomes : StreamFifo
+    outcomes : Queue
         The outcome of each read, once its data are there.
-    beats : StreamFifo
+    beats : Queue
         Their beats.
     """
 
-    outcomes: StreamFifo
-    beats: StreamFifo
+    outcomes: Queue
+    beats: Queue
 
 
 class GetServer(wiring.Component):
@@ -98,10 +98,10 @@ class GetServer(wiring.Component):
         m = Module()
         flit_bytes = self.data_width // 8
         job = data.StructLayout({"request": PacketHeader, "read": 1, "status": STATUS_BITS})
-        m.submodules.requests = requests = StreamFifo(shape=PacketHeader, depth=N_REQUESTS)
-        m.submodules.jobs = jobs = StreamFifo(shape=job, depth=self.n_held, prompt=False)
-        m.submodules.reads = reads = StreamFifo(shape=data.StructLayout({"error": 1}), depth=self.n_held)
-        m.submodules.buffer = buffer = StreamFifo(shape=self.data_width, depth=self.n_held * self.mtu // flit_bytes)
+        m.submodules.requests = requests = stream_queue(shape=PacketHeader, depth=N_REQUESTS)
+        m.submodules.jobs = jobs = LutQueue(shape=job, depth=self.n_held, prompt=False)
+        m.submodules.reads = reads = stream_queue(shape=data.StructLayout({"error": 1}), depth=self.n_held)
+        m.submodules.buffer = buffer = stream_queue(shape=self.data_width, depth=self.n_held * self.mtu // flit_bytes)
         connect(m, flipped(self.i), requests.i)
 
         slots = BufferSlots(
@@ -124,7 +124,7 @@ class GetServer(wiring.Component):
         self._answer(m, jobs, FetchedData(outcomes=reads, beats=buffer), slots)
         return m
 
-    def _ask(self, m: Module, requests: StreamFifo, jobs: StreamFifo, slots: BufferSlots) -> None:
+    def _ask(self, m: Module, requests: Queue, jobs: Queue, slots: BufferSlots) -> None:
         """First half: looks at the window, asks the memory."""
         request = requests.o.payload
         asked = request.pulse
@@ -173,7 +173,7 @@ class GetServer(wiring.Component):
                     m.d.comb += requests.o.ready.eq(1)
                     m.next = "REQUEST"
 
-    def _answer(self, m: Module, jobs: StreamFifo, fetched: FetchedData, slots: BufferSlots) -> None:
+    def _answer(self, m: Module, jobs: Queue, fetched: FetchedData, slots: BufferSlots) -> None:
         """Second half: sends the answer, once its data are there, and returns their slot."""
         reads, buffer = fetched.outcomes, fetched.beats
         flit_bytes = self.data_width // 8

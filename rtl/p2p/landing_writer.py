@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi.encoding import Status
 from rtl.interface import ADDRESS_BITS, WriteSignature, beat
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import LutQueue
 from rtl.p2p.records import DETAIL_BITS, NUMBER_BITS, STATUS_BITS, TrackerCommand, landing_layout
 
 N_WRITES = 8
@@ -53,7 +53,7 @@ class LandingWriter(wiring.Component):
         note = data.StructLayout({
             "number": NUMBER_BITS, "written": 1, "status": STATUS_BITS, "detail": DETAIL_BITS,
         })
-        m.submodules.notes = notes = StreamFifo(shape=note, depth=N_WRITES, prompt=False)
+        m.submodules.notes = notes = LutQueue(shape=note, depth=N_WRITES, prompt=False)
         landing, write = self.i.payload, self.write
         m.d.comb += [
             notes.i.payload.number.eq(landing.number),

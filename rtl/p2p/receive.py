@@ -16,7 +16,7 @@ from rtl.interface import (
     WriteSignature,
     beat,
 )
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
 from rtl.kit.skid import TurnBuffer
 from rtl.kit.stage import StreamStage
 from rtl.p2p.admission import Admission
@@ -72,7 +72,7 @@ class P2pReceive(wiring.Component):
         m = Module()
         m.submodules.admission = admission = Admission(address_bits=self.address_bits)
         m.submodules.admitted = admitted = TurnBuffer(shape=admitted_layout(self.address_bits))
-        m.submodules.payload = payload = StreamFifo(
+        m.submodules.payload = payload = stream_queue(
             shape=beat(self.data_width), depth=PAYLOAD_BEATS
         )
         m.submodules.delivery = delivery = Delivery(

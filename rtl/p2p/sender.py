@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from firmware_models.abi.encoding import Status
 from rtl.abi import PacketHeader
 from rtl.interface import PacketSignature
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.skid import SkidBuffer
 from rtl.p2p.records import Fragment, TrackerCommand
 
 
@@ -55,7 +55,7 @@ class FragmentSender(wiring.Component):
         m = Module()
         flit_bytes = self.data_width // 8
         decided = data.StructLayout({"header": PacketHeader, "discard": 1})
-        m.submodules.packets = packets = StreamFifo(shape=decided, depth=2)
+        m.submodules.packets = packets = SkidBuffer(shape=decided)
 
         # Decide over the next fragment once its data are there.
         fragment = self.i_fragment.payload

@@ -10,8 +10,8 @@ from firmware_models.abi import formats
 from firmware_models.abi.encoding import CplKind, Status
 from rtl.interface import CompletionEvent
 from rtl.kit.arbiter import StreamArbiter
-from rtl.kit.fifo import StreamFifo
 from rtl.kit.memory import BlockMemory
+from rtl.kit.skid import SkidBuffer
 from rtl.kit.step_pipeline import StepPipeline, StepValues
 from rtl.p2p.p2p_signatures import AwaitedSignature, TimeSignature
 from rtl.p2p.records import (
@@ -146,12 +146,12 @@ class Tracker(wiring.Component):
         m.d.comb += [
             records.read_address.eq(entry), records.write_address.eq(entry), records.write_data.eq(decided.record),
         ]
-        m.submodules.events = events = StreamFifo(shape=CompletionEvent, depth=2)
+        m.submodules.events = events = SkidBuffer(shape=CompletionEvent)
         connect(m, events.o, flipped(self.o_event))
         reported = ("vp", "status", "kind", "bytes", "tag", "detail")
         m.d.comb += [events.i.payload[name].eq(decided.record[name]) for name in reported]
         # One LAND at a time is asked, so there is always room for its verdict.
-        m.submodules.verdicts = verdicts = StreamFifo(shape=1, depth=2)
+        m.submodules.verdicts = verdicts = SkidBuffer(shape=1)
         connect(m, verdicts.o, flipped(self.o_land))
         m.d.comb += verdicts.i.payload.eq(found.touched)
 

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from rtl.interface import ADDRESS_BITS, check_address_bits
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
 from rtl.queue.records import FETCH_BATCH, INDEX_BITS, Doorbell, DoorbellKind, VpCommit
 from rtl.queue.turn_signature import TurnSignature
 
@@ -133,7 +133,7 @@ class TurnTable(wiring.Component):
         m = Module()
         commit, doorbell = self.commit, self.doorbell
         turn, stale, end = self.turn.offer, self.turn.stale, self.turn.end
-        m.submodules.waiting = waiting = StreamFifo(shape=formats.VP_BITS, depth=self.n_vps)
+        m.submodules.waiting = waiting = stream_queue(shape=formats.VP_BITS, depth=self.n_vps)
         # The records of the VP that is chosen are there in the cycle after the choice.
         vp, looked_at = Signal(formats.VP_BITS), Signal(formats.VP_BITS)
         m.d.sync += vp.eq(looked_at)

@@ -11,8 +11,8 @@ from amaranth import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.kit.fifo import StreamFifo
 from rtl.kit.library import shared
+from rtl.kit.queue import stream_queue
 from rtl.reduce.delay_line import DelayLine
 from rtl.reduce.direct_lane import CYCLES as DIRECT_CYCLES
 from rtl.reduce.direct_lane import DirectLane, Order
@@ -123,7 +123,7 @@ class ReduceUnit(wiring.Component):
         # way, in the pipeline or in the buffer, fill the buffer at most: its depth covers the pipeline and the
         # cycles until a result that leaves is counted.
         depth = self.add_cycles + 4
-        m.submodules.results = results = StreamFifo(shape=self._result, depth=depth, guarded=False)
+        m.submodules.results = results = stream_queue(shape=self._result, depth=depth, guarded=False)
         under_way = Signal(range(depth + 1))
         accept, leave = Signal(), Signal()
         m.d.comb += [

@@ -7,8 +7,8 @@ from amaranth.hdl import Assert
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.kit.fifo import StreamFifo
 from rtl.kit.memory import BlockMemory
+from rtl.kit.queue import Queue, stream_queue
 
 
 class ReaderSignature(wiring.Signature):
@@ -49,14 +49,14 @@ class ReadPath:
         Its copy of the flits.
     get_link : ReadPort
         Links of the granules. Asked for the granule of the next cycle, so the answer is this cycle's.
-    back : StreamFifo
+    back : Queue
         Granules that it has freed.
     """
 
     reader: wiring.PureInterface
     store: BlockMemory
     get_link: memory.ReadPort
-    back: StreamFifo
+    back: Queue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +132,7 @@ class ChannelStore(wiring.Component):
         put_link = chain.write_port()
 
         # Free granules: those that were never used, then those that came back. Two are open for writing from the start.
-        returned = [StreamFifo(shape=granule, depth=self.n_granules) for _ in range(self.n_readers)]
+        returned = [stream_queue(shape=granule, depth=self.n_granules) for _ in range(self.n_readers)]
         n_used = Signal(range(self.n_granules + 1), init=1)
         unused = Signal()
         offered = Signal(granule)

@@ -6,7 +6,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.interface import LinkSignature
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
 from rtl.link.link_rx import N_VCS
 from rtl.switch.choice import one_of
 from rtl.switch.sizes import SwitchSizes
@@ -66,7 +66,7 @@ class OutputPort(wiring.Component):
     def elaborate(self, platform):
         m = Module()
         sizes = self.sizes
-        m.submodules.fifo = fifo = StreamFifo(shape=sizes.flit, depth=_FIFO_DEPTH)
+        m.submodules.fifo = fifo = stream_queue(shape=sizes.flit, depth=_FIFO_DEPTH)
         m.d.comb += [
             fifo.i.valid.eq(self.valid.any()),
             fifo.i.payload.eq(one_of(self.valid, [flit.as_value() for flit in self.flit])),

@@ -16,7 +16,7 @@ from rtl.cou.trigger import Trigger
 from rtl.credit.layouts import credit_answer, credit_request
 from rtl.interface import STATUS_BITS, TraceEvent, WindowSignature
 from rtl.kit.arbiter import StreamArbiter
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import stream_queue
 from rtl.kit.stage import StreamPath, connect_through
 
 TABLES = ("operation", "descriptor", "header")
@@ -124,7 +124,7 @@ class TriggerBoard(wiring.Component):
             if depth is None:
                 connect_through(m, f"{name}_stage", StreamPath(stays[name], flipped(getattr(self, name))))
                 continue
-            queue = StreamFifo(shape=outputs[name].payload.shape(), depth=depth)
+            queue = stream_queue(shape=outputs[name].payload.shape(), depth=depth)
             m.submodules[f"{name}_queue"] = queue
             connect(m, outputs[name], queue.i)
             connect(m, queue.o, flipped(getattr(self, name)))

@@ -2,178 +2,159 @@
 
 from testbench.formal.proof import Mutation, Proof
 
-_FIFO = "rtl.kit.fifo"
+_QUEUE = "rtl.kit.queue"
+_REGISTER = "rtl.kit.register"
 _SKID = "rtl.kit.skid"
 _ALTERNATING = "rtl.kit.alternating_queue"
-
-
-def _fifo(name: str, claim: str, *, registered: bool) -> Proof:
-    """A proof of a variant of the queue with asynchronous memory."""
-    if registered:
-        room, pop, kept = "self.i.ready.eq(room),", "pop.eq(take & some),", "kept"
-    else:
-        room, pop, kept = "self.i.ready.eq(store.w_rdy),", "store.r_en.eq(self.o.ready),", "store.level"
-    writes = (Mutation(name="writes-when-full", module=_FIFO, old="put.en.eq(came),", new="put.en.eq(self.i.valid),"),)
-    return Proof(
-        name=name,
-        claim=claim,
-        contract="testbench.formal.contracts.stream_order:FifoContract",
-        parameters={"depth": 3, "registered": registered},
-        mode="prove",
-        depth=12,
-        mutations=(
-            Mutation(
-                name="takes-when-full",
-                module=_FIFO,
-                old=room,
-                new="self.i.ready.eq(1),",
-            ),
-            Mutation(
-                name="keeps-what-was-read",
-                module=_FIFO,
-                old=pop,
-                new=f"{pop.removesuffix('),').removesuffix(',')} & ({kept} != 2)),",
-            ),
-            *(writes if registered else ()),
-        ),
-    )
+_ORDER = "testbench.formal.contracts.stream_order"
 
 
 KIT_PROOFS: tuple[Proof, ...] = (
-    _fifo("fifo", "items come out in order, none is lost, none twice, the level is right", registered=False),
-    _fifo("registered-fifo", "the same of the variant that offers from a register", registered=True),
     Proof(
-        name="half-rate-fifo",
-        claim="the same of the variant whose register is loaded only while it is empty",
-        contract="testbench.formal.contracts.stream_order:FifoContract",
-        parameters={"depth": 3, "registered": True, "full_rate": False},
+        name="queue",
+        claim="items come out in order, none is lost, none twice, the level is right",
+        contract=f"{_ORDER}:QueueContract",
+        parameters={"depth": 3},
         mode="prove",
         depth=12,
         mutations=(
             Mutation(
-                name="offers-on-and-on",
-                module=_FIFO,
+                name="takes-when-full", module=_QUEUE,
+                old="stored.eq(self.i.valid & ~ring.full), self.i.ready.eq(~ring.full),\n"
+                    "            self.o.payload.eq(head), self.o.valid.eq(full), self.level.eq(ring.kept + full),",
+                new="stored.eq(self.i.valid), self.i.ready.eq(1),\n"
+                    "            self.o.payload.eq(head), self.o.valid.eq(full), self.level.eq(ring.kept + full),",
+            ),
+            Mutation(
+                name="keeps-what-was-read", module=_QUEUE,
+                old="pop.eq(take & ring.some),", new="pop.eq(take & ring.some & (ring.kept != 2)),",
+            ),
+            Mutation(
+                name="writes-when-full", module=_QUEUE, old="put.en.eq(stored),", new="put.en.eq(self.i.valid),",
+            ),
+        ),
+    ),
+    Proof(
+        name="half-rate-queue",
+        claim="the same of a queue whose register is loaded only while it is empty",
+        contract=f"{_ORDER}:QueueContract",
+        parameters={"depth": 3, "full_rate": False},
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="offers-on-and-on", module=_QUEUE,
                 old="with m.If(self.o.ready):\n                m.d.sync += full.eq(0)",
                 new="with m.If(self.o.ready):\n                m.d.sync += full.eq(full)",
             ),
             Mutation(
-                name="loads-over-what-waits",
-                module=_FIFO,
-                old="take.eq(~full | (self.o.ready if self.full_rate else 0)),",
-                new="take.eq(1),",
+                name="loads-over-what-waits", module=_QUEUE,
+                old="take.eq(~full | (self.o.ready if self.full_rate else 0)),", new="take.eq(1),",
             ),
         ),
     ),
     Proof(
-        name="patient-fifo",
-        claim="the same of the variant whose items all go through its memory",
-        contract="testbench.formal.contracts.stream_order:FifoContract",
-        parameters={"depth": 3, "registered": True, "prompt": False},
+        name="patient-queue",
+        claim="the same of a queue whose items all go through its memory",
+        contract=f"{_ORDER}:QueueContract",
+        parameters={"depth": 3, "prompt": False},
         mode="prove",
         depth=12,
         mutations=(
             Mutation(
-                name="offers-what-is-not-read",
-                module=_FIFO,
-                old="full.eq(pop | (came & pass_by))",
-                new="full.eq(pop | came)",
+                name="offers-what-is-not-read", module=_QUEUE,
+                old="full.eq(pop | (stored & pass_by))", new="full.eq(pop | stored)",
             ),
             Mutation(
-                name="stores-what-passes-by",
-                module=_FIFO,
-                old="pass_by.eq(take & ~some if self.prompt else 0),",
-                new="pass_by.eq(take & ~some),",
+                name="stores-what-passes-by", module=_QUEUE,
+                old="pass_by.eq(take & ~ring.some if self.prompt else 0),", new="pass_by.eq(take & ~ring.some),",
             ),
         ),
     ),
     Proof(
-        name="registers-in-a-row",
-        claim="the same of the variant that is two registers in a row",
-        contract="testbench.formal.contracts.stream_order:FifoContract",
-        parameters={"depth": 2, "registered": True, "full_rate": False, "prompt": False},
+        name="unguarded-queue",
+        claim="the same of a queue whose register also takes over what is no item",
+        contract=f"{_ORDER}:QueueContract",
+        parameters={"depth": 3, "guarded": False},
         mode="prove",
         depth=12,
         mutations=(
             Mutation(
-                name="loads-over-what-waits",
-                module=_FIFO,
-                old="with m.If(came if self.guarded else ~waits):",
-                new="with m.If(self.i.valid if self.guarded else ~waits):",
+                name="loads-over-what-waits", module=_QUEUE,
+                old="take.eq(~full | (self.o.ready if self.full_rate else 0)),", new="take.eq(1),",
+            ),
+        ),
+    ),
+    Proof(
+        name="block-queue",
+        claim="the same of a queue in synchronous memory",
+        contract=f"{_ORDER}:BlockQueueContract",
+        mode="bmc",
+        depth=24,
+        mutations=(
+            Mutation(
+                name="overtakes", module=_QUEUE,
+                old="pass_by.eq(take & ~some & ~ahead),", new="pass_by.eq(take & ~some),",
+            ),
+        ),
+    ),
+    *(
+        Proof(
+            name=name,
+            claim=claim,
+            contract=f"{_ORDER}:RegisterContract",
+            parameters={"guarded": guarded},
+            mode="prove",
+            depth=12,
+            mutations=(
+                Mutation(
+                    name="loads-over-what-waits", module=_REGISTER,
+                    old="with m.If(taken if self.guarded else ~full):",
+                    new="with m.If(self.i.valid if self.guarded else 1):",
+                ),
+                Mutation(
+                    name="offers-on-and-on", module=_REGISTER,
+                    old="with m.If(~full | self.o.ready):", new="with m.If(~full):",
+                ),
+            ),
+        ) for name, claim, guarded in (
+            ("register", "items come out in order, none is lost, none twice, the level is right", True),
+            ("unguarded-register", "the same of a register that also takes over what is no item", False),
+        )
+    ),
+    Proof(
+        name="register-pair",
+        claim="the same of two registers in a row",
+        contract=f"{_ORDER}:RegisterPairContract",
+        mode="prove",
+        depth=12,
+        mutations=(
+            Mutation(
+                name="loads-over-what-waits", module=_REGISTER,
+                old="with m.If(taken):\n            m.d.sync += first.eq(self.i.payload)",
+                new="with m.If(self.i.valid):\n            m.d.sync += first.eq(self.i.payload)",
             ),
             Mutation(
-                name="offers-while-it-loads",
-                module=_FIFO,
-                old="with m.If(~offered):",
-                new="with m.If(self.o.ready):",
+                name="offers-while-it-loads", module=_REGISTER,
+                old="with m.If(~offered):", new="with m.If(self.o.ready):",
             ),
             Mutation(
-                name="offers-once-more",
-                module=_FIFO,
+                name="offers-once-more", module=_REGISTER,
                 old="offered.eq(Mux(offered, ~self.o.ready, waits)),",
                 new="offered.eq(Mux(offered, ~self.o.ready | waits, waits)),",
             ),
         ),
     ),
     Proof(
-        name="unguarded-fifo",
-        claim="the same of the variant whose register also takes over what is no item",
-        contract="testbench.formal.contracts.stream_order:FifoContract",
-        parameters={"depth": 3, "registered": True, "guarded": False},
-        mode="prove",
-        depth=12,
-        mutations=(
-            Mutation(
-                name="loads-over-what-waits",
-                module=_FIFO,
-                old="take.eq(~full | (self.o.ready if self.full_rate else 0)),",
-                new="take.eq(1),",
-            ),
-        ),
-    ),
-    Proof(
-        name="fifo-of-two",
-        claim="the same of the variant that is a skid buffer",
-        contract="testbench.formal.contracts.stream_order:FifoContract",
-        parameters={"depth": 2, "registered": False},
-        mode="prove",
-        depth=12,
-        mutations=(
-            Mutation(
-                name="counts-one",
-                module=_FIFO,
-                old="self.level.eq(pair.o.valid + ~pair.i.ready)",
-                new="self.level.eq(pair.o.valid)",
-            ),
-            Mutation(
-                name="loses-the-skid",
-                module=_SKID,
-                old="valid.eq(self.i.valid | ~ready |",
-                new="valid.eq(self.i.valid |",
-            ),
-        ),
-    ),
-    Proof(
-        name="deep-fifo",
-        claim="the same of the variant with synchronous memory",
-        contract="testbench.formal.contracts.stream_order:DeepFifoContract",
-        mode="bmc",
-        depth=24,
-        mutations=(
-            Mutation(
-                name="overtakes",
-                module=_FIFO,
-                old="pass_by.eq(take & ~some & ~ahead),",
-                new="pass_by.eq(take & ~some),",
-            ),
-        ),
-    ),
-    Proof(
         name="skid",
-        claim="items come out in order, none is lost, none twice",
+        claim="items come out in order, none is lost, none twice, the level is right",
         contract="testbench.formal.contracts.stream_order:SkidContract",
         mode="prove",
         depth=12,
         mutations=(
+            Mutation(
+                name="counts-one", module=_SKID, old="self.level.eq(valid + ~ready)", new="self.level.eq(valid)",
+            ),
             Mutation(
                 name="loses-the-skid",
                 module=_SKID,

@@ -22,11 +22,11 @@ P2P_PROOFS: tuple[Proof, ...] = (
                 name="wait-never-over", module=_GETS, old="before.eq(before & ~freed),", new="before.eq(before),",
             ),
             Mutation(
-                name="window-not-looked-at", module=_GETS, old="(waiting != GET_WINDOW) & ", new="",
+                name="window-not-looked-at", module=_GETS, old="(waiting != window) & ", new="",
             ),
             Mutation(
                 name="bound-of-all-not-looked-at", module=_GETS,
-                old="may_ask.eq(self.awaited.count < REQUESTS_UNDER_WAY)", new="may_ask.eq(1)",
+                old="may_ask.eq(self.awaited.count < self.limits.under_way)", new="may_ask.eq(1)",
             ),
             Mutation(
                 name="landing-of-another-counted", module=_GETS,

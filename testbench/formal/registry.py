@@ -111,7 +111,7 @@ PROOFS: tuple[Proof, ...] = (
             ),
             Mutation(
                 name="asks-without-room", module=_CREDIT,
-                old="(reserved != LOANS_ASKED)", new="(loans.asked != LOANS_ASKED)",
+                old="(reserved != self.sizes.most_asked)", new="(loans.asked != self.sizes.most_asked)",
             ),
         ),
     ),

@@ -3,16 +3,19 @@
 from rtl.interface import beat
 from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
-from rtl.kit.fifo import REGISTER_FILE_DEPTH, StreamFifo
 from rtl.kit.memory import BlockMemory
+from rtl.kit.queue import LUT_DEPTH, BlockQueue, LutQueue, stream_queue
+from rtl.kit.register import RegisterPair
 from rtl.kit.skid import SkidBuffer, TurnBuffer
 from rtl.kit.stage import PacketStage, StreamStage
 from testbench.bundle import Bundle
 
 DATA_WIDTH = 64
-FIFO_DEPTHS = (1, 2, 3, 5, REGISTER_FILE_DEPTH, REGISTER_FILE_DEPTH + 1, 64)
-HALF_RATE_DEPTHS = (3, 5, REGISTER_FILE_DEPTH)
-PATIENT = ((2, 0), *((depth, full_rate) for depth in HALF_RATE_DEPTHS for full_rate in (0, 1)))
+QUEUE_DEPTHS = (1, 2, 3, 5, LUT_DEPTH, LUT_DEPTH + 1, 64)
+BLOCK_DEPTHS = (4, 5, 9)
+"""Of queues in synchronous memory that a build would have in LUTs."""
+LUT_DEPTHS = (3, 5, LUT_DEPTH)
+PATIENT = tuple((depth, full_rate) for depth in LUT_DEPTHS for full_rate in (0, 1))
 """Depths and rates of those that are not prompt."""
 ALTERNATING_DEPTHS = (2, 3, 8, 9)
 ARBITER_INPUTS = (1, 2, 5)
@@ -29,20 +32,22 @@ def kit_bundle() -> Bundle:
     """All parts under one top."""
     return Bundle({
         **{
-            f"fifo_{depth}_{registered:d}": StreamFifo(shape=ITEM, depth=depth, registered=registered)
-            for depth in FIFO_DEPTHS for registered in (False, True)
+            f"queue_{depth}": stream_queue(shape=ITEM, depth=depth) for depth in QUEUE_DEPTHS
         },
         **{
-            f"half_rate_fifo_{depth}": StreamFifo(shape=ITEM, depth=depth, full_rate=False)
-            for depth in HALF_RATE_DEPTHS
+            f"block_queue_{depth}": BlockQueue(shape=ITEM, depth=depth) for depth in BLOCK_DEPTHS
         },
         **{
-            f"patient_fifo_{depth}_{full_rate}": StreamFifo(
+            f"half_rate_queue_{depth}": LutQueue(shape=ITEM, depth=depth, full_rate=False) for depth in LUT_DEPTHS
+        },
+        "register_pair": RegisterPair(shape=ITEM),
+        **{
+            f"patient_queue_{depth}_{full_rate}": LutQueue(
                 shape=ITEM, depth=depth, full_rate=bool(full_rate), prompt=False
             ) for depth, full_rate in PATIENT
         },
         **{
-            f"unguarded_fifo_{depth}": StreamFifo(shape=ITEM, depth=depth, guarded=False) for depth in FIFO_DEPTHS
+            f"unguarded_queue_{depth}": stream_queue(shape=ITEM, depth=depth, guarded=False) for depth in QUEUE_DEPTHS
         },
         **{
             f"alternating_{depth}": AlternatingQueue(shape=ITEM, depth=depth, key=lambda item: item.data[8:10])

@@ -104,7 +104,7 @@ def test_engine_is_an_option_where_clusters_are_simulated() -> None:
 @pytest.mark.parametrize(("main", "arguments", "said"), [
     (fpga.slow_paths.main, ["--preset", "small", "--netlist", "x.json"],
      "--netlist: not allowed with argument --preset"),
-    (testbench.formal.__main__.main, ["fifo", "--quick"], "--quick: does nothing with NAME"),
+    (testbench.formal.__main__.main, ["queue", "--quick"], "--quick: does nothing with NAME"),
     (sim.walk.__main__.main, ["--drow", "folder"], "arguments must be [--draw] FOLDER, not --drow folder"),
 ])
 def test_modules(

@@ -4,7 +4,7 @@ import pytest
 
 from fpga.budget import UNITS, check, compare, load_budgets, with_room
 
-QUICK = ["SkidBuffer", "StreamFifo", "AxiLiteFront", "LinkTx", "LinkRx", "Packetizer", "SlotPool"]
+QUICK = ["SkidBuffer", "BlockQueue", "AxiLiteFront", "LinkTx", "LinkRx", "Packetizer", "SlotPool"]
 
 
 def test_every_unit_has_a_budget() -> None:

@@ -26,18 +26,15 @@ class CoveredPacketsContract(Contract):
     once: what follows takes more cycles than a proof of everything can look through."""
 
     def build(self, m: Module) -> None:
-        from firmware_models.abi import formats
         from firmware_models.abi.encoding import JobOrderKind
-
-        formats.JOB_BITS, formats.PULSE_BITS = 1, 1
-        from rtl import interface
-
-        interface.UNIT_BITS = 1
-        from rtl.interface import JobReportKind
+        from rtl.interface import JobReportKind, JobShapes
         from rtl.nic.job_table import JobTable
 
+        # Two jobs, two units, numbers of pulses modulo two: no register that says nothing.
+        shapes = JobShapes(job_bits=1, pulse_bits=1, unit_bits=1)
         m.submodules.unit = unit = JobTable(
             n_units=1, n_packets=4, level_bits=1, n_jobs=2, n_credits=N_CREDITS, pool=POOL,
+            shapes=shapes,
         )
         job, honest = self.constant(1, "job"), self.constant(1, "honest")
 

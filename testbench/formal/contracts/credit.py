@@ -5,6 +5,7 @@ from dataclasses import replace
 from amaranth import Module, Signal
 
 from testbench.formal.contract import Contract
+from testbench.formal.narrow_config import narrowed
 
 
 class CreditTableContract(Contract):
@@ -19,24 +20,22 @@ class CreditTableContract(Contract):
         self.lending, self.peer_credits = lending, peer_credits
 
     def build(self, m: Module) -> None:
-        from firmware_models.abi import formats
         from firmware_models.config import load_preset
-        from rtl.credit import credit_table, shared_credits
+        from rtl.credit.credit_sizes import CreditSizes
         from rtl.credit.credit_table import CreditTable
 
         # Small numbers: eight outstanding packets and more bring no new case.
         most_asked, most_kept = 3, 2
-        credit_table.COUNT_BITS, credit_table.TOTAL_BITS = 3, 5
-        credit_table.LOANS_ASKED = shared_credits.LOANS_ASKED = most_asked
-        credit_table.LOANS_KEPT = shared_credits.LOANS_KEPT = most_kept
+        sizes = CreditSizes(count_bits=3, total_bits=5, most_asked=most_asked, most_kept=most_kept)
         # Two jobs of two peers: after a reset the table clears a count a cycle, and the search has to get past that.
-        formats.JOB_BITS, formats.NODE_BITS, formats.VP_BITS = 1, 1, 1
-        small = load_preset("small")
+        small = narrowed(load_preset("small"), {
+            "job_id": 1, "node_id": 1, "dest_id": 1, "source_id": 1, "vp": 1, "dest_vp": 1, "source_vp": 1,
+        })
         config = replace(small, cou=replace(
             small.cou, n_peers=2, lending=self.lending, peer_credits=self.peer_credits
         ))
         share = self.peer_credits
-        m.submodules.unit = unit = CreditTable(config)
+        m.submodules.unit = unit = CreditTable(config, sizes=sizes)
         bits = 1
         job, peer = self.constant(bits, "job"), self.constant(bits, "peer")
         asking, giving = unit.i.payload, unit.i_return.payload

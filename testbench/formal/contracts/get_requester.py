@@ -2,7 +2,6 @@
 
 from amaranth import Cat, Module, Mux, Signal
 
-from firmware_models.abi import formats
 from firmware_models.abi.encoding import PacketType
 from testbench.formal.contract import Contract
 from testbench.formal.contracts.get_environment import NUMBER_BITS, Operations
@@ -25,8 +24,7 @@ class GetRequesterContract(Contract):
     Parameters
     ----------
     in_hand, window, under_way : int
-        Instead of :data:`~rtl.p2p.records.GETS_IN_HAND`, :data:`~rtl.p2p.records.GET_WINDOW` and
-        :data:`~rtl.p2p.records.REQUESTS_UNDER_WAY`.
+        :class:`~rtl.p2p.get_requester.GetLimits`.
     bound : int
         Cycles in which it may ask and is not held up, until it does.
     """
@@ -36,13 +34,14 @@ class GetRequesterContract(Contract):
         self.in_hand, self.window, self.under_way, self.bound = in_hand, window, under_way, bound
 
     def build(self, m: Module) -> None:
-        from rtl.p2p import get_requester
+        from rtl.p2p.get_requester import GetLimits, GetRequester
 
-        get_requester.GETS_IN_HAND, get_requester.GET_WINDOW = self.in_hand, self.window
-        get_requester.REQUESTS_UNDER_WAY = self.under_way
         # What few bits cannot tell apart more of them would not: the search has to get far.
-        get_requester.ADDRESS_BITS, formats.FRAGMENT_BITS = REMOTE_BITS, INDEX_BITS
-        m.submodules.unit = self.unit = unit = get_requester.GetRequester(data_width=64, mtu=MTU, n=ENTRIES)
+        limits = GetLimits(
+            in_hand=self.in_hand, window=self.window, under_way=self.under_way, remote_bits=REMOTE_BITS,
+            fragment_bits=INDEX_BITS,
+        )
+        m.submodules.unit = self.unit = unit = GetRequester(data_width=64, mtu=MTU, n=ENTRIES, limits=limits)
         self._descriptors(m)
         m.d.comb += unit.node_id.eq(self.constant(len(unit.node_id), "node_id"))
         for port, name in (

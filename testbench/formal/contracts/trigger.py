@@ -5,19 +5,19 @@ from typing import Any
 
 from amaranth import Array, Cat, Module, Mux, Signal
 
-from firmware_models.abi.formats import PEER_BITS
 from testbench.formal.contract import Contract
 from testbench.formal.contracts.trigger_environment import (
     PULSE_BITS,
     SEQ_BITS,
+    WIDTHS,
     Answers,
     Operations,
     Packets,
     Work,
     accept,
     job_id,
-    narrow,
 )
+from testbench.formal.narrow_config import narrowed
 
 
 class TriggerContract(Contract):
@@ -36,11 +36,10 @@ class TriggerContract(Contract):
         raise TypeError(f"{type(self).__name__} claims nothing")
 
     def build(self, m: Module) -> None:
-        narrow()
         from firmware_models.config import load_preset
         from rtl.cou.trigger import Trigger
 
-        small = load_preset("small")
+        small = narrowed(load_preset("small"), WIDTHS)
         config = replace(
             small, datapath=replace(small.datapath, mtu=64),
             cou=replace(
@@ -66,7 +65,7 @@ class TriggerContract(Contract):
             self, m, ask.request, ask.answer, "credit", unless=ask.hold, ok=granted, window_slot=window_slot, loan=loan,
             want=want,
         )
-        self.returned, self.returned_peer = self.free(1, "returned"), self.free(PEER_BITS, "returned_peer")
+        self.returned, self.returned_peer = self.free(1, "returned"), self.free(len(back.payload.peer), "returned_peer")
         m.d.comb += [back.valid.eq(self.returned), back.payload.peer.eq(self.returned_peer)]
         self.allowed = self.free(1, "allowed")
         self.window = Answers(self, m, unit.window.query, unit.window.answer, "window", ok=self.allowed)

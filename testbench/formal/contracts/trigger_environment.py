@@ -5,7 +5,6 @@ any mixture. An assumption stands beside the promise that it rests on. Of packet
 account of, the one that is followed; about all others anything may be reported.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from amaranth import Array, Cat, Module, Mux, Signal, Value
@@ -21,24 +20,14 @@ FLIT = 8
 """Bytes of a pulse, and of its packets, if there are any."""
 
 
-def narrow() -> None:
-    """Makes keys and headers small, before the RTL derives its layouts from them: of these numbers a proof needs two or
-    four of each, and of what is merely passed on none."""
-    from firmware_models.abi import formats
-
-    widths = {
-        "node_id": 1, "dest_id": 1, "source_id": 1, "vp": 1, "source_vp": 1, "dest_vp": 1, "fragment": 1, "mlid": 1,
-        "members": 1, "seq_id": SEQ_BITS, "out_seq_id": SEQ_BITS, "seq_skip": SEQ_BITS, "pulse": PULSE_BITS, "tag": 2,
-        "cp_count": SEQ_BITS + 1, "peer": SEQ_BITS, "job_id": 1, "addr": 8, "local_addr": 8, "result_addr": 8,
-        "remote_addr": 8, "block_count": 1, "slice_first": 1, "slice_count": 1, "credits": 1, "pulse_bytes": 8,
-    }
-    formats.JOB_BITS = formats.NODE_BITS = formats.VP_BITS = formats.FRAGMENT_BITS = formats.MEMBER_BITS = 1
-    formats.SEQ_BITS, formats.PULSE_BITS, formats.PEER_BITS = SEQ_BITS, PULSE_BITS, SEQ_BITS
-    for name in ("DESCRIPTOR", "PACKET_HEADER", "HASH_KEY"):
-        wide = getattr(formats, name)
-        setattr(formats, name, replace(wide, word_aligned=False, fields=tuple(
-            replace(field, width=widths.get(field.name, field.width)) for field in wide.fields
-        )))
+WIDTHS = {
+    "node_id": 1, "dest_id": 1, "source_id": 1, "vp": 1, "source_vp": 1, "dest_vp": 1, "fragment": 1, "mlid": 1,
+    "members": 1, "seq_id": SEQ_BITS, "out_seq_id": SEQ_BITS, "seq_skip": SEQ_BITS, "pulse": PULSE_BITS, "tag": 2,
+    "cp_count": SEQ_BITS + 1, "peer": SEQ_BITS, "job_id": 1, "addr": 8, "local_addr": 8, "result_addr": 8,
+    "remote_addr": 8, "block_count": 1, "slice_first": 1, "slice_count": 1, "credits": 1, "pulse_bytes": 8,
+}
+"""Bits of the fields of keys, headers and descriptors: of these numbers a proof needs two or four of each, and of what
+is merely passed on none."""
 
 
 def job_id(job: Value) -> Value:

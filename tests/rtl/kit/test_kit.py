@@ -4,7 +4,7 @@ import pytest
 
 from rtl.kit.alternating_queue import AlternatingQueue
 from rtl.kit.arbiter import PacketArbiter, StreamArbiter
-from rtl.kit.fifo import StreamFifo
+from rtl.kit.queue import BlockQueue, LutQueue, stream_queue
 from rtl.kit.round_robin import RoundRobin
 from testbench.kit.parts import kit_bundle
 from testbench.runner import run_bench
@@ -18,7 +18,7 @@ def test_kit():
 @pytest.mark.parametrize("bad", [0, -1, 1.5, "4"])
 def test_sizes_are_checked(bad):
     with pytest.raises(ValueError, match=f"^depth must be a positive integer, not {bad!r}$"):
-        StreamFifo(shape=8, depth=bad)
+        stream_queue(shape=8, depth=bad)
     with pytest.raises(ValueError, match=f"^n must be a positive integer, not {bad!r}$"):
         StreamArbiter(shape=8, n=bad)
     with pytest.raises(ValueError, match=f"^n must be a positive integer, not {bad!r}$"):
@@ -28,13 +28,13 @@ def test_sizes_are_checked(bad):
 
 
 @pytest.mark.usefixtures("refusal")
-@pytest.mark.parametrize(("depth", "options"), [
-    (2, {"full_rate": False}), (2, {"prompt": False}), (1, {"prompt": False}), (17, {"full_rate": False}),
-    (2, {"full_rate": False, "prompt": False, "registered": False}),
+@pytest.mark.parametrize(("queue", "bad", "allowed"), [
+    *((LutQueue, bad, "an integer from 3 to 16") for bad in (0, 2, 17, 3.0)),
+    *((BlockQueue, bad, "an integer of at least 4") for bad in (0, 3, 4.0)),
 ])
-def test_variants_are_checked(depth, options):
-    with pytest.raises(ValueError, match=f"must be True with a depth of {depth}"):
-        StreamFifo(shape=8, depth=depth, **options)
+def test_depths_of_queues_are_checked(queue, bad, allowed):
+    with pytest.raises(ValueError, match=f"^depth must be {allowed}, not {bad!r}$"):
+        queue(shape=8, depth=bad)
 
 
 @pytest.mark.usefixtures("refusal")

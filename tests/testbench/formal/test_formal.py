@@ -37,7 +37,7 @@ def test_no_mutation_is_stale() -> None:
 
 def test_an_undetected_mutation_fails() -> None:
     """A mutation that changes nothing is reported as not caught."""
-    proof = find_proof("fifo")
+    proof = find_proof("queue")
     (outcome,) = run([proof])
     passed = replace(outcome, caught=((proof.mutations[0], replace(outcome.caught[0][1], status="PASS")),))
     assert outcome.holds
@@ -46,24 +46,24 @@ def test_an_undetected_mutation_fails() -> None:
 
 def test_stale_mutation() -> None:
     """Text that is not in the RTL any more is refused, not skipped."""
-    mutation = Mutation(name="stale", module="rtl.kit.fifo", old="no such text", new="")
-    with pytest.raises(ValueError, match=r"old must stand once in rtl\.kit\.fifo, not 0 times"):
+    mutation = Mutation(name="stale", module="rtl.kit.queue", old="no such text", new="")
+    with pytest.raises(ValueError, match=r"old must stand once in rtl\.kit\.queue, not 0 times"):
         mutation.apply("some source")
 
 
 def test_a_stale_mutation_keeps_the_verdict() -> None:
     """The claim is proved all the same; the proof does not hold until the mutation fits again."""
-    proof = find_proof("fifo")
-    stale = Mutation(name="stale", module="rtl.kit.fifo", old="no such text", new="")
+    proof = find_proof("queue")
+    stale = Mutation(name="stale", module="rtl.kit.queue", old="no such text", new="")
     said: list[str] = []
     (outcome,) = run([replace(proof, mutations=(stale,))], progress=said.append)
     assert outcome.verdict.status == "PASS"
     assert [verdict.status for _, verdict in outcome.caught] == ["STALE"]
     assert not outcome.holds
-    assert any(line.startswith("fifo: PASS in ") for line in said)
+    assert any(line.startswith("queue: PASS in ") for line in said)
 
 
 def test_unknown_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nothing"]) == 2
-    assert "must be one of fifo" in capsys.readouterr().err
+    assert "must be one of queue" in capsys.readouterr().err
     assert FormalError.__doc__
