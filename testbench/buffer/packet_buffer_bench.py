@@ -22,7 +22,7 @@ from testbench.packet import Packet, PacketSource, from_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 
-STANDS_FOR = ("BufferStatistics", "GuardedMemory", "PacketReader")
+STANDS_FOR = ("GuardedMemory", "PacketReader")
 """Parts that are built by no other test: this bench is theirs."""
 
 _FREE_CYCLES = 200
