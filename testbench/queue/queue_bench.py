@@ -16,7 +16,7 @@ from testbench.queue.targets import OffloadStandIn, P2pStandIn, PlacementStandIn
 from testbench.queue.units import DEPTH, Unit, UnitMaker, bits, full
 from testbench.runner import parameters, rng
 
-STANDS_FOR = ("DescriptorCheck", "DescriptorFetch")
+STANDS_FOR = ("DescriptorCheck",)
 """Parts that are built by no other test: this bench is theirs."""
 
 

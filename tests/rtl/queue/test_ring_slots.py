@@ -108,7 +108,7 @@ def test_ring_slots(
     queries = Offers(part.slot.query, rng, lambda: int(QUERY.const({"vp": choose()}).as_bits()))
     answers = Takes(part.slot.answer, rng)
     reads = [Offers(part.cons, rng, software.draw_read)] if check_room else []
-    # Software has either a record or an index on the way: an index of a ring that is gone would lie ahead of the new one.
+    # Either a record or an index is on the way: an index of a ring that is gone would lie ahead of the new one.
     commits.may = lambda: not any(port.offered is not None for port in reads)
     for port in reads:
         port.may = lambda: commits.offered is None
@@ -142,7 +142,8 @@ def test_ring_slots(
     found = [fields(ANSWER, item) for item in answers.taken]
     assert [(1, one["addr"], one["phase"]) if one["ok"] else (0,) for one in found] == expected[:len(found)]
     assert len(expected) - len(found) <= 1
-    conditions = {"unknown": n_vps < 2048, "full": check_room, "full_past_wrap": check_room and first_index > 0, "wrapped": first_index > 0}
+    conditions = {"unknown": n_vps < 2048, "full": check_room, "wrapped": first_index > 0,
+                  "full_past_wrap": check_room and first_index > 0}
     wanted = ["ok", "disabled", "laps", *(name for name, holds in conditions.items() if holds)]
     assert {name: software.counts[name] for name in wanted if software.counts[name] < 4} == {}
     assert len(commits.taken) > 10
