@@ -16,7 +16,7 @@ from testbench.packet import to_beats
 from testbench.runner import parameters, rng
 from testbench.stream import StreamSink, StreamSource
 
-STANDS_FOR = ("DmaReader", "DmaWriter")
+STANDS_FOR = ("DmaWriter",)
 """Parts that are built by no other test: this bench is theirs."""
 
 READERS = 4
