@@ -31,12 +31,14 @@ class Offers:
         self.item = item or (lambda: rng.getrandbits(len(port.payload.as_value())))
         self.may: Callable[[], bool] = lambda: True
         """True if there may be a further item."""
+        self.rate = 0.5
+        """Probability that an item follows in the cycle after the one before it was taken."""
         self.taken: list[int] = []
         self.offered: int | None = None
 
     def drive(self, context: Any) -> None:
         """Offers an item, or none."""
-        if self.offered is None and self.rng.random() < 0.5 and self.may():
+        if self.offered is None and self.rng.random() < self.rate and self.may():
             self.offered = self.item()
         context.set(self.port.valid, self.offered is not None)
         context.set(self.port.payload.as_value(), self.offered if self.offered is not None else self.rng.getrandbits(9))
@@ -53,12 +55,14 @@ class Takes:
 
     def __init__(self, port: Any, rng: random.Random, *, overtaken: bool = False):
         self.port, self.rng, self.overtaken = port, rng, overtaken
+        self.rate = 0.5
+        """Probability that an item is taken in a cycle."""
         self.taken: list[int] = []
         self._waits: int | None = None
 
     def drive(self, context: Any) -> None:
         """Takes what is offered, or not."""
-        context.set(self.port.ready, self.rng.randrange(2))
+        context.set(self.port.ready, self.rng.random() < self.rate)
 
     def settle(self, read: Callable[[ValueLike], int]) -> None:
         """Notes an item that is being taken; one that waits must stay as it is."""

@@ -86,8 +86,8 @@ class DmaWriter(wiring.Component):
     bus. Clients are served burst by burst in turn. All bursts bear identifier 0; up to `max_outstanding` wait for
     their response, and each client may have `max_requests` requests that were not reported done.
 
-    Timing: everything driven on `m_axi` is a register. One beat per cycle, bursts without a gap between them, but for
-    those of a single beat: they begin two cycles apart.
+    Timing: everything driven on `m_axi` is a register. One beat per cycle. A burst begins three cycles after the one
+    before it, at the earliest: those of three beats or more follow each other without a gap.
 
     Parameters
     ----------

@@ -22,9 +22,6 @@ from testbench.packet import Packet, PacketSource, from_beats
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 
-STANDS_FOR = ("BufferStatistics", "GuardedMemory", "PacketReader")
-"""Parts that are built by no other test: this bench is theirs."""
-
 _FREE_CYCLES = 200
 """Longest way of a free through the table."""
 

@@ -16,9 +16,6 @@ from testbench.packet import to_beats
 from testbench.runner import parameters, rng
 from testbench.stream import StreamSink, StreamSource
 
-STANDS_FOR = ("BurstSplitter", "DmaReader", "DmaWriter")
-"""Parts that are built by no other test: this bench is theirs."""
-
 READERS = 4
 WRITERS = 3
 BURST_BEATS = {64: 16, 256: 64}

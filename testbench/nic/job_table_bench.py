@@ -13,9 +13,6 @@ from testbench.clock import cycles
 from testbench.nic.job_players import Table
 from testbench.runner import parameters, report, rng
 
-STANDS_FOR = ("JobPlaces", "LeastUnit")
-"""Parts that are built by no other test: this bench is theirs."""
-
 
 @cocotb.test()
 async def one_job_one_unit(dut: SimHandleBase) -> None:

@@ -12,7 +12,7 @@ from testbench.link.link_model import LinkWire
 from testbench.nic.host import NicHost, Port
 from testbench.runner import report, rng
 
-STANDS_FOR = ("ReceivePath", "ReceiveRouter", "TransmitPath")
+STANDS_FOR = ("ReceivePath", "TransmitPath")
 """Parts that are built by no other test: this bench is theirs."""
 
 NODE_ID = 0x123456

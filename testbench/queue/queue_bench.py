@@ -16,9 +16,6 @@ from testbench.queue.targets import OffloadStandIn, P2pStandIn, PlacementStandIn
 from testbench.queue.units import DEPTH, Unit, UnitMaker, bits, full
 from testbench.runner import parameters, rng
 
-STANDS_FOR = ("DescriptorCheck", "DescriptorFetch")
-"""Parts that are built by no other test: this bench is theirs."""
-
 
 class Setup:
     """The device under test, its host and all stand-ins; a bench begins with ``await start(dut)``."""

@@ -26,9 +26,6 @@ from testbench.queue.scheduler_units import UnitDealer
 from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 
-STANDS_FOR = ("UnitRecord",)
-"""Parts that are built by no other test: this bench is theirs."""
-
 VPS = (0, 1, 5, 2047)
 FIRST_INDEX = INDEXES - 9
 """Not 0: the indexes of every ring pass their wrap."""

@@ -16,7 +16,7 @@ from testbench.queue.units import FLIT
 from testbench.runner import rng
 from testbench.stream import StreamSink, StreamSource
 
-STANDS_FOR = ("RingSlots", "TurnTable", "WindowCheck")
+STANDS_FOR = ("TurnTable",)
 """Parts that are built by no other test: this bench is theirs."""
 
 _window_query, _window_answer, _slot_query, _slot_answer = (
