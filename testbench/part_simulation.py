@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from amaranth import Module, Signal
+from amaranth import Module, Signal, Value
 from amaranth.hdl import ValueLike
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
@@ -28,7 +28,7 @@ class Offers:
 
     def __init__(self, port: Any, rng: random.Random, item: Callable[[], int] | None = None):
         self.port, self.rng = port, rng
-        self.item = item or (lambda: rng.getrandbits(len(port.payload.as_value())))
+        self.item = item or (lambda: rng.getrandbits(len(Value.cast(port.payload))))
         self.may: Callable[[], bool] = lambda: True
         """True if there may be a further item."""
         self.rate = 0.5
@@ -41,7 +41,8 @@ class Offers:
         if self.offered is None and self.rng.random() < self.rate and self.may():
             self.offered = self.item()
         context.set(self.port.valid, self.offered is not None)
-        context.set(self.port.payload.as_value(), self.offered if self.offered is not None else self.rng.getrandbits(9))
+        shown = self.offered if self.offered is not None else self.rng.getrandbits(9)
+        context.set(Value.cast(self.port.payload), shown)
 
     def settle(self, read: Callable[[ValueLike], int]) -> None:
         """Notes an item that is being taken."""
@@ -66,7 +67,7 @@ class Takes:
 
     def settle(self, read: Callable[[ValueLike], int]) -> None:
         """Notes an item that is being taken; one that waits must stay as it is."""
-        item = read(self.port.payload.as_value()) if read(self.port.valid) else None
+        item = read(Value.cast(self.port.payload)) if read(self.port.valid) else None
         assert self.overtaken or self._waits in (None, item), "an offer was taken back, or changed"
         self._waits = None
         if item is not None and read(self.port.ready):

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from firmware_models.abi import formats
 from firmware_models.abi.register import REGISTER_BITS
-from firmware_models.abi.registers import MFT_BLOCK_ENTRIES, SWITCH_COUNTERS_AT, SWITCH_PAGE, Access
+from firmware_models.abi.registers import MFT_BLOCK_ENTRIES, SWITCH_COUNTERS, SWITCH_PAGE, Access
 from rtl.abi import fields, word
 from rtl.interface import LinkState
 from rtl.kit.axi_lite import AxiLiteFront, AxiLiteSignature
@@ -216,4 +216,4 @@ def _is_mask(address: Value) -> Value:
 
 def _is_counter(address: Value) -> Value:
     """High if `address` is that of a half of a counter."""
-    return address[3 + COUNTER_BITS:] == SWITCH_COUNTERS_AT >> 3 + COUNTER_BITS
+    return (address >= SWITCH_COUNTERS.address) & (address < SWITCH_COUNTERS.end)

@@ -15,9 +15,6 @@ from testbench.link.layer_model import ReliableLink
 from testbench.link.layer_parts import SIZES
 from testbench.runner import parameters, rng
 
-STANDS_FOR = ("CrcCheck", "CrcInsert", "ReplayBuffer", "Reporter")
-"""Parts that are built by no other test: this bench is theirs."""
-
 NAME = parameters().get("size", "narrow")
 SIZE = SIZES[NAME]
 PACKETS = parameters().get("packets", 40)

@@ -30,7 +30,7 @@ from testbench.p2p.driver import (
 from testbench.packet import Packet
 from testbench.runner import parameters
 
-STANDS_FOR = ("GetLanding", "GetRequester", "GetServer", "LandingWriter")
+STANDS_FOR = ("GetRequester",)
 """Parts that are built by no other test: this bench is theirs."""
 
 READER, SERVER, NARROW = 7, 8, 9

@@ -1,0 +1,148 @@
+"""Answers to GETs of others: what is asked of whom, what comes back, and that nothing waits that has room."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from firmware_models.abi.encoding import PacketType, Right, Status
+from rtl.abi import PacketHeader
+from rtl.interface import WindowQuery
+from rtl.p2p.get_server import GetServer
+from rtl.p2p.records import REQUESTS_UNDER_WAY
+from testbench.part_faults import changed
+from testbench.part_ports import Answers, MemoryReads, OffersOf, PacketTakes
+from testbench.part_simulation import Takes, fields, run
+
+N_REQUESTS, N_HELD = 70, 4
+
+
+class Server:
+    """The part with all its neighbours."""
+
+    def __init__(self, width: int, rng: random.Random, sizes: list[int], *, flits: int, errors: bool = True):
+        self.part = part = GetServer(data_width=width, mtu=flits * width // 8, n_held=N_HELD)
+        flit_bytes = width // 8
+        self.requests = [PacketHeader.const({
+            "type": PacketType.GET, "pulse": size, "addr": rng.getrandbits(64) & -flit_bytes,
+            **{name: rng.getrandbits(PacketHeader.members[name].width) for name in (
+                "fragment", "source_id", "source_vp", "dest_id", "dest_vp", "tag")},
+        }).as_bits() for size in sizes]
+        self.source = OffersOf(part.i, rng, self.requests)
+        self.queries = Takes(part.window.query, rng)
+        self.answers = Answers(
+            part.window.answer, rng, self.queries, lambda _: int(not errors or rng.random() < 0.8))
+        self.memory = MemoryReads(part.read, rng, width=width, refused=0.3 * errors)
+        self.packets = PacketTakes(part.o, rng, lambda bits: -(-fields(PacketHeader, bits)["length"] // flit_bytes))
+        self.ends = [self.source, self.queries, self.answers, self.memory, self.packets]
+
+    def hurry(self) -> None:
+        """Everybody takes and offers in every cycle."""
+        for stream in (self.source, self.queries, self.answers, self.memory.request, self.memory.data,
+                       self.packets.header, self.packets.payload):
+            stream.rate = 1
+
+
+@pytest.mark.parametrize(("width", "flits"), [(64, 8), (512, 2)])
+@pytest.mark.parametrize("seed", range(2))
+def test_answers(width: int, flits: int, seed: int) -> None:
+    rng, flit_bytes = random.Random(seed), width // 8
+    mtu, node_id = flits * flit_bytes, rng.getrandbits(24)
+    sizes = [rng.choice((0, 1, flit_bytes - 1, flit_bytes, flit_bytes + 1, mtu - 1, mtu, mtu, mtu + 1))
+             for _ in range(N_REQUESTS)]
+    server = Server(width, rng, sizes, flits=flits)
+    part, memory = server.part, server.memory
+    most = 0
+    for stream in (memory.data, server.packets.payload):
+        stream.rate = 0.8
+
+    class Node:
+        def drive(self, context) -> None:
+            context.set(part.node_id, node_id)
+
+        def settle(self, read) -> None:
+            nonlocal most
+            assert memory.data.offered is None or read(part.read.data.ready), "data that there is no room for"
+            arrived = sum(bits >> width & 1 for bits in memory.data.taken)
+            sent = sum(bool(payload) for _, payload in server.packets.taken)
+            if read(part.o.header.valid) and read(part.o.header.payload.length):
+                assert arrived > sent, "an answer that begins before its data are there"
+            most = max(most, len(memory.request.taken) - sent)
+
+    run(part, [Node(), *server.ends], cycles=N_REQUESTS * 18, rng=rng)
+    queries, ok, reads = iter(server.queries.taken), iter(server.answers.taken), iter(memory.taken)
+    counts: Counter[str] = Counter()
+    assert len(server.packets.taken) == N_REQUESTS
+    for size, bits, (header, payload) in zip(sizes, server.requests, server.packets.taken, strict=True):
+        asked, status, data = fields(PacketHeader, bits), Status.OK, []
+        if size > mtu:
+            status = Status.BAD_LENGTH
+        elif size:
+            assert fields(WindowQuery, next(queries)) == {
+                "vp": asked["dest_vp"], "addr": asked["addr"], "bytes": size, "right": Right.REMOTE_READ}
+            status = Status.REMOTE_ACCESS
+            if next(ok):
+                address, n_bytes, data, error = next(reads)
+                assert (address, n_bytes) == (asked["addr"], size)
+                status, data = (Status.MEMORY_ERROR, []) if error else (Status.OK, data)
+        counts[status.name if size else "nothing"] += 1
+        assert header == PacketHeader.const({
+            "type": PacketType.GET_DATA, "version": 1, "length": size if data else 0, "fragment": asked["fragment"],
+            "dest_id": asked["source_id"], "dest_vp": asked["source_vp"], "source_id": node_id,
+            "source_vp": asked["dest_vp"], "tag": asked["tag"], "status": status, "addr": asked["addr"],
+        }).as_bits()
+        # Bytes beyond those asked for are zeros.
+        whole = sum(beat << k * width for k, beat in enumerate(data)) & (1 << 8 * size) - 1
+        assert [beat >> width for beat in payload] == [0] * (len(data) - 1) + [1] * bool(data)
+        assert sum(beat % (1 << width) << k * width for k, beat in enumerate(payload)) == whole
+    assert next(queries, None) is next(reads, None) is None
+    assert most >= N_HELD
+    assert len(counts) == 5
+    assert min(counts.values()) > 1, counts
+
+
+def test_full_rate() -> None:
+    """Fragments follow each other with two idle cycles, once their data are there."""
+    rng = random.Random(0)
+    server = Server(64, rng, [64] * 20, flits=8, errors=False)
+    server.hurry()
+    cycles: list[int] = []
+
+    def step(read) -> None:
+        cycles.append(read(server.part.o.payload.valid))
+
+    run(server.part, server.ends, step=step, cycles=400, rng=rng)
+    assert sum(cycles) == 20 * 8
+    first, last = cycles.index(1), len(cycles) - cycles[::-1].index(1)
+    assert last - first <= 20 * (8 + 2)
+
+
+def test_requests_wait() -> None:
+    """All requests that one node may have wait here, though no answer can leave."""
+    rng = random.Random(0)
+    server = Server(64, rng, [64] * 200, flits=8, errors=False)
+    server.hurry()
+    server.packets.header.rate = 0
+    run(server.part, server.ends, cycles=300, rng=rng)
+    assert REQUESTS_UNDER_WAY <= len(server.source.taken) < 200
+    assert len(server.memory.taken) == N_HELD
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    pytest.param("(asked > self.mtu) | (asked == 0)", "(asked >= self.mtu) | (asked == 0)", id="longest-not-read"),
+    pytest.param("Mux(left == 1, masks[tail], ~Const(0, self.data_width))", "masks[tail]", id="each-flit-masked"),
+    pytest.param("throwing.eq(failed)", "throwing.eq(0)", id="data-of-a-failed-read"),
+    pytest.param("(~done.read | reads.o.valid)", "1", id="before-its-data"),
+    pytest.param("Right.REMOTE_READ", "Right.REMOTE_WRITE", id="another-right"),
+])
+def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "GetServer", changed(GetServer, old, new))
+    with pytest.raises(AssertionError):
+        test_answers(64, 8, 1)
+
+
+def test_planted_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads for whose data there is no room are found."""
+    monkeypatch.setitem(globals(), "GetServer", changed(GetServer, "with m.If(slots.free != 0):", "with m.If(1):"))
+    with pytest.raises(AssertionError):
+        test_requests_wait()

@@ -1,0 +1,75 @@
+"""Counters of a switch's ports: each answer is the sum of the events before it, and comes within a walk."""
+
+import random
+
+import pytest
+
+from firmware_models.abi.registers import SWITCH_COUNTERS
+from rtl.switch.port_statistics import EVENT_BITS, PortStatistics
+from testbench.part_faults import changed
+from testbench.part_simulation import run
+
+NAMES = [counter.name for counter in SWITCH_COUNTERS]
+
+
+@pytest.mark.parametrize(("n_ports", "cycles"), [(2, 1500), (5, 1000)])
+@pytest.mark.parametrize("seed", range(2))
+def test_counters(n_ports: int, cycles: int, seed: int) -> None:
+    """Bursts and silence in turns, so that the walk comes to rest, and questions in both."""
+    rng, part = random.Random(seed), PortStatistics(n_ports=n_ports)
+    walk = n_ports << part.counter.shape().width
+    totals = [[0] * len(NAMES) for _ in range(n_ports)]
+    asked: tuple[int, int] | None = None
+    wait, busy, answers, silent, counted, rested = 0, False, 0, 0, 0, 0
+    before = totals
+
+    class Events:
+        def drive(self, context) -> None:
+            nonlocal asked, busy, wait, before, silent
+            if rng.random() < 0.007:
+                busy = not busy
+            silent = 0 if busy else silent + 1
+            # The answer is the sum of the cycles before it.
+            before = [list(counts) for counts in totals]
+            for port, counts in enumerate(totals):
+                events = [rng.getrandbits(EVENT_BITS) if busy and rng.random() < 0.5 else 0 for _ in NAMES]
+                context.set(part.events[port], dict(zip(NAMES, events, strict=True)))
+                counts[:] = [count + event for count, event in zip(counts, events, strict=True)]
+            if asked is None and rng.random() < 0.05:
+                asked, wait = (rng.randrange(n_ports), rng.randrange(len(NAMES))), 0
+            context.set(part.ask, asked is not None)
+            port, counter = asked or (rng.randrange(n_ports), rng.randrange(len(NAMES)))
+            context.set(part.port, port)
+            context.set(part.counter, counter)
+
+        def settle(self, read) -> None:
+            nonlocal asked, wait, answers, counted, rested
+            wait += 1
+            answered = read(part.answered)
+            assert asked or not answered, "an answer to no question"
+            if answered:
+                port, counter = asked
+                # Events of the last two cycles are on their way to the memory.
+                assert read(part.value) == recent[0][port][counter]
+                rested += silent > walk
+                answers, counted, asked = answers + 1, counted + (read(part.value) > 0), None
+            assert asked is None or wait < walk + 2
+            recent[:] = [recent[1], before]
+
+    recent = [before, before]
+    run(part, [Events()], cycles=cycles, rng=rng)
+    assert answers > 10
+    assert counted > 8
+    assert rested > 0
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    pytest.param("Mux(visited, 0, own) + events[counter.name]", "Mux(visited, 0, own + events[counter.name])",
+                 id="events-of-a-visit"),
+    pytest.param(".any() | self.ask)", ".any())", id="a-question-does-not-wake-it"),
+    pytest.param("Mux(old, read.data, 0) + added", "read.data + added - Mux(old, 0, 1)", id="memory-not-cleared"),
+])
+def test_planted(old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "PortStatistics", changed(PortStatistics, old, new))
+    with pytest.raises(AssertionError):
+        test_counters(2, 1500, 1)
