@@ -1,6 +1,7 @@
-"""Beside the streams of a small part: inputs driven by a function, memories behind read ports, faults on purpose."""
+"""Beside the streams of a small part: inputs driven by a function, memories, packets, faults on purpose."""
 
 import inspect
+import random
 import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
@@ -79,6 +80,52 @@ class Events:
         """Notes an event."""
         if read(self.port.valid):
             self.seen.append(read(self.port.payload.as_value()))
+
+
+class Packets:
+    """Packets out of a part: a header is taken, then the beats that its length says, then the next one.
+
+    What is on offer stays as it is.
+
+    Parameters
+    ----------
+    port : PacketSignature interface
+        Of the part.
+    rng : Random
+        For pauses.
+    flit_bytes : int
+        Bytes of a beat.
+    """
+
+    def __init__(self, port: Any, rng: random.Random, *, flit_bytes: int):
+        self.port, self.rng, self.flit_bytes = port, rng, flit_bytes
+        self.pause = 0.5
+        self.taken: list[tuple[int, list[int]]] = []
+        """Bits of each header with the data of its beats; the last one may still be under way."""
+        self._left = 0
+        self._waits: dict[str, int | None] = {"header": None, "payload": None}
+
+    def drive(self, context: Any) -> None:
+        """Takes a header or a beat, whichever is due, or none."""
+        takes = self.rng.random() >= self.pause
+        context.set(self.port.header.ready, takes and not self._left)
+        context.set(self.port.payload.ready, takes and bool(self._left))
+
+    def settle(self, read: Read) -> None:
+        """Notes a header or a beat that is being taken."""
+        for name in ("header", "payload"):
+            port = getattr(self.port, name)
+            item = read(port.payload.as_value()) if read(port.valid) else None
+            assert self._waits[name] in (None, item), f"a {name} was taken back, or changed"
+            taken = item is not None and read(port.ready)
+            self._waits[name] = None if taken else item
+            if taken and name == "header":
+                self.taken.append((item, []))
+                self._left = -(-read(port.payload.length) // self.flit_bytes)
+            elif taken:
+                self._left -= 1
+                assert read(port.payload.last) == (self._left == 0), "a packet of another length"
+                self.taken[-1][1].append(read(port.payload.data))
 
 
 def pack(shape: Any, values: Mapping[str, int]) -> int:
