@@ -26,7 +26,7 @@ from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
-STANDS_FOR = ("Lane", "ResultWriter")
+STANDS_FOR = ("Lane",)
 """Parts that are built by no other test: this bench is theirs."""
 
 CONTEXTS, JOBS, SLOTS, MTU, RESULT, FLIT = 8, 4, 16, 64, 256, 8
