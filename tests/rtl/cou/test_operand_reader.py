@@ -57,7 +57,7 @@ class Bench:
         })
 
     def beats(self, item: int) -> list[dict[str, int]]:
-        """What a pass becomes."""
+        """Beats of a pass."""
         todo, flit = fields(self.shape, item), self.flit
         n_beats = max(1, -(-todo["bytes"] // flit))
         content = bytes(n_beats * flit)

@@ -57,7 +57,7 @@ def ordered(a: int, b: int, *, edge: str, kind: str, width: int) -> int:
 
 
 def result(function: str, a: int, b: int, order: dict[str, int]) -> int:
-    """What the lane gives, with the order of the doubles beside it."""
+    """Result of the lane, with the order of the doubles beside it."""
     halves = [(x & 0xFFFFFFFF, x >> 32) for x in (a, b)]
     match function.split():
         case ["index"]:
