@@ -26,9 +26,6 @@ from testbench.runner import parameters, report, rng
 from testbench.stream import StreamMonitor, StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
-STANDS_FOR = ("ByteMemory", "Lane", "OperandReader", "ResultWriter", "SendEngine")
-"""Parts that are built by no other test: this bench is theirs."""
-
 CONTEXTS, JOBS, SLOTS, MTU, RESULT, FLIT = 8, 4, 16, 64, 256, 8
 MEMORY, REFUSED = 8192, range(7168, 8192)
 """Bytes of host memory; those that it refuses to write."""

@@ -24,9 +24,6 @@ from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
-STANDS_FOR = ("ClosedJobs",)
-"""Parts that are built by no other test: this bench is theirs."""
-
 JOBS = 9
 """JobIDs of the test."""
 

@@ -17,7 +17,7 @@ from testbench.coverage import cover, dealt
 from testbench.packet import Packet
 from testbench.runner import parameters, report, rng
 
-STANDS_FOR = ("CreditReturn", "JobReporter", "OperationTable", "SequenceStore")
+STANDS_FOR = ("SequenceStore",)
 """Parts that are built by no other test: this bench is theirs."""
 
 SHAPES = (whole, in_blocks)

@@ -17,9 +17,6 @@ from testbench.runner import parameters, report, rng
 from testbench.stream import StreamSink, StreamSource
 from testbench.unit_config import UNIT
 
-STANDS_FOR = ("PieceWalk",)
-"""Parts that are built by no other test: this bench is theirs."""
-
 WIDTHS = (64, 256)
 MEMORY = 8192
 JOBS = 4

@@ -22,9 +22,6 @@ from testbench.reduce.parts import PARTS, Part
 from testbench.runner import report, rng
 from testbench.stream import StreamChecker, StreamSink, StreamSource
 
-STANDS_FOR = ("DirectLane", "IntMultiply", "RequestDecode")
-"""Parts that are built by no other test: this bench is theirs."""
-
 LANE_BITS = 64
 
 Pairs = list[tuple[int, int]]
